@@ -50,7 +50,7 @@ public:
   ~CheckpointWeights() override;
 
   Result<void> row(lm::WeightOp weight, int64_t index, std::span<float> out) override;
-  Result<Matrix> multiply(lm::WeightOp weight, const Matrix &x, int64_t matrix) override;
+  Result<Matrix> multiply(lm::WeightOp weight, const Matrix &x, int64_t matrix = 0) override;
 
 private:
   Result<import::RowSource> sourceOf(lm::WeightOp weight) const;
@@ -74,7 +74,7 @@ public:
       : seed(seed), rounding(rounding) {}
 
   Result<void> row(lm::WeightOp weight, int64_t index, std::span<float> out) override;
-  Result<Matrix> multiply(lm::WeightOp weight, const Matrix &x, int64_t matrix) override;
+  Result<Matrix> multiply(lm::WeightOp weight, const Matrix &x, int64_t matrix = 0) override;
 
 private:
   struct Made {

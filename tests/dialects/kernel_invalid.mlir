@@ -10,7 +10,7 @@ kernel.func @k(%x: !kernel.rows<64, f32>) {
 // -----
 
 // func_c3
-// expected-error @+1 {{expects operands to be rows, weights, a workspace or states, got 'f32'}}
+// expected-error @+1 {{expects operands to be rows, routes, weights, a workspace or states, got 'f32'}}
 kernel.func @k(%x: f32, %v: !lm.weight<4, f32>, %y: !kernel.rows<8, f32>) {
   kernel.rope_table %v : !lm.weight<4, f32> outs(%y : !kernel.rows<8, f32>) {factor = 1.0 : f32}
   kernel.return
@@ -462,5 +462,89 @@ kernel.func @k(%x: !kernel.rows<64, bf16>, %w: !lm.weight<32x64, q4_0>, %y: !ker
 kernel.func @k(%q: !kernel.rows<32, f32>, %g: !lm.weight<4x32, f32>, %kv: !kernel.kv_pool<1, 32, bf16>) {
   // expected-error @+1 {{expects growth to be a vector}}
   kernel.rope_append %q, %q, %q growth %g : !lm.weight<4x32, f32> into %kv {heads = 1 : i64, style = #lm.rope_style<half>} : !kernel.rows<32, f32>, !kernel.rows<32, f32>, !kernel.rows<32, f32>, !kernel.kv_pool<1, 32, bf16>
+  kernel.return
+}
+
+// -----
+
+// route_c1
+kernel.func @k(%x: !kernel.rows<6, f32>, %r: !kernel.routes<8, 2>) {
+  // expected-error @+1 {{expects a f32 logit for each of 8 experts}}
+  kernel.route %x : !kernel.rows<6, f32> outs(%r : !kernel.routes<8, 2>) {score = #lm.score<none>, normalize = #lm.normalize<none>, groups = 1 : i64, used_groups = 1 : i64, group_score = #lm.group_score<max>, norm_eps = 0.0 : f32, norm_floor = 0.0 : f32, scale = 1.0 : f32}
+  kernel.return
+}
+
+// -----
+
+// route_c2
+kernel.func @k(%x: !kernel.rows<8, f32>, %b: !lm.weight<6, f32>, %r: !kernel.routes<8, 2>) {
+  // expected-error @+1 {{expects vectors with a value for each expert}}
+  kernel.route %x : !kernel.rows<8, f32> select %b : !lm.weight<6, f32> outs(%r : !kernel.routes<8, 2>) {score = #lm.score<none>, normalize = #lm.normalize<none>, groups = 1 : i64, used_groups = 1 : i64, group_score = #lm.group_score<max>, norm_eps = 0.0 : f32, norm_floor = 0.0 : f32, scale = 1.0 : f32}
+  kernel.return
+}
+
+// -----
+
+// combine_c1
+kernel.func @k(%x: !kernel.rows<8, f32>, %r: !kernel.routes<8, 2>, %y: !kernel.rows<6, f32>) {
+  // expected-error @+1 {{expects f32 rows of one width}}
+  kernel.combine %x by %r : !kernel.rows<8, f32>, !kernel.routes<8, 2> outs(%y : !kernel.rows<6, f32>)
+  kernel.return
+}
+
+// -----
+
+// rowwise_c6
+kernel.func @k(%x: !kernel.rows<8, f32>, %y: !kernel.rows<8, f32>, %r: !kernel.routes<8, 2>) {
+  // expected-error @+1 {{expects as many rows for each token as it has experts}}
+  kernel.rowwise ins(%x : !kernel.rows<8, f32>) outs(%y : !kernel.rows<8, f32>) to %r : !kernel.routes<8, 2> attributes {extent = #kernel.extent<tokens>} {
+  ^bb0(%a: f32):
+    kernel.yield %a : f32
+  }
+  kernel.return
+}
+
+// -----
+
+// matmul_c20
+kernel.func @k(%x: !kernel.rows<64, f32>, %w: !lm.weight<8x32x64, q4_0>, %y: !kernel.rows<32, f32>, %r: !kernel.routes<8, 2>) {
+  // expected-error @+1 {{expects one segment of tokens, whose results are written, for experts}}
+  kernel.matmul %x : !kernel.rows<64, f32> weights(%w : !lm.weight<8x32x64, q4_0>) outs(%y : !kernel.rows<32, f32>) of %r : !kernel.routes<8, 2> attributes {aux_counts = array<i64: 0>, extent = #kernel.extent<rows>} {
+  ^bb0(%a: f32):
+    kernel.yield %a : f32
+  }
+  kernel.return
+}
+
+// -----
+
+// matmul_c21
+kernel.func @k(%x: !kernel.rows<64, f32>, %w: !lm.weight<8x32x64, q4_0>, %y: !kernel.rows<32, f32>, %r: !kernel.routes<6, 2>) {
+  // expected-error @+1 {{expects a matrix for each of 6 experts}}
+  kernel.matmul %x : !kernel.rows<64, f32> weights(%w : !lm.weight<8x32x64, q4_0>) outs(%y : !kernel.rows<32, f32>) of %r : !kernel.routes<6, 2> attributes {aux_counts = array<i64: 0>, extent = #kernel.extent<tokens>} {
+  ^bb0(%a: f32):
+    kernel.yield %a : f32
+  }
+  kernel.return
+}
+
+// -----
+
+// matmul_c5, of experts
+kernel.func @k(%x: !kernel.rows<64, f32>, %w: !lm.weight<8x32x64, q4_0>, %b: !lm.weight<32, f32>, %y: !kernel.rows<32, f32>, %r: !kernel.routes<8, 2>) {
+  // expected-error @+1 {{expects aux operands of 32 f32 values in segment 0}}
+  kernel.matmul %x : !kernel.rows<64, f32> weights(%w : !lm.weight<8x32x64, q4_0>) aux(%b : !lm.weight<32, f32>) outs(%y : !kernel.rows<32, f32>) of %r : !kernel.routes<8, 2> attributes {aux_counts = array<i64: 1>, extent = #kernel.extent<tokens>} {
+  ^bb0(%a: f32, %d: f32):
+    kernel.yield %a : f32
+  }
+  kernel.return
+}
+
+// -----
+
+// attention_c4
+kernel.func @k(%q: !kernel.rows<64, f32>, %n: !lm.weight<8, f32>, %kv: !kernel.kv_pool<2, 16, bf16>, %y: !kernel.rows<64, f32>) {
+  // expected-error @+1 {{expects a sink for each head, got '!lm.weight<8, f32>'}}
+  kernel.attention %q, %kv : !kernel.rows<64, f32>, !kernel.kv_pool<2, 16, bf16> outs(%y : !kernel.rows<64, f32>) sinks %n : !lm.weight<8, f32> {heads = 4 : i64, scale = 1.0 : f32}
   kernel.return
 }

@@ -834,3 +834,157 @@ lm.model @m attributes {family = "t", vocab = 8 : i64, hidden = 64 : i64, max_po
   }
   lm.weight @v : !lm.weight<8x64, f32> {source = "v"}
 }
+
+// -----
+
+// routes_type_c1
+lm.model @m attributes {family = "t", vocab = 8 : i64, hidden = 64 : i64, max_positions = 8 : i64} {
+  lm.layer_kind @k(%x: tensor<?x64xf32>, %b: !lm.batch) -> tensor<?x64xf32> {
+    // expected-error @+1 {{expects some of at most 2048 experts to be used, got 9 of 8}}
+    %0 = lm.route %x : tensor<?x64xf32> -> !lm.routes<8, 9>
+    lm.return %x : tensor<?x64xf32>
+  }
+  lm.entry @e(%i: tensor<?xi32>, %k: !lm.states, %b: !lm.batch) -> (tensor<?x64xf32>, !lm.states) {
+    %w = lm.get_weight @v : !lm.weight<8x64, f32>
+    %x = lm.embed %i, %w : tensor<?xi32>, !lm.weight<8x64, f32> -> tensor<?x64xf32>
+    lm.return %x, %k : tensor<?x64xf32>, !lm.states
+  }
+  lm.weight @v : !lm.weight<8x64, f32> {source = "v"}
+}
+
+// -----
+
+// route_c1
+lm.model @m attributes {family = "t", vocab = 8 : i64, hidden = 64 : i64, max_positions = 8 : i64} {
+  lm.layer_kind @k(%x: tensor<?x64xf32>, %b: !lm.batch) -> tensor<?x64xf32> {
+    // expected-error @+1 {{expects logits of 32 experts}}
+    %0 = lm.route %x : tensor<?x64xf32> -> !lm.routes<32, 4>
+    lm.return %x : tensor<?x64xf32>
+  }
+  lm.entry @e(%i: tensor<?xi32>, %k: !lm.states, %b: !lm.batch) -> (tensor<?x64xf32>, !lm.states) {
+    %w = lm.get_weight @v : !lm.weight<8x64, f32>
+    %x = lm.embed %i, %w : tensor<?xi32>, !lm.weight<8x64, f32> -> tensor<?x64xf32>
+    lm.return %x, %k : tensor<?x64xf32>, !lm.states
+  }
+  lm.weight @v : !lm.weight<8x64, f32> {source = "v"}
+}
+
+// -----
+
+// route_c2
+lm.model @m attributes {family = "t", vocab = 8 : i64, hidden = 64 : i64, max_positions = 8 : i64} {
+  lm.layer_kind @k(%x: tensor<?x64xf32>, %b: !lm.batch) -> tensor<?x64xf32> {
+    // expected-error @+1 {{expects equal groups of experts, some of which are used and hold 9 of them}}
+    %0 = lm.route %x {groups = 8 : i64} : tensor<?x64xf32> -> !lm.routes<64, 9>
+    lm.return %x : tensor<?x64xf32>
+  }
+  lm.entry @e(%i: tensor<?xi32>, %k: !lm.states, %b: !lm.batch) -> (tensor<?x64xf32>, !lm.states) {
+    %w = lm.get_weight @v : !lm.weight<8x64, f32>
+    %x = lm.embed %i, %w : tensor<?xi32>, !lm.weight<8x64, f32> -> tensor<?x64xf32>
+    lm.return %x, %k : tensor<?x64xf32>, !lm.states
+  }
+  lm.weight @v : !lm.weight<8x64, f32> {source = "v"}
+}
+
+// -----
+
+// route_c3
+lm.model @m attributes {family = "t", vocab = 8 : i64, hidden = 64 : i64, max_positions = 8 : i64} {
+  lm.layer_kind @k(%x: tensor<?x64xf32>, %b: !lm.batch) -> tensor<?x64xf32> {
+    // expected-error @+1 {{expects groups of two experts or more for top2sum}}
+    %0 = lm.route %x {groups = 64 : i64, used_groups = 9 : i64, group_score = #lm.group_score<top2sum>} : tensor<?x64xf32> -> !lm.routes<64, 9>
+    lm.return %x : tensor<?x64xf32>
+  }
+  lm.entry @e(%i: tensor<?xi32>, %k: !lm.states, %b: !lm.batch) -> (tensor<?x64xf32>, !lm.states) {
+    %w = lm.get_weight @v : !lm.weight<8x64, f32>
+    %x = lm.embed %i, %w : tensor<?xi32>, !lm.weight<8x64, f32> -> tensor<?x64xf32>
+    lm.return %x, %k : tensor<?x64xf32>, !lm.states
+  }
+  lm.weight @v : !lm.weight<8x64, f32> {source = "v"}
+}
+
+// -----
+
+// route_c4
+lm.model @m attributes {family = "t", vocab = 8 : i64, hidden = 64 : i64, max_positions = 8 : i64} {
+  lm.layer_kind @k(%x: tensor<?x64xf32>, %b: !lm.batch, %c: !lm.weight<32, f32> {lm.role = "c"}) -> tensor<?x64xf32> {
+    // expected-error @+1 {{expects a bias or scale to be a float vector of 64 values}}
+    %0 = lm.route %x select %c : !lm.weight<32, f32> : tensor<?x64xf32> -> !lm.routes<64, 4>
+    lm.return %x : tensor<?x64xf32>
+  }
+  lm.entry @e(%i: tensor<?xi32>, %k: !lm.states, %b: !lm.batch) -> (tensor<?x64xf32>, !lm.states) {
+    %w = lm.get_weight @v : !lm.weight<8x64, f32>
+    %x = lm.embed %i, %w : tensor<?xi32>, !lm.weight<8x64, f32> -> tensor<?x64xf32>
+    lm.return %x, %k : tensor<?x64xf32>, !lm.states
+  }
+  lm.weight @v : !lm.weight<8x64, f32> {source = "v"}
+}
+
+// -----
+
+// linear_c4
+lm.model @m attributes {family = "t", vocab = 8 : i64, hidden = 64 : i64, max_positions = 8 : i64} {
+  lm.layer_kind @k(%x: tensor<?x64xf32>, %b: !lm.batch, %w: !lm.weight<8x32x64, q4_0> {lm.role = "w"}) -> tensor<?x64xf32> {
+    // expected-error @+1 {{expects a matrix for each of 1 experts, got '!lm.weight<8x32x64, q4_0>'}}
+    %0 = lm.linear %x, %w : tensor<?x64xf32>, !lm.weight<8x32x64, q4_0> -> tensor<?x32xf32>
+    lm.return %x : tensor<?x64xf32>
+  }
+  lm.entry @e(%i: tensor<?xi32>, %k: !lm.states, %b: !lm.batch) -> (tensor<?x64xf32>, !lm.states) {
+    %w = lm.get_weight @v : !lm.weight<8x64, f32>
+    %x = lm.embed %i, %w : tensor<?xi32>, !lm.weight<8x64, f32> -> tensor<?x64xf32>
+    lm.return %x, %k : tensor<?x64xf32>, !lm.states
+  }
+  lm.weight @v : !lm.weight<8x64, f32> {source = "v"}
+}
+
+// -----
+
+// linear_c5
+lm.model @m attributes {family = "t", vocab = 8 : i64, hidden = 64 : i64, max_positions = 8 : i64} {
+  lm.layer_kind @k(%x: tensor<?x64xf32>, %b: !lm.batch, %w: !lm.weight<64x32x64, q4_0> {lm.role = "w"}, %c: !lm.weight<64x32, f32> {lm.role = "c"}) -> tensor<?x64xf32> {
+    %r = lm.route %x : tensor<?x64xf32> -> !lm.routes<64, 4>
+    // expected-error @+1 {{expects a bias of 64x32x1 f32}}
+    %0 = lm.linear %x, %w, %c : !lm.weight<64x32, f32> of %r : !lm.routes<64, 4> : tensor<?x64xf32>, !lm.weight<64x32x64, q4_0> -> tensor<?x32xf32>
+    lm.return %x : tensor<?x64xf32>
+  }
+  lm.entry @e(%i: tensor<?xi32>, %k: !lm.states, %b: !lm.batch) -> (tensor<?x64xf32>, !lm.states) {
+    %w = lm.get_weight @v : !lm.weight<8x64, f32>
+    %x = lm.embed %i, %w : tensor<?xi32>, !lm.weight<8x64, f32> -> tensor<?x64xf32>
+    lm.return %x, %k : tensor<?x64xf32>, !lm.states
+  }
+  lm.weight @v : !lm.weight<8x64, f32> {source = "v"}
+}
+
+// -----
+
+// scale_rows_c1
+lm.model @m attributes {family = "t", vocab = 8 : i64, hidden = 64 : i64, max_positions = 8 : i64} {
+  lm.layer_kind @k(%x: tensor<?x64xf32>, %b: !lm.batch) -> tensor<?x64xf32> {
+    // expected-error @+1 {{expects one factor for each row, got 'tensor<?x64xf32>'}}
+    %0 = lm.scale_rows %x, %x : tensor<?x64xf32>, tensor<?x64xf32>
+    lm.return %x : tensor<?x64xf32>
+  }
+  lm.entry @e(%i: tensor<?xi32>, %k: !lm.states, %b: !lm.batch) -> (tensor<?x64xf32>, !lm.states) {
+    %w = lm.get_weight @v : !lm.weight<8x64, f32>
+    %x = lm.embed %i, %w : tensor<?xi32>, !lm.weight<8x64, f32> -> tensor<?x64xf32>
+    lm.return %x, %k : tensor<?x64xf32>, !lm.states
+  }
+  lm.weight @v : !lm.weight<8x64, f32> {source = "v"}
+}
+
+// -----
+
+// attention_c5
+lm.model @m attributes {family = "t", vocab = 8 : i64, hidden = 64 : i64, max_positions = 8 : i64} {
+  lm.layer_kind @k(%x: tensor<?x64xf32>, %kv: !lm.state<#lm.paged<[k: 2x16, v: 2x16]>>, %b: !lm.batch, %n: !lm.weight<64, f32> {lm.role = "n"}) -> (tensor<?x64xf32>, !lm.state<#lm.paged<[k: 2x16, v: 2x16]>>) {
+    // expected-error @+1 {{expects the sinks to be a float vector of 4 values}}
+    %0 = lm.attention %x, %kv, %b sinks %n : !lm.weight<64, f32> {heads = 4 : i64, scale = 1.0 : f32} : tensor<?x64xf32>, !lm.state<#lm.paged<[k: 2x16, v: 2x16]>> -> tensor<?x64xf32>
+    lm.return %x, %kv : tensor<?x64xf32>, !lm.state<#lm.paged<[k: 2x16, v: 2x16]>>
+  }
+  lm.entry @e(%i: tensor<?xi32>, %k: !lm.states, %b: !lm.batch) -> (tensor<?x64xf32>, !lm.states) {
+    %w = lm.get_weight @v : !lm.weight<8x64, f32>
+    %x = lm.embed %i, %w : tensor<?xi32>, !lm.weight<8x64, f32> -> tensor<?x64xf32>
+    lm.return %x, %k : tensor<?x64xf32>, !lm.states
+  }
+  lm.weight @v : !lm.weight<8x64, f32> {source = "v"}
+}

@@ -21,6 +21,11 @@ lm.model @tiny attributes {family = "llama", vocab = 100 : i64, hidden = 64 : i6
   // CHECK: lm.weight @joined : !lm.weight<96x64, q6_k> {source = #lm.rows<"a", "b\22" from 32>}
   lm.weight @joined : !lm.weight<96x64, q6_k> {source = #lm.rows<"a", "b\"" from 32>}
   lm.weight @bias : !lm.weight<64, f32> {source = "b"}
+  lm.weight @sinks : !lm.weight<4, f32> {source = "sinks"}
+  // CHECK: lm.weight @experts : !lm.weight<64x32x64, q6_k> {source = "experts"}
+  lm.weight @experts : !lm.weight<64x32x64, q6_k> {source = "experts"}
+  lm.weight @biases : !lm.weight<64x32x1, f32> {source = "biases"}
+  lm.weight @row : !lm.weight<1x64, q6_k> {source = "row"}
 
   // CHECK: lm.state @kv.0 : #lm.paged<[k: 2x16, v: 2x16]>
   lm.state @kv.0 : #lm.paged<[k: 2x16, v: 2x16]>
@@ -31,7 +36,9 @@ lm.model @tiny attributes {family = "llama", vocab = 100 : i64, hidden = 64 : i6
   // CHECK-SAME:    !lm.weight<64, f32> {lm.role = "norm"}
   lm.layer_kind @local(%x: tensor<?x64xf32>, %kv: !lm.state<#lm.paged<[k: 2x16, v: 2x16]>>, %b: !lm.batch, %n: !lm.weight<64, f32> {lm.role = "norm"},
                        %wq: !lm.weight<64x64, q4_1> {lm.role = "attn_q"}, %wk: !lm.weight<32x64, q6_k> {lm.role = "attn_k"},
-                       %bias: !lm.weight<64, f32> {lm.role = "attn_q_bias"}, %f: !lm.weight<2, f32> {lm.role = "rope"})
+                       %bias: !lm.weight<64, f32> {lm.role = "attn_q_bias"}, %f: !lm.weight<2, f32> {lm.role = "rope"},
+                       %sinks: !lm.weight<4, f32> {lm.role = "sinks"}, %experts: !lm.weight<64x32x64, q6_k> {lm.role = "experts"},
+                       %biases: !lm.weight<64x32x1, f32> {lm.role = "biases"}, %row: !lm.weight<1x64, q6_k> {lm.role = "row"})
       -> (tensor<?x64xf32>, !lm.state<#lm.paged<[k: 2x16, v: 2x16]>>) {
     // CHECK: lm.rms_norm %{{.*}}, %{{.*}} {eps = 9.99999974E-6 : f32}
     %0 = lm.rms_norm %x, %n {eps = 1.0e-5 : f32} : tensor<?x64xf32>, !lm.weight<64, f32>
@@ -53,6 +60,21 @@ lm.model @tiny attributes {family = "llama", vocab = 100 : i64, hidden = 64 : i6
     %p = lm.embed_positions %wq, %b : !lm.weight<64x64, q4_1> -> tensor<?x64xf32>
     // CHECK: lm.kv_append %{{.*}}, %{{.*}}, %{{.*}} at %{{.*}} : tensor<?x32xf32>, tensor<?x32xf32>, <#lm.paged<[k: 2x16, v: 2x16]>>
     %kv1 = lm.kv_append %k, %k, %kv at %b : tensor<?x32xf32>, tensor<?x32xf32>, !lm.state<#lm.paged<[k: 2x16, v: 2x16]>>
+    // CHECK: lm.attention %{{.*}}, %{{.*}}, %{{.*}} sinks %{{.*}} : !lm.weight<4, f32> {heads = 4 : i64
+    %sunk = lm.attention %qr, %kv1, %b sinks %sinks : !lm.weight<4, f32> {heads = 4 : i64, scale = 0.25 : f32} : tensor<?x64xf32>, !lm.state<#lm.paged<[k: 2x16, v: 2x16]>> -> tensor<?x64xf32>
+    // CHECK: %[[R:.*]] = lm.route %{{.*}} select %{{.*}} : !lm.weight<64, f32> {normalize = #lm.normalize<sum>, score = #lm.score<sigmoid>} : tensor<?x64xf32> -> <64, 8>
+    %to = lm.route %q select %bias : !lm.weight<64, f32> {normalize = #lm.normalize<sum>, score = #lm.score<sigmoid>} : tensor<?x64xf32> -> !lm.routes<64, 8>
+    // CHECK: lm.dispatch %{{.*}} to %[[R]] : tensor<?x64xf32>, <64, 8>
+    %sent = lm.dispatch %q to %to : tensor<?x64xf32>, !lm.routes<64, 8>
+    // CHECK: lm.linear %{{.*}}, %{{.*}}, %{{.*}} : !lm.weight<64x32x1, f32> of %[[R]] : !lm.routes<64, 8> : tensor<?x64xf32>, <64x32x64, q6_k> -> tensor<?x32xf32>
+    %gate = lm.linear %sent, %experts, %biases : !lm.weight<64x32x1, f32> of %to : !lm.routes<64, 8> : tensor<?x64xf32>, !lm.weight<64x32x64, q6_k> -> tensor<?x32xf32>
+    // CHECK: lm.swiglu_oai %{{.*}}, %{{.*}} {alpha = 1.500000e+00 : f32, limit = 7.000000e+00 : f32} : tensor<?x32xf32>
+    %unit = lm.swiglu_oai %gate, %gate {alpha = 1.5 : f32, limit = 7.0 : f32} : tensor<?x32xf32>
+    // CHECK: lm.combine %{{.*}} by %[[R]] : tensor<?x32xf32>, <64, 8>
+    %joined = lm.combine %unit by %to : tensor<?x32xf32>, !lm.routes<64, 8>
+    // CHECK: lm.scale_rows %{{.*}}, %{{.*}} : tensor<?x32xf32>, tensor<?x1xf32>
+    %one = lm.linear %r, %row : tensor<?x64xf32, "q8">, !lm.weight<1x64, q6_k> -> tensor<?x1xf32>
+    %scaled = lm.scale_rows %joined, %one : tensor<?x32xf32>, tensor<?x1xf32>
     // CHECK: lm.attention {{.*}} window = 512 : i64
     %a = lm.attention %qr, %kv1, %b {heads = 4 : i64, scale = 0.25 : f32, window = 512 : i64} : tensor<?x64xf32>, !lm.state<#lm.paged<[k: 2x16, v: 2x16]>> -> tensor<?x64xf32>
     // CHECK: %[[F:.*]] = lm.fused "group" -> tensor<?x64xf32>
@@ -89,7 +111,7 @@ lm.model @tiny attributes {family = "llama", vocab = 100 : i64, hidden = 64 : i6
     // CHECK: lm.embed {{.*}}scale = 8.000000e+00
     %x = lm.embed %ids, %e {scale = 8.0 : f32} : tensor<?xi32>, !lm.weight<100x64, q8_0> -> tensor<?x64xf32>
     // CHECK: lm.layers %{{.*}}, %{{.*}}, %{{.*}} {kinds = [@local, @keeps, @forgets], states = {{\[\[}}@kv.0], [@conv.1, @kv.1], []],
-    %y, %kv1 = lm.layers %x, %kv, %b {kinds = [@local, @keeps, @forgets], states = [[@kv.0], [@conv.1, @kv.1], []], weights = [[@norm, @wq, @wk, @bias, @freqs], [], []]} : tensor<?x64xf32> -> tensor<?x64xf32>
+    %y, %kv1 = lm.layers %x, %kv, %b {kinds = [@local, @keeps, @forgets], states = [[@kv.0], [@conv.1, @kv.1], []], weights = [[@norm, @wq, @wk, @bias, @freqs, @sinks, @experts, @biases, @row], [], []]} : tensor<?x64xf32> -> tensor<?x64xf32>
     // CHECK: lm.select_rows
     %r = lm.select_rows %y, %b : tensor<?x64xf32> -> tensor<?x64xf32>
     %l = lm.linear %r, %e : tensor<?x64xf32>, !lm.weight<100x64, q8_0> -> tensor<?x100xf32>
@@ -185,6 +207,43 @@ kernel.func @conv(%x: !kernel.rows<64, f32>, %w: !lm.weight<192, f32>, %b: !lm.w
   kernel.return
 }
 
+// CHECK-LABEL: kernel.func @route_0
+kernel.func @route_0(%x: !kernel.rows<8, f32>, %s: !lm.weight<8, f32>, %r: !kernel.routes<8, 2>) {
+  // CHECK: kernel.route %{{.*}} : <8, f32> expert_scale %{{.*}} : !lm.weight<8, f32> outs(%{{.*}} : <8, 2>) {group_score = #lm.group_score<top2sum>
+  kernel.route %x : !kernel.rows<8, f32> expert_scale %s : !lm.weight<8, f32> outs(%r : !kernel.routes<8, 2>) {score = #lm.score<softmax>, normalize = #lm.normalize<softmax>, groups = 2 : i64, used_groups = 1 : i64, group_score = #lm.group_score<top2sum>, norm_eps = 0.0 : f32, norm_floor = 0.0 : f32, scale = 1.0 : f32}
+  kernel.return
+}
+// CHECK-LABEL: kernel.func @group_routes_0
+kernel.func @group_routes_0(%r: !kernel.routes<8, 2>) {
+  // CHECK: kernel.group_routes %{{.*}} : <8, 2>
+  kernel.group_routes %r : !kernel.routes<8, 2>
+  kernel.return
+}
+// CHECK-LABEL: kernel.func @experts_0
+kernel.func @experts_0(%x: !kernel.rows<64, q8>, %w: !lm.weight<8x32x64, q4_0>, %b: !lm.weight<8x32x1, f32>, %y: !kernel.rows<32, f32>, %r: !kernel.routes<8, 2>) {
+  // CHECK: kernel.matmul {{.*}} aux(%{{.*}} : !lm.weight<8x32x1, f32>) outs(%{{.*}} : !kernel.rows<32, f32>) of %{{.*}} : !kernel.routes<8, 2>
+  kernel.matmul %x : !kernel.rows<64, q8> weights(%w : !lm.weight<8x32x64, q4_0>) aux(%b : !lm.weight<8x32x1, f32>) outs(%y : !kernel.rows<32, f32>) of %r : !kernel.routes<8, 2> attributes {aux_counts = array<i64: 1>, extent = #kernel.extent<tokens>} {
+  ^bb0(%a: f32, %c: f32):
+    %s = arith.addf %a, %c : f32
+    kernel.yield %s : f32
+  }
+  kernel.return
+}
+// CHECK-LABEL: kernel.func @combine_0
+kernel.func @combine_0(%x: !kernel.rows<32, f32>, %r: !kernel.routes<8, 2>, %y: !kernel.rows<32, f32>) {
+  // CHECK: kernel.combine %{{.*}} by %{{.*}} : <32, f32>, <8, 2> outs(%{{.*}} : <32, f32>)
+  kernel.combine %x by %r : !kernel.rows<32, f32>, !kernel.routes<8, 2> outs(%y : !kernel.rows<32, f32>)
+  kernel.return
+}
+// CHECK-LABEL: kernel.func @dispatch_0
+kernel.func @dispatch_0(%x: !kernel.rows<32, f32>, %y: !kernel.rows<32, q8>, %r: !kernel.routes<8, 2>) {
+  // CHECK: kernel.rowwise ins(%{{.*}}) outs(%{{.*}}) to %{{.*}} : !kernel.routes<8, 2> attributes {extent = #kernel.extent<tokens>, rows_of_token = 2 : i64}
+  kernel.rowwise ins(%x : !kernel.rows<32, f32>) outs(%y : !kernel.rows<32, q8>) to %r : !kernel.routes<8, 2> attributes {extent = #kernel.extent<tokens>, rows_of_token = 2 : i64} {
+  ^bb0(%a: f32):
+    kernel.yield %a : f32
+  }
+  kernel.return
+}
 // CHECK-LABEL: kernel.func @attention_0
 kernel.func @attention_0(%q: !kernel.rows<64, f32>, %kv: !kernel.kv_pool<2, 16, bf16>, %y: !kernel.rows<64, f32>) {
   // CHECK: kernel.attention

@@ -1,6 +1,7 @@
 //===- ArithmeticTest.cpp - Each op's numbers, worked out by hand ---------===//
 #include "compiler/reference/Arithmetic.h"
 #include "compiler/reference/Products.h"
+#include "compiler/reference/Routes.h"
 #include "compiler/reference/Weights.h"
 
 #include <gtest/gtest.h>
@@ -63,6 +64,38 @@ TEST(Arithmetic, XieluBendsAtZero) {
   std::vector<float> linear = {0.25f, 0.5f, 4}, positive = {0.5f, 7, 7}, negative = {9, 2, 9};
   expectValues(xielu(x, linear, positive, negative),
                {0.25 * 2 + 0.5 * 4, -0.5 + 2 * (std::exp(-1.0) - 1 + 1), 0});
+}
+
+TEST(Arithmetic, SwigluOaiIsBounded) {
+  auto unit = [](double g, double u) { return (u + 1) * g / (1 + std::exp(-1.5 * g)); };
+  expectValues(swigluOai(rowsOf(4, {1, 9, -9, 2}), rowsOf(4, {2, -9, 9, 0.5}), 1.5f, 3),
+               {unit(1, 2), unit(3, -3), unit(-9, 3), unit(2, 0.5)});
+}
+
+TEST(Arithmetic, RowsAreScaledByTheirFactors) {
+  expectValues(scaleRows(rowsOf(2, {1, 2, 3, 4}), rowsOf(1, {2, -1})), {2, 4, -3, -4});
+}
+
+/// The second of three experts has the best rank of the first token by its bias, whose weight is its score.
+TEST(Routes, BiasesChooseAndScoresWeigh) {
+  const RouteRules rules{3, 2, lm::RouteScore::None, lm::RouteNorm::Sum, 1, 1,
+                         lm::GroupScore::Max, 0, 0, 3};
+  const std::vector<float> logits = {4, 1, 2}, bias = {0, 9, 0}, scale = {1, 10, 100};
+  std::vector<int32_t> experts(2);
+  std::vector<float> weights(2);
+  chooseExperts(rules, logits, bias, scale, experts, weights);
+  EXPECT_EQ(experts, (std::vector<int32_t>{0, 1}));
+  EXPECT_FLOAT_EQ(weights[0], 3 * 4.0f / 5);
+  EXPECT_FLOAT_EQ(weights[1], 10 * 3 * 1.0f / 5);
+}
+
+TEST(Routes, RowsGoByExpertThenByToken) {
+  Routes routes{5, 2, {1, 4, 0, 1}, {2, 3, 5, 7}, {}, {}, {}};
+  groupRows(routes);
+  EXPECT_EQ(routes.token, (std::vector<int32_t>{1, 0, 1, 0}));
+  EXPECT_EQ(routes.row, (std::vector<int32_t>{1, 3, 0, 2}));
+  expectValues(dispatch(rowsOf(1, {10, 20}), routes), {20, 10, 20, 10});
+  expectValues(combine(rowsOf(1, {1, 2, 3, 4}), routes), {2 * 2 + 3 * 4, 5 * 1 + 7 * 3});
 }
 
 TEST(Arithmetic, TheLastFactorHoldsBeyond) {
@@ -163,6 +196,12 @@ TEST_F(Attention, WindowHidesThePast) {
   expectValues(run(rowsOf(2, {1, 1}), 2, {2, 2, 1, 2, 0}),
                {mean({{2, 20}, {-1, 40}}), mean({{0.5, 2}, {3, 4}})});
   expectValues(run(rowsOf(2, {1, 1}), 2, {2, 2, 1, 1, 0}), {40, 4});
+}
+
+TEST_F(Attention, SinksTakeAShareAndAddNothing) {
+  const std::vector<float> sinks = {1.5f, -1};
+  expectValues(run(rowsOf(2, {1, 1}), 2, {2, 2, 1, 2, 0, sinks}),
+               {mean({{2, 20}, {-1, 40}, {1.5, 0}}), mean({{0.5, 2}, {3, 4}, {-1, 0}})});
 }
 
 TEST_F(Attention, SoftcapBendsScores) {
