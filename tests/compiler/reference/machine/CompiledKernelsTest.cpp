@@ -15,6 +15,7 @@
 #include "dialects/plan/ops/Entry.h"
 #include "dialects/plan/ops/Program.h"
 #include "dialects/plan/ops/Section.h"
+#include "runtime/abi/Routes.h"
 
 using namespace ingot;
 using namespace ingot::reference;
@@ -23,6 +24,7 @@ using cpu::test::Buffer;
 using cpu::test::RandomWeight;
 using kernel::RowKind;
 using kernel::RowsType;
+using ingot::test::readFrom;
 using tests::LoweredModel;
 
 namespace {
@@ -41,6 +43,9 @@ constexpr Bound kBounds[] = {
     {"matmul", 2e-6},      // the order of sums; exp
     {"attention", 1e-6},   // online softmax, exp
     {"causal_conv", 1e-6}, // the order of a sum
+    {"route", 1e-6},       // exp; the choice is the same
+    {"group_routes", 0},   // integers
+    {"combine", 0},        // fused multiplications in one order
 };
 constexpr double kCode = 1.01 / 127;
 /// Over caches of int8 queries and weights of positions are int8 too (docs/numerics.md), which the machine does not do.
@@ -53,9 +58,10 @@ public:
     std::copy_n(all.begin() + index * weight.getType().columns(), out.size(), out.begin());
     return {};
   }
-  Result<Matrix> multiply(lm::WeightOp weight, const Matrix &x) override {
+  Result<Matrix> multiply(lm::WeightOp weight, const Matrix &x, int64_t matrix) override {
     Matrix y(x.rows, weight.getType().rows());
-    multiplyRows(x, numbersOf(weight).data(), y.columns, y.values.data(), y.columns);
+    multiplyRows(x, numbersOf(weight).data() + matrix * y.columns * x.columns, y.columns,
+                 y.values.data(), y.columns);
     return y;
   }
   void *address(plan::WeightOp weight) {
@@ -63,12 +69,12 @@ public:
     Own &own = make(weight.getSymName(), type);
     if (auto values = weight.getValues())
       std::copy(values->begin(), values->end(), own.vector->data());
-    return type.isVector() ? static_cast<void *>(own.vector->data()) : own.panels->bytes.data();
+    return type.isVector() ? static_cast<void *>(own.vector->data()) : own.panels->data();
   }
 
 private:
   struct Own {
-    std::unique_ptr<RandomWeight> panels;
+    std::unique_ptr<Buffer<char>> panels; ///< of all matrices
     std::unique_ptr<Buffer<float>> vector;
     std::vector<float> numbers;
   };
@@ -83,11 +89,16 @@ private:
         own.numbers.push_back((*own.vector)[size_t(i)] = 1 + 0.01f * float((i * 7 + seed) % 31));
       return own;
     }
-    own.panels =
-        std::make_unique<RandomWeight>(type.getFormat(), type.rows(), type.columns(), seed);
-    for (int64_t n = 0; n < type.rows(); ++n)
-      for (int64_t k = 0; k < type.columns(); ++k)
-        own.numbers.push_back(own.panels->value(n, k));
+    own.panels = std::make_unique<Buffer<char>>(size_t(kernel::panelLayoutOf(type).bytes()));
+    for (int64_t matrix = 0; matrix < type.matrices(); ++matrix) {
+      const RandomWeight made(type.getFormat(), type.rows(), type.columns(),
+                              seed + 1000 * unsigned(matrix));
+      std::memcpy(own.panels->data() + matrix * made.layout.bytes(), made.bytes.data(),
+                  size_t(made.layout.bytes()));
+      for (int64_t n = 0; n < type.rows(); ++n)
+        for (int64_t k = 0; k < type.columns(); ++k)
+          own.numbers.push_back(made.value(n, k));
+    }
     return own;
   }
   const std::vector<float> &numbersOf(lm::WeightOp weight) {
@@ -137,6 +148,7 @@ private:
 
   void *address(mlir::Attribute passed, plan::StepOp step, Memory &memory);
   void call(kernel::FuncOp fn, std::vector<void *> args, const Batch &batch);
+  double compareRoutes(const std::string &op, RoutesLayout layout, Memory &memory, int64_t buffer);
   void compare(kernel::FuncOp fn, plan::LaunchOp launch, const Batch &batch, Memory &memory);
 
   LoweredModel &model;
@@ -206,6 +218,30 @@ void Lockstep::behind(plan::LaunchOp launch, plan::StepOp step, const Batch &bat
   compare(fn, launch, batch, memory);
 }
 
+/// How far the weights are off that a launch leaves in a buffer of routes. Whatever else it leaves is the same.
+double Lockstep::compareRoutes(const std::string &op, RoutesLayout layout, Memory &memory,
+                               int64_t buffer) {
+  const auto *expected = reinterpret_cast<const char *>(memory.peek(buffer, 0)),
+             *found = copies[buffer]->data();
+  auto same = [&](int64_t at, int64_t words) {
+    EXPECT_EQ(std::memcmp(expected + at, found + at, size_t(4 * words)), 0) << op << ", byte " << at;
+  };
+  if (op == "group_routes") {
+    int32_t segments;
+    std::memcpy(&segments, expected + layout.count(), 4);
+    same(layout.row(), 2 * layout.pairs), same(layout.count(), 1);
+    same(layout.segments(), 3 * segments);
+    return 0;
+  }
+  same(layout.expert(), layout.pairs);
+  double off = 0;
+  for (int64_t at = layout.weight(); at < layout.row(); at += 4)
+    off = std::max(off, std::abs(double(readFrom<float>(expected + at)) -
+                                 double(readFrom<float>(found + at))));
+  EXPECT_LE(off, std::ranges::find(kBounds, op, &Bound::op)->allowed);
+  return off;
+}
+
 void Lockstep::compare(kernel::FuncOp fn, plan::LaunchOp launch, const Batch &batch,
                        Memory &memory) {
   const std::string op = fn.anchor()->getName().stripDialect().str();
@@ -214,15 +250,22 @@ void Lockstep::compare(kernel::FuncOp fn, plan::LaunchOp launch, const Batch &ba
   ASSERT_NE(bound, std::end(kBounds)) << op;
   auto attention = llvm::dyn_cast<kernel::AttentionOp>(fn.anchor());
   const bool int8 = attention && attention.getKv().getType().getFormat() == KvFormat::Int8;
-  for (auto [type, passed, effect] :
-       llvm::zip(fn.getArgumentTypes(), launch.getArgs(), fn.operandEffects())) {
+  for (auto [argument, type, passed, effect] :
+       llvm::enumerate(fn.getArgumentTypes(), launch.getArgs(), fn.operandEffects())) {
     auto rows = llvm::dyn_cast<RowsType>(type);
-    if (!rows || !effect.writes || !holdsNumbers(rows.getKind()))
+    auto routes = llvm::dyn_cast<kernel::RoutesType>(type);
+    if (!effect.writes || !(routes || (rows && holdsNumbers(rows.getKind()))))
       continue;
     const int64_t buffer =
         memory.find(llvm::cast<plan::BufferRefAttr>(passed).getSymbol().getValue());
+    if (routes) {
+      const RoutesLayout layout{int64_t(units) * routes.getUsed()};
+      largest[op] = std::max(largest[op], compareRoutes(op, layout, memory, buffer));
+      continue;
+    }
     std::vector<float> expected(size_t(rows.getN())), found(expected.size());
-    for (size_t unit = 0; unit < units; ++unit) {
+    const size_t count = units * size_t(fn.launch().rowsOfUnit(fn.getArgument(argument)));
+    for (size_t unit = 0; unit < count; ++unit) {
       const int64_t at = int64_t(unit) * rows.rowBytes();
       decodeRow(rows, memory.peek(buffer, at), expected);
       decodeRow(rows, reinterpret_cast<const std::byte *>(copies[buffer]->data()) + at, found);
@@ -270,7 +313,7 @@ static void runInLockstep(const std::string &lowering, const char *name,
 
 static void runInLockstep(const std::string &lowering) {
   std::map<std::string, double> largest;
-  for (const char *name : {"model", "conv"})
+  for (const char *name : {"model", "conv", "experts"})
     runInLockstep(lowering, name, largest);
   EXPECT_EQ(largest.size(), std::size(kBounds)); // each op was seen
 }
