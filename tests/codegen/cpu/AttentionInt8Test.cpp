@@ -17,9 +17,13 @@ using namespace ingot::cpu::test;
 
 namespace {
 
+/// Scores that are the largest for some tokens, and of no weight for others.
+inline float sinkOf(int64_t head) { return float(head % 3) * 2 - 1.5f; }
+
 struct Shape {
   int64_t heads, kvHeads, headDim, window = 0;
   float softcap = 0;
+  bool sinks = false;
 
   int64_t width() const { return heads * headDim; }
   int64_t rowFloats() const { return f32RowBytes(width()) / 4; }
@@ -37,9 +41,11 @@ struct Shape {
     std::snprintf(numbers, sizeof numbers,
                   "heads = %ld : i64, scale = %.9e : f32, window = %ld : i64, softcap = %.9e : f32",
                   long(heads), scale(), long(window), softcap);
+    const std::string sink = "!lm.weight<" + std::to_string(heads) + ", f32>";
     return "kernel.func @k(%q: " + q + ", %kv: " + kv + ", %y: " + y +
-           ") {\n kernel.attention %q, %kv : " + q + ", " + kv + " outs(%y : " + y + ") {" +
-           numbers + "}\n kernel.return\n }";
+           (sinks ? ", %s: " + sink : "") + ") {\n kernel.attention %q, %kv : " + q + ", " + kv +
+           " outs(%y : " + y + ") " + (sinks ? "sinks %s : " + sink : "") + " {" + numbers +
+           "}\n kernel.return\n }";
   }
   std::string name() const {
     return "heads " + std::to_string(heads) + "/" + std::to_string(kvHeads) + " head_dim " +
@@ -170,6 +176,8 @@ std::vector<float> reference(const Cache &cache, const float *q, int64_t s, int6
   int64_t n = shape.headDim, kvHead = head / (shape.heads / shape.kvHeads);
   std::vector<float> x = transformed(q + head * n, n), o(n, 0.0f);
   float amax = 0, l[16] = {}, m = -1e30f;
+  if (shape.sinks)
+    l[0] = 255, m = sinkOf(head) * float(1.44269504088896340736 * 8388608);
   for (float v : x)
     amax = std::max(amax, std::fabs(v));
   float inverse = 127 / amax;
@@ -230,10 +238,12 @@ std::vector<double> definition(const Cache &cache, const float *q, int64_t s, in
     dot *= shape.scale() / double(kvInt8Block(n));
     scores.push_back(shape.softcap ? shape.softcap * std::tanh(dot / shape.softcap) : dot);
   }
+  if (shape.sinks)
+    scores.push_back(sinkOf(head)); // of no position: it has no value
   double most = *std::max_element(scores.begin(), scores.end()), sum = 0;
   for (double &p : scores)
     sum += p = std::exp(p - most);
-  for (size_t i = 0; i < scores.size(); ++i) {
+  for (size_t i = 0; i < scores.size() - shape.sinks; ++i) {
     const Cache::Vector &v = cache.value(s, shape.firstSeen(position) + i, kvHead);
     for (int64_t d = 0; d < n; ++d)
       y[d] += scores[i] / sum * v.codes[d] * v.scale;
@@ -277,8 +287,14 @@ void runStep(const LoadedKernels &code, const Cache &cache, const std::vector<Sp
   batch.tokens = tokens, batch.tiles = tiles.size(), batch.attentionTiles = tiles.data();
   batch.blockTable = cache.blockTable.data(), batch.blockTableStride = cache.stride;
   int64_t items = int64_t(tiles.size()) * shape.kvHeads;
+  Buffer<float> sinks(size_t(roundUp(shape.heads, 32)));
+  for (int64_t head = 0; head < shape.heads; ++head)
+    sinks[size_t(head)] = sinkOf(head);
+  std::vector<void *> args{q.data(), pool.data(), y.data()};
+  if (shape.sinks)
+    args.push_back(sinks.data());
   for (int64_t thread = 0; thread < threads; ++thread)
-    code.call("k", {q.data(), pool.data(), y.data()}, batch, thread, items, threads);
+    code.call("k", args, batch, thread, items, threads);
   EXPECT_TRUE(y.intact());
   row = 0;
   for (const Span &span : spans)
@@ -365,7 +381,8 @@ INSTANTIATE_TEST_SUITE_P(Shapes, AttentionInt8,
                          testing::Values(Shape{9, 3, 64}, Shape{4, 1, 64, 40}, Shape{7, 1, 128},
                                          Shape{4, 1, 256, 130}, Shape{3, 3, 80}, Shape{8, 2, 96},
                                          Shape{2, 2, 72, 128}, Shape{5, 1, 20, 7},
-                                         Shape{3, 3, 80, 0, 5}, Shape{2, 1, 12}, Shape{6, 1, 4}));
+                                         Shape{3, 3, 80, 0, 5}, Shape{2, 1, 12}, Shape{6, 1, 4},
+                                         Shape{8, 2, 64, 0, 0, true}, Shape{6, 1, 64, 128, 0, true}));
 
 TEST(AttentionInt8Output, FarPositions) {
   for (int64_t window : {0, 512}) {

@@ -16,12 +16,16 @@ namespace {
 
 enum class Element { F32, BF16, F16, Int4 };
 
+/// Scores that are the largest for some tokens, and of no weight for others.
+inline float sinkOf(int64_t head) { return float(head % 3) * 2 - 1.5f; }
+
 struct Shape {
   int64_t heads, kvHeads, headDim;
   Element element = Element::BF16;
   int64_t window = 0;
   float softcap = 0;
   bool quantised = false;
+  bool sinks = false;
 
   int64_t width() const { return heads * headDim; }
   int64_t rowBytes() const { return quantised ? q8Row(width()).bytes : f32RowBytes(width()); }
@@ -40,7 +44,7 @@ struct Shape {
   std::string name() const {
     return "heads " + std::to_string(heads) + "/" + std::to_string(kvHeads) + " head_dim " +
            std::to_string(headDim) + " element " + std::to_string(int(element)) + " window " +
-           std::to_string(window);
+           std::to_string(window) + (sinks ? " sinks" : "");
   }
   std::string kernel() const {
     const char *elements[] = {"f32", "bf16", "f16", "int4"};
@@ -52,9 +56,11 @@ struct Shape {
     std::snprintf(numbers, sizeof numbers,
                   "heads = %ld : i64, scale = %.9e : f32, window = %ld : i64, softcap = %.9e : f32",
                   long(heads), scale(), long(window), softcap);
+    const std::string sink = "!lm.weight<" + std::to_string(heads) + ", f32>";
     return "kernel.func @k(%q: " + q + ", %kv: " + kv + ", %y: " + y +
-           ") {\n kernel.attention %q, %kv : " + q + ", " + kv + " outs(%y : " + y + ") {" +
-           numbers + "}\n kernel.return\n }";
+           (sinks ? ", %s: " + sink : "") + ") {\n kernel.attention %q, %kv : " + q + ", " + kv +
+           " outs(%y : " + y + ") " + (sinks ? "sinks %s : " + sink : "") + " {" + numbers +
+           "}\n kernel.return\n }";
   }
 };
 
@@ -206,8 +212,14 @@ void runStep(const LoadedKernels &code, const Cache &cache, const std::vector<Sp
   batch.tokens = tokens, batch.tiles = tiles.size(), batch.attentionTiles = tiles.data();
   batch.blockTable = cache.blockTable.data(), batch.blockTableStride = cache.stride;
   int64_t items = int64_t(tiles.size()) * shape.kvHeads;
+  Buffer<float> sinks(size_t(roundUp(shape.heads, 32)));
+  for (int64_t head = 0; head < shape.heads; ++head)
+    sinks[size_t(head)] = sinkOf(head);
+  std::vector<void *> args{q.data(), pool.data(), y.data()};
+  if (shape.sinks)
+    args.push_back(sinks.data());
   for (int64_t thread = 0; thread < 2; ++thread)
-    code.call("k", {q.data(), pool.data(), y.data()}, batch, thread, items, 2);
+    code.call("k", args, batch, thread, items, 2);
   EXPECT_TRUE(y.intact());
   row = 0;
   for (const Span &span : spans) {
@@ -238,10 +250,12 @@ std::vector<double> reference(const Cache &cache, const float *q, int64_t sequen
     dot *= shape.scale();
     scores.push_back(shape.softcap ? shape.softcap * std::tanh(dot / shape.softcap) : dot);
   }
+  if (shape.sinks)
+    scores.push_back(sinkOf(head)); // of no position: it has no value
   double most = *std::max_element(scores.begin(), scores.end()), sum = 0;
   for (double &s : scores)
     sum += s = std::exp(s - most);
-  for (size_t i = 0; i < scores.size(); ++i)
+  for (size_t i = 0; i < scores.size() - shape.sinks; ++i)
     for (int64_t d = 0; d < shape.headDim; ++d)
       y[d] += scores[i] / sum * cache.value(sequence, first + i, kvHead, d);
   return y;
@@ -322,7 +336,10 @@ INSTANTIATE_TEST_SUITE_P(
                     Shape{2, 1, 7, Element::BF16}, Shape{2, 1, 9, Element::F32, 64},
                     Shape{3, 1, 11, Element::F16}, Shape{9, 3, 64, Element::Int4},
                     Shape{4, 1, 256, Element::Int4, 40, 0, true},
-                    Shape{2, 2, 96, Element::Int4, 0, 50}, Shape{6, 1, 32, Element::Int4, 64}));
+                    Shape{2, 2, 96, Element::Int4, 0, 50}, Shape{6, 1, 32, Element::Int4, 64},
+                    Shape{8, 2, 64, Element::BF16, 0, 0, false, true},
+                    Shape{5, 1, 20, Element::F32, 7, 0, false, true},
+                    Shape{6, 1, 32, Element::Int4, 40, 0, false, true}));
 
 /// q8 rows are those of the f32 kernel, quantised.
 TEST(AttentionOutput, QuantisesTheFloats) {
