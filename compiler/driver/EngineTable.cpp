@@ -179,6 +179,9 @@ uint64_t compiler::planToTable(plan::ProgramOp program, fb::ProgramT &table,
     kernel->grid = gridOf(items);
     kernel->partition = items.cyclic ? fb::Partition::Cyclic : fb::Partition::Contiguous;
     kernel->args = fn.getNumArguments();
+    for (Type type : fn.getArgumentTypes())
+      if (auto routes = dyn_cast<kernel::RoutesType>(type))
+        kernel->experts = routes.getExperts(), kernel->experts_used = routes.getUsed();
     table.kernels.push_back(std::move(kernel));
   }
   for (Operation &op : program.getBody().front()) {

@@ -1,7 +1,6 @@
 //===- KernelLaunch.h - Words of the launch interface ----------------------===//
 #pragma once
 
-#include <cmath>
 #include <cstdint>
 #include <limits>
 #include <string>
@@ -17,11 +16,6 @@ struct WorkItems {
   int64_t factor;
   bool cyclic; ///< items cost unequally: threads take every n-th
 };
-
-/// What part of all experts so many tokens go to, each to `used` of them, if all are as likely.
-inline double shareOfExperts(int64_t experts, int64_t used, int64_t tokens) {
-  return 1 - std::pow(1 - double(used) / double(experts), double(tokens));
-}
 
 /// How a target runs a kernel, or why it does not: what passes ask before they keep one, and generators begin with.
 struct KernelShape {

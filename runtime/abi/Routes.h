@@ -15,6 +15,7 @@
 //===----------------------------------------------------------------------===//
 #pragma once
 
+#include <cmath>
 #include <cstdint>
 
 namespace ingot {
@@ -36,6 +37,11 @@ struct RoutesLayout {
   int64_t count() const { return 16 * pairs; }
   int64_t segments() const { return 16 * pairs + 16; }
 };
+
+/// What part of all experts so many tokens go to, each to `used` of them, if all are as likely.
+inline double shareOfExperts(double experts, double used, double tokens) {
+  return 1 - std::pow(1 - used / experts, tokens);
+}
 
 /// What a token takes of such a buffer: no more experts have rows than there are pairs.
 constexpr int64_t routesBytes(int64_t used) { return (28 * used + 16 + 63) / 64 * 64; }

@@ -1,6 +1,8 @@
 //===- Trace.cpp - Sums per kernel and the Chrome trace writer ------------===//
 #include "runtime/device/Trace.h"
+#include "runtime/abi/Routes.h"
 
+#include <algorithm>
 #include <cerrno>
 #include <chrono>
 #include <cstdio>
@@ -19,6 +21,27 @@ Trace::Trace(std::vector<std::string> kernelNames, std::vector<LaunchInfo> launc
              int threadCount, bool keep)
     : names(std::move(kernelNames)), launches(std::move(launchList)), threads(threadCount),
       keepEvents(keep), stamps(launches.size() * size_t(threads)), times(names.size()) {}
+
+void Trace::watchRoutes(size_t launch, const std::byte *routes, uint32_t experts, uint32_t used) {
+  watched.push_back({launch, routes, used});
+  loads.push_back({launches[launch].layer, std::vector<uint64_t>(experts)});
+}
+
+void Trace::countRoutes(size_t launch, int64_t tokens) {
+  auto found = std::ranges::lower_bound(watched, launch, {}, &Watched::launch);
+  if (found == watched.end() || found->launch != launch)
+    return;
+  std::vector<uint64_t> &counts = loads[size_t(found - watched.begin())].tokens;
+  const RoutesLayout layout{tokens * found->used};
+  int32_t segments;
+  std::memcpy(&segments, found->routes + layout.count(), sizeof segments);
+  for (int32_t i = 0; i < segments; ++i) {
+    RouteSegment one;
+    std::memcpy(&one, found->routes + layout.segments() + i * int64_t(sizeof one), sizeof one);
+    if (size_t(one.expert) < counts.size())
+      counts[size_t(one.expert)] += uint64_t(one.end - one.first);
+  }
+}
 
 void Trace::collect(int64_t tokens) {
   uint32_t step = uint32_t(stepTokens.size());

@@ -39,6 +39,17 @@ public:
   /// After a step: takes the stamps over. `tokens`: of the step's batch.
   void collect(int64_t tokens);
 
+  /// How many of a layer's tokens have gone to each expert.
+  struct ExpertLoad {
+    int32_t layer;
+    std::vector<uint64_t> tokens;
+  };
+  /// The launch groups routes (abi/Routes.h), which lie there, to so many experts.
+  void watchRoutes(size_t launch, const std::byte *routes, uint32_t experts, uint32_t used);
+  /// Counts what a launch has left, if it is watched; by who ran its only work item.
+  void countRoutes(size_t launch, int64_t tokens);
+  const std::vector<ExpertLoad> &expertLoads() const { return loads; }
+
   struct KernelTime {
     double seconds = 0; ///< summed over threads
     uint64_t launches = 0;
@@ -58,6 +69,14 @@ private:
     uint32_t step;
   };
   static constexpr size_t kMostEvents = size_t(1) << 22; ///< 128 MiB; later ones are counted only
+
+  struct Watched {
+    size_t launch;
+    const std::byte *routes;
+    uint32_t used;
+  };
+  std::vector<Watched> watched;  ///< rising in launch
+  std::vector<ExpertLoad> loads; ///< of each that is watched
 
   std::vector<std::string> names;
   std::vector<LaunchInfo> launches;

@@ -16,6 +16,7 @@
 //            E0320 empty  E0321 bytes after the last  E0312 damaged  E0313 padding not zero
 //   Model    E0322 sizes  E0323 precision  E0324 what kernels were compiled for (Abi)
 //   Kernels  E0325 none  E0326 name  E0327 grid  E0328 partition  E0329 operands  E0330 scratch
+//            E0821 experts
 //   Code     E0331 none  E0332 target unknown  E0333 target twice  E0334 segment  E0335 count
 //            E0336 no ELF  E0337 segments  E0338 writable data  E0339 needs a linker
 //            E0340 symbols  E0341 kernel missing

@@ -295,6 +295,14 @@ std::vector<Session::KernelTime> Session::kernelTimes() const {
   return result;
 }
 
+std::vector<Session::ExpertLoad> Session::expertLoads() const {
+  std::vector<ExpertLoad> result;
+  if (const Trace *trace = impl->executor->trace())
+    for (const Trace::ExpertLoad &load : trace->expertLoads())
+      result.push_back({load.layer, load.tokens});
+  return result;
+}
+
 Result<void> Session::writeTrace() {
   if (impl->traceFile.empty() || !impl->executor->trace())
     return {};

@@ -322,6 +322,13 @@ public:
   };
   void profile(bool on);
   std::vector<KernelTime> kernelTimes() const;
+  /// How many tokens each layer has sent to each of its experts since profile(true), which CPUs count; empty if none has
+  /// any.
+  struct ExpertLoad {
+    int32_t layer;
+    std::vector<uint64_t> tokens; ///< by expert
+  };
+  std::vector<ExpertLoad> expertLoads() const;
   /// Writes options.traceFile now; nothing if none was asked for. E0703.
   Result<void> writeTrace();
 

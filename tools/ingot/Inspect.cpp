@@ -6,6 +6,7 @@
 #include "tools/ingot/EngineOptions.h"
 #include "tools/ingot/Files.h"
 #include "tools/ingot/Json.h"
+#include "tools/ingot/measure/Experts.h"
 #include "tools/ingot/measure/Roofline.h"
 
 #include <thread>
@@ -18,7 +19,7 @@ using runtime::EngineFile;
 using runtime::VerifyLevel;
 
 struct InspectOptions {
-  std::string path, html, svg;
+  std::string path, html, svg, text;
   CommonOptions common;
   LimitOptions limits;
   bool verify = false, evidence = false, roofline = false;
@@ -68,6 +69,8 @@ Result<int> inspect(const InspectOptions &options) {
     return verify(options.path, options.common);
   if (options.roofline)
     return roofline(options.path, options.common, options.limits, options.svg);
+  if (!options.text.empty())
+    return experts(options.path, options.text, options.common, options.limits);
   auto engine = EngineFile::open(options.path);
   if (!engine)
     return engine.error();
@@ -111,6 +114,12 @@ Action defineInspect(CommandLine &command) {
                       .excludes(html)
                       .excludes(verify)
                       .excludes(evidence);
+  command.option("--experts", options->text, "read TEXT: how it spreads over the experts of each layer")
+      .typeName("TEXT")
+      .excludes(html)
+      .excludes(verify)
+      .excludes(evidence)
+      .excludes(roofline);
   command.option("--svg", options->svg, "with --roofline: the same as a picture")
       .typeName("FILE")
       .needs(roofline);

@@ -2,6 +2,7 @@
 #include "codegen/cpu/schedule/MatmulCost.h"
 #include "codegen/cpu/schedule/MatmulSchedule.h"
 #include "dialects/kernel/ops/Matmul.h"
+#include "runtime/abi/Routes.h"
 
 #include <algorithm>
 #include <cmath>
@@ -216,7 +217,7 @@ MatmulCost ingot::cpu::matmulCost(kernel::MatmulOp op, kernel::ScheduleAttr sche
   if (!op.getRoutes())
     return costOfAll(op, schedule, isa, machine, tokens);
   // Some of the experts, each with its share of the rows.
-  const double share = kernel::shareOfExperts(op.experts(), op.rowsOfToken(), tokens);
+  const double share = shareOfExperts(double(op.experts()), double(op.rowsOfToken()), double(tokens));
   const double rows = double(tokens * op.rowsOfToken()) / (share * double(op.experts()));
   MatmulCost cost = costOfAll(op, schedule, isa, machine, std::max<int64_t>(1, std::llround(rows)));
   for (double *part : {&cost.seconds, &cost.coreSeconds, &cost.memoryBytes, &cost.boundSeconds})

@@ -341,6 +341,12 @@ void Executor::startTrace(bool keepEvents) {
     launchList.push_back({launch.kernel, launch.layer});
   tracing = std::make_unique<runtime::Trace>(std::move(names), std::move(launchList),
                                              loop->threads(), keepEvents);
+  for (size_t i = 0; i < resolved.size(); ++i) {
+    const fb::Kernel &kernel = *plan->kernels()->Get(resolved[i].kernel);
+    if (kernel.family() && kernel.family()->string_view() == "group_routes")
+      tracing->watchRoutes(i, static_cast<const std::byte *>(resolved[i].args[0]),
+                           kernel.experts(), kernel.experts_used());
+  }
 }
 
 int64_t Executor::hiddenSize() const { return hidden ? file->table().model()->hidden() : 0; }

@@ -159,6 +159,7 @@ void StepLoop::runPart(const Step &step, int thread, size_t index, uint64_t part
                   cyclic ? int64_t(parts) : 1,
                   reinterpret_cast<char *>(scratch + scratchStride * uint64_t(thread)));
   if constexpr (Traced) {
+    step.trace->countRoutes(index, step.batch->tokens);
     runtime::Stamp &stamp = step.trace->stampsOf(thread)[index];
     if (stamp.end == stamp.begin)
       stamp.begin = begin;

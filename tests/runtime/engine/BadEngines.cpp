@@ -225,6 +225,11 @@ std::vector<BadEngine> allBad() {
       {"partition", "E0328",
        [](Table &t) { cpuProgram(t).kernels[0]->partition = fb::Partition(2); }},
       {"too_many_operands", "E0329", [](Table &t) { cpuProgram(t).kernels[0]->args = 0xFFFFFFFF; }},
+      {"experts", "E0821", [](Table &t) { cpuProgram(t).kernels[0]->experts = 4; }},
+      {"experts_used", "E0821",
+       [](Table &t) {
+         cpuProgram(t).kernels[0]->experts = 4, cpuProgram(t).kernels[0]->experts_used = 5;
+       }},
       {"scratch", "E0330", [](Table &t) { cpuProgram(t).kernels[0]->scratch_bytes = -1; }},
       // Code.
       {"no_code", "E0331", [](Table &t) { cpuProgram(t).code.clear(); }},

@@ -1,6 +1,7 @@
 //===- KernelWork.cpp - See KernelWork.h -----------------------------------===//
 #include "tools/ingot/measure/KernelWork.h"
 
+#include "runtime/abi/Routes.h"
 #include "runtime/session/EngineCost.h"
 
 #include <algorithm>
@@ -41,7 +42,10 @@ const fb::CodeObject *codeWithCosts(const fb::Program &program, std::string_view
   return nullptr;
 }
 
-double weightBytesOf(const fb::Program &program, const fb::Launch &launch, const fb::Step &step) {
+double weightBytesOf(const fb::Program &program, const fb::Launch &launch, const fb::Step &step,
+                     double tokens) {
+  const fb::Kernel &kernel = *program.kernels()->Get(launch.kernel());
+  const double share = kernel.experts() ? shareOfExperts(kernel.experts(), kernel.experts_used(), tokens) : 1;
   double bytes = 0;
   for (unsigned i = 0; launch.args() && i < launch.args()->size(); ++i) {
     const fb::Arg *arg = launch.args()->Get(i);
@@ -50,9 +54,11 @@ double weightBytesOf(const fb::Program &program, const fb::Launch &launch, const
       weight = program.weights()->Get(arg->index());
     else if (arg->kind() == fb::ArgKind::LayerWeight)
       weight = program.weights()->Get(step.weights()->Get(arg->index()));
-    if (weight) // a gather reads the row of its token
-      bytes += static_cast<double>(
-          gathers(program, launch) ? weight->size() / weight->shape()->Get(0) : weight->size());
+    if (!weight)
+      continue;
+    const bool stack = weight->shape()->size() == 3;
+    bytes += static_cast<double>(weight->size()) * (stack ? share : 1) /
+             (gathers(program, launch) ? static_cast<double>(weight->shape()->Get(0)) : 1);
   }
   return bytes;
 }
@@ -61,7 +67,9 @@ void addLaunch(const fb::Program &program, const fb::Launch &launch, const fb::S
                const fb::KernelCost *cost, const StepLoad &load, KernelWork &work) {
   // The costs of a gather count its row.
   const double weights =
-      cost && gathers(program, launch) ? 0 : weightBytesOf(program, launch, step);
+      cost && gathers(program, launch)
+                             ? 0
+                             : weightBytesOf(program, launch, step, load.sequences * load.tokens);
   work.bytes += weights;
   if (!cost) {
     work.memoryBytes += weights;

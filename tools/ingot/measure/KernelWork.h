@@ -29,8 +29,9 @@ struct KernelWork {
 /// The costs of the code for `target`; null if the program has none.
 const fb::CodeObject *codeWithCosts(const fb::Program &program, std::string_view target);
 
-/// Bytes of weights that a launch of the step reads; a gather, one row.
-double weightBytesOf(const fb::Program &program, const fb::Launch &launch, const fb::Step &step);
+/// Bytes of weights that a launch of the step reads: a gather, one row; experts, those that so many tokens may go to.
+double weightBytesOf(const fb::Program &program, const fb::Launch &launch, const fb::Step &step,
+                     double tokens);
 
 /// Adds a launch of the step. `cost` may be null: then its weights are all that is known.
 void addLaunch(const fb::Program &program, const fb::Launch &launch, const fb::Step &step,

@@ -65,7 +65,8 @@ std::vector<Row> workPerStep(const Session &session, int64_t prompt, int64_t ste
       for (const fb::Launch *launch : *runtime::caseFor(section, counts).launches()) {
         Row &row = rows[launch->kernel()];
         ++(row.*phase).launches;
-        (row.*phase).weightBytes += static_cast<uint64_t>(weightBytesOf(program, *launch, *step));
+        (row.*phase).weightBytes += static_cast<uint64_t>(
+            weightBytesOf(program, *launch, *step, load.sequences * load.tokens));
         addLaunch(program, *launch, *step, row.cost, load, row.*phase);
       }
     };

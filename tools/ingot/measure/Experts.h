@@ -1,0 +1,13 @@
+//===- Experts.h - How a text spreads over experts ---------------------------===//
+#pragma once
+
+#include "tools/ingot/EngineOptions.h"
+
+namespace ingot::cli {
+
+/// Reads the text with the engine and prints how many of its tokens each layer sent to each of its experts. E0567: its
+/// layers have none, or a GPU runs it.
+Result<int> experts(const std::string &path, const std::string &text, const CommonOptions &common,
+                    const LimitOptions &limits);
+
+} // namespace ingot::cli
