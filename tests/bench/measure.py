@@ -4,6 +4,7 @@
 the work folder between runs; an engine is made again when its checkpoint or the compiler is newer.
 """
 import json
+import math
 import os
 import pathlib
 import re
@@ -14,9 +15,11 @@ import tempfile
 import time
 from dataclasses import dataclass, field
 
+from peers.shapes import SHAPES
+
 HERE = pathlib.Path(__file__).parent
 PEER_NAMES = {"llama": "llama.cpp", "openvino": "OpenVINO GenAI", "vllm": "vLLM bf16"}
-MADE_UP = {"1b-q4_0": ("1b", "Q4_0"), "1b-q8_0": ("1b", "Q8_0")}  # GGUFs of shapes.py
+MADE_UP = {"1b-q4_0": ("1b", "Q4_0"), "1b-q8_0": ("1b", "Q8_0"), "7b-a1b-q4_0": ("7b-a1b", "Q4_0")}  # GGUFs of shapes.py
 LONGEST = 900  # seconds a measurement may take
 START_PROMPT = 16  # ids of the start-to-first-token measurement
 
@@ -118,16 +121,22 @@ class Bench:
             self.tables[name] = json.loads(run(self.ingot, "inspect", self.engine(name), "--json"))["weights"]
         return self.tables[name]
 
+    def share(self, name, weight):
+        """What part of a weight a token meets: of experts those that it goes to."""
+        shape = SHAPES[MADE_UP[name][0]] if name in MADE_UP else {}
+        return shape["used"] / shape["experts"] if len(weight["shape"]) == 3 else 1
+
     def step_bytes(self, name):
-        """Weights that a step of one token reads: all, but where the head is a matrix of its own one row of the embeddings."""
+        """Weights that a step of one token reads: of experts those that it goes to; where the head is a matrix of its own one row of the
+        embeddings."""
         weights = {weight["name"]: weight for weight in self.weights(name)}
-        total = sum(weight["size"] for weight in weights.values())
+        total = sum(weight["size"] * self.share(name, weight) for weight in weights.values())
         return total - (weights["token_embd"]["size"] if "output" in weights else 0)
 
     def token_operations(self, name):
         """Of a prompt's token: a multiplication and an addition for each number of the layers' matrices."""
-        return sum(2 * weight["shape"][0] * weight["shape"][1] for weight in self.weights(name)
-                   if len(weight["shape"]) == 2 and weight["name"] not in ("token_embd", "output"))
+        return sum(2 * math.prod(weight["shape"]) * self.share(name, weight) for weight in self.weights(name)
+                   if len(weight["shape"]) >= 2 and weight["name"] not in ("token_embd", "output"))
 
     def kv_types(self):
         """Types of the KV cache that `ingot compile` offers on CPUs, but for f32, which is that of `exact`."""

@@ -88,6 +88,15 @@ def parallel(count, reps):
                peers_of("smollm2", f"parallel{count}", ("llama", "openvino", "vllm"), reps), small=True)
 
 
+def experts(name, work):
+    """A prompt, decoding and eight sequences of a mixture of experts."""
+    return [decode(f"decode-{name}", f"decode, {work}", name, 64, (share(0.8), times("llama", 1.2)), ("llama",)),
+            prefill(f"prefill-{name}", f"prefill 512, {work}", name, (times("llama", 2),), ("llama",)),
+            Row(f"parallel8-{name}", f"8 parallel requests (128 + 64), {work}", "tok/s",
+                lambda b: Figure(b.bench(b.engine(name), "-p", 0, "-n", 0, "--parallel", 8, "-r", 2)[0]), (times("llama", 2),),
+                peers_of(name, "parallel8", ("llama",), reps=1))]
+
+
 def deep_prefill(kv):
     def measured(b):
         # At the start, at depth, at the start again: minutes change, so the start is measured on both sides.
@@ -124,6 +133,7 @@ def rows(bench):
         prefill("prefill-1b-q4_0", "prefill 512, 1B shape Q4_0", "1b-q4_0", (share(0.68), times("llama", 2.2)), ("llama", "vllm")),
         prefill("prefill-smollm2", "prefill 512, SmolLM2 Q4_1", "smollm2", (share(0.5), times("llama", 8), times("openvino", 1.15)),
                 ("llama", "openvino", "vllm"), small=True),
+        *experts("7b-a1b-q4_0", "7B-A1B shape of 64 experts Q4_0"),
         *[deep_prefill(kv) for kv in bench.kv_types()],
         parallel(8, reps=2),
         parallel(32, reps=1),

@@ -1,17 +1,24 @@
 """Checkpoints in the shape of known models, with numbers made up.
 
-  shapes.py gguf   SHAPE TYPE OUT   a GGUF without a tokenizer: SHAPE 135m|1b|3b|8b, TYPE Q4_0|Q8_0|BF16 (needs the package gguf)
-  shapes.py config SHAPE OUT        a Llama config.json
+  shapes.py gguf   SHAPE TYPE OUT   a GGUF without a tokenizer: TYPE Q4_0|Q8_0|BF16 (needs the package gguf)
+  shapes.py config SHAPE OUT        a config.json
+
+SHAPE is 135m, 1b, 3b or 8b of Llama; 7b-a1b (OLMoE: 8 of 64 experts) or 30b-a3b (Qwen3-MoE: 8 of 128).
 """
 import json
 import os
 import sys
 
+LLAMA = dict(arch="llama", model="LlamaForCausalLM", type="llama")
 SHAPES = {
-    "135m": dict(d=576, ff=1536, layers=30, h=9, kv=3, vocab=49152, hd=64),
-    "1b": dict(d=2048, ff=8192, layers=16, h=32, kv=8, vocab=128256, hd=64),
-    "3b": dict(d=3072, ff=8192, layers=28, h=24, kv=8, vocab=128256, hd=128),
-    "8b": dict(d=4096, ff=14336, layers=32, h=32, kv=8, vocab=128256, hd=128),
+    "135m": dict(LLAMA, d=576, ff=1536, layers=30, h=9, kv=3, vocab=49152, hd=64),
+    "1b": dict(LLAMA, d=2048, ff=8192, layers=16, h=32, kv=8, vocab=128256, hd=64),
+    "3b": dict(LLAMA, d=3072, ff=8192, layers=28, h=24, kv=8, vocab=128256, hd=128),
+    "8b": dict(LLAMA, d=4096, ff=14336, layers=32, h=32, kv=8, vocab=128256, hd=128, untied=True),
+    "7b-a1b": dict(arch="olmoe", model="OlmoeForCausalLM", type="olmoe", d=2048, ff=1024, layers=16, h=16, kv=16, vocab=50304,
+                   hd=128, experts=64, used=8, untied=True, q_norm=2048, k_norm=2048),
+    "30b-a3b": dict(arch="qwen3moe", model="Qwen3MoeForCausalLM", type="qwen3_moe", d=2048, ff=768, layers=48, h=32, kv=4,
+                    vocab=151936, hd=128, experts=128, used=8, untied=True, q_norm=128, k_norm=128),
 }
 CONTEXT = 32768
 
@@ -20,37 +27,64 @@ def gguf(shape, kind, path):
     import gguf
     import numpy as np
     s = SHAPES[shape]
+    experts = s.get("experts")
     part = f"{path}.part"  # an interrupted one is not taken for a whole one
-    writer = gguf.GGUFWriter(part, "llama")
+    # Written as it is made: experts may be larger than the memory.
+    writer = gguf.GGUFWriter(part, s["arch"], use_temp_file=bool(experts))
     writer.add_block_count(s["layers"])
     writer.add_context_length(CONTEXT)
     writer.add_embedding_length(s["d"])
     writer.add_feed_forward_length(s["ff"])
     writer.add_head_count(s["h"])
     writer.add_head_count_kv(s["kv"])
+    writer.add_key_length(s["hd"])
+    writer.add_value_length(s["hd"])
     writer.add_layer_norm_rms_eps(1e-5)
     writer.add_rope_freq_base(500000.0)
     writer.add_rope_dimension_count(s["hd"])
     writer.add_vocab_size(s["vocab"])
     writer.add_tokenizer_model("no_vocab")
+    if experts:
+        writer.add_expert_count(experts)
+        writer.add_expert_used_count(s["used"])
+        writer.add_expert_feed_forward_length(s["ff"])
     numbers, numeric = np.random.default_rng(0), getattr(gguf.GGMLQuantizationType, kind)
 
-    def matrix(name, rows, columns):
+    def rows_of(rows, columns):
         values = numbers.standard_normal((rows, columns), dtype=np.float32) * np.float32(0.02)
-        writer.add_tensor(name, gguf.quants.quantize(values, numeric), raw_dtype=numeric)
+        return gguf.quants.quantize(values, numeric)
+
+    def matrix(name, rows, columns):
+        writer.add_tensor(name, rows_of(rows, columns), raw_dtype=numeric)
+
+    def stack(name, rows, columns):  # each expert has the rows of the first in an order of its own
+        first = rows_of(rows, columns)
+        writer.add_tensor(name, np.stack([np.roll(first, 7 * e, axis=0) for e in range(experts)]), raw_dtype=numeric)
 
     def vector(name, count):
         writer.add_tensor(name, np.ones(count, np.float32))
 
     matrix("token_embd.weight", s["vocab"], s["d"])
     vector("output_norm.weight", s["d"])
+    if s.get("untied"):
+        matrix("output.weight", s["vocab"], s["d"])
     for layer in (f"blk.{i}." for i in range(s["layers"])):
         vector(layer + "attn_norm.weight", s["d"])
         vector(layer + "ffn_norm.weight", s["d"])
+        for norm in ("q_norm", "k_norm"):
+            if norm in s:
+                vector(f"{layer}attn_{norm}.weight", s[norm])
         for name, rows, columns in (("attn_q", s["h"] * s["hd"], s["d"]), ("attn_k", s["kv"] * s["hd"], s["d"]),
-                                    ("attn_v", s["kv"] * s["hd"], s["d"]), ("attn_output", s["d"], s["h"] * s["hd"]),
-                                    ("ffn_gate", s["ff"], s["d"]), ("ffn_up", s["ff"], s["d"]), ("ffn_down", s["d"], s["ff"])):
+                                    ("attn_v", s["kv"] * s["hd"], s["d"]), ("attn_output", s["d"], s["h"] * s["hd"])):
             matrix(f"{layer}{name}.weight", rows, columns)
+        if experts:
+            router = numbers.standard_normal((experts, s["d"]), dtype=np.float32) * np.float32(0.02)
+            writer.add_tensor(layer + "ffn_gate_inp.weight", router)
+        for name, rows, columns in (("ffn_gate", s["ff"], s["d"]), ("ffn_up", s["ff"], s["d"]), ("ffn_down", s["d"], s["ff"])):
+            if experts:
+                stack(f"{layer}{name}_exps.weight", rows, columns)
+            else:
+                matrix(f"{layer}{name}.weight", rows, columns)
     writer.write_header_to_file()
     writer.write_kv_data_to_file()
     writer.write_tensors_to_file()
@@ -60,13 +94,17 @@ def gguf(shape, kind, path):
 
 def config(shape, path):
     s = SHAPES[shape]
+    keys = {"architectures": [s["model"]], "model_type": s["type"], "hidden_size": s["d"],
+            "intermediate_size": s["ff"], "num_hidden_layers": s["layers"], "num_attention_heads": s["h"],
+            "num_key_value_heads": s["kv"], "head_dim": s["hd"], "vocab_size": s["vocab"],
+            "max_position_embeddings": CONTEXT, "rms_norm_eps": 1e-5, "rope_theta": 500000.0, "hidden_act": "silu",
+            "tie_word_embeddings": not s.get("untied", False), "torch_dtype": "bfloat16", "bos_token_id": 1, "eos_token_id": 2}
+    if "experts" in s:
+        keys.update(num_experts=s["experts"], num_experts_per_tok=s["used"], norm_topk_prob=s["type"] == "qwen3_moe")
+    if s["type"] == "qwen3_moe":
+        keys.update(moe_intermediate_size=s["ff"], mlp_only_layers=[], decoder_sparse_step=1)
     with open(path, "w") as out:
-        json.dump({"architectures": ["LlamaForCausalLM"], "model_type": "llama", "hidden_size": s["d"],
-                   "intermediate_size": s["ff"], "num_hidden_layers": s["layers"], "num_attention_heads": s["h"],
-                   "num_key_value_heads": s["kv"], "head_dim": s["hd"], "vocab_size": s["vocab"],
-                   "max_position_embeddings": CONTEXT, "rms_norm_eps": 1e-5, "rope_theta": 500000.0, "hidden_act": "silu",
-                   "tie_word_embeddings": shape != "8b", "torch_dtype": "bfloat16", "bos_token_id": 1, "eos_token_id": 2},
-                  out, indent=1)
+        json.dump(keys, out, indent=1)
 
 
 if __name__ == "__main__":
