@@ -78,8 +78,8 @@ Value LayerEmitter::attention(Value q, Value k, Value v, const AttentionShape &s
   Value &kv = addState("kv", {{"k", shape.kvHeads, width}, {"v", shape.kvHeads, width}}, false);
   kv = lm::KvAppendOp::create(builder, at("kv_append"), k, v, kv, batch);
   return lm::AttentionOp::create(builder, at("attention"), q.getType(), q, kv, batch,
-                                 /*sinks=*/Value(), builder.getI64IntegerAttr(shape.heads), f32(builder, shape.scale),
-                                 builder.getI64IntegerAttr(shape.window),
+                                 /*sinks=*/Value(), builder.getI64IntegerAttr(shape.heads),
+                                 f32(builder, shape.scale), builder.getI64IntegerAttr(shape.window),
                                  f32(builder, shape.softcap));
 }
 

@@ -53,8 +53,8 @@ public:
         i32x16(k.vec(k.i32, kRowLanes)), view(k, k.operand(op.getRoutes()), used) {
     SmallVector<int32_t> numbers(kRowLanes);
     std::iota(numbers.begin(), numbers.end(), 0);
-    laneNumbers = arith::ConstantOp::create(
-        k.b, DenseElementsAttr::get(i32x16, ArrayRef<int32_t>(numbers)));
+    laneNumbers =
+        arith::ConstantOp::create(k.b, DenseElementsAttr::get(i32x16, ArrayRef<int32_t>(numbers)));
   }
 
   void emit() {
@@ -86,8 +86,7 @@ private:
     return exists ? k.select(exists, v, k.splat(f32x16, otherwise)) : v;
   }
   /// A value over all vectors of an array, lane by lane.
-  Value overVectors(int64_t array, double start,
-                    function_ref<Value(Value carried, Value v)> body) {
+  Value overVectors(int64_t array, double start, function_ref<Value(Value carried, Value v)> body) {
     return k.loop(k.word(0), k.word(place.vectors() * kVectorBytes), k.word(kVectorBytes),
                   k.splat(f32x16, start), [&](Value byte, ValueRange carried) {
                     return Values{body(carried[0], k.load(f32x16, scratch(array, byte), 64))};
@@ -107,7 +106,8 @@ private:
   }
 
   void emitScores(Value token) {
-    Value logits = k.at(k.operand(op.getLogits()), k.mul(token, op.getLogits().getType().rowBytes()));
+    Value logits =
+        k.at(k.operand(op.getLogits()), k.mul(token, op.getLogits().getType().rowBytes()));
     const bool softmax = op.getScore() == RouteScore::Softmax;
     forEachVector([&](Value byte, Value exists) {
       Value x = k.load(f32x16, k.at(logits, byte), 64);
@@ -121,9 +121,10 @@ private:
     });
     if (!softmax)
       return;
-    Value most = k.broadcast(f32x16, k.maxLanes(overVectors(
-                                         place.scores, kLowest,
-                                         [&](Value a, Value v) { return k.fmax(v, a); })));
+    Value most =
+        k.broadcast(f32x16, k.maxLanes(overVectors(place.scores, kLowest, [&](Value a, Value v) {
+          return k.fmax(v, a);
+        })));
     Value sum = overVectors(place.scores, 0, [&](Value a, Value v) {
       return k.fadd(a, emitExp(k.b, k.fsub(v, most)));
     });
@@ -165,21 +166,20 @@ private:
     // One after the other the best become infinite; the others' experts are out.
     Value taken = k.splat(k.f32, -kOut);
     k.loop(0, int64_t(op.getUsedGroups()), 1, [&](Value) {
-      Values best = k.loop(k.word(0), k.word(groups), k.word(1), {k.word(0), out},
-                           [&](Value group, ValueRange carried) {
-                             Value v = k.load(k.f32, element(place.groups, group));
-                             v = k.select(greater(taken, v), v, out);
-                             Value more = greater(v, carried[1]);
-                             return Values{k.select(more, group, carried[0]),
-                                           k.select(more, v, carried[1])};
-                           });
+      Values best =
+          k.loop(k.word(0), k.word(groups), k.word(1), {k.word(0), out},
+                 [&](Value group, ValueRange carried) {
+                   Value v = k.load(k.f32, element(place.groups, group));
+                   v = k.select(greater(taken, v), v, out);
+                   Value more = greater(v, carried[1]);
+                   return Values{k.select(more, group, carried[0]), k.select(more, v, carried[1])};
+                 });
       k.store(taken, element(place.groups, best[0]));
     });
     k.loop(0, groups, 1, [&](Value group) {
       k.when(greater(taken, k.load(k.f32, element(place.groups, group))), [&] {
-        k.loop(k.word(0), k.word(size), k.word(1), [&](Value i) {
-          k.store(out, element(place.ranks, k.add(k.mul(group, size), i)));
-        });
+        k.loop(k.word(0), k.word(size), k.word(1),
+               [&](Value i) { k.store(out, element(place.ranks, k.add(k.mul(group, size), i))); });
       });
     });
   }
@@ -191,15 +191,15 @@ private:
   /// The expert of the largest rank, the lowest of equals.
   Value best() {
     Value none = k.splatInt(i32x16, std::numeric_limits<int32_t>::max());
-    Values found = k.loop(
-        k.word(0), k.word(place.vectors()), k.word(1), {k.splat(f32x16, kOut), none},
-        [&](Value vector, ValueRange carried) {
-          Value v = k.load(f32x16, scratch(place.ranks, k.mul(vector, kVectorBytes)), 64);
-          Value first = k.broadcast(i32x16, k.narrow(k.mul(vector, kRowLanes), k.i32));
-          Value more = greater(v, carried[0]);
-          return Values{k.select(more, v, carried[0]),
-                        k.select(more, k.add(laneNumbers, first), carried[1])};
-        });
+    Values found =
+        k.loop(k.word(0), k.word(place.vectors()), k.word(1), {k.splat(f32x16, kOut), none},
+               [&](Value vector, ValueRange carried) {
+                 Value v = k.load(f32x16, scratch(place.ranks, k.mul(vector, kVectorBytes)), 64);
+                 Value first = k.broadcast(i32x16, k.narrow(k.mul(vector, kRowLanes), k.i32));
+                 Value more = greater(v, carried[0]);
+                 return Values{k.select(more, v, carried[0]),
+                               k.select(more, k.add(laneNumbers, first), carried[1])};
+               });
     Value most = k.broadcast(f32x16, k.maxLanes(found[0]));
     Value equal = arith::CmpFOp::create(k.b, arith::CmpFPredicate::OEQ, found[0], most);
     Value numbers = k.select(equal, found[1], none);
@@ -217,12 +217,12 @@ private:
     });
     Value beyond = k.word(place.experts);
     (void)k.loop(k.word(0), k.word(used), k.word(1), k.word(-1), [&](Value i, ValueRange last) {
-      Values next = k.loop(k.word(0), k.word(used), k.word(1), beyond,
-                           [&](Value j, ValueRange least) {
-                             Value one = RoutesView::wordAt(k, k.at(k.scratch, place.chosen), j);
-                             Value later = k.select(k.less(last[0], one), one, beyond);
-                             return Values{k.minSigned(later, least[0])};
-                           });
+      Values next =
+          k.loop(k.word(0), k.word(used), k.word(1), beyond, [&](Value j, ValueRange least) {
+            Value one = RoutesView::wordAt(k, k.at(k.scratch, place.chosen), j);
+            Value later = k.select(k.less(last[0], one), one, beyond);
+            return Values{k.minSigned(later, least[0])};
+          });
       k.store(k.narrow(next[0], k.i32), k.at(view.expert, k.mul(pair(token, i), 4)));
       return next;
     });
@@ -300,22 +300,21 @@ LogicalResult ingot::cpu::emitGroupRoutes(KernelBuilder &k, kernel::GroupRoutesO
       k.store(k.add(k.load(k.i32, at), one), at);
     });
     // Where each expert's rows begin, in place of how many there are.
-    KernelBuilder::Values ends = k.loop(
-        k.word(0), k.word(type.getExperts()), k.word(1), {zero, k.word(0)},
-        [&](Value expert, ValueRange carried) {
-          Value first = carried[0], segments = carried[1];
-          Value end = k.add(first, k.load(k.i32, next(expert)));
-          k.store(first, next(expert));
-          Value to = k.at(view.segments, k.mul(segments, sizeof(RouteSegment)));
-          Value some = k.less(first, end);
-          k.when(some, [&] {
-            k.store(k.narrow(expert, k.i32), k.at(to, offsetof(RouteSegment, expert)));
-            k.store(first, k.at(to, offsetof(RouteSegment, first)));
-            k.store(end, k.at(to, offsetof(RouteSegment, end)));
-          });
-          return KernelBuilder::Values{end,
-                                       k.select(some, k.add(segments, 1), segments)};
-        });
+    KernelBuilder::Values ends =
+        k.loop(k.word(0), k.word(type.getExperts()), k.word(1), {zero, k.word(0)},
+               [&](Value expert, ValueRange carried) {
+                 Value first = carried[0], segments = carried[1];
+                 Value end = k.add(first, k.load(k.i32, next(expert)));
+                 k.store(first, next(expert));
+                 Value to = k.at(view.segments, k.mul(segments, sizeof(RouteSegment)));
+                 Value some = k.less(first, end);
+                 k.when(some, [&] {
+                   k.store(k.narrow(expert, k.i32), k.at(to, offsetof(RouteSegment, expert)));
+                   k.store(first, k.at(to, offsetof(RouteSegment, first)));
+                   k.store(end, k.at(to, offsetof(RouteSegment, end)));
+                 });
+                 return KernelBuilder::Values{end, k.select(some, k.add(segments, 1), segments)};
+               });
     k.store(k.narrow(ends[1], k.i32), view.count);
     k.loop(k.word(0), tokens, k.word(1), [&](Value token) {
       k.loop(0, used, 1, [&](Value i) {
@@ -342,9 +341,9 @@ LogicalResult ingot::cpu::emitCombine(KernelBuilder &k, kernel::CombineOp op) {
     SmallVector<std::pair<Value, Value>> rows; // address, weight
     for (int64_t i = 0; i < used; ++i) {
       Value pair = k.add(k.mul(token, used), i);
-      rows.emplace_back(k.at(k.operand(op.getX()),
-                             k.mul(RoutesView::wordAt(k, view.row, pair), rowBytes)),
-                        k.loadSplat(f32x16, k.at(view.weight, k.mul(pair, 4))));
+      rows.emplace_back(
+          k.at(k.operand(op.getX()), k.mul(RoutesView::wordAt(k, view.row, pair), rowBytes)),
+          k.loadSplat(f32x16, k.at(view.weight, k.mul(pair, 4))));
     }
     Value to = k.at(k.operand(op.getOutput()), k.mul(token, rowBytes));
     k.loop(0, rowBytes, kVectorBytes, [&](Value byte) {

@@ -23,9 +23,8 @@ class GatherEmitter {
 public:
   GatherEmitter(KernelBuilder &k, kernel::GatherOp op)
       : k(k), op(op), type(op.getWeight().getType()), format(type.numeric()),
-        layout(kernel::panelLayoutOf(type)),
-        f32x16(k.vec(k.f32, kRowLanes)), i32x16(k.vec(k.i32, kRowLanes)),
-        scale(op.getScale().convertToFloat()) {}
+        layout(kernel::panelLayoutOf(type)), f32x16(k.vec(k.f32, kRowLanes)),
+        i32x16(k.vec(k.i32, kRowLanes)), scale(op.getScale().convertToFloat()) {}
 
   void emit() {
     const bool byPosition = op.getByPosition();

@@ -123,8 +123,8 @@ public:
     }
     if (largest)
       maxima.emplace(k, k.operand(largest.getOutput()), segments.front().type.getN());
-    LogicalResult result = op.getRoutes() ? emitExperts(x, rounded)
-                                          : emitBlocks(k.word(0), total, x, rounded);
+    LogicalResult result =
+        op.getRoutes() ? emitExperts(x, rounded) : emitBlocks(k.word(0), total, x, rounded);
     if (keys)
       keys->finish(total);
     return result;
@@ -431,9 +431,9 @@ private:
   std::optional<PlaneScreen> screen;
   std::optional<PanelMaxima> maxima;
   Value firstOfMatrix; ///< where rows have experts: the number of the first panel of the matrix
-  Value staged;     ///< in scratch: outputs that wait to be quantised, f32 [tokens][32]
-  Value gateSums;   ///< in scratch: sums of the first weight of a pair
-  Value blockStart; ///< first token of the block of tokens
+  Value staged;        ///< in scratch: outputs that wait to be quantised, f32 [tokens][32]
+  Value gateSums;      ///< in scratch: sums of the first weight of a pair
+  Value blockStart;    ///< first token of the block of tokens
 };
 
 } // namespace

@@ -153,7 +153,7 @@ private:
                   return e.isOneValue(argument)
                              ? e.k.loadSplat(e.f32x16, e.inputs[argument.getArgNumber()])
                              : e.k.load(e.f32x16, e.k.at(e.inputs[argument.getArgNumber()], byte),
-                                  kRowLanes * 4);
+                                        kRowLanes * 4);
                 if (e.uniform.contains(value) && !value.getDefiningOp<arith::ConstantOp>())
                   return e.k.broadcast(e.k.vec(value.getType(), kRowLanes),
                                        e.scalars.lookup(value));

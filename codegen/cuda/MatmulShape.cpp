@@ -93,8 +93,7 @@ int64_t MatmulShape::mostProduced(kernel::MatmulOp op) const {
     auto weight = cast<lm::WeightType>(type);
     WeightFormat format =
         weight.getFormat() == WeightFormat::F32 ? WeightFormat::BF16 : weight.getFormat();
-    weightBytes = std::min(
-        weightBytes, weights * kernel::fragmentLayoutOf(weight).tileBytes());
+    weightBytes = std::min(weightBytes, weights * kernel::fragmentLayoutOf(weight).tileBytes());
   }
   int64_t few = kMostTokens;
   while (few > 1 && (2 * few * k * 4 > weightBytes || few * gpuRowBytes(k) > kMostShared))

@@ -241,7 +241,8 @@ Matrix reference::attention(const Matrix &q, const KvState &kv, int64_t slot,
     std::vector<float> scores;
     for (int64_t h = 0; h < p.heads; ++h)
       attendHead(q.row(t).data() + h * width, *rows, begin, end, h * p.kvHeads / p.heads, width, p,
-                 p.sinks.empty() ? nullptr : &p.sinks[static_cast<size_t>(h)], scores, y.row(t).data() + h * width);
+                 p.sinks.empty() ? nullptr : &p.sinks[static_cast<size_t>(h)], scores,
+                 y.row(t).data() + h * width);
   });
   return y;
 }

@@ -52,8 +52,8 @@ Matrix selectRows(const Matrix &x, std::span<const int32_t> rows);
 struct AttentionParameters {
   int64_t heads, kvHeads;
   float scale;
-  int64_t window; ///< 0: all
-  float softcap;  ///< 0: none
+  int64_t window;                    ///< 0: all
+  float softcap;                     ///< 0: none
   std::span<const float> sinks = {}; ///< of each head; empty: none
 };
 

@@ -22,7 +22,7 @@ Result<import::RowSource> CheckpointWeights::sourceOf(lm::WeightOp weight) const
   if (weight.getSource()) {
     auto source = import::RowSource::find(checkpoint, lm::rowsOf(*weight.getSource()),
                                           weight.getType().isVectors() ? import::Unit::Numbers
-                                                                      : import::Unit::Rows);
+                                                                       : import::Unit::Rows);
     if (source)
       return source;
     why = source.error().what + ": " + source.error().why;

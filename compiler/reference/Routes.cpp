@@ -64,7 +64,7 @@ void dropGroups(const RouteRules &rules, std::span<float> ranks) {
     std::vector<float> members(ranks.begin() + g * size, ranks.begin() + (g + 1) * size);
     std::ranges::sort(members, std::greater<float>());
     groups.push_back(rules.groupScore == lm::GroupScore::Max ? members[0]
-                                                            : rank(members[0] + members[1]));
+                                                             : rank(members[0] + members[1]));
   }
   std::vector<bool> kept(static_cast<size_t>(rules.groups));
   for (int64_t g : largest(groups, rules.usedGroups))
@@ -115,8 +115,8 @@ void reference::chooseExperts(const RouteRules &rules, std::span<const float> lo
 void reference::groupRows(Routes &routes) {
   std::vector<size_t> pairs(routes.expert.size());
   std::iota(pairs.begin(), pairs.end(), 0);
-  std::ranges::stable_sort(
-      pairs, [&](size_t a, size_t b) { return routes.expert[a] < routes.expert[b]; });
+  std::ranges::stable_sort(pairs,
+                           [&](size_t a, size_t b) { return routes.expert[a] < routes.expert[b]; });
   routes.row.resize(pairs.size());
   routes.token.resize(pairs.size());
   routes.pair.resize(pairs.size());

@@ -44,12 +44,17 @@ struct RouteRules {
   float normEps, normFloor, scale;
 
   /// Of lm.route or kernel.route, which call them the same.
-  template <typename Op>
-  static RouteRules of(Op op) {
+  template <typename Op> static RouteRules of(Op op) {
     const auto type = op.routesType();
-    return {type.getExperts(), type.getUsed(), op.getScore(), op.getNormalize(),
-            int64_t(op.getGroups()), int64_t(op.getUsedGroups()), op.getGroupScore(),
-            op.getNormEps().convertToFloat(), op.getNormFloor().convertToFloat(),
+    return {type.getExperts(),
+            type.getUsed(),
+            op.getScore(),
+            op.getNormalize(),
+            int64_t(op.getGroups()),
+            int64_t(op.getUsedGroups()),
+            op.getGroupScore(),
+            op.getNormEps().convertToFloat(),
+            op.getNormFloor().convertToFloat(),
             op.getScale().convertToFloat()};
   }
 };

@@ -39,7 +39,8 @@ Result<const SeededWeights::Made *> SeededWeights::made(lm::WeightOp weight) {
     return &made;
   made.key = llvm::xxh3_64bits(weight.getSymName()) ^ (seed * 0x9E3779B97F4A7C15u);
   int64_t columns = type.columns();
-  made.base = Matrix(type.isVector() ? 1 : std::min(kBaseRows, type.matrices() * type.rows()), columns);
+  made.base =
+      Matrix(type.isVector() ? 1 : std::min(kBaseRows, type.matrices() * type.rows()), columns);
   // A product of unit-sized rows stays of unit size; vectors are norms and biases.
   float size = type.isVectors() ? 0.5f : std::sqrt(3.0f / static_cast<float>(columns));
   float middle = type.isVectors() ? 1.0f : 0.0f;

@@ -31,9 +31,9 @@ struct FuseGateUp : ingot::impl::FuseGateUpPassBase<FuseGateUp> {
 
   bool tryFuse(MulOp product, Value activated, Value upValue) {
     auto activation = onlyUsedHere<ActivationOp>(activated, product);
-    return activation && fusePair({activation, product},
-                                  onlyUsedHere<LinearOp>(activation.getX(), activation),
-                                  onlyUsedHere<LinearOp>(upValue, product));
+    return activation &&
+           fusePair({activation, product}, onlyUsedHere<LinearOp>(activation.getX(), activation),
+                    onlyUsedHere<LinearOp>(upValue, product));
   }
 
   /// Gate and up, of which either may be null, with what joins them; the last op has the result.

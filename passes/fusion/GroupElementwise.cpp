@@ -83,8 +83,8 @@ struct GroupElementwise : ingot::impl::GroupElementwisePassBase<GroupElementwise
       group.insert(&root);
       bool rowwise = !isa<LinearOp>(root);
       auto joins = [&](Operation *op) {
-        return (isElementwise(op) || (rowwise && (isRowNorm(op) || isa<ScaleRowsOp>(op)))) && !taken.contains(op) &&
-               op->getResult(0).getType() == root.getResult(0).getType();
+        return (isElementwise(op) || (rowwise && (isRowNorm(op) || isa<ScaleRowsOp>(op)))) &&
+               !taken.contains(op) && op->getResult(0).getType() == root.getResult(0).getType();
       };
       for (Operation *from = &root, *to; (to = postDominators.of(from)) && joins(to); from = to) {
         OpGroup between;

@@ -43,8 +43,8 @@ plan::BufferRefAttr ProgramBuilder::addBuffer(StringRef hint, int64_t bytes, ker
   } while (taken.contains(name));
   auto kind =
       extent == kernel::Extent::Rows ? plan::BufferClass::PerRow : plan::BufferClass::PerToken;
-  auto buffer = plan::BufferOp::create(b, name, kind, roundUp(bytes, 64), IntegerAttr(),
-                                       persistent);
+  auto buffer =
+      plan::BufferOp::create(b, name, kind, roundUp(bytes, 64), IntegerAttr(), persistent);
   return plan::BufferRefAttr::get(b.getContext(), FlatSymbolRefAttr::get(buffer.getSymNameAttr()));
 }
 
@@ -138,9 +138,8 @@ LogicalResult ProgramBuilder::addTables(lm::LayersOp layers) {
     lm::WeightType frequencies = rope.getFrequencies().getType();
     auto rows = RowsType::get(rope.getContext(), 2 * frequencies.rows(), RowKind::F32);
     tableOfRope[rope] = tables.size();
-    tables.push_back({{frequencies, ref},
-                      factor,
-                      {rows, addBuffer("rope", rows, RowCount(), true)}});
+    tables.push_back(
+        {{frequencies, ref}, factor, {rows, addBuffer("rope", rows, RowCount(), true)}});
   });
   return result;
 }

@@ -252,8 +252,9 @@ LogicalResult SectionLowering::lowerMatmul(Operation *top, ArrayRef<Operation *>
     auto op = kernel::MatmulOp::create(
         b, /*flows=*/TypeRange(), args[0], args.slice(1, firstAux - 1),
         args.slice(firstAux, firstOutput - firstAux),
-        args.slice(firstOutput, lastOutput - firstOutput), fp8 ? args[lastOutput] : Value(), routes ? args.back() : Value(), counts,
-        extent, pair, fastFloat, kernel::ScheduleAttr(), aux.size());
+        args.slice(firstOutput, lastOutput - firstOutput), fp8 ? args[lastOutput] : Value(),
+        routes ? args.back() : Value(), counts, extent, pair, fastFloat, kernel::ScheduleAttr(),
+        aux.size());
     for (size_t s = 0; s < aux.size(); ++s) {
       OpBuilder::InsertionGuard guard(b);
       size_t accumulators = pair ? 2 : 1;

@@ -105,8 +105,8 @@ Result<void> PartsVerifier::kernels() {
       return bad("E0330", kernel + to_string(k->scratch_bytes()) + " bytes of scratch per thread");
     if (k->experts() > kMostExperts || k->experts_used() > k->experts() ||
         (k->experts() && !k->experts_used()))
-      return bad("E0821", kernel + to_string(k->experts_used()) + " of " +
-                              to_string(k->experts()) + " experts");
+      return bad("E0821", kernel + to_string(k->experts_used()) + " of " + to_string(k->experts()) +
+                              " experts");
   }
   return {};
 }

@@ -83,7 +83,7 @@ struct FragmentLayout {
   int64_t subMinOffset;   ///< of t or z; -1 if none
   int64_t blockBytes;
   int64_t blocks; ///< per tile
-  int64_t tiles; ///< of all matrices
+  int64_t tiles;  ///< of all matrices
   int64_t matrices = 1;
 
   /// As of PanelLayout.

@@ -128,8 +128,8 @@ public:
   SeedPanel(uint64_t seed, uint64_t tensor, const PanelLayout &layout, int64_t index,
             std::byte *bytes)
       : layout(layout), format(numericFormat(layout.format)), bytes(bytes),
-        rows(layout.rowsOf(index).count),
-        index(index), rest(maskOfRest(format, layout.k % kGroupK)) {
+        rows(layout.rowsOf(index).count), index(index),
+        rest(maskOfRest(format, layout.k % kGroupK)) {
     const int64_t firstRow = layout.rowsOf(index).first;
     for (int64_t r = 0; r < rows; ++r)
       for (int plane = 0; plane < 2; ++plane)
@@ -297,7 +297,7 @@ private:
   const NumericFormat &format;
   std::byte *bytes;
   int64_t rows, index; ///< how many rows it has, which panel it is
-  GroupMask rest; ///< of the group in which K ends
+  GroupMask rest;      ///< of the group in which K ends
   uint64_t keys[2][kPanelRows];
 };
 

@@ -114,7 +114,9 @@ Action defineInspect(CommandLine &command) {
                       .excludes(html)
                       .excludes(verify)
                       .excludes(evidence);
-  command.option("--experts", options->text, "read TEXT: how it spreads over the experts of each layer")
+  command
+      .option("--experts", options->text,
+              "read TEXT: how it spreads over the experts of each layer")
       .typeName("TEXT")
       .excludes(html)
       .excludes(verify)

@@ -207,7 +207,8 @@ static MatmulCost costOfAll(kernel::MatmulOp op, kernel::ScheduleAttr schedule, 
                           : arithmeticOf(op, isa) == Arithmetic::Bf16 ? 4 * isa.lanes
                                                                       : 2 * isa.lanes;
   double rate = perInstruction * machine.multiplyPipes * machine.gigahertz * 1e9;
-  cost.boundSeconds = std::max(double(op.operationsPerUnit() / op.rowsOfToken() * op.experts()) * double(tokens) / rate,
+  cost.boundSeconds = std::max(double(op.operationsPerUnit() / op.rowsOfToken() * op.experts()) *
+                                   double(tokens) / rate,
                                weights / machine.readGbPerS / 1e9);
   return cost;
 }
@@ -217,7 +218,8 @@ MatmulCost ingot::cpu::matmulCost(kernel::MatmulOp op, kernel::ScheduleAttr sche
   if (!op.getRoutes())
     return costOfAll(op, schedule, isa, machine, tokens);
   // Some of the experts, each with its share of the rows.
-  const double share = shareOfExperts(double(op.experts()), double(op.rowsOfToken()), double(tokens));
+  const double share =
+      shareOfExperts(double(op.experts()), double(op.rowsOfToken()), double(tokens));
   const double rows = double(tokens * op.rowsOfToken()) / (share * double(op.experts()));
   MatmulCost cost = costOfAll(op, schedule, isa, machine, std::max<int64_t>(1, std::llround(rows)));
   for (double *part : {&cost.seconds, &cost.coreSeconds, &cost.memoryBytes, &cost.boundSeconds})

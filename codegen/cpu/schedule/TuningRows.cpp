@@ -30,11 +30,10 @@ MatmulShape ingot::cpu::shapeOf(kernel::MatmulOp op) {
   shape.pair = op.getPair();
   for (Type weight : op.getWeights().getTypes()) {
     auto type = cast<lm::WeightType>(weight);
-    shape.weights.push_back(
-        (llvm::formatv("{0} ", type.numeric().name) +
-         (type.isStack() ? llvm::formatv("{0}x", type.matrices()).str() : "") +
-         llvm::formatv("{0}x{1}", type.rows(), type.columns()).str())
-            .str());
+    shape.weights.push_back((llvm::formatv("{0} ", type.numeric().name) +
+                             (type.isStack() ? llvm::formatv("{0}x", type.matrices()).str() : "") +
+                             llvm::formatv("{0}x{1}", type.rows(), type.columns()).str())
+                                .str());
   }
   return shape;
 }

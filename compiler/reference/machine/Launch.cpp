@@ -55,9 +55,9 @@ std::byte *Launch::part(Value routes, int64_t at, int64_t size, bool reads, bool
   declares(routes, reads, writes);
   const int64_t buffer = bufferOf(machine, op.getArgs()[numberOf(routes)]);
   // Tokens have less of it than the memory watches at a time: who writes it counts as one work item.
-  return writes ? machine.memory->write(buffer, at, size, Items::one(0))
-                : machine.memory->read(buffer, at, size,
-                                       isAlone() ? Items::one(0) : Items::every());
+  return writes
+             ? machine.memory->write(buffer, at, size, Items::one(0))
+             : machine.memory->read(buffer, at, size, isAlone() ? Items::one(0) : Items::every());
 }
 
 std::vector<float> Launch::read(Value operand, int64_t row, Items items) {

@@ -11,7 +11,6 @@
 #include "dialects/kernel/ops/Structure.h"
 #include "dialects/lm/ops/Structure.h"
 #include "dialects/plan/ops/Entry.h"
-#include "dialects/plan/ops/Program.h"
 #include "dialects/plan/ops/Section.h"
 
 namespace ingot::kernel {
@@ -38,10 +37,9 @@ namespace ingot::reference::machine {
 
 /// What all launches of a program share.
 struct Machine {
-  Machine(plan::ProgramOp program, WeightProvider &provider, MachineOptions options)
-      : program(program), provider(provider), options(std::move(options)) {}
+  Machine(WeightProvider &provider, MachineOptions options)
+      : provider(provider), options(std::move(options)) {}
 
-  plan::ProgramOp program;
   WeightProvider &provider;
   MachineOptions options;
   bool gpu = false;

@@ -39,9 +39,7 @@ private:
   Result<Matrix> multiply(const Matrix &x, Value weight);
   int64_t expertOf(int64_t unit) { return op.getRoutes() ? routes.expertOf(unit) : 0; }
   /// Which work item touches a panel depends, where rows have experts, on how many have.
-  Items panelsOf(Value rows) {
-    return op.getRoutes() ? all() : launch.panelsOf(rows, firstPanel);
-  }
+  Items panelsOf(Value rows) { return op.getRoutes() ? all() : launch.panelsOf(rows, firstPanel); }
   Result<void> runSegment(const Matrix &x, size_t segment, Matrix &y);
 
   Launch &launch;

@@ -22,7 +22,8 @@ Result<void> machine::run(Launch &launch, kernel::RowwiseOp op) {
                                          : unit;
     std::vector<std::vector<float>> inputs;
     for (Value operand : op.getInputs()) {
-      auto values = launch.element(operand, row, op.getRoutes() ? Items::every() : launch.readersOf(op, unit));
+      auto values = launch.element(operand, row,
+                                   op.getRoutes() ? Items::every() : launch.readersOf(op, unit));
       if (!values)
         return std::move(values.error());
       if (values->size() == 1) // of rows of one value

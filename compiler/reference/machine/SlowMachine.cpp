@@ -55,6 +55,7 @@ private:
   }
 
   ModuleOp module;
+  plan::ProgramOp program;
   plan::EntryOp entry;
   llvm::DenseMap<Attribute, Operation *>
       symbols; ///< kernels of the module, sections of the program
@@ -66,8 +67,8 @@ private:
 
 PlanMachine::PlanMachine(ModuleOp module, plan::ProgramOp program, WeightProvider &weights,
                          MachineOptions options)
-    : module(module), entry(program.generateEntry()),
-      machine(program, weights, std::move(options)) {
+    : module(module), program(program), entry(program.generateEntry()),
+      machine(weights, std::move(options)) {
   OpBuilder b(program.getContext());
   for (plan::WeightOp weight : program.getBody().getOps<plan::WeightOp>())
     machine.weights[weight.getSymName().str()] = lm::WeightOp::create(
@@ -141,9 +142,9 @@ Result<void> PlanMachine::runLaunch(plan::LaunchOp op, plan::StepOp step, const 
                  .Case<kernel::MatmulOp, kernel::RowwiseOp, kernel::GatherOp, kernel::Fp8RowsOp,
                        kernel::StoreOp, kernel::PanelMaximaOp, kernel::RopeTableOp,
                        kernel::RopeAppendOp, kernel::AttentionOp, kernel::CausalConvOp,
-                       kernel::RouteOp, kernel::GroupRoutesOp, kernel::CombineOp,
-                       kernel::ArgmaxOp, kernel::ArgmaxFinishOp, kernel::DrawWeighOp,
-                       kernel::DrawIdsOp>([&](auto known) { return run(launch, known); })
+                       kernel::RouteOp, kernel::GroupRoutesOp, kernel::CombineOp, kernel::ArgmaxOp,
+                       kernel::ArgmaxFinishOp, kernel::DrawWeighOp, kernel::DrawIdsOp>(
+                     [&](auto known) { return run(launch, known); })
                  .Default([](Operation *other) { return notInterpreted(other); });
   if (observer && done)
     observer->behind(op, step, batch, mode, *machine.memory);
@@ -174,8 +175,7 @@ StepResult PlanMachine::fetch(const Batch &batch, Mode mode) {
   StepResult result;
   const auto rows = int64_t(batch.logitsRows.size());
   if (mode == Mode::Logits) {
-    auto type =
-        RowsType::get(module.getContext(), int64_t(machine.program.getVocab()), RowKind::F32);
+    auto type = RowsType::get(module.getContext(), int64_t(program.getVocab()), RowKind::F32);
     result.logits = Matrix(rows, type.getN());
     for (int64_t r = 0; r < rows; ++r)
       decodeRow(type, fetchRow(entry.outputOf(plan::OutputRole::Logits), r, type.rowBytes()).data(),
@@ -204,7 +204,7 @@ void PlanMachine::fetchBeside(const Matrix &logits) {
   };
   if (plan::OutputOp hidden = entry.outputOf(plan::OutputRole::Hidden)) {
     RowsType type =
-        typeOf(int64_t(machine.program.getHidden()),
+        typeOf(int64_t(program.getHidden()),
                hidden.getEncoding() == plan::Encoding::Q8x2 ? RowKind::Q8x2 : RowKind::F32);
     for (int64_t r = 0; r < logits.rows; ++r)
       (void)fetchRow(hidden, r, type.rowBytes());

@@ -109,8 +109,7 @@ public:
         if (weight.isVector())
           fillSeedVector(weight.rows(), out);
         else
-          fillSeedPanels(1, tensor,
-                         kernel::panelLayoutOf(weight), 0, out);
+          fillSeedPanels(1, tensor, kernel::panelLayoutOf(weight), 0, out);
         ++tensor;
       }
       pointers.push_back(memory.back().get());

@@ -22,7 +22,8 @@ LogicalResult AttentionOp::verify() {
       (output == RowKind::Q8 && kv.getHeadDim() % kGroupK)) // attention_c3
     return emitOpError(
         "expects head_dim to be a multiple of 32 to quantise the output, and the output to be f32, q8 or bf16");
-  if (getSinks() && getSinks().getType().getShape() != ArrayRef<int64_t>(getHeads())) // attention_c4
+  if (getSinks() &&
+      getSinks().getType().getShape() != ArrayRef<int64_t>(getHeads())) // attention_c4
     return emitOpError("expects a sink for each head, got ") << getSinks().getType();
   return success();
 }

@@ -17,8 +17,8 @@ MatmulOp MatmulOp::intoFlows(OpBuilder &b) {
   OpBuilder::InsertionGuard guard(b);
   b.setInsertionPoint(*this);
   auto made = MatmulOp::create(b, getLoc(), flows, getX(), getWeights(), getAux(), ValueRange(),
-                               getXFp8(), getRoutes(), getAuxCounts(), getExtent(), getPair(), getFastFloat(),
-                               getScheduleAttr(), unsigned(segments()));
+                               getXFp8(), getRoutes(), getAuxCounts(), getExtent(), getPair(),
+                               getFastFloat(), getScheduleAttr(), unsigned(segments()));
   for (auto [to, from] : llvm::zip_equal(made.getEpilogues(), getEpilogues()))
     to.takeBody(from);
   erase();

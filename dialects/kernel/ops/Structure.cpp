@@ -89,8 +89,10 @@ LogicalResult FuncOp::verify() {
   if (getFunctionType().getNumResults()) // func_c2
     return emitOpError("expects no results: a kernel writes its operands");
   for (Type type : getArgumentTypes())
-    if (!isa<RowsType, RoutesType, KvPoolType, FixedStateType, WeightType, WorkspaceType>(type)) // func_c3
-      return emitOpError("expects operands to be rows, routes, weights, a workspace or states, got ")
+    if (!isa<RowsType, RoutesType, KvPoolType, FixedStateType, WeightType, WorkspaceType>(
+            type)) // func_c3
+      return emitOpError(
+                 "expects operands to be rows, routes, weights, a workspace or states, got ")
              << type;
   if (leastCount() < 1 || mostCount() < leastCount()) // func_c4
     return emitOpError("expects counts from at least 1 up, got ") << *getCounts();

@@ -344,8 +344,8 @@ void Executor::startTrace(bool keepEvents) {
   for (size_t i = 0; i < resolved.size(); ++i) {
     const fb::Kernel &kernel = *plan->kernels()->Get(resolved[i].kernel);
     if (kernel.family() && kernel.family()->string_view() == "group_routes")
-      tracing->watchRoutes(i, static_cast<const std::byte *>(resolved[i].args[0]),
-                           kernel.experts(), kernel.experts_used());
+      tracing->watchRoutes(i, static_cast<const std::byte *>(resolved[i].args[0]), kernel.experts(),
+                           kernel.experts_used());
   }
 }
 

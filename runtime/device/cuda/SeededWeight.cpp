@@ -37,7 +37,8 @@ void SeededWeight::fill(uint64_t first, std::span<std::byte> out, int threads) c
   auto some = [&, this](uint64_t from) {
     std::span<std::byte> part = out.subspan(from * unit, std::min(share, count - from) * unit);
     if (weight.layout() == fb::WeightLayout::Fragment16)
-      fillSeedFragments(seed, weight.tensor(), fragmentLayoutOf(weight), int64_t(first + from), part);
+      fillSeedFragments(seed, weight.tensor(), fragmentLayoutOf(weight), int64_t(first + from),
+                        part);
     else
       fillSeedPanels(seed, weight.tensor(), panelLayoutOf(weight), int64_t(first + from), part);
   };

@@ -382,7 +382,8 @@ INSTANTIATE_TEST_SUITE_P(Shapes, AttentionInt8,
                                          Shape{4, 1, 256, 130}, Shape{3, 3, 80}, Shape{8, 2, 96},
                                          Shape{2, 2, 72, 128}, Shape{5, 1, 20, 7},
                                          Shape{3, 3, 80, 0, 5}, Shape{2, 1, 12}, Shape{6, 1, 4},
-                                         Shape{8, 2, 64, 0, 0, true}, Shape{6, 1, 64, 128, 0, true}));
+                                         Shape{8, 2, 64, 0, 0, true},
+                                         Shape{6, 1, 64, 128, 0, true}));
 
 TEST(AttentionInt8Output, FarPositions) {
   for (int64_t window : {0, 512}) {

@@ -3,9 +3,9 @@
 // Choices against compiler/reference, sums bit for bit; projections of experts against those of one
 // matrix, bit for bit: which rows an expert gets besides changes nothing.
 //===----------------------------------------------------------------------===//
+#include "dialects/kernel/ops/Experts.h"
 #include "PanelReference.h"
 #include "compiler/reference/Routes.h"
-#include "dialects/kernel/ops/Experts.h"
 #include "runtime/abi/Routes.h"
 
 #include <array>
@@ -80,14 +80,14 @@ struct RouteCase {
 std::string attributesOf(const char *score, const char *normalize, const char *rest = "",
                          int groups = 1, int usedGroups = 1, const char *groupScore = "max") {
   return std::string("{score = #lm.score<") + score + ">, normalize = #lm.normalize<" + normalize +
-         ">, groups = " + std::to_string(groups) + " : i64, used_groups = " +
-         std::to_string(usedGroups) + " : i64, group_score = #lm.group_score<" + groupScore + ">, " +
+         ">, groups = " + std::to_string(groups) +
+         " : i64, used_groups = " + std::to_string(usedGroups) +
+         " : i64, group_score = #lm.group_score<" + groupScore + ">, " +
          (*rest ? rest : "norm_eps = 0.0 : f32, norm_floor = 0.0 : f32, scale = 1.0 : f32") + "}";
 }
 
 std::string routeKernel(const RouteCase &of) {
-  const std::string e = std::to_string(of.experts),
-                    vector = "!lm.weight<" + e + ", f32>",
+  const std::string e = std::to_string(of.experts), vector = "!lm.weight<" + e + ", f32>",
                     routes = "!kernel.routes<" + e + ", " + std::to_string(of.used) + ">";
   return "kernel.func @route(%x: !kernel.rows<" + e + ", f32>" +
          (of.biased ? ", %b: " + vector : "") + (of.scaled ? ", %s: " + vector : "") +
@@ -161,11 +161,12 @@ INSTANTIATE_TEST_SUITE_P(
                   attributesOf("softmax", "sum",
                                "norm_eps = 0.0 : f32, norm_floor = 0.5 : f32, scale = 1.0 : f32"),
                   true},
-        RouteCase{"deepseek", 64, 8,
-                  attributesOf("sigmoid", "sum",
-                               "norm_eps = 1.0e-20 : f32, norm_floor = 0.0 : f32, scale = 2.5 : f32",
-                               8, 4, "top2sum"),
-                  true},
+        RouteCase{
+            "deepseek", 64, 8,
+            attributesOf("sigmoid", "sum",
+                         "norm_eps = 1.0e-20 : f32, norm_floor = 0.0 : f32, scale = 2.5 : f32", 8,
+                         4, "top2sum"),
+            true},
         RouteCase{"groups", 20, 5, attributesOf("softmax", "none", "", 4, 2)},
         RouteCase{"softplus", 33, 4, attributesOf("sqrtsoftplus", "sum"), true}),
     [](const auto &info) { return info.param.name; });
@@ -175,7 +176,7 @@ TEST(Route, TakesWhatIsNoNumberLast) {
   KernelModule module(routeKernel(of));
   Buffer<float> logits(2 * 32);
   for (size_t e = 0; e < 20; ++e) {
-    logits[e] = NAN;                                    // of the first token all
+    logits[e] = NAN;                                 // of the first token all
     logits[32 + e] = e == 7 || e == 19 ? 1.0f : NAN; // of the second all but two
   }
   for (const Isa *isa : hostIsas()) {
@@ -281,23 +282,24 @@ struct ExpertsCase {
 /// A projection of experts, @experts, and of one of their matrices, @one.
 std::string projection(const ExpertsCase &of, bool routed) {
   auto text = [](int64_t n) { return std::to_string(n); };
-  const std::string
-      shape = (routed ? text(of.experts) + "x" : "") + text(of.n) + "x" + text(of.k),
-      weight = "!lm.weight<" + shape + ", " + of.format + ", panel32>",
-      bias = routed ? "!lm.weight<" + text(of.experts) + "x" + text(of.n) + "x1, f32, panel32>"
-                    : "!lm.weight<" + text(of.n) + ", f32>",
-      x = "!kernel.rows<" + text(of.k) + (of.quantised ? ", q8>" : ", f32>"),
-      y = "!kernel.rows<" + text(of.n) + ", f32>",
-      routes = "!kernel.routes<" + text(of.experts) + ", " + text(of.used) + ">";
-  return std::string("kernel.func @") + (routed ? "experts" : "one") + "(%x: " + x + ", %w: " +
-         weight + (of.pair ? ", %u: " + weight : "") + (of.biased ? ", %b: " + bias : "") +
-         ", %y: " + y + (routed ? ", %r: " + routes : "") + ") {\n  kernel.matmul %x : " + x +
-         " weights(" + (of.pair ? "%w, %u : " + weight + ", " + weight : "%w : " + weight) + ")" +
+  const std::string shape = (routed ? text(of.experts) + "x" : "") + text(of.n) + "x" + text(of.k),
+                    weight = "!lm.weight<" + shape + ", " + of.format + ", panel32>",
+                    bias = routed ? "!lm.weight<" + text(of.experts) + "x" + text(of.n) +
+                                        "x1, f32, panel32>"
+                                  : "!lm.weight<" + text(of.n) + ", f32>",
+                    x = "!kernel.rows<" + text(of.k) + (of.quantised ? ", q8>" : ", f32>"),
+                    y = "!kernel.rows<" + text(of.n) + ", f32>",
+                    routes = "!kernel.routes<" + text(of.experts) + ", " + text(of.used) + ">";
+  return std::string("kernel.func @") + (routed ? "experts" : "one") + "(%x: " + x +
+         ", %w: " + weight + (of.pair ? ", %u: " + weight : "") +
+         (of.biased ? ", %b: " + bias : "") + ", %y: " + y + (routed ? ", %r: " + routes : "") +
+         ") {\n  kernel.matmul %x : " + x + " weights(" +
+         (of.pair ? "%w, %u : " + weight + ", " + weight : "%w : " + weight) + ")" +
          (of.biased ? " aux(%b : " + bias + ")" : "") + " outs(%y : " + y + ")" +
-         (routed ? " of %r : " + routes : "") + " attributes {aux_counts = array<i64: " +
-         (of.biased ? "1" : "0") + ">, extent = #kernel.extent<tokens>" +
-         (of.pair ? ", pair" : "") + "} {\n  ^bb0(%a: f32" + (of.pair ? ", %c: f32" : "") +
-         (of.biased ? ", %d: f32" : "") + "):\n" +
+         (routed ? " of %r : " + routes : "") +
+         " attributes {aux_counts = array<i64: " + (of.biased ? "1" : "0") +
+         ">, extent = #kernel.extent<tokens>" + (of.pair ? ", pair" : "") + "} {\n  ^bb0(%a: f32" +
+         (of.pair ? ", %c: f32" : "") + (of.biased ? ", %d: f32" : "") + "):\n" +
          (of.pair     ? "    %s = arith.mulf %a, %c : f32\n"
           : of.biased ? "    %s = arith.addf %a, %d : f32\n"
                       : "    %s = arith.negf %a : f32\n") +
@@ -353,23 +355,24 @@ TEST_P(MatmulOfExperts, IsThatOfEachMatrix) {
       for (int part = 2; part >= 0; --part)
         code.call("experts", all, batchOf(tokens), cuts[part], cuts[part + 1]);
       for (int64_t row = 0; row < rows; ++row) // each row alone
-        code.call("one",
-                  args(x + row * xBytes, made.routes.expertOf(row),
-                       expected.data() + row * yBytes / 4),
-                  batchOf(1), 0, one.panels);
+        code.call(
+            "one",
+            args(x + row * xBytes, made.routes.expertOf(row), expected.data() + row * yBytes / 4),
+            batchOf(1), 0, one.panels);
       EXPECT_TRUE(y == expected) << isa->name << ", " << tokens << " tokens";
       EXPECT_TRUE(y.intact());
     }
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(Shapes, MatmulOfExperts,
-                         testing::Values(ExpertsCase{"q4_1", "q4_1", 5, 2, 14, 64, true},
-                                         ExpertsCase{"pair", "q4_k", 9, 3, 96, 256, true, true},
-                                         ExpertsCase{"biased", "mxfp4", 6, 2, 64, 96, true, false, true},
-                                         ExpertsCase{"exact", "q8_0", 5, 2, 40, 64, false},
-                                         ExpertsCase{"floats", "f32", 5, 2, 14, 24, false, false, true},
-                                         ExpertsCase{"bf16", "bf16", 8, 2, 33, 50, false, true}),
-                         [](const auto &info) { return info.param.name; });
+INSTANTIATE_TEST_SUITE_P(
+    Shapes, MatmulOfExperts,
+    testing::Values(ExpertsCase{"q4_1", "q4_1", 5, 2, 14, 64, true},
+                    ExpertsCase{"pair", "q4_k", 9, 3, 96, 256, true, true},
+                    ExpertsCase{"biased", "mxfp4", 6, 2, 64, 96, true, false, true},
+                    ExpertsCase{"exact", "q8_0", 5, 2, 40, 64, false},
+                    ExpertsCase{"floats", "f32", 5, 2, 14, 24, false, false, true},
+                    ExpertsCase{"bf16", "bf16", 8, 2, 33, 50, false, true}),
+    [](const auto &info) { return info.param.name; });
 
 } // namespace

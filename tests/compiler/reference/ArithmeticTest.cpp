@@ -78,8 +78,8 @@ TEST(Arithmetic, RowsAreScaledByTheirFactors) {
 
 /// The second of three experts has the best rank of the first token by its bias, whose weight is its score.
 TEST(Routes, BiasesChooseAndScoresWeigh) {
-  const RouteRules rules{3, 2, lm::RouteScore::None, lm::RouteNorm::Sum, 1, 1,
-                         lm::GroupScore::Max, 0, 0, 3};
+  const RouteRules rules{
+      3, 2, lm::RouteScore::None, lm::RouteNorm::Sum, 1, 1, lm::GroupScore::Max, 0, 0, 3};
   const std::vector<float> logits = {4, 1, 2}, bias = {0, 9, 0}, scale = {1, 10, 100};
   std::vector<int32_t> experts(2);
   std::vector<float> weights(2);

@@ -1,7 +1,7 @@
 //===- Experts.cpp - See Experts.h -------------------------------------------===//
 #include "tools/ingot/measure/Experts.h"
-#include "runtime/engine/Program.h"
 #include "runtime/engine/EngineFile.h"
+#include "runtime/engine/Program.h"
 #include "tools/ingot/Console.h"
 #include "tools/ingot/Json.h"
 
@@ -32,8 +32,8 @@ double effective(const std::vector<uint64_t> &tokens, double total) {
 }
 
 std::string row(const Load &load) {
-  const auto total = static_cast<double>(
-      std::accumulate(load.tokens.begin(), load.tokens.end(), uint64_t(0)));
+  const auto total =
+      static_cast<double>(std::accumulate(load.tokens.begin(), load.tokens.end(), uint64_t(0)));
   std::vector<size_t> order(load.tokens.size());
   std::iota(order.begin(), order.end(), size_t(0));
   std::ranges::stable_sort(order, std::greater<>(), [&](size_t e) { return load.tokens[e]; });
@@ -97,7 +97,8 @@ Result<int> experts(const std::string &path, const std::string &text, const Comm
        " layers\n\nlayer      used  effective  busiest, of all that are sent\n");
   for (const Load &load : loads)
     emit(row(load));
-  emit("\nused: experts that got any; effective: how many an even load as concentrated would have\n");
+  emit(
+      "\nused: experts that got any; effective: how many an even load as concentrated would have\n");
   return options.close(**session);
 }
 

@@ -45,7 +45,8 @@ const fb::CodeObject *codeWithCosts(const fb::Program &program, std::string_view
 double weightBytesOf(const fb::Program &program, const fb::Launch &launch, const fb::Step &step,
                      double tokens) {
   const fb::Kernel &kernel = *program.kernels()->Get(launch.kernel());
-  const double share = kernel.experts() ? shareOfExperts(kernel.experts(), kernel.experts_used(), tokens) : 1;
+  const double share =
+      kernel.experts() ? shareOfExperts(kernel.experts(), kernel.experts_used(), tokens) : 1;
   double bytes = 0;
   for (unsigned i = 0; launch.args() && i < launch.args()->size(); ++i) {
     const fb::Arg *arg = launch.args()->Get(i);
@@ -66,8 +67,7 @@ double weightBytesOf(const fb::Program &program, const fb::Launch &launch, const
 void addLaunch(const fb::Program &program, const fb::Launch &launch, const fb::Step &step,
                const fb::KernelCost *cost, const StepLoad &load, KernelWork &work) {
   // The costs of a gather count its row.
-  const double weights =
-      cost && gathers(program, launch)
+  const double weights = cost && gathers(program, launch)
                              ? 0
                              : weightBytesOf(program, launch, step, load.sequences * load.tokens);
   work.bytes += weights;

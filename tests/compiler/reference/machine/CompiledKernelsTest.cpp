@@ -22,9 +22,9 @@ using namespace ingot::reference;
 using namespace ingot::reference::machine;
 using cpu::test::Buffer;
 using cpu::test::RandomWeight;
+using ingot::test::readFrom;
 using kernel::RowKind;
 using kernel::RowsType;
-using ingot::test::readFrom;
 using tests::LoweredModel;
 
 namespace {
@@ -224,7 +224,8 @@ double Lockstep::compareRoutes(const std::string &op, RoutesLayout layout, Memor
   const auto *expected = reinterpret_cast<const char *>(memory.peek(buffer, 0)),
              *found = copies[buffer]->data();
   auto same = [&](int64_t at, int64_t words) {
-    EXPECT_EQ(std::memcmp(expected + at, found + at, size_t(4 * words)), 0) << op << ", byte " << at;
+    EXPECT_EQ(std::memcmp(expected + at, found + at, size_t(4 * words)), 0)
+        << op << ", byte " << at;
   };
   if (op == "group_routes") {
     int32_t segments;
