@@ -4,8 +4,10 @@
 // for as in a step.
 //===----------------------------------------------------------------------===//
 #include "runtime/device/KernelBench.h"
+#include "runtime/device/EvenRoutes.h"
 #include "runtime/device/cpu/Executor.h"
 
+#include <cstring>
 #include <utility>
 
 namespace ingot::cpu {
@@ -26,6 +28,7 @@ public:
 private:
   std::vector<ResolvedLaunch> chosen(const Choice &choice) const;
   Result<void> take(const Choice &choice);
+  void spreadRoutes();
 
   Executor &executor;
   ItemCounts count; ///< of the batch
@@ -44,17 +47,37 @@ Result<void> KernelBench::prepare(const BatchView &batch) {
   return greedy ? executor.beginSampled(batch) : executor.step(batch);
 }
 
+/// Whether a launch says where others read and write, which therefore is never left out.
+static bool findsRoutes(const fb::Kernel &kernel) {
+  return kernel.family() && (kernel.family()->string_view() == "route" ||
+                             kernel.family()->string_view() == "group_routes");
+}
+
 /// Those that have work. A group ends where any launch up to the next of them ends one.
 std::vector<ResolvedLaunch> KernelBench::chosen(const Choice &choice) const {
   std::vector<ResolvedLaunch> list;
   for (const ResolvedLaunch &launch : executor.resolved) {
-    if (launch.cases & cases && choice.has(launch.kernel) &&
+    const fb::Kernel &kernel = *executor.plan->kernels()->Get(launch.kernel);
+    const bool wanted = choice.has(launch.kernel) || (choice.without && findsRoutes(kernel));
+    if (launch.cases & cases && wanted &&
         count[launch.base] * launch.factor != 0)
       list.push_back(launch);
     else if (!list.empty())
       list.back().barrier |= launch.barrier;
   }
   return list;
+}
+
+/// Launches alone find routes that a step's router might have made.
+void KernelBench::spreadRoutes() {
+  for (const ResolvedLaunch &launch : executor.resolved) {
+    const fb::Kernel &kernel = *executor.plan->kernels()->Get(launch.kernel);
+    if (!kernel.family() || kernel.family()->string_view() != "group_routes")
+      continue;
+    const std::vector<std::byte> routes =
+        runtime::evenRoutes(kernel.experts(), kernel.experts_used(), executor.views[0].tokens);
+    std::memcpy(launch.args[0], routes.data(), routes.size());
+  }
 }
 
 Result<void> KernelBench::take(const Choice &choice) {
@@ -80,6 +103,8 @@ Result<std::vector<double>> KernelBench::time(const Choice &choice, int rounds, 
   if (!taken || *taken != choice)
     if (auto made = take(choice); !made)
       return made.error();
+  if (choice.only)
+    spreadRoutes();
   auto run = [&] { loop->run(executor.views.data(), nullptr, cases); };
   run();
   std::vector<double> seconds;
