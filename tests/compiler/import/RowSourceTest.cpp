@@ -128,6 +128,9 @@ TEST(RowSource, OneMatrixOfAStack) {
   // gate and up in turns: up of the third expert
   expectRows(made.find({{"experts", 2, {1, {{3, 2}}}}}),
              {{experts, 13}, {experts, 15}, {experts, 17}});
+  // without a number all matrices, one below the other: the second rows of each
+  expectRows(made.find({{"experts", -1, {1, {{4, 6}, {1}}}}}),
+             {{experts, 1}, {experts, 7}, {experts, 13}, {experts, 19}});
   EXPECT_EQ(made.find({{"experts", 3}}).rows(), 6);
 }
 
@@ -209,7 +212,8 @@ TEST(RowSource, WhatTheCheckpointDoesNotHold) {
   EXPECT_NE(made.refusal({{"a", -1, RowOrder::range(4, 3)}}).find("6 rows"), std::string::npos);
   EXPECT_NE(made.refusal({{"a"}, {"b"}}).find("of f32 follow"), std::string::npos);
   EXPECT_NE(made.refusal({{"a"}, {"c"}}).find("9 columns"), std::string::npos);
-  EXPECT_NE(made.refusal({{"stack"}}).find("3 dimensions"), std::string::npos);
+  EXPECT_NE(made.refusal({{"stack", -1, {}, true}}).find("3 dimensions"), std::string::npos);
+  EXPECT_NE(made.refusal({{"stack", -1, RowOrder::range(4, 9)}}).find("12 rows"), std::string::npos);
   EXPECT_NE(made.refusal({{"stack", 2}}).find("matrix 2 of 2"), std::string::npos);
   EXPECT_NE(made.refusal({{"a", 0}}).find("2 dimensions"), std::string::npos);
   EXPECT_NE(made.refusal({{"a", -1, {9}, true}}).find("8 rows"), std::string::npos);
