@@ -182,7 +182,8 @@ void Config::harmlessEverywhere() {
   harmless({"attention_dropout", "attn_pdrop", "embd_pdrop", "gradient_checkpointing",
             "hidden_dropout", "hidden_dropout_prob", "attention_probs_dropout_prob",
             "initializer_range", "mlp_dropout", "neftune_noise_alpha", "resid_pdrop",
-            "pretraining_tp", "router_aux_loss_coef", "summary_*"});
+            "output_router_logits", "pretraining_tp", "router_aux_loss_coef", "router_jitter_noise",
+            "summary_*"});
   // How transformers runs it and what it returns.
   harmless({"_attn_implementation",
             "_attn_implementation_autoset",

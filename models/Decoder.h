@@ -15,7 +15,7 @@
 //===----------------------------------------------------------------------===//
 #pragma once
 
-#include "models/ModelBuilder.h"
+#include "models/Experts.h"
 #include "models/Rope.h"
 
 namespace ingot::models {
@@ -52,6 +52,7 @@ struct DecoderNames {
   LayerTensor qNorm = {"attn_q_norm", "attn_q_norm", "self_attn.q_norm"};
   LayerTensor kNorm = {"attn_k_norm", "attn_k_norm", "self_attn.k_norm"};
   LayerTensor output = {"attn_output", "attn_output", "self_attn.o_proj"};
+  LayerTensor sinks = {"attn_sinks", "attn_sinks.weight", "self_attn.sinks", /*whole=*/true};
   LayerTensor postAttentionNorm = {"post_attention_norm", "post_attention_norm",
                                    "post_attention_layernorm"};
   LayerTensor ffnNorm = {"ffn_norm", "ffn_norm", "post_attention_layernorm"};
@@ -92,6 +93,7 @@ struct LayerRules {
   bool rotates = true;            ///< q and k know their positions
   bool localRope = false;         ///< they turn by the second rope
   const Mixer *mixer = nullptr;   ///< null: attention
+  bool experts = true;            ///< where the model has any: these are its MLP
 };
 
 /// Set before readSizes, a field is the default of its key; afterwards it is what the checkpoint says.
@@ -116,6 +118,7 @@ struct Decoder {
   lm::RopeStyle style = lm::RopeStyle::Half;
   double attentionScale = 0; ///< 0: 1 / sqrt(headDim)
   double attentionSoftcap = 0;
+  bool sinks = false; ///< each head's softmax has one value more, which takes its share of nothing
   double queryGrowth =
       0; ///< queries at p are multiplied by 1 + this * ln(1 + floor(p / queryPeriod))
   int64_t queryPeriod = 1;
@@ -130,6 +133,7 @@ struct Decoder {
   llvm::StringRef activationOtherwise = "silu"; ///< a config.json's default
   std::vector<Xielu> xielu; ///< of each layer; where there are any, they are the activation
   Bias mlpBias = Bias::None;
+  std::optional<Experts> experts;
 
   double embeddingScale = 1, residualScale = 1, logitsScale = 1;
   double finalSoftcap = 0; ///< of the logits; 0: none
@@ -175,6 +179,11 @@ void readBias(Config &config, llvm::StringRef key, std::initializer_list<Bias *>
 /// kinds are "local" and "global" where both may be, whatever a model has of them.
 void readWindows(Config &config, Decoder &m, int64_t window,
                  llvm::function_ref<bool(int64_t)> otherwise);
+
+/// Sizes and rules of the experts that m.experts has the defaults of. Call it behind readSizes.
+void readExperts(Config &config, Decoder &m);
+/// The layers that have them; the others are dense, of that kind.
+void readExpertLayers(Decoder &m, llvm::function_ref<bool(int64_t)> has);
 
 /// Imports a model that `read` describes.
 ImportedModel importDecoder(mlir::MLIRContext &context, const import::Checkpoint &checkpoint,

@@ -33,8 +33,10 @@ static void readGgufSizes(Config &config, const import::Checkpoint &checkpoint, 
   m.rope = readGgufRope(config, m.rope.base, m.context);
   if (m.norm == Norm::Layer)
     config.harmless({"attention.layer_norm_rms_epsilon"}); // which some files have beside it
-  config.requireCount("expert_count", 0);
-  config.requireCount("expert_used_count", 0);
+  if (!m.experts) {
+    config.requireCount("expert_count", 0);
+    config.requireCount("expert_used_count", 0);
+  }
   config.harmless({"rope.scaling.original_context_length", "rope.scaling.finetuned"});
 }
 

@@ -61,8 +61,9 @@ Value models::emitLayer(LayerEmitter &layer, const Decoder &m, const LayerRules 
   Value h = add(x, mixed, "post_attention_norm");
   if (!ffnInput)
     ffnInput = before ? norm(layer, m, h, "ffn_norm") : h;
-  Value f = !m.xielu.empty() ? layer.xieluMlp(ffnInput)
-            : m.gated        ? layer.gatedMlp(ffnInput, m.activation)
-                             : layer.mlp(ffnInput, m.activation);
+  Value f = m.experts && rules.experts ? emitExperts(layer, m, ffnInput)
+            : !m.xielu.empty()         ? layer.xieluMlp(ffnInput)
+            : m.gated                  ? layer.gatedMlp(ffnInput, m.activation)
+                                       : layer.mlp(ffnInput, m.activation);
   return add(h, f, "post_ffw_norm");
 }

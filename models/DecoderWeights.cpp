@@ -66,6 +66,8 @@ static void takeAttention(ModelBuilder &model, LayerWeights &weights, int64_t la
     weights.add("rope_freqs", rules.localRope ? shared.localFrequencies : shared.frequencies);
   if (shared.growth)
     weights.add("q_growth", shared.growth);
+  if (m.sinks)
+    model.addVector(weights, layer, m.names.sinks, m.heads);
   model.addMatrix(weights, layer, m.names.output, m.hidden, m.heads * m.headDim, m.outputBias, {},
                   isTransposed(model, m));
 }
@@ -121,7 +123,10 @@ LayerWeights models::takeLayer(ModelBuilder &model, const Decoder &m, int64_t i,
     takeNorm(model, weights, i, m, m.names.postAttentionNorm, m.hidden);
   if (m.normPlace != NormPlace::After && m.residual != Residual::OneNorm)
     takeNorm(model, weights, i, m, m.names.ffnNorm, m.hidden);
-  takeMlp(model, weights, i, m);
+  if (m.experts && rules.experts)
+    takeExperts(model, weights, i, m);
+  else
+    takeMlp(model, weights, i, m);
   if (!m.xielu.empty())
     takeSlopes(model, weights, i, m);
   if (m.normPlace != NormPlace::Before)

@@ -8,8 +8,9 @@ namespace ingot::models {
 using ReadFamily = void(Config &config, const import::Checkpoint &checkpoint, Decoder &m);
 
 ReadFamily readApertus, readArcee, readCohere, readErnie, readExaone4, readGemma, readGemma2,
-    readGemma3, readGlm, readGpt2, readGptNeox, readGranite, readHunYuan, readLfm2, readLlama,
-    readMinistral3, readNemotron, readOlmo, readPhi2, readPhi3, readQwen2, readQwen3, readSeedOss,
-    readSmolLm3, readStableLm, readStarCoder2;
+    readErnieMoe, readGemma3, readGlm, readGlm4Moe, readGpt2, readGptNeox, readGptOss, readGranite,
+    readGraniteMoe, readHunYuan, readLfm2, readLlama, readMiniMaxM2, readMinistral3, readMixtral,
+    readNemotron, readOlmo, readOlmoe, readPhi2, readPhi3, readQwen2, readQwen2Moe, readQwen3,
+    readQwen3Moe, readSeedOss, readSmolLm3, readStableLm, readStarCoder2;
 
 } // namespace ingot::models

@@ -38,6 +38,15 @@ static constexpr Names kGlm4[] = {"glm4", "Glm4ForCausalLM", "glm", "GlmForCausa
 static constexpr Names kArcee[] = {"arcee", "ArceeForCausalLM"};
 static constexpr Names kApertus[] = {"apertus", "ApertusForCausalLM"};
 static constexpr Names kLfm2[] = {"lfm2", "Lfm2ForCausalLM", "LFM2ForCausalLM"};
+static constexpr Names kMixtral[] = {"mixtral", "MixtralForCausalLM"};
+static constexpr Names kQwen2Moe[] = {"qwen2moe", "Qwen2MoeForCausalLM", "qwen2_moe"};
+static constexpr Names kQwen3Moe[] = {"qwen3moe", "Qwen3MoeForCausalLM", "qwen3_moe"};
+static constexpr Names kGptOss[] = {"gpt-oss", "GptOssForCausalLM", "gpt_oss"};
+static constexpr Names kGraniteMoe[] = {"granitemoe", "GraniteMoeForCausalLM"};
+static constexpr Names kOlmoe[] = {"olmoe", "OlmoeForCausalLM"};
+static constexpr Names kErnie45Moe[] = {"ernie4_5-moe", "Ernie4_5_MoeForCausalLM", "ernie4_5_moe"};
+static constexpr Names kMinimaxM2[] = {"minimax-m2", "MiniMaxM2ForCausalLM", "minimax_m2"};
+static constexpr Names kGlm4Moe[] = {"glm4moe", "Glm4MoeForCausalLM", "glm4_moe"};
 
 static constexpr Family kFamilies[] = {
     {"llama", kLlama, readLlama},
@@ -66,6 +75,15 @@ static constexpr Family kFamilies[] = {
     {"arcee", kArcee, readArcee},
     {"apertus", kApertus, readApertus},
     {"lfm2", kLfm2, readLfm2},
+    {"mixtral", kMixtral, readMixtral},
+    {"qwen2moe", kQwen2Moe, readQwen2Moe},
+    {"qwen3moe", kQwen3Moe, readQwen3Moe},
+    {"gpt_oss", kGptOss, readGptOss},
+    {"granitemoe", kGraniteMoe, readGraniteMoe},
+    {"olmoe", kOlmoe, readOlmoe},
+    {"ernie4_5_moe", kErnie45Moe, readErnieMoe},
+    {"minimax_m2", kMinimaxM2, readMiniMaxM2},
+    {"glm4moe", kGlm4Moe, readGlm4Moe},
 };
 
 llvm::ArrayRef<Family> models::families() { return kFamilies; }

@@ -2,6 +2,7 @@
 #include "dialects/lm/ops/Attention.h"
 #include "dialects/lm/ops/CausalConv.h"
 #include "dialects/lm/ops/Elementwise.h"
+#include "dialects/lm/ops/Experts.h"
 #include "dialects/lm/ops/Linear.h"
 #include "dialects/lm/ops/Norm.h"
 #include "models/ModelBuilder.h"
@@ -38,12 +39,12 @@ Value LayerEmitter::layerNorm(Value value, StringRef role, double eps, double we
                                  f32(builder, weightOffset));
 }
 
-Value LayerEmitter::linear(Value value, StringRef role) {
+Value LayerEmitter::linear(Value value, StringRef role, Value routes) {
   Value matrix = weight(role);
   std::string biasRole = (role + "_bias").str();
   int64_t rows = cast<lm::WeightType>(matrix.getType()).rows();
   return lm::LinearOp::create(builder, at(role), lm::rowsType(builder.getContext(), rows), value,
-                              matrix, has(biasRole) ? weight(biasRole) : Value());
+                              matrix, has(biasRole) ? weight(biasRole) : Value(), routes);
 }
 
 Value LayerEmitter::rope(Value value, StringRef role, int64_t heads, lm::RopeStyle style,
@@ -78,8 +79,9 @@ Value LayerEmitter::attention(Value q, Value k, Value v, const AttentionShape &s
   Value &kv = addState("kv", {{"k", shape.kvHeads, width}, {"v", shape.kvHeads, width}}, false);
   kv = lm::KvAppendOp::create(builder, at("kv_append"), k, v, kv, batch);
   return lm::AttentionOp::create(builder, at("attention"), q.getType(), q, kv, batch,
-                                 /*sinks=*/Value(), builder.getI64IntegerAttr(shape.heads),
-                                 f32(builder, shape.scale), builder.getI64IntegerAttr(shape.window),
+                                 has("attn_sinks") ? weight("attn_sinks") : Value(),
+                                 builder.getI64IntegerAttr(shape.heads), f32(builder, shape.scale),
+                                 builder.getI64IntegerAttr(shape.window),
                                  f32(builder, shape.softcap));
 }
 
@@ -125,9 +127,38 @@ Value LayerEmitter::xieluMlp(Value value) {
   return linear(active, "ffn_down");
 }
 
-Value LayerEmitter::gatedMlp(Value value, lm::ActivationKind kind) {
-  Value gate = linear(value, "ffn_gate");
-  Value up = linear(value, "ffn_up");
+Value LayerEmitter::gatedMlp(Value value, lm::ActivationKind kind, StringRef ending, Value routes) {
+  Value gate = linear(value, ("ffn_gate" + ending).str(), routes);
+  Value up = linear(value, ("ffn_up" + ending).str(), routes);
   Value active = activation(gate, kind);
-  return linear(multiply(active, up), "ffn_down");
+  return linear(multiply(active, up), ("ffn_down" + ending).str(), routes);
+}
+
+Value LayerEmitter::swigluOai(Value gate, Value up, double alpha, double limit) {
+  return lm::SwigluOaiOp::create(builder, at("activation"), gate.getType(), gate, up,
+                                 f32(builder, alpha), f32(builder, limit));
+}
+
+Value LayerEmitter::route(Value logits, const RouteShape &shape) {
+  MLIRContext *context = builder.getContext();
+  return lm::RouteOp::create(
+      builder, at("route"), lm::RoutesType::get(context, shape.count, shape.used), logits,
+      has("exp_probs_b") ? weight("exp_probs_b") : Value(), /*expert_scale=*/Value(),
+      lm::RouteScoreAttr::get(context, shape.score),
+      lm::RouteNormAttr::get(context, shape.normalize), builder.getI64IntegerAttr(shape.groups),
+      builder.getI64IntegerAttr(shape.usedGroups),
+      lm::GroupScoreAttr::get(context, shape.groupScore), f32(builder, shape.normEps),
+      f32(builder, shape.normFloor), f32(builder, shape.scale));
+}
+
+Value LayerEmitter::dispatch(Value value, Value routes) {
+  return lm::DispatchOp::create(builder, at("dispatch"), value.getType(), value, routes);
+}
+
+Value LayerEmitter::combine(Value value, Value routes) {
+  return lm::CombineOp::create(builder, at("combine"), value.getType(), value, routes);
+}
+
+Value LayerEmitter::scaleRows(Value value, Value factors) {
+  return lm::ScaleRowsOp::create(builder, at("scale_rows"), value.getType(), value, factors);
 }

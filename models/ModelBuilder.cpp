@@ -62,16 +62,56 @@ void ModelBuilder::refuse(Error error) {
 // Tensors
 //===----------------------------------------------------------------------===//
 
-bool ModelBuilder::hasTensor(StringRef source) const { return checkpoint.find(source) != nullptr; }
+const import::Tensor *ModelBuilder::find(StringRef source) const { return checkpoint.find(source); }
+
+bool ModelBuilder::hasTensor(StringRef source) const { return find(source) != nullptr; }
 
 int64_t ModelBuilder::rowsOf(StringRef source) const {
   const import::Tensor *tensor = checkpoint.find(source);
   return tensor ? tensor->shape.front() : 0;
 }
 
+/// Of a vector, or of one for each expert (lm::WeightType::isVectors).
+static bool isVectors(ArrayRef<int64_t> shape) {
+  return shape.size() == 1 || (shape.size() == 3 && shape.back() == 1);
+}
+
 /// A vector's numbers may lie in a tensor of several dimensions.
 static import::Unit unitOf(ArrayRef<int64_t> shape) {
-  return shape.size() == 1 ? import::Unit::Numbers : import::Unit::Rows;
+  return isVectors(shape) ? import::Unit::Numbers : import::Unit::Rows;
+}
+
+/// Of a weight: the matrices of a stack lie one below the other.
+static int64_t rowsOfShape(ArrayRef<int64_t> shape) {
+  int64_t rows = 1;
+  for (int64_t extent : isVectors(shape) ? shape : shape.drop_back())
+    rows *= extent;
+  return rows;
+}
+
+/// Of vectors dimensions of 1 say nothing: biases of experts lie as [count][length] and as [count][length][1].
+static bool isShapeOf(ArrayRef<int64_t> found, ArrayRef<int64_t> expected) {
+  if (!isVectors(expected))
+    return found == expected;
+  auto isLonger = [](int64_t extent) { return extent != 1; };
+  return llvm::to_vector(llvm::make_filter_range(found, isLonger)) ==
+         llvm::to_vector(llvm::make_filter_range(expected, isLonger));
+}
+
+/// As the part sees it: a vector that is transposed is a column.
+static std::vector<int64_t> shapeFor(const TensorRows &part, const import::Tensor &tensor) {
+  std::vector<int64_t> shape = tensor.shape;
+  if (part.transposed && shape.size() == 1)
+    shape.push_back(1);
+  return shape;
+}
+
+void ModelBuilder::refuseShape(const import::Tensor &tensor, ArrayRef<int64_t> expected,
+                               const std::string &rows) {
+  refuse(import::refuse(
+      cause::tensorShape, line("the tensor ", inQuotes(tensor.name), " has the wrong shape"),
+      line("found ", printed(tensor.shape), ", the configuration gives ", printed(expected), rows),
+      "take configuration and tensors from the same checkpoint"));
 }
 
 /// The tensor of one part of a weight of this shape, the whole of it if the part is `alone`.
@@ -91,25 +131,24 @@ const import::Tensor *ModelBuilder::findPart(const TensorRows &part, ArrayRef<in
         "download the checkpoint again, all its files"));
     return nullptr;
   }
-  const bool whole = alone && part == TensorRows{source}, stack = part.matrix >= 0;
-  ArrayRef<int64_t> found = tensor->shape;
-  const bool matrix = found.size() == size_t(stack ? 3 : 2);
+  const bool whole = alone && part == TensorRows{source}, stack = part.matrix >= 0,
+             vectors = isVectors(expected);
+  const std::vector<int64_t> found = shapeFor(part, *tensor);
+  const bool matrix =
+      found.size() == size_t(stack ? 3 : 2) || (expected.size() == 3 && found.size() == 3);
   const int64_t height = stack && matrix ? found[1] : import::rowsOf(*tensor, unitOf(expected)),
                 available = part.transposed ? found.back() : height,
                 columns = part.transposed ? height : found.back(),
                 last = part.order.last(available);
-  const bool fits = (expected.size() == 1 ? !stack : matrix && columns == expected.back()) &&
+  const bool fits = (vectors ? !stack : matrix && columns == expected.back()) &&
                     (!stack || part.matrix < found[0]) && last >= part.order.first &&
                     last < available;
-  if (whole ? found != expected : !fits) {
-    std::string rows = whole ? "" : line(", from rows ", part.order.first, " to ", last, " of it");
-    refuse(import::refuse(
-        cause::tensorShape, line("the tensor ", inQuotes(source), " has the wrong shape"),
-        line("found ", printed(found), ", the configuration gives ", printed(expected), rows),
-        "take configuration and tensors from the same checkpoint"));
+  if (whole ? !isShapeOf(found, expected) : !fits) {
+    refuseShape(*tensor, expected,
+                whole ? "" : line(", from rows ", part.order.first, " to ", last, " of it"));
     return nullptr;
   }
-  if (expected.size() == 1 && !numericFormat(tensor->format).isFloat()) {
+  if (vectors && !numericFormat(tensor->format).isFloat()) {
     refuse(import::refuse(
         cause::tensorFormat, line("the vector ", inQuotes(source), " is quantised"),
         line("found ", numericFormat(tensor->format).name, ", supported: f32, f16, bf16"),
@@ -124,7 +163,7 @@ int64_t ModelBuilder::markTaken(const TensorRows &part, const import::Tensor &te
                                 import::Unit unit) {
   llvm::BitVector &rows = taken[tensor.name];
   const int64_t stacked = part.matrix >= 0 ? tensor.shape[0] : 1;
-  const int64_t available = part.transposed    ? tensor.shape.back()
+  const int64_t available = part.transposed    ? shapeFor(part, tensor).back()
                             : part.matrix >= 0 ? tensor.shape[1]
                                                : import::rowsOf(tensor, unit),
                 before = part.matrix >= 0 ? part.matrix * available : 0,
@@ -165,7 +204,7 @@ const import::Tensor *ModelBuilder::takeRows(ArrayRef<TensorRows> parts,
       return nullptr;
     }
   }
-  if (rows == expected.front())
+  if (rows == rowsOfShape(expected))
     return leading;
   refuse(import::refuse(cause::tensorShape,
                         line("the tensor ", inQuotes(leading->name), " has the wrong shape"),
@@ -189,7 +228,7 @@ lm::WeightOp ModelBuilder::addWeight(StringRef symbol, ArrayRef<int64_t> extents
     builder.setInsertionPoint(firstKind);
   else
     builder.setInsertionPointToEnd(&model.getBody().front());
-  WeightFormat format = extents.size() == 1 ? WeightFormat::F32 : stored;
+  WeightFormat format = isVectors(extents) ? WeightFormat::F32 : stored;
   return lm::WeightOp::create(builder, NameLoc::get(builder.getStringAttr(symbol)), symbol,
                               lm::WeightType::get(&context, extents, format), source,
                               format == stored ? lm::FormatAttr()
@@ -206,7 +245,7 @@ lm::WeightOp ModelBuilder::weight(StringRef symbol, ArrayRef<TensorRows> parts,
   Attribute source = lm::sourceOf(&context, parts);
   if (checkpoint.tensors.empty()) {
     bool ofLayer =
-        extents.size() == 2 && StringRef(parts.front().tensor).starts_with(shape.names.layers);
+        !isVectors(extents) && StringRef(parts.front().tensor).starts_with(shape.names.layers);
     return addWeight(symbol, extents, ofLayer ? checkpoint.layerFormat.value_or(dtype) : dtype,
                      source);
   }
@@ -214,10 +253,14 @@ lm::WeightOp ModelBuilder::weight(StringRef symbol, ArrayRef<TensorRows> parts,
   return tensor ? addWeight(symbol, extents, tensor->format, source) : lm::WeightOp();
 }
 
+std::string ModelBuilder::sourceOf(int64_t layer, StringRef tensor) const {
+  return line(isGguf() ? "blk." : shape.names.layers.str(), layer, '.', tensor.str());
+}
+
 std::string ModelBuilder::sourceOf(int64_t layer, const LayerTensor &tensor,
                                    StringRef ending) const {
-  return line(isGguf() ? "blk." : shape.names.layers.str(), layer, '.',
-              (isGguf() ? tensor.gguf : tensor.hf).str(), ending.str());
+  return sourceOf(layer,
+                  (isGguf() ? tensor.gguf : tensor.hf).str() + (tensor.whole ? "" : ending.str()));
 }
 
 static std::string symbolOf(int64_t layer, StringRef role) {
@@ -250,16 +293,24 @@ void ModelBuilder::addVector(LayerWeights &weights, int64_t layer, const LayerTe
   addBias(weights, layer, tensor, length, bias, {});
 }
 
+void ModelBuilder::addStack(LayerWeights &weights, int64_t layer, StringRef role,
+                            ArrayRef<TensorRows> parts, std::array<int64_t, 3> extents) {
+  weights.add(role, weight(symbolOf(layer, role), parts, extents));
+}
+
+void ModelBuilder::expectShape(StringRef source, ArrayRef<int64_t> expected) {
+  const import::Tensor *tensor = checkpoint.find(source);
+  if (tensor && tensor->shape != std::vector<int64_t>(expected))
+    refuseShape(*tensor, expected, "");
+}
+
 void ModelBuilder::addTaps(LayerWeights &weights, int64_t layer, const LayerTensor &tensor,
                            int64_t channels, int64_t taps, Bias bias) {
   const std::string source = sourceOf(layer, tensor, ".weight");
   const import::Tensor *stored = checkpoint.find(source);
   const std::vector<int64_t> flat = {channels, taps}, deep = {channels, 1, taps};
   if (stored && stored->shape != flat && stored->shape != deep)
-    return refuse(import::refuse(
-        cause::tensorShape, line("the tensor ", inQuotes(source), " has the wrong shape"),
-        line("found ", printed(stored->shape), ", the configuration gives ", printed(deep)),
-        "take configuration and tensors from the same checkpoint"));
+    return refuseShape(*stored, deep, "");
   const RowOrder byTap{0, {{taps}, {channels, taps}}};
   weights.add(tensor.role, weight(symbolOf(layer, tensor.role), TensorRows{source, -1, byTap},
                                   {taps * channels}));

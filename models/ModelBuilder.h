@@ -21,6 +21,7 @@
 #include "models/Family.h"
 
 #include "llvm/ADT/BitVector.h"
+#include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/StringMap.h"
 #include "llvm/ADT/StringSet.h"
 
@@ -52,6 +53,7 @@ private:
 /// ".weight" or ".bias": blk.<i>.<gguf> and model.layers.<i>.<hf> (HfNames::layers).
 struct LayerTensor {
   llvm::StringLiteral role, gguf, hf;
+  bool whole = false; ///< the names have their endings
 };
 
 enum class Bias { None, IfPresent, Required };
@@ -62,6 +64,16 @@ struct AttentionShape {
   double scale;
   int64_t window = 0; ///< 0: all positions
   double softcap = 0; ///< 0: none
+};
+
+/// How a router chooses: the attributes of lm.route.
+struct RouteShape {
+  int64_t count = 0, used = 0; ///< all experts, those of a token
+  lm::RouteScore score = lm::RouteScore::Softmax;
+  lm::RouteNorm normalize = lm::RouteNorm::Sum;
+  int64_t groups = 1, usedGroups = 1;
+  lm::GroupScore groupScore = lm::GroupScore::Max;
+  double normEps = 0, normFloor = 0, scale = 1;
 };
 
 /// A stream of a state: `rows` vectors of `width` values, of each position where it is paged.
@@ -83,14 +95,15 @@ public:
   /// Adds the bias "<role>_bias" if the layer has one; so does `linear`.
   mlir::Value layerNorm(mlir::Value value, llvm::StringRef role, double eps,
                         double weightOffset = 0);
-  mlir::Value linear(mlir::Value value, llvm::StringRef role);
+  /// With `routes`, each row by the matrix of its expert.
+  mlir::Value linear(mlir::Value value, llvm::StringRef role, mlir::Value routes = {});
   mlir::Value rope(mlir::Value value, llvm::StringRef role, int64_t heads, lm::RopeStyle style,
                    double attentionFactor = 1);
   /// Multiplied by the factor of its position's period.
   mlir::Value scaleByPosition(mlir::Value value, llvm::StringRef role, int64_t period);
   /// A state that each layer of the kind keeps: @<name>.<layer>. An op that takes it assigns the next.
   mlir::Value &addState(llvm::StringRef name, llvm::ArrayRef<StateStream> streams, bool fixed);
-  /// Appends k and v to a paged state of the layer, then attends.
+  /// Appends k and v to a paged state of the layer, then attends, with "attn_sinks" if the layer has them.
   mlir::Value attention(mlir::Value q, mlir::Value k, mlir::Value v, const AttentionShape &shape);
   /// Each channel over its own past, which becomes a state of the layer; adds "<role>_bias" as well.
   mlir::Value causalConv(mlir::Value value, llvm::StringRef role);
@@ -102,8 +115,15 @@ public:
   mlir::Value mlp(mlir::Value value, lm::ActivationKind activation);
   /// The same with xIELU, whose slopes are the weights xielu_linear, xielu_positive and xielu_negative.
   mlir::Value xieluMlp(mlir::Value value);
-  /// down(activation(gate(value)) * up(value)) with roles ffn_gate, ffn_up, ffn_down.
-  mlir::Value gatedMlp(mlir::Value value, lm::ActivationKind activation);
+  /// down(activation(gate(value)) * up(value)) with roles ffn_gate, ffn_up, ffn_down, and an ending of theirs.
+  mlir::Value gatedMlp(mlir::Value value, lm::ActivationKind activation,
+                       llvm::StringRef ending = "", mlir::Value routes = {});
+  mlir::Value swigluOai(mlir::Value gate, mlir::Value up, double alpha, double limit);
+  /// The experts of each row of logits, chosen with "exp_probs_b" if the layer has it.
+  mlir::Value route(mlir::Value logits, const RouteShape &shape);
+  mlir::Value dispatch(mlir::Value value, mlir::Value routes);
+  mlir::Value combine(mlir::Value value, mlir::Value routes);
+  mlir::Value scaleRows(mlir::Value value, mlir::Value factors);
 
 private:
   friend class ModelBuilder;
@@ -137,6 +157,7 @@ public:
                const ModelShape &shape);
 
   bool isGguf() const { return checkpoint.container == import::Container::Gguf; }
+  const import::Tensor *find(llvm::StringRef source) const; ///< or null
   bool hasTensor(llvm::StringRef source) const;
   int64_t rowsOf(llvm::StringRef source) const; ///< 0 where there is no such tensor
   /// Takes the tensor `source` of exactly this shape as the weight @symbol. Matrices keep
@@ -153,6 +174,13 @@ public:
                  bool transposed = false);
   void addVector(LayerWeights &weights, int64_t layer, const LayerTensor &tensor, int64_t length,
                  Bias bias = Bias::None);
+  /// A stack of matrices, or of vectors as [count][length][1], whose rows the parts have one below the other, in order.
+  void addStack(LayerWeights &weights, int64_t layer, llvm::StringRef role,
+                llvm::ArrayRef<TensorRows> parts, std::array<int64_t, 3> shape);
+  /// Refuses a tensor that is there and of another shape: parts of it say less.
+  void expectShape(llvm::StringRef source, llvm::ArrayRef<int64_t> shape);
+  /// The name of layer i's tensor in this checkpoint, `tensor` behind the layer's prefix.
+  std::string sourceOf(int64_t layer, llvm::StringRef tensor) const;
   /// The taps of a convolution of each channel alone, oldest first, as a vector [taps][channels]; tensors have
   /// [channels][taps], with or without a dimension of 1 in between.
   void addTaps(LayerWeights &weights, int64_t layer, const LayerTensor &tensor, int64_t channels,
@@ -185,6 +213,8 @@ private:
   /// The first part's tensor; null, and an error is kept, if the parts do not make up a weight of that shape.
   const import::Tensor *takeRows(llvm::ArrayRef<TensorRows> parts, llvm::ArrayRef<int64_t> shape);
   const import::Tensor *findPart(const TensorRows &part, llvm::ArrayRef<int64_t> shape, bool alone);
+  void refuseShape(const import::Tensor &tensor, llvm::ArrayRef<int64_t> expected,
+                   const std::string &rows);
   int64_t markTaken(const TensorRows &part, const import::Tensor &tensor, import::Unit unit);
   struct Kind {
     lm::LayerKindOp op;

@@ -71,6 +71,11 @@ Result<RowSource> RowSource::find(const Checkpoint &checkpoint, std::span<const 
       numbers->shape = {tensor->elements()};
       tensor = source.flat.emplace_back(std::move(numbers)).get();
     }
+    if (rows.transposed && tensor->shape.size() == 1) { // one column: transposed, one row
+      auto column = std::make_shared<Tensor>(*tensor);
+      column->shape = {tensor->elements(), 1};
+      tensor = source.flat.emplace_back(std::move(column)).get();
+    }
     if (Result<void> added = source.add(*tensor, rows); !added)
       return added.error();
   }

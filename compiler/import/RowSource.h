@@ -8,7 +8,7 @@
 //   read(first, out)   some rows as f32; readers ask for blocks of 32 or so
 //
 // Rows of a transposed tensor, which floats alone have, come the second way, a block of rows at a time; `at`
-// then says which column one is.
+// then says which column one is. A vector transposed is one row.
 //===----------------------------------------------------------------------===//
 #pragma once
 
@@ -64,7 +64,7 @@ private:
 
   std::vector<Part> parts;
   std::vector<std::shared_ptr<const Tensor>>
-      flat; ///< tensors of several dimensions, as their numbers
+      flat; ///< tensors in another shape: as their numbers, or vectors as a column
   int64_t total = 0, width = 0;
 };
 

@@ -1,13 +1,36 @@
-//===- Granite.cpp - Granite 3 and 4, dense -------------------------------===//
+//===- Granite.cpp - Granite 3 and 4 without state spaces -----------------===//
 //
 // Llama's layer with four multipliers: of the embedding, of what a sublayer adds, of the attention's scores
-// and, as a divisor, of the logits. GGUF files hold q and k permuted, as Llama's.
+// and, as a divisor, of the logits. GGUF files hold q and k permuted, as Llama's. Of experts the best are chosen
+// by their logits, which a softmax over them makes weights of.
 //===----------------------------------------------------------------------===//
 #include "models/Decoder.h"
 #include "models/Families.h"
 
 using namespace ingot;
 using namespace ingot::models;
+
+/// The hub's names of stacks, gate above up. transformers saves its own, if it is told to.
+static constexpr ExpertNames kOnHub = {
+    .router = {"ffn_gate_inp", "ffn_gate_inp", "block_sparse_moe.router.layer"},
+    .gateUp = "block_sparse_moe.input_linear.weight",
+    .downStack = "block_sparse_moe.output_linear.weight"};
+static constexpr ExpertNames kOfTransformers = {
+    .router = {"ffn_gate_inp", "ffn_gate_inp", "block_sparse_moe.router"},
+    .gateUp = "block_sparse_moe.experts.gate_up_proj",
+    .downStack = "block_sparse_moe.experts.down_proj"};
+
+/// Defaults of HF's GraniteMoeConfig.
+void models::readGraniteMoe(Config &config, const import::Checkpoint &checkpoint, Decoder &m) {
+  m.experts.emplace();
+  m.experts->widthKey = "intermediate_size";
+  m.experts->route.score = lm::RouteScore::None;
+  m.experts->route.normalize = lm::RouteNorm::Softmax;
+  const bool own = checkpoint.find("model.layers.0.block_sparse_moe.router.weight");
+  m.experts->names = own ? kOfTransformers : kOnHub;
+  readGranite(config, checkpoint, m);
+  readExperts(config, m);
+}
 
 /// Defaults of HF's GraniteConfig.
 void models::readGranite(Config &config, const import::Checkpoint &checkpoint, Decoder &m) {

@@ -17,9 +17,13 @@ void models::readLlama(Config &config, const import::Checkpoint &checkpoint, Dec
   const bool mistral = llvm::StringRef(checkpoint.architecture).starts_with_insensitive("mistral");
   if (mistral)
     m.context = 131072, m.kvHeads = 8;
+  if (config.isGguf() && config.numberOr("expert_count", 0) > 0)
+    m.experts.emplace(); // Mixtral
   readSizes(config, checkpoint, m);
   if (config.isGguf()) {
     m.style = lm::RopeStyle::Interleaved;
+    if (m.experts)
+      readExperts(config, m);
     return;
   }
   readBias(config, "attention_bias", {&m.attentionBias, &m.outputBias});

@@ -1,0 +1,68 @@
+//===- MiniMaxM2.cpp - MiniMax-M2 -----------------------------------------===//
+//
+// Llama's layer with norms of q and k as whole rows, of which half turns. Experts score by a sigmoid; a bias takes
+// part in their choice alone, and the weights of the chosen are normalised to a sum of 1. (HF
+// modeling_minimax_m2.py.)
+//===----------------------------------------------------------------------===//
+#include "models/Decoder.h"
+#include "models/Families.h"
+
+#include "compiler/import/ImportErrors.h"
+
+using namespace ingot;
+using namespace ingot::models;
+
+/// The hub's files have names of their own, those that transformers 5 saves its own.
+static constexpr ExpertNames kOnHub = {
+    .router = {"ffn_gate_inp", "ffn_gate_inp", "block_sparse_moe.gate"},
+    .selectBias = {"exp_probs_b", "exp_probs_b.bias", "block_sparse_moe.e_score_correction_bias",
+                   /*whole=*/true},
+    .experts = "block_sparse_moe.experts",
+    .gate = "w1",
+    .up = "w3",
+    .down = "w2"};
+
+static void requireText(Config &config, llvm::StringRef key, const char *value) {
+  if (std::string found = config.textOr(key, value); found != value)
+    config.refuseValue(key, import::inQuotes(found), import::inQuotes(value));
+}
+
+/// What the configuration says of models that were not published, and what HF passes over as well.
+static void readRest(Config &config) {
+  requireText(config, "scoring_func", "sigmoid");
+  requireText(config, "qk_norm_type", "per_layer");
+  config.requireFlag("use_qk_norm", true);
+  config.requireFlag("use_routing_bias", true);
+  config.requireCount("shared_intermediate_size", 0);
+  for (int64_t type : config.integers("attn_type_list"))
+    if (type != 1)
+      config.refuseValue("attn_type_list", import::line(type), "1, which is attention");
+  for (const char *key :
+       {"layernorm_full_attention_beta", "layernorm_linear_attention_beta", "layernorm_mlp_beta"})
+    config.requirePositive(key, 1);
+  config.harmless({"mlp_intermediate_size", "shared_moe_mode", "sliding_window"});
+}
+
+/// Defaults of HF's MiniMaxM2Config.
+void models::readMiniMaxM2(Config &config, const import::Checkpoint &checkpoint, Decoder &m) {
+  m.context = 196608;
+  m.kvHeads = 8;
+  m.headDim = 128;
+  m.rope.base = 5000000;
+  m.headNorm = HeadNorm::Row;
+  m.rotatesInPart = true;
+  Experts &experts = m.experts.emplace();
+  experts.widthKey = "intermediate_size";
+  experts.route.score = lm::RouteScore::Sigmoid;
+  experts.selectBias = true;
+  if (checkpoint.find("model.layers.0.block_sparse_moe.gate.weight"))
+    experts.names = kOnHub;
+  else
+    experts.names.selectBias.hf = "mlp.e_score_correction_bias";
+  readSizes(config, checkpoint, m);
+  readExperts(config, m);
+  if (config.isGguf())
+    return;
+  m.rotary = config.countOr("rotary_dim", m.rotary);
+  readRest(config);
+}

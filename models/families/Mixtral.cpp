@@ -1,0 +1,34 @@
+//===- Mixtral.cpp - Mixtral 8x7B and 8x22B -------------------------------===//
+//
+// Mistral's layer with experts: the softmax over all of them, the best two of it, normalised to a sum of 1. A GGUF
+// calls itself llama; what tells it apart is that it has experts (Llama.cpp).
+//===----------------------------------------------------------------------===//
+#include "models/Decoder.h"
+#include "models/Families.h"
+
+using namespace ingot;
+using namespace ingot::models;
+
+/// The hub's files have names of their own, those that transformers 5 saves its own.
+static constexpr ExpertNames kOnHub = {
+    .router = {"ffn_gate_inp", "ffn_gate_inp", "block_sparse_moe.gate"},
+    .experts = "block_sparse_moe.experts",
+    .gate = "w1",
+    .up = "w3",
+    .down = "w2"};
+
+/// Defaults of HF's MixtralConfig.
+void models::readMixtral(Config &config, const import::Checkpoint &checkpoint, Decoder &m) {
+  m.context = 131072;
+  m.kvHeads = 8;
+  m.eps = 1e-5;
+  m.rope.base = 1000000;
+  m.experts.emplace();
+  m.experts->widthKey = "intermediate_size";
+  if (checkpoint.find("model.layers.0.block_sparse_moe.gate.weight"))
+    m.experts->names = kOnHub;
+  readSizes(config, checkpoint, m);
+  readExperts(config, m);
+  m.sameWindow(config.countOr("sliding_window", 0));
+  config.requireFlag("attention_bias", false);
+}

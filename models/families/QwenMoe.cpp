@@ -1,0 +1,68 @@
+//===- QwenMoe.cpp - Qwen1.5-MoE, Qwen2-MoE and Qwen3-MoE -----------------===//
+//
+// Qwen's layer with experts: the softmax over all of them, the best of it, in Qwen3 normalised to a sum of 1. In
+// Qwen2 every token goes through a shared MLP as well, by a factor of its own. Layers may be left dense by a list
+// or a step.
+//===----------------------------------------------------------------------===//
+#include "models/Decoder.h"
+#include "models/Families.h"
+
+using namespace ingot;
+using namespace ingot::models;
+
+static void readQwenExperts(Config &config, Decoder &m) {
+  readExperts(config, m);
+  if (config.isGguf())
+    return;
+  lm::RouteNorm &normalize = m.experts->route.normalize;
+  normalize = config.flagOr("norm_topk_prob", false) ? lm::RouteNorm::Sum : lm::RouteNorm::None;
+  const int64_t step = config.countOr("decoder_sparse_step", 1);
+  const std::vector<int64_t> dense = config.integers("mlp_only_layers");
+  readExpertLayers(m,
+                   [&](int64_t i) { return (i + 1) % step == 0 && !llvm::is_contained(dense, i); });
+}
+
+/// The window that configurations carry, which no published model has in use.
+static void readQwenWindows(Config &config, Decoder &m,
+                            llvm::function_ref<bool(int64_t)> otherwise) {
+  if (config.isGguf())
+    return;
+  const auto window = static_cast<int64_t>(config.numberOr("sliding_window", 4096)); // 0: none
+  if (config.flagOr("use_sliding_window", false))
+    readWindows(config, m, window, otherwise);
+  else
+    config.harmless({"layer_types"});
+}
+
+/// Defaults of HF's Qwen2MoeConfig.
+void models::readQwen2Moe(Config &config, const import::Checkpoint &checkpoint, Decoder &m) {
+  m.context = 32768;
+  m.kvHeads = 16;
+  Experts &experts = m.experts.emplace();
+  experts.route.normalize = lm::RouteNorm::None;
+  experts.sharedFactor = true;
+  experts.names.sharedGate.hf = "mlp.shared_expert.gate_proj";
+  experts.names.sharedUp.hf = "mlp.shared_expert.up_proj";
+  experts.names.sharedDown.hf = "mlp.shared_expert.down_proj";
+  readSizes(config, checkpoint, m);
+  readQwenExperts(config, m);
+  if (!config.isGguf()) {
+    experts.sharedWidth = config.countOr("shared_expert_intermediate_size", 5632);
+    readBias(config, "qkv_bias", {&m.attentionBias}, true);
+  }
+  const auto until = static_cast<int64_t>(config.numberOr("max_window_layers", 28));
+  readQwenWindows(config, m, [&](int64_t i) { return (i + 1) % 2 != 0 && i < until; });
+}
+
+/// Defaults of HF's Qwen3MoeConfig.
+void models::readQwen3Moe(Config &config, const import::Checkpoint &checkpoint, Decoder &m) {
+  m.context = 32768;
+  m.kvHeads = 4;
+  m.headNorm = HeadNorm::Head;
+  m.experts.emplace();
+  readSizes(config, checkpoint, m);
+  readQwenExperts(config, m);
+  readBias(config, "attention_bias", {&m.attentionBias, &m.outputBias});
+  readQwenWindows(config, m, [](int64_t) { return true; });
+  config.harmless({"max_window_layers"}); // Qwen2's
+}
