@@ -219,8 +219,8 @@ TEST(RowSource, WhatTheCheckpointDoesNotHold) {
   EXPECT_NE(made.refusal({{"a", -1, {9}, true}}).find("8 rows"), std::string::npos);
   made = Made();
   made.add("codes", WeightFormat::Q8_0, {64, 64}).add("vector", WeightFormat::F32, {6});
-  for (const char *name : {"codes", "vector"})
-    EXPECT_NE(made.refusal({{name, -1, {}, true}}).find("no matrix of floats"), std::string::npos);
+  EXPECT_NE(made.refusal({{"codes", -1, {}, true}}).find("no matrix of floats"), std::string::npos);
+  EXPECT_EQ(made.find({{"vector", -1, {}, true}}).columns(), 6); // transposed, it is one row
 }
 
 } // namespace

@@ -75,7 +75,8 @@ Result<int> experts(const std::string &path, const std::string &text, const Comm
   auto session = options.open(path, wanted);
   if (!session)
     return session.error();
-  auto ids = (*session)->encodePrompt(text);
+  auto ids = (*session)->tokenizer() ? (*session)->encodePrompt(text)
+                                     : parseIds("[" + text + "]", "--experts");
   if (!ids)
     return ids.error();
   (*session)->profile(true);
