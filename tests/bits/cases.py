@@ -7,7 +7,8 @@ GGUF = ("q4_0", "q4_1", "q5_0", "q5_1", "q8_0", "q4_k", "q5_k", "q6_k", "q2_k", 
 FLOATS = ("llama3-tied", "llama-biases-sharded", "llama-old-config", "mistral-window", "gemma3-layer-types", "gemma3-old-config",
           "llama", "llama-odd", "mistral", "gemma3-shape", "llama-seed", "gptneox-old-config",
           "gptneox-sequential-tied", "lfm2-old-config", "lfm2-biases-untied", "olmo3-windows", "cohere2-layer-types",
-          "hunyuan-untied", "apertus-old-config")  # models with float matrices
+          "hunyuan-untied", "apertus-old-config", "qwen3moe-old-config", "gpt-oss-old-config",
+          "ernie4_5-moe-old-config", "qwen2moe-dense-layer")  # models with float matrices
 MIXED = ("gemma3-gguf-mixed", "lfm2-gguf-mixed")  # with some of bf16 among others
 
 
@@ -34,7 +35,8 @@ def cpu():
     for model in ("llama3-tied", "llama-biases-sharded", "llama-old-config", "mistral-window", "gemma3-layer-types", "gemma3-old-config",
                   "llama-gguf-mixed", "gemma3-gguf-mixed", "gptneox-old-config", "gptneox-sequential-tied", "gptneox-gguf-mixed",
                   "lfm2-old-config", "lfm2-biases-untied", "lfm2-gguf-mixed", "olmo3-windows", "cohere2-layer-types",
-                  "hunyuan-untied", "apertus-old-config"):
+                  "hunyuan-untied", "apertus-old-config", "qwen3moe-old-config", "gpt-oss-old-config", "ernie4_5-moe-old-config",
+                  "qwen2moe-dense-layer"):
         yield Case(model)
         yield Case(model, ("--precision", "exact"))
     for model in ("llama", "gemma3-shape"):
@@ -50,7 +52,8 @@ def cpu():
     yield Case("mistral", ("--quantize", "int8", "--kv", "int8"))
     yield Case("gptneox-old-config", ("--quantize", "int8"))
     for kind in ("int8", "int4-g32"):
-        yield Case("lfm2-old-config", ("--quantize", kind))
+        for model in ("lfm2-old-config", "qwen3moe-old-config", "gpt-oss-old-config"):
+            yield Case(model, ("--quantize", kind))
     yield Case("llama-seed", ("--quantize", "int4-g64"))
     for kind in GGUF:
         yield Case(f"gguf-{kind}")
