@@ -204,6 +204,16 @@ EngineOptions::open(const std::string &path, runtime::SessionOptions options) co
   return session;
 }
 
+EngineOptions quietly(const std::string &path, const CommonOptions &common,
+                      const LimitOptions &limits) {
+  EngineOptions options;
+  options.model = path;
+  options.common = common;
+  options.common.quiet = true;
+  options.limits = limits;
+  return options;
+}
+
 Result<int> EngineOptions::close(runtime::Session &session) const {
   if (const Error *failure = session.failure())
     return *failure;

@@ -76,6 +76,10 @@ struct EngineOptions {
   Result<int> close(runtime::Session &session) const;
 };
 
+/// Those of a command that measures an engine, and says nothing of what it takes.
+EngineOptions quietly(const std::string &path, const CommonOptions &common,
+                      const LimitOptions &limits);
+
 struct SamplingOptions {
   bool greedy = false;
   std::optional<float> temperature, topP, minP, typicalP, repetitionPenalty, presencePenalty,

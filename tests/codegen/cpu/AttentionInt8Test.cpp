@@ -17,9 +17,6 @@ using namespace ingot::cpu::test;
 
 namespace {
 
-/// Scores that are the largest for some tokens, and of no weight for others.
-inline float sinkOf(int64_t head) { return float(head % 3) * 2 - 1.5f; }
-
 struct Shape {
   int64_t heads, kvHeads, headDim, window = 0;
   float softcap = 0;
@@ -287,9 +284,7 @@ void runStep(const LoadedKernels &code, const Cache &cache, const std::vector<Sp
   batch.tokens = tokens, batch.tiles = tiles.size(), batch.attentionTiles = tiles.data();
   batch.blockTable = cache.blockTable.data(), batch.blockTableStride = cache.stride;
   int64_t items = int64_t(tiles.size()) * shape.kvHeads;
-  Buffer<float> sinks(size_t(roundUp(shape.heads, 32)));
-  for (int64_t head = 0; head < shape.heads; ++head)
-    sinks[size_t(head)] = sinkOf(head);
+  Buffer<float> sinks = sinksOf(shape.heads);
   std::vector<void *> args{q.data(), pool.data(), y.data()};
   if (shape.sinks)
     args.push_back(sinks.data());

@@ -48,6 +48,15 @@ inline Buffer<float> randomRows(int64_t rows, int64_t n, unsigned seed, float sc
   return x;
 }
 
+/// The sinks of attention's heads: scores that are the largest for some tokens, and of no weight for others.
+inline float sinkOf(int64_t head) { return float(head % 3) * 2 - 1.5f; }
+inline Buffer<float> sinksOf(int64_t heads) {
+  Buffer<float> sinks(size_t(roundUp(heads, 32)));
+  for (int64_t head = 0; head < heads; ++head)
+    sinks[size_t(head)] = sinkOf(head);
+  return sinks;
+}
+
 /// Quantises f32 rows as PanelLayout.h says, to q8 or (two planes) q8x2.
 inline Buffer<char> quantizeRows(const Buffer<float> &x, int64_t rows, int64_t n, int planes = 1) {
   Q8Row layout = q8Row(n);

@@ -64,11 +64,7 @@ std::string json(const std::vector<Load> &loads, uint64_t used, uint64_t tokens)
 
 Result<int> experts(const std::string &path, const std::string &text, const CommonOptions &common,
                     const LimitOptions &limits) {
-  EngineOptions options;
-  options.model = path;
-  options.common = common;
-  options.common.quiet = true;
-  options.limits = limits;
+  const EngineOptions options = quietly(path, common, limits);
   runtime::SessionOptions wanted;
   wanted.prefixCache = false;
   wanted.context = limits.context;

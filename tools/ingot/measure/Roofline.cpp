@@ -236,11 +236,7 @@ Result<int> roofline(const std::string &path, const CommonOptions &common,
   if (!svg.empty())
     if (auto writable = checkWritable(svg); !writable)
       return writable.error();
-  EngineOptions options;
-  options.model = path;
-  options.common = common;
-  options.common.quiet = true;
-  options.limits = given;
+  const EngineOptions options = quietly(path, common, given);
   runtime::SessionOptions wanted;
   wanted.loadTokenizer = false;
   wanted.prefixCache = false; // every round is computed
