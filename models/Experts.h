@@ -4,7 +4,8 @@
 //   experts   each its own MLP of `width` values, here stacks of matrices [count][rows][columns]
 //   shared    an MLP that every token goes through beside, perhaps scaled by a gate of its own
 //
-// Checkpoints hold the experts' matrices in one of four forms, which their tensors tell apart:
+// Checkpoints hold the experts' matrices in one of four forms. Tensors tell them apart, but for columns first, which
+// families say:
 //
 //   GGUF          ffn_gate_exps, ffn_up_exps, ffn_down_exps: a stack each, or gate above up in ffn_gate_up_exps;
 //                 the first Mixtrals ffn_gate.0, ffn_gate.1, …
