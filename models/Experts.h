@@ -44,6 +44,7 @@ struct Experts {
   bool selectBias = false;   ///< the choice is by score + a bias of each expert; weights are not
   int64_t width = 0;         ///< values of a hidden row of each expert
   int64_t sharedWidth = 0;   ///< the same of the MLP of every token; 0: there is none
+  bool sharedRows = false;   ///< its gate and up are rows of one tensor, in safetensors
   bool sharedFactor = false; ///< which is multiplied by the sigmoid of a projection to one value
 
   bool bias = false;                           ///< of the router and of the experts' projections

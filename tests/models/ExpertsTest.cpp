@@ -65,6 +65,15 @@ TEST(Experts, StacksAreReferences) {
   EXPECT_HAS(packed, "gate_up_proj\" from 1 [3 by 64, 32 by 2]>");
 }
 
+/// As Qwen3-VL's text is stored.
+TEST(Experts, StacksWithColumnsFirst) {
+  Changed c("qwen3moe-fused");
+  for (import::Tensor &tensor : c.checkpoint.tensors)
+    if (tensor.shape.size() == 3)
+      std::swap(tensor.shape[1], tensor.shape[2]);
+  EXPECT_HAS(c.import(), "experts.gate_up_proj\" matrix 4 transposed from 10 [10]>");
+}
+
 /// As files of 2023 have it: a tensor for each expert.
 TEST(Experts, ApartInGguf) {
   Changed old("mixtral-gguf");

@@ -3,6 +3,7 @@ import safetensors.torch
 import torch
 from transformers import (Ernie4_5_MoeConfig, Ernie4_5_MoeForCausalLM, Glm4MoeConfig, Glm4MoeForCausalLM,
                           GptOssConfig, GptOssForCausalLM, GraniteMoeConfig, GraniteMoeForCausalLM,
+                          GraniteMoeSharedConfig, GraniteMoeSharedForCausalLM, Lfm2MoeConfig, Lfm2MoeForCausalLM,
                           MiniMaxM2Config, MiniMaxM2ForCausalLM, MixtralConfig, MixtralForCausalLM, OlmoeConfig,
                           OlmoeForCausalLM, Qwen2MoeConfig, Qwen2MoeForCausalLM, Qwen3MoeConfig,
                           Qwen3MoeForCausalLM)
@@ -155,6 +156,35 @@ def granitemoe(out):
                                    pad_token_id=0, **SIZES), 411)
 
 
+def granitemoeshared(out):
+    # With the experts of transformers, as it has them in memory.
+    config = dict(intermediate_size=14, shared_intermediate_size=18, num_local_experts=5, num_experts_per_tok=2,
+                  embedding_multiplier=7.0, attention_multiplier=0.15, residual_multiplier=0.4, logits_scaling=1.7,
+                  tie_word_embeddings=True, bos_token_id=0, eos_token_id=0, pad_token_id=0)
+    out.hf("granitemoe-shared", GraniteMoeSharedForCausalLM, GraniteMoeSharedConfig(**config, **SIZES), BF16, 412,
+           as_hub=False)
+    out.converted("granitemoe-shared-gguf", GraniteMoeSharedForCausalLM, GraniteMoeSharedConfig(**config, **SIZES), 413)
+
+
+def lfm2moe(out):
+    # LFM2-8B-A1B's.
+    out.hf("lfm2moe-old-config", Lfm2MoeForCausalLM,
+           {"architectures": ["Lfm2MoeForCausalLM"], "bos_token_id": 1, "conv_L_cache": 3, "conv_bias": False,
+            "eos_token_id": 7, "hidden_size": 24, "initializer_range": 0.02, "intermediate_size": 30,
+            "layer_types": ["conv", "full_attention", "conv"], "max_position_embeddings": 128,
+            "model_type": "lfm2_moe", "moe_intermediate_size": 10, "norm_eps": 1e-05, "norm_topk_prob": True,
+            "num_attention_heads": 3, "num_dense_layers": 1, "num_experts": 5, "num_experts_per_tok": 3,
+            "num_hidden_layers": 3, "num_key_value_heads": 1, "pad_token_id": 0, "rope_theta": 1000000.0,
+            "routed_scaling_factor": 1.5, "torch_dtype": "bfloat16", "transformers_version": "4.57.0.dev0",
+            "use_cache": True, "use_expert_bias": True, "vocab_size": 61}, BF16, 416,
+           matters=[{"routed_scaling_factor": 1.0}, {"norm_topk_prob": False}])
+    sizes = {key: value for key, value in SIZES.items() if key != "rms_norm_eps"}
+    out.converted("lfm2moe-gguf", Lfm2MoeForCausalLM,
+                  Lfm2MoeConfig(**{**sizes, "num_hidden_layers": 3}, intermediate_size=30, moe_intermediate_size=10,
+                                norm_eps=EPS, num_dense_layers=1, num_experts=5, num_experts_per_tok=2,
+                                layer_types=["conv", "full_attention", "conv"], pad_token_id=0), 415)
+
+
 def olmoe(out):
     # OLMoE-1B-7B's.
     out.hf("olmoe-old-config", OlmoeForCausalLM,
@@ -252,4 +282,4 @@ def add_mtp(file, layers):
     safetensors.torch.save_file(tensors, file, {"format": "pt"})
 
 
-FAMILIES = [mixtral, qwen2moe, qwen3moe, gpt_oss, gpt_oss_mxfp4, granitemoe, olmoe, ernie4_5_moe, minimax_m2, glm4_moe]
+FAMILIES = [mixtral, qwen2moe, qwen3moe, gpt_oss, gpt_oss_mxfp4, granitemoe, granitemoeshared, lfm2moe, olmoe, ernie4_5_moe, minimax_m2, glm4_moe]

@@ -43,7 +43,7 @@ def fill(model, seed, coarse_norms=False):
         else:  # sinks, the parameters of an activation
             parameter.data = noise * 0.7
     for name, buffer in model.named_buffers():
-        if name.endswith("e_score_correction_bias"):
+        if name.endswith(("e_score_correction_bias", "expert_bias")):
             buffer.copy_(torch.randn(buffer.shape, generator=generator) * 0.2)
         elif name.endswith("act_fn.beta"):
             buffer.copy_(0.5 + torch.randn(buffer.shape, generator=generator) * 0.1)
