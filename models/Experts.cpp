@@ -210,8 +210,11 @@ static void takeShared(ModelBuilder &model, LayerWeights &weights, int64_t layer
   const Experts &experts = *m.experts;
   const ExpertNames &names = experts.names;
   const int64_t width = experts.sharedWidth;
-  model.addMatrix(weights, layer, names.sharedGate, width, m.hidden, m.mlpBias);
-  model.addMatrix(weights, layer, names.sharedUp, width, m.hidden, m.mlpBias);
+  const bool rows = experts.sharedRows && !model.isGguf();
+  model.addMatrix(weights, layer, names.sharedGate, width, m.hidden, m.mlpBias,
+                  rows ? RowOrder::range(0, width) : RowOrder());
+  model.addMatrix(weights, layer, names.sharedUp, width, m.hidden, m.mlpBias,
+                  rows ? RowOrder::range(width, width) : RowOrder());
   model.addMatrix(weights, layer, names.sharedDown, m.hidden, width, m.mlpBias);
   if (!experts.sharedFactor)
     return;

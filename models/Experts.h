@@ -4,7 +4,8 @@
 //   experts   each its own MLP of `width` values, here stacks of matrices [count][rows][columns]
 //   shared    an MLP that every token goes through beside, perhaps scaled by a gate of its own
 //
-// Checkpoints hold the experts' matrices in one of four forms, which their tensors tell apart:
+// Checkpoints hold the experts' matrices in one of four forms. Tensors tell them apart, but for columns first, which
+// families say:
 //
 //   GGUF          ffn_gate_exps, ffn_up_exps, ffn_down_exps: a stack each, or gate above up in ffn_gate_up_exps;
 //                 the first Mixtrals ffn_gate.0, ffn_gate.1, …
@@ -43,6 +44,7 @@ struct Experts {
   bool selectBias = false;   ///< the choice is by score + a bias of each expert; weights are not
   int64_t width = 0;         ///< values of a hidden row of each expert
   int64_t sharedWidth = 0;   ///< the same of the MLP of every token; 0: there is none
+  bool sharedRows = false;   ///< its gate and up are rows of one tensor, in safetensors
   bool sharedFactor = false; ///< which is multiplied by the sigmoid of a projection to one value
 
   bool bias = false;                           ///< of the router and of the experts' projections

@@ -42,11 +42,13 @@ static constexpr Names kMixtral[] = {"mixtral", "MixtralForCausalLM"};
 static constexpr Names kQwen2Moe[] = {"qwen2moe", "Qwen2MoeForCausalLM", "qwen2_moe"};
 static constexpr Names kQwen3Moe[] = {"qwen3moe", "Qwen3MoeForCausalLM", "qwen3_moe"};
 static constexpr Names kGptOss[] = {"gpt-oss", "GptOssForCausalLM", "gpt_oss"};
-static constexpr Names kGraniteMoe[] = {"granitemoe", "GraniteMoeForCausalLM"};
+static constexpr Names kGraniteMoe[] = {"granitemoe", "GraniteMoeForCausalLM",
+                                        "GraniteMoeSharedForCausalLM", "granitemoeshared"};
 static constexpr Names kOlmoe[] = {"olmoe", "OlmoeForCausalLM"};
 static constexpr Names kErnie45Moe[] = {"ernie4_5-moe", "Ernie4_5_MoeForCausalLM", "ernie4_5_moe"};
 static constexpr Names kMinimaxM2[] = {"minimax-m2", "MiniMaxM2ForCausalLM", "minimax_m2"};
 static constexpr Names kGlm4Moe[] = {"glm4moe", "Glm4MoeForCausalLM", "glm4_moe"};
+static constexpr Names kLfm2Moe[] = {"lfm2moe", "Lfm2MoeForCausalLM", "lfm2_moe"};
 
 static constexpr Family kFamilies[] = {
     {"llama", kLlama, readLlama},
@@ -84,6 +86,7 @@ static constexpr Family kFamilies[] = {
     {"ernie4_5_moe", kErnie45Moe, readErnieMoe},
     {"minimax_m2", kMinimaxM2, readMiniMaxM2},
     {"glm4moe", kGlm4Moe, readGlm4Moe},
+    {"lfm2moe", kLfm2Moe, readLfm2Moe},
 };
 
 llvm::ArrayRef<Family> models::families() { return kFamilies; }

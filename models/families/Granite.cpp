@@ -20,16 +20,21 @@ static constexpr ExpertNames kOfTransformers = {
     .gateUp = "block_sparse_moe.experts.gate_up_proj",
     .downStack = "block_sparse_moe.experts.down_proj"};
 
-/// Defaults of HF's GraniteMoeConfig.
+/// Defaults of HF's GraniteMoeConfig and GraniteMoeSharedConfig.
 void models::readGraniteMoe(Config &config, const import::Checkpoint &checkpoint, Decoder &m) {
-  m.experts.emplace();
-  m.experts->widthKey = "intermediate_size";
-  m.experts->route.score = lm::RouteScore::None;
-  m.experts->route.normalize = lm::RouteNorm::Softmax;
+  Experts &experts = m.experts.emplace();
+  experts.widthKey = "intermediate_size";
+  experts.route.score = lm::RouteScore::None;
+  experts.route.normalize = lm::RouteNorm::Softmax;
   const bool own = checkpoint.find("model.layers.0.block_sparse_moe.router.weight");
-  m.experts->names = own ? kOfTransformers : kOnHub;
+  experts.names = own ? kOfTransformers : kOnHub;
+  experts.sharedRows = true;
+  experts.names.sharedGate.hf = experts.names.sharedUp.hf = "shared_mlp.input_linear";
+  experts.names.sharedDown.hf = "shared_mlp.output_linear";
   readGranite(config, checkpoint, m);
   readExperts(config, m);
+  if (!config.isGguf())
+    experts.sharedWidth = static_cast<int64_t>(config.numberOr("shared_intermediate_size", 0));
 }
 
 /// Defaults of HF's GraniteConfig.

@@ -1,4 +1,4 @@
-//===- Lfm2.cpp - LFM2 and LFM2.5, dense -----------------------------------===//
+//===- Lfm2.cpp - LFM2 and LFM2.5 ------------------------------------------===//
 //
 //   h += mix(operator_norm(h))
 //   h += ffn_down(silu(ffn_gate) * ffn_up)                      of ffn_norm(h)
@@ -9,6 +9,7 @@
 //   b, c, x = the three thirds of in_proj(h)
 //   mix(h)  = out_proj(c * conv(b * x))
 //
+// In LFM2-MoE layers behind the first have experts: the best by sigmoid and a bias, weights normalised without it.
 // (LFM2 technical report, arXiv:2511.23404; HF modeling_lfm2.py.) The last norm is called embedding_norm,
 // token_embd_norm in GGUF files, where ollama's have output_norm.
 //===----------------------------------------------------------------------===//
@@ -107,8 +108,21 @@ static int64_t readFeedForward(Config &config) {
   return (width + multiple - 1) / multiple * multiple;
 }
 
+static void readHfExperts(Config &config, Decoder &m) {
+  Experts &experts = *m.experts;
+  experts.selectBias = config.flagOr("use_expert_bias", true);
+  if (!config.flagOr("norm_topk_prob", true))
+    experts.route.normalize = lm::RouteNorm::None;
+  experts.route.scale = config.positiveOr("routed_scaling_factor", 1);
+  const auto dense = static_cast<int64_t>(config.numberOr("num_dense_layers", 2));
+  readExpertLayers(m, [&](int64_t i) { return i >= dense; });
+}
+
 static std::vector<bool> readHf(Config &config, Decoder &m) {
-  m.feedForward = readFeedForward(config);
+  if (m.experts)
+    readHfExperts(config, m);
+  else
+    m.feedForward = readFeedForward(config);
   m.taps = checkTaps(config, "conv_L_cache", config.countOr("conv_L_cache", 3));
   m.tied = config.flagOr("tie_embedding", m.tied);
   readBias(config, "conv_bias", {&m.mixerBias});
@@ -141,6 +155,8 @@ void models::readLfm2(Config &config, const import::Checkpoint &checkpoint, Deco
   m.names.up.hf = "feed_forward.w3";
   m.names.down.hf = "feed_forward.w2";
   readSizes(config, checkpoint, m);
+  if (m.experts)
+    readExperts(config, m);
   std::vector<bool> attends;
   if (config.isGguf()) {
     config.requireCount("rope.dimension_count", m.headDim);
@@ -157,4 +173,27 @@ void models::readLfm2(Config &config, const import::Checkpoint &checkpoint, Deco
     rules.kind = attend ? "attention" : "conv";
     rules.mixer = attend ? nullptr : &kConvolution;
   }
+}
+
+static Experts expertsOfLfm2() {
+  Experts experts;
+  experts.route.score = lm::RouteScore::Sigmoid;
+  experts.route.normEps = 1e-6;
+  experts.selectBias = true;
+  ExpertNames &names = experts.names;
+  names.router.hf = "feed_forward.gate";
+  names.selectBias.hf = "feed_forward.expert_bias";
+  names.experts = "feed_forward.experts";
+  names.gate = "w1";
+  names.up = "w3";
+  names.down = "w2";
+  names.gateUp = "feed_forward.experts.gate_up_proj";
+  names.downStack = "feed_forward.experts.down_proj";
+  return experts;
+}
+
+/// Defaults of HF's Lfm2MoeConfig.
+void models::readLfm2Moe(Config &config, const import::Checkpoint &checkpoint, Decoder &m) {
+  m.experts = expertsOfLfm2();
+  readLfm2(config, checkpoint, m);
 }

@@ -22,6 +22,17 @@ static void readQwenExperts(Config &config, Decoder &m) {
                    [&](int64_t i) { return (i + 1) % step == 0 && !llvm::is_contained(dense, i); });
 }
 
+/// Qwen3-VL is stored with the columns of its stacks first, and saved anew by transformers with their rows. Tensors
+/// tell, but for experts as wide as the model, of which there are none.
+static bool isAcross(const import::Checkpoint &checkpoint, const Decoder &m) {
+  const std::vector<int64_t> across = {m.experts->route.count, m.experts->width, m.hidden};
+  return m.experts->width != m.hidden &&
+         llvm::any_of(checkpoint.tensors, [&](const import::Tensor &tensor) {
+           return llvm::StringRef(tensor.name).ends_with(".mlp.experts.down_proj") &&
+                  tensor.shape == across;
+         });
+}
+
 /// The window that configurations carry, which no published model has in use.
 static void readQwenWindows(Config &config, Decoder &m,
                             llvm::function_ref<bool(int64_t)> otherwise) {
@@ -62,6 +73,7 @@ void models::readQwen3Moe(Config &config, const import::Checkpoint &checkpoint, 
   m.experts.emplace();
   readSizes(config, checkpoint, m);
   readQwenExperts(config, m);
+  m.experts->across = isAcross(checkpoint, m);
   readBias(config, "attention_bias", {&m.attentionBias, &m.outputBias});
   readQwenWindows(config, m, [](int64_t) { return true; });
   config.harmless({"max_window_layers"}); // Qwen2's

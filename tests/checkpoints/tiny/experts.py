@@ -3,6 +3,7 @@ import safetensors.torch
 import torch
 from transformers import (Ernie4_5_MoeConfig, Ernie4_5_MoeForCausalLM, Glm4MoeConfig, Glm4MoeForCausalLM,
                           GptOssConfig, GptOssForCausalLM, GraniteMoeConfig, GraniteMoeForCausalLM,
+                          GraniteMoeSharedConfig, GraniteMoeSharedForCausalLM, Lfm2MoeConfig, Lfm2MoeForCausalLM,
                           MiniMaxM2Config, MiniMaxM2ForCausalLM, MixtralConfig, MixtralForCausalLM, OlmoeConfig,
                           OlmoeForCausalLM, Qwen2MoeConfig, Qwen2MoeForCausalLM, Qwen3MoeConfig,
                           Qwen3MoeForCausalLM)
@@ -102,6 +103,39 @@ def gpt_oss(out):
                   439, matters=[{"sliding_window": 99}])
 
 
+def gpt_oss_mxfp4(out):
+    """As gpt-oss is published: experts of MXFP4, the rest of BF16, and the GGUF of that."""
+    config = {"architectures": ["GptOssForCausalLM"], "attention_bias": True, "head_dim": 14, "hidden_act": "silu",
+              "hidden_size": 32, "intermediate_size": 32, "layer_types": ["sliding_attention", "full_attention"],
+              "max_position_embeddings": 128, "model_type": "gpt_oss", "num_attention_heads": 3,
+              "num_experts_per_tok": 2, "num_hidden_layers": 2, "num_key_value_heads": 1, "num_local_experts": 3,
+              "quantization_config": {"modules_to_not_convert": ["model.layers.*.self_attn", "model.layers.*.mlp.router",
+                                                                "model.embed_tokens", "lm_head"],
+                                      "quant_method": "mxfp4"},
+              "rms_norm_eps": 1e-05, "rope_scaling": {"beta_fast": 2.0, "beta_slow": 0.5, "factor": 8.0,
+                                                      "original_max_position_embeddings": 16, "rope_type": "yarn",
+                                                      "truncate": False},
+              "rope_theta": 1000, "sliding_window": 9, "swiglu_limit": 7.0, "tie_word_embeddings": False,
+              "eos_token_id": 2, "pad_token_id": 1, "torch_dtype": "bfloat16", "vocab_size": 61}
+    for name, gguf in (("gpt-oss-mxfp4", False), ("gpt-oss-mxfp4-gguf", True)):
+        out.packed(name, GptOssForCausalLM, config, BF16, 444, pack_mxfp4, gguf)
+
+
+def pack_mxfp4(tensors):
+    """Stacks of experts [E][columns][rows] become _blocks and _scales of their rows; returns what they stand for."""
+    table = torch.tensor([0, .5, 1, 1.5, 2, 3, 4, 6, 0, -.5, -1, -1.5, -2, -3, -4, -6])
+    values = {}
+    for name in [name for name in tensors if name.endswith(("gate_up_proj", "down_proj"))]:
+        rows = tensors.pop(name).float().transpose(1, 2)
+        blocks = rows.reshape(*rows.shape[:2], -1, 32)
+        exponent = torch.floor(torch.log2(blocks.abs().amax(-1, keepdim=True))) - 2
+        codes = (blocks / 2 ** exponent).unsqueeze(-1).sub(table).abs().argmin(-1)
+        values[name] = (table[codes] * 2 ** exponent).reshape(rows.shape).transpose(1, 2)
+        tensors[name + "_blocks"] = (codes[..., 0::2] | codes[..., 1::2] << 4).to(torch.uint8)
+        tensors[name + "_scales"] = (exponent[..., 0] + 127).to(torch.uint8)
+    return values
+
+
 def granitemoe(out):
     # granite-3.1-1b-a400m's.
     out.hf("granitemoe-old-config", GraniteMoeForCausalLM,
@@ -120,6 +154,35 @@ def granitemoe(out):
                                    embedding_multiplier=7.0, attention_multiplier=0.15, residual_multiplier=0.4,
                                    logits_scaling=1.7, tie_word_embeddings=True, bos_token_id=0, eos_token_id=0,
                                    pad_token_id=0, **SIZES), 411)
+
+
+def granitemoeshared(out):
+    # With the experts of transformers, as it has them in memory.
+    config = dict(intermediate_size=14, shared_intermediate_size=18, num_local_experts=5, num_experts_per_tok=2,
+                  embedding_multiplier=7.0, attention_multiplier=0.15, residual_multiplier=0.4, logits_scaling=1.7,
+                  tie_word_embeddings=True, bos_token_id=0, eos_token_id=0, pad_token_id=0)
+    out.hf("granitemoe-shared", GraniteMoeSharedForCausalLM, GraniteMoeSharedConfig(**config, **SIZES), BF16, 412,
+           as_hub=False)
+    out.converted("granitemoe-shared-gguf", GraniteMoeSharedForCausalLM, GraniteMoeSharedConfig(**config, **SIZES), 413)
+
+
+def lfm2moe(out):
+    # LFM2-8B-A1B's.
+    out.hf("lfm2moe-old-config", Lfm2MoeForCausalLM,
+           {"architectures": ["Lfm2MoeForCausalLM"], "bos_token_id": 1, "conv_L_cache": 3, "conv_bias": False,
+            "eos_token_id": 7, "hidden_size": 24, "initializer_range": 0.02, "intermediate_size": 30,
+            "layer_types": ["conv", "full_attention", "conv"], "max_position_embeddings": 128,
+            "model_type": "lfm2_moe", "moe_intermediate_size": 10, "norm_eps": 1e-05, "norm_topk_prob": True,
+            "num_attention_heads": 3, "num_dense_layers": 1, "num_experts": 5, "num_experts_per_tok": 3,
+            "num_hidden_layers": 3, "num_key_value_heads": 1, "pad_token_id": 0, "rope_theta": 1000000.0,
+            "routed_scaling_factor": 1.5, "torch_dtype": "bfloat16", "transformers_version": "4.57.0.dev0",
+            "use_cache": True, "use_expert_bias": True, "vocab_size": 61}, BF16, 416,
+           matters=[{"routed_scaling_factor": 1.0}, {"norm_topk_prob": False}])
+    sizes = {key: value for key, value in SIZES.items() if key != "rms_norm_eps"}
+    out.converted("lfm2moe-gguf", Lfm2MoeForCausalLM,
+                  Lfm2MoeConfig(**{**sizes, "num_hidden_layers": 3}, intermediate_size=30, moe_intermediate_size=10,
+                                norm_eps=EPS, num_dense_layers=1, num_experts=5, num_experts_per_tok=2,
+                                layer_types=["conv", "full_attention", "conv"], pad_token_id=0), 415)
 
 
 def olmoe(out):
@@ -219,4 +282,4 @@ def add_mtp(file, layers):
     safetensors.torch.save_file(tensors, file, {"format": "pt"})
 
 
-FAMILIES = [mixtral, qwen2moe, qwen3moe, gpt_oss, granitemoe, olmoe, ernie4_5_moe, minimax_m2, glm4_moe]
+FAMILIES = [mixtral, qwen2moe, qwen3moe, gpt_oss, gpt_oss_mxfp4, granitemoe, granitemoeshared, lfm2moe, olmoe, ernie4_5_moe, minimax_m2, glm4_moe]

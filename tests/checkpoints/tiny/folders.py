@@ -7,6 +7,7 @@ import shutil
 import tempfile
 
 import numpy as np
+import safetensors.torch
 import torch
 
 from convert_gguf import convert
@@ -42,7 +43,7 @@ def fill(model, seed, coarse_norms=False):
         else:  # sinks, the parameters of an activation
             parameter.data = noise * 0.7
     for name, buffer in model.named_buffers():
-        if name.endswith("e_score_correction_bias"):
+        if name.endswith(("e_score_correction_bias", "expert_bias")):
             buffer.copy_(torch.randn(buffer.shape, generator=generator) * 0.2)
         elif name.endswith("act_fn.beta"):
             buffer.copy_(0.5 + torch.randn(buffer.shape, generator=generator) * 0.1)
@@ -122,7 +123,9 @@ class Folders:
         names and the stacks of experts that transformers has in memory."""
         written = config if isinstance(config, dict) else None
         assert not written or written.get("torch_dtype", str(dtype)) in str(dtype), folder.name
-        config = cls.config_class.from_dict(copy.deepcopy(written)) if written else config
+        if written:
+            plain = {key: value for key, value in written.items() if key != "quantization_config"}
+            config = cls.config_class.from_dict(copy.deepcopy(plain))
         model = cls(config).float()
         fill(model, seed, coarse_norms)
         model.to(dtype).save_pretrained(folder, max_shard_size=shard, save_original_format=as_hub)
@@ -144,6 +147,26 @@ class Folders:
             stored(folder / "model.safetensors")
         model = self.load(folder, cls)
         self.answer(folder, cls, model, model.config.get_text_config().vocab_size, seed, **proof)
+
+    def packed(self, name, cls, config, dtype, seed, pack, gguf=False, **proof):
+        """Quantised weights: `pack` changes the tensors that are saved, and returns the numbers that they stand for,
+        which HF answers with. `gguf`: what llama.cpp's converter makes of it."""
+        if not self.wanted(name) or (gguf and not self.converts):
+            return
+        folder = self.fresh(name)
+        with tempfile.TemporaryDirectory() as work:
+            saved = pathlib.Path(work) / "tiny" if gguf else folder
+            self.save(saved, cls, config, dtype, seed)
+            (saved / "config.json").write_text(json.dumps({key: value for key, value in config.items()
+                                                           if key != "quantization_config"}))
+            model = self.load(saved, cls)
+            tensors = safetensors.torch.load_file(saved / "model.safetensors")
+            model.load_state_dict(pack(tensors), strict=False)
+            safetensors.torch.save_file(tensors, saved / "model.safetensors", {"format": "pt"})
+            (saved / "config.json").write_text(json.dumps(config, indent=2) + "\n")
+            if gguf:
+                convert(saved, folder / "model.gguf")
+        self.answer(folder, cls, model, model.config.vocab_size, seed, **proof)
 
     def gguf(self, name, cls, config, write, seed, **proof):
         """`write` makes model.gguf and returns the state dict that its weights de-quantise to."""
