@@ -146,26 +146,21 @@ Result<void> readBytes(CheckpointBuilder &builder, RawTensors &parts, const std:
 }
 
 /// What a group of the configuration says of weights.
-Result<Scheme> schemeOf(const QuantConfig &config, const std::string &group) {
-  config.harmless({"quant_method"});
-  const std::string weights = group + "weights.";
+Result<Scheme> schemeOf(const QuantConfig &group) {
+  group.harmless({"targets*", "input_activations*", "output_activations*", "format",
+                  "weights.observer*", "weights.symmetric", "weights.group_size",
+                  "weights.block_structure", "weights.scale_dtype", "weights.zp_dtype"});
   for (auto fine :
-       {config.oneOf(weights + "type", {"int"}), config.exactly(weights + "dynamic", false),
-        config.oneOf(weights + "strategy", {"tensor", "channel", "group"}),
-        config.oneOf(weights + "actorder", {"weight", "static"})})
+       {group.oneOf("weights.type", {"int"}), group.exactly("weights.dynamic", false),
+        group.oneOf("weights.strategy", {"tensor", "channel", "group"}),
+        group.oneOf("weights.actorder", {"weight", "static"})})
     if (!fine)
       return fine.error();
-  for (const char *key : {"targets*", "input_activations*", "output_activations*", "format",
-                          "weights.observer*", "weights.symmetric", "weights.group_size",
-                          "weights.block_structure", "weights.scale_dtype", "weights.zp_dtype"}) {
-    const std::string pattern = group + key;
-    config.harmless({pattern});
-  }
-  const Result<int64_t> bits = config.integerOr(weights + "num_bits", 8);
+  const Result<int64_t> bits = group.integerOr("weights.num_bits", 8);
   if (!bits)
     return bits.error();
   if (*bits != 4 && *bits != 8)
-    return config.unsupported(weights + "num_bits", line(*bits), "4, 8");
+    return group.unsupported("weights.num_bits", line(*bits), "4, 8");
   return Scheme{static_cast<int>(*bits)};
 }
 
@@ -223,7 +218,7 @@ Result<void> readCompressedTensors(CheckpointBuilder &builder, const QuantConfig
     return otherFormat(config, format ? *format : "none");
   std::optional<Scheme> scheme;
   for (const std::string &group : groups) {
-    Result<Scheme> found = schemeOf(config, group);
+    Result<Scheme> found = schemeOf(config.in(group));
     if (!found)
       return found.error();
     if (scheme && *scheme != *found)

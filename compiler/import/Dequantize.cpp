@@ -1,5 +1,6 @@
 //===- Dequantize.cpp - The formulas of NumericFormat.h -------------------===//
 #include "compiler/import/Dequantize.h"
+#include "compiler/import/Bytes.h"
 #include "compiler/import/ImportErrors.h"
 #include "runtime/formats/E4M3.h"
 
@@ -11,12 +12,6 @@
 namespace ingot::import {
 
 namespace {
-
-template <typename T> T load(const std::byte *p) {
-  T value;
-  std::memcpy(&value, p, sizeof value);
-  return value;
-}
 
 void dequantizeFloats(WeightFormat format, const std::byte *row, std::span<float> out) {
   if (format == WeightFormat::F32) {

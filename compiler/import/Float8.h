@@ -16,7 +16,7 @@
 //===----------------------------------------------------------------------===//
 #pragma once
 
-#include "compiler/import/CheckpointBuilder.h"
+#include "compiler/import/QuantConfig.h"
 
 namespace ingot::import {
 
@@ -25,6 +25,6 @@ namespace ingot::import {
 /// are read. Errors: E0470 (no scales, scales of nothing, nothing said about them), E0471 (their
 /// shape), E0472 (NaN, zero, negative, beyond 2^±100), E0473 (a configuration that means something
 /// else).
-Result<void> attachFloat8Scales(CheckpointBuilder &builder);
+Result<void> attachFloat8Scales(CheckpointBuilder &builder, const QuantConfig &config);
 
 } // namespace ingot::import

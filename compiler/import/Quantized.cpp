@@ -87,7 +87,7 @@ Result<void> readQuantized(CheckpointBuilder &builder) {
     if (auto read = reader->read(builder, config); !read)
       return read;
   }
-  if (auto scaled = attachFloat8Scales(builder); !scaled)
+  if (auto scaled = attachFloat8Scales(builder, config); !scaled)
     return scaled;
   return settleRaw(builder);
 }

@@ -1,22 +1,16 @@
 //===- RawTensors.cpp - See RawTensors.h -----------------------------------===//
 #include "compiler/import/RawTensors.h"
+#include "compiler/import/Bytes.h"
 #include "compiler/import/Codes.h"
 #include "compiler/import/ImportErrors.h"
 #include "runtime/formats/E4M3.h"
 
 #include <bit>
 #include <cassert>
-#include <cstring>
 
 namespace ingot::import {
 
 namespace {
-
-template <typename T> T load(const std::byte *from) {
-  T value;
-  std::memcpy(&value, from, sizeof value);
-  return value;
-}
 
 std::string_view dtypeOf(WeightFormat format) {
   switch (format) {
