@@ -15,7 +15,7 @@ namespace ingot::import {
 
 namespace {
 
-Result<void> readInt8(CheckpointBuilder &builder, RawTensors &parts, const std::string &name) {
+Result<GroupedInts> readInt8(RawTensors &parts, const std::string &name) {
   Result<const Part *> codes = parts.take(name + ".weight", "I8", {-1, -1});
   if (!codes)
     return codes.error();
@@ -24,14 +24,15 @@ Result<void> readInt8(CheckpointBuilder &builder, RawTensors &parts, const std::
   if (!largest)
     return largest.error();
   parts.drop(name + ".weight_format");
-  GroupedInts ints{name + ".weight", n, k, 8, k, {}, {}, {}};
-  ints.codes = [&](int64_t row, uint8_t *q) {
-    for (int64_t i = 0; i < k; ++i)
-      q[i] = (*codes)->byte(row * k + i) ^ 0x80; // w + 128
+  GroupedInts ints{name + ".weight", n, k, 8, k, {}, {}};
+  ints.codes = [codes = **codes, k](int64_t first, int64_t count, uint8_t *q, int64_t stride) {
+    for (int64_t row = 0; row < count; ++row)
+      for (int64_t i = 0; i < k; ++i)
+        q[row * stride + i] = codes.byte((first + row) * k + i) ^ 0x80; // w + 128
   };
-  ints.scale = [&](int64_t row, int64_t) { return (*largest)->number(row) / 127; };
+  ints.scale = [largest = **largest](int64_t row, int64_t) { return largest.number(row) / 127; };
   ints.zero = [](int64_t, int64_t) { return 128; };
-  return addGroupedInts(builder, ints);
+  return ints;
 }
 
 } // namespace
@@ -46,9 +47,15 @@ Result<void> readBitsAndBytes(CheckpointBuilder &builder, const QuantConfig &con
                    "bnb_4bit*", "modules_to_not_convert"});
   builder.setLayerFormat(WeightFormat::Int8F);
   RawTensors parts(builder);
-  for (const std::string &name : parts.endingWith(".SCB"))
-    if (auto read = readInt8(builder, parts, name); !read)
-      return read;
+  std::vector<GroupedInts> matrices;
+  for (const std::string &name : parts.endingWith(".SCB")) {
+    Result<GroupedInts> read = readInt8(parts, name);
+    if (!read)
+      return read.error();
+    matrices.push_back(std::move(*read));
+  }
+  if (auto added = addGroupedInts(builder, std::move(matrices)); !added)
+    return added;
   parts.finish();
   return {};
 }

@@ -1,6 +1,8 @@
 //===- Checkpoint.cpp - Look-ups that remember ----------------------------===//
 #include "compiler/import/Checkpoint.h"
+#include "compiler/import/Codes.h"
 #include "compiler/import/ImportErrors.h"
+#include "compiler/import/MappedFile.h"
 
 #include <algorithm>
 #include <cstdio>
@@ -12,6 +14,13 @@ int64_t Tensor::elements() const {
   for (int64_t extent : shape)
     count *= extent;
   return count;
+}
+
+uint64_t Tensor::bytes() const {
+  if (!maker)
+    return data.size();
+  const int64_t k = shape.back();
+  return static_cast<uint64_t>(elements() / k * storedRowBytes(format, k));
 }
 
 float Tensor::scale(int64_t row, int64_t k) const {
@@ -100,6 +109,11 @@ Result<T> typed(const Checkpoint &checkpoint, std::string_view key, const char *
 }
 
 } // namespace
+
+void Checkpoint::forgetPages() const {
+  for (const auto &file : files)
+    file->forgetPages();
+}
 
 bool Checkpoint::has(std::string_view key) const { return lookUp(*this, key) != nullptr; }
 

@@ -3,8 +3,8 @@
 // What GGUF files and safetensors folders have in common: tensors by name,
 // metadata by key, and text artefacts. Reading checks counts, sizes and offsets
 // against the bytes that are there before anything is allocated; afterwards every
-// `Tensor::data` is known to lie inside a live mapping, or in memory of the checkpoint (quantised
-// safetensors: Quantized.h).
+// `Tensor::data` is known to lie inside a live mapping, or is empty and rows are made when they are
+// asked for (quantised safetensors: Quantized.h).
 //
 // No LLVM here: this is what the fuzzers build.
 //===----------------------------------------------------------------------===//
@@ -26,6 +26,17 @@
 
 namespace ingot::import {
 
+/// Makes the rows of a tensor that lies in no file: a quantised matrix, of its codes and scales (Quantized.h). Any
+/// thread may ask, for any rows.
+class BlockMaker {
+public:
+  virtual ~BlockMaker() = default;
+  /// `count` rows from `first` on, as the tensor's format stores them (Codes.h).
+  virtual void make(int64_t first, int64_t count, std::byte *out) const = 0;
+  /// The first value of these rows whose scale is NaN or infinite, counted over the tensor; -1: none.
+  virtual int64_t firstNotFinite(int64_t first, int64_t count) const = 0;
+};
+
 struct Tensor {
   std::string name;
   WeightFormat format;        ///< numeric format; the packing is the file's own (Dequantize.h)
@@ -34,8 +45,10 @@ struct Tensor {
   /// fp8 formats only: 1 (fp8_tensor), n (fp8), or ceil(n/128) x ceil(k/128) (fp8_block128)
   /// numbers.
   std::span<const float> scales = {};
+  std::shared_ptr<const BlockMaker> maker = nullptr; ///< instead of data
 
   int64_t elements() const;
+  uint64_t bytes() const; ///< of all rows, as the format stores them
   /// Of an fp8 tensor: what value (row, k) is multiplied by.
   float scale(int64_t row, int64_t k) const;
 };
@@ -72,6 +85,8 @@ struct TextFiles {
   std::string tokenizerJson, tokenizerConfigJson, specialTokensMapJson, generationConfigJson,
       chatTemplate;
 };
+
+class MappedFile;
 
 class Checkpoint {
 public:
@@ -110,6 +125,9 @@ public:
   Result<double> numberOr(std::string_view key, double otherwise) const;
   Result<bool> booleanOr(std::string_view key, bool otherwise) const;
 
+  /// Lets go of the pages of its files that are in memory (MappedFile::forgetPages).
+  void forgetPages() const;
+
   /// Marks keys as known and harmless (a trailing '*' matches any rest).
   void ignore(std::string_view pattern) const;
   /// Keys that nobody used or ignored: a family must refuse them (silence is a bug).
@@ -118,7 +136,8 @@ public:
 private:
   friend class CheckpointBuilder;
   mutable std::map<std::string, bool, std::less<>> used;
-  std::vector<std::shared_ptr<const void>> mappings; ///< keep the files mapped
+  std::vector<std::shared_ptr<const MappedFile>> files; ///< kept mapped
+  std::vector<std::shared_ptr<const void>> mappings;    ///< other memory under tensors
 };
 
 /// Opens a .gguf file or any part of a split one, a .safetensors file (config.json beside it), a

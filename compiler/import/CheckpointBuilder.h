@@ -2,6 +2,7 @@
 #pragma once
 
 #include "compiler/import/Checkpoint.h"
+#include "compiler/import/MappedFile.h"
 
 namespace ingot::import {
 
@@ -59,6 +60,10 @@ public:
   /// Keeps the memory under the tensors alive with the checkpoint.
   void keep(std::shared_ptr<const void> mapping) {
     checkpoint->mappings.push_back(std::move(mapping));
+  }
+
+  void keep(std::shared_ptr<const MappedFile> file) {
+    checkpoint->files.push_back(std::move(file));
   }
 
   /// Hands the checkpoint over; the builder is empty afterwards.

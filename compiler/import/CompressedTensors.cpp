@@ -40,11 +40,12 @@ int64_t groupOf(int64_t k, int64_t scales) {
 
 /// Scales of a matrix: which number is of a row and a group.
 struct Scales {
-  const Part *part;
+  Part part;
   int64_t rows, columns;
-  float at(int64_t row, int64_t group) const {
-    return part->number((rows == 1 ? 0 : row) * columns + group);
+  int64_t place(int64_t row, int64_t group) const {
+    return (rows == 1 ? 0 : row) * columns + group;
   }
+  float at(int64_t row, int64_t group) const { return part.number(place(row, group)); }
 };
 
 Result<Scales> takeScales(RawTensors &parts, const std::string &name, int64_t n, int64_t k) {
@@ -61,11 +62,10 @@ Result<Scales> takeScales(RawTensors &parts, const std::string &name, int64_t n,
                   line("found ", printedShape(shape), "; a weight of ", n, "x", k, " needs ", n,
                        "x1, or a column for each group"),
                   "take configuration and tensors from the same checkpoint");
-  return Scales{*part, rows, columns};
+  return Scales{**part, rows, columns};
 }
 
-Result<void> readPacked(CheckpointBuilder &builder, RawTensors &parts, const std::string &name,
-                        int bits) {
+Result<GroupedInts> readPacked(RawTensors &parts, const std::string &name, int bits) {
   const int64_t inWord = 32 / bits;
   Result<const Part *> codes = parts.take(name + ".weight_packed", "I32 U32", {-1, -1});
   if (!codes)
@@ -83,13 +83,13 @@ Result<void> readPacked(CheckpointBuilder &builder, RawTensors &parts, const std
   if (!scales)
     return scales.error();
   const int64_t columns = scales->columns;
-  const Part *zeros = nullptr;
+  std::optional<Part> zeros;
   if (parts.has(name + ".weight_zero_point")) {
     Result<const Part *> found =
         parts.take(name + ".weight_zero_point", "I32 U32", {(n + inWord - 1) / inWord, columns});
     if (!found)
       return found.error();
-    zeros = *found;
+    zeros = **found;
   }
   if (parts.has(name + ".weight_g_idx"))
     return refuse(
@@ -98,25 +98,32 @@ Result<void> readPacked(CheckpointBuilder &builder, RawTensors &parts, const std
         "it has weight_g_idx (actorder group); only groups that follow each other are read",
         "use a checkpoint with actorder weight or none, or the original one with --quantize");
   const uint32_t mask = (1u << bits) - 1;
-  GroupedInts ints{name + ".weight", n, k, bits, groupOf(k, columns), {}, {}, {}};
-  ints.codes = [&](int64_t row, uint8_t *q) {
-    for (int64_t i = 0; i < k; ++i)
-      q[i] = static_cast<uint8_t>((*codes)->word(row * words + i / inWord) >> (i % inWord * bits) &
-                                  mask);
+  GroupedInts ints{name + ".weight", n, k, bits, groupOf(k, columns), {}, {}};
+  ints.codes = [codes = **codes, k, words, inWord, bits,
+                mask](int64_t first, int64_t count, uint8_t *q, int64_t stride) {
+    for (int64_t row = 0; row < count; ++row, q += stride)
+      for (int64_t i = 0; i < k; i += inWord) {
+        const uint32_t word = codes.word((first + row) * words + i / inWord);
+        for (int64_t j = 0; j < std::min(inWord, k - i); ++j)
+          q[i + j] = static_cast<uint8_t>(word >> (j * bits) & mask);
+      }
   };
-  ints.scale = [&](int64_t row, int64_t g) { return scales->at(row, g); };
-  ints.zero = [&](int64_t row, int64_t g) {
+  ints.scale = [scales = *scales](int64_t row, int64_t g) { return scales.at(row, g); };
+  ints.zero = [zeros, columns, inWord, bits, mask](int64_t row, int64_t g) {
     return zeros ? static_cast<int>(
                        zeros->word(row / inWord * columns + g) >> (row % inWord * bits) & mask)
                  : 1 << (bits - 1);
   };
-  return addGroupedInts(builder, ints);
+  return ints;
 }
 
-Result<void> readBytes(CheckpointBuilder &builder, RawTensors &parts, const std::string &name) {
+/// Scales may be of a matrix that is fp8.
+bool hasBytes(const RawTensors &parts, const std::string &name) {
   const Part *stored = parts.find(name + ".weight");
-  if (!stored || stored->dtype != "I8" || stored->shape.size() != 2)
-    return {}; // a matrix that is not quantised, or fp8
+  return stored && stored->dtype == "I8" && stored->shape.size() == 2;
+}
+
+Result<GroupedInts> readBytes(RawTensors &parts, const std::string &name) {
   Result<const Part *> codes = parts.take(name + ".weight", "I8");
   if (!codes)
     return codes.error();
@@ -124,25 +131,24 @@ Result<void> readBytes(CheckpointBuilder &builder, RawTensors &parts, const std:
   Result<Scales> scales = takeScales(parts, name, n, k);
   if (!scales)
     return scales.error();
-  const Part *zeros = nullptr;
+  std::optional<Part> zeros;
   if (parts.has(name + ".weight_zero_point")) {
-    Result<const Part *> found = parts.take(name + ".weight_zero_point", "I8", scales->part->shape);
+    Result<const Part *> found = parts.take(name + ".weight_zero_point", "I8", scales->part.shape);
     if (!found)
       return found.error();
-    zeros = *found;
+    zeros = **found;
   }
-  GroupedInts ints{name + ".weight", n, k, 8, groupOf(k, scales->columns), {}, {}, {}};
-  ints.codes = [&](int64_t row, uint8_t *q) {
-    for (int64_t i = 0; i < k; ++i)
-      q[i] = (*codes)->byte(row * k + i) ^ 0x80; // w + 128
+  GroupedInts ints{name + ".weight", n, k, 8, groupOf(k, scales->columns), {}, {}};
+  ints.codes = [codes = **codes, k](int64_t first, int64_t count, uint8_t *q, int64_t stride) {
+    for (int64_t row = 0; row < count; ++row)
+      for (int64_t i = 0; i < k; ++i)
+        q[row * stride + i] = codes.byte((first + row) * k + i) ^ 0x80; // w + 128
   };
-  ints.scale = [&](int64_t row, int64_t g) { return scales->at(row, g); };
-  ints.zero = [&](int64_t row, int64_t g) {
-    return 128 + (zeros ? static_cast<int>(
-                              zeros->integer((scales->rows == 1 ? 0 : row) * scales->columns + g))
-                        : 0);
+  ints.scale = [scales = *scales](int64_t row, int64_t g) { return scales.at(row, g); };
+  ints.zero = [zeros, scales = *scales](int64_t row, int64_t g) {
+    return 128 + (zeros ? static_cast<int>(zeros->integer(scales.place(row, g))) : 0);
   };
-  return addGroupedInts(builder, ints);
+  return ints;
 }
 
 /// What a group of the configuration says of weights.
@@ -231,11 +237,18 @@ Result<void> readCompressedTensors(CheckpointBuilder &builder, const QuantConfig
   const bool packed = *format == "pack-quantized";
   markAll(config);
   RawTensors parts(builder);
-  for (const std::string &name : parts.endingWith(packed ? ".weight_packed" : ".weight_scale"))
-    if (auto read = packed ? readPacked(builder, parts, name, scheme->bits)
-                           : readBytes(builder, parts, name);
-        !read)
-      return read;
+  std::vector<GroupedInts> matrices;
+  for (const std::string &name : parts.endingWith(packed ? ".weight_packed" : ".weight_scale")) {
+    if (!packed && !hasBytes(parts, name))
+      continue;
+    Result<GroupedInts> read =
+        packed ? readPacked(parts, name, scheme->bits) : readBytes(parts, name);
+    if (!read)
+      return read.error();
+    matrices.push_back(std::move(*read));
+  }
+  if (auto added = addGroupedInts(builder, std::move(matrices)); !added)
+    return added;
   const Result<int64_t> group = config.integerOr(groups.front() + "weights.group_size", 128);
   const Result<bool> symmetric = config.booleanOr(groups.front() + "weights.symmetric", true);
   builder.setLayerFormat(

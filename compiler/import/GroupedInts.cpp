@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <array>
 #include <bit>
+#include <cmath>
 #include <cstring>
 
 namespace ingot::import {
@@ -22,7 +23,7 @@ struct Survey {
   bool f16 = true, bf16 = true;
   int leastZero = 255, mostZero = 0;
 
-  explicit Survey(const GroupedInts &ints) {
+  void add(const GroupedInts &ints) {
     const int64_t groups = (ints.columns + ints.group - 1) / ints.group;
     for (int64_t row = 0; row < ints.rows; ++row)
       for (int64_t g = 0; g < groups; ++g) {
@@ -69,9 +70,24 @@ int bitsOf(int codeBits) { return codeBits == 8 ? 8 : 4; }
 int64_t groupOf(const GroupedInts &ints) { return ints.group >= ints.columns ? 128 : ints.group; }
 
 std::optional<WeightFormat> formatFor(const GroupedInts &ints, const Survey &survey) {
+  if (ints.format)
+    return ints.format;
   const int bits = bitsOf(ints.bits);
   const bool zeros = !survey.shift(ints.bits, bits);
   return firstOf(bits, zeros, survey.scale(), groupOf(ints));
+}
+
+/// A tensor's name without the number of its expert.
+std::string familyOf(std::string name) {
+  constexpr std::string_view kExperts = "experts.";
+  size_t at = name.rfind(kExperts);
+  if (at == std::string::npos)
+    return name;
+  at += kExperts.size();
+  size_t end = at;
+  while (end < name.size() && name[end] >= '0' && name[end] <= '9')
+    ++end;
+  return name.replace(at, end - at, "*");
 }
 
 Error noFormat(const GroupedInts &ints) {
@@ -82,59 +98,91 @@ Error noFormat(const GroupedInts &ints) {
       "quantise the original checkpoint with groups of 32, 64 or 128, or --quantize it here");
 }
 
-/// Writes blocks of a row: scale, zero point, codes.
-void putBlock(std::byte *to, const NumericFormat &format, float scale, int zero, const uint8_t *q) {
-  const uint32_t bits = std::bit_cast<uint32_t>(scale);
-  const uint16_t half = format.scale == Scale::F16
-                            ? std::bit_cast<uint16_t>(static_cast<_Float16>(scale))
-                            : static_cast<uint16_t>(bits >> 16);
-  if (format.scale == Scale::F32)
-    std::memcpy(to, &bits, 4);
-  else
-    std::memcpy(to, &half, 2);
-  to += format.scaleBytes();
-  if (format.hasZeros)
-    *to++ = static_cast<std::byte>(zero);
-  for (int k = 0; k < format.group; k += format.bits == 8 ? 1 : 2)
-    *to++ = static_cast<std::byte>(format.bits == 8 ? q[k] : q[k] | q[k + 1] << 4);
+class MadeOfInts : public BlockMaker {
+public:
+  MadeOfInts(GroupedInts ints, WeightFormat id, const Survey &survey)
+      : ints(std::move(ints)), format(numericFormat(id)) {
+    // Where a format with zero points stands in for one without, codes stay as they are.
+    if (!format.hasZeros && !this->ints.format)
+      moved = *survey.shift(this->ints.bits, format.bits);
+  }
+
+  void make(int64_t first, int64_t count, std::byte *out) const override {
+    const int64_t stride = (ints.columns + 127) / 128 * 128;
+    std::vector<uint8_t> q(static_cast<size_t>(count * stride));
+    ints.codes(first, count, q.data(), stride);
+    const int64_t blockBytes = storedBlockBytes(format.id);
+    for (int64_t row = 0; row < count; ++row) {
+      uint8_t *codes = q.data() + row * stride;
+      for (int64_t k = 0; moved && k < ints.columns; ++k)
+        codes[k] = static_cast<uint8_t>(codes[k] + moved);
+      for (int64_t k = 0; k < ints.columns; k += format.group, out += blockBytes)
+        putBlock(out, first + row, k / ints.group, codes + k);
+    }
+  }
+
+  int64_t firstNotFinite(int64_t first, int64_t count) const override {
+    const int64_t groups = (ints.columns + ints.group - 1) / ints.group;
+    for (int64_t row = first; row < first + count; ++row)
+      for (int64_t g = 0; g < groups; ++g)
+        if (!std::isfinite(ints.scale(row, g)))
+          return row * ints.columns + g * ints.group;
+    return -1;
+  }
+
+private:
+  /// Scale, zero point, codes.
+  void putBlock(std::byte *to, int64_t row, int64_t group, const uint8_t *q) const {
+    const float scale = ints.scale(row, group);
+    const uint32_t bits = std::bit_cast<uint32_t>(scale);
+    const uint16_t half = format.scale == Scale::F16
+                              ? std::bit_cast<uint16_t>(static_cast<_Float16>(scale))
+                              : static_cast<uint16_t>(bits >> 16);
+    if (format.scale == Scale::F32)
+      std::memcpy(to, &bits, 4);
+    else
+      std::memcpy(to, &half, 2);
+    to += format.scaleBytes();
+    if (format.hasZeros)
+      *to++ = static_cast<std::byte>(ints.zero(row, group));
+    if (format.bits == 8)
+      std::memcpy(to, q, static_cast<size_t>(format.group));
+    else
+      for (int k = 0; k < format.group; k += 2)
+        *to++ = static_cast<std::byte>(q[k] | q[k + 1] << 4);
+  }
+
+  const GroupedInts ints;
+  const NumericFormat &format;
+  int moved = 0; ///< what is added to each code
+};
+
+/// A tensor may take the place of a part of the same name.
+Result<void> checkName(CheckpointBuilder &builder, const std::string &name) {
+  const bool replaces = std::ranges::any_of(
+      builder.raw(), [&](const RawTensor &tensor) { return tensor.name == name; });
+  return replaces ? Result<void>() : builder.checkTensorName(name, name);
 }
 
 } // namespace
 
-Result<WeightFormat> formatOf(const GroupedInts &ints) {
-  if (auto format = formatFor(ints, Survey(ints)))
-    return *format;
-  return noFormat(ints);
-}
-
-Result<void> addGroupedInts(CheckpointBuilder &builder, const GroupedInts &ints) {
-  const bool replaces = std::ranges::any_of(
-      builder.raw(), [&](const RawTensor &tensor) { return tensor.name == ints.name; });
-  if (!replaces)
-    if (auto fresh = builder.checkTensorName(ints.name, ints.name); !fresh)
+Result<void> addGroupedInts(CheckpointBuilder &builder, std::vector<GroupedInts> matrices) {
+  std::map<std::string, Survey> surveys;
+  for (const GroupedInts &ints : matrices) {
+    if (auto fresh = checkName(builder, ints.name); !fresh)
       return fresh;
-  const Survey survey(ints);
-  const std::optional<WeightFormat> id = formatFor(ints, survey);
-  if (!id)
-    return noFormat(ints);
-  const NumericFormat &format = numericFormat(*id);
-  // Where a format with zero points stands in for one without, codes stay as they are.
-  const int by = format.hasZeros ? 0 : *survey.shift(ints.bits, format.bits);
-  const int64_t blockBytes = storedBlockBytes(*id), rowBytes = storedRowBytes(*id, ints.columns);
-  auto bytes = std::make_shared<std::vector<std::byte>>(static_cast<size_t>(ints.rows * rowBytes));
-  std::vector<uint8_t> q(static_cast<size_t>((ints.columns + 127) / 128 * 128));
-  for (int64_t row = 0; row < ints.rows; ++row) {
-    ints.codes(row, q.data());
-    if (by)
-      for (int64_t k = 0; k < ints.columns; ++k)
-        q[static_cast<size_t>(k)] = static_cast<uint8_t>(q[static_cast<size_t>(k)] + by);
-    std::byte *to = bytes->data() + row * rowBytes;
-    for (int64_t k = 0; k < ints.columns; k += format.group, to += blockBytes)
-      putBlock(to, format, ints.scale(row, k / ints.group), ints.zero(row, k / ints.group),
-               q.data() + k);
+    if (!ints.format)
+      surveys[familyOf(ints.name)].add(ints);
   }
-  builder.addTensor({ints.name, *id, {ints.rows, ints.columns}, *bytes});
-  builder.keep(std::move(bytes));
+  for (GroupedInts &ints : matrices) {
+    const Survey &survey = surveys[familyOf(ints.name)];
+    const std::optional<WeightFormat> id = formatFor(ints, survey);
+    if (!id)
+      return noFormat(ints);
+    Tensor tensor{ints.name, *id, {ints.rows, ints.columns}, {}};
+    tensor.maker = std::make_shared<MadeOfInts>(std::move(ints), *id, survey);
+    builder.addTensor(std::move(tensor));
+  }
   return {};
 }
 

@@ -13,13 +13,15 @@
 //   codes        of 2, 3 and 4 bits in 4; of 8 in 8
 //   groups       128 values, or 64 or 32: scales are repeated where a checkpoint's groups are larger
 //
-// The blocks are memory of their own, about as large as the tensor in the file.
+// Blocks are made when somebody reads rows (BlockMaker), and never all of them. Scales and zero points are looked
+// through at once, since the format follows from them.
 //===----------------------------------------------------------------------===//
 #pragma once
 
 #include "compiler/import/CheckpointBuilder.h"
 
 #include <functional>
+#include <optional>
 
 namespace ingot::import {
 
@@ -28,16 +30,17 @@ struct GroupedInts {
   int64_t rows, columns;
   int bits;      ///< of a code: 2, 3, 4 or 8
   int64_t group; ///< values of K under one scale; the last group may be shorter
-  std::function<void(int64_t row, uint8_t *q)> codes; ///< `columns` unsigned codes
+  /// `columns` unsigned codes of each of `count` rows from `first` on, rows `stride` apart in `q`.
+  std::function<void(int64_t first, int64_t count, uint8_t *q, int64_t stride)> codes;
   std::function<float(int64_t row, int64_t group)> scale;
-  std::function<int(int64_t row, int64_t group)> zero; ///< from 0 to 255
+  std::function<int(int64_t row, int64_t group)> zero = {}; ///< from 0 to 255
+  /// Codes of a format with a table, whose scales are f32: there is nothing to choose, and no zero point.
+  std::optional<WeightFormat> format = {};
 };
 
-/// The format that loses nothing of them. E0477: groups that no format has.
-Result<WeightFormat> formatOf(const GroupedInts &ints);
-
-/// Adds the tensor to the builder, which keeps its memory.
-Result<void> addGroupedInts(CheckpointBuilder &builder, const GroupedInts &ints);
+/// Adds the tensors to the builder. Those of experts, whose names differ in a number behind "experts." alone, have
+/// one format, so that a reference may have them one behind the other. E0477: groups that no format has.
+Result<void> addGroupedInts(CheckpointBuilder &builder, std::vector<GroupedInts> matrices);
 
 /// The format of a matrix that is not there: for a configuration without tensors (f16 scales).
 WeightFormat formatOfGroups(int bits, int64_t group, bool zeros);

@@ -5,11 +5,44 @@
 //
 // become X: a stack of E matrices [N][K] (OCP Microscaling Formats 1.0; transformers, integrations/mxfp4.py).
 //===----------------------------------------------------------------------===//
-#include "compiler/import/Codes.h"
 #include "compiler/import/ImportErrors.h"
 #include "compiler/import/Quantized.h"
 
 namespace ingot::import {
+
+namespace {
+
+/// Blocks of Codes.h: the exponent, then value j below value j + 16.
+class MadeOfMxfp4 : public BlockMaker {
+public:
+  MadeOfMxfp4(int64_t columns, const Part &codes, const Part &scales)
+      : columns(columns), codes(codes), scales(scales) {}
+
+  void make(int64_t first, int64_t count, std::byte *out) const override {
+    const int64_t inRow = columns / 32;
+    for (int64_t i = first * inRow; i < (first + count) * inRow; ++i) {
+      *out++ = scales.data[static_cast<size_t>(i)];
+      const std::byte *from = codes.data.data() + i * 16;
+      for (size_t j = 0; j < 16; ++j) {
+        const auto code = [&](size_t k) { return from[k / 2] >> (4 * (k % 2)) & std::byte(15); };
+        *out++ = code(j) | code(j + 16) << 4;
+      }
+    }
+  }
+  int64_t firstNotFinite(int64_t first, int64_t count) const override {
+    const int64_t inRow = columns / 32;
+    for (int64_t i = first * inRow; i < (first + count) * inRow; ++i)
+      if (scales.byte(i) == 0xff)
+        return i * 32;
+    return -1;
+  }
+
+private:
+  const int64_t columns;
+  const Part codes, scales;
+};
+
+} // namespace
 
 Result<void> addMxfp4(CheckpointBuilder &builder, std::string name, std::vector<int64_t> shape,
                       const Part &blocks, const Part &scales) {
@@ -18,20 +51,10 @@ Result<void> addMxfp4(CheckpointBuilder &builder, std::string name, std::vector<
                   line("rows of ", shape.back(), " values, blocks of 32"), "convert it again");
   if (auto fresh = builder.checkTensorName(name, name); !fresh)
     return fresh;
-  constexpr size_t kBlock = 17, kCodes = 16;
-  const size_t count = scales.data.size();
-  auto bytes = std::make_shared<std::vector<std::byte>>(count * kBlock);
-  for (size_t i = 0; i < count; ++i) {
-    std::byte *to = bytes->data() + i * kBlock;
-    const std::byte *from = blocks.data.data() + i * kCodes;
-    *to++ = scales.data[i];
-    for (size_t j = 0; j < kCodes; ++j) { // value j below value j + 16
-      const auto code = [&](size_t k) { return from[k / 2] >> (4 * (k % 2)) & std::byte(15); };
-      to[j] = code(j) | code(j + 16) << 4;
-    }
-  }
-  builder.addTensor({std::move(name), WeightFormat::Mxfp4, std::move(shape), *bytes});
-  builder.keep(std::move(bytes));
+  auto maker = std::make_shared<MadeOfMxfp4>(shape.back(), blocks, scales);
+  Tensor tensor{std::move(name), WeightFormat::Mxfp4, std::move(shape), {}};
+  tensor.maker = std::move(maker);
+  builder.addTensor(std::move(tensor));
   return {};
 }
 

@@ -69,7 +69,7 @@ Opened openGguf(const fs::path &path, Named named) {
     return files.error();
   unwrapGguf(builder);
   setDraftBlocksAside(builder);
-  return builder.finish(hashContent(*files));
+  return builder.finish(hashContent(*files, forgetPages));
 }
 
 constexpr char kNative[] = "params.json"; ///< beside consolidated*.safetensors
@@ -172,7 +172,7 @@ Opened finishFolder(const Folder &folder, CheckpointBuilder &builder) {
   if (Result<void> plain = unwrapTensors(builder); !plain)
     return plain.error();
   setDraftBlocksAside(builder);
-  return builder.finish(hashContent(folder.opened()));
+  return builder.finish(hashContent(folder.opened(), forgetPages));
 }
 
 /// The GGUF models of a folder: of split ones the first part, and no projectors.

@@ -1,6 +1,5 @@
 //===- RawTensors.cpp - See RawTensors.h -----------------------------------===//
 #include "compiler/import/RawTensors.h"
-#include "compiler/import/Bytes.h"
 #include "compiler/import/Codes.h"
 #include "compiler/import/ImportErrors.h"
 #include "runtime/formats/E4M3.h"
@@ -48,8 +47,6 @@ int64_t Part::elements() const {
     count *= extent;
   return count;
 }
-
-uint32_t Part::word(int64_t i) const { return load<uint32_t>(data.data() + 4 * i); }
 
 int64_t Part::integer(int64_t i) const {
   if (dtype == "I64")

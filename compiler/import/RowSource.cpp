@@ -10,6 +10,8 @@ namespace ingot::import {
 
 namespace {
 
+constexpr int64_t kMadeAtOnce = 32; ///< rows whose blocks are made together
+
 int64_t columnsOf(const Tensor &tensor) {
   return tensor.shape.size() == 1 ? 1 : tensor.shape.back();
 }
@@ -129,6 +131,7 @@ static void readColumns(const Tensor &tensor, int64_t top, int64_t first, std::s
 Result<void> RowSource::read(int64_t first, std::span<float> out) const {
   const auto rowSize = static_cast<size_t>(width);
   assert(out.size() % rowSize == 0);
+  std::vector<std::byte> room;
   return forEachRun(
       first, static_cast<int64_t>(out.size() / rowSize),
       [&](const Part &part, int64_t row, int64_t count) -> Result<void> {
@@ -149,9 +152,38 @@ Result<void> RowSource::read(int64_t first, std::span<float> out) const {
           out = out.subspan(static_cast<size_t>(count));
           return done;
         }
-        for (int64_t i = 0; i < count; ++i, out = out.subspan(rowSize))
-          if (Result<void> done = dequantizeRow(tensor, row + i, out.first(rowSize)); !done)
-            return done;
+        if (!tensor.maker) {
+          for (int64_t i = 0; i < count; ++i, out = out.subspan(rowSize))
+            if (Result<void> done = dequantizeRow(tensor, row + i, out.first(rowSize)); !done)
+              return done;
+          return {};
+        }
+        for (int64_t i = 0; i < count; i += kMadeAtOnce) {
+          const int64_t some = std::min(kMadeAtOnce, count - i);
+          const std::span<const std::byte> rows = tensorRows(tensor, row + i, some, room);
+          const size_t bytes = rows.size() / static_cast<size_t>(some);
+          for (size_t at = 0; at < rows.size(); at += bytes, out = out.subspan(rowSize))
+            if (Result<void> done =
+                    dequantizeRow(tensor.format, rows.subspan(at, bytes), out.first(rowSize));
+                !done)
+              return done;
+        }
+        return {};
+      });
+}
+
+void RowSource::stored(
+    int64_t first, int64_t count,
+    const std::function<void(int64_t, StoredRow, std::span<const std::byte>)> &call) const {
+  std::vector<std::byte> room;
+  int64_t n = 0;
+  (void)forEachRun(
+      first, count, [&](const Part &part, int64_t row, int64_t run) -> Result<void> {
+        assert(!part.transposed && "its rows are stored nowhere");
+        const std::span<const std::byte> rows = tensorRows(*part.tensor, row, run, room);
+        const size_t bytes = rows.size() / static_cast<size_t>(run);
+        for (size_t at = 0; at < rows.size(); at += bytes, ++row)
+          call(n++, {part.tensor, row}, rows.subspan(at, bytes));
         return {};
       });
 }

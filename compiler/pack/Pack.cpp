@@ -193,8 +193,8 @@ void copyParts(WeightFormat format, std::span<const std::byte> stored, int64_t c
 }
 
 /// Codes and scales of an fp8 row, as they are stored.
-template <typename Row> void copyFp8(import::StoredRow row, Row &to) {
-  std::span<const std::byte> stored = import::tensorRow(*row.tensor, row.index);
+template <typename Row>
+void copyFp8(import::StoredRow row, std::span<const std::byte> stored, Row &to) {
   const int64_t blockK = numericFormat(row.tensor->format).block(),
                 k = static_cast<int64_t>(stored.size());
   uint8_t q[kGroupK];
@@ -261,12 +261,12 @@ bool quantizeRow(std::span<const float> values, const NumericFormat &numeric, Ro
 }
 
 /// A row that is stored in the layout's own format: nothing is rounded.
-template <typename Row> void copyRow(import::StoredRow row, int64_t k, Row &to) {
-  const import::Tensor &tensor = *row.tensor;
-  if (numericFormat(tensor.format).isScaledFloat())
-    copyFp8(row, to);
+template <typename Row>
+void copyRow(import::StoredRow row, std::span<const std::byte> stored, int64_t k, Row &to) {
+  if (numericFormat(row.tensor->format).isScaledFloat())
+    copyFp8(row, stored, to);
   else
-    copyParts(tensor.format, import::tensorRow(tensor, row.index), k, to);
+    copyParts(row.tensor->format, stored, k, to);
 }
 
 /// Numbers in a format that they are converted to. False: an f16 scale cannot hold them.
@@ -299,15 +299,23 @@ Result<void> packRows(const import::RowSource &source, const Layout &layout, int
   const int64_t units = static_cast<int64_t>(out.size()) / unitBytes;
   for (int64_t u = 0; u < units; ++u) {
     const auto [begin, count] = layout.rowsOf(first + u);
-    if (!verbatim)
-      if (auto read = source.read(begin, std::span(values).first(static_cast<size_t>(count) * k));
-          !read)
-        return read;
+    if (count < 1)
+      continue;
+    std::byte *const unit = out.data() + u * unitBytes;
+    if (verbatim) {
+      source.stored(begin, count,
+                    [&](int64_t r, import::StoredRow row, std::span<const std::byte> stored) {
+                      PackedRow to(layout, unit, r);
+                      copyRow(row, stored, layout.k, to);
+                    });
+      continue;
+    }
+    if (auto read = source.read(begin, std::span(values).first(static_cast<size_t>(count) * k));
+        !read)
+      return read;
     for (int64_t r = 0; r < count; ++r) {
-      PackedRow to(layout, out.data() + u * unitBytes, r);
-      if (verbatim)
-        copyRow(source.at(begin + r), layout.k, to);
-      else if (!convertRow(std::span<const float>(values).subspan(static_cast<size_t>(r) * k, k),
+      PackedRow to(layout, unit, r);
+      if (!convertRow(std::span<const float>(values).subspan(static_cast<size_t>(r) * k, k),
                            numeric, to))
         return scaleBeyondF16(source.at(begin + r), numeric);
     }

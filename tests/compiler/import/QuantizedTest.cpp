@@ -153,6 +153,7 @@ TEST(Quantized, EveryMatrixEqualsTheReferenceBitForBit) {
     EXPECT_EQ((*opened)->tensors.size(), 1u) << name << ": its parts are no tensors of the model";
     EXPECT_TRUE((*opened)->unread.empty()) << name;
     EXPECT_EQ(numericFormat(matrix->format).name, numericFormat(kExpected.at(name)).name) << name;
+    EXPECT_TRUE(matrix->maker && matrix->data.empty()) << name << ": nothing is made before it is read";
     EXPECT_TRUE(checkFinite(*matrix)) << name;
     const int64_t k = matrix->shape.back(), rows = matrix->elements() / k;
     ASSERT_EQ(size_t(rows * k), golden.values.size()) << name;
