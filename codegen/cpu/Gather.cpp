@@ -103,8 +103,7 @@ private:
     Value to = k.at(out, k.mul(block, layout.blockK * 4)), from = k.at(start, row);
     k.loop(0, count, 1, [&](Value i) {
       Value code = k.load(k.i8, k.at(from, k.mul(i, kPanelRows)));
-      Value half = k.bitAnd(k.shiftLeft(k.widen(code, k.i16), 7), int64_t(int16_t(0xbfff)));
-      k.store(scaled(k.fmul(s, k.extend(k.bitcast(k.f16, half)))), k.at(to, k.mul(i, 4)));
+      k.store(scaled(k.fmul(s, k.partsOfE4M3(code))), k.at(to, k.mul(i, 4)));
     });
   }
 
@@ -174,6 +173,8 @@ private:
   }
   Value subScale(Value bytes, int64_t offset) { // signed where the format has no minimum
     Value s = k.load(k.i8, k.at(bytes, offset));
+    if (format.floatSubScales)
+      return k.fmul(k.partsOfE4M3(s), k.splat(k.f32, 0x1p+8));
     return k.toFloat(format.hasMin ? k.widenUnsigned(s, k.i32) : k.widen(s, k.i32));
   }
 

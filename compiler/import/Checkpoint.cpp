@@ -24,14 +24,15 @@ uint64_t Tensor::bytes() const {
 }
 
 float Tensor::scale(int64_t row, int64_t k) const {
+  const int64_t n = shape[shape.size() - 2], matrix = row / n; // of a stack
   switch (format) {
   case WeightFormat::Fp8Tensor:
-    return scales[0];
+    return scales[scales.size() == 1 ? 0 : static_cast<size_t>(matrix)];
   case WeightFormat::Fp8:
     return scales[static_cast<size_t>(row)];
   default: {
-    int64_t columns = (shape.back() + 127) / 128;
-    return scales[static_cast<size_t>(row / 128 * columns + k / 128)];
+    const int64_t blocks = (n + 127) / 128, columns = (shape.back() + 127) / 128;
+    return scales[static_cast<size_t>((matrix * blocks + row % n / 128) * columns + k / 128)];
   }
   }
 }

@@ -43,7 +43,7 @@ struct Tensor {
   std::vector<int64_t> shape; ///< outermost first: a matrix is [rows n][columns k]
   std::span<const std::byte> data;
   /// fp8 formats only: 1 (fp8_tensor), n (fp8), or ceil(n/128) x ceil(k/128) (fp8_block128)
-  /// numbers.
+  /// numbers; of a stack as many for each matrix, but one of fp8_tensor may be for all.
   std::span<const float> scales = {};
   std::shared_ptr<const BlockMaker> maker = nullptr; ///< instead of data
 
@@ -102,6 +102,8 @@ public:
   std::vector<Tensor> draftBlocks;
   /// What is in the files and in neither list (Wrapper.h), and the draft blocks: for people.
   std::vector<LeftOut> leftOut;
+  /// What else is to be said of it: weights that are not quite those of the files.
+  std::vector<std::string> notes;
   /// What a family must know to be needless (E0218 else), sorted by name.
   std::vector<UnreadTensor> unread;
   /// What config.json says of the layers' matrices (quantization_config): for shapes without

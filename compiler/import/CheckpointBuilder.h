@@ -51,6 +51,8 @@ public:
   void setArchitecture(std::string architecture) {
     checkpoint->architecture = std::move(architecture);
   }
+  /// What a user should know of it, in a line.
+  void note(std::string text) { checkpoint->notes.push_back(std::move(text)); }
   void setLayerFormat(WeightFormat format) { checkpoint->layerFormat = format; }
   /// The configuration is a wrapper's: its towers and what joins them are left out.
   void setWrapper() { wrapper = true; }

@@ -209,6 +209,15 @@ constexpr StoredBlock kBlocks[] = {
      }},
     {WeightFormat::Mxfp4, 32, 1 + 16, 0, -1, StoredScale::E8M0,
      [](const uint8_t *block, BlockParts &parts) { unpackNibbles32(block + 1, parts.q); }},
+    {WeightFormat::Nvfp4, 256, 4 + 16 + 128, 0, -1, F32,
+     [](const uint8_t *block, BlockParts &parts) {
+       std::copy_n(block + 4, 16, parts.s);
+       for (int k = 0; k < 256; ++k)
+         parts.q[k] = block[20 + k / 2] >> (4 * (k % 2)) & 15;
+     },
+     true},
+    grouped<4, 64, F32, false>(WeightFormat::Nf4),
+    grouped<4, 64, F32, false>(WeightFormat::Fp4),
     grouped<4, 32, F16, false>(WeightFormat::Int4G32),
     grouped<4, 64, F16, false>(WeightFormat::Int4G64),
     grouped<4, 128, F16, false>(WeightFormat::Int4G128),

@@ -1,4 +1,4 @@
-//===- CompressedTensors.cpp - Integers of compressed-tensors --------------===//
+//===- CompressedTensors.cpp - compressed-tensors, but for fp8 -------------===//
 //
 //   pack-quantized         X.weight_packed      I32 [N, ceil(K / c)]   c = 32 / b codes to a word, the lowest first
 //                          X.weight_scale       [N, K / g] or [N, 1]
@@ -9,26 +9,27 @@
 //                          X.weight_zero_point  I8, like the scale; asymmetric ones alone
 //   mxfp4-pack-quantized   X.weight_packed      U8 [N, K / 2], the lower nibble first
 //                          X.weight_scale       U8 or F8_E8M0 [N, K / 32]
+//   nvfp4-pack-quantized   Nvfp4.h
+//   mixed-precision        each matrix its own of these
 //
 // w = scale * (q - zero). Packed codes and zero points are stored with 2^(b - 1) added. Which matrices are stored so, their
-// tensors say; how, the group of the configuration: all groups must say the same. What is said of activations is not
+// tensors say; of how many bits, the groups of the configuration. What is said of activations is not
 // needed: weights alone are read. (compressed-tensors, compressors/ and quantization/; the formats with floats: Float8.h.)
 //===----------------------------------------------------------------------===//
 #include "compiler/import/GroupedInts.h"
 #include "compiler/import/ImportErrors.h"
 #include "compiler/import/Quantized.h"
 
+#include <algorithm>
+#include <cmath>
 #include <optional>
 
 namespace ingot::import {
 
 namespace {
 
-struct Scheme {
-  int bits = 4;
-  bool packed = true;
-  bool operator==(const Scheme &) const = default;
-};
+/// Bits of codes, of each group of the configuration.
+using Widths = std::vector<int>;
 
 /// The group that K has, by the columns of its scales; 0: they do not fit.
 int64_t groupOf(int64_t k, int64_t scales) {
@@ -65,8 +66,7 @@ Result<Scales> takeScales(RawTensors &parts, const std::string &name, int64_t n,
   return Scales{**part, rows, columns};
 }
 
-Result<GroupedInts> readPacked(RawTensors &parts, const std::string &name, int bits) {
-  const int64_t inWord = 32 / bits;
+Result<GroupedInts> readPacked(RawTensors &parts, const std::string &name, const Widths &widths) {
   Result<const Part *> codes = parts.take(name + ".weight_packed", "I32 U32", {-1, -1});
   if (!codes)
     return codes.error();
@@ -74,6 +74,12 @@ Result<GroupedInts> readPacked(RawTensors &parts, const std::string &name, int b
   if (!shape)
     return shape.error();
   const int64_t n = (*shape)->integer(0), k = (*shape)->integer(1), words = (*codes)->shape[1];
+  // Of several widths it is the one that makes so many words.
+  int bits = widths.front();
+  for (int each : widths)
+    if ((k + 32 / each - 1) / (32 / each) == words)
+      bits = each;
+  const int64_t inWord = 32 / bits;
   if (n != (*codes)->shape[0] || k < 1 || k > words * inWord || k <= (words - 1) * inWord)
     return refuse(cause::quantPart, line("the weight ", inQuotes(name), " has an odd shape"),
                   line("weight_shape is ", n, "x", k, ", its codes are ",
@@ -151,8 +157,31 @@ Result<GroupedInts> readBytes(RawTensors &parts, const std::string &name) {
   return ints;
 }
 
-/// What a group of the configuration says of weights.
-Result<Scheme> schemeOf(const QuantConfig &group) {
+Result<void> readFloats(RawTensors &parts, const std::string &name) {
+  const std::string stored = name + ".weight_packed";
+  if (parts.has(name + ".weight_global_scale")) {
+    Result<const Part *> divisor = parts.take(name + ".weight_global_scale", "F32");
+    if (!divisor)
+      return divisor.error();
+    const float by = (*divisor)->number(0);
+    if (!(std::abs(by) >= 0x1p-100f && std::abs(by) <= 0x1p+100f))
+      return refuse(cause::quantValue, line("nothing can be divided by the scale of ", inQuotes(name)),
+                    line("weight_global_scale is ", by), "download or convert it again");
+    return addNvfp4(parts, name, stored, 1 / by);
+  }
+  Result<const Part *> codes = parts.take(stored, "U8", {-1, -1});
+  if (!codes)
+    return codes.error();
+  const int64_t n = (*codes)->shape[0], k = (*codes)->shape[1] * 2;
+  Result<const Part *> scales =
+      parts.take(name + ".weight_scale", "U8 F8_E8M0", {n, (k + 31) / 32});
+  if (!scales)
+    return scales.error();
+  return addMxfp4(parts, name + ".weight", {n, k}, **codes, **scales);
+}
+
+/// What a group of the configuration says of integers: their bits.
+Result<int> readGroup(const QuantConfig &group) {
   group.harmless({"targets*", "input_activations*", "output_activations*", "format",
                   "weights.observer*", "weights.symmetric", "weights.group_size",
                   "weights.block_structure", "weights.scale_dtype", "weights.zp_dtype"});
@@ -167,94 +196,94 @@ Result<Scheme> schemeOf(const QuantConfig &group) {
     return bits.error();
   if (*bits != 4 && *bits != 8)
     return group.unsupported("weights.num_bits", line(*bits), "4, 8");
-  return Scheme{static_cast<int>(*bits)};
+  return static_cast<int>(*bits);
 }
 
-void markAll(const QuantConfig &config) {
-  config.harmless({"quant_method", "format", "quantization_status", "ignore*", "kv_cache_scheme*",
-                   "global_compression_ratio", "version", "packed_modules_mapping*"});
+/// The widths of all groups of integers. Of floats, those of 4 bits are seen in their tensors, those of 8 are Float8.h's.
+Result<Widths> readGroups(const QuantConfig &config) {
+  Widths widths;
+  for (const std::string &member : config.members("config_groups")) {
+    const QuantConfig group = config.in(member);
+    if (const std::string *type = group.text("weights.type"); type && *type == "float") {
+      if (const MetaValue *bits = group.find("weights.num_bits");
+          bits && *bits == MetaValue(int64_t(4)))
+        group.harmless({"*"});
+      group.harmless({"output_activations*"});
+      continue;
+    }
+    Result<int> bits = readGroup(group);
+    if (!bits)
+      return bits.error();
+    widths.push_back(*bits);
+  }
+  return widths;
 }
 
-Error otherFormat(const QuantConfig &config, const std::string &format) {
-  return config.unsupported("format", inQuotes(format),
-                            "pack-quantized, int-quantized, naive-quantized, float-quantized, "
-                            "mxfp4-pack-quantized");
+WeightFormat layerFormatOf(const QuantConfig &config, const std::string &format,
+                           const Widths &widths) {
+  if (format == "mxfp4-pack-quantized")
+    return WeightFormat::Mxfp4;
+  if (widths.empty())
+    return WeightFormat::Nvfp4;
+  const QuantConfig group = config.in(config.members("config_groups").front());
+  const Result<int64_t> size = group.integerOr("weights.group_size", 128);
+  const Result<bool> symmetric = group.booleanOr("weights.symmetric", true);
+  return formatOfGroups(widths.front(), size ? *size : 128, symmetric && !*symmetric);
 }
 
 } // namespace
 
 Result<void> readCompressedTensors(CheckpointBuilder &builder, const QuantConfig &config) {
-  const std::vector<std::string> groups = config.members("config_groups");
-  const std::string *format = config.text("format");
-  const std::string first = groups.empty() ? "" : groups.front() + "weights.type";
-  const std::string *type = config.text(first);
-  for (auto dense :
+  for (auto plain :
        {config.absent("transform_config", "use a checkpoint without transforms (no Hadamard "
                                           "rotations), or the original one with --quantize"),
         config.oneOf("sparsity_config.format", {"dense"})})
-    if (!dense)
-      return dense;
-  config.harmless({"sparsity_config*"});
-  if (format && *format == "mxfp4-pack-quantized") {
-    markAll(config);
-    config.harmless({"config_groups.*"});
-    RawTensors parts(builder);
-    for (const std::string &name : parts.endingWith(".weight_packed")) {
-      Result<const Part *> codes = parts.take(name + ".weight_packed", "U8", {-1, -1});
-      if (!codes)
-        return codes.error();
-      const int64_t n = (*codes)->shape[0], k = (*codes)->shape[1] * 2;
-      Result<const Part *> scales =
-          parts.take(name + ".weight_scale", "U8 F8_E8M0", {n, (k + 31) / 32});
-      if (!scales)
-        return scales.error();
-      if (auto added = addMxfp4(builder, name + ".weight", {n, k}, **codes, **scales); !added)
-        return added;
-    }
-    builder.setLayerFormat(WeightFormat::Mxfp4);
-    parts.finish();
-    return {};
-  }
-  if (type && *type == "float")
-    return format && (*format == "float-quantized" || *format == "naive-quantized")
-               ? Result<void>() // Float8.h
-               : otherFormat(config, format ? *format : "none");
-  if (!format ||
-      (*format != "pack-quantized" && *format != "int-quantized" && *format != "naive-quantized"))
-    return otherFormat(config, format ? *format : "none");
-  std::optional<Scheme> scheme;
-  for (const std::string &group : groups) {
-    Result<Scheme> found = schemeOf(config.in(group));
-    if (!found)
-      return found.error();
-    if (scheme && *scheme != *found)
-      return config.unsupported("config_groups", "groups of 4 and of 8 bits",
-                                "groups of one width");
-    scheme = *found;
-  }
-  if (!scheme)
+    if (!plain)
+      return plain;
+  config.harmless({"sparsity_config*", "quant_method", "quantization_status", "ignore*",
+                   "kv_cache_scheme*", "global_compression_ratio", "version",
+                   "packed_modules_mapping*"});
+  const std::string *format = config.text("format");
+  if (!format)
+    return config.unsupported("format", "none", "its name");
+  if (auto known = config.oneOf("format", {"pack-quantized", "int-quantized", "naive-quantized",
+                                           "float-quantized", "mxfp4-pack-quantized",
+                                           "nvfp4-pack-quantized", "mixed-precision"});
+      !known)
+    return known;
+  Result<Widths> widths = readGroups(config);
+  if (!widths)
+    return widths.error();
+  if (config.members("config_groups").empty())
     return config.unsupported("config_groups", "no group", "a group with weights");
-  const bool packed = *format == "pack-quantized";
-  markAll(config);
+  if (!widths->empty() || format->ends_with("4-pack-quantized"))
+    builder.setLayerFormat(layerFormatOf(config, *format, *widths));
   RawTensors parts(builder);
   std::vector<GroupedInts> matrices;
-  for (const std::string &name : parts.endingWith(packed ? ".weight_packed" : ".weight_scale")) {
-    if (!packed && !hasBytes(parts, name))
+  for (const std::string &name : parts.endingWith(".weight_packed")) {
+    if (parts.find(name + ".weight_packed")->dtype == "U8" || widths->empty()) {
+      if (auto read = readFloats(parts, name); !read)
+        return read;
       continue;
-    Result<GroupedInts> read =
-        packed ? readPacked(parts, name, scheme->bits) : readBytes(parts, name);
+    }
+    Result<GroupedInts> read = readPacked(parts, name, *widths);
     if (!read)
       return read.error();
     matrices.push_back(std::move(*read));
   }
-  if (auto added = addGroupedInts(builder, std::move(matrices)); !added)
+  for (const std::string &name : parts.endingWith(".weight_scale")) {
+    if (!hasBytes(parts, name))
+      continue;
+    Result<GroupedInts> read = readBytes(parts, name);
+    if (!read)
+      return read.error();
+    matrices.push_back(std::move(*read));
+  }
+  if (auto added = addGroupedInts(parts, std::move(matrices)); !added)
     return added;
-  const Result<int64_t> group = config.integerOr(groups.front() + "weights.group_size", 128);
-  const Result<bool> symmetric = config.booleanOr(groups.front() + "weights.symmetric", true);
-  builder.setLayerFormat(
-      formatOfGroups(packed ? scheme->bits : 8, group ? *group : 128, symmetric && !*symmetric));
-  for (std::string_view ending : {".input_scale", ".input_zero_point", ".k_scale", ".v_scale",
-                                  ".q_scale", ".output_scale", ".weight_g_idx"})
+  for (std::string_view ending : {".input_scale", ".input_global_scale", ".input_zero_point",
+                                  ".k_scale", ".v_scale", ".q_scale", ".output_scale",
+                                  ".weight_g_idx"})
     for (const std::string &name : parts.endingWith(ending))
       parts.drop(name + std::string(ending));
   parts.finish();

@@ -37,7 +37,8 @@ void dequantizeParts(WeightFormat format, const BlockParts &parts, float *out) {
     int g = start / numeric.group;
     float scale = d, minimum = m;
     if (numeric.kind == NumericFormat::Kind::SuperAffine) {
-      scale = d * static_cast<float>(parts.s[g]);
+      scale = d * (numeric.floatSubScales ? f32FromE4M3(static_cast<uint8_t>(parts.s[g]))
+                                          : static_cast<float>(parts.s[g]));
       minimum = numeric.hasMin ? -(m * static_cast<float>(parts.t[g])) : 0.0f;
     }
     for (int k = start; k < start + numeric.group; ++k) {

@@ -2,8 +2,9 @@
 #include "compiler/import/Float8.h"
 #include "compiler/import/Dequantize.h"
 #include "compiler/import/ImportErrors.h"
-#include "compiler/import/RawTensors.h"
+#include "compiler/import/Quantized.h"
 
+#include <algorithm>
 #include <optional>
 #include <set>
 
@@ -61,39 +62,59 @@ Result<Formats> readGroup(const QuantConfig &group) {
 }
 
 /// What else compressed-tensors can be is CompressedTensors.cpp's.
-bool isFloatQuantized(const QuantConfig &config) {
-  const std::string *format = config.text("format");
-  for (const std::string &group : config.members("config_groups"))
-    if (const std::string *type = config.text(group + "weights.type"); type && *type == "int")
-      return false;
-  return format && (*format == "float-quantized" || *format == "naive-quantized");
+bool isFloat8(const QuantConfig &group) {
+  const std::string *type = group.text("weights.type");
+  const MetaValue *bits = group.find("weights.num_bits");
+  return (!type || *type == "float") && (!bits || *bits == MetaValue(int64_t(8)));
 }
 
 Result<Formats> readCompressedTensors(const QuantConfig &config) {
-  config.harmless({"quant_method", "format", "quantization_status", "ignore", "kv_cache_scheme*",
-                   "global_compression_ratio", "version"});
-  if (auto dense = config.oneOf("sparsity_config.format", {"dense"}); !dense)
-    return dense.error();
-  config.harmless({"sparsity_config.*"});
+  const std::string *format = config.text("format");
+  const bool mixed = format && *format == "mixed-precision";
+  if (!mixed && (!format || (*format != "float-quantized" && *format != "naive-quantized")))
+    return Formats();
   Formats formats;
-  for (const std::string &group : config.members("config_groups")) {
-    Result<Formats> found = readGroup(config.in(group));
+  bool others = mixed;
+  for (const std::string &member : config.members("config_groups")) {
+    const QuantConfig group = config.in(member);
+    if (!isFloat8(group) && *format != "float-quantized") {
+      others = true;
+      continue;
+    }
+    Result<Formats> found = readGroup(group);
     if (!found)
       return found;
     formats.merge(*found);
   }
-  if (formats.empty())
+  if (formats.empty() && !others)
     return config.unsupported("config_groups", "no group with a strategy of weights",
                               "tensor, channel, block");
   return formats;
+}
+
+Result<Formats> readModelOpt(const QuantConfig &config) {
+  const std::string *algorithm = modelOptScope(config).text("quant_algo");
+  if (!algorithm)
+    return Formats();
+  if (*algorithm == "FP8")
+    return Formats{WeightFormat::Fp8Tensor};
+  if (*algorithm == "FP8_PB_WO")
+    return Formats{WeightFormat::Fp8Block128};
+  if (*algorithm == "FP8_PER_CHANNEL_PER_TOKEN")
+    return Formats{WeightFormat::Fp8};
+  if (*algorithm == "MIXED_PRECISION")
+    return Formats{WeightFormat::Fp8Tensor, WeightFormat::Fp8, WeightFormat::Fp8Block128};
+  return Formats();
 }
 
 Result<Formats> formatsOf(const QuantConfig &config) {
   const std::string *method = config.text("quant_method");
   if (method && *method == "fp8")
     return readFp8(config);
-  if (method && *method == "compressed-tensors" && isFloatQuantized(config))
+  if (method && *method == "compressed-tensors")
     return readCompressedTensors(config);
+  if (method && method->starts_with("modelopt"))
+    return readModelOpt(config);
   return Formats();
 }
 
@@ -101,16 +122,23 @@ Result<Formats> formatsOf(const QuantConfig &config) {
 // Scales
 //===----------------------------------------------------------------------===//
 
-/// The extents of the scales of a matrix, as a list of rows and columns.
-std::pair<int64_t, int64_t> extentsOf(WeightFormat format, int64_t n, int64_t k) {
-  switch (format) {
-  case WeightFormat::Fp8Tensor:
-    return {1, 1};
-  case WeightFormat::Fp8:
-    return {n, 1};
-  default:
-    return {blocksOf(n), blocksOf(k)};
-  }
+/// The shape of the scales of a matrix, or of a stack of them.
+std::vector<int64_t> scalesOf(WeightFormat format, const std::vector<int64_t> &weight) {
+  std::vector<int64_t> shape(weight.begin(), weight.end() - 2);
+  const int64_t n = weight[weight.size() - 2], k = weight.back();
+  if (format == WeightFormat::Fp8)
+    shape.push_back(n);
+  if (format == WeightFormat::Fp8Block128)
+    shape.insert(shape.end(), {blocksOf(n), blocksOf(k)});
+  return shape;
+}
+
+/// Writers add extents of 1 at the end; Model Optimizer one behind each of a block's.
+bool fits(const std::vector<int64_t> &found, std::vector<int64_t> wanted, WeightFormat format) {
+  if (format == WeightFormat::Fp8Block128 && found.size() == wanted.size() + 2)
+    wanted.insert(wanted.end() - 1, 1);
+  wanted.resize(std::max(wanted.size(), found.size()), 1);
+  return found == wanted;
 }
 
 /// Kernels multiply a scale by 2^8 and a sum by a scale: the limits are far from f32's, and from
@@ -157,10 +185,11 @@ private:
                     line("it is fp8, and neither ", inQuotes(tensor.name + "_scale"),
                          " nor ..._scale_inv is among the ", byName.size(), " tensors"),
                     "download the checkpoint again, all its files");
-    if (!numericFormat(scales->format).isFloat() || tensor.shape.size() != 2)
+    if (!numericFormat(scales->format).isFloat() || tensor.shape.size() < 2 ||
+        tensor.shape.size() > 3)
       return refuse(
           cause::fp8ScaleShape, line("tensor ", inQuotes(tensor.name), " is fp8 in an odd way"),
-          line("a matrix with scales of F32, BF16 or F16 is expected; it is ",
+          line("a matrix, or a stack, with scales of F32, BF16 or F16 is expected; it is ",
                printedShape(tensor.shape), " with scales of ", numericFormat(scales->format).name),
           "convert the checkpoint again");
     std::optional<WeightFormat> format = formatOf(tensor, *scales);
@@ -171,22 +200,22 @@ private:
     return read(tensor, *scales);
   }
 
-  /// The kind whose scales have this shape; a scalar is [1] here.
+  /// The kind whose scales have this shape.
   std::optional<WeightFormat> formatOf(const Tensor &tensor, const Tensor &scales) const {
-    for (WeightFormat format : formats) {
-      auto [rows, columns] = extentsOf(format, tensor.shape[0], tensor.shape[1]);
-      bool flat = scales.shape.size() == 1 && columns == 1 && scales.shape[0] == rows;
-      if (flat || scales.shape == std::vector<int64_t>{rows, columns})
+    for (WeightFormat format : formats)
+      if (fits(scales.shape, scalesOf(format, tensor.shape), format))
         return format;
-    }
+    // One for a whole stack.
+    if (formats.contains(WeightFormat::Fp8Tensor) && scales.elements() == 1)
+      return WeightFormat::Fp8Tensor;
     return std::nullopt;
   }
 
   Error wrongShape(const Tensor &tensor, const Tensor &scales) const {
     std::string expected;
     for (WeightFormat format : formats) {
-      auto [rows, columns] = extentsOf(format, tensor.shape[0], tensor.shape[1]);
-      expected += line(expected.empty() ? "" : " or ", rows, "x", columns);
+      const std::vector<int64_t> shape = scalesOf(format, tensor.shape);
+      expected += line(expected.empty() ? "" : " or ", shape.empty() ? "1" : printedShape(shape));
     }
     return refuse(cause::fp8ScaleShape,
                   line("the scales ", inQuotes(scales.name), " have the wrong shape"),

@@ -7,6 +7,7 @@
 //   of (DeepSeek, HF, vLLM)                ceil(n/128) x ceil(k/128); without it one number per
 //   tensor,
 //                                       NAME.weight_scale (or _inv)
+//   quant_method modelopt               NAME.weight_scale, by quant_algo (ModelOpt.cpp)
 //   quant_method compressed-tensors     NAME.weight_scale: [1], [n] or [n, 1], or the grid, as a
 //   group's (format float-quantized)            strategy says: tensor, channel, block
 //

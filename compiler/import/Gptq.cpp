@@ -187,7 +187,7 @@ Result<void> readGptq(CheckpointBuilder &builder, const QuantConfig &config) {
     matrices.push_back(std::move(*read));
     dropEmptyBias(parts, name);
   }
-  if (auto added = addGroupedInts(builder, std::move(matrices)); !added)
+  if (auto added = addGroupedInts(parts, std::move(matrices)); !added)
     return added;
   parts.finish();
   return {};

@@ -157,23 +157,13 @@ private:
   int moved = 0; ///< what is added to each code
 };
 
-/// A tensor may take the place of a part of the same name.
-Result<void> checkName(CheckpointBuilder &builder, const std::string &name) {
-  const bool replaces = std::ranges::any_of(
-      builder.raw(), [&](const RawTensor &tensor) { return tensor.name == name; });
-  return replaces ? Result<void>() : builder.checkTensorName(name, name);
-}
-
 } // namespace
 
-Result<void> addGroupedInts(CheckpointBuilder &builder, std::vector<GroupedInts> matrices) {
+Result<void> addGroupedInts(RawTensors &parts, std::vector<GroupedInts> matrices) {
   std::map<std::string, Survey> surveys;
-  for (const GroupedInts &ints : matrices) {
-    if (auto fresh = checkName(builder, ints.name); !fresh)
-      return fresh;
+  for (const GroupedInts &ints : matrices)
     if (!ints.format)
       surveys[familyOf(ints.name)].add(ints);
-  }
   for (GroupedInts &ints : matrices) {
     const Survey &survey = surveys[familyOf(ints.name)];
     const std::optional<WeightFormat> id = formatFor(ints, survey);
@@ -181,7 +171,8 @@ Result<void> addGroupedInts(CheckpointBuilder &builder, std::vector<GroupedInts>
       return noFormat(ints);
     Tensor tensor{ints.name, *id, {ints.rows, ints.columns}, {}};
     tensor.maker = std::make_shared<MadeOfInts>(std::move(ints), *id, survey);
-    builder.addTensor(std::move(tensor));
+    if (auto fresh = parts.put(std::move(tensor)); !fresh)
+      return fresh;
   }
   return {};
 }

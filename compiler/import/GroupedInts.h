@@ -18,7 +18,7 @@
 //===----------------------------------------------------------------------===//
 #pragma once
 
-#include "compiler/import/CheckpointBuilder.h"
+#include "compiler/import/RawTensors.h"
 
 #include <functional>
 #include <optional>
@@ -38,9 +38,9 @@ struct GroupedInts {
   std::optional<WeightFormat> format = {};
 };
 
-/// Adds the tensors to the builder. Those of experts, whose names differ in a number behind "experts." alone, have
+/// Puts the tensors in their parts' stead. Those of experts, whose names differ in a number behind "experts." alone, have
 /// one format, so that a reference may have them one behind the other. E0477: groups that no format has.
-Result<void> addGroupedInts(CheckpointBuilder &builder, std::vector<GroupedInts> matrices);
+Result<void> addGroupedInts(RawTensors &parts, std::vector<GroupedInts> matrices);
 
 /// The format of a matrix that is not there: for a configuration without tensors (f16 scales).
 WeightFormat formatOfGroups(int bits, int64_t group, bool zeros);

@@ -44,18 +44,15 @@ private:
 
 } // namespace
 
-Result<void> addMxfp4(CheckpointBuilder &builder, std::string name, std::vector<int64_t> shape,
+Result<void> addMxfp4(RawTensors &parts, std::string name, std::vector<int64_t> shape,
                       const Part &blocks, const Part &scales) {
   if (shape.back() % 32 != 0)
     return refuse(cause::quantPart, line("the weight ", inQuotes(name), " ends inside of a block"),
                   line("rows of ", shape.back(), " values, blocks of 32"), "convert it again");
-  if (auto fresh = builder.checkTensorName(name, name); !fresh)
-    return fresh;
   auto maker = std::make_shared<MadeOfMxfp4>(shape.back(), blocks, scales);
   Tensor tensor{std::move(name), WeightFormat::Mxfp4, std::move(shape), {}};
   tensor.maker = std::move(maker);
-  builder.addTensor(std::move(tensor));
-  return {};
+  return parts.put(std::move(tensor));
 }
 
 Result<void> readMxfp4(CheckpointBuilder &builder, const QuantConfig &config) {
@@ -72,7 +69,7 @@ Result<void> readMxfp4(CheckpointBuilder &builder, const QuantConfig &config) {
     if (!scales)
       return scales.error();
     if (auto added =
-            addMxfp4(builder, name, {shape[0], shape[1], shape[2] * 32}, **blocks, **scales);
+            addMxfp4(parts, name, {shape[0], shape[1], shape[2] * 32}, **blocks, **scales);
         !added)
       return added;
   }

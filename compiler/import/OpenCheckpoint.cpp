@@ -7,6 +7,7 @@
 #include "compiler/import/Folder.h"
 #include "compiler/import/Gguf.h"
 #include "compiler/import/ImportErrors.h"
+#include "compiler/import/Nvfp4.h"
 #include "compiler/import/Quantized.h"
 #include "compiler/import/Safetensors.h"
 #include "compiler/import/SafetensorsIndex.h"
@@ -67,6 +68,8 @@ Opened openGguf(const fs::path &path, Named named) {
   Result<std::vector<std::span<const std::byte>>> files = readGgufFiles(path, named, builder);
   if (!files)
     return files.error();
+  if (Result<void> scaled = attachNvfp4Factors(builder); !scaled)
+    return scaled.error();
   unwrapGguf(builder);
   setDraftBlocksAside(builder);
   return builder.finish(hashContent(*files, forgetPages));

@@ -9,7 +9,11 @@ namespace ingot::import {
 namespace {
 
 constexpr char kScope[] = "quantization_config.";
-constexpr char kOldConfig[] = "quantize_config.json"; // of AutoGPTQ
+/// Files beside config.json, and the method where they name none.
+constexpr std::pair<const char *, const char *> kOtherConfigs[] = {
+    {"quantize_config.json", "gptq"}, // of AutoGPTQ; AutoAWQ's names its own
+    {"hf_quant_config.json", "modelopt"},
+};
 constexpr uint64_t kMaxConfig = uint64_t(1) << 20;
 
 struct Method {
@@ -22,6 +26,8 @@ constexpr Method kMethods[] = {
     {"compressed-tensors", readCompressedTensors},
     {"mxfp4", readMxfp4},
     {"bitsandbytes", readBitsAndBytes},
+    {"modelopt", readModelOpt},
+    {"modelopt_fp4", readModelOpt},
     {"fp8", [](CheckpointBuilder &, const QuantConfig &) { return Result<void>(); }}, // Float8.h
 };
 
@@ -59,18 +65,21 @@ Result<void> settleRaw(CheckpointBuilder &builder) {
 } // namespace
 
 Result<void> readQuantizeConfig(Folder &folder, CheckpointBuilder &builder) {
-  if (!folder.has(kOldConfig) || saysSomething(builder))
-    return {};
-  Result<std::shared_ptr<const MappedFile>> file = folder.open(kOldConfig, kMaxConfig);
-  if (!file)
-    return file.error();
-  if (auto read =
-          readSettings((*file)->text(), folder.pathOf(kOldConfig), "quantization_config", builder);
-      !read)
-    return read;
-  // The file is of AutoGPTQ, which wrote no method; AutoAWQ's has one.
-  if (!builder.metadata(kScope + std::string("quant_method")))
-    return builder.addMetadata(kScope + std::string("quant_method"), std::string("gptq"));
+  for (auto [name, method] : kOtherConfigs) {
+    if (!folder.has(name) || saysSomething(builder))
+      continue;
+    Result<std::shared_ptr<const MappedFile>> file = folder.open(name, kMaxConfig);
+    if (!file)
+      return file.error();
+    if (auto read =
+            readSettings((*file)->text(), folder.pathOf(name), "quantization_config", builder);
+        !read)
+      return read;
+    const std::string key = kScope + std::string("quant_method");
+    if (!builder.metadata(key))
+      if (auto added = builder.addMetadata(key, std::string(method)); !added)
+        return added;
+  }
   return {};
 }
 

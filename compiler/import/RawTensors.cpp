@@ -115,16 +115,22 @@ Result<const Part *> RawTensors::take(const std::string &name, std::string_view 
   return part;
 }
 
+Result<void> RawTensors::put(Tensor tensor) {
+  if (!taken.contains(tensor.name))
+    if (auto fresh = builder.checkTensorName(tensor.name, tensor.name); !fresh)
+      return fresh;
+  made.push_back(std::move(tensor));
+  return {};
+}
+
 void RawTensors::finish() {
-  // A tensor that was made has the name of a raw one where it takes its place.
-  std::set<std::string, std::less<>> raw;
-  for (const RawTensor &tensor : builder.raw())
-    raw.insert(tensor.name);
-  std::erase_if(builder.tensors(), [&](const Tensor &tensor) {
-    return taken.contains(tensor.name) && !raw.contains(tensor.name);
-  });
+  std::erase_if(builder.tensors(),
+                [&](const Tensor &tensor) { return taken.contains(tensor.name); });
   std::erase_if(builder.raw(),
                 [&](const RawTensor &tensor) { return taken.contains(tensor.name); });
+  for (Tensor &tensor : made)
+    builder.addTensor(std::move(tensor));
+  made.clear();
 }
 
 } // namespace ingot::import

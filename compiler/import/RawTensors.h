@@ -50,6 +50,9 @@ public:
   /// Removes a tensor that says nothing about the weights; it may be missing.
   void drop(const std::string &name) { taken.insert(name); }
 
+  /// Adds a tensor that was made of parts, whose name it may have, when they are gone. E0210 to E0213: its name.
+  Result<void> put(Tensor tensor);
+
   /// Takes everything that was taken or dropped out of the checkpoint. Its parts stay readable.
   void finish();
 
@@ -57,6 +60,7 @@ private:
   CheckpointBuilder &builder;
   std::map<std::string, Part, std::less<>> parts;
   std::set<std::string, std::less<>> taken;
+  std::vector<Tensor> made;
 };
 
 /// "16x64", for messages.

@@ -28,6 +28,20 @@ int64_t rowsOf(const Tensor &tensor, Unit unit) {
   return tensor.elements() / (unit == Unit::Numbers ? 1 : columnsOf(tensor));
 }
 
+bool sameRows(const Tensor &a, const Tensor &b) {
+  if (a.format != b.format || a.shape != b.shape || !std::ranges::equal(a.scales, b.scales))
+    return false;
+  std::vector<std::byte> rooms[2];
+  const int64_t rows = a.elements() / a.shape.back();
+  for (int64_t first = 0; first < rows; first += kMadeAtOnce) {
+    const int64_t count = std::min(kMadeAtOnce, rows - first);
+    if (!std::ranges::equal(tensorRows(a, first, count, rooms[0]),
+                            tensorRows(b, first, count, rooms[1])))
+      return false;
+  }
+  return true;
+}
+
 RowSource::RowSource(const Tensor &tensor) : width(columnsOf(tensor)) {
   total = rowsOf(tensor);
   parts.push_back({&tensor, {}, total, 0, total});

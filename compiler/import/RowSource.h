@@ -76,6 +76,9 @@ private:
   int64_t total = 0, width = 0;
 };
 
+/// Whether two tensors hold the same, as they are stored.
+bool sameRows(const Tensor &a, const Tensor &b);
+
 /// Rows of a tensor, as references count them: the numbers of a vector, else all but the last dimension.
 int64_t rowsOf(const Tensor &tensor, Unit unit = Unit::Rows);
 

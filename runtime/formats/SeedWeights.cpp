@@ -76,6 +76,12 @@ SeedScales ingot::seedScales(WeightFormat format) {
     return {0x242e, 0, 1, 0};
   case WeightFormat::Mxfp4: // 5.85
     return {0x1b00, 0, 0, 0};
+  case WeightFormat::Nvfp4: // 1 of E4M3
+    return {0x1b00, 0, 0x38, 0};
+  case WeightFormat::Nf4: // 63.8, 58.5
+    return {0x0d25, 0, 0, 0};
+  case WeightFormat::Fp4:
+    return {0x0d9b, 0, 0, 0};
   case WeightFormat::Q4_K:
     return {0x0870, 0x1070, 32, 60};
   case WeightFormat::Q5_K:

@@ -86,9 +86,9 @@ template <i32 Value> struct Constant {
 };
 
 /// Codes with scales. Group: values of K under one (sub-)scale; Super: integer sub-scales under one
-/// f16 per 256. Zeros: a zero point per group, a byte, in the place of sub-minimums.
+/// f16 per 256, or FloatSubs: E4M3. Zeros: a zero point per group, a byte, in the place of sub-minimums.
 template <i32 Bits, i32 Group, i32 ZeroPoint, bool HasMin, bool Super, Scale Stored = Scale::F16,
-          bool Zeros = false, class Numbers = NoTable>
+          bool Zeros = false, class Numbers = NoTable, bool FloatSubs = false>
 struct CodeFormat {
   static constexpr bool isFloat = false, hasMin = HasMin, halfMin = HasMin && !Zeros;
   static constexpr i32 group = Group;
@@ -312,12 +312,16 @@ struct CodeFormat {
     else
       return half_of(run.d, i, half);
   }
+  /// A sub-scale.
+  static MEMBER float number_of(u32 s) {
+    return FloatSubs ? e4m3_to_f32((u8)s) : HasMin ? (float)s : (float)(i8)s;
+  }
   static MEMBER float scale(const Run &run, i32 i, i32 half) {
     const float d = scale_of(run, i, half);
     if constexpr (!Super)
       return d;
     else
-      return d * (HasMin ? (float)byte_of(run.s, i, half) : (float)(i8)byte_of(run.s, i, half));
+      return d * number_of(byte_of(run.s, i, half));
   }
   static MEMBER float minimum(const Run &run, i32 i, i32 half) {
     if constexpr (Zeros) {
@@ -382,7 +386,7 @@ struct CodeFormat {
     } else {
       const i32 place = scale_place(row, in / Group, 256 / Group);
       const u8 s = block[subScaleOffset + place];
-      const float w = d * (HasMin ? (float)s : (float)(i8)s) * code;
+      const float w = d * number_of(s) * code;
       if constexpr (HasMin)
         return w - half(minOffset) * (float)block[subMinOffset + place];
       else

@@ -5,6 +5,7 @@
 // fillSeedPanels and fillSeedFragments make, padding included.
 //===----------------------------------------------------------------------===//
 #include "runtime/formats/SeedWeights.h"
+#include "tests/runtime/formats/WeightReader.h"
 #include "runtime/formats/WeightPlace.h"
 
 #include <bit>
@@ -80,7 +81,8 @@ struct Naive {
     double scale = halfToFloat(d(n, k)), m = halfToFloat(scales.m);
     double q = format.numberOf(code(n, k)) - (format.hasZeros ? scales.t : format.zeroPoint);
     if (format.superGroup)
-      return scale * scales.s * q - m * scales.t;
+      return scale * (format.floatSubScales ? test::e4m3Value(scales.s) : scales.s) * q -
+             m * scales.t;
     return scale * q + m;
   }
 };

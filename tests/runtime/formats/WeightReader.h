@@ -53,6 +53,9 @@ public:
   float m(int64_t row, int64_t k) const {
     return float(readFrom<_Float16>(bytes + places(row, k).m));
   }
+  float subScale(int64_t row, int64_t k) const {
+    return format.floatSubScales ? e4m3Value(s(row, k)) : float(s(row, k));
+  }
   int s(int64_t row, int64_t k) const {
     const char raw = bytes[places(row, k).s];
     return format.hasMin ? int(uint8_t(raw)) : int(int8_t(raw));
@@ -68,7 +71,7 @@ public:
     const int zero = format.hasZeros ? t(row, k) : format.zeroPoint;
     const float scale = d(row, k), q = float(number(row, k) - zero);
     if (format.superGroup) {
-      const float ds = scale * float(s(row, k)), w = ds * q;
+      const float ds = scale * subScale(row, k), w = ds * q;
       return format.hasMin ? w - m(row, k) * float(t(row, k)) : w;
     }
     const float w = scale * q;
@@ -133,7 +136,9 @@ void fillRandomly(const Layout &layout, char *bytes, unsigned seed, float d, flo
           put(places.m, _Float16(uniform(m)));
       }
       if (places.s >= 0) // 6 bits in K-quants, signed 8 in q6_k
-        put(places.s, uint8_t(format.hasMin ? random() % 64 : random()));
+        put(places.s, uint8_t(format.hasMin           ? random() % 64
+                              : format.floatSubScales ? random() % 0x60 // 0 to 32
+                                                      : random()));
       if (format.hasZeros) // around the middle, and all there are
         put(places.t, uint8_t(random() % (1u << format.bits)));
       else if (places.t >= 0)
