@@ -73,7 +73,7 @@ Result<void> readAwq(CheckpointBuilder &builder, const QuantConfig &config) {
       return read.error();
     matrices.push_back(std::move(*read));
   }
-  if (auto added = addGroupedInts(parts, std::move(matrices)); !added)
+  if (auto added = addGroupedInts(builder, parts, std::move(matrices)); !added)
     return added;
   parts.finish();
   return {};

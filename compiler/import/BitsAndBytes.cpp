@@ -237,7 +237,7 @@ Result<void> readBitsAndBytes(CheckpointBuilder &builder, const QuantConfig &con
                         kind.format == WeightFormat::Nf4 ? "0.28" : "0.31",
                         " % of the largest of 64 values"));
   }
-  if (auto added = addGroupedInts(parts, std::move(matrices)); !added)
+  if (auto added = addGroupedInts(builder, parts, std::move(matrices)); !added)
     return added;
   parts.finish();
   return {};

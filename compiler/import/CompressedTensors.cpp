@@ -4,6 +4,7 @@
 //                          X.weight_scale       [N, K / g] or [N, 1]
 //                          X.weight_zero_point  I32 [ceil(N / c), K / g], packed along N; asymmetric ones alone
 //                          X.weight_shape       [2]: N, K
+//                          X.weight_g_idx       I32 [K]: the group of each k (actorder group)
 //   int-quantized,         X.weight             I8 [N, K]
 //   naive-quantized        X.weight_scale       [N, 1], [N, K / g], [1]
 //                          X.weight_zero_point  I8, like the scale; asymmetric ones alone
@@ -97,14 +98,19 @@ Result<GroupedInts> readPacked(RawTensors &parts, const std::string &name, const
       return found.error();
     zeros = **found;
   }
-  if (parts.has(name + ".weight_g_idx"))
-    return refuse(
-        cause::fp8Config,
-        line("the columns of ", inQuotes(name), " are in the order of their activations"),
-        "it has weight_g_idx (actorder group); only groups that follow each other are read",
-        "use a checkpoint with actorder weight or none, or the original one with --quantize");
+  std::vector<int32_t> groupsOfColumns;
+  if (parts.has(name + ".weight_g_idx")) {
+    Result<const Part *> part = parts.take(name + ".weight_g_idx", "I32 I64", {k});
+    if (!part)
+      return part.error();
+    Result<std::vector<int32_t>> order = readOrder(**part, groupOf(k, columns), columns);
+    if (!order)
+      return order.error();
+    groupsOfColumns = std::move(*order);
+  }
   const uint32_t mask = (1u << bits) - 1;
   GroupedInts ints{name + ".weight", n, k, bits, groupOf(k, columns), {}, {}};
+  ints.order = std::move(groupsOfColumns);
   ints.codes = [codes = **codes, k, words, inWord, bits,
                 mask](int64_t first, int64_t count, uint8_t *q, int64_t stride) {
     for (int64_t row = 0; row < count; ++row, q += stride)
@@ -188,7 +194,7 @@ Result<int> readGroup(const QuantConfig &group) {
   for (auto fine :
        {group.oneOf("weights.type", {"int"}), group.exactly("weights.dynamic", false),
         group.oneOf("weights.strategy", {"tensor", "channel", "group"}),
-        group.oneOf("weights.actorder", {"weight", "static"})})
+        group.oneOf("weights.actorder", {"weight", "static", "group", "dynamic"})})
     if (!fine)
       return fine.error();
   const Result<int64_t> bits = group.integerOr("weights.num_bits", 8);
@@ -279,11 +285,10 @@ Result<void> readCompressedTensors(CheckpointBuilder &builder, const QuantConfig
       return read.error();
     matrices.push_back(std::move(*read));
   }
-  if (auto added = addGroupedInts(parts, std::move(matrices)); !added)
+  if (auto added = addGroupedInts(builder, parts, std::move(matrices)); !added)
     return added;
   for (std::string_view ending : {".input_scale", ".input_global_scale", ".input_zero_point",
-                                  ".k_scale", ".v_scale", ".q_scale", ".output_scale",
-                                  ".weight_g_idx"})
+                                  ".k_scale", ".v_scale", ".q_scale", ".output_scale"})
     for (const std::string &name : parts.endingWith(ending))
       parts.drop(name + std::string(ending));
   parts.finish();

@@ -55,19 +55,6 @@ struct Gptq {
   bool v1;
 };
 
-/// Groups must follow each other: then codes of K are where the formats have them.
-Result<void> checkOrder(const std::string &name, const Part &order, int64_t group) {
-  for (int64_t k = 0; k < order.elements(); ++k)
-    if (order.integer(k) != k / group)
-      return refuse(
-          cause::fp8Config,
-          line("the columns of ", inQuotes(name), " are in the order of their activations"),
-          line("desc_act: column ", k, " belongs to group ", order.integer(k), ", not to ",
-               k / group, "; only groups that follow each other are read"),
-          "use a checkpoint with desc_act false, or the original one with --quantize int4-g128");
-  return {};
-}
-
 Result<GroupedInts> readMatrix(RawTensors &parts, const std::string &name, const Gptq &gptq) {
   Result<const Part *> codes = parts.take(name + ".qweight", "I32 U32", {-1, -1});
   if (!codes)
@@ -86,12 +73,15 @@ Result<GroupedInts> readMatrix(RawTensors &parts, const std::string &name, const
   Result<const Part *> scales = parts.take(name + ".scales", "F16 BF16 F32", {groups, n});
   if (!scales)
     return scales.error();
+  std::vector<int32_t> groupsOfColumns;
   if (parts.has(name + ".g_idx")) {
-    Result<const Part *> order = parts.take(name + ".g_idx", "I32 I64", {k});
+    Result<const Part *> part = parts.take(name + ".g_idx", "I32 I64", {k});
+    if (!part)
+      return part.error();
+    Result<std::vector<int32_t>> order = readOrder(**part, group, groups);
     if (!order)
       return order.error();
-    if (auto fine = checkOrder(name, **order, group); !fine)
-      return fine.error();
+    groupsOfColumns = std::move(*order);
   }
   const int64_t words = n * gptq.bits / 32;
   const int largest = (1 << gptq.bits) - 1;
@@ -103,6 +93,7 @@ Result<GroupedInts> readMatrix(RawTensors &parts, const std::string &name, const
                            largest + 1, " or 0, depending on who reads it"),
                       "save the checkpoint again as gptq_v2 (GPTQModel), which stores it as it is");
   GroupedInts ints{name + ".weight", n, k, gptq.bits, group, {}, {}};
+  ints.order = std::move(groupsOfColumns);
   ints.codes = [codes = **codes, n, k, bits = gptq.bits](int64_t first, int64_t count, uint8_t *q,
                                                          int64_t stride) {
     readColumns(codes, n, k, bits, first, count, q, stride);
@@ -187,7 +178,7 @@ Result<void> readGptq(CheckpointBuilder &builder, const QuantConfig &config) {
     matrices.push_back(std::move(*read));
     dropEmptyBias(parts, name);
   }
-  if (auto added = addGroupedInts(parts, std::move(matrices)); !added)
+  if (auto added = addGroupedInts(builder, parts, std::move(matrices)); !added)
     return added;
   parts.finish();
   return {};

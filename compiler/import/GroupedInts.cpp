@@ -72,6 +72,10 @@ int64_t groupOf(const GroupedInts &ints) { return ints.group >= ints.columns ? 1
 std::optional<WeightFormat> formatFor(const GroupedInts &ints, const Survey &survey) {
   if (ints.format)
     return ints.format;
+  if (!ints.order.empty())
+    return survey.f16    ? WeightFormat::F16
+           : survey.bf16 ? WeightFormat::BF16
+                         : WeightFormat::F32;
   const int bits = bitsOf(ints.bits);
   const bool zeros = !survey.shift(ints.bits, bits);
   return firstOf(bits, zeros, survey.scale(), groupOf(ints));
@@ -157,9 +161,77 @@ private:
   int moved = 0; ///< what is added to each code
 };
 
+/// Numbers of matrices whose groups do not follow each other.
+class MadeOfOrdered : public BlockMaker {
+public:
+  MadeOfOrdered(GroupedInts ints, WeightFormat format) : ints(std::move(ints)), format(format) {}
+
+  void make(int64_t first, int64_t count, std::byte *out) const override {
+    std::vector<uint8_t> q(static_cast<size_t>(count * ints.columns));
+    ints.codes(first, count, q.data(), ints.columns);
+    const auto groups = static_cast<size_t>(*std::ranges::max_element(ints.order)) + 1;
+    std::vector<float> scales(groups);
+    std::vector<int> zeros(groups);
+    for (int64_t row = 0; row < count; ++row) {
+      for (size_t g = 0; g < groups; ++g) {
+        scales[g] = ints.scale(first + row, static_cast<int64_t>(g));
+        zeros[g] = ints.zero(first + row, static_cast<int64_t>(g));
+      }
+      for (int64_t k = 0; k < ints.columns; ++k) {
+        const auto g = static_cast<size_t>(ints.order[static_cast<size_t>(k)]);
+        const int code = q[static_cast<size_t>(row * ints.columns + k)] - zeros[g];
+        out = put(out, scales[g] * static_cast<float>(code));
+      }
+    }
+  }
+
+  int64_t firstNotFinite(int64_t first, int64_t count) const override {
+    for (int64_t row = first; row < first + count; ++row)
+      for (int64_t k = 0; k < ints.columns; ++k)
+        if (!std::isfinite(ints.scale(row, ints.order[static_cast<size_t>(k)])))
+          return row * ints.columns + k;
+    return -1;
+  }
+
+private:
+  std::byte *put(std::byte *to, float value) const {
+    if (format == WeightFormat::F32) {
+      std::memcpy(to, &value, sizeof value);
+      return to + sizeof value;
+    }
+    const uint32_t bits = std::bit_cast<uint32_t>(value);
+    const uint16_t half =
+        format == WeightFormat::F16
+            ? std::bit_cast<uint16_t>(static_cast<_Float16>(value))
+            : static_cast<uint16_t>((bits + 0x7fff + (bits >> 16 & 1)) >> 16); // ties to even
+    std::memcpy(to, &half, sizeof half);
+    return to + sizeof half;
+  }
+
+  const GroupedInts ints;
+  const WeightFormat format;
+};
+
 } // namespace
 
-Result<void> addGroupedInts(RawTensors &parts, std::vector<GroupedInts> matrices) {
+Result<std::vector<int32_t>> readOrder(const Part &part, int64_t group, int64_t groups) {
+  std::vector<int32_t> order(static_cast<size_t>(part.elements()));
+  bool follow = true;
+  for (int64_t k = 0; k < part.elements(); ++k) {
+    const int64_t of = part.integer(k);
+    if (of < 0 || of >= groups)
+      return refuse(cause::quantPart, line("a column of ", inQuotes(part.name), " has no group"),
+                    line("column ", k, " is in group ", of, " of ", groups),
+                    "take all tensors from the same checkpoint");
+    order[static_cast<size_t>(k)] = static_cast<int32_t>(of);
+    follow &= of == k / group;
+  }
+  return follow ? std::vector<int32_t>() : order;
+}
+
+Result<void> addGroupedInts(CheckpointBuilder &builder, RawTensors &parts,
+                            std::vector<GroupedInts> matrices) {
+  size_t ordered = 0;
   std::map<std::string, Survey> surveys;
   for (const GroupedInts &ints : matrices)
     if (!ints.format)
@@ -170,10 +242,17 @@ Result<void> addGroupedInts(RawTensors &parts, std::vector<GroupedInts> matrices
     if (!id)
       return noFormat(ints);
     Tensor tensor{ints.name, *id, {ints.rows, ints.columns}, {}};
-    tensor.maker = std::make_shared<MadeOfInts>(std::move(ints), *id, survey);
+    if (ints.order.empty())
+      tensor.maker = std::make_shared<MadeOfInts>(std::move(ints), *id, survey);
+    else
+      ++ordered, tensor.maker = std::make_shared<MadeOfOrdered>(std::move(ints), *id);
     if (auto fresh = parts.put(std::move(tensor)); !fresh)
       return fresh;
   }
+  if (ordered)
+    builder.note(line(ordered, " matrices have columns in the order of their activations (desc_act, actorder): ",
+                      "they are stored as f16 or bf16, as GPTQ's own kernels multiply them, in several times the "
+                      "bytes; a checkpoint without that order, or --quantize int4-g64, is as small as it should be"));
   return {};
 }
 

@@ -13,6 +13,10 @@
 //   codes        of 2, 3 and 4 bits in 4; of 8 in 8
 //   groups       128 values, or 64 or 32: scales are repeated where a checkpoint's groups are larger
 //
+// Groups that do not follow each other (act-order: columns were quantised by their importance) have no such format, until
+// something gathers activations. Those matrices become numbers: f16 where scales are f16, bf16 where they are bf16, each
+// product rounded once, which is what the libraries' own kernels multiply. The compilation says so.
+//
 // Blocks are made when somebody reads rows (BlockMaker), and never all of them. Scales and zero points are looked
 // through at once, since the format follows from them.
 //===----------------------------------------------------------------------===//
@@ -34,13 +38,19 @@ struct GroupedInts {
   std::function<void(int64_t first, int64_t count, uint8_t *q, int64_t stride)> codes;
   std::function<float(int64_t row, int64_t group)> scale;
   std::function<int(int64_t row, int64_t group)> zero = {}; ///< from 0 to 255
+  /// The group of each k, where groups do not follow each other.
+  std::vector<int32_t> order = {};
   /// Codes of a format with a table, whose scales are f32: there is nothing to choose, and no zero point.
   std::optional<WeightFormat> format = {};
 };
 
+/// The groups of columns as a tensor has them (g_idx): empty where they follow each other. E0477: groups that are not there.
+Result<std::vector<int32_t>> readOrder(const Part &part, int64_t group, int64_t groups);
+
 /// Puts the tensors in their parts' stead. Those of experts, whose names differ in a number behind "experts." alone, have
 /// one format, so that a reference may have them one behind the other. E0477: groups that no format has.
-Result<void> addGroupedInts(RawTensors &parts, std::vector<GroupedInts> matrices);
+Result<void> addGroupedInts(CheckpointBuilder &builder, RawTensors &parts,
+                            std::vector<GroupedInts> matrices);
 
 /// The format of a matrix that is not there: for a configuration without tensors (f16 scales).
 WeightFormat formatOfGroups(int bits, int64_t group, bool zeros);

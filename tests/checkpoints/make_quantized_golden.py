@@ -187,7 +187,7 @@ def nvfp4(form, n, k, factor=None):
 
 
 def modelopt8(algorithm):
-    n, k = 130, 160
+    n, k = 130 if algorithm == "FP8_PB_WO" else 12, 160
     codes = random.integers(0, 0x7F, (n, k)) | random.integers(0, 2, (n, k)) << 7
     config = {"quant_method": "modelopt", "quant_algo": algorithm, "exclude_modules": ["lm_head", "model.layers.*.mlp.router"]}
     if algorithm == "MXFP8":
@@ -230,6 +230,30 @@ def bitsandbytes4(kind, nested, block=64):
     return config, tensors, (table[codes] * np.repeat(largest, block)).reshape(n, k)
 
 
+def act_order(form, asymmetric, version="gptq"):
+    """Groups of columns in an order of their own. The numbers are products of f16 (GPTQ) or bf16, rounded once, as the
+    libraries' kernels in torch make them."""
+    n, k, group = 8, 160, 32
+    order = random.permutation(np.arange(k) // group)
+    codes = random.integers(0, 16, (n, k))
+    zeros = random.integers(1, 15, (n, k // group)) if asymmetric else np.full((n, k // group), 8)
+    scales = some_scales((n, k // group), "F16" if form == "gptq" else "BF16")
+    exact = scales[:, order] * (codes - zeros[:, order]).astype(np.float32)
+    if form == "gptq":
+        less = 1 if version == "gptq" else 0
+        tensors = [("w.qweight", "I32", signed([stream(row, 4) for row in codes]).T),
+                   ("w.qzeros", "I32", signed([stream(zeros[:, g] - less, 4) for g in range(k // group)])), ("w.scales", "F16", scales.T),
+                   ("w.g_idx", "I32", order)]
+        config = {"quant_method": "gptq", "bits": 4, "group_size": group, "sym": not asymmetric, "desc_act": True, "checkpoint_format": version}
+        return config, tensors, exact.astype(np.float16).astype(np.float32)
+    config = {"quant_method": "compressed-tensors", "format": "pack-quantized", "config_groups": {"group_0": {"targets": ["Linear"], "weights": {
+        "num_bits": 4, "type": "int", "strategy": "group", "group_size": group, "symmetric": True, "actorder": "group"}}}}
+    tensors = [("w.weight_packed", "I32", signed([words(row, 4) for row in codes])), ("w.weight_shape", "I64", np.array([n, k])),
+               ("w.weight_scale", "BF16", scales), ("w.weight_g_idx", "I32", order)]
+    bits = exact.view(np.uint32)
+    return config, tensors, ((bits + 0x7FFF + (bits >> 16 & 1)) & 0xFFFF0000).view(np.float32)
+
+
 CASES = {
     "gptq-2-g64": lambda: gptq(16, 192, 2, 64, True, "gptq"),
     "gptq-2-symmetric": lambda: gptq(16, 128, 2, 128, False, "gptq"),
@@ -265,6 +289,9 @@ CASES = {
     "bitsandbytes-nf4": lambda: bitsandbytes4("nf4", False),
     "bitsandbytes-nf4-nested": lambda: bitsandbytes4("nf4", True),
     "bitsandbytes-fp4": lambda: bitsandbytes4("fp4", False, 128),
+    "gptq-act-order": lambda: act_order("gptq", False),
+    "gptq-act-order-v2": lambda: act_order("gptq", True, "gptq_v2"),
+    "ct-act-order": lambda: act_order("compressed-tensors", False),
 }
 
 

@@ -148,6 +148,9 @@ const std::map<std::string, WeightFormat> kExpected = {
     {"bitsandbytes-nf4", WeightFormat::Nf4},
     {"bitsandbytes-nf4-nested", WeightFormat::Nf4},
     {"bitsandbytes-fp4", WeightFormat::Fp4},
+    {"gptq-act-order", WeightFormat::F16},
+    {"gptq-act-order-v2", WeightFormat::F16},
+    {"ct-act-order", WeightFormat::BF16},
 };
 
 /// How far a value may be off, in units of the largest that its 64 values may have: one rounding of f32, or tables whose
@@ -244,8 +247,8 @@ TEST(Quantized, FourBitsOfAnotherKind) {
   EXPECT_EQ(with("{", "["), "E0275");
 }
 
-TEST(Quantized, TablesThatAreNotQuiteTheirsAreSaid) {
-  for (const char *name : {"bitsandbytes-nf4", "bitsandbytes-fp4", "modelopt-nvfp4"}) {
+TEST(Quantized, WhatIsNotAsItIsStoredIsSaid) {
+  for (const char *name : {"bitsandbytes-nf4", "bitsandbytes-fp4", "gptq-act-order", "modelopt-nvfp4"}) {
     TemporaryFolder folder;
     Opened opened = open(GoldenFile().read().at(name), folder);
     ASSERT_TRUE(opened);
@@ -279,7 +282,7 @@ TEST(Quantized, ConfigurationsThatMeanSomethingElse) {
                    "E0473"},
            Refusal{"ct-pack-4-group", "\"sparsity_config\": {}",
                    "\"sparsity_config\": {\"format\": \"sparse-24-bitmask\"}", "E0473"},
-           Refusal{"ct-pack-4-group", "\"actorder\": null", "\"actorder\": \"group\"", "E0473"},
+           Refusal{"ct-pack-4-group", "\"actorder\": null", "\"actorder\": \"odd\"", "E0473"},
            Refusal{"ct-pack-4-group", "\"num_bits\": 4", "\"num_bits\": 2", "E0473"},
            Refusal{"bitsandbytes-int8", "\"fp4\"", "\"af4\"", "E0473"},
            Refusal{"modelopt-fp8", "\"FP8\"", "\"INT4_AWQ\"", "E0473"},
@@ -326,11 +329,12 @@ TEST(Quantized, PartsThatDoNotFit) {
   EXPECT_EQ(codeOf(shape), "E0477");
 }
 
-TEST(Quantized, ColumnsInAnotherOrder) {
-  Golden golden = GoldenFile().read().at("gptq-4-g128");
-  int32_t group = 1;
-  std::memcpy(golden["w.g_idx"].bytes.data() + 4 * 5, &group, 4);
-  EXPECT_EQ(codeOf(golden), "E0473");
+TEST(Quantized, ColumnsOfGroupsThatAreNotThere) {
+  for (int32_t group : {2, -1}) {
+    Golden golden = GoldenFile().read().at("gptq-4-g128");
+    std::memcpy(golden["w.g_idx"].bytes.data() + 4 * 5, &group, 4);
+    EXPECT_EQ(codeOf(golden), "E0477") << group;
+  }
 }
 
 TEST(Quantized, AZeroPointThatIsAmbiguous) {
