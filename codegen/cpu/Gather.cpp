@@ -124,8 +124,10 @@ private:
     Value word =
         k.add(k.mul(k.shiftRight(row, 4), layout.groupCodeBytes / 2), k.mul(k.bitAnd(row, 15), 4));
     Value codes = k.at(block, word), halves = k.at(block, k.mul(row, 2)), bytes = k.at(block, row);
-    auto half = [&](int64_t offset) { return k.extend(k.load(k.f16, k.at(halves, offset))); };
-    Value d = scaleAt(block), m = layout.minOffset >= 0 ? half(layout.minOffset) : Value();
+    Type half = format.minScale() == NumericFormat::Scale::F16 ? k.f16 : k.bf16;
+    Value d = scaleAt(block), m;
+    if (layout.minOffset >= 0)
+      m = k.extend(k.load(half, k.at(halves, layout.minOffset)));
     for (int64_t from = 0; from < valid; from += kGroupK) {
       Values q = unpack(k.at(codes, from / kGroupK * layout.groupCodeBytes));
       for (int64_t at16 = 0; at16 < kGroupK; at16 += kRowLanes) {

@@ -102,7 +102,7 @@ private:
         scales.minimum.push_back(bytesAt(layout.subMinOffset, k.word(0)));
       else if (format.hasMin)
         scales.minimum.push_back(layout.subMinOffset < 0
-                                     ? scalesAt(layout.minOffset, NumericFormat::Scale::F16)
+                                     ? scalesAt(layout.minOffset, format.minScale())
                                      : subScaled(layout.minOffset, layout.subMinOffset));
     }
     return scales;

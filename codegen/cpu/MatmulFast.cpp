@@ -370,7 +370,7 @@ private:
     if (!format.hasMin)
       return Value();
     if (layout.subMinOffset < 0 || format.group == 16)
-      return scalesAt(v, block, layout.minOffset, NumericFormat::Scale::F16);
+      return scalesAt(v, block, layout.minOffset, format.minScale());
     // Of zero points there is one to a block.
     return arith::NegFOp::create(
         k.b, format.hasZeros

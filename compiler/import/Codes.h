@@ -31,6 +31,7 @@
 //   Int4…, Int8…  d z qs                 d: as NumericFormat::scale; z: a byte, with hasZeros; codes in
 //                                        order of K, the low nibble first
 //
+//   Int4M…, Int8M…       d m qs               both f16 or both bf16
 //   NVFP4                d s[16] qs[128]      d: f32; s: E4M3; codes in order of K, the low nibble first
 //   NF4, FP4             d qs[32]             d: f32, 1 / 123.26 or 1 / 120 of a block's largest magnitude
 //
@@ -65,6 +66,10 @@ struct StoredBlock {
   StoredScale scale;
   void (*unpack)(const uint8_t *block, BlockParts &parts); ///< q, s and t; d and m are there
   bool endsAnywhere = false;                               ///< rows need not be whole blocks
+
+  StoredScale minScale() const {
+    return scale == StoredScale::BF16 ? StoredScale::BF16 : StoredScale::F16;
+  }
 };
 
 /// Null: floats and fp8, whose blocks are single values.

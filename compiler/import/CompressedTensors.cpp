@@ -173,7 +173,7 @@ Result<void> readFloats(RawTensors &parts, const std::string &name) {
     if (!(std::abs(by) >= 0x1p-100f && std::abs(by) <= 0x1p+100f))
       return refuse(cause::quantValue, line("nothing can be divided by the scale of ", inQuotes(name)),
                     line("weight_global_scale is ", by), "download or convert it again");
-    return addNvfp4(parts, name, stored, 1 / by);
+    return addNvfp4(parts, name, {stored, name + ".weight_scale"}, 1 / by);
   }
   Result<const Part *> codes = parts.take(stored, "U8", {-1, -1});
   if (!codes)

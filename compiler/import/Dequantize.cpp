@@ -183,7 +183,7 @@ Result<void> checkScales(const Tensor &tensor, const StoredBlock &block, int64_t
   }
   if (auto scale = check("scale", block.scaleAt, block.scale); !scale || block.minAt < 0)
     return scale;
-  return check("minimum", block.minAt, StoredScale::F16);
+  return check("minimum", block.minAt, block.minScale());
 }
 
 } // namespace

@@ -29,6 +29,11 @@ struct Survey {
       for (int64_t g = 0; g < groups; ++g) {
         const float scale = ints.scale(row, g);
         f16 &= fitsF16(scale), bf16 &= fitsBF16(scale);
+        if (ints.minimum) {
+          const float minimum = ints.minimum(row, g);
+          f16 &= fitsF16(minimum), bf16 &= fitsBF16(minimum);
+          continue;
+        }
         const int zero = ints.zero(row, g);
         leastZero = std::min(leastZero, zero), mostZero = std::max(mostZero, zero);
       }
@@ -51,6 +56,10 @@ constexpr WeightFormat kFormats[] = {
     WeightFormat::Int4ZBG32, WeightFormat::Int4ZFG32, WeightFormat::Int8F,
     WeightFormat::Int8,      WeightFormat::Int8ZF,
 };
+constexpr WeightFormat kAboveMinimums[] = {
+    WeightFormat::Int4MG64,  WeightFormat::Int4MG32,  WeightFormat::Int8MG32,
+    WeightFormat::Int4MBG64, WeightFormat::Int4MBG32, WeightFormat::Int8MBG32,
+};
 
 bool holds(Scale wide, Scale narrow) { return wide == narrow || wide == Scale::F32; }
 
@@ -64,7 +73,7 @@ std::optional<WeightFormat> firstOf(int bits, bool zeros, Scale scale, int64_t g
   return std::nullopt;
 }
 
-int bitsOf(int codeBits) { return codeBits == 8 ? 8 : 4; }
+int bitsOf(int codeBits) { return codeBits > 4 ? 8 : 4; }
 
 /// One group of all K may end anywhere: blocks do.
 int64_t groupOf(const GroupedInts &ints) { return ints.group >= ints.columns ? 128 : ints.group; }
@@ -77,6 +86,13 @@ std::optional<WeightFormat> formatFor(const GroupedInts &ints, const Survey &sur
            : survey.bf16 ? WeightFormat::BF16
                          : WeightFormat::F32;
   const int bits = bitsOf(ints.bits);
+  if (ints.minimum) {
+    for (WeightFormat id : kAboveMinimums)
+      if (const NumericFormat &format = numericFormat(id);
+          format.bits == bits && format.scale == survey.scale() && groupOf(ints) % format.group == 0)
+        return id;
+    return std::nullopt;
+  }
   const bool zeros = !survey.shift(ints.bits, bits);
   return firstOf(bits, zeros, survey.scale(), groupOf(ints));
 }
@@ -98,7 +114,8 @@ Error noFormat(const GroupedInts &ints) {
   return refuse(
       cause::quantPart,
       line("the groups of ", inQuotes(ints.name), " are of a size that is not read"),
-      line("one scale for ", ints.group, " values; multiples of 32 are read, or a row"),
+      line("one scale for ", ints.group, " values; multiples of 32 are read, or a row",
+           ints.minimum ? ", and f16 or bf16 scales" : ""),
       "quantise the original checkpoint with groups of 32, 64 or 128, or --quantize it here");
 }
 
@@ -107,7 +124,7 @@ public:
   MadeOfInts(GroupedInts ints, WeightFormat id, const Survey &survey)
       : ints(std::move(ints)), format(numericFormat(id)) {
     // Where a format with zero points stands in for one without, codes stay as they are.
-    if (!format.hasZeros && !this->ints.format)
+    if (!format.hasMin && !this->ints.format)
       moved = *survey.shift(this->ints.bits, format.bits);
   }
 
@@ -129,7 +146,8 @@ public:
     const int64_t groups = (ints.columns + ints.group - 1) / ints.group;
     for (int64_t row = first; row < first + count; ++row)
       for (int64_t g = 0; g < groups; ++g)
-        if (!std::isfinite(ints.scale(row, g)))
+        if (!std::isfinite(ints.scale(row, g)) ||
+            (ints.minimum && !std::isfinite(ints.minimum(row, g))))
           return row * ints.columns + g * ints.group;
     return -1;
   }
@@ -137,16 +155,9 @@ public:
 private:
   /// Scale, zero point, codes.
   void putBlock(std::byte *to, int64_t row, int64_t group, const uint8_t *q) const {
-    const float scale = ints.scale(row, group);
-    const uint32_t bits = std::bit_cast<uint32_t>(scale);
-    const uint16_t half = format.scale == Scale::F16
-                              ? std::bit_cast<uint16_t>(static_cast<_Float16>(scale))
-                              : static_cast<uint16_t>(bits >> 16);
-    if (format.scale == Scale::F32)
-      std::memcpy(to, &bits, 4);
-    else
-      std::memcpy(to, &half, 2);
-    to += format.scaleBytes();
+    to = putNumber(to, ints.scale(row, group));
+    if (ints.minimum)
+      to = putNumber(to, ints.minimum(row, group));
     if (format.hasZeros)
       *to++ = static_cast<std::byte>(ints.zero(row, group));
     if (format.bits == 8)
@@ -154,6 +165,19 @@ private:
     else
       for (int k = 0; k < format.group; k += 2)
         *to++ = static_cast<std::byte>(q[k] | q[k + 1] << 4);
+  }
+
+  /// Of the format's scales, which hold it.
+  std::byte *putNumber(std::byte *to, float number) const {
+    const uint32_t bits = std::bit_cast<uint32_t>(number);
+    const uint16_t half = format.scale == Scale::F16
+                              ? std::bit_cast<uint16_t>(static_cast<_Float16>(number))
+                              : static_cast<uint16_t>(bits >> 16);
+    if (format.scale == Scale::F32)
+      std::memcpy(to, &bits, 4);
+    else
+      std::memcpy(to, &half, 2);
+    return to + format.scaleBytes();
   }
 
   const GroupedInts ints;

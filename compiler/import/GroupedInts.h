@@ -9,6 +9,7 @@
 // the interpreter know nothing of where it came from. No value moves:
 //
 //   scales       f16 if f16 holds every one of them, else bf16, else f32
+//   minimums     like scales, where a checkpoint has w = scale * q + minimum
 //   zero points  none if they are all the same, in which case codes are moved to the format's own
 //   codes        of 2, 3 and 4 bits in 4; of 8 in 8
 //   groups       128 values, or 64 or 32: scales are repeated where a checkpoint's groups are larger
@@ -38,6 +39,8 @@ struct GroupedInts {
   std::function<void(int64_t first, int64_t count, uint8_t *q, int64_t stride)> codes;
   std::function<float(int64_t row, int64_t group)> scale;
   std::function<int(int64_t row, int64_t group)> zero = {}; ///< from 0 to 255
+  /// A number that is added to scale * q, in zero's stead.
+  std::function<float(int64_t row, int64_t group)> minimum = {};
   /// The group of each k, where groups do not follow each other.
   std::vector<int32_t> order = {};
   /// Codes of a format with a table, whose scales are f32: there is nothing to choose, and no zero point.

@@ -70,18 +70,18 @@ Result<void> readNvfp4(RawTensors &parts, const std::string &name) {
   Result<const Part *> factor = parts.take(name + ".weight_scale_2", "F32");
   if (!factor)
     return factor.error();
-  return addNvfp4(parts, name, name + ".weight", (*factor)->number(0));
+  return addNvfp4(parts, name, {name + ".weight", name + ".weight_scale"}, (*factor)->number(0));
 }
 
 } // namespace
 
-Result<void> addNvfp4(RawTensors &parts, const std::string &name, const std::string &stored,
+Result<void> addNvfp4(RawTensors &parts, const std::string &name, const Nvfp4Names &stored,
                       float factor) {
-  Result<const Part *> codes = parts.take(stored, "U8", {-1, -1});
+  Result<const Part *> codes = parts.take(stored.codes, "U8 U32", {-1, -1});
   if (!codes)
     return codes.error();
-  const int64_t n = (*codes)->shape[0], k = (*codes)->shape[1] * 2;
-  Result<const Part *> scales = parts.take(name + ".weight_scale", "F8_E4M3", {n, k / 16});
+  const int64_t n = (*codes)->shape[0], k = (*codes)->shape[1] * ((*codes)->dtype == "U8" ? 2 : 8);
+  Result<const Part *> scales = parts.take(stored.scales, "F8_E4M3 U8", {n, k / 16});
   if (!scales)
     return scales.error();
   if (k % 16 != 0)

@@ -96,6 +96,11 @@ Result<void> readQuantized(CheckpointBuilder &builder) {
     if (auto read = reader->read(builder, config); !read)
       return read;
   }
+  else if (const QuantConfig mlx(builder, "quantization."); mlx.has("bits") || mlx.has("group_size")) {
+    config.harmless({"*"}); // the same once more
+    if (auto read = readMlx(builder, mlx); !read)
+      return read;
+  }
   if (auto scaled = attachFloat8Scales(builder, config); !scaled)
     return scaled;
   return settleRaw(builder);

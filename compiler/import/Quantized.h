@@ -11,6 +11,7 @@
 //   mxfp4                                 Mxfp4.cpp: gpt-oss
 //   bitsandbytes                          BitsAndBytes.cpp: LLM.int8, nf4, fp4
 //   modelopt                              ModelOpt.cpp: NVFP4, FP8, MXFP8
+//   (quantization, without a method)      Mlx.cpp
 //
 // Each takes the parts of a matrix and adds one tensor, NAME.weight, so that families know nothing of it. All other
 // methods are refused by name. Which modules are quantised is seen in their tensors: lists of modules that are
@@ -39,6 +40,8 @@ Result<void> readCompressedTensors(CheckpointBuilder &builder, const QuantConfig
 Result<void> readMxfp4(CheckpointBuilder &builder, const QuantConfig &config);
 Result<void> readBitsAndBytes(CheckpointBuilder &builder, const QuantConfig &config);
 Result<void> readModelOpt(CheckpointBuilder &builder, const QuantConfig &config);
+/// Of MLX, whose configuration is called `quantization` and names no method.
+Result<void> readMlx(CheckpointBuilder &builder, const QuantConfig &config);
 
 /// A matrix (or a stack of them) of MXFP4: codes two to a byte, the lower first, and an exponent for each 32.
 /// `blocks` has as many bytes as half the elements of `shape`, `scales` one for 32. E0477: rows that end inside of a block.
@@ -48,8 +51,12 @@ Result<void> addMxfp4(RawTensors &parts, std::string name, std::vector<int64_t> 
 /// Where keys of Model Optimizer are counted from.
 QuantConfig modelOptScope(const QuantConfig &config);
 
-/// A matrix of NVFP4, NAME.weight: its codes are the tensor `stored`, its scales NAME.weight_scale (Nvfp4.h). E0477.
-Result<void> addNvfp4(RawTensors &parts, const std::string &name, const std::string &stored,
+/// A matrix of NVFP4, NAME.weight, of tensors that are called so: codes in bytes or words of eight, scales of E4M3 (Nvfp4.h).
+/// E0477.
+struct Nvfp4Names {
+  std::string codes, scales;
+};
+Result<void> addNvfp4(RawTensors &parts, const std::string &name, const Nvfp4Names &stored,
                       float factor);
 
 } // namespace ingot::import

@@ -111,24 +111,14 @@ public:
   /// Codes of 32 consecutive values of K.
   void codes(int64_t k, const uint8_t *q) { places.put(block(k), k & (layout.blockK - 1), q); }
   /// Of the block that begins at k: a number that the format's scales hold.
-  void scale(int64_t k, float d) {
-    std::byte *to = block(k) + scales(k).d;
-    switch (format.scale) {
-    case NumericFormat::Scale::F16:
-      return put(to, f16FromF32(d));
-    case NumericFormat::Scale::BF16:
-      return put(to, bf16FromF32(d));
-    case NumericFormat::Scale::F32:
-      return put(to, d);
-    }
-  }
+  void scale(int64_t k, float d) { number(block(k) + scales(k).d, format.scale, d); }
   /// All that scales a stored block which begins at k.
   void scales(int64_t k, const BlockParts &parts) {
     std::byte *to = block(k);
     const ScalePlaces ofBlock = scales(k);
     scale(k, parts.d);
     if (ofBlock.m >= 0)
-      put(to + ofBlock.m, f16FromF32(parts.m));
+      number(to + ofBlock.m, format.minScale(), parts.m);
     if (format.hasZeros)
       put(to + ofBlock.t, parts.t[0]);
     for (int64_t i = 0; i < format.superGroup >> groupShift; ++i) {
@@ -149,6 +139,16 @@ public:
   }
 
 private:
+  static void number(std::byte *to, NumericFormat::Scale stored, float value) {
+    switch (stored) {
+    case NumericFormat::Scale::F16:
+      return ::put(to, f16FromF32(value));
+    case NumericFormat::Scale::BF16:
+      return ::put(to, bf16FromF32(value));
+    case NumericFormat::Scale::F32:
+      return ::put(to, value);
+    }
+  }
   std::byte *block(int64_t k) { return unit + (k >> blockShift) * layout.blockBytes; }
   ScalePlaces scales(int64_t k) const {
     return scalesInBlock(layout, format, row, (k & (layout.blockK - 1)) >> groupShift);

@@ -6,7 +6,7 @@
 //
 //   Float        w = the stored value
 //   Affine       w = d * (q - zeroPoint)        one d per `group` values of K
-//                w = d * q + m                  with hasMin: one f16 m as well
+//                w = d * q + m                  with hasMin: one m as well, f16, or bf16 where d is
 //                w = d * (q - z)                with hasZeros: a zero point z of 8 bits for each group
 //   SuperAffine  w = (d * s) * (q - zeroPoint)  d: f16 per `superGroup`; s: integer per `group`
 //                w = (d * s) * q - (dmin * t)   with hasMin (Q2_K, Q4_K, Q5_K): t like s
@@ -48,10 +48,12 @@ enum class WeightFormat : uint8_t {
   Int4BG32, Int4BG128,              // compressed-tensors: bf16 scales, symmetric
   Int4ZBG32, Int4ZBG128,            // and with a zero point per group
   Int4ZFG32, Int8F, Int8ZF,         // scales of all bits of f32
+  Int4MG32, Int4MG64, Int8MG32,     // MLX: a minimum for each group
+  Int4MBG32, Int4MBG64, Int8MBG32,  // and both bf16
   Fp8Tensor, Fp8, Fp8Block128,      // E4M3, a scale per tensor, row (--quantize too), 128 x 128
   // clang-format on
 };
-constexpr int kWeightFormatCount = 45;
+constexpr int kWeightFormatCount = 51;
 
 struct NumericFormat {
   enum class Kind : uint8_t { Float, Affine, SuperAffine, ScaledFloat };
@@ -74,6 +76,8 @@ struct NumericFormat {
   /// Do its codes make exact integer dots with quantised activations?
   bool hasIntegerCodes() const { return kind == Kind::Affine || kind == Kind::SuperAffine; }
   int scaleBytes() const { return scale == Scale::F32 ? 4 : 2; }
+  /// How m and dmin are stored.
+  Scale minScale() const { return scale == Scale::BF16 ? Scale::BF16 : Scale::F16; }
   /// q of a code, and the largest there is.
   constexpr int numberOf(int code) const { return table ? table[code] : code; }
   int largest() const;

@@ -18,7 +18,7 @@ import sys
 import numpy as np
 
 random = np.random.default_rng(20261123)
-DTYPES = {"I32": np.int32, "I64": np.int64, "I8": np.int8, "U8": np.uint8, "F8_E4M3": np.uint8, "F16": np.float16, "F32": np.float32}
+DTYPES = {"I32": np.int32, "I64": np.int64, "I8": np.int8, "U8": np.uint8, "U32": np.uint32, "F8_E4M3": np.uint8, "F16": np.float16, "F32": np.float32}
 
 
 def bf16(values):
@@ -254,6 +254,36 @@ def act_order(form, asymmetric, version="gptq"):
     return config, tensors, ((bits + 0x7FFF + (bits >> 16 & 1)) & 0xFFFF0000).view(np.float32)
 
 
+def mlx(bits, group, dtype, mode="affine", own=None):
+    """scales * q + biases in f32, each rounded once. `own`: the matrix says it for itself, all others otherwise."""
+    n, k = 6, 256
+    said = {"group_size": group, "bits": bits} | ({"mode": mode} if mode != "affine" or own else {})
+    whole = {"group_size": 64, "bits": 4, "w": said, "lm_head": False} if own else said
+    config = {"quantization_key": "quantization", **whole}
+    if mode != "affine":
+        codes = random.integers(0, 16, (n, k))
+        packed = np.array([words(row, 4) for row in codes], np.uint32)
+        scales = random.integers(100, 120, (n, k // 32)) if mode == "mxfp4" else random.integers(0, 0x7F, (n, k // 16))
+        wide = np.ldexp(np.float32(1), scales - 127).astype(np.float32) if mode == "mxfp4" else E4M3[scales]
+        return config, [("w.weight", "U32", packed), ("w.scales", "U8", scales)], E2M1[codes] * np.repeat(wide, group, axis=1)
+    codes = random.integers(0, 1 << bits, (n, k))
+    scales, biases = some_scales((n, k // group), dtype), some_scales((n, k // group), dtype) * np.float32(8)
+    packed = np.array([stream(row, bits) for row in codes], np.uint32)
+    values = np.repeat(scales, group, 1) * codes.astype(np.float32) + np.repeat(biases, group, 1)
+    return config, [("w.weight", "U32", packed), ("w.scales", dtype, scales), ("w.biases", dtype, biases)], values.astype(np.float32)
+
+
+def fp8_stack(form):
+    """Experts in one tensor, as transformers and vLLM save DeepSeek's kin."""
+    experts, n, k = 2, 130, 20
+    codes = random.integers(0, 0x7F, (experts, n, k))
+    scales = random.uniform(0.001, 0.01, (experts, 2, 1) if form == "block" else (experts, 1, 1)).astype(np.float32)
+    wide = np.repeat(np.repeat(scales, 128, 1), 128, 2)[:, :n, :k] if form == "block" else scales
+    config = {"quant_method": "fp8", "activation_scheme": "dynamic"} | ({"weight_block_size": [128, 128]} if form == "block" else {})
+    tensors = [("e.gate_up_proj", "F8_E4M3", codes), ("e.gate_up_proj_scale_inv", "F32", scales)]
+    return config, tensors, (wide * E4M3[codes]).astype(np.float32)
+
+
 CASES = {
     "gptq-2-g64": lambda: gptq(16, 192, 2, 64, True, "gptq"),
     "gptq-2-symmetric": lambda: gptq(16, 128, 2, 128, False, "gptq"),
@@ -292,6 +322,18 @@ CASES = {
     "gptq-act-order": lambda: act_order("gptq", False),
     "gptq-act-order-v2": lambda: act_order("gptq", True, "gptq_v2"),
     "ct-act-order": lambda: act_order("compressed-tensors", False),
+    "mlx-4-g64": lambda: mlx(4, 64, "F16"),
+    "mlx-4-g32-bf16": lambda: mlx(4, 32, "BF16"),
+    "mlx-4-g128-bf16": lambda: mlx(4, 128, "BF16"),
+    "mlx-2": lambda: mlx(2, 32, "F16"),
+    "mlx-3": lambda: mlx(3, 64, "BF16"),
+    "mlx-5": lambda: mlx(5, 64, "F16"),
+    "mlx-6-own": lambda: mlx(6, 64, "BF16", own=True),
+    "mlx-8": lambda: mlx(8, 32, "BF16"),
+    "mlx-mxfp4": lambda: mlx(4, 32, "", "mxfp4"),
+    "fp8-stack-block": lambda: fp8_stack("block"),
+    "fp8-stack": lambda: fp8_stack("tensor"),
+    "mlx-nvfp4": lambda: mlx(4, 16, "", "nvfp4"),
 }
 
 
@@ -310,7 +352,7 @@ def main(path):
                 put(dtype.encode())
                 file.write(struct.pack(f"<I{content.ndim}Q", content.ndim, *content.shape))
                 put(stored(dtype, content))
-            put(b"e.gate_up_proj" if name == "gpt-oss-mxfp4" else b"w.weight")
+            put(b"e.gate_up_proj" if tensors[0][0].startswith("e.") else b"w.weight")
             file.write(struct.pack("<Q", values.size) + values.astype(np.float32).tobytes())
 
 

@@ -14,7 +14,7 @@ IDS = [(5 * i * i + 3 * i) % VOCABULARY for i in range(24)]
 MATRICES = {"self_attn.q_proj": (HEADS * HEAD, HIDDEN), "self_attn.k_proj": (KV_HEADS * HEAD, HIDDEN),
             "self_attn.v_proj": (KV_HEADS * HEAD, HIDDEN), "self_attn.o_proj": (HIDDEN, HEADS * HEAD), "mlp.gate_proj": (FFN, HIDDEN),
             "mlp.up_proj": (FFN, HIDDEN), "mlp.down_proj": (HIDDEN, FFN)}
-TYPES = {"float32": "F32", "float16": "F16", "int32": "I32", "int64": "I64", "int8": "I8", "uint8": "U8", "|V1": "F8_E4M3"}
+TYPES = {"float32": "F32", "float16": "F16", "int32": "I32", "int64": "I64", "int8": "I8", "uint8": "U8", "uint32": "U32", "|V1": "F8_E4M3"}
 E2M1 = numpy.array([0, .5, 1, 1.5, 2, 3, 4, 6, 0, -.5, -1, -1.5, -2, -3, -4, -6], numpy.float32)
 NF4 = numpy.array([-1, -.6961928009986877, -.5250730514526367, -.39491748809814453, -.28444138169288635, -.18477343022823334,
                    -.09105003625154495, 0, .07958029955625534, .16093020141124725, .24611230194568634, .33791524171829224,
@@ -118,6 +118,34 @@ class Nf4:
                 f"{name}.weight.quant_state.bitsandbytes__nf4": text}
 
 
+class Ordered(Matrix):
+    """Groups whose columns lie anywhere: the numbers are products in f16, as GPTQ's kernels make them."""
+
+    def __init__(self, random, shape):
+        super().__init__(random, shape, 4, True)
+        self.order = random.permutation(numpy.arange(shape[1]) // GROUP)
+
+    def numbers(self):
+        return (self.s[:, self.order].astype(numpy.float32) * (self.q - 8)).astype(numpy.float16).astype(numpy.float32)
+
+
+class Mlx:
+    """Codes of 4 bits, and for each group of 64 a scale and a bias."""
+
+    def __init__(self, random, shape):
+        self.q = random.integers(0, 16, shape)
+        groups = (shape[0], shape[1] // 64)
+        self.s = (random.uniform(0.5, 1.5, groups) / shape[1] ** 0.5 / 4).astype(numpy.float16)
+        self.b = (-7.3 * self.s.astype(numpy.float32)).astype(numpy.float16)
+
+    def numbers(self):
+        wide = lambda values: numpy.repeat(values.astype(numpy.float32), 64, axis=1)
+        return wide(self.s) * self.q.astype(numpy.float32) + wide(self.b)
+
+    def parts(self, name):
+        return {f"{name}.weight": packed(self.q, 4, 1).view(numpy.uint32), f"{name}.scales": self.s, f"{name}.biases": self.b}
+
+
 def gptq(name, m, version):
     zeros = m.z.T - (1 if version == 1 else 0)
     return {f"{name}.qweight": packed(m.q.T, m.bits, 0), f"{name}.qzeros": packed(zeros, m.bits, 1), f"{name}.scales": m.s.T,
@@ -151,6 +179,8 @@ PACKINGS = {  # a matrix of a shape, how it is written, quantization_config, how
     "gptq 4 bits symmetric": (integers(4, True), lambda name, m: gptq(name, m, 1), settings(4, True, quant_method="gptq"), 1e-5),
     "gptq v2 8 bits": (integers(8, False), lambda name, m: gptq(name, m, 2),
                        settings(8, False, quant_method="gptq", checkpoint_format="gptq_v2"), 1e-5),
+    "gptq act-order": (Ordered, lambda name, m: gptq(name, m, 1) | {f"{name}.g_idx": m.order.astype(numpy.int32)},
+                       settings(4, True, quant_method="gptq") | {"desc_act": True}, 1e-5),
     "awq": (integers(4, False), awq, {"quant_method": "awq", "bits": 4, "group_size": GROUP, "zero_point": True, "version": "gemm"}, 1e-5),
     "compressed-tensors": (integers(4, True), compressed, CT, 1e-5),
     "compressed-tensors nvfp4": (Nvfp4, lambda name, m: m.parts(name, "weight_packed", {"weight_global_scale": one(1 / m.factor)}),
@@ -158,6 +188,7 @@ PACKINGS = {  # a matrix of a shape, how it is written, quantization_config, how
     "modelopt nvfp4": (Nvfp4, lambda name, m: m.parts(name, "weight", {"weight_scale_2": m.factor, "input_scale": one(1)}),
                        {"quant_method": "modelopt", "quant_algo": "NVFP4", "ignore": ["lm_head"]}, 1e-5),
     "modelopt fp8": (Fp8, lambda name, m: m.parts(name), {"quant_method": "modelopt", "quant_algo": "FP8_PER_CHANNEL_PER_TOKEN"}, 1e-5),
+    "mlx": (Mlx, lambda name, m: m.parts(name), {"group_size": 64, "bits": 4}, 1e-5),
     "bitsandbytes nf4": (Nf4, lambda name, m: m.parts(name), BNB, 0.03),
 }
 
@@ -181,7 +212,7 @@ def write_model(folder, matrix, quantization):
               "vocab_size": VOCABULARY, "max_position_embeddings": 128, "rms_norm_eps": 1e-5, "tie_word_embeddings": False,
               "torch_dtype": "float32"}
     if quantization:
-        config["quantization_config"] = quantization
+        config["quantization_config" if "quant_method" in quantization else "quantization"] = quantization
     (folder / "config.json").write_text(json.dumps(config))
 
 

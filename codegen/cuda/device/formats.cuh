@@ -294,9 +294,11 @@ struct CodeFormat {
     }
   }
 
-  /// Of group i: number `half * runScales + i` of the words, in 16 bits.
+  /// Of group i: number `half * runScales + i` of the words, in 16 bits: bf16 where scales are, f16 otherwise.
   static MEMBER float half_of(const u32 *words, i32 i, i32 half) {
     const i32 at = half * runScales + (Super ? 0 : i);
+    if constexpr (Stored == Scale::BF16)
+      return at % 2 ? bf16_hi(words[at / 2]) : bf16_lo(words[at / 2]);
     return at % 2 ? f16_hi(words[at / 2]) : f16_lo(words[at / 2]);
   }
   static MEMBER u32 byte_of(const u32 *words, i32 i, i32 half) {
@@ -304,11 +306,8 @@ struct CodeFormat {
     return words[at / 4] >> (8 * (at % 4)) & 255;
   }
   static MEMBER float scale_of(const Run &run, i32 i, i32 half) {
-    const i32 at = half * runScales + (Super ? 0 : i);
     if constexpr (Stored == Scale::F32)
-      return as_f32(run.d[at]);
-    else if constexpr (Stored == Scale::BF16)
-      return at % 2 ? bf16_hi(run.d[at / 2]) : bf16_lo(run.d[at / 2]);
+      return as_f32(run.d[half * runScales + (Super ? 0 : i)]);
     else
       return half_of(run.d, i, half);
   }
@@ -369,8 +368,9 @@ struct CodeFormat {
       q = words[q / 4] >> (8 * (q % 4)) & 255;
     }
     auto half = [&](i32 offset) {
-      return f16_to_f32(
-          *(const u16 *)(block + offset + 2 * scale_place(row, Super ? 0 : in / Group, scales)));
+      const u16 bits =
+          *(const u16 *)(block + offset + 2 * scale_place(row, Super ? 0 : in / Group, scales));
+      return Stored == Scale::BF16 ? bf16_to_f32(bits) : f16_to_f32(bits);
     };
     const u8 *const stored =
         block + scaleOffset + scaleBytes * scale_place(row, Super ? 0 : in / Group, scales);

@@ -139,7 +139,8 @@ seed_tile(CodeFormat<Bits, Group, ZeroPoint, HasMin, Super, Stored, Zeros, Numbe
     else
       *(u16 *)scale = Stored == Scale::BF16 ? f32_to_bf16(f16_to_f32(d)) : d;
     if constexpr (F::halfMin)
-      *(u16 *)(at + F::minOffset + 2 * slot) = made.m;
+      *(u16 *)(at + F::minOffset + 2 * slot) =
+          Stored == Scale::BF16 ? f32_to_bf16(f16_to_f32(made.m)) : made.m;
     if constexpr (Zeros)
       at[F::subMinOffset + slot] = made.t;
     if constexpr (Super) {

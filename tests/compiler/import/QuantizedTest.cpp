@@ -5,6 +5,7 @@
 // those numbers, in a format that the table below expects; and what cannot be read is refused by name.
 //===----------------------------------------------------------------------===//
 #include "compiler/import/Dequantize.h"
+#include "compiler/import/RowSource.h"
 #include "tests/SourceDir.h"
 #include "tests/checkpoints/CheckpointFiles.h"
 #include "tests/checkpoints/SafetensorsImage.h"
@@ -100,6 +101,9 @@ Opened open(const Golden &golden, const TemporaryFolder &folder, const char *own
   std::string config = validConfig();
   if (ownFile)
     files.files[ownFile] = golden.config;
+  else if (golden.config.find("quantization_key") != std::string::npos) // of MLX
+    config.insert(config.rfind('}'), ", \"quantization\": " + golden.config +
+                                         ", \"quantization_config\": " + golden.config);
   else
     config.insert(config.rfind('}'), ", \"quantization_config\": " + golden.config);
   files.files["config.json"] = config;
@@ -151,6 +155,18 @@ const std::map<std::string, WeightFormat> kExpected = {
     {"gptq-act-order", WeightFormat::F16},
     {"gptq-act-order-v2", WeightFormat::F16},
     {"ct-act-order", WeightFormat::BF16},
+    {"mlx-4-g64", WeightFormat::Int4MG64},
+    {"mlx-4-g32-bf16", WeightFormat::Int4MBG32},
+    {"mlx-4-g128-bf16", WeightFormat::Int4MBG64},
+    {"mlx-2", WeightFormat::Int4MG32},
+    {"mlx-3", WeightFormat::Int4MBG64},
+    {"mlx-5", WeightFormat::Int8MG32},
+    {"mlx-6-own", WeightFormat::Int8MBG32},
+    {"mlx-8", WeightFormat::Int8MBG32},
+    {"mlx-mxfp4", WeightFormat::Mxfp4},
+    {"mlx-nvfp4", WeightFormat::Nvfp4},
+    {"fp8-stack-block", WeightFormat::Fp8Block128},
+    {"fp8-stack", WeightFormat::Fp8Tensor},
 };
 
 /// How far a value may be off, in units of the largest that its 64 values may have: one rounding of f32, or tables whose
@@ -200,8 +216,59 @@ TEST(Quantized, EveryMatrixEqualsTheReferenceBitForBit) {
       }
     }
     for (const std::string &key : (*opened)->unusedKeys())
-      EXPECT_FALSE(key.starts_with("quantization_config")) << name << ": " << key;
+      EXPECT_FALSE(key.starts_with("quantization")) << name << ": " << key;
   }
+}
+
+/// The rows of a reference, and those that it should have.
+void expectRows(const Checkpoint &checkpoint, const std::vector<TensorRows> &parts,
+                std::span<const float> wanted, const std::string &what) {
+  Result<RowSource> source = RowSource::find(checkpoint, parts);
+  ASSERT_TRUE(source) << what << source.error().format();
+  std::vector<float> numbers(static_cast<size_t>(source->rows() * source->columns()));
+  ASSERT_EQ(numbers.size(), wanted.size()) << what;
+  ASSERT_TRUE(source->read(0, numbers)) << what;
+  EXPECT_TRUE(std::ranges::equal(numbers, wanted)) << what;
+}
+
+/// Any matrix of a stack can be asked for, and some of its rows in an order: gate and up of gpt-oss take turns.
+TEST(Quantized, MatricesOfAStack) {
+  for (const char *name : {"gpt-oss-mxfp4", "fp8-stack-block", "fp8-stack"}) {
+    const Golden golden = GoldenFile().read().at(name);
+    TemporaryFolder folder;
+    Opened opened = open(golden, folder);
+    ASSERT_TRUE(opened) << name << opened.error().format();
+    const Tensor &stack = *(*opened)->find(golden.matrix);
+    ASSERT_EQ(stack.shape.size(), 3u) << name;
+    const int64_t n = stack.shape[1], k = stack.shape[2];
+    for (int64_t e = 0; e < stack.shape[0]; ++e) {
+      const std::span<const float> matrix =
+          std::span(golden.values).subspan(size_t(e * n * k), size_t(n * k));
+      expectRows(**opened, {{golden.matrix, e}}, matrix, name);
+      std::vector<float> odd;
+      for (int64_t row = 1; row < n; row += 2)
+        odd.insert(odd.end(), matrix.begin() + row * k, matrix.begin() + (row + 1) * k);
+      expectRows(**opened, {{golden.matrix, e, {1, {{n / 2, 2}}}}}, odd, name);
+    }
+  }
+}
+
+/// Experts of a layer that are tensors of their own have one format, so that they stand behind each other: the one that
+/// holds the scales and zero points of all.
+TEST(Quantized, ExpertsHaveOneFormat) {
+  const std::map<std::string, Golden> goldens = GoldenFile().read();
+  Golden both = goldens.at("gptq-4-g128"), second = goldens.at("gptq-4-bf16"); // other scales, and zero points
+  for (Golden *expert : {&both, &second})
+    for (StoredTensor &tensor : expert->tensors)
+      tensor.name.replace(0, 1, expert == &both ? "e.experts.0.up" : "e.experts.1.up");
+  std::erase_if(both.tensors, [](const StoredTensor &tensor) { return tensor.name.ends_with(".bias"); });
+  both.tensors.insert(both.tensors.end(), second.tensors.begin(), second.tensors.end());
+  both.values.insert(both.values.end(), second.values.begin(), second.values.end());
+  TemporaryFolder folder;
+  Opened opened = open(both, folder);
+  ASSERT_TRUE(opened) << opened.error().format();
+  EXPECT_EQ((*opened)->tensors.front().format, WeightFormat::Int4ZFG32);
+  expectRows(**opened, {{"e.experts.0.up.weight"}, {"e.experts.1.up.weight"}}, both.values, "experts");
 }
 
 TEST(Quantized, TheOldFileOfGptq) {
@@ -285,6 +352,9 @@ TEST(Quantized, ConfigurationsThatMeanSomethingElse) {
            Refusal{"ct-pack-4-group", "\"actorder\": null", "\"actorder\": \"odd\"", "E0473"},
            Refusal{"ct-pack-4-group", "\"num_bits\": 4", "\"num_bits\": 2", "E0473"},
            Refusal{"bitsandbytes-int8", "\"fp4\"", "\"af4\"", "E0473"},
+           Refusal{"mlx-4-g64", "\"bits\": 4", "\"bits\": 7", "E0473"},
+           Refusal{"mlx-4-g64", "\"bits\": 4", "\"bits\": 6", "E0477"},
+           Refusal{"mlx-mxfp4", "\"mxfp4\"", "\"mxfp8\"", "E0473"},
            Refusal{"modelopt-fp8", "\"FP8\"", "\"INT4_AWQ\"", "E0473"},
            Refusal{"modelopt-fp8", "\"FP8\"", "\"FP8_PB_WO\"", "E0471"},
            Refusal{"ct-nvfp4", "\"format\": \"nvfp4-pack-quantized\", \"quantization_status\"",
@@ -308,7 +378,7 @@ TEST(Quantized, PartsThatDoNotFit) {
         Part{"ct-pack-4-asymmetric", "w.weight_shape"},
         Part{"gpt-oss-mxfp4", "e.gate_up_proj_scales"}, Part{"ct-mxfp4", "w.weight_scale"},
         Part{"ct-nvfp4", "w.weight_scale"}, Part{"modelopt-nvfp4", "w.weight_scale"},
-        Part{"bitsandbytes-nf4-nested", "w.weight.absmax"},
+        Part{"mlx-4-g64", "w.biases"}, Part{"bitsandbytes-nf4-nested", "w.weight.absmax"},
         Part{"bitsandbytes-nf4-nested", "w.weight.nested_absmax"},
         Part{"bitsandbytes-nf4-nested", "w.weight.quant_map"}}) {
     Golden missing = goldens.at(each.golden);

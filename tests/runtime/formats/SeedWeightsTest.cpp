@@ -104,8 +104,10 @@ void putScales(Bytes &to, const Layout &l, int64_t n, int64_t k, const Naive &na
     put(to, places.d, uint16_t(std::bit_cast<uint32_t>(d) >> 16));
   else
     put(to, places.d, d);
-  if (places.m >= 0)
+  if (places.m >= 0 && naive.format.minScale() == NumericFormat::Scale::F16)
     put(to, places.m, scales.m);
+  else if (places.m >= 0)
+    put(to, places.m, uint16_t(std::bit_cast<uint32_t>(float(halfToFloat(scales.m))) >> 16));
   if (places.s >= 0)
     put(to, places.s, scales.s);
   if (places.t >= 0)
