@@ -100,8 +100,8 @@ private:
           for (size_t v = 0; v < vectors; ++v)
             addScaled(next, v, dots, xFields,
                       k.fmul(scalesAt(v, blocks[v], layout.scaleOffset, format.scale),
-                             codes.floatSubScales(tile.vectors[v], blocks[v],
-                                                  layout.subScaleOffset, index)));
+                             codes.floatSubScales(tile.vectors[v], blocks[v], layout.subScaleOffset,
+                                                  index)));
         }
         continue;
       }

@@ -42,7 +42,9 @@ Result<GroupedInts> readMatrix(RawTensors &parts, const std::string &name, int64
       for (int64_t row = 0; row < count; ++row)
         q[row * stride + i] = static_cast<uint8_t>(codeOf(codes, i, first + row, n));
   };
-  ints.scale = [scales = **scales, n](int64_t row, int64_t g) { return scales.number(g * n + row); };
+  ints.scale = [scales = **scales, n](int64_t row, int64_t g) {
+    return scales.number(g * n + row);
+  };
   ints.zero = [zeros = **zeros, n](int64_t row, int64_t g) { return codeOf(zeros, g, row, n); };
   return ints;
 }

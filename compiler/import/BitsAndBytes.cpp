@@ -73,8 +73,9 @@ constexpr Kind kKinds[] = {
     {"fp4",
      WeightFormat::Fp4,
      120,
-     {0, twelfths(0.0625f), twelfths(8), twelfths(12), twelfths(4), twelfths(6), twelfths(2), twelfths(3), 0,
-      twelfths(-0.0625f), twelfths(-8), twelfths(-12), twelfths(-4), twelfths(-6), twelfths(-2), twelfths(-3)}},
+     {0, twelfths(0.0625f), twelfths(8), twelfths(12), twelfths(4), twelfths(6), twelfths(2),
+      twelfths(3), 0, twelfths(-0.0625f), twelfths(-8), twelfths(-12), twelfths(-4), twelfths(-6),
+      twelfths(-2), twelfths(-3)}},
 };
 
 /// The scales of blocks, which may be quantised themselves.
@@ -121,7 +122,8 @@ Result<State> readState(const Part &part, const std::string &name, const Kind &k
   if (shape.size() != 2 || !countElements(name, shape, 2) || !blocksFit)
     return oddState(name, line("its shape is ", printedShape(shape), ", in blocks of ", *block));
   if (type && *type != kind.name)
-    return oddState(name, line("its quant_type is ", inQuotes(*type), ", its name says ", kind.name));
+    return oddState(name,
+                    line("its quant_type is ", inQuotes(*type), ", its name says ", kind.name));
   State found{shape[0], shape[1], *block, *nested, 0};
   if (const MetaValue *offset = state.find("nested_offset")) {
     if (const auto *number = std::get_if<double>(offset))
@@ -144,8 +146,8 @@ Result<Magnitudes> readMagnitudes(RawTensors &parts, const std::string &name, co
   if (!numbers)
     return numbers.error();
   found.block = state.nestedBlock;
-  Result<const Part *> scales = parts.take(name + ".nested_absmax", "F32",
-                                           {(blocks + found.block - 1) / found.block});
+  Result<const Part *> scales =
+      parts.take(name + ".nested_absmax", "F32", {(blocks + found.block - 1) / found.block});
   if (!scales)
     return scales.error();
   found.numbers = **numbers, found.scales = **scales;
@@ -163,10 +165,10 @@ Result<GroupedInts> readFourBits(RawTensors &parts, const std::string &name, con
     return state.error();
   const int64_t n = state->rows, k = state->columns;
   if (k % 64 != 0 || state->block % 64 != 0)
-    return refuse(cause::quantPart, line("blocks of ", inQuotes(name), " are no parts of its rows"),
-                  line("rows of ", k, " values, blocks of ", state->block,
-                       "; multiples of 64 are read"),
-                  "use the original checkpoint, with --quantize int4-g64");
+    return refuse(
+        cause::quantPart, line("blocks of ", inQuotes(name), " are no parts of its rows"),
+        line("rows of ", k, " values, blocks of ", state->block, "; multiples of 64 are read"),
+        "use the original checkpoint, with --quantize int4-g64");
   Result<const Part *> codes = parts.take(name, "U8");
   if (!codes)
     return codes.error();
@@ -213,7 +215,9 @@ Result<void> readBitsAndBytes(CheckpointBuilder &builder, const QuantConfig &con
   config.harmless({"quant_method", "load_in_8bit", "_load_in_8bit", "_load_in_4bit", "llm_int8*",
                    "bnb_4bit*", "modules_to_not_convert"});
   const bool nf4 = type && *type == "nf4";
-  builder.setLayerFormat(!*four ? WeightFormat::Int8F : nf4 ? WeightFormat::Nf4 : WeightFormat::Fp4);
+  builder.setLayerFormat(!*four ? WeightFormat::Int8F
+                         : nf4  ? WeightFormat::Nf4
+                                : WeightFormat::Fp4);
   RawTensors parts(builder);
   std::vector<GroupedInts> matrices;
   for (const std::string &name : parts.endingWith(".SCB")) {

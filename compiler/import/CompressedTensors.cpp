@@ -111,8 +111,8 @@ Result<GroupedInts> readPacked(RawTensors &parts, const std::string &name, const
   const uint32_t mask = (1u << bits) - 1;
   GroupedInts ints{name + ".weight", n, k, bits, groupOf(k, columns), {}, {}};
   ints.order = std::move(groupsOfColumns);
-  ints.codes = [codes = **codes, k, words, inWord, bits,
-                mask](int64_t first, int64_t count, uint8_t *q, int64_t stride) {
+  ints.codes = [codes = **codes, k, words, inWord, bits, mask](int64_t first, int64_t count,
+                                                               uint8_t *q, int64_t stride) {
     for (int64_t row = 0; row < count; ++row, q += stride)
       for (int64_t i = 0; i < k; i += inWord) {
         const uint32_t word = codes.word((first + row) * words + i / inWord);
@@ -171,7 +171,8 @@ Result<void> readFloats(RawTensors &parts, const std::string &name) {
       return divisor.error();
     const float by = (*divisor)->number(0);
     if (!(std::abs(by) >= 0x1p-100f && std::abs(by) <= 0x1p+100f))
-      return refuse(cause::quantValue, line("nothing can be divided by the scale of ", inQuotes(name)),
+      return refuse(cause::quantValue,
+                    line("nothing can be divided by the scale of ", inQuotes(name)),
                     line("weight_global_scale is ", by), "download or convert it again");
     return addNvfp4(parts, name, {stored, name + ".weight_scale"}, 1 / by);
   }
@@ -191,10 +192,9 @@ Result<int> readGroup(const QuantConfig &group) {
   group.harmless({"targets*", "input_activations*", "output_activations*", "format",
                   "weights.observer*", "weights.symmetric", "weights.group_size",
                   "weights.block_structure", "weights.scale_dtype", "weights.zp_dtype"});
-  for (auto fine :
-       {group.oneOf("weights.type", {"int"}), group.exactly("weights.dynamic", false),
-        group.oneOf("weights.strategy", {"tensor", "channel", "group"}),
-        group.oneOf("weights.actorder", {"weight", "static", "group", "dynamic"})})
+  for (auto fine : {group.oneOf("weights.type", {"int"}), group.exactly("weights.dynamic", false),
+                    group.oneOf("weights.strategy", {"tensor", "channel", "group"}),
+                    group.oneOf("weights.actorder", {"weight", "static", "group", "dynamic"})})
     if (!fine)
       return fine.error();
   const Result<int64_t> bits = group.integerOr("weights.num_bits", 8);

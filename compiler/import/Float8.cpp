@@ -28,8 +28,8 @@ bool isPair(const std::vector<int64_t> &block) { return block == std::vector{kBl
 Result<Formats> readFp8(const QuantConfig &config) {
   config.harmless({"quant_method", "modules_to_not_convert", "ignored_layers", "dequantize",
                    "kv_cache_scheme*", "scale_fmt"});
-  for (auto fine : {config.oneOf("activation_scheme", {"dynamic", "static"}),
-                    config.oneOf("fmt", {"e4m3"})})
+  for (auto fine :
+       {config.oneOf("activation_scheme", {"dynamic", "static"}), config.oneOf("fmt", {"e4m3"})})
     if (!fine)
       return fine.error();
   const bool blocks = config.has("weight_block_size");
@@ -42,12 +42,11 @@ Result<Formats> readFp8(const QuantConfig &config) {
 Result<Formats> readGroup(const QuantConfig &group) {
   group.harmless({"targets", "input_activations.*", "weights.observer*", "weights.scale_dtype",
                   "weights.zp_dtype"});
-  for (auto fine : {group.oneOf("format", {"float-quantized", "naive-quantized"}),
-                    group.exactly("weights.num_bits", int64_t(8)),
-                    group.oneOf("weights.type", {"float"}),
-                    group.exactly("weights.symmetric", true),
-                    group.exactly("weights.dynamic", false),
-                    group.oneOf("weights.strategy", {"tensor", "channel", "block"})})
+  for (auto fine :
+       {group.oneOf("format", {"float-quantized", "naive-quantized"}),
+        group.exactly("weights.num_bits", int64_t(8)), group.oneOf("weights.type", {"float"}),
+        group.exactly("weights.symmetric", true), group.exactly("weights.dynamic", false),
+        group.oneOf("weights.strategy", {"tensor", "channel", "block"})})
     if (!fine)
       return fine.error();
   const std::string *strategy = group.text("weights.strategy");
@@ -147,8 +146,7 @@ bool isFineScale(float scale) { return scale >= 0x1p-100f && scale <= 0x1p+100f;
 
 class Scales {
 public:
-  Scales(CheckpointBuilder &builder, const Formats &formats)
-      : builder(builder), formats(formats) {
+  Scales(CheckpointBuilder &builder, const Formats &formats) : builder(builder), formats(formats) {
     for (const Tensor &tensor : builder.tensors())
       byName.emplace(tensor.name, &tensor);
   }
@@ -219,8 +217,8 @@ private:
     }
     return refuse(cause::fp8ScaleShape,
                   line("the scales ", inQuotes(scales.name), " have the wrong shape"),
-                  line("found ", printedShape(scales.shape), "; a weight of ", printedShape(tensor.shape),
-                       " needs ", expected, ", as config.json says"),
+                  line("found ", printedShape(scales.shape), "; a weight of ",
+                       printedShape(tensor.shape), " needs ", expected, ", as config.json says"),
                   "take configuration and tensors from the same checkpoint");
   }
 

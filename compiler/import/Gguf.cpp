@@ -308,8 +308,8 @@ Result<void> GgufReader::place(uint64_t alignment) {
                          ", the alignment is ", alignment),
                     "convert the checkpoint again");
     end = record.offset + record.bytes;
-    const std::span<const std::byte> data = file.subspan(static_cast<size_t>(start + record.offset),
-                                                         static_cast<size_t>(record.bytes));
+    const std::span<const std::byte> data =
+        file.subspan(static_cast<size_t>(start + record.offset), static_cast<size_t>(record.bytes));
     Tensor tensor{std::move(record.name), record.format, std::move(record.shape), data};
     if (tensor.format == WeightFormat::Nvfp4) {
       const int64_t columns = tensor.shape.back();

@@ -98,7 +98,9 @@ Result<GroupedInts> readMatrix(RawTensors &parts, const std::string &name, const
                                                          int64_t stride) {
     readColumns(codes, n, k, bits, first, count, q, stride);
   };
-  ints.scale = [scales = **scales, n](int64_t row, int64_t g) { return scales.number(g * n + row); };
+  ints.scale = [scales = **scales, n](int64_t row, int64_t g) {
+    return scales.number(g * n + row);
+  };
   ints.zero = [zeros = **zeros, words, gptq](int64_t row, int64_t g) {
     return static_cast<int>(codeOf(zeros, g * words, 1, row, gptq.bits)) + gptq.v1;
   };

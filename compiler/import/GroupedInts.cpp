@@ -82,14 +82,13 @@ std::optional<WeightFormat> formatFor(const GroupedInts &ints, const Survey &sur
   if (ints.format)
     return ints.format;
   if (!ints.order.empty())
-    return survey.f16    ? WeightFormat::F16
-           : survey.bf16 ? WeightFormat::BF16
-                         : WeightFormat::F32;
+    return survey.f16 ? WeightFormat::F16 : survey.bf16 ? WeightFormat::BF16 : WeightFormat::F32;
   const int bits = bitsOf(ints.bits);
   if (ints.minimum) {
     for (WeightFormat id : kAboveMinimums)
-      if (const NumericFormat &format = numericFormat(id);
-          format.bits == bits && format.scale == survey.scale() && groupOf(ints) % format.group == 0)
+      if (const NumericFormat &format = numericFormat(id); format.bits == bits &&
+                                                           format.scale == survey.scale() &&
+                                                           groupOf(ints) % format.group == 0)
         return id;
     return std::nullopt;
   }
@@ -274,9 +273,10 @@ Result<void> addGroupedInts(CheckpointBuilder &builder, RawTensors &parts,
       return fresh;
   }
   if (ordered)
-    builder.note(line(ordered, " matrices have columns in the order of their activations (desc_act, actorder): ",
-                      "they are stored as f16 or bf16, as GPTQ's own kernels multiply them, in several times the "
-                      "bytes; a checkpoint without that order, or --quantize int4-g64, is as small as it should be"));
+    builder.note(line(
+        ordered, " matrices have columns in the order of their activations (desc_act, actorder): ",
+        "they are stored as f16 or bf16, as GPTQ's own kernels multiply them, in several times the "
+        "bytes; a checkpoint without that order, or --quantize int4-g64, is as small as it should be"));
   return {};
 }
 

@@ -62,8 +62,7 @@ Result<GroupedInts> readAffine(RawTensors &parts, const std::string &name,
   Result<const Part *> codes = parts.take(name + ".weight", "U32", {-1, -1});
   if (!codes)
     return codes.error();
-  const int64_t n = (*codes)->shape[0], words = (*codes)->shape[1],
-                k = words * 32 / settings.bits;
+  const int64_t n = (*codes)->shape[0], words = (*codes)->shape[1], k = words * 32 / settings.bits;
   if (words * 32 % settings.bits != 0 || k % settings.group != 0)
     return refuse(cause::quantPart, line("the weight ", inQuotes(name), " is of another width"),
                   line("rows of ", words, " words hold no groups of ", settings.group, " codes of ",

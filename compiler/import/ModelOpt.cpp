@@ -97,8 +97,8 @@ Result<void> readModelOpt(CheckpointBuilder &builder, const QuantConfig &config)
   config.harmless({"quant_method", "producer*", "config_groups*", "ignore*", "version"});
   own.harmless({"kv_cache_quant_algo", "kv_cache_scheme*", "group_size", "exclude_modules*",
                 "quantized_layers*", "quant_method", "has_zero_point", "pre_quant_scale"});
-  if (auto known = own.oneOf("quant_algo", {"FP8", "FP8_PB_WO", "FP8_PER_CHANNEL_PER_TOKEN", "NVFP4",
-                                            "W4A16_NVFP4", "MXFP8", "MIXED_PRECISION"});
+  if (auto known = own.oneOf("quant_algo", {"FP8", "FP8_PB_WO", "FP8_PER_CHANNEL_PER_TOKEN",
+                                            "NVFP4", "W4A16_NVFP4", "MXFP8", "MIXED_PRECISION"});
       !known)
     return known;
   const std::string *algorithm = own.text("quant_algo");
@@ -119,8 +119,8 @@ Result<void> readModelOpt(CheckpointBuilder &builder, const QuantConfig &config)
       if (auto read = readMxfp8(parts, name); !read)
         return read;
   }
-  for (std::string_view ending : {".input_scale", ".k_scale", ".v_scale", ".q_scale",
-                                  ".output_scale"})
+  for (std::string_view ending :
+       {".input_scale", ".k_scale", ".v_scale", ".q_scale", ".output_scale"})
     for (const std::string &name : parts.endingWith(ending))
       parts.drop(name + std::string(ending));
   parts.finish();

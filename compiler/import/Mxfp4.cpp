@@ -68,8 +68,7 @@ Result<void> readMxfp4(CheckpointBuilder &builder, const QuantConfig &config) {
         parts.take(name + "_scales", "U8 F8_E8M0", {shape[0], shape[1], shape[2]});
     if (!scales)
       return scales.error();
-    if (auto added =
-            addMxfp4(parts, name, {shape[0], shape[1], shape[2] * 32}, **blocks, **scales);
+    if (auto added = addMxfp4(parts, name, {shape[0], shape[1], shape[2] * 32}, **blocks, **scales);
         !added)
       return added;
   }

@@ -84,8 +84,7 @@ std::shared_ptr<const BlockMaker> makeNvfp4(Nvfp4Source source) {
 
 std::shared_ptr<const BlockMaker> withFactors(const Tensor &tensor, std::vector<float> factors) {
   Nvfp4Source source = static_cast<const MadeOfNvfp4 &>(*tensor.maker).source;
-  source.rowsOfMatrix =
-      tensor.elements() / source.columns / static_cast<int64_t>(factors.size());
+  source.rowsOfMatrix = tensor.elements() / source.columns / static_cast<int64_t>(factors.size());
   source.factors = std::move(factors);
   return makeNvfp4(std::move(source));
 }
@@ -108,8 +107,8 @@ Result<void> attachNvfp4Factors(CheckpointBuilder &builder) {
     const int64_t matrices = tensor.shape.size() == 3 ? tensor.shape.front() : 1;
     if (scale.format != WeightFormat::F32 || scale.elements() != matrices)
       return refuse(cause::quantPart, line("the scale of ", inQuotes(tensor.name), " is odd"),
-                    line("found ", printedShape(scale.shape), " ",
-                         numericFormat(scale.format).name, ", expected: ", matrices, " f32"),
+                    line("found ", printedShape(scale.shape), " ", numericFormat(scale.format).name,
+                         ", expected: ", matrices, " f32"),
                     "convert the checkpoint again with a current converter");
     std::vector<float> factors(static_cast<size_t>(matrices));
     if (auto read = dequantizeRow(scale.format, scale.data, factors); !read)

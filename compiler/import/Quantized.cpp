@@ -27,7 +27,6 @@ constexpr Method kMethods[] = {
     {"mxfp4", readMxfp4},
     {"bitsandbytes", readBitsAndBytes},
     {"modelopt", readModelOpt},
-    {"modelopt_fp4", readModelOpt},
     {"fp8", [](CheckpointBuilder &, const QuantConfig &) { return Result<void>(); }}, // Float8.h
 };
 
@@ -89,14 +88,14 @@ Result<void> readQuantized(CheckpointBuilder &builder) {
     const std::string method = *named;
     const Method *reader = nullptr;
     for (const Method &each : kMethods)
-      if (each.name == method)
+      if (each.name == method || (each.name == "modelopt" && method == "modelopt_fp4"))
         reader = &each;
     if (!reader)
       return unknownMethod(method);
     if (auto read = reader->read(builder, config); !read)
       return read;
-  }
-  else if (const QuantConfig mlx(builder, "quantization."); mlx.has("bits") || mlx.has("group_size")) {
+  } else if (const QuantConfig mlx(builder, "quantization.");
+             mlx.has("bits") || mlx.has("group_size")) {
     config.harmless({"*"}); // the same once more
     if (auto read = readMlx(builder, mlx); !read)
       return read;

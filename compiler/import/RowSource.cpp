@@ -81,6 +81,8 @@ Result<RowSource> RowSource::find(const Checkpoint &checkpoint, std::span<const 
     const Tensor *tensor = checkpoint.find(rows.tensor);
     if (!tensor)
       return notHeld(rows, "there is no such tensor");
+    if (tensor->maker && (unit == Unit::Numbers || rows.transposed))
+      return notHeld(rows, "its rows are made of codes and scales, whole ones alone");
     if (unit == Unit::Numbers && tensor->shape.size() > 1 &&
         numericFormat(tensor->format).isFloat()) {
       auto numbers = std::make_shared<Tensor>(*tensor);
@@ -191,15 +193,14 @@ void RowSource::stored(
     const std::function<void(int64_t, StoredRow, std::span<const std::byte>)> &call) const {
   std::vector<std::byte> room;
   int64_t n = 0;
-  (void)forEachRun(
-      first, count, [&](const Part &part, int64_t row, int64_t run) -> Result<void> {
-        assert(!part.transposed && "its rows are stored nowhere");
-        const std::span<const std::byte> rows = tensorRows(*part.tensor, row, run, room);
-        const size_t bytes = rows.size() / static_cast<size_t>(run);
-        for (size_t at = 0; at < rows.size(); at += bytes, ++row)
-          call(n++, {part.tensor, row}, rows.subspan(at, bytes));
-        return {};
-      });
+  (void)forEachRun(first, count, [&](const Part &part, int64_t row, int64_t run) -> Result<void> {
+    assert(!part.transposed && "its rows are stored nowhere");
+    const std::span<const std::byte> rows = tensorRows(*part.tensor, row, run, room);
+    const size_t bytes = rows.size() / static_cast<size_t>(run);
+    for (size_t at = 0; at < rows.size(); at += bytes, ++row)
+      call(n++, {part.tensor, row}, rows.subspan(at, bytes));
+    return {};
+  });
 }
 
 Result<void> RowSource::checkFinite() const {

@@ -49,8 +49,9 @@ public:
   StoredRow at(int64_t n) const;
   /// Calls with rows `first`, first + 1, … as they are stored: (0 to count - 1, which it is, its bytes, which are gone
   /// afterwards). Not of a transposed tensor.
-  void stored(int64_t first, int64_t count,
-              const std::function<void(int64_t, StoredRow, std::span<const std::byte>)> &call) const;
+  void
+  stored(int64_t first, int64_t count,
+         const std::function<void(int64_t, StoredRow, std::span<const std::byte>)> &call) const;
   /// Rows `first`, first + 1, … as f32: as many as fill `out`.
   Result<void> read(int64_t first, std::span<float> out) const;
   /// As checkFinite of a tensor, of these rows alone, or of the whole of a transposed tensor.

@@ -316,7 +316,7 @@ Result<void> packRows(const import::RowSource &source, const Layout &layout, int
     for (int64_t r = 0; r < count; ++r) {
       PackedRow to(layout, unit, r);
       if (!convertRow(std::span<const float>(values).subspan(static_cast<size_t>(r) * k, k),
-                           numeric, to))
+                      numeric, to))
         return scaleBeyondF16(source.at(begin + r), numeric);
     }
   }

@@ -1,8 +1,8 @@
 //===- GgufTest.cpp - What a good GGUF file reads as ----------------------===//
 #include "compiler/import/Gguf.h"
+#include "compiler/import/Dequantize.h"
 #include "compiler/import/RowSource.h"
 #include "runtime/formats/E4M3.h"
-#include "compiler/import/Dequantize.h"
 #include "tests/checkpoints/CheckpointFiles.h"
 #include "tests/checkpoints/GgufImage.h"
 #include "tests/compiler/import/TemporaryFolder.h"
@@ -167,7 +167,9 @@ TEST(Gguf, EveryReadableTypeAndNoOther) {
                                      [&](const auto &entry) { return entry.first == type; });
     bool isReadable = known != std::end(readable);
     image.tensors = {{"t", {256, 3}, type, 0, {}}};
-    const int64_t rowBytes = !isReadable ? 0 : type == 40 ? 4 * 36 : storedRowBytes(known->second, 256);
+    const int64_t rowBytes = !isReadable  ? 0
+                             : type == 40 ? 4 * 36
+                                          : storedRowBytes(known->second, 256);
     image.data = std::string(isReadable ? static_cast<size_t>(3 * rowBytes) : 64, '\0');
     std::string bytes = image.bytes();
     CheckpointBuilder builder(Container::Gguf);

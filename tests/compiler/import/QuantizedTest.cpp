@@ -257,18 +257,21 @@ TEST(Quantized, MatricesOfAStack) {
 /// holds the scales and zero points of all.
 TEST(Quantized, ExpertsHaveOneFormat) {
   const std::map<std::string, Golden> goldens = GoldenFile().read();
-  Golden both = goldens.at("gptq-4-g128"), second = goldens.at("gptq-4-bf16"); // other scales, and zero points
+  Golden both = goldens.at("gptq-4-g128"),
+         second = goldens.at("gptq-4-bf16"); // other scales, and zero points
   for (Golden *expert : {&both, &second})
     for (StoredTensor &tensor : expert->tensors)
       tensor.name.replace(0, 1, expert == &both ? "e.experts.0.up" : "e.experts.1.up");
-  std::erase_if(both.tensors, [](const StoredTensor &tensor) { return tensor.name.ends_with(".bias"); });
+  std::erase_if(both.tensors,
+                [](const StoredTensor &tensor) { return tensor.name.ends_with(".bias"); });
   both.tensors.insert(both.tensors.end(), second.tensors.begin(), second.tensors.end());
   both.values.insert(both.values.end(), second.values.begin(), second.values.end());
   TemporaryFolder folder;
   Opened opened = open(both, folder);
   ASSERT_TRUE(opened) << opened.error().format();
   EXPECT_EQ((*opened)->tensors.front().format, WeightFormat::Int4ZFG32);
-  expectRows(**opened, {{"e.experts.0.up.weight"}, {"e.experts.1.up.weight"}}, both.values, "experts");
+  expectRows(**opened, {{"e.experts.0.up.weight"}, {"e.experts.1.up.weight"}}, both.values,
+             "experts");
 }
 
 TEST(Quantized, TheOldFileOfGptq) {
@@ -284,7 +287,7 @@ TEST(Quantized, TheOwnFileOfModelOpt) {
   for (const char *name : {"modelopt-nvfp4", "modelopt-fp8-block"}) {
     Golden golden = GoldenFile().read().at(name);
     golden.replace("{\"quant_method\": \"modelopt\", ", "{\"producer\": {\"name\": \"modelopt\"}, "
-                                                      "\"quantization\": {");
+                                                        "\"quantization\": {");
     golden.config += "}";
     TemporaryFolder folder;
     Opened opened = open(golden, folder, "hf_quant_config.json");
@@ -315,7 +318,8 @@ TEST(Quantized, FourBitsOfAnotherKind) {
 }
 
 TEST(Quantized, WhatIsNotAsItIsStoredIsSaid) {
-  for (const char *name : {"bitsandbytes-nf4", "bitsandbytes-fp4", "gptq-act-order", "modelopt-nvfp4"}) {
+  for (const char *name :
+       {"bitsandbytes-nf4", "bitsandbytes-fp4", "gptq-act-order", "modelopt-nvfp4"}) {
     TemporaryFolder folder;
     Opened opened = open(GoldenFile().read().at(name), folder);
     ASSERT_TRUE(opened);
@@ -439,6 +443,26 @@ TEST(Quantized, ScalesAreChecked) {
   ASSERT_FALSE(checked);
   EXPECT_EQ(checked.error().code, "E0208");
   EXPECT_NE(checked.error().why.find("row 1, column 0"), std::string::npos) << checked.error().why;
+}
+
+/// What is read stands in docs/models.md, and nothing else.
+TEST(Quantized, TheDocumentedMethods) {
+  Golden golden = GoldenFile().read().at("awq-g32");
+  golden.replace("\"awq\"", "\"odd\"");
+  TemporaryFolder folder;
+  Opened opened = open(golden, folder);
+  ASSERT_FALSE(opened);
+  std::string known = opened.error().why; // "…; these are read: gptq, awq, …"
+  known = known.substr(known.rfind(": ") + 2) + ", ";
+  std::ifstream file(test::sourceDir() + "/docs/models.md");
+  const std::string text{std::istreambuf_iterator<char>(file), {}};
+  size_t rows = 0;
+  for (size_t at = 0, end; (end = known.find(", ", at)) != std::string::npos; at = end + 2) {
+    ++rows;
+    EXPECT_NE(text.find("\n| `" + known.substr(at, end - at) + "` |"), std::string::npos)
+        << known.substr(at, end - at);
+  }
+  EXPECT_GE(rows, 7u);
 }
 
 /// Types that nobody took are refused as before.

@@ -5,8 +5,8 @@
 // fillSeedPanels and fillSeedFragments make, padding included.
 //===----------------------------------------------------------------------===//
 #include "runtime/formats/SeedWeights.h"
-#include "tests/runtime/formats/WeightReader.h"
 #include "runtime/formats/WeightPlace.h"
+#include "tests/runtime/formats/WeightReader.h"
 
 #include <bit>
 #include <cmath>
