@@ -37,7 +37,7 @@ static void readGgufSizes(Config &config, const import::Checkpoint &checkpoint, 
     config.requireCount("expert_count", 0);
     config.requireCount("expert_used_count", 0);
   }
-  config.harmless({"rope.scaling.original_context_length", "rope.scaling.finetuned"});
+  config.harmless({"rope.scaling.finetuned"});
 }
 
 static void readHfRope(Config &config, Decoder &m) {

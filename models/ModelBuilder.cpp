@@ -346,9 +346,7 @@ lm::WeightOp ModelBuilder::tiedOutput(lm::WeightOp embedding, StringRef outputSo
     return embedding;
   takeUnread(outputSource);
   const import::Tensor *table = checkpoint.find(cast<StringAttr>(*embedding.getSource()).str());
-  if (output->format != table->format || output->shape != table->shape ||
-      !std::ranges::equal(output->data, table->data) ||
-      !std::ranges::equal(output->scales, table->scales))
+  if (!import::sameRows(*output, *table))
     refuse(import::refuse(cause::tensorUnused,
                           line("the checkpoint has a head of its own, ", inQuotes(outputSource)),
                           "its configuration ties the head to the embedding, but the two differ",

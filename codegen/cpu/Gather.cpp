@@ -103,8 +103,7 @@ private:
     Value to = k.at(out, k.mul(block, layout.blockK * 4)), from = k.at(start, row);
     k.loop(0, count, 1, [&](Value i) {
       Value code = k.load(k.i8, k.at(from, k.mul(i, kPanelRows)));
-      Value half = k.bitAnd(k.shiftLeft(k.widen(code, k.i16), 7), int64_t(int16_t(0xbfff)));
-      k.store(scaled(k.fmul(s, k.extend(k.bitcast(k.f16, half)))), k.at(to, k.mul(i, 4)));
+      k.store(scaled(k.fmul(s, k.partsOfE4M3(code))), k.at(to, k.mul(i, 4)));
     });
   }
 
@@ -125,8 +124,10 @@ private:
     Value word =
         k.add(k.mul(k.shiftRight(row, 4), layout.groupCodeBytes / 2), k.mul(k.bitAnd(row, 15), 4));
     Value codes = k.at(block, word), halves = k.at(block, k.mul(row, 2)), bytes = k.at(block, row);
-    auto half = [&](int64_t offset) { return k.extend(k.load(k.f16, k.at(halves, offset))); };
-    Value d = scaleAt(block), m = layout.minOffset >= 0 ? half(layout.minOffset) : Value();
+    Type half = format.minScale() == NumericFormat::Scale::F16 ? k.f16 : k.bf16;
+    Value d = scaleAt(block), m;
+    if (layout.minOffset >= 0)
+      m = k.extend(k.load(half, k.at(halves, layout.minOffset)));
     for (int64_t from = 0; from < valid; from += kGroupK) {
       Values q = unpack(k.at(codes, from / kGroupK * layout.groupCodeBytes));
       for (int64_t at16 = 0; at16 < kGroupK; at16 += kRowLanes) {
@@ -174,6 +175,8 @@ private:
   }
   Value subScale(Value bytes, int64_t offset) { // signed where the format has no minimum
     Value s = k.load(k.i8, k.at(bytes, offset));
+    if (format.floatSubScales)
+      return k.fmul(k.partsOfE4M3(s), k.splat(k.f32, 0x1p+8));
     return k.toFloat(format.hasMin ? k.widenUnsigned(s, k.i32) : k.widen(s, k.i32));
   }
 

@@ -128,6 +128,11 @@ Value KernelBuilder::extend(Value halves) {
   Value bits = bitcast(shapedLike(halves.getType(), i16), halves);
   return bitcast(wide, shiftLeft(widenUnsigned(bits, shapedLike(wide, i32)), 16));
 }
+Value KernelBuilder::partsOfE4M3(Value codes) {
+  Type halves = shapedLike(codes.getType(), i16);
+  Value bits = bitAnd(shiftLeft(widen(codes, halves), 7), int64_t(int16_t(0xbfff)));
+  return extend(bitcast(shapedLike(halves, f16), bits));
+}
 Value KernelBuilder::select(Value condition, Value a, Value c) {
   return arith::SelectOp::create(b, condition, a, c);
 }

@@ -97,6 +97,7 @@ public:
   Value fmax(Value a, Value c);         ///< c where either is NaN (one vmaxps)
   Value toFloat(Value integers);        ///< signed to f32
   Value extend(Value halves);           ///< f16 or bf16 to f32
+  Value partsOfE4M3(Value codes);       ///< 2^-8 of their numbers, exact (MatmulFp8.cpp)
   Value select(Value condition, Value a, Value c);
 
   //===--- Vectors ----------------------------------------------------------===//

@@ -90,6 +90,9 @@ private:
       };
       auto subScaled = [&](int64_t offset, int64_t subOffset) {
         Value index = format.group == 16 ? k.add(k.mul(inBlock, 2), half) : inBlock;
+        if (format.floatSubScales)
+          return k.fmul(scalesAt(offset, format.scale),
+                        codes.floatSubScales(tile.vectors[v], blocks[v], subOffset, index));
         return k.fmul(scalesAt(offset, format.scale), k.toFloat(bytesAt(subOffset, index)));
       };
       scales.scale.push_back(layout.subScaleOffset < 0
@@ -99,7 +102,7 @@ private:
         scales.minimum.push_back(bytesAt(layout.subMinOffset, k.word(0)));
       else if (format.hasMin)
         scales.minimum.push_back(layout.subMinOffset < 0
-                                     ? scalesAt(layout.minOffset, NumericFormat::Scale::F16)
+                                     ? scalesAt(layout.minOffset, format.minScale())
                                      : subScaled(layout.minOffset, layout.subMinOffset));
     }
     return scales;

@@ -15,6 +15,8 @@
 // Of two planes (q8x2) dot = 256 * dot of the first + dot of the second, exact as well: up to
 // 256 * 32 * 128 * 127. Those with a scale per 16 would not fit: there each plane has its fmas, the first one first.
 //
+// NVFP4's scales per 16 are floats: both halves of a group have their fmas.
+//
 // vpdpbusd adds to int32. vpmaddubsw adds two products in int16, saturating, so partial sums
 // are widened before they can (stepsThatFit). 8-bit codes, and numbers of IQ4's table, would overflow with the first
 // product: they become |w| and x with the sign of w, where 2 * 128 * 127 just fits. What widens a partial sum is a
@@ -90,6 +92,19 @@ private:
     for (int plane = 0; plane < tile.planes; ++plane) {
       Value x = k.at(tile.x, plane * row.bytes), xFields = k.at(x, k.mul(g, 4));
       Value xGroup = k.at(x, k.mul(g, kGroupK));
+      if (format.floatSubScales) {
+        Value negSums = k.at(k.at(x, k.mul(g, 8)), row.negSum16Offset);
+        for (int half = 0; half < 2; ++half) {
+          dots = sum(groups, xGroup, k.at(negSums, 4 * half), 4 * half, 4);
+          Value index = k.add(k.mul(inBlock, 2), half);
+          for (size_t v = 0; v < vectors; ++v)
+            addScaled(next, v, dots, xFields,
+                      k.fmul(scalesAt(v, blocks[v], layout.scaleOffset, format.scale),
+                             codes.floatSubScales(tile.vectors[v], blocks[v], layout.subScaleOffset,
+                                                  index)));
+        }
+        continue;
+      }
       if (format.group == 16) {
         dots = halves(blocks, groups, inBlock, xGroup, k.at(x, k.mul(g, 8)));
         addDots(next, dots, g, inBlock, blocks, xFields, k.at(x, k.mul(g, 8)));
@@ -126,6 +141,16 @@ private:
         else if (minimum)
           acc = k.fma(minimum, k.loadSplat(k.f32s, k.at(fields, row.scaledSumOffset)), acc);
       }
+    }
+  }
+
+  /// acc += the dots of vector v, times `scale` and the activations'.
+  void addScaled(KernelBuilder::Values &next, size_t v, ArrayRef<Value> dots, Value xFields,
+                 Value scale) {
+    for (int t = 0; t < tile.tokens; ++t) {
+      Value xScale = k.loadSplat(k.f32s, k.at(xFields, t * tile.xRowBytes + row.scaleOffset));
+      const size_t i = static_cast<size_t>(t) * tile.vectors.size() + v;
+      next[i] = k.fma(k.toFloat(dots[i]), k.fmul(scale, xScale), next[i]);
     }
   }
 
@@ -345,7 +370,7 @@ private:
     if (!format.hasMin)
       return Value();
     if (layout.subMinOffset < 0 || format.group == 16)
-      return scalesAt(v, block, layout.minOffset, NumericFormat::Scale::F16);
+      return scalesAt(v, block, layout.minOffset, format.minScale());
     // Of zero points there is one to a block.
     return arith::NegFOp::create(
         k.b, format.hasZeros

@@ -84,9 +84,7 @@ private:
   /// The codes of a register of rows, as numbers * 2^-8.
   Value numbersAt(const TileRows &rows, Value line) {
     Value codes = k.load(k.vec(k.i8, k.lanes), rows.at(k, line, 1), k.lanes);
-    Value halves =
-        k.bitAnd(k.shiftLeft(k.widen(codes, k.vec(k.i16, k.lanes)), 7), int64_t(int16_t(0xbfff)));
-    return k.extend(k.bitcast(k.vec(k.f16, k.lanes), halves));
+    return k.partsOfE4M3(codes);
   }
 
   KernelBuilder &k;

@@ -34,7 +34,7 @@ bool PlaneScreen::applies(kernel::MatmulOp op) {
     return false;
   auto weight = cast<lm::WeightType>(op.getWeights().front().getType());
   Block &epilogue = op.getEpilogues().front().front();
-  return weight.numeric().zeroPoint &&
+  return weight.numeric().zeroPoint && !weight.numeric().floatSubScales &&
          epilogue.getTerminator()->getOperands() == ValueRange(epilogue.getArguments());
 }
 

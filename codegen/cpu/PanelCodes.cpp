@@ -61,3 +61,9 @@ Value PanelCodes::scales(const TileRows &rows, Value block, int64_t offset,
   Type element = stored == Scale::F16 ? k.f16 : k.bf16;
   return k.extend(k.load(k.vec(element, k.lanes), from, bytes * k.lanes));
 }
+
+Value PanelCodes::floatSubScales(const TileRows &rows, Value block, int64_t offset, Value index) {
+  Value from = k.at(k.at(block, k.mul(index, kPanelRows)), offset);
+  Value stored = k.load(k.vec(k.i8, k.lanes), rows.at(k, from, 1), k.lanes);
+  return k.fmul(k.partsOfE4M3(stored), k.splat(0x1p+8));
+}

@@ -32,6 +32,10 @@ public:
   mlir::Value scales(const TileRows &rows, mlir::Value block, int64_t offset,
                      NumericFormat::Scale stored);
 
+  /// Number `index` of each row's E4M3 sub-scales, which lie from `offset` on, as f32.
+  mlir::Value floatSubScales(const TileRows &rows, mlir::Value block, int64_t offset,
+                             mlir::Value index);
+
 private:
   mlir::Value codes(const TileRows &rows, mlir::Value group, int s);
   mlir::Value line(const TileRows &rows, mlir::Value group, int64_t index);

@@ -206,7 +206,7 @@ std::string ingot::cuda::formatText(WeightFormat id) {
       bytes |= uint32_t(format.table[4 * word + i]) << 8 * i;
     text += (word ? ", 0x" : "0x") + llvm::utohexstr(bytes, /*LowerCase=*/true) + "u";
   }
-  return text + ">>";
+  return text + (format.floatSubScales ? ">, true>" : ">>");
 }
 
 StringRef ingot::cuda::elementText(Type type) {

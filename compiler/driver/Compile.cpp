@@ -123,7 +123,7 @@ Result<void> Compilation::read() {
   checkpoint = std::move(*opened);
   uint64_t bytes = 0;
   for (const import::Tensor &tensor : checkpoint->tensors)
-    bytes += tensor.data.size();
+    bytes += tensor.bytes();
   progress.note(runtime::humanBytes(bytes) + " in " + std::to_string(checkpoint->tensors.size()) +
                 " tensors");
   auto built = buildEngineText(*checkpoint, options.chatTemplate);

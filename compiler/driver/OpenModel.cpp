@@ -24,6 +24,8 @@ Result<std::shared_ptr<import::Checkpoint>> compiler::openModel(const CompileOpt
                  "give the folder of the checkpoint, or add --weights random or --weights seed"};
   for (const import::LeftOut &part : checkpoint->leftOut)
     diagnostics.warn(import::describe(part));
+  for (const std::string &note : checkpoint->notes)
+    diagnostics.warn(note);
   for (const std::string &key : options.ignoredKeys) {
     auto known = [&](const auto &entry) {
       StringRef pattern = key;

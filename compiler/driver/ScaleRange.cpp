@@ -43,12 +43,15 @@ static std::optional<WeightFormat> chosenFormat(lm::WeightOp weight, bool inside
 }
 
 static Result<float> largestMagnitude(const import::RowSource &source) {
-  std::vector<float> row(static_cast<size_t>(source.columns()));
+  constexpr int64_t kAtOnce = 32;
+  std::vector<float> rows(static_cast<size_t>(kAtOnce * source.columns()));
   float largest = 0;
-  for (int64_t n = 0; n < source.rows(); ++n) {
-    if (auto read = source.read(n, row); !read)
+  for (int64_t n = 0; n < source.rows(); n += kAtOnce) {
+    const int64_t count = std::min(kAtOnce, source.rows() - n);
+    auto some = std::span(rows).first(static_cast<size_t>(count * source.columns()));
+    if (auto read = source.read(n, some); !read)
       return read.error();
-    for (float value : row)
+    for (float value : some)
       largest = std::max(largest, std::abs(value));
   }
   return largest;

@@ -64,8 +64,12 @@ std::vector<FillJob> compiler::weightJobs(plan::ProgramOp program, const fb::Pro
            }});
       continue;
     }
-    auto checked = [source](int64_t first) {
-      return first == 0 ? source->checkFinite() : Result<void>();
+    // Jobs follow each other about as weights do: what was read for those before is not needed any more.
+    auto checked = [source, &checkpoint](int64_t first) {
+      if (first != 0)
+        return Result<void>();
+      checkpoint.forgetPages();
+      return source->checkFinite();
     };
     if (weight.layout == fb::WeightLayout::Fragment16) {
       FragmentLayout layout = kernel::fragmentLayoutOf(op.getType());

@@ -22,8 +22,7 @@ int codeOf(const Part &words, int64_t row, int64_t column, int64_t n) {
   return static_cast<int>(words.word(row * (n / 8) + column / 8) >> (4 * kNibble[column % 8]) & 15);
 }
 
-Result<void> readMatrix(CheckpointBuilder &builder, RawTensors &parts, const std::string &name,
-                        int64_t group) {
+Result<GroupedInts> readMatrix(RawTensors &parts, const std::string &name, int64_t group) {
   Result<const Part *> codes = parts.take(name + ".qweight", "I32 U32", {-1, -1});
   if (!codes)
     return codes.error();
@@ -37,14 +36,17 @@ Result<void> readMatrix(CheckpointBuilder &builder, RawTensors &parts, const std
   Result<const Part *> scales = parts.take(name + ".scales", "F16 BF16 F32", {groups, n});
   if (!scales)
     return scales.error();
-  GroupedInts ints{name + ".weight", n, k, 4, group, {}, {}, {}};
-  ints.codes = [&](int64_t row, uint8_t *q) {
+  GroupedInts ints{name + ".weight", n, k, 4, group, {}, {}};
+  ints.codes = [codes = **codes, n, k](int64_t first, int64_t count, uint8_t *q, int64_t stride) {
     for (int64_t i = 0; i < k; ++i)
-      q[i] = static_cast<uint8_t>(codeOf(**codes, i, row, n));
+      for (int64_t row = 0; row < count; ++row)
+        q[row * stride + i] = static_cast<uint8_t>(codeOf(codes, i, first + row, n));
   };
-  ints.scale = [&](int64_t row, int64_t g) { return (*scales)->number(g * n + row); };
-  ints.zero = [&](int64_t row, int64_t g) { return codeOf(**zeros, g, row, n); };
-  return addGroupedInts(builder, ints);
+  ints.scale = [scales = **scales, n](int64_t row, int64_t g) {
+    return scales.number(g * n + row);
+  };
+  ints.zero = [zeros = **zeros, n](int64_t row, int64_t g) { return codeOf(zeros, g, row, n); };
+  return ints;
 }
 
 } // namespace
@@ -66,9 +68,15 @@ Result<void> readAwq(CheckpointBuilder &builder, const QuantConfig &config) {
     return config.unsupported("group_size", line(*group), "-1, or a multiple of 32");
   builder.setLayerFormat(formatOfGroups(4, *group, true));
   RawTensors parts(builder);
-  for (const std::string &name : parts.endingWith(".qweight"))
-    if (auto read = readMatrix(builder, parts, name, *group); !read)
-      return read;
+  std::vector<GroupedInts> matrices;
+  for (const std::string &name : parts.endingWith(".qweight")) {
+    Result<GroupedInts> read = readMatrix(parts, name, *group);
+    if (!read)
+      return read.error();
+    matrices.push_back(std::move(*read));
+  }
+  if (auto added = addGroupedInts(builder, parts, std::move(matrices)); !added)
+    return added;
   parts.finish();
   return {};
 }

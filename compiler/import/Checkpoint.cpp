@@ -1,6 +1,8 @@
 //===- Checkpoint.cpp - Look-ups that remember ----------------------------===//
 #include "compiler/import/Checkpoint.h"
+#include "compiler/import/Codes.h"
 #include "compiler/import/ImportErrors.h"
+#include "compiler/import/MappedFile.h"
 
 #include <algorithm>
 #include <cstdio>
@@ -14,15 +16,23 @@ int64_t Tensor::elements() const {
   return count;
 }
 
+uint64_t Tensor::bytes() const {
+  if (!maker)
+    return data.size();
+  const int64_t k = shape.back();
+  return static_cast<uint64_t>(elements() / k * storedRowBytes(format, k));
+}
+
 float Tensor::scale(int64_t row, int64_t k) const {
+  const int64_t n = shape[shape.size() - 2], matrix = row / n; // of a stack
   switch (format) {
   case WeightFormat::Fp8Tensor:
-    return scales[0];
+    return scales[scales.size() == 1 ? 0 : static_cast<size_t>(matrix)];
   case WeightFormat::Fp8:
     return scales[static_cast<size_t>(row)];
   default: {
-    int64_t columns = (shape.back() + 127) / 128;
-    return scales[static_cast<size_t>(row / 128 * columns + k / 128)];
+    const int64_t blocks = (n + 127) / 128, columns = (shape.back() + 127) / 128;
+    return scales[static_cast<size_t>((matrix * blocks + row % n / 128) * columns + k / 128)];
   }
   }
 }
@@ -100,6 +110,11 @@ Result<T> typed(const Checkpoint &checkpoint, std::string_view key, const char *
 }
 
 } // namespace
+
+void Checkpoint::forgetPages() const {
+  for (const auto &file : files)
+    file->forgetPages();
+}
 
 bool Checkpoint::has(std::string_view key) const { return lookUp(*this, key) != nullptr; }
 

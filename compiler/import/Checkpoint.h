@@ -3,8 +3,8 @@
 // What GGUF files and safetensors folders have in common: tensors by name,
 // metadata by key, and text artefacts. Reading checks counts, sizes and offsets
 // against the bytes that are there before anything is allocated; afterwards every
-// `Tensor::data` is known to lie inside a live mapping, or in memory of the checkpoint (quantised
-// safetensors: Quantized.h).
+// `Tensor::data` is known to lie inside a live mapping, or is empty and rows are made when they are
+// asked for (quantised safetensors: Quantized.h).
 //
 // No LLVM here: this is what the fuzzers build.
 //===----------------------------------------------------------------------===//
@@ -26,16 +26,29 @@
 
 namespace ingot::import {
 
+/// Makes the rows of a tensor that lies in no file: a quantised matrix, of its codes and scales (Quantized.h). Any
+/// thread may ask, for any rows.
+class BlockMaker {
+public:
+  virtual ~BlockMaker() = default;
+  /// `count` rows from `first` on, as the tensor's format stores them (Codes.h).
+  virtual void make(int64_t first, int64_t count, std::byte *out) const = 0;
+  /// The first value of these rows whose scale is NaN or infinite, counted over the tensor; -1: none.
+  virtual int64_t firstNotFinite(int64_t first, int64_t count) const = 0;
+};
+
 struct Tensor {
   std::string name;
   WeightFormat format;        ///< numeric format; the packing is the file's own (Dequantize.h)
   std::vector<int64_t> shape; ///< outermost first: a matrix is [rows n][columns k]
   std::span<const std::byte> data;
   /// fp8 formats only: 1 (fp8_tensor), n (fp8), or ceil(n/128) x ceil(k/128) (fp8_block128)
-  /// numbers.
+  /// numbers; of a stack as many for each matrix, but one of fp8_tensor may be for all.
   std::span<const float> scales = {};
+  std::shared_ptr<const BlockMaker> maker = nullptr; ///< instead of data
 
   int64_t elements() const;
+  uint64_t bytes() const; ///< of all rows, as the format stores them
   /// Of an fp8 tensor: what value (row, k) is multiplied by.
   float scale(int64_t row, int64_t k) const;
 };
@@ -73,6 +86,8 @@ struct TextFiles {
       chatTemplate;
 };
 
+class MappedFile;
+
 class Checkpoint {
 public:
   Container container;
@@ -87,6 +102,8 @@ public:
   std::vector<Tensor> draftBlocks;
   /// What is in the files and in neither list (Wrapper.h), and the draft blocks: for people.
   std::vector<LeftOut> leftOut;
+  /// What else is to be said of it: weights that are not quite those of the files.
+  std::vector<std::string> notes;
   /// What a family must know to be needless (E0218 else), sorted by name.
   std::vector<UnreadTensor> unread;
   /// What config.json says of the layers' matrices (quantization_config): for shapes without
@@ -110,6 +127,9 @@ public:
   Result<double> numberOr(std::string_view key, double otherwise) const;
   Result<bool> booleanOr(std::string_view key, bool otherwise) const;
 
+  /// Lets go of the pages of its files that are in memory (MappedFile::forgetPages).
+  void forgetPages() const;
+
   /// Marks keys as known and harmless (a trailing '*' matches any rest).
   void ignore(std::string_view pattern) const;
   /// Keys that nobody used or ignored: a family must refuse them (silence is a bug).
@@ -118,7 +138,8 @@ public:
 private:
   friend class CheckpointBuilder;
   mutable std::map<std::string, bool, std::less<>> used;
-  std::vector<std::shared_ptr<const void>> mappings; ///< keep the files mapped
+  std::vector<std::shared_ptr<const MappedFile>> files; ///< kept mapped
+  std::vector<std::shared_ptr<const void>> mappings;    ///< other memory under tensors
 };
 
 /// Opens a .gguf file or any part of a split one, a .safetensors file (config.json beside it), a

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "compiler/import/Checkpoint.h"
+#include "compiler/import/MappedFile.h"
 
 namespace ingot::import {
 
@@ -50,6 +51,8 @@ public:
   void setArchitecture(std::string architecture) {
     checkpoint->architecture = std::move(architecture);
   }
+  /// What a user should know of it, in a line.
+  void note(std::string text) { checkpoint->notes.push_back(std::move(text)); }
   void setLayerFormat(WeightFormat format) { checkpoint->layerFormat = format; }
   /// The configuration is a wrapper's: its towers and what joins them are left out.
   void setWrapper() { wrapper = true; }
@@ -59,6 +62,10 @@ public:
   /// Keeps the memory under the tensors alive with the checkpoint.
   void keep(std::shared_ptr<const void> mapping) {
     checkpoint->mappings.push_back(std::move(mapping));
+  }
+
+  void keep(std::shared_ptr<const MappedFile> file) {
+    checkpoint->files.push_back(std::move(file));
   }
 
   /// Hands the checkpoint over; the builder is empty afterwards.

@@ -131,11 +131,11 @@ void unpackIQ4XS(const uint8_t *block, BlockParts &parts) {
 }
 
 /// Blocks that readers of safetensors make.
-template <int Bits, int Values, int ScaleBytes, bool Zeros>
+template <int Bits, int Values, int ScaleBytes, int ZeroBytes>
 void unpackGrouped(const uint8_t *block, BlockParts &parts) {
-  if (Zeros)
+  if (ZeroBytes == 1)
     parts.t[0] = block[ScaleBytes];
-  const uint8_t *codes = block + ScaleBytes + Zeros;
+  const uint8_t *codes = block + ScaleBytes + ZeroBytes;
   for (int k = 0; k < Values; ++k)
     parts.q[k] = Bits == 8 ? codes[k] : codes[k / 2] >> (4 * (k % 2)) & 15;
 }
@@ -145,6 +145,12 @@ constexpr StoredBlock grouped(WeightFormat format) {
   constexpr int kScaleBytes = Scale == StoredScale::F32 ? 4 : 2;
   return {format, Values, kScaleBytes + Zeros + Values * Bits / 8,         0,
           -1,     Scale,  unpackGrouped<Bits, Values, kScaleBytes, Zeros>, true};
+}
+/// With a minimum like the scale.
+template <int Bits, int Values, StoredScale Scale>
+constexpr StoredBlock groupedAbove(WeightFormat format) {
+  return {format, Values, 4 + Values * Bits / 8, 0, 2, Scale, unpackGrouped<Bits, Values, 2, 2>,
+          true};
 }
 
 constexpr StoredScale F16 = StoredScale::F16, BF16 = StoredScale::BF16, F32 = StoredScale::F32;
@@ -209,6 +215,15 @@ constexpr StoredBlock kBlocks[] = {
      }},
     {WeightFormat::Mxfp4, 32, 1 + 16, 0, -1, StoredScale::E8M0,
      [](const uint8_t *block, BlockParts &parts) { unpackNibbles32(block + 1, parts.q); }},
+    {WeightFormat::Nvfp4, 256, 4 + 16 + 128, 0, -1, F32,
+     [](const uint8_t *block, BlockParts &parts) {
+       std::copy_n(block + 4, 16, parts.s);
+       for (int k = 0; k < 256; ++k)
+         parts.q[k] = block[20 + k / 2] >> (4 * (k % 2)) & 15;
+     },
+     true},
+    grouped<4, 64, F32, false>(WeightFormat::Nf4),
+    grouped<4, 64, F32, false>(WeightFormat::Fp4),
     grouped<4, 32, F16, false>(WeightFormat::Int4G32),
     grouped<4, 64, F16, false>(WeightFormat::Int4G64),
     grouped<4, 128, F16, false>(WeightFormat::Int4G128),
@@ -223,6 +238,12 @@ constexpr StoredBlock kBlocks[] = {
     grouped<4, 32, F32, true>(WeightFormat::Int4ZFG32),
     grouped<8, 128, F32, false>(WeightFormat::Int8F),
     grouped<8, 32, F32, true>(WeightFormat::Int8ZF),
+    groupedAbove<4, 32, F16>(WeightFormat::Int4MG32),
+    groupedAbove<4, 64, F16>(WeightFormat::Int4MG64),
+    groupedAbove<8, 32, F16>(WeightFormat::Int8MG32),
+    groupedAbove<4, 32, BF16>(WeightFormat::Int4MBG32),
+    groupedAbove<4, 64, BF16>(WeightFormat::Int4MBG64),
+    groupedAbove<8, 32, BF16>(WeightFormat::Int8MBG32),
 };
 
 float scaleAt(const uint8_t *from, StoredScale kind) {
@@ -278,7 +299,7 @@ void unpackBlock(WeightFormat format, const std::byte *stored, BlockParts &parts
   assert(block && "floats and fp8 have no stored blocks");
   const uint8_t *bytes = asBytes(stored);
   parts.d = block->scaleAt < 0 ? 0.0f : scaleAt(bytes + block->scaleAt, block->scale);
-  parts.m = block->minAt < 0 ? 0.0f : f16ToF32(loadU16(bytes + block->minAt));
+  parts.m = block->minAt < 0 ? 0.0f : scaleAt(bytes + block->minAt, block->minScale());
   block->unpack(bytes, parts);
 }
 

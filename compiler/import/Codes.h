@@ -31,6 +31,10 @@
 //   Int4…, Int8…  d z qs                 d: as NumericFormat::scale; z: a byte, with hasZeros; codes in
 //                                        order of K, the low nibble first
 //
+//   Int4M…, Int8M…       d m qs               both f16 or both bf16
+//   NVFP4                d s[16] qs[128]      d: f32; s: E4M3; codes in order of K, the low nibble first
+//   NF4, FP4             d qs[32]             d: f32, 1 / 123.26 or 1 / 120 of a block's largest magnitude
+//
 // Only these may end inside of a block: the rest of the last one is padding.
 //===----------------------------------------------------------------------===//
 #pragma once
@@ -47,7 +51,7 @@ struct BlockParts {
   uint8_t q[256]; ///< codes, natural K order; q8_0 as w + 128; storedBlockValues() are set
   float d;        ///< as it is stored: no bit is lost
   float m;        ///< m (affine) or dmin (super-affine); 0 without a minimum
-  int16_t s[16];  ///< sub-scales, signed where there is no minimum
+  int16_t s[16];  ///< sub-scales, signed where there is no minimum; of NVFP4 the bits of E4M3
   uint8_t t[16];  ///< sub-minima, or t[0] the zero point
 };
 
@@ -62,6 +66,10 @@ struct StoredBlock {
   StoredScale scale;
   void (*unpack)(const uint8_t *block, BlockParts &parts); ///< q, s and t; d and m are there
   bool endsAnywhere = false;                               ///< rows need not be whole blocks
+
+  StoredScale minScale() const {
+    return scale == StoredScale::BF16 ? StoredScale::BF16 : StoredScale::F16;
+  }
 };
 
 /// Null: floats and fp8, whose blocks are single values.

@@ -1,34 +1,36 @@
-//===- CompressedTensors.cpp - Integers of compressed-tensors --------------===//
+//===- CompressedTensors.cpp - compressed-tensors, but for fp8 -------------===//
 //
 //   pack-quantized         X.weight_packed      I32 [N, ceil(K / c)]   c = 32 / b codes to a word, the lowest first
 //                          X.weight_scale       [N, K / g] or [N, 1]
 //                          X.weight_zero_point  I32 [ceil(N / c), K / g], packed along N; asymmetric ones alone
 //                          X.weight_shape       [2]: N, K
+//                          X.weight_g_idx       I32 [K]: the group of each k (actorder group)
 //   int-quantized,         X.weight             I8 [N, K]
 //   naive-quantized        X.weight_scale       [N, 1], [N, K / g], [1]
 //                          X.weight_zero_point  I8, like the scale; asymmetric ones alone
 //   mxfp4-pack-quantized   X.weight_packed      U8 [N, K / 2], the lower nibble first
 //                          X.weight_scale       U8 or F8_E8M0 [N, K / 32]
+//   nvfp4-pack-quantized   Nvfp4.h
+//   mixed-precision        each matrix its own of these
 //
 // w = scale * (q - zero). Packed codes and zero points are stored with 2^(b - 1) added. Which matrices are stored so, their
-// tensors say; how, the group of the configuration: all groups must say the same. What is said of activations is not
+// tensors say; of how many bits, the groups of the configuration. What is said of activations is not
 // needed: weights alone are read. (compressed-tensors, compressors/ and quantization/; the formats with floats: Float8.h.)
 //===----------------------------------------------------------------------===//
 #include "compiler/import/GroupedInts.h"
 #include "compiler/import/ImportErrors.h"
 #include "compiler/import/Quantized.h"
 
+#include <algorithm>
+#include <cmath>
 #include <optional>
 
 namespace ingot::import {
 
 namespace {
 
-struct Scheme {
-  int bits = 4;
-  bool packed = true;
-  bool operator==(const Scheme &) const = default;
-};
+/// Bits of codes, of each group of the configuration.
+using Widths = std::vector<int>;
 
 /// The group that K has, by the columns of its scales; 0: they do not fit.
 int64_t groupOf(int64_t k, int64_t scales) {
@@ -40,11 +42,12 @@ int64_t groupOf(int64_t k, int64_t scales) {
 
 /// Scales of a matrix: which number is of a row and a group.
 struct Scales {
-  const Part *part;
+  Part part;
   int64_t rows, columns;
-  float at(int64_t row, int64_t group) const {
-    return part->number((rows == 1 ? 0 : row) * columns + group);
+  int64_t place(int64_t row, int64_t group) const {
+    return (rows == 1 ? 0 : row) * columns + group;
   }
+  float at(int64_t row, int64_t group) const { return part.number(place(row, group)); }
 };
 
 Result<Scales> takeScales(RawTensors &parts, const std::string &name, int64_t n, int64_t k) {
@@ -61,12 +64,10 @@ Result<Scales> takeScales(RawTensors &parts, const std::string &name, int64_t n,
                   line("found ", printedShape(shape), "; a weight of ", n, "x", k, " needs ", n,
                        "x1, or a column for each group"),
                   "take configuration and tensors from the same checkpoint");
-  return Scales{*part, rows, columns};
+  return Scales{**part, rows, columns};
 }
 
-Result<void> readPacked(CheckpointBuilder &builder, RawTensors &parts, const std::string &name,
-                        int bits) {
-  const int64_t inWord = 32 / bits;
+Result<GroupedInts> readPacked(RawTensors &parts, const std::string &name, const Widths &widths) {
   Result<const Part *> codes = parts.take(name + ".weight_packed", "I32 U32", {-1, -1});
   if (!codes)
     return codes.error();
@@ -74,6 +75,12 @@ Result<void> readPacked(CheckpointBuilder &builder, RawTensors &parts, const std
   if (!shape)
     return shape.error();
   const int64_t n = (*shape)->integer(0), k = (*shape)->integer(1), words = (*codes)->shape[1];
+  // Of several widths it is the one that makes so many words.
+  int bits = widths.front();
+  for (int each : widths)
+    if ((k + 32 / each - 1) / (32 / each) == words)
+      bits = each;
+  const int64_t inWord = 32 / bits;
   if (n != (*codes)->shape[0] || k < 1 || k > words * inWord || k <= (words - 1) * inWord)
     return refuse(cause::quantPart, line("the weight ", inQuotes(name), " has an odd shape"),
                   line("weight_shape is ", n, "x", k, ", its codes are ",
@@ -83,40 +90,52 @@ Result<void> readPacked(CheckpointBuilder &builder, RawTensors &parts, const std
   if (!scales)
     return scales.error();
   const int64_t columns = scales->columns;
-  const Part *zeros = nullptr;
+  std::optional<Part> zeros;
   if (parts.has(name + ".weight_zero_point")) {
     Result<const Part *> found =
         parts.take(name + ".weight_zero_point", "I32 U32", {(n + inWord - 1) / inWord, columns});
     if (!found)
       return found.error();
-    zeros = *found;
+    zeros = **found;
   }
-  if (parts.has(name + ".weight_g_idx"))
-    return refuse(
-        cause::fp8Config,
-        line("the columns of ", inQuotes(name), " are in the order of their activations"),
-        "it has weight_g_idx (actorder group); only groups that follow each other are read",
-        "use a checkpoint with actorder weight or none, or the original one with --quantize");
+  std::vector<int32_t> groupsOfColumns;
+  if (parts.has(name + ".weight_g_idx")) {
+    Result<const Part *> part = parts.take(name + ".weight_g_idx", "I32 I64", {k});
+    if (!part)
+      return part.error();
+    Result<std::vector<int32_t>> order = readOrder(**part, groupOf(k, columns), columns);
+    if (!order)
+      return order.error();
+    groupsOfColumns = std::move(*order);
+  }
   const uint32_t mask = (1u << bits) - 1;
-  GroupedInts ints{name + ".weight", n, k, bits, groupOf(k, columns), {}, {}, {}};
-  ints.codes = [&](int64_t row, uint8_t *q) {
-    for (int64_t i = 0; i < k; ++i)
-      q[i] = static_cast<uint8_t>((*codes)->word(row * words + i / inWord) >> (i % inWord * bits) &
-                                  mask);
+  GroupedInts ints{name + ".weight", n, k, bits, groupOf(k, columns), {}, {}};
+  ints.order = std::move(groupsOfColumns);
+  ints.codes = [codes = **codes, k, words, inWord, bits, mask](int64_t first, int64_t count,
+                                                               uint8_t *q, int64_t stride) {
+    for (int64_t row = 0; row < count; ++row, q += stride)
+      for (int64_t i = 0; i < k; i += inWord) {
+        const uint32_t word = codes.word((first + row) * words + i / inWord);
+        for (int64_t j = 0; j < std::min(inWord, k - i); ++j)
+          q[i + j] = static_cast<uint8_t>(word >> (j * bits) & mask);
+      }
   };
-  ints.scale = [&](int64_t row, int64_t g) { return scales->at(row, g); };
-  ints.zero = [&](int64_t row, int64_t g) {
+  ints.scale = [scales = *scales](int64_t row, int64_t g) { return scales.at(row, g); };
+  ints.zero = [zeros, columns, inWord, bits, mask](int64_t row, int64_t g) {
     return zeros ? static_cast<int>(
                        zeros->word(row / inWord * columns + g) >> (row % inWord * bits) & mask)
                  : 1 << (bits - 1);
   };
-  return addGroupedInts(builder, ints);
+  return ints;
 }
 
-Result<void> readBytes(CheckpointBuilder &builder, RawTensors &parts, const std::string &name) {
+/// Scales may be of a matrix that is fp8.
+bool hasBytes(const RawTensors &parts, const std::string &name) {
   const Part *stored = parts.find(name + ".weight");
-  if (!stored || stored->dtype != "I8" || stored->shape.size() != 2)
-    return {}; // a matrix that is not quantised, or fp8
+  return stored && stored->dtype == "I8" && stored->shape.size() == 2;
+}
+
+Result<GroupedInts> readBytes(RawTensors &parts, const std::string &name) {
   Result<const Part *> codes = parts.take(name + ".weight", "I8");
   if (!codes)
     return codes.error();
@@ -124,129 +143,152 @@ Result<void> readBytes(CheckpointBuilder &builder, RawTensors &parts, const std:
   Result<Scales> scales = takeScales(parts, name, n, k);
   if (!scales)
     return scales.error();
-  const Part *zeros = nullptr;
+  std::optional<Part> zeros;
   if (parts.has(name + ".weight_zero_point")) {
-    Result<const Part *> found = parts.take(name + ".weight_zero_point", "I8", scales->part->shape);
+    Result<const Part *> found = parts.take(name + ".weight_zero_point", "I8", scales->part.shape);
     if (!found)
       return found.error();
-    zeros = *found;
+    zeros = **found;
   }
-  GroupedInts ints{name + ".weight", n, k, 8, groupOf(k, scales->columns), {}, {}, {}};
-  ints.codes = [&](int64_t row, uint8_t *q) {
-    for (int64_t i = 0; i < k; ++i)
-      q[i] = (*codes)->byte(row * k + i) ^ 0x80; // w + 128
+  GroupedInts ints{name + ".weight", n, k, 8, groupOf(k, scales->columns), {}, {}};
+  ints.codes = [codes = **codes, k](int64_t first, int64_t count, uint8_t *q, int64_t stride) {
+    for (int64_t row = 0; row < count; ++row)
+      for (int64_t i = 0; i < k; ++i)
+        q[row * stride + i] = codes.byte((first + row) * k + i) ^ 0x80; // w + 128
   };
-  ints.scale = [&](int64_t row, int64_t g) { return scales->at(row, g); };
-  ints.zero = [&](int64_t row, int64_t g) {
-    return 128 + (zeros ? static_cast<int>(
-                              zeros->integer((scales->rows == 1 ? 0 : row) * scales->columns + g))
-                        : 0);
+  ints.scale = [scales = *scales](int64_t row, int64_t g) { return scales.at(row, g); };
+  ints.zero = [zeros, scales = *scales](int64_t row, int64_t g) {
+    return 128 + (zeros ? static_cast<int>(zeros->integer(scales.place(row, g))) : 0);
   };
-  return addGroupedInts(builder, ints);
+  return ints;
 }
 
-/// What a group of the configuration says of weights.
-Result<Scheme> schemeOf(const QuantConfig &config, const std::string &group) {
-  config.harmless({"quant_method"});
-  const std::string weights = group + "weights.";
-  for (auto fine :
-       {config.oneOf(weights + "type", {"int"}), config.exactly(weights + "dynamic", false),
-        config.oneOf(weights + "strategy", {"tensor", "channel", "group"}),
-        config.oneOf(weights + "actorder", {"weight", "static"})})
+Result<void> readFloats(RawTensors &parts, const std::string &name) {
+  const std::string stored = name + ".weight_packed";
+  if (parts.has(name + ".weight_global_scale")) {
+    Result<const Part *> divisor = parts.take(name + ".weight_global_scale", "F32");
+    if (!divisor)
+      return divisor.error();
+    const float by = (*divisor)->number(0);
+    if (!(std::abs(by) >= 0x1p-100f && std::abs(by) <= 0x1p+100f))
+      return refuse(cause::quantValue,
+                    line("nothing can be divided by the scale of ", inQuotes(name)),
+                    line("weight_global_scale is ", by), "download or convert it again");
+    return addNvfp4(parts, name, {stored, name + ".weight_scale"}, 1 / by);
+  }
+  Result<const Part *> codes = parts.take(stored, "U8", {-1, -1});
+  if (!codes)
+    return codes.error();
+  const int64_t n = (*codes)->shape[0], k = (*codes)->shape[1] * 2;
+  Result<const Part *> scales =
+      parts.take(name + ".weight_scale", "U8 F8_E8M0", {n, (k + 31) / 32});
+  if (!scales)
+    return scales.error();
+  return addMxfp4(parts, name + ".weight", {n, k}, **codes, **scales);
+}
+
+/// What a group of the configuration says of integers: their bits.
+Result<int> readGroup(const QuantConfig &group) {
+  group.harmless({"targets*", "input_activations*", "output_activations*", "format",
+                  "weights.observer*", "weights.symmetric", "weights.group_size",
+                  "weights.block_structure", "weights.scale_dtype", "weights.zp_dtype"});
+  for (auto fine : {group.oneOf("weights.type", {"int"}), group.exactly("weights.dynamic", false),
+                    group.oneOf("weights.strategy", {"tensor", "channel", "group"}),
+                    group.oneOf("weights.actorder", {"weight", "static", "group", "dynamic"})})
     if (!fine)
       return fine.error();
-  for (const char *key : {"targets*", "input_activations*", "output_activations*", "format",
-                          "weights.observer*", "weights.symmetric", "weights.group_size",
-                          "weights.block_structure", "weights.scale_dtype", "weights.zp_dtype"}) {
-    const std::string pattern = group + key;
-    config.harmless({pattern});
-  }
-  const Result<int64_t> bits = config.integerOr(weights + "num_bits", 8);
+  const Result<int64_t> bits = group.integerOr("weights.num_bits", 8);
   if (!bits)
     return bits.error();
   if (*bits != 4 && *bits != 8)
-    return config.unsupported(weights + "num_bits", line(*bits), "4, 8");
-  return Scheme{static_cast<int>(*bits)};
+    return group.unsupported("weights.num_bits", line(*bits), "4, 8");
+  return static_cast<int>(*bits);
 }
 
-void markAll(const QuantConfig &config) {
-  config.harmless({"quant_method", "format", "quantization_status", "ignore*", "kv_cache_scheme*",
-                   "global_compression_ratio", "version", "packed_modules_mapping*"});
+/// The widths of all groups of integers. Of floats, those of 4 bits are seen in their tensors, those of 8 are Float8.h's.
+Result<Widths> readGroups(const QuantConfig &config) {
+  Widths widths;
+  for (const std::string &member : config.members("config_groups")) {
+    const QuantConfig group = config.in(member);
+    if (const std::string *type = group.text("weights.type"); type && *type == "float") {
+      if (const MetaValue *bits = group.find("weights.num_bits");
+          bits && *bits == MetaValue(int64_t(4)))
+        group.harmless({"*"});
+      group.harmless({"output_activations*"});
+      continue;
+    }
+    Result<int> bits = readGroup(group);
+    if (!bits)
+      return bits.error();
+    widths.push_back(*bits);
+  }
+  return widths;
 }
 
-Error otherFormat(const QuantConfig &config, const std::string &format) {
-  return config.unsupported("format", inQuotes(format),
-                            "pack-quantized, int-quantized, naive-quantized, float-quantized, "
-                            "mxfp4-pack-quantized");
+WeightFormat layerFormatOf(const QuantConfig &config, const std::string &format,
+                           const Widths &widths) {
+  if (format == "mxfp4-pack-quantized")
+    return WeightFormat::Mxfp4;
+  if (widths.empty())
+    return WeightFormat::Nvfp4;
+  const QuantConfig group = config.in(config.members("config_groups").front());
+  const Result<int64_t> size = group.integerOr("weights.group_size", 128);
+  const Result<bool> symmetric = group.booleanOr("weights.symmetric", true);
+  return formatOfGroups(widths.front(), size ? *size : 128, symmetric && !*symmetric);
 }
 
 } // namespace
 
 Result<void> readCompressedTensors(CheckpointBuilder &builder, const QuantConfig &config) {
-  const std::vector<std::string> groups = config.members("config_groups");
-  const std::string *format = config.text("format");
-  const std::string first = groups.empty() ? "" : groups.front() + "weights.type";
-  const std::string *type = config.text(first);
-  for (auto dense :
+  for (auto plain :
        {config.absent("transform_config", "use a checkpoint without transforms (no Hadamard "
                                           "rotations), or the original one with --quantize"),
         config.oneOf("sparsity_config.format", {"dense"})})
-    if (!dense)
-      return dense;
-  config.harmless({"sparsity_config*"});
-  if (format && *format == "mxfp4-pack-quantized") {
-    markAll(config);
-    config.harmless({"config_groups.*"});
-    RawTensors parts(builder);
-    for (const std::string &name : parts.endingWith(".weight_packed")) {
-      Result<const Part *> codes = parts.take(name + ".weight_packed", "U8", {-1, -1});
-      if (!codes)
-        return codes.error();
-      const int64_t n = (*codes)->shape[0], k = (*codes)->shape[1] * 2;
-      Result<const Part *> scales =
-          parts.take(name + ".weight_scale", "U8 F8_E8M0", {n, (k + 31) / 32});
-      if (!scales)
-        return scales.error();
-      if (auto added = addMxfp4(builder, name + ".weight", {n, k}, **codes, **scales); !added)
-        return added;
-    }
-    builder.setLayerFormat(WeightFormat::Mxfp4);
-    parts.finish();
-    return {};
-  }
-  if (type && *type == "float")
-    return format && (*format == "float-quantized" || *format == "naive-quantized")
-               ? Result<void>() // Float8.h
-               : otherFormat(config, format ? *format : "none");
-  if (!format ||
-      (*format != "pack-quantized" && *format != "int-quantized" && *format != "naive-quantized"))
-    return otherFormat(config, format ? *format : "none");
-  std::optional<Scheme> scheme;
-  for (const std::string &group : groups) {
-    Result<Scheme> found = schemeOf(config, group);
-    if (!found)
-      return found.error();
-    if (scheme && *scheme != *found)
-      return config.unsupported("config_groups", "groups of 4 and of 8 bits",
-                                "groups of one width");
-    scheme = *found;
-  }
-  if (!scheme)
+    if (!plain)
+      return plain;
+  config.harmless({"sparsity_config*", "quant_method", "quantization_status", "ignore*",
+                   "kv_cache_scheme*", "global_compression_ratio", "version",
+                   "packed_modules_mapping*"});
+  const std::string *format = config.text("format");
+  if (!format)
+    return config.unsupported("format", "none", "its name");
+  if (auto known = config.oneOf("format", {"pack-quantized", "int-quantized", "naive-quantized",
+                                           "float-quantized", "mxfp4-pack-quantized",
+                                           "nvfp4-pack-quantized", "mixed-precision"});
+      !known)
+    return known;
+  Result<Widths> widths = readGroups(config);
+  if (!widths)
+    return widths.error();
+  if (config.members("config_groups").empty())
     return config.unsupported("config_groups", "no group", "a group with weights");
-  const bool packed = *format == "pack-quantized";
-  markAll(config);
+  if (!widths->empty() || format->ends_with("4-pack-quantized"))
+    builder.setLayerFormat(layerFormatOf(config, *format, *widths));
   RawTensors parts(builder);
-  for (const std::string &name : parts.endingWith(packed ? ".weight_packed" : ".weight_scale"))
-    if (auto read = packed ? readPacked(builder, parts, name, scheme->bits)
-                           : readBytes(builder, parts, name);
-        !read)
-      return read;
-  const Result<int64_t> group = config.integerOr(groups.front() + "weights.group_size", 128);
-  const Result<bool> symmetric = config.booleanOr(groups.front() + "weights.symmetric", true);
-  builder.setLayerFormat(
-      formatOfGroups(packed ? scheme->bits : 8, group ? *group : 128, symmetric && !*symmetric));
-  for (std::string_view ending : {".input_scale", ".input_zero_point", ".k_scale", ".v_scale",
-                                  ".q_scale", ".output_scale", ".weight_g_idx"})
+  std::vector<GroupedInts> matrices;
+  for (const std::string &name : parts.endingWith(".weight_packed")) {
+    if (parts.find(name + ".weight_packed")->dtype == "U8" || widths->empty()) {
+      if (auto read = readFloats(parts, name); !read)
+        return read;
+      continue;
+    }
+    Result<GroupedInts> read = readPacked(parts, name, *widths);
+    if (!read)
+      return read.error();
+    matrices.push_back(std::move(*read));
+  }
+  for (const std::string &name : parts.endingWith(".weight_scale")) {
+    if (!hasBytes(parts, name))
+      continue;
+    Result<GroupedInts> read = readBytes(parts, name);
+    if (!read)
+      return read.error();
+    matrices.push_back(std::move(*read));
+  }
+  if (auto added = addGroupedInts(builder, parts, std::move(matrices)); !added)
+    return added;
+  for (std::string_view ending : {".input_scale", ".input_global_scale", ".input_zero_point",
+                                  ".k_scale", ".v_scale", ".q_scale", ".output_scale"})
     for (const std::string &name : parts.endingWith(ending))
       parts.drop(name + std::string(ending));
   parts.finish();

@@ -16,14 +16,19 @@ constexpr size_t kPiece = size_t(16) << 20;
 
 /// Hashes piece after piece until none is left; run by every thread.
 void hashPieces(const std::vector<std::span<const std::byte>> &pieces,
-                std::vector<XXH128_canonical_t> &hashes, std::atomic<size_t> &next) {
-  for (size_t i = next++; i < pieces.size(); i = next++)
+                std::vector<XXH128_canonical_t> &hashes, std::atomic<size_t> &next,
+                void (*done)(std::span<const std::byte>)) {
+  for (size_t i = next++; i < pieces.size(); i = next++) {
     XXH128_canonicalFromHash(&hashes[i], XXH3_128bits(pieces[i].data(), pieces[i].size()));
+    if (done)
+      done(pieces[i]);
+  }
 }
 
 } // namespace
 
-std::string hashContent(const std::vector<std::span<const std::byte>> &files) {
+std::string hashContent(const std::vector<std::span<const std::byte>> &files,
+                        void (*done)(std::span<const std::byte>)) {
   std::vector<std::span<const std::byte>> pieces;
   std::vector<uint64_t> sizes;
   for (std::span<const std::byte> file : files) {
@@ -37,8 +42,8 @@ std::string hashContent(const std::vector<std::span<const std::byte>> &files) {
     size_t wanted = std::min<size_t>(std::thread::hardware_concurrency(), pieces.size());
     std::vector<std::jthread> threads;
     for (size_t i = 1; i < wanted; ++i)
-      threads.emplace_back([&] { hashPieces(pieces, hashes, next); });
-    hashPieces(pieces, hashes, next);
+      threads.emplace_back([&] { hashPieces(pieces, hashes, next, done); });
+    hashPieces(pieces, hashes, next, done);
   }
 
   std::string summary(sizes.size() * sizeof(uint64_t) + hashes.size() * sizeof(hashes[0]), '\0');

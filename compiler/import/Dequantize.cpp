@@ -1,5 +1,6 @@
 //===- Dequantize.cpp - The formulas of NumericFormat.h -------------------===//
 #include "compiler/import/Dequantize.h"
+#include "compiler/import/Bytes.h"
 #include "compiler/import/ImportErrors.h"
 #include "runtime/formats/E4M3.h"
 
@@ -11,12 +12,6 @@
 namespace ingot::import {
 
 namespace {
-
-template <typename T> T load(const std::byte *p) {
-  T value;
-  std::memcpy(&value, p, sizeof value);
-  return value;
-}
 
 void dequantizeFloats(WeightFormat format, const std::byte *row, std::span<float> out) {
   if (format == WeightFormat::F32) {
@@ -42,7 +37,8 @@ void dequantizeParts(WeightFormat format, const BlockParts &parts, float *out) {
     int g = start / numeric.group;
     float scale = d, minimum = m;
     if (numeric.kind == NumericFormat::Kind::SuperAffine) {
-      scale = d * static_cast<float>(parts.s[g]);
+      scale = d * (numeric.floatSubScales ? f32FromE4M3(static_cast<uint8_t>(parts.s[g]))
+                                          : static_cast<float>(parts.s[g]));
       minimum = numeric.hasMin ? -(m * static_cast<float>(parts.t[g])) : 0.0f;
     }
     for (int k = start; k < start + numeric.group; ++k) {
@@ -82,7 +78,8 @@ Result<void> dequantizeRow(WeightFormat storedFormat, std::span<const std::byte>
 }
 
 Result<void> dequantizeRow(const Tensor &tensor, int64_t index, std::span<float> out) {
-  std::span<const std::byte> row = tensorRow(tensor, index);
+  std::vector<std::byte> room;
+  std::span<const std::byte> row = tensorRows(tensor, index, 1, room);
   if (!numericFormat(tensor.format).isScaledFloat())
     return dequantizeRow(tensor.format, row, out);
   assert(out.size() == row.size());
@@ -93,10 +90,21 @@ Result<void> dequantizeRow(const Tensor &tensor, int64_t index, std::span<float>
 }
 
 std::span<const std::byte> tensorRow(const Tensor &tensor, int64_t index) {
-  int64_t k = tensor.shape.back();
-  int64_t bytes = storedRowBytes(tensor.format, k);
-  assert(index >= 0 && (index + 1) * bytes <= static_cast<int64_t>(tensor.data.size()));
-  return tensor.data.subspan(static_cast<size_t>(index * bytes), static_cast<size_t>(bytes));
+  assert(!tensor.maker && "rows that are made have no place");
+  std::vector<std::byte> none;
+  return tensorRows(tensor, index, 1, none);
+}
+
+std::span<const std::byte> tensorRows(const Tensor &tensor, int64_t first, int64_t count,
+                                      std::vector<std::byte> &room) {
+  const int64_t bytes = storedRowBytes(tensor.format, tensor.shape.back());
+  assert(first >= 0 && static_cast<uint64_t>((first + count) * bytes) <= tensor.bytes());
+  if (!tensor.maker)
+    return tensor.data.subspan(static_cast<size_t>(first * bytes),
+                               static_cast<size_t>(count * bytes));
+  room.resize(static_cast<size_t>(count * bytes));
+  tensor.maker->make(first, count, room.data());
+  return room;
 }
 
 namespace {
@@ -175,7 +183,7 @@ Result<void> checkScales(const Tensor &tensor, const StoredBlock &block, int64_t
   }
   if (auto scale = check("scale", block.scaleAt, block.scale); !scale || block.minAt < 0)
     return scale;
-  return check("minimum", block.minAt, StoredScale::F16);
+  return check("minimum", block.minAt, block.minScale());
 }
 
 } // namespace
@@ -188,6 +196,10 @@ Result<void> checkFinite(const Tensor &tensor) {
 Result<void> checkFinite(const Tensor &tensor, int64_t first, int64_t count) {
   const int64_t bytes = storedBlockBytes(tensor.format);
   const int64_t k = tensor.shape.size() == 1 ? 1 : tensor.shape.back(), before = first * k;
+  if (tensor.maker) {
+    const int64_t bad = tensor.maker->firstNotFinite(first, count);
+    return bad < 0 ? Result<void>() : notFinite(tensor, "scale", bad);
+  }
   if (const StoredBlock *block = storedBlock(tensor.format))
     return checkScales(tensor, *block, first, count);
   const std::byte *data = tensor.data.data() + before * bytes;

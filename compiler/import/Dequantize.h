@@ -24,8 +24,13 @@ Result<void> dequantizeRow(const Tensor &tensor, int64_t index, std::span<float>
 /// The numbers of parts already taken apart (storedBlockValues(format) of them).
 void dequantizeParts(WeightFormat format, const BlockParts &parts, float *out);
 
-/// The bytes of row `index` of the last dimension: rows are counted over all outer ones.
+/// The bytes of row `index` of the last dimension: rows are counted over all outer ones. Not of a tensor whose rows
+/// are made.
 std::span<const std::byte> tensorRow(const Tensor &tensor, int64_t index);
+
+/// The bytes of `count` rows, which may be made: they live in `room` then.
+std::span<const std::byte> tensorRows(const Tensor &tensor, int64_t first, int64_t count,
+                                      std::vector<std::byte> &room);
 
 /// Refuses a tensor with a NaN or infinite value or scale, naming the first place (E0208; scales of
 /// fp8 were checked when they were read).

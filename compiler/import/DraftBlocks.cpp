@@ -34,7 +34,7 @@ template <typename IsDraft> void takeOut(CheckpointBuilder &builder, IsDraft isD
   std::erase_if(builder.tensors(), [&](Tensor &tensor) {
     if (!isDraft(tensor.name))
       return false;
-    builder.leaveOut(kWhat, tensor.data.size());
+    builder.leaveOut(kWhat, tensor.bytes());
     builder.draftBlocks().push_back(std::move(tensor));
     return true;
   });

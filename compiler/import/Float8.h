@@ -7,6 +7,7 @@
 //   of (DeepSeek, HF, vLLM)                ceil(n/128) x ceil(k/128); without it one number per
 //   tensor,
 //                                       NAME.weight_scale (or _inv)
+//   quant_method modelopt               NAME.weight_scale, by quant_algo (ModelOpt.cpp)
 //   quant_method compressed-tensors     NAME.weight_scale: [1], [n] or [n, 1], or the grid, as a
 //   group's (format float-quantized)            strategy says: tensor, channel, block
 //
@@ -16,7 +17,7 @@
 //===----------------------------------------------------------------------===//
 #pragma once
 
-#include "compiler/import/CheckpointBuilder.h"
+#include "compiler/import/QuantConfig.h"
 
 namespace ingot::import {
 
@@ -25,6 +26,6 @@ namespace ingot::import {
 /// are read. Errors: E0470 (no scales, scales of nothing, nothing said about them), E0471 (their
 /// shape), E0472 (NaN, zero, negative, beyond 2^±100), E0473 (a configuration that means something
 /// else).
-Result<void> attachFloat8Scales(CheckpointBuilder &builder);
+Result<void> attachFloat8Scales(CheckpointBuilder &builder, const QuantConfig &config);
 
 } // namespace ingot::import

@@ -2,6 +2,7 @@
 #include "compiler/import/Gguf.h"
 #include "compiler/import/Codes.h"
 #include "compiler/import/GgufMetadata.h"
+#include "compiler/import/Nvfp4.h"
 #include "compiler/import/SplitGguf.h"
 
 #include <algorithm>
@@ -56,7 +57,7 @@ constexpr StoredType kStoredTypes[] = {
     {34, "TQ1_0", WeightFormat::TQ1_0},
     {35, "TQ2_0", WeightFormat::TQ2_0},
     {39, "MXFP4", WeightFormat::Mxfp4},
-    {40, "NVFP4", std::nullopt},
+    {40, "NVFP4", WeightFormat::Nvfp4},
     {41, "Q1_0", std::nullopt},
     {42, "Q2_0", std::nullopt},
 };
@@ -235,15 +236,24 @@ Result<Record> GgufReader::readRecord(uint64_t index) {
   if (Result<void> format = readFormat(record); !format)
     return format.error();
 
-  const int64_t values = storedBlockValues(record.format), k = record.shape.back();
-  if (!storesRowsOf(record.format, k))
+  // Blocks of NVFP4 are made of the file's (Nvfp4.h).
+  const bool made = record.format == WeightFormat::Nvfp4;
+  const int64_t values = made ? kGgufNvfp4Values : storedBlockValues(record.format),
+                blockBytes = made ? kGgufNvfp4Bytes : storedBlockBytes(record.format),
+                k = record.shape.back();
+  if (made && record.shape.size() < 2)
+    return refuse(cause::typeUnsupported,
+                  line("tensor ", inQuotes(record.name), " is a vector of NVFP4"),
+                  line(k, " values in 1 dimension; matrices of 2 and stacks of 3 are read"),
+                  "convert the checkpoint again, with this tensor as F16 or F32");
+  if (k % values != 0)
     return refuse(cause::ggufRowBlocks,
                   line("tensor ", inQuotes(record.name), " has rows that are not whole blocks"),
                   line("rows of ", k, " values, blocks of ", values, " (",
                        numericFormat(record.format).name, ")"),
                   "convert the checkpoint again, with this tensor as F16 or F32");
   if (__builtin_mul_overflow(static_cast<uint64_t>(*elements / values),
-                             static_cast<uint64_t>(storedBlockBytes(record.format)), &record.bytes))
+                             static_cast<uint64_t>(blockBytes), &record.bytes))
     return refuse(cause::ggufByteOverflow,
                   line("tensor ", inQuotes(record.name), " is larger than any file"),
                   line(*elements, " values of ", numericFormat(record.format).name,
@@ -298,9 +308,15 @@ Result<void> GgufReader::place(uint64_t alignment) {
                          ", the alignment is ", alignment),
                     "convert the checkpoint again");
     end = record.offset + record.bytes;
-    builder.addTensor({std::move(record.name), record.format, std::move(record.shape),
-                       file.subspan(static_cast<size_t>(start + record.offset),
-                                    static_cast<size_t>(record.bytes))});
+    const std::span<const std::byte> data =
+        file.subspan(static_cast<size_t>(start + record.offset), static_cast<size_t>(record.bytes));
+    Tensor tensor{std::move(record.name), record.format, std::move(record.shape), data};
+    if (tensor.format == WeightFormat::Nvfp4) {
+      const int64_t columns = tensor.shape.back();
+      tensor.maker = makeNvfp4({columns, tensor.elements() / columns, data, {}, {1.0f}});
+      tensor.data = {};
+    }
+    builder.addTensor(std::move(tensor));
   }
   if (size > alignUp(end, alignment))
     return refuse(cause::trailingBytes, line(fileName(path), " has bytes after its last tensor"),

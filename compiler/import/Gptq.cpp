@@ -29,27 +29,33 @@ uint32_t codeOf(const Part &words, int64_t first, int64_t stride, int64_t i, int
   return static_cast<uint32_t>(pair >> in) & ((1u << bits) - 1);
 }
 
+/// Codes of some columns of words, which are rows of the weight: words of one row after the other, since those of a
+/// row lie next to each other.
+void readColumns(const Part &words, int64_t n, int64_t k, int bits, int64_t first, int64_t count,
+                 uint8_t *q, int64_t stride) {
+  if (bits == 3) { // whose codes cross words
+    for (int64_t i = 0; i < k; ++i)
+      for (int64_t row = 0; row < count; ++row)
+        q[row * stride + i] = static_cast<uint8_t>(codeOf(words, first + row, n, i, bits));
+    return;
+  }
+  const int64_t inWord = 32 / bits;
+  const uint32_t mask = (1u << bits) - 1;
+  for (int64_t i = 0; i < k; i += inWord)
+    for (int64_t row = 0; row < count; ++row) {
+      const uint32_t word = words.word(i / inWord * n + first + row);
+      for (int64_t j = 0; j < inWord; ++j)
+        q[row * stride + i + j] = static_cast<uint8_t>(word >> (j * bits) & mask);
+    }
+}
+
 struct Gptq {
   int bits;
   int64_t group; ///< -1: all K
   bool v1;
 };
 
-/// Groups must follow each other: then codes of K are where the formats have them.
-Result<void> checkOrder(const std::string &name, const Part &order, int64_t group) {
-  for (int64_t k = 0; k < order.elements(); ++k)
-    if (order.integer(k) != k / group)
-      return refuse(
-          cause::fp8Config,
-          line("the columns of ", inQuotes(name), " are in the order of their activations"),
-          line("desc_act: column ", k, " belongs to group ", order.integer(k), ", not to ",
-               k / group, "; only groups that follow each other are read"),
-          "use a checkpoint with desc_act false, or the original one with --quantize int4-g128");
-  return {};
-}
-
-Result<void> readMatrix(CheckpointBuilder &builder, RawTensors &parts, const std::string &name,
-                        const Gptq &gptq) {
+Result<GroupedInts> readMatrix(RawTensors &parts, const std::string &name, const Gptq &gptq) {
   Result<const Part *> codes = parts.take(name + ".qweight", "I32 U32", {-1, -1});
   if (!codes)
     return codes.error();
@@ -67,12 +73,15 @@ Result<void> readMatrix(CheckpointBuilder &builder, RawTensors &parts, const std
   Result<const Part *> scales = parts.take(name + ".scales", "F16 BF16 F32", {groups, n});
   if (!scales)
     return scales.error();
+  std::vector<int32_t> groupsOfColumns;
   if (parts.has(name + ".g_idx")) {
-    Result<const Part *> order = parts.take(name + ".g_idx", "I32 I64", {k});
+    Result<const Part *> part = parts.take(name + ".g_idx", "I32 I64", {k});
+    if (!part)
+      return part.error();
+    Result<std::vector<int32_t>> order = readOrder(**part, group, groups);
     if (!order)
       return order.error();
-    if (auto fine = checkOrder(name, **order, group); !fine)
-      return fine;
+    groupsOfColumns = std::move(*order);
   }
   const int64_t words = n * gptq.bits / 32;
   const int largest = (1 << gptq.bits) - 1;
@@ -83,16 +92,19 @@ Result<void> readMatrix(CheckpointBuilder &builder, RawTensors &parts, const std
                       line("group ", g, ", row ", row, " stores ", largest, ", which is ",
                            largest + 1, " or 0, depending on who reads it"),
                       "save the checkpoint again as gptq_v2 (GPTQModel), which stores it as it is");
-  GroupedInts ints{name + ".weight", n, k, gptq.bits, group, {}, {}, {}};
-  ints.codes = [&](int64_t row, uint8_t *q) {
-    for (int64_t i = 0; i < k; ++i)
-      q[i] = static_cast<uint8_t>(codeOf(**codes, row, n, i, gptq.bits));
+  GroupedInts ints{name + ".weight", n, k, gptq.bits, group, {}, {}};
+  ints.order = std::move(groupsOfColumns);
+  ints.codes = [codes = **codes, n, k, bits = gptq.bits](int64_t first, int64_t count, uint8_t *q,
+                                                         int64_t stride) {
+    readColumns(codes, n, k, bits, first, count, q, stride);
   };
-  ints.scale = [&](int64_t row, int64_t g) { return (*scales)->number(g * n + row); };
-  ints.zero = [&](int64_t row, int64_t g) {
-    return static_cast<int>(codeOf(**zeros, g * words, 1, row, gptq.bits)) + gptq.v1;
+  ints.scale = [scales = **scales, n](int64_t row, int64_t g) {
+    return scales.number(g * n + row);
   };
-  return addGroupedInts(builder, ints);
+  ints.zero = [zeros = **zeros, words, gptq](int64_t row, int64_t g) {
+    return static_cast<int>(codeOf(zeros, g * words, 1, row, gptq.bits)) + gptq.v1;
+  };
+  return ints;
 }
 
 /// AutoGPTQ gave every matrix a bias; where there is none it is zeros.
@@ -160,11 +172,16 @@ Result<void> readGptq(CheckpointBuilder &builder, const QuantConfig &config) {
   const Gptq gptq{static_cast<int>(*bits), *group, !format || *format != "gptq_v2"};
   builder.setLayerFormat(formatOfGroups(gptq.bits, gptq.group, symmetric && !*symmetric));
   RawTensors parts(builder);
+  std::vector<GroupedInts> matrices;
   for (const std::string &name : parts.endingWith(".qweight")) {
-    if (auto read = readMatrix(builder, parts, name, gptq); !read)
-      return read;
+    Result<GroupedInts> read = readMatrix(parts, name, gptq);
+    if (!read)
+      return read.error();
+    matrices.push_back(std::move(*read));
     dropEmptyBias(parts, name);
   }
+  if (auto added = addGroupedInts(builder, parts, std::move(matrices)); !added)
+    return added;
   parts.finish();
   return {};
 }

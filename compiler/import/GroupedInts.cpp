@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <array>
 #include <bit>
+#include <cmath>
 #include <cstring>
 
 namespace ingot::import {
@@ -22,12 +23,17 @@ struct Survey {
   bool f16 = true, bf16 = true;
   int leastZero = 255, mostZero = 0;
 
-  explicit Survey(const GroupedInts &ints) {
+  void add(const GroupedInts &ints) {
     const int64_t groups = (ints.columns + ints.group - 1) / ints.group;
     for (int64_t row = 0; row < ints.rows; ++row)
       for (int64_t g = 0; g < groups; ++g) {
         const float scale = ints.scale(row, g);
         f16 &= fitsF16(scale), bf16 &= fitsBF16(scale);
+        if (ints.minimum) {
+          const float minimum = ints.minimum(row, g);
+          f16 &= fitsF16(minimum), bf16 &= fitsBF16(minimum);
+          continue;
+        }
         const int zero = ints.zero(row, g);
         leastZero = std::min(leastZero, zero), mostZero = std::max(mostZero, zero);
       }
@@ -50,6 +56,10 @@ constexpr WeightFormat kFormats[] = {
     WeightFormat::Int4ZBG32, WeightFormat::Int4ZFG32, WeightFormat::Int8F,
     WeightFormat::Int8,      WeightFormat::Int8ZF,
 };
+constexpr WeightFormat kAboveMinimums[] = {
+    WeightFormat::Int4MG64,  WeightFormat::Int4MG32,  WeightFormat::Int8MG32,
+    WeightFormat::Int4MBG64, WeightFormat::Int4MBG32, WeightFormat::Int8MBG32,
+};
 
 bool holds(Scale wide, Scale narrow) { return wide == narrow || wide == Scale::F32; }
 
@@ -63,78 +73,210 @@ std::optional<WeightFormat> firstOf(int bits, bool zeros, Scale scale, int64_t g
   return std::nullopt;
 }
 
-int bitsOf(int codeBits) { return codeBits == 8 ? 8 : 4; }
+int bitsOf(int codeBits) { return codeBits > 4 ? 8 : 4; }
 
 /// One group of all K may end anywhere: blocks do.
 int64_t groupOf(const GroupedInts &ints) { return ints.group >= ints.columns ? 128 : ints.group; }
 
 std::optional<WeightFormat> formatFor(const GroupedInts &ints, const Survey &survey) {
+  if (ints.format)
+    return ints.format;
+  if (!ints.order.empty())
+    return survey.f16 ? WeightFormat::F16 : survey.bf16 ? WeightFormat::BF16 : WeightFormat::F32;
   const int bits = bitsOf(ints.bits);
+  if (ints.minimum) {
+    for (WeightFormat id : kAboveMinimums)
+      if (const NumericFormat &format = numericFormat(id); format.bits == bits &&
+                                                           format.scale == survey.scale() &&
+                                                           groupOf(ints) % format.group == 0)
+        return id;
+    return std::nullopt;
+  }
   const bool zeros = !survey.shift(ints.bits, bits);
   return firstOf(bits, zeros, survey.scale(), groupOf(ints));
+}
+
+/// A tensor's name without the number of its expert.
+std::string familyOf(std::string name) {
+  constexpr std::string_view kExperts = "experts.";
+  size_t at = name.rfind(kExperts);
+  if (at == std::string::npos)
+    return name;
+  at += kExperts.size();
+  size_t end = at;
+  while (end < name.size() && name[end] >= '0' && name[end] <= '9')
+    ++end;
+  return name.replace(at, end - at, "*");
 }
 
 Error noFormat(const GroupedInts &ints) {
   return refuse(
       cause::quantPart,
       line("the groups of ", inQuotes(ints.name), " are of a size that is not read"),
-      line("one scale for ", ints.group, " values; multiples of 32 are read, or a row"),
+      line("one scale for ", ints.group, " values; multiples of 32 are read, or a row",
+           ints.minimum ? ", and f16 or bf16 scales" : ""),
       "quantise the original checkpoint with groups of 32, 64 or 128, or --quantize it here");
 }
 
-/// Writes blocks of a row: scale, zero point, codes.
-void putBlock(std::byte *to, const NumericFormat &format, float scale, int zero, const uint8_t *q) {
-  const uint32_t bits = std::bit_cast<uint32_t>(scale);
-  const uint16_t half = format.scale == Scale::F16
-                            ? std::bit_cast<uint16_t>(static_cast<_Float16>(scale))
-                            : static_cast<uint16_t>(bits >> 16);
-  if (format.scale == Scale::F32)
-    std::memcpy(to, &bits, 4);
-  else
-    std::memcpy(to, &half, 2);
-  to += format.scaleBytes();
-  if (format.hasZeros)
-    *to++ = static_cast<std::byte>(zero);
-  for (int k = 0; k < format.group; k += format.bits == 8 ? 1 : 2)
-    *to++ = static_cast<std::byte>(format.bits == 8 ? q[k] : q[k] | q[k + 1] << 4);
-}
+class MadeOfInts : public BlockMaker {
+public:
+  MadeOfInts(GroupedInts ints, WeightFormat id, const Survey &survey)
+      : ints(std::move(ints)), format(numericFormat(id)) {
+    // Where a format with zero points stands in for one without, codes stay as they are.
+    if (!format.hasMin && !this->ints.format)
+      moved = *survey.shift(this->ints.bits, format.bits);
+  }
+
+  void make(int64_t first, int64_t count, std::byte *out) const override {
+    const int64_t stride = (ints.columns + 127) / 128 * 128;
+    std::vector<uint8_t> q(static_cast<size_t>(count * stride));
+    ints.codes(first, count, q.data(), stride);
+    const int64_t blockBytes = storedBlockBytes(format.id);
+    for (int64_t row = 0; row < count; ++row) {
+      uint8_t *codes = q.data() + row * stride;
+      for (int64_t k = 0; moved && k < ints.columns; ++k)
+        codes[k] = static_cast<uint8_t>(codes[k] + moved);
+      for (int64_t k = 0; k < ints.columns; k += format.group, out += blockBytes)
+        putBlock(out, first + row, k / ints.group, codes + k);
+    }
+  }
+
+  int64_t firstNotFinite(int64_t first, int64_t count) const override {
+    const int64_t groups = (ints.columns + ints.group - 1) / ints.group;
+    for (int64_t row = first; row < first + count; ++row)
+      for (int64_t g = 0; g < groups; ++g)
+        if (!std::isfinite(ints.scale(row, g)) ||
+            (ints.minimum && !std::isfinite(ints.minimum(row, g))))
+          return row * ints.columns + g * ints.group;
+    return -1;
+  }
+
+private:
+  /// Scale, zero point, codes.
+  void putBlock(std::byte *to, int64_t row, int64_t group, const uint8_t *q) const {
+    to = putNumber(to, ints.scale(row, group));
+    if (ints.minimum)
+      to = putNumber(to, ints.minimum(row, group));
+    if (format.hasZeros)
+      *to++ = static_cast<std::byte>(ints.zero(row, group));
+    if (format.bits == 8)
+      std::memcpy(to, q, static_cast<size_t>(format.group));
+    else
+      for (int k = 0; k < format.group; k += 2)
+        *to++ = static_cast<std::byte>(q[k] | q[k + 1] << 4);
+  }
+
+  /// Of the format's scales, which hold it.
+  std::byte *putNumber(std::byte *to, float number) const {
+    const uint32_t bits = std::bit_cast<uint32_t>(number);
+    const uint16_t half = format.scale == Scale::F16
+                              ? std::bit_cast<uint16_t>(static_cast<_Float16>(number))
+                              : static_cast<uint16_t>(bits >> 16);
+    if (format.scale == Scale::F32)
+      std::memcpy(to, &bits, 4);
+    else
+      std::memcpy(to, &half, 2);
+    return to + format.scaleBytes();
+  }
+
+  const GroupedInts ints;
+  const NumericFormat &format;
+  int moved = 0; ///< what is added to each code
+};
+
+/// Numbers of matrices whose groups do not follow each other.
+class MadeOfOrdered : public BlockMaker {
+public:
+  MadeOfOrdered(GroupedInts ints, WeightFormat format) : ints(std::move(ints)), format(format) {}
+
+  void make(int64_t first, int64_t count, std::byte *out) const override {
+    std::vector<uint8_t> q(static_cast<size_t>(count * ints.columns));
+    ints.codes(first, count, q.data(), ints.columns);
+    const auto groups = static_cast<size_t>(*std::ranges::max_element(ints.order)) + 1;
+    std::vector<float> scales(groups);
+    std::vector<int> zeros(groups);
+    for (int64_t row = 0; row < count; ++row) {
+      for (size_t g = 0; g < groups; ++g) {
+        scales[g] = ints.scale(first + row, static_cast<int64_t>(g));
+        zeros[g] = ints.zero(first + row, static_cast<int64_t>(g));
+      }
+      for (int64_t k = 0; k < ints.columns; ++k) {
+        const auto g = static_cast<size_t>(ints.order[static_cast<size_t>(k)]);
+        const int code = q[static_cast<size_t>(row * ints.columns + k)] - zeros[g];
+        out = put(out, scales[g] * static_cast<float>(code));
+      }
+    }
+  }
+
+  int64_t firstNotFinite(int64_t first, int64_t count) const override {
+    for (int64_t row = first; row < first + count; ++row)
+      for (int64_t k = 0; k < ints.columns; ++k)
+        if (!std::isfinite(ints.scale(row, ints.order[static_cast<size_t>(k)])))
+          return row * ints.columns + k;
+    return -1;
+  }
+
+private:
+  std::byte *put(std::byte *to, float value) const {
+    if (format == WeightFormat::F32) {
+      std::memcpy(to, &value, sizeof value);
+      return to + sizeof value;
+    }
+    const uint32_t bits = std::bit_cast<uint32_t>(value);
+    const uint16_t half =
+        format == WeightFormat::F16
+            ? std::bit_cast<uint16_t>(static_cast<_Float16>(value))
+            : static_cast<uint16_t>((bits + 0x7fff + (bits >> 16 & 1)) >> 16); // ties to even
+    std::memcpy(to, &half, sizeof half);
+    return to + sizeof half;
+  }
+
+  const GroupedInts ints;
+  const WeightFormat format;
+};
 
 } // namespace
 
-Result<WeightFormat> formatOf(const GroupedInts &ints) {
-  if (auto format = formatFor(ints, Survey(ints)))
-    return *format;
-  return noFormat(ints);
+Result<std::vector<int32_t>> readOrder(const Part &part, int64_t group, int64_t groups) {
+  std::vector<int32_t> order(static_cast<size_t>(part.elements()));
+  bool follow = true;
+  for (int64_t k = 0; k < part.elements(); ++k) {
+    const int64_t of = part.integer(k);
+    if (of < 0 || of >= groups)
+      return refuse(cause::quantPart, line("a column of ", inQuotes(part.name), " has no group"),
+                    line("column ", k, " is in group ", of, " of ", groups),
+                    "take all tensors from the same checkpoint");
+    order[static_cast<size_t>(k)] = static_cast<int32_t>(of);
+    follow &= of == k / group;
+  }
+  return follow ? std::vector<int32_t>() : order;
 }
 
-Result<void> addGroupedInts(CheckpointBuilder &builder, const GroupedInts &ints) {
-  const bool replaces = std::ranges::any_of(
-      builder.raw(), [&](const RawTensor &tensor) { return tensor.name == ints.name; });
-  if (!replaces)
-    if (auto fresh = builder.checkTensorName(ints.name, ints.name); !fresh)
+Result<void> addGroupedInts(CheckpointBuilder &builder, RawTensors &parts,
+                            std::vector<GroupedInts> matrices) {
+  size_t ordered = 0;
+  std::map<std::string, Survey> surveys;
+  for (const GroupedInts &ints : matrices)
+    if (!ints.format)
+      surveys[familyOf(ints.name)].add(ints);
+  for (GroupedInts &ints : matrices) {
+    const Survey &survey = surveys[familyOf(ints.name)];
+    const std::optional<WeightFormat> id = formatFor(ints, survey);
+    if (!id)
+      return noFormat(ints);
+    Tensor tensor{ints.name, *id, {ints.rows, ints.columns}, {}};
+    if (ints.order.empty())
+      tensor.maker = std::make_shared<MadeOfInts>(std::move(ints), *id, survey);
+    else
+      ++ordered, tensor.maker = std::make_shared<MadeOfOrdered>(std::move(ints), *id);
+    if (auto fresh = parts.put(std::move(tensor)); !fresh)
       return fresh;
-  const Survey survey(ints);
-  const std::optional<WeightFormat> id = formatFor(ints, survey);
-  if (!id)
-    return noFormat(ints);
-  const NumericFormat &format = numericFormat(*id);
-  // Where a format with zero points stands in for one without, codes stay as they are.
-  const int by = format.hasZeros ? 0 : *survey.shift(ints.bits, format.bits);
-  const int64_t blockBytes = storedBlockBytes(*id), rowBytes = storedRowBytes(*id, ints.columns);
-  auto bytes = std::make_shared<std::vector<std::byte>>(static_cast<size_t>(ints.rows * rowBytes));
-  std::vector<uint8_t> q(static_cast<size_t>((ints.columns + 127) / 128 * 128));
-  for (int64_t row = 0; row < ints.rows; ++row) {
-    ints.codes(row, q.data());
-    if (by)
-      for (int64_t k = 0; k < ints.columns; ++k)
-        q[static_cast<size_t>(k)] = static_cast<uint8_t>(q[static_cast<size_t>(k)] + by);
-    std::byte *to = bytes->data() + row * rowBytes;
-    for (int64_t k = 0; k < ints.columns; k += format.group, to += blockBytes)
-      putBlock(to, format, ints.scale(row, k / ints.group), ints.zero(row, k / ints.group),
-               q.data() + k);
   }
-  builder.addTensor({ints.name, *id, {ints.rows, ints.columns}, *bytes});
-  builder.keep(std::move(bytes));
+  if (ordered)
+    builder.note(line(
+        ordered, " matrices have columns in the order of their activations (desc_act, actorder): ",
+        "they are stored as f16 or bf16, as GPTQ's own kernels multiply them, in several times the "
+        "bytes; a checkpoint without that order, or --quantize int4-g64, is as small as it should be"));
   return {};
 }
 

@@ -9,17 +9,24 @@
 // the interpreter know nothing of where it came from. No value moves:
 //
 //   scales       f16 if f16 holds every one of them, else bf16, else f32
+//   minimums     like scales, where a checkpoint has w = scale * q + minimum
 //   zero points  none if they are all the same, in which case codes are moved to the format's own
 //   codes        of 2, 3 and 4 bits in 4; of 8 in 8
 //   groups       128 values, or 64 or 32: scales are repeated where a checkpoint's groups are larger
 //
-// The blocks are memory of their own, about as large as the tensor in the file.
+// Groups that do not follow each other (act-order: columns were quantised by their importance) have no such format, until
+// something gathers activations. Those matrices become numbers: f16 where scales are f16, bf16 where they are bf16, each
+// product rounded once, which is what the libraries' own kernels multiply. The compilation says so.
+//
+// Blocks are made when somebody reads rows (BlockMaker), and never all of them. Scales and zero points are looked
+// through at once, since the format follows from them.
 //===----------------------------------------------------------------------===//
 #pragma once
 
-#include "compiler/import/CheckpointBuilder.h"
+#include "compiler/import/RawTensors.h"
 
 #include <functional>
+#include <optional>
 
 namespace ingot::import {
 
@@ -28,16 +35,25 @@ struct GroupedInts {
   int64_t rows, columns;
   int bits;      ///< of a code: 2, 3, 4 or 8
   int64_t group; ///< values of K under one scale; the last group may be shorter
-  std::function<void(int64_t row, uint8_t *q)> codes; ///< `columns` unsigned codes
+  /// `columns` unsigned codes of each of `count` rows from `first` on, rows `stride` apart in `q`.
+  std::function<void(int64_t first, int64_t count, uint8_t *q, int64_t stride)> codes;
   std::function<float(int64_t row, int64_t group)> scale;
-  std::function<int(int64_t row, int64_t group)> zero; ///< from 0 to 255
+  std::function<int(int64_t row, int64_t group)> zero = {}; ///< from 0 to 255
+  /// A number that is added to scale * q, in zero's stead.
+  std::function<float(int64_t row, int64_t group)> minimum = {};
+  /// The group of each k, where groups do not follow each other.
+  std::vector<int32_t> order = {};
+  /// Codes of a format with a table, whose scales are f32: there is nothing to choose, and no zero point.
+  std::optional<WeightFormat> format = {};
 };
 
-/// The format that loses nothing of them. E0477: groups that no format has.
-Result<WeightFormat> formatOf(const GroupedInts &ints);
+/// The groups of columns as a tensor has them (g_idx): empty where they follow each other. E0477: groups that are not there.
+Result<std::vector<int32_t>> readOrder(const Part &part, int64_t group, int64_t groups);
 
-/// Adds the tensor to the builder, which keeps its memory.
-Result<void> addGroupedInts(CheckpointBuilder &builder, const GroupedInts &ints);
+/// Puts the tensors in their parts' stead. Those of experts, whose names differ in a number behind "experts." alone, have
+/// one format, so that a reference may have them one behind the other. E0477: groups that no format has.
+Result<void> addGroupedInts(CheckpointBuilder &builder, RawTensors &parts,
+                            std::vector<GroupedInts> matrices);
 
 /// The format of a matrix that is not there: for a configuration without tensors (f16 scales).
 WeightFormat formatOfGroups(int bits, int64_t group, bool zeros);

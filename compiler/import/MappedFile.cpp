@@ -61,6 +61,16 @@ Result<std::shared_ptr<const MappedFile>> MappedFile::open(const std::string &pa
       new MappedFile(static_cast<const std::byte *>(mapped), size));
 }
 
+void MappedFile::forgetPages() const { import::forgetPages(bytes()); }
+
+void forgetPages(std::span<const std::byte> mapped) {
+  const auto page = static_cast<uintptr_t>(::sysconf(_SC_PAGESIZE)),
+             begin = reinterpret_cast<uintptr_t>(mapped.data()),
+             first = (begin + page - 1) / page * page, end = (begin + mapped.size()) / page * page;
+  if (first < end) // it is advice: nothing hangs on the answer
+    (void)::madvise(reinterpret_cast<void *>(first), end - first, MADV_DONTNEED);
+}
+
 MappedFile::~MappedFile() { ::munmap(const_cast<std::byte *>(data), size); }
 
 } // namespace ingot::import

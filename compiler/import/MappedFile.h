@@ -26,6 +26,9 @@ public:
   MappedFile &operator=(const MappedFile &) = delete;
 
   std::span<const std::byte> bytes() const { return {data, size}; }
+  /// Gives back the memory that the system holds its pages in: who reads them again waits for them again. Without it a
+  /// process is as large as all that it has read of a file.
+  void forgetPages() const;
   std::string_view text() const { return {reinterpret_cast<const char *>(data), size}; }
 
 private:
@@ -34,5 +37,8 @@ private:
   const std::byte *data;
   size_t size;
 };
+
+/// The same of some of a mapped file's bytes.
+void forgetPages(std::span<const std::byte> mapped);
 
 } // namespace ingot::import

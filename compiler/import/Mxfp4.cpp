@@ -5,34 +5,54 @@
 //
 // become X: a stack of E matrices [N][K] (OCP Microscaling Formats 1.0; transformers, integrations/mxfp4.py).
 //===----------------------------------------------------------------------===//
-#include "compiler/import/Codes.h"
 #include "compiler/import/ImportErrors.h"
 #include "compiler/import/Quantized.h"
 
 namespace ingot::import {
 
-Result<void> addMxfp4(CheckpointBuilder &builder, std::string name, std::vector<int64_t> shape,
+namespace {
+
+/// Blocks of Codes.h: the exponent, then value j below value j + 16.
+class MadeOfMxfp4 : public BlockMaker {
+public:
+  MadeOfMxfp4(int64_t columns, const Part &codes, const Part &scales)
+      : columns(columns), codes(codes), scales(scales) {}
+
+  void make(int64_t first, int64_t count, std::byte *out) const override {
+    const int64_t inRow = columns / 32;
+    for (int64_t i = first * inRow; i < (first + count) * inRow; ++i) {
+      *out++ = scales.data[static_cast<size_t>(i)];
+      const std::byte *from = codes.data.data() + i * 16;
+      for (size_t j = 0; j < 16; ++j) {
+        const auto code = [&](size_t k) { return from[k / 2] >> (4 * (k % 2)) & std::byte(15); };
+        *out++ = code(j) | code(j + 16) << 4;
+      }
+    }
+  }
+  int64_t firstNotFinite(int64_t first, int64_t count) const override {
+    const int64_t inRow = columns / 32;
+    for (int64_t i = first * inRow; i < (first + count) * inRow; ++i)
+      if (scales.byte(i) == 0xff)
+        return i * 32;
+    return -1;
+  }
+
+private:
+  const int64_t columns;
+  const Part codes, scales;
+};
+
+} // namespace
+
+Result<void> addMxfp4(RawTensors &parts, std::string name, std::vector<int64_t> shape,
                       const Part &blocks, const Part &scales) {
   if (shape.back() % 32 != 0)
     return refuse(cause::quantPart, line("the weight ", inQuotes(name), " ends inside of a block"),
                   line("rows of ", shape.back(), " values, blocks of 32"), "convert it again");
-  if (auto fresh = builder.checkTensorName(name, name); !fresh)
-    return fresh;
-  constexpr size_t kBlock = 17, kCodes = 16;
-  const size_t count = scales.data.size();
-  auto bytes = std::make_shared<std::vector<std::byte>>(count * kBlock);
-  for (size_t i = 0; i < count; ++i) {
-    std::byte *to = bytes->data() + i * kBlock;
-    const std::byte *from = blocks.data.data() + i * kCodes;
-    *to++ = scales.data[i];
-    for (size_t j = 0; j < kCodes; ++j) { // value j below value j + 16
-      const auto code = [&](size_t k) { return from[k / 2] >> (4 * (k % 2)) & std::byte(15); };
-      to[j] = code(j) | code(j + 16) << 4;
-    }
-  }
-  builder.addTensor({std::move(name), WeightFormat::Mxfp4, std::move(shape), *bytes});
-  builder.keep(std::move(bytes));
-  return {};
+  auto maker = std::make_shared<MadeOfMxfp4>(shape.back(), blocks, scales);
+  Tensor tensor{std::move(name), WeightFormat::Mxfp4, std::move(shape), {}};
+  tensor.maker = std::move(maker);
+  return parts.put(std::move(tensor));
 }
 
 Result<void> readMxfp4(CheckpointBuilder &builder, const QuantConfig &config) {
@@ -48,8 +68,7 @@ Result<void> readMxfp4(CheckpointBuilder &builder, const QuantConfig &config) {
         parts.take(name + "_scales", "U8 F8_E8M0", {shape[0], shape[1], shape[2]});
     if (!scales)
       return scales.error();
-    if (auto added =
-            addMxfp4(builder, name, {shape[0], shape[1], shape[2] * 32}, **blocks, **scales);
+    if (auto added = addMxfp4(parts, name, {shape[0], shape[1], shape[2] * 32}, **blocks, **scales);
         !added)
       return added;
   }

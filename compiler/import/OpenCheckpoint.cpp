@@ -7,6 +7,7 @@
 #include "compiler/import/Folder.h"
 #include "compiler/import/Gguf.h"
 #include "compiler/import/ImportErrors.h"
+#include "compiler/import/Nvfp4.h"
 #include "compiler/import/Quantized.h"
 #include "compiler/import/Safetensors.h"
 #include "compiler/import/SafetensorsIndex.h"
@@ -67,9 +68,11 @@ Opened openGguf(const fs::path &path, Named named) {
   Result<std::vector<std::span<const std::byte>>> files = readGgufFiles(path, named, builder);
   if (!files)
     return files.error();
+  if (Result<void> scaled = attachNvfp4Factors(builder); !scaled)
+    return scaled.error();
   unwrapGguf(builder);
   setDraftBlocksAside(builder);
-  return builder.finish(hashContent(*files));
+  return builder.finish(hashContent(*files, forgetPages));
 }
 
 constexpr char kNative[] = "params.json"; ///< beside consolidated*.safetensors
@@ -172,7 +175,7 @@ Opened finishFolder(const Folder &folder, CheckpointBuilder &builder) {
   if (Result<void> plain = unwrapTensors(builder); !plain)
     return plain.error();
   setDraftBlocksAside(builder);
-  return builder.finish(hashContent(folder.opened()));
+  return builder.finish(hashContent(folder.opened(), forgetPages));
 }
 
 /// The GGUF models of a folder: of split ones the first part, and no projectors.

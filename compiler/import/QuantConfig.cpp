@@ -95,6 +95,14 @@ void QuantConfig::harmless(std::initializer_list<std::string_view> patterns) con
   }
 }
 
+std::vector<int64_t> QuantConfig::integers(const std::string &key) const {
+  builder.markUsed(scope + key);
+  const MetaValue *value = find(key);
+  const auto *array = value ? std::get_if<MetaArray>(value) : nullptr;
+  const auto *numbers = array ? std::get_if<std::vector<int64_t>>(array) : nullptr;
+  return numbers ? *numbers : std::vector<int64_t>();
+}
+
 std::vector<std::string> QuantConfig::members(const std::string &object) const {
   std::set<std::string> found;
   const std::string begin = scope + object + ".";
@@ -109,7 +117,7 @@ Error QuantConfig::unsupported(const std::string &key, const std::string &found,
                                const std::string &supported) const {
   return refuse(cause::fp8Config, line("the model's ", inQuotes(scope + key), " is not supported"),
                 line("found ", found, ", supported: ", supported),
-                "use another checkpoint, or quantise the original one: --quantize int4-g64");
+                "use another checkpoint, or quantise the original one: --quantize int4-g64 or fp8");
 }
 
 } // namespace ingot::import

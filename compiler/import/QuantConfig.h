@@ -18,6 +18,9 @@ public:
   QuantConfig(CheckpointBuilder &builder, std::string scope)
       : builder(builder), scope(std::move(scope)) {}
 
+  /// One of `members`: keys are counted from there.
+  QuantConfig in(const std::string &member) const { return {builder, scope + member}; }
+
   /// Null if it is missing or null.
   const MetaValue *find(const std::string &key) const;
   const std::string *text(const std::string &key) const;
@@ -25,6 +28,8 @@ public:
   /// Those that are there; E0473 if they are of another type.
   Result<int64_t> integerOr(const std::string &key, int64_t otherwise) const;
   Result<bool> booleanOr(const std::string &key, bool otherwise) const;
+  /// Empty if it is missing, or no list of integers.
+  std::vector<int64_t> integers(const std::string &key) const;
 
   /// A key that may be missing, and otherwise is one of these texts (E0473).
   Result<void> oneOf(const std::string &key, std::initializer_list<std::string_view> texts) const;

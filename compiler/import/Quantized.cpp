@@ -9,7 +9,11 @@ namespace ingot::import {
 namespace {
 
 constexpr char kScope[] = "quantization_config.";
-constexpr char kOldConfig[] = "quantize_config.json"; // of AutoGPTQ
+/// Files beside config.json, and the method where they name none.
+constexpr std::pair<const char *, const char *> kOtherConfigs[] = {
+    {"quantize_config.json", "gptq"}, // of AutoGPTQ; AutoAWQ's names its own
+    {"hf_quant_config.json", "modelopt"},
+};
 constexpr uint64_t kMaxConfig = uint64_t(1) << 20;
 
 struct Method {
@@ -22,6 +26,7 @@ constexpr Method kMethods[] = {
     {"compressed-tensors", readCompressedTensors},
     {"mxfp4", readMxfp4},
     {"bitsandbytes", readBitsAndBytes},
+    {"modelopt", readModelOpt},
     {"fp8", [](CheckpointBuilder &, const QuantConfig &) { return Result<void>(); }}, // Float8.h
 };
 
@@ -59,18 +64,21 @@ Result<void> settleRaw(CheckpointBuilder &builder) {
 } // namespace
 
 Result<void> readQuantizeConfig(Folder &folder, CheckpointBuilder &builder) {
-  if (!folder.has(kOldConfig) || saysSomething(builder))
-    return {};
-  Result<std::shared_ptr<const MappedFile>> file = folder.open(kOldConfig, kMaxConfig);
-  if (!file)
-    return file.error();
-  if (auto read =
-          readSettings((*file)->text(), folder.pathOf(kOldConfig), "quantization_config", builder);
-      !read)
-    return read;
-  // The file is of AutoGPTQ, which wrote no method; AutoAWQ's has one.
-  if (!builder.metadata(kScope + std::string("quant_method")))
-    return builder.addMetadata(kScope + std::string("quant_method"), std::string("gptq"));
+  for (auto [name, method] : kOtherConfigs) {
+    if (!folder.has(name) || saysSomething(builder))
+      continue;
+    Result<std::shared_ptr<const MappedFile>> file = folder.open(name, kMaxConfig);
+    if (!file)
+      return file.error();
+    if (auto read =
+            readSettings((*file)->text(), folder.pathOf(name), "quantization_config", builder);
+        !read)
+      return read;
+    const std::string key = kScope + std::string("quant_method");
+    if (!builder.metadata(key))
+      if (auto added = builder.addMetadata(key, std::string(method)); !added)
+        return added;
+  }
   return {};
 }
 
@@ -80,14 +88,19 @@ Result<void> readQuantized(CheckpointBuilder &builder) {
     const std::string method = *named;
     const Method *reader = nullptr;
     for (const Method &each : kMethods)
-      if (each.name == method)
+      if (each.name == method || (each.name == "modelopt" && method == "modelopt_fp4"))
         reader = &each;
     if (!reader)
       return unknownMethod(method);
     if (auto read = reader->read(builder, config); !read)
       return read;
+  } else if (const QuantConfig mlx(builder, "quantization.");
+             mlx.has("bits") || mlx.has("group_size")) {
+    config.harmless({"*"}); // the same once more
+    if (auto read = readMlx(builder, mlx); !read)
+      return read;
   }
-  if (auto scaled = attachFloat8Scales(builder); !scaled)
+  if (auto scaled = attachFloat8Scales(builder, config); !scaled)
     return scaled;
   return settleRaw(builder);
 }

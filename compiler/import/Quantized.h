@@ -1,15 +1,17 @@
 //===- Quantized.h - Checkpoints whose weights are quantised ---------------===//
 //
 // A method of quantisation is what config.json's quantization_config (or quantize_config.json, of older GPTQ
-// checkpoints) names, and a reader here:
+// checkpoints, or hf_quant_config.json, of Model Optimizer) names, and a reader here:
 //
 //   fp8, compressed-tensors with floats   Float8.h
 //   gptq                                  Gptq.cpp: 2, 3, 4 and 8 bits, v1 and v2
 //   awq                                   Awq.cpp: the gemm version
-//   compressed-tensors with integers      CompressedTensors.cpp: pack-quantized, int-quantized, naive-quantized,
-//                                         mxfp4-pack-quantized
+//   compressed-tensors, all others        CompressedTensors.cpp: pack-quantized, int-quantized, naive-quantized,
+//                                         mxfp4-pack-quantized, nvfp4-pack-quantized
 //   mxfp4                                 Mxfp4.cpp: gpt-oss
-//   bitsandbytes                          BitsAndBytes.cpp: LLM.int8
+//   bitsandbytes                          BitsAndBytes.cpp: LLM.int8, nf4, fp4
+//   modelopt                              ModelOpt.cpp: NVFP4, FP8, MXFP8
+//   (quantization, without a method)      Mlx.cpp
 //
 // Each takes the parts of a matrix and adds one tensor, NAME.weight, so that families know nothing of it. All other
 // methods are refused by name. Which modules are quantised is seen in their tensors: lists of modules that are
@@ -23,7 +25,7 @@
 
 namespace ingot::import {
 
-/// Reads quantize_config.json where config.json says nothing about quantisation. Errors as readConfig's.
+/// Reads quantize_config.json or hf_quant_config.json where config.json says nothing about quantisation. Errors as readConfig's.
 Result<void> readQuantizeConfig(Folder &folder, CheckpointBuilder &builder);
 
 /// Makes tensors of what quantised weights are stored as; refuses raw tensors that are left (E0218), but for masks.
@@ -37,10 +39,24 @@ Result<void> readAwq(CheckpointBuilder &builder, const QuantConfig &config);
 Result<void> readCompressedTensors(CheckpointBuilder &builder, const QuantConfig &config);
 Result<void> readMxfp4(CheckpointBuilder &builder, const QuantConfig &config);
 Result<void> readBitsAndBytes(CheckpointBuilder &builder, const QuantConfig &config);
+Result<void> readModelOpt(CheckpointBuilder &builder, const QuantConfig &config);
+/// Of MLX, whose configuration is called `quantization` and names no method.
+Result<void> readMlx(CheckpointBuilder &builder, const QuantConfig &config);
 
 /// A matrix (or a stack of them) of MXFP4: codes two to a byte, the lower first, and an exponent for each 32.
 /// `blocks` has as many bytes as half the elements of `shape`, `scales` one for 32. E0477: rows that end inside of a block.
-Result<void> addMxfp4(CheckpointBuilder &builder, std::string name, std::vector<int64_t> shape,
+Result<void> addMxfp4(RawTensors &parts, std::string name, std::vector<int64_t> shape,
                       const Part &blocks, const Part &scales);
+
+/// Where keys of Model Optimizer are counted from.
+QuantConfig modelOptScope(const QuantConfig &config);
+
+/// A matrix of NVFP4, NAME.weight, of tensors that are called so: codes in bytes or words of eight, scales of E4M3 (Nvfp4.h).
+/// E0477.
+struct Nvfp4Names {
+  std::string codes, scales;
+};
+Result<void> addNvfp4(RawTensors &parts, const std::string &name, const Nvfp4Names &stored,
+                      float factor);
 
 } // namespace ingot::import

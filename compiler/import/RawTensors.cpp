@@ -6,17 +6,10 @@
 
 #include <bit>
 #include <cassert>
-#include <cstring>
 
 namespace ingot::import {
 
 namespace {
-
-template <typename T> T load(const std::byte *from) {
-  T value;
-  std::memcpy(&value, from, sizeof value);
-  return value;
-}
 
 std::string_view dtypeOf(WeightFormat format) {
   switch (format) {
@@ -54,8 +47,6 @@ int64_t Part::elements() const {
     count *= extent;
   return count;
 }
-
-uint32_t Part::word(int64_t i) const { return load<uint32_t>(data.data() + 4 * i); }
 
 int64_t Part::integer(int64_t i) const {
   if (dtype == "I64")
@@ -124,16 +115,22 @@ Result<const Part *> RawTensors::take(const std::string &name, std::string_view 
   return part;
 }
 
+Result<void> RawTensors::put(Tensor tensor) {
+  if (!taken.contains(tensor.name))
+    if (auto fresh = builder.checkTensorName(tensor.name, tensor.name); !fresh)
+      return fresh;
+  made.push_back(std::move(tensor));
+  return {};
+}
+
 void RawTensors::finish() {
-  // A tensor that was made has the name of a raw one where it takes its place.
-  std::set<std::string, std::less<>> raw;
-  for (const RawTensor &tensor : builder.raw())
-    raw.insert(tensor.name);
-  std::erase_if(builder.tensors(), [&](const Tensor &tensor) {
-    return taken.contains(tensor.name) && !raw.contains(tensor.name);
-  });
+  std::erase_if(builder.tensors(),
+                [&](const Tensor &tensor) { return taken.contains(tensor.name); });
   std::erase_if(builder.raw(),
                 [&](const RawTensor &tensor) { return taken.contains(tensor.name); });
+  for (Tensor &tensor : made)
+    builder.addTensor(std::move(tensor));
+  made.clear();
 }
 
 } // namespace ingot::import

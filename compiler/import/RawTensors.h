@@ -6,13 +6,14 @@
 //===----------------------------------------------------------------------===//
 #pragma once
 
+#include "compiler/import/Bytes.h"
 #include "compiler/import/CheckpointBuilder.h"
 
 #include <set>
 
 namespace ingot::import {
 
-/// A tensor as readers of its parts see it.
+/// A tensor as readers of its parts see it. Its bytes live as long as the checkpoint: makers of blocks keep copies.
 struct Part {
   std::string name;
   std::string_view dtype; ///< "I32", "F16"
@@ -22,7 +23,7 @@ struct Part {
   int64_t elements() const;
   /// Element i of I32, U32, I64, I8 or U8; of unsigned types as it is.
   int64_t integer(int64_t i) const;
-  uint32_t word(int64_t i) const; ///< of I32 and U32
+  uint32_t word(int64_t i) const { return load<uint32_t>(data.data() + 4 * i); } ///< of I32, U32
   uint8_t byte(int64_t i) const { return static_cast<uint8_t>(data[static_cast<size_t>(i)]); }
   /// Element i of F32, F16, BF16 or F8_E4M3, exactly.
   float number(int64_t i) const;
@@ -49,6 +50,9 @@ public:
   /// Removes a tensor that says nothing about the weights; it may be missing.
   void drop(const std::string &name) { taken.insert(name); }
 
+  /// Adds a tensor that was made of parts, whose name it may have, when they are gone. E0210 to E0213: its name.
+  Result<void> put(Tensor tensor);
+
   /// Takes everything that was taken or dropped out of the checkpoint. Its parts stay readable.
   void finish();
 
@@ -56,6 +60,7 @@ private:
   CheckpointBuilder &builder;
   std::map<std::string, Part, std::less<>> parts;
   std::set<std::string, std::less<>> taken;
+  std::vector<Tensor> made;
 };
 
 /// "16x64", for messages.

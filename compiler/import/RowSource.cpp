@@ -10,6 +10,8 @@ namespace ingot::import {
 
 namespace {
 
+constexpr int64_t kMadeAtOnce = 32; ///< rows whose blocks are made together
+
 int64_t columnsOf(const Tensor &tensor) {
   return tensor.shape.size() == 1 ? 1 : tensor.shape.back();
 }
@@ -24,6 +26,20 @@ Error notHeld(const TensorRows &rows, const std::string &why) {
 
 int64_t rowsOf(const Tensor &tensor, Unit unit) {
   return tensor.elements() / (unit == Unit::Numbers ? 1 : columnsOf(tensor));
+}
+
+bool sameRows(const Tensor &a, const Tensor &b) {
+  if (a.format != b.format || a.shape != b.shape || !std::ranges::equal(a.scales, b.scales))
+    return false;
+  std::vector<std::byte> rooms[2];
+  const int64_t rows = a.elements() / a.shape.back();
+  for (int64_t first = 0; first < rows; first += kMadeAtOnce) {
+    const int64_t count = std::min(kMadeAtOnce, rows - first);
+    if (!std::ranges::equal(tensorRows(a, first, count, rooms[0]),
+                            tensorRows(b, first, count, rooms[1])))
+      return false;
+  }
+  return true;
 }
 
 RowSource::RowSource(const Tensor &tensor) : width(columnsOf(tensor)) {
@@ -65,6 +81,8 @@ Result<RowSource> RowSource::find(const Checkpoint &checkpoint, std::span<const 
     const Tensor *tensor = checkpoint.find(rows.tensor);
     if (!tensor)
       return notHeld(rows, "there is no such tensor");
+    if (tensor->maker && (unit == Unit::Numbers || rows.transposed))
+      return notHeld(rows, "its rows are made of codes and scales, whole ones alone");
     if (unit == Unit::Numbers && tensor->shape.size() > 1 &&
         numericFormat(tensor->format).isFloat()) {
       auto numbers = std::make_shared<Tensor>(*tensor);
@@ -129,6 +147,7 @@ static void readColumns(const Tensor &tensor, int64_t top, int64_t first, std::s
 Result<void> RowSource::read(int64_t first, std::span<float> out) const {
   const auto rowSize = static_cast<size_t>(width);
   assert(out.size() % rowSize == 0);
+  std::vector<std::byte> room;
   return forEachRun(
       first, static_cast<int64_t>(out.size() / rowSize),
       [&](const Part &part, int64_t row, int64_t count) -> Result<void> {
@@ -149,11 +168,39 @@ Result<void> RowSource::read(int64_t first, std::span<float> out) const {
           out = out.subspan(static_cast<size_t>(count));
           return done;
         }
-        for (int64_t i = 0; i < count; ++i, out = out.subspan(rowSize))
-          if (Result<void> done = dequantizeRow(tensor, row + i, out.first(rowSize)); !done)
-            return done;
+        if (!tensor.maker) {
+          for (int64_t i = 0; i < count; ++i, out = out.subspan(rowSize))
+            if (Result<void> done = dequantizeRow(tensor, row + i, out.first(rowSize)); !done)
+              return done;
+          return {};
+        }
+        for (int64_t i = 0; i < count; i += kMadeAtOnce) {
+          const int64_t some = std::min(kMadeAtOnce, count - i);
+          const std::span<const std::byte> rows = tensorRows(tensor, row + i, some, room);
+          const size_t bytes = rows.size() / static_cast<size_t>(some);
+          for (size_t at = 0; at < rows.size(); at += bytes, out = out.subspan(rowSize))
+            if (Result<void> done =
+                    dequantizeRow(tensor.format, rows.subspan(at, bytes), out.first(rowSize));
+                !done)
+              return done;
+        }
         return {};
       });
+}
+
+void RowSource::stored(
+    int64_t first, int64_t count,
+    const std::function<void(int64_t, StoredRow, std::span<const std::byte>)> &call) const {
+  std::vector<std::byte> room;
+  int64_t n = 0;
+  (void)forEachRun(first, count, [&](const Part &part, int64_t row, int64_t run) -> Result<void> {
+    assert(!part.transposed && "its rows are stored nowhere");
+    const std::span<const std::byte> rows = tensorRows(*part.tensor, row, run, room);
+    const size_t bytes = rows.size() / static_cast<size_t>(run);
+    for (size_t at = 0; at < rows.size(); at += bytes, ++row)
+      call(n++, {part.tensor, row}, rows.subspan(at, bytes));
+    return {};
+  });
 }
 
 Result<void> RowSource::checkFinite() const {

@@ -4,17 +4,21 @@
 // of scales and dequantising read through it, so a weight that is a part of a packed tensor is one
 // like any other to them. Two ways to read, since a quantised row keeps its codes:
 //
-//   at(n)              where row n is stored, to be copied as it is
-//   read(first, out)   some rows as f32; readers ask for blocks of 32 or so
+//   stored(first, …)   some rows as they are stored, to be copied
+//   read(first, out)   the same as f32
 //
-// Rows of a transposed tensor, which floats alone have, come the second way, a block of rows at a time; `at`
-// then says which column one is. A vector transposed is one row.
+// Readers ask for blocks of 32 or so: rows of a quantised matrix may be made for them alone (BlockMaker), so that nobody
+// keeps a whole one.
+//
+// Rows of a transposed tensor, which floats alone have, come the second way; `at` then says which column one is.
+// A vector transposed is one row.
 //===----------------------------------------------------------------------===//
 #pragma once
 
 #include "compiler/import/Checkpoint.h"
 #include "runtime/formats/RowOrder.h"
 
+#include <functional>
 #include <memory>
 
 namespace ingot::import {
@@ -43,6 +47,11 @@ public:
   int64_t columns() const { return width; }
 
   StoredRow at(int64_t n) const;
+  /// Calls with rows `first`, first + 1, … as they are stored: (0 to count - 1, which it is, its bytes, which are gone
+  /// afterwards). Not of a transposed tensor.
+  void
+  stored(int64_t first, int64_t count,
+         const std::function<void(int64_t, StoredRow, std::span<const std::byte>)> &call) const;
   /// Rows `first`, first + 1, … as f32: as many as fill `out`.
   Result<void> read(int64_t first, std::span<float> out) const;
   /// As checkFinite of a tensor, of these rows alone, or of the whole of a transposed tensor.
@@ -67,6 +76,9 @@ private:
       flat; ///< tensors in another shape: as their numbers, or vectors as a column
   int64_t total = 0, width = 0;
 };
+
+/// Whether two tensors hold the same, as they are stored.
+bool sameRows(const Tensor &a, const Tensor &b);
 
 /// Rows of a tensor, as references count them: the numbers of a vector, else all but the last dimension.
 int64_t rowsOf(const Tensor &tensor, Unit unit = Unit::Rows);

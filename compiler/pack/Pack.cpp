@@ -111,24 +111,14 @@ public:
   /// Codes of 32 consecutive values of K.
   void codes(int64_t k, const uint8_t *q) { places.put(block(k), k & (layout.blockK - 1), q); }
   /// Of the block that begins at k: a number that the format's scales hold.
-  void scale(int64_t k, float d) {
-    std::byte *to = block(k) + scales(k).d;
-    switch (format.scale) {
-    case NumericFormat::Scale::F16:
-      return put(to, f16FromF32(d));
-    case NumericFormat::Scale::BF16:
-      return put(to, bf16FromF32(d));
-    case NumericFormat::Scale::F32:
-      return put(to, d);
-    }
-  }
+  void scale(int64_t k, float d) { number(block(k) + scales(k).d, format.scale, d); }
   /// All that scales a stored block which begins at k.
   void scales(int64_t k, const BlockParts &parts) {
     std::byte *to = block(k);
     const ScalePlaces ofBlock = scales(k);
     scale(k, parts.d);
     if (ofBlock.m >= 0)
-      put(to + ofBlock.m, f16FromF32(parts.m));
+      number(to + ofBlock.m, format.minScale(), parts.m);
     if (format.hasZeros)
       put(to + ofBlock.t, parts.t[0]);
     for (int64_t i = 0; i < format.superGroup >> groupShift; ++i) {
@@ -149,6 +139,16 @@ public:
   }
 
 private:
+  static void number(std::byte *to, NumericFormat::Scale stored, float value) {
+    switch (stored) {
+    case NumericFormat::Scale::F16:
+      return ::put(to, f16FromF32(value));
+    case NumericFormat::Scale::BF16:
+      return ::put(to, bf16FromF32(value));
+    case NumericFormat::Scale::F32:
+      return ::put(to, value);
+    }
+  }
   std::byte *block(int64_t k) { return unit + (k >> blockShift) * layout.blockBytes; }
   ScalePlaces scales(int64_t k) const {
     return scalesInBlock(layout, format, row, (k & (layout.blockK - 1)) >> groupShift);
@@ -193,8 +193,8 @@ void copyParts(WeightFormat format, std::span<const std::byte> stored, int64_t c
 }
 
 /// Codes and scales of an fp8 row, as they are stored.
-template <typename Row> void copyFp8(import::StoredRow row, Row &to) {
-  std::span<const std::byte> stored = import::tensorRow(*row.tensor, row.index);
+template <typename Row>
+void copyFp8(import::StoredRow row, std::span<const std::byte> stored, Row &to) {
   const int64_t blockK = numericFormat(row.tensor->format).block(),
                 k = static_cast<int64_t>(stored.size());
   uint8_t q[kGroupK];
@@ -261,12 +261,12 @@ bool quantizeRow(std::span<const float> values, const NumericFormat &numeric, Ro
 }
 
 /// A row that is stored in the layout's own format: nothing is rounded.
-template <typename Row> void copyRow(import::StoredRow row, int64_t k, Row &to) {
-  const import::Tensor &tensor = *row.tensor;
-  if (numericFormat(tensor.format).isScaledFloat())
-    copyFp8(row, to);
+template <typename Row>
+void copyRow(import::StoredRow row, std::span<const std::byte> stored, int64_t k, Row &to) {
+  if (numericFormat(row.tensor->format).isScaledFloat())
+    copyFp8(row, stored, to);
   else
-    copyParts(tensor.format, import::tensorRow(tensor, row.index), k, to);
+    copyParts(row.tensor->format, stored, k, to);
 }
 
 /// Numbers in a format that they are converted to. False: an f16 scale cannot hold them.
@@ -299,16 +299,24 @@ Result<void> packRows(const import::RowSource &source, const Layout &layout, int
   const int64_t units = static_cast<int64_t>(out.size()) / unitBytes;
   for (int64_t u = 0; u < units; ++u) {
     const auto [begin, count] = layout.rowsOf(first + u);
-    if (!verbatim)
-      if (auto read = source.read(begin, std::span(values).first(static_cast<size_t>(count) * k));
-          !read)
-        return read;
+    if (count < 1)
+      continue;
+    std::byte *const unit = out.data() + u * unitBytes;
+    if (verbatim) {
+      source.stored(begin, count,
+                    [&](int64_t r, import::StoredRow row, std::span<const std::byte> stored) {
+                      PackedRow to(layout, unit, r);
+                      copyRow(row, stored, layout.k, to);
+                    });
+      continue;
+    }
+    if (auto read = source.read(begin, std::span(values).first(static_cast<size_t>(count) * k));
+        !read)
+      return read;
     for (int64_t r = 0; r < count; ++r) {
-      PackedRow to(layout, out.data() + u * unitBytes, r);
-      if (verbatim)
-        copyRow(source.at(begin + r), layout.k, to);
-      else if (!convertRow(std::span<const float>(values).subspan(static_cast<size_t>(r) * k, k),
-                           numeric, to))
+      PackedRow to(layout, unit, r);
+      if (!convertRow(std::span<const float>(values).subspan(static_cast<size_t>(r) * k, k),
+                      numeric, to))
         return scaleBeyondF16(source.at(begin + r), numeric);
     }
   }

@@ -19,10 +19,17 @@ static constexpr uint8_t kIq3Xxs[16] = {68, 76, 84, 92, 100, 108, 116, 126,
 static constexpr uint8_t kIq2[16] = {72, 89, 107, 64, 64, 64, 64, 64,
                                      56, 39, 21,  64, 64, 64, 64, 64};
 static constexpr uint8_t kIq1[16] = {9, 17, 25, 16, 16, 16, 16, 16, 7, 15, 23, 16, 16, 16, 16, 16};
+// bitsandbytes' numbers are no integers. Those nearest to 123.26 times NF4's and to 120 times FP4's are off by at most 0.0028
+// and 0.0031 of the largest (FP4 but for its least number, 1/192, by nothing); a product of bf16, which is what bitsandbytes
+// makes of them, is off by 0.002.
+static constexpr uint8_t kNf4[16] = {5,   42,  63,  79,  93,  105, 117, 128,
+                                     138, 148, 158, 170, 182, 197, 217, 251};
+static constexpr uint8_t kFp4[16] = {128, 129, 208, 248, 168, 188, 148, 158,
+                                     128, 127, 48,  8,   88,  68,  108, 98};
 static constexpr uint8_t kE2M1[16] = {16, 17, 18, 19, 20, 22, 24, 28, 16, 15, 14, 13, 12, 10, 8, 4};
 
 static constexpr NumericFormat kFormats[kWeightFormatCount] = {
-    // id                     name        kind               bits group zp   min    super scale       zeros  table
+    // id                     name        kind               bits group zp   min    super scale       zeros  table  s is e4m3
     {WeightFormat::F32, "f32", Kind::Float, 32, 1, 0, false, 0},
     {WeightFormat::F16, "f16", Kind::Float, 16, 1, 0, false, 0},
     {WeightFormat::BF16, "bf16", Kind::Float, 16, 1, 0, false, 0},
@@ -56,6 +63,10 @@ static constexpr NumericFormat kFormats[kWeightFormatCount] = {
     {WeightFormat::TQ2_0, "tq2_0", Kind::SuperAffine, 2, 32, 1, false, 256},
     {WeightFormat::TQ1_0, "tq1_0", Kind::SuperAffine, 2, 32, 1, false, 256},
     {WeightFormat::Mxfp4, "mxfp4", Kind::Affine, 4, 32, 16, false, 0, Scale::BF16, false, kE2M1},
+    {WeightFormat::Nvfp4, "nvfp4", Kind::SuperAffine, 4, 16, 16, false, 256, Scale::F32, false,
+     kE2M1, true},
+    {WeightFormat::Nf4, "nf4", Kind::Affine, 4, 64, 128, false, 0, Scale::F32, false, kNf4},
+    {WeightFormat::Fp4, "fp4", Kind::Affine, 4, 64, 128, false, 0, Scale::F32, false, kFp4},
     {WeightFormat::Int8, "int8", Kind::Affine, 8, 32, 128, false, 0},
     {WeightFormat::Int4G32, "int4_g32", Kind::Affine, 4, 32, 8, false, 0},
     {WeightFormat::Int4G64, "int4_g64", Kind::Affine, 4, 64, 8, false, 0},
@@ -71,6 +82,12 @@ static constexpr NumericFormat kFormats[kWeightFormatCount] = {
     {WeightFormat::Int4ZFG32, "int4z_f32_g32", Kind::Affine, 4, 32, 0, true, 0, Scale::F32, true},
     {WeightFormat::Int8F, "int8_f32_g128", Kind::Affine, 8, 128, 128, false, 0, Scale::F32},
     {WeightFormat::Int8ZF, "int8z_f32_g32", Kind::Affine, 8, 32, 0, true, 0, Scale::F32, true},
+    {WeightFormat::Int4MG32, "int4m_g32", Kind::Affine, 4, 32, 0, true, 0},
+    {WeightFormat::Int4MG64, "int4m_g64", Kind::Affine, 4, 64, 0, true, 0},
+    {WeightFormat::Int8MG32, "int8m_g32", Kind::Affine, 8, 32, 0, true, 0},
+    {WeightFormat::Int4MBG32, "int4m_bf16_g32", Kind::Affine, 4, 32, 0, true, 0, Scale::BF16},
+    {WeightFormat::Int4MBG64, "int4m_bf16_g64", Kind::Affine, 4, 64, 0, true, 0, Scale::BF16},
+    {WeightFormat::Int8MBG32, "int8m_bf16_g32", Kind::Affine, 8, 32, 0, true, 0, Scale::BF16},
     {WeightFormat::Fp8Tensor, "fp8_tensor", Kind::ScaledFloat, 8, 128, 0, false, 0, Scale::F32},
     {WeightFormat::Fp8, "fp8", Kind::ScaledFloat, 8, 128, 0, false, 0, Scale::F32},
     {WeightFormat::Fp8Block128, "fp8_block128", Kind::ScaledFloat, 8, 128, 0, false, 0, Scale::F32},

@@ -6,13 +6,14 @@
 //
 //   Float        w = the stored value
 //   Affine       w = d * (q - zeroPoint)        one d per `group` values of K
-//                w = d * q + m                  with hasMin: one f16 m as well
+//                w = d * q + m                  with hasMin: one m as well, f16, or bf16 where d is
 //                w = d * (q - z)                with hasZeros: a zero point z of 8 bits for each group
 //   SuperAffine  w = (d * s) * (q - zeroPoint)  d: f16 per `superGroup`; s: integer per `group`
 //                w = (d * s) * q - (dmin * t)   with hasMin (Q2_K, Q4_K, Q5_K): t like s
+//                w = (d * e4m3(s)) * (q - zeroPoint)   with floatSubScales (NVFP4)
 //   ScaledFloat  w = s * e4m3(q)                s: f32, one per tensor, row of N or 128 x 128 block
 //
-// A format with a table (IQ4_NL, MXFP4) writes table[code] for q: 16 unsigned numbers, unevenly far from
+// A format with a table (IQ4_NL, MXFP4, NF4) writes table[code] for q: 16 unsigned numbers, unevenly far from
 // each other. So every kernel that multiplies integers multiplies these too.
 //
 // e4m3(q) is the OCP 8-bit float: sign, 4 bits of exponent (bias 7), 3 of mantissa; subnormal below
@@ -40,15 +41,19 @@ enum class WeightFormat : uint8_t {
   IQ3_S, IQ3_XXS, IQ2_S, IQ2_XS, IQ2_XXS, IQ1_S, IQ1_M, // numbers of a grid, which are few
   TQ2_0, TQ1_0,                     // -1, 0 and 1
   Mxfp4,                            // a table of the 16 numbers of E2M1, blocks of 32 under a power of two
+  Nvfp4,                            // the same numbers, scales of E4M3 for 16, times one of f32
+  Nf4, Fp4,                         // bitsandbytes: tables, blocks of 64
   Int8, Int4G32, Int4G64, Int4G128, // made by --quantize: symmetric, f16 scales
   Int4ZG32, Int4ZG64, Int4ZG128,    // GPTQ, AWQ: a zero point per group
   Int4BG32, Int4BG128,              // compressed-tensors: bf16 scales, symmetric
   Int4ZBG32, Int4ZBG128,            // and with a zero point per group
   Int4ZFG32, Int8F, Int8ZF,         // scales of all bits of f32
+  Int4MG32, Int4MG64, Int8MG32,     // MLX: a minimum for each group
+  Int4MBG32, Int4MBG64, Int8MBG32,  // and both bf16
   Fp8Tensor, Fp8, Fp8Block128,      // E4M3, a scale per tensor, row (--quantize too), 128 x 128
   // clang-format on
 };
-constexpr int kWeightFormatCount = 42;
+constexpr int kWeightFormatCount = 51;
 
 struct NumericFormat {
   enum class Kind : uint8_t { Float, Affine, SuperAffine, ScaledFloat };
@@ -64,12 +69,15 @@ struct NumericFormat {
   Scale scale = Scale::F16;
   bool hasZeros = false;          ///< z instead of m; hasMin is true
   const uint8_t *table = nullptr; ///< 16 numbers: q of each code; null: q is the code
+  bool floatSubScales = false;    ///< s is E4M3 without a sign, not an integer; groups are of 16
 
   bool isFloat() const { return kind == Kind::Float; }
   bool isScaledFloat() const { return kind == Kind::ScaledFloat; }
   /// Do its codes make exact integer dots with quantised activations?
   bool hasIntegerCodes() const { return kind == Kind::Affine || kind == Kind::SuperAffine; }
   int scaleBytes() const { return scale == Scale::F32 ? 4 : 2; }
+  /// How m and dmin are stored.
+  Scale minScale() const { return scale == Scale::BF16 ? Scale::BF16 : Scale::F16; }
   /// q of a code, and the largest there is.
   constexpr int numberOf(int code) const { return table ? table[code] : code; }
   int largest() const;

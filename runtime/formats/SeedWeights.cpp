@@ -42,6 +42,14 @@ SeedScales ingot::seedScales(WeightFormat format) {
     return {0x1c70, 0, 0, 8};
   case WeightFormat::Q4_1:
     return {0x1c70, 0xa829, 0, 0};
+  case WeightFormat::Int4MG32:
+  case WeightFormat::Int4MG64:
+  case WeightFormat::Int4MBG32: // and in bf16
+  case WeightFormat::Int4MBG64:
+    return {0x1c70, 0xa828, 0, 0};
+  case WeightFormat::Int8MG32:
+  case WeightFormat::Int8MBG32:
+    return {0x0c70, 0xa868, 0, 0};
   case WeightFormat::Q5_0:
     return {0x1870, 0, 0, 0};
   case WeightFormat::Q5_1:
@@ -76,6 +84,12 @@ SeedScales ingot::seedScales(WeightFormat format) {
     return {0x242e, 0, 1, 0};
   case WeightFormat::Mxfp4: // 5.85
     return {0x1b00, 0, 0, 0};
+  case WeightFormat::Nvfp4: // 1 of E4M3
+    return {0x1b00, 0, 0x38, 0};
+  case WeightFormat::Nf4: // 63.8, 58.5
+    return {0x0d25, 0, 0, 0};
+  case WeightFormat::Fp4:
+    return {0x0d9b, 0, 0, 0};
   case WeightFormat::Q4_K:
     return {0x0870, 0x1070, 32, 60};
   case WeightFormat::Q5_K:
@@ -332,7 +346,7 @@ void scalesOfBlock(const Layout &layout, int64_t first, int64_t rows, int64_t gr
         putScale(block + places.d, format.scale,
                  static_cast<uint16_t>(made.d ^ (odd ? 0x8000 : 0)));
       if (begins && places.m >= 0)
-        put(block + places.m, made.m);
+        putScale(block + places.m, format.minScale(), made.m);
       if (places.s >= 0)
         put(block + places.s, made.s);
       if (places.t >= 0)

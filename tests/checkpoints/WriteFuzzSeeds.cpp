@@ -29,6 +29,43 @@ std::string quantized(
          image.bytes();
 }
 
+/// Numbers of four bits, whose magnitudes are quantised too.
+std::string bitsandbytesSeed() {
+  const std::string state =
+      R"({"quant_type": "fp4", "blocksize": 64, "shape": [2, 64], "nested_blocksize": 256, "nested_offset": 0.5})";
+  const float numbers[] = {0, 0.0625f, 8, 12, 4, 6, 2, 3, 0, -0.0625f, -8, -12, -4, -6, -2, -3};
+  SafetensorsImage image;
+  const auto put = [&](const char *name, const char *dtype, std::vector<int64_t> shape,
+                       std::string bytes) {
+    image.add(name, dtype, std::move(shape), bytes.size());
+    image.data.replace(image.data.size() - bytes.size(), bytes.size(), bytes);
+  };
+  std::string map;
+  for (float number : numbers) {
+    number /= 12;
+    map.append(reinterpret_cast<const char *>(&number), sizeof number);
+  }
+  put("w.weight", "U8", {64, 1}, std::string(64, '\x17'));
+  put("w.weight.quant_map", "F32", {16}, map);
+  put("w.weight.absmax", "U8", {2}, std::string(2, '\1'));
+  put("w.weight.nested_absmax", "F32", {1}, std::string(4, '\0'));
+  put("w.weight.nested_quant_map", "F32", {256}, std::string(1024, '\0'));
+  put("w.weight.quant_state.bitsandbytes__fp4", "U8", {int64_t(state.size())}, state);
+  return R"({"architectures": ["A"], "quantization_config": {"quant_method": "bitsandbytes", "load_in_4bit": true}})"
+         "\n" +
+         image.bytes();
+}
+
+std::string mlxSeed() {
+  SafetensorsImage image;
+  image.add("w.weight", "U32", {2, 3}, 24);
+  image.add("w.scales", "F16", {2, 1}, 4);
+  image.add("w.biases", "F16", {2, 1}, 4);
+  return R"({"architectures": ["A"], "quantization": {"bits": 3, "group_size": 32}})"
+         "\n" +
+         image.bytes();
+}
+
 CheckpointFiles quantizedSeeds() {
   CheckpointFiles seeds;
   seeds.files["gptq"] =
@@ -61,6 +98,28 @@ CheckpointFiles quantizedSeeds() {
   seeds.files["bitsandbytes"] =
       quantized(R"("bitsandbytes", "load_in_8bit": true)",
                 {{"w.weight", "I8", {2, 8}, 16}, {"w.SCB", "F32", {2}, 8}});
+  seeds.files["gptq-act-order"] =
+      quantized(R"("gptq", "bits": 4, "group_size": 16, "desc_act": true)",
+                {{"w.qweight", "I32", {4, 8}, 128},
+                 {"w.qzeros", "I32", {2, 1}, 8},
+                 {"w.scales", "F16", {2, 8}, 32},
+                 {"w.g_idx", "I32", {32}, 128}});
+  seeds.files["ct-nvfp4"] = quantized(
+      R"("compressed-tensors", "format": "nvfp4-pack-quantized", "config_groups": {"group_0": {"weights": {"num_bits": 4, "type": "float"}}})",
+      {{"w.weight_packed", "U8", {2, 8}, 16},
+       {"w.weight_scale", "F8_E4M3", {2, 1}, 2},
+       {"w.weight_global_scale", "F32", {1}, 4}});
+  seeds.files["modelopt-nvfp4"] =
+      quantized(R"("modelopt", "quant_algo": "NVFP4")", {{"w.weight", "U8", {2, 8}, 16},
+                                                         {"w.weight_scale", "F8_E4M3", {2, 1}, 2},
+                                                         {"w.weight_scale_2", "F32", {}, 4}});
+  seeds.files["modelopt-mixed"] = quantized(R"("modelopt", "quant_algo": "MIXED_PRECISION")",
+                                            {{"w.weight", "F8_E4M3", {2, 32}, 64},
+                                             {"w.weight_scale", "U8", {2, 1}, 2},
+                                             {"v.weight", "F8_E4M3", {2, 8}, 16},
+                                             {"v.weight_scale", "F32", {2}, 8}});
+  seeds.files["bitsandbytes-nf4"] = bitsandbytesSeed();
+  seeds.files["mlx"] = mlxSeed();
   return seeds;
 }
 

@@ -43,6 +43,7 @@ FORMATS = [
     ("IQ1_M", 8, []),
     ("TQ2_0", 8, [64]),
     ("TQ1_0", 8, [52]),
+    ("NVFP4", 20, []),
 ]
 EXTREMES = [0x0000, 0x8000, 0x0001, 0x83FF, 0x0400, 0x7BFF, 0xFBFF]
 
@@ -58,6 +59,8 @@ def blocks_of(name, count, scales, random):
         blocks[:, offset : offset + 2] = bits.view(np.uint8).reshape(count, 2)
     if name == "IQ1_M":  # bits 12 … 15 of four words are the scale's: none is NaN or infinite
         blocks[:, 55] &= 0xBF
+    if name == "NVFP4":  # scales have no sign
+        blocks[:, :4] &= 0x7F
     if name in ("F32", "BF16"):  # no NaN: its payload is nobody's affair
         kind, exponent = (np.uint32, 0x7F800000) if name == "F32" else (np.uint16, 0x7F80)
         words = blocks.view(kind)

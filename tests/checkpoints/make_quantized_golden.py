@@ -18,7 +18,7 @@ import sys
 import numpy as np
 
 random = np.random.default_rng(20261123)
-DTYPES = {"I32": np.int32, "I64": np.int64, "I8": np.int8, "U8": np.uint8, "F16": np.float16, "F32": np.float32}
+DTYPES = {"I32": np.int32, "I64": np.int64, "I8": np.int8, "U8": np.uint8, "U32": np.uint32, "F8_E4M3": np.uint8, "F16": np.float16, "F32": np.float32}
 
 
 def bf16(values):
@@ -157,6 +157,133 @@ def bitsandbytes():
     return config, tensors, numbers(codes, np.zeros((n, 1), int), (largest / np.float32(127))[:, None], k)
 
 
+# Of all codes; subnormals are multiples of 2^-9. The last of each sign is NaN.
+E4M3 = np.array([(-1) ** (q >> 7) * ((8 + q % 8) * 2.0 ** ((q >> 3 & 15) - 10) if q >> 3 & 15 else q % 8 * 2.0 ** -9) for q in range(256)],
+                np.float32)
+
+
+def nvfp4(form, n, k, factor=None):
+    """f32 throughout: what modelopt's NVFP4QTensor.dequantize and compressed_tensors' dequantize compute."""
+    codes, scales = random.integers(0, 16, (n, k)), random.integers(1, 0x7F, (n, k // 16))
+    scales[0, :3] = 0, 1, 0x7E  # nothing, the least, the largest
+    packed = (codes[:, ::2] | codes[:, 1::2] << 4).astype(np.uint8)
+    factor = np.float32(random.uniform(1e-4, 1e-3) if factor is None else factor)
+    if form == "modelopt":
+        scale = E4M3[scales] * factor
+        tensors = [("w.weight", "U8", packed), ("w.weight_scale", "F8_E4M3", scales), ("w.weight_scale_2", "F32", np.array(factor)),
+                   ("w.input_scale", "F32", np.array(0.5))]
+        config = {"quant_method": "modelopt", "quant_algo": "NVFP4", "kv_cache_scheme": {"num_bits": 8, "type": "float"},
+                  "ignore": ["lm_head"], "producer": {"name": "modelopt", "version": "0.40.0"}, "config_groups": {"group_0": {
+                      "targets": ["Linear"], "weights": {"dynamic": False, "num_bits": 4, "type": "float", "group_size": 16}}}}
+    else:
+        divisor = np.float32(1) / factor
+        scale = E4M3[scales] / divisor
+        tensors = [("w.weight_packed", "U8", packed), ("w.weight_scale", "F8_E4M3", scales),
+                   ("w.weight_global_scale", "F32", np.array([divisor])), ("w.input_global_scale", "F32", np.array([3.0]))]
+        config = {"quant_method": "compressed-tensors", "format": "nvfp4-pack-quantized", "quantization_status": "compressed",
+                  "config_groups": {"group_0": {"targets": ["Linear"], "format": "nvfp4-pack-quantized", "weights": {
+                      "num_bits": 4, "type": "float", "strategy": "tensor_group", "group_size": 16, "symmetric": True}}}}
+    return config, tensors, E2M1[codes] * np.repeat(scale.astype(np.float32), 16, axis=1)
+
+
+def modelopt8(algorithm):
+    n, k = 130 if algorithm == "FP8_PB_WO" else 12, 160
+    codes = random.integers(0, 0x7F, (n, k)) | random.integers(0, 2, (n, k)) << 7
+    config = {"quant_method": "modelopt", "quant_algo": algorithm, "exclude_modules": ["lm_head", "model.layers.*.mlp.router"]}
+    if algorithm == "MXFP8":
+        powers = random.integers(100, 140, (n, k // 32))
+        values = E4M3[codes] * np.repeat(np.ldexp(np.float32(1), powers - 127), 32, axis=1)
+        return config, [("w.weight", "F8_E4M3", codes), ("w.weight_scale", "U8", powers)], values.astype(np.float32)
+    shape = {"FP8": (), "FP8_PB_WO": (2, 1, 2, 1), "FP8_PER_CHANNEL_PER_TOKEN": (n,)}[algorithm]
+    scales = random.uniform(0.001, 0.01, shape).astype(np.float32)
+    wide = scales if shape == () else scales[:, None] if len(shape) == 1 else np.repeat(np.repeat(scales[:, 0, :, 0], 128, 0), 128, 1)[:n, :k]
+    tensors = [("w.weight", "F8_E4M3", codes), ("w.weight_scale", "F32", np.array(scales)), ("w.input_scale", "F32", np.array(0.5)),
+               ("w.k_scale", "F32", np.array(1.0))]
+    return config, tensors, (wide * E4M3[codes]).astype(np.float32)
+
+
+# functional.py of bitsandbytes, get_4bit_type.
+NF4 = np.array([-1.0, -0.6961928009986877, -0.5250730514526367, -0.39491748809814453, -0.28444138169288635, -0.18477343022823334,
+                -0.09105003625154495, 0.0, 0.07958029955625534, 0.16093020141124725, 0.24611230194568634, 0.33791524171829224,
+                0.44070982933044434, 0.5626170039176941, 0.7229568362236023, 1.0], np.float32)
+FP4 = (np.array([0, 0.0625, 8, 12, 4, 6, 2, 3, 0, -0.0625, -8, -12, -4, -6, -2, -3]) / 12).astype(np.float32)
+
+
+def bitsandbytes4(kind, nested, block=64):
+    n, k = 12, 192 if block == 64 else 256
+    table, codes, blocks = NF4 if kind == "nf4" else FP4, random.integers(0, 16, n * k), n * k // block
+    state = {"quant_type": kind, "blocksize": block, "dtype": "float32", "shape": [n, k]}
+    tensors = [("w.weight", "U8", (codes[::2] << 4 | codes[1::2])[:, None]), ("w.weight.quant_map", "F32", table)]
+    if nested:
+        map, at = np.sort(random.uniform(-1, 1, 256)).astype(np.float32), random.integers(0, 256, blocks)
+        scales, offset = random.uniform(0.01, 0.02, (blocks + 15) // 16).astype(np.float32), np.float32(0.0401)
+        largest = map[at] * scales[np.arange(blocks) // 16] + offset  # two roundings
+        state |= {"nested_blocksize": 16, "nested_dtype": "float32", "nested_offset": float(offset)}
+        tensors += [("w.weight.absmax", "U8", at), ("w.weight.nested_absmax", "F32", scales), ("w.weight.nested_quant_map", "F32", map)]
+    else:
+        largest = random.uniform(0.1, 3, blocks).astype(np.float32)
+        tensors.append(("w.weight.absmax", "F32", largest))
+    text = np.frombuffer(json.dumps(state).encode(), np.uint8)
+    tensors.append((f"w.weight.quant_state.bitsandbytes__{kind}", "U8", text))
+    config = {"quant_method": "bitsandbytes", "load_in_4bit": True, "load_in_8bit": False, "bnb_4bit_quant_type": kind,
+              "bnb_4bit_use_double_quant": nested, "bnb_4bit_compute_dtype": "bfloat16", "llm_int8_skip_modules": ["lm_head"]}
+    return config, tensors, (table[codes] * np.repeat(largest, block)).reshape(n, k)
+
+
+def act_order(form, asymmetric, version="gptq"):
+    """Groups of columns in an order of their own. The numbers are products of f16 (GPTQ) or bf16, rounded once, as the
+    libraries' kernels in torch make them."""
+    n, k, group = 8, 160, 32
+    order = random.permutation(np.arange(k) // group)
+    codes = random.integers(0, 16, (n, k))
+    zeros = random.integers(1, 15, (n, k // group)) if asymmetric else np.full((n, k // group), 8)
+    scales = some_scales((n, k // group), "F16" if form == "gptq" else "BF16")
+    exact = scales[:, order] * (codes - zeros[:, order]).astype(np.float32)
+    if form == "gptq":
+        less = 1 if version == "gptq" else 0
+        tensors = [("w.qweight", "I32", signed([stream(row, 4) for row in codes]).T),
+                   ("w.qzeros", "I32", signed([stream(zeros[:, g] - less, 4) for g in range(k // group)])), ("w.scales", "F16", scales.T),
+                   ("w.g_idx", "I32", order)]
+        config = {"quant_method": "gptq", "bits": 4, "group_size": group, "sym": not asymmetric, "desc_act": True, "checkpoint_format": version}
+        return config, tensors, exact.astype(np.float16).astype(np.float32)
+    config = {"quant_method": "compressed-tensors", "format": "pack-quantized", "config_groups": {"group_0": {"targets": ["Linear"], "weights": {
+        "num_bits": 4, "type": "int", "strategy": "group", "group_size": group, "symmetric": True, "actorder": "group"}}}}
+    tensors = [("w.weight_packed", "I32", signed([words(row, 4) for row in codes])), ("w.weight_shape", "I64", np.array([n, k])),
+               ("w.weight_scale", "BF16", scales), ("w.weight_g_idx", "I32", order)]
+    bits = exact.view(np.uint32)
+    return config, tensors, ((bits + 0x7FFF + (bits >> 16 & 1)) & 0xFFFF0000).view(np.float32)
+
+
+def mlx(bits, group, dtype, mode="affine", own=None):
+    """scales * q + biases in f32, each rounded once. `own`: the matrix says it for itself, all others otherwise."""
+    n, k = 6, 256
+    said = {"group_size": group, "bits": bits} | ({"mode": mode} if mode != "affine" or own else {})
+    whole = {"group_size": 64, "bits": 4, "w": said, "lm_head": False} if own else said
+    config = {"quantization_key": "quantization", **whole}
+    if mode != "affine":
+        codes = random.integers(0, 16, (n, k))
+        packed = np.array([words(row, 4) for row in codes], np.uint32)
+        scales = random.integers(100, 120, (n, k // 32)) if mode == "mxfp4" else random.integers(0, 0x7F, (n, k // 16))
+        wide = np.ldexp(np.float32(1), scales - 127).astype(np.float32) if mode == "mxfp4" else E4M3[scales]
+        return config, [("w.weight", "U32", packed), ("w.scales", "U8", scales)], E2M1[codes] * np.repeat(wide, group, axis=1)
+    codes = random.integers(0, 1 << bits, (n, k))
+    scales, biases = some_scales((n, k // group), dtype), some_scales((n, k // group), dtype) * np.float32(8)
+    packed = np.array([stream(row, bits) for row in codes], np.uint32)
+    values = np.repeat(scales, group, 1) * codes.astype(np.float32) + np.repeat(biases, group, 1)
+    return config, [("w.weight", "U32", packed), ("w.scales", dtype, scales), ("w.biases", dtype, biases)], values.astype(np.float32)
+
+
+def fp8_stack(form):
+    """Experts in one tensor, as transformers and vLLM save DeepSeek's kin."""
+    experts, n, k = 2, 130, 20
+    codes = random.integers(0, 0x7F, (experts, n, k))
+    scales = random.uniform(0.001, 0.01, (experts, 2, 1) if form == "block" else (experts, 1, 1)).astype(np.float32)
+    wide = np.repeat(np.repeat(scales, 128, 1), 128, 2)[:, :n, :k] if form == "block" else scales
+    config = {"quant_method": "fp8", "activation_scheme": "dynamic"} | ({"weight_block_size": [128, 128]} if form == "block" else {})
+    tensors = [("e.gate_up_proj", "F8_E4M3", codes), ("e.gate_up_proj_scale_inv", "F32", scales)]
+    return config, tensors, (wide * E4M3[codes]).astype(np.float32)
+
+
 CASES = {
     "gptq-2-g64": lambda: gptq(16, 192, 2, 64, True, "gptq"),
     "gptq-2-symmetric": lambda: gptq(16, 128, 2, 128, False, "gptq"),
@@ -182,6 +309,31 @@ CASES = {
     "ct-mxfp4": lambda: mxfp4("mxfp4-pack-quantized"),
     "gpt-oss-mxfp4": lambda: mxfp4("mxfp4"),
     "bitsandbytes-int8": bitsandbytes,
+    "ct-nvfp4": lambda: nvfp4("compressed-tensors", 5, 160),
+    "modelopt-nvfp4": lambda: nvfp4("modelopt", 6, 528),
+    "modelopt-nvfp4-uncalibrated": lambda: nvfp4("modelopt", 3, 48, 0),
+    "modelopt-fp8": lambda: modelopt8("FP8"),
+    "modelopt-fp8-block": lambda: modelopt8("FP8_PB_WO"),
+    "modelopt-fp8-channel": lambda: modelopt8("FP8_PER_CHANNEL_PER_TOKEN"),
+    "modelopt-mxfp8": lambda: modelopt8("MXFP8"),
+    "bitsandbytes-nf4": lambda: bitsandbytes4("nf4", False),
+    "bitsandbytes-nf4-nested": lambda: bitsandbytes4("nf4", True),
+    "bitsandbytes-fp4": lambda: bitsandbytes4("fp4", False, 128),
+    "gptq-act-order": lambda: act_order("gptq", False),
+    "gptq-act-order-v2": lambda: act_order("gptq", True, "gptq_v2"),
+    "ct-act-order": lambda: act_order("compressed-tensors", False),
+    "mlx-4-g64": lambda: mlx(4, 64, "F16"),
+    "mlx-4-g32-bf16": lambda: mlx(4, 32, "BF16"),
+    "mlx-4-g128-bf16": lambda: mlx(4, 128, "BF16"),
+    "mlx-2": lambda: mlx(2, 32, "F16"),
+    "mlx-3": lambda: mlx(3, 64, "BF16"),
+    "mlx-5": lambda: mlx(5, 64, "F16"),
+    "mlx-6-own": lambda: mlx(6, 64, "BF16", own=True),
+    "mlx-8": lambda: mlx(8, 32, "BF16"),
+    "mlx-mxfp4": lambda: mlx(4, 32, "", "mxfp4"),
+    "fp8-stack-block": lambda: fp8_stack("block"),
+    "fp8-stack": lambda: fp8_stack("tensor"),
+    "mlx-nvfp4": lambda: mlx(4, 16, "", "nvfp4"),
 }
 
 
@@ -200,7 +352,7 @@ def main(path):
                 put(dtype.encode())
                 file.write(struct.pack(f"<I{content.ndim}Q", content.ndim, *content.shape))
                 put(stored(dtype, content))
-            put(b"e.gate_up_proj" if name == "gpt-oss-mxfp4" else b"w.weight")
+            put(b"e.gate_up_proj" if tensors[0][0].startswith("e.") else b"w.weight")
             file.write(struct.pack("<Q", values.size) + values.astype(np.float32).tobytes())
 
 

@@ -41,6 +41,7 @@ GroupCounts countsOfDots(const NumericFormat &format, const Isa &isa) {
   const bool halves = format.group == 16;
   counts.multiply = 2 + format.hasMin + 2 * halves; // scale, fma; m; two 16-dots
   counts.multiply += 3 * (halves && format.hasMin); // two minimums of 16, and their scale
+  counts.multiply += 4 * format.floatSubScales;     // a scale and an fma for each half
   counts.others = 1;                                // conversion of the dot
   counts.loads = format.bits + 1;
   counts.broadcasts = 8 + 2 + format.hasMin;

@@ -86,9 +86,9 @@ template <i32 Value> struct Constant {
 };
 
 /// Codes with scales. Group: values of K under one (sub-)scale; Super: integer sub-scales under one
-/// f16 per 256. Zeros: a zero point per group, a byte, in the place of sub-minimums.
+/// f16 per 256, or FloatSubs: E4M3. Zeros: a zero point per group, a byte, in the place of sub-minimums.
 template <i32 Bits, i32 Group, i32 ZeroPoint, bool HasMin, bool Super, Scale Stored = Scale::F16,
-          bool Zeros = false, class Numbers = NoTable>
+          bool Zeros = false, class Numbers = NoTable, bool FloatSubs = false>
 struct CodeFormat {
   static constexpr bool isFloat = false, hasMin = HasMin, halfMin = HasMin && !Zeros;
   static constexpr i32 group = Group;
@@ -294,9 +294,11 @@ struct CodeFormat {
     }
   }
 
-  /// Of group i: number `half * runScales + i` of the words, in 16 bits.
+  /// Of group i: number `half * runScales + i` of the words, in 16 bits: bf16 where scales are, f16 otherwise.
   static MEMBER float half_of(const u32 *words, i32 i, i32 half) {
     const i32 at = half * runScales + (Super ? 0 : i);
+    if constexpr (Stored == Scale::BF16)
+      return at % 2 ? bf16_hi(words[at / 2]) : bf16_lo(words[at / 2]);
     return at % 2 ? f16_hi(words[at / 2]) : f16_lo(words[at / 2]);
   }
   static MEMBER u32 byte_of(const u32 *words, i32 i, i32 half) {
@@ -304,20 +306,21 @@ struct CodeFormat {
     return words[at / 4] >> (8 * (at % 4)) & 255;
   }
   static MEMBER float scale_of(const Run &run, i32 i, i32 half) {
-    const i32 at = half * runScales + (Super ? 0 : i);
     if constexpr (Stored == Scale::F32)
-      return as_f32(run.d[at]);
-    else if constexpr (Stored == Scale::BF16)
-      return at % 2 ? bf16_hi(run.d[at / 2]) : bf16_lo(run.d[at / 2]);
+      return as_f32(run.d[half * runScales + (Super ? 0 : i)]);
     else
       return half_of(run.d, i, half);
+  }
+  /// A sub-scale.
+  static MEMBER float number_of(u32 s) {
+    return FloatSubs ? e4m3_to_f32((u8)s) : HasMin ? (float)s : (float)(i8)s;
   }
   static MEMBER float scale(const Run &run, i32 i, i32 half) {
     const float d = scale_of(run, i, half);
     if constexpr (!Super)
       return d;
     else
-      return d * (HasMin ? (float)byte_of(run.s, i, half) : (float)(i8)byte_of(run.s, i, half));
+      return d * number_of(byte_of(run.s, i, half));
   }
   static MEMBER float minimum(const Run &run, i32 i, i32 half) {
     if constexpr (Zeros) {
@@ -365,8 +368,9 @@ struct CodeFormat {
       q = words[q / 4] >> (8 * (q % 4)) & 255;
     }
     auto half = [&](i32 offset) {
-      return f16_to_f32(
-          *(const u16 *)(block + offset + 2 * scale_place(row, Super ? 0 : in / Group, scales)));
+      const u16 bits =
+          *(const u16 *)(block + offset + 2 * scale_place(row, Super ? 0 : in / Group, scales));
+      return Stored == Scale::BF16 ? bf16_to_f32(bits) : f16_to_f32(bits);
     };
     const u8 *const stored =
         block + scaleOffset + scaleBytes * scale_place(row, Super ? 0 : in / Group, scales);
@@ -382,7 +386,7 @@ struct CodeFormat {
     } else {
       const i32 place = scale_place(row, in / Group, 256 / Group);
       const u8 s = block[subScaleOffset + place];
-      const float w = d * (HasMin ? (float)s : (float)(i8)s) * code;
+      const float w = d * number_of(s) * code;
       if constexpr (HasMin)
         return w - half(minOffset) * (float)block[subMinOffset + place];
       else

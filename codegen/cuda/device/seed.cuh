@@ -79,10 +79,11 @@ struct SeedLane {
 };
 
 template <i32 Bits, i32 Group, i32 ZeroPoint, bool HasMin, bool Super, Scale Stored, bool Zeros,
-          class Numbers>
-DEVICE void seed_tile(CodeFormat<Bits, Group, ZeroPoint, HasMin, Super, Stored, Zeros, Numbers>,
-                      u8 *tile, u64 seed, u64 tensor, i32 n, i32 k, SeedScales made) {
-  using F = CodeFormat<Bits, Group, ZeroPoint, HasMin, Super, Stored, Zeros, Numbers>;
+          class Numbers, bool FloatSubs>
+DEVICE void
+seed_tile(CodeFormat<Bits, Group, ZeroPoint, HasMin, Super, Stored, Zeros, Numbers, FloatSubs>,
+          u8 *tile, u64 seed, u64 tensor, i32 n, i32 k, SeedScales made) {
+  using F = CodeFormat<Bits, Group, ZeroPoint, HasMin, Super, Stored, Zeros, Numbers, FloatSubs>;
   constexpr i32 lowBits = F::lowBits, upperBits = F::upperBits;
   const SeedLane mine(seed, tensor, n);
   const i32 lane = threadIdx.x % 32;
@@ -138,7 +139,8 @@ DEVICE void seed_tile(CodeFormat<Bits, Group, ZeroPoint, HasMin, Super, Stored, 
     else
       *(u16 *)scale = Stored == Scale::BF16 ? f32_to_bf16(f16_to_f32(d)) : d;
     if constexpr (F::halfMin)
-      *(u16 *)(at + F::minOffset + 2 * slot) = made.m;
+      *(u16 *)(at + F::minOffset + 2 * slot) =
+          Stored == Scale::BF16 ? f32_to_bf16(f16_to_f32(made.m)) : made.m;
     if constexpr (Zeros)
       at[F::subMinOffset + slot] = made.t;
     if constexpr (Super) {

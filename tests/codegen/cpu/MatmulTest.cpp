@@ -159,7 +159,8 @@ TEST(Matmul, TwoPlanes) {
   for (WeightFormat format :
        {WeightFormat::Q4_0, WeightFormat::Q4_1, WeightFormat::Q5_1, WeightFormat::Q8_0,
         WeightFormat::Q4_K, WeightFormat::Q6_K, WeightFormat::Q2_K, WeightFormat::Q3_K,
-        WeightFormat::IQ4_XS, WeightFormat::Mxfp4, WeightFormat::Int4ZG128, WeightFormat::Int8ZF}) {
+        WeightFormat::IQ4_XS, WeightFormat::Mxfp4, WeightFormat::Nvfp4, WeightFormat::Nf4,
+        WeightFormat::Int4ZG128, WeightFormat::Int8ZF}) {
     RandomWeight w(format, 40, 160, 11);
     int64_t tokens = 9, width = 64, rowBytes = q8x2RowBytes(160);
     Buffer<char> x = quantizeRows(randomRows(tokens, 160, 12), tokens, 160, 2);

@@ -32,6 +32,7 @@ struct RandomWeight {
   float m(int64_t row, int64_t k) const { return reader().m(row, k); }
   int s(int64_t row, int64_t k) const { return reader().s(row, k); }
   int t(int64_t row, int64_t k) const { return reader().t(row, k); }
+  float subScale(int64_t row, int64_t k) const { return reader().subScale(row, k); }
   float value(int64_t row, int64_t k) const { return reader().value(row, k); }
 
 private:
@@ -117,6 +118,12 @@ inline float fastProduct(const RandomWeight &w, int64_t row, const char *planes,
       int half[2] = {0, 0};
       for (int i = 0; i < 32; ++i)
         half[i / 16] += (w.number(row, k + i) - w.format.zeroPoint) * int8_t(x[k + i]);
+      if (w.format.floatSubScales) { // each half on its own as well
+        const float dx = readAs<float>(x + q8.scaleOffset + g * 4);
+        for (int i = 0; i < 2; ++i)
+          acc = std::fma(float(half[i]), w.d(row, k) * w.subScale(row, k + 16 * i) * dx, acc);
+        continue;
+      }
       if (w.format.group == 16) // each plane on its own
         dot = int64_t(half[0]) * w.s(row, k) + int64_t(half[1]) * w.s(row, k + 16);
       else

@@ -25,12 +25,15 @@ inline auto eachKindOfFormat() {
 /// The others, of the long tests. The three of fp8 are packed alike and make the same kernels: one
 /// will do.
 inline auto otherFormats() {
-  return testing::Values(
-      WeightFormat::F32, WeightFormat::F16, WeightFormat::Q4_0, WeightFormat::Q5_1,
-      WeightFormat::Q8_0, WeightFormat::Q5_K, WeightFormat::Int4G32, WeightFormat::Int4G64,
-      WeightFormat::IQ4_NL, WeightFormat::Mxfp4, WeightFormat::Int4ZG32, WeightFormat::Int4ZG64,
-      WeightFormat::Int4BG32, WeightFormat::Int4BG128, WeightFormat::Int4ZBG32,
-      WeightFormat::Int4ZBG128, WeightFormat::Int4ZFG32, WeightFormat::Int8F, WeightFormat::Int8ZF);
+  return testing::Values(WeightFormat::F32, WeightFormat::F16, WeightFormat::Q4_0,
+                         WeightFormat::Q5_1, WeightFormat::Q8_0, WeightFormat::Q5_K,
+                         WeightFormat::Int4G32, WeightFormat::Int4G64, WeightFormat::IQ4_NL,
+                         WeightFormat::Mxfp4, WeightFormat::Nvfp4, WeightFormat::Nf4,
+                         WeightFormat::Fp4, WeightFormat::Int4ZG32, WeightFormat::Int4ZG64,
+                         WeightFormat::Int4BG32, WeightFormat::Int4BG128, WeightFormat::Int4ZBG32,
+                         WeightFormat::Int4ZBG128, WeightFormat::Int4ZFG32, WeightFormat::Int8F,
+                         WeightFormat::Int8ZF, WeightFormat::Int4MG64, WeightFormat::Int8MG32,
+                         WeightFormat::Int4MBG32, WeightFormat::Int4MBG64, WeightFormat::Int8MBG32);
 }
 inline std::string nameOfFormat(const testing::TestParamInfo<WeightFormat> &info) {
   return std::string(numericFormat(info.param).name);

@@ -1,6 +1,8 @@
 //===- GgufTest.cpp - What a good GGUF file reads as ----------------------===//
 #include "compiler/import/Gguf.h"
 #include "compiler/import/Dequantize.h"
+#include "compiler/import/RowSource.h"
+#include "runtime/formats/E4M3.h"
 #include "tests/checkpoints/CheckpointFiles.h"
 #include "tests/checkpoints/GgufImage.h"
 #include "tests/compiler/import/TemporaryFolder.h"
@@ -113,6 +115,40 @@ TEST(Gguf, ProjectorsAndAdaptersAreNoModels) {
   }
 }
 
+/// A matrix of NVFP4 has a factor beside it, a stack of them one for each; what is said of activations goes.
+TEST(Gguf, FactorsOfNvfp4) {
+  const auto open = [](std::vector<uint64_t> shape, std::vector<float> factors) {
+    TemporaryFolder folder;
+    GgufImage image = GgufImage::valid();
+    const size_t blocks = size_t(2 * factors.size());
+    image.tensors = {{"a.weight", shape, 40, 0, {}},
+                     {"a.input_scale", {1}, 0, 0, {}},
+                     {"a.scale", {factors.size()}, 0, 0, {}}};
+    std::string weight(36 * blocks, '\x22'); // 1 of E2M1, under scales of 2^-3 * 1.25
+    std::string scales(4 * factors.size(), '\0');
+    std::memcpy(scales.data(), factors.data(), scales.size());
+    const auto add = [&](size_t tensor, std::string bytes) {
+      bytes.resize((bytes.size() + 31) / 32 * 32);
+      image.tensors[tensor].offset = image.data.size();
+      image.data += bytes;
+    };
+    image.data.clear();
+    add(0, weight), add(1, std::string(4, '\0')), add(2, scales);
+    auto opened = openCheckpoint(writeCheckpoint(
+        {.open = "m.gguf", .files = {{"m.gguf", image.bytes()}}}, folder.path("g")));
+    EXPECT_TRUE(opened) << opened.error().format();
+    EXPECT_EQ((*opened)->tensors.size(), 1u);
+    std::vector<float> values(128 * factors.size());
+    EXPECT_TRUE(RowSource((*opened)->tensors.front()).read(0, values));
+    return values;
+  };
+  const float one = f32FromE4M3(0x22);
+  EXPECT_EQ(open({64, 2}, {0.5f}), std::vector<float>(128, one / 2));
+  std::vector<float> stack(256, 3 * one);
+  std::fill_n(stack.begin(), 128, 0.0f); // an expert that no data reached
+  EXPECT_EQ(open({64, 2, 2}, {0.0f, 3.0f}), stack);
+}
+
 TEST(Gguf, EveryReadableTypeAndNoOther) {
   const std::pair<uint32_t, WeightFormat> readable[] = {
       {0, WeightFormat::F32},      {1, WeightFormat::F16},      {2, WeightFormat::Q4_0},
@@ -123,7 +159,7 @@ TEST(Gguf, EveryReadableTypeAndNoOther) {
       {18, WeightFormat::IQ3_XXS}, {19, WeightFormat::IQ1_S},   {20, WeightFormat::IQ4_NL},
       {21, WeightFormat::IQ3_S},   {22, WeightFormat::IQ2_S},   {23, WeightFormat::IQ4_XS},
       {29, WeightFormat::IQ1_M},   {34, WeightFormat::TQ1_0},   {35, WeightFormat::TQ2_0},
-      {39, WeightFormat::Mxfp4}};
+      {39, WeightFormat::Mxfp4},   {40, WeightFormat::Nvfp4}};
   int read = 0;
   for (uint32_t type = 0; type < 64; ++type) {
     GgufImage image = GgufImage::valid();
@@ -131,8 +167,10 @@ TEST(Gguf, EveryReadableTypeAndNoOther) {
                                      [&](const auto &entry) { return entry.first == type; });
     bool isReadable = known != std::end(readable);
     image.tensors = {{"t", {256, 3}, type, 0, {}}};
-    image.data = std::string(
-        isReadable ? static_cast<size_t>(3 * storedRowBytes(known->second, 256)) : 64, '\0');
+    const int64_t rowBytes = !isReadable  ? 0
+                             : type == 40 ? 4 * 36
+                                          : storedRowBytes(known->second, 256);
+    image.data = std::string(isReadable ? static_cast<size_t>(3 * rowBytes) : 64, '\0');
     std::string bytes = image.bytes();
     CheckpointBuilder builder(Container::Gguf);
     Result<void> result = readGguf(std::as_bytes(std::span(bytes)), "t.gguf", builder);
@@ -145,7 +183,7 @@ TEST(Gguf, EveryReadableTypeAndNoOther) {
       EXPECT_NE(result.error().what.find("'t'"), std::string::npos);
     }
   }
-  EXPECT_EQ(read, 25);
+  EXPECT_EQ(read, 26);
 }
 
 TEST(Gguf, AlignmentAndPaddingAtTheEnd) {

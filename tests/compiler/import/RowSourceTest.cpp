@@ -213,7 +213,8 @@ TEST(RowSource, WhatTheCheckpointDoesNotHold) {
   EXPECT_NE(made.refusal({{"a"}, {"b"}}).find("of f32 follow"), std::string::npos);
   EXPECT_NE(made.refusal({{"a"}, {"c"}}).find("9 columns"), std::string::npos);
   EXPECT_NE(made.refusal({{"stack", -1, {}, true}}).find("3 dimensions"), std::string::npos);
-  EXPECT_NE(made.refusal({{"stack", -1, RowOrder::range(4, 9)}}).find("12 rows"), std::string::npos);
+  EXPECT_NE(made.refusal({{"stack", -1, RowOrder::range(4, 9)}}).find("12 rows"),
+            std::string::npos);
   EXPECT_NE(made.refusal({{"stack", 2}}).find("matrix 2 of 2"), std::string::npos);
   EXPECT_NE(made.refusal({{"a", 0}}).find("2 dimensions"), std::string::npos);
   EXPECT_NE(made.refusal({{"a", -1, {9}, true}}).find("8 rows"), std::string::npos);

@@ -6,6 +6,7 @@
 //===----------------------------------------------------------------------===//
 #include "runtime/formats/SeedWeights.h"
 #include "runtime/formats/WeightPlace.h"
+#include "tests/runtime/formats/WeightReader.h"
 
 #include <bit>
 #include <cmath>
@@ -80,7 +81,8 @@ struct Naive {
     double scale = halfToFloat(d(n, k)), m = halfToFloat(scales.m);
     double q = format.numberOf(code(n, k)) - (format.hasZeros ? scales.t : format.zeroPoint);
     if (format.superGroup)
-      return scale * scales.s * q - m * scales.t;
+      return scale * (format.floatSubScales ? test::e4m3Value(scales.s) : scales.s) * q -
+             m * scales.t;
     return scale * q + m;
   }
 };
@@ -102,8 +104,10 @@ void putScales(Bytes &to, const Layout &l, int64_t n, int64_t k, const Naive &na
     put(to, places.d, uint16_t(std::bit_cast<uint32_t>(d) >> 16));
   else
     put(to, places.d, d);
-  if (places.m >= 0)
+  if (places.m >= 0 && naive.format.minScale() == NumericFormat::Scale::F16)
     put(to, places.m, scales.m);
+  else if (places.m >= 0)
+    put(to, places.m, uint16_t(std::bit_cast<uint32_t>(float(halfToFloat(scales.m))) >> 16));
   if (places.s >= 0)
     put(to, places.s, scales.s);
   if (places.t >= 0)

@@ -51,7 +51,13 @@ public:
     }
   }
   float m(int64_t row, int64_t k) const {
-    return float(readFrom<_Float16>(bytes + places(row, k).m));
+    const char *at = bytes + places(row, k).m;
+    return format.minScale() == NumericFormat::Scale::F16
+               ? float(readFrom<_Float16>(at))
+               : std::bit_cast<float>(uint32_t(readFrom<uint16_t>(at)) << 16);
+  }
+  float subScale(int64_t row, int64_t k) const {
+    return format.floatSubScales ? e4m3Value(s(row, k)) : float(s(row, k));
   }
   int s(int64_t row, int64_t k) const {
     const char raw = bytes[places(row, k).s];
@@ -68,7 +74,7 @@ public:
     const int zero = format.hasZeros ? t(row, k) : format.zeroPoint;
     const float scale = d(row, k), q = float(number(row, k) - zero);
     if (format.superGroup) {
-      const float ds = scale * float(s(row, k)), w = ds * q;
+      const float ds = scale * subScale(row, k), w = ds * q;
       return format.hasMin ? w - m(row, k) * float(t(row, k)) : w;
     }
     const float w = scale * q;
@@ -129,11 +135,15 @@ void fillRandomly(const Layout &layout, char *bytes, unsigned seed, float d, flo
           put(places.d, uint16_t(std::bit_cast<uint32_t>(uniform(d)) >> 16));
         else
           put(places.d, uniform(d));
-        if (places.m >= 0)
+        if (places.m >= 0 && format.minScale() == NumericFormat::Scale::F16)
           put(places.m, _Float16(uniform(m)));
+        else if (places.m >= 0)
+          put(places.m, uint16_t(std::bit_cast<uint32_t>(uniform(m)) >> 16));
       }
       if (places.s >= 0) // 6 bits in K-quants, signed 8 in q6_k
-        put(places.s, uint8_t(format.hasMin ? random() % 64 : random()));
+        put(places.s, uint8_t(format.hasMin           ? random() % 64
+                              : format.floatSubScales ? random() % 0x60 // 0 to 32
+                                                      : random()));
       if (format.hasZeros) // around the middle, and all there are
         put(places.t, uint8_t(random() % (1u << format.bits)));
       else if (places.t >= 0)

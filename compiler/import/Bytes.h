@@ -1,0 +1,15 @@
+//===- Bytes.h - Numbers out of bytes that are nowhere aligned --------------===//
+#pragma once
+
+#include <cstddef>
+#include <cstring>
+
+namespace ingot::import {
+
+template <typename T> T load(const std::byte *from) {
+  T value;
+  std::memcpy(&value, from, sizeof value);
+  return value;
+}
+
+} // namespace ingot::import

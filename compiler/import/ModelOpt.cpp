@@ -1,0 +1,135 @@
+//===- ModelOpt.cpp - Checkpoints of NVIDIA's Model Optimizer --------------===//
+//
+//   NVFP4, W4A16_NVFP4         X.weight U8, X.weight_scale F8_E4M3, X.weight_scale_2 F32: Nvfp4.h
+//   MXFP8                      X.weight F8_E4M3 [N, K], X.weight_scale U8 [N, K / 32]: 2^(s - 127)
+//   FP8, FP8_PB_WO,            X.weight F8_E4M3, X.weight_scale F32 [1], [N / 128, 1, K / 128, 1] or [N]: Float8.h
+//   FP8_PER_CHANNEL_PER_TOKEN
+//   MIXED_PRECISION            each layer its own of these
+//
+// Which matrices are what, their tensors say: lists of layers (quantized_layers, exclude_modules) are not needed. A
+// product of MXFP8 has 4 bits of significand under a power of two: bf16 holds it, so such a matrix becomes bf16.
+//
+// (modelopt/torch/export; the arithmetic: modelopt/torch/quantization/qtensor.)
+//===----------------------------------------------------------------------===//
+#include "compiler/import/ImportErrors.h"
+#include "compiler/import/Nvfp4.h"
+#include "compiler/import/Quantized.h"
+#include "runtime/formats/E4M3.h"
+
+#include <bit>
+#include <cstring>
+
+namespace ingot::import {
+
+namespace {
+
+class MadeOfMxfp8 : public BlockMaker {
+public:
+  MadeOfMxfp8(int64_t columns, const Part &codes, const Part &scales)
+      : columns(columns), codes(codes), scales(scales) {}
+
+  void make(int64_t first, int64_t count, std::byte *out) const override {
+    for (int64_t i = first * columns; i < (first + count) * columns; ++i, out += 2) {
+      const int exponent = scales.byte(i / 32);
+      const float power = // 2^-127 is subnormal
+          std::bit_cast<float>(exponent ? static_cast<uint32_t>(exponent) << 23 : 0x400000u);
+      const float value = f32FromE4M3(codes.byte(i)) * power;
+      const auto upper = static_cast<uint16_t>(std::bit_cast<uint32_t>(value) >> 16);
+      std::memcpy(out, &upper, sizeof upper);
+    }
+  }
+  int64_t firstNotFinite(int64_t first, int64_t count) const override {
+    for (int64_t i = first * columns; i < (first + count) * columns; ++i)
+      if (isE4M3NaN(codes.byte(i)) || scales.byte(i / 32) == 0xff)
+        return i;
+    return -1;
+  }
+
+private:
+  const int64_t columns;
+  const Part codes, scales;
+};
+
+Result<void> readMxfp8(RawTensors &parts, const std::string &name) {
+  Result<const Part *> codes = parts.take(name + ".weight", "F8_E4M3", {-1, -1});
+  if (!codes)
+    return codes.error();
+  const int64_t n = (*codes)->shape[0], k = (*codes)->shape[1];
+  Result<const Part *> scales = parts.take(name + ".weight_scale", "U8 F8_E8M0", {n, k / 32});
+  if (!scales)
+    return scales.error();
+  if (k % 32 != 0)
+    return refuse(cause::quantPart, line("the weight ", inQuotes(name), " ends inside of a block"),
+                  line("rows of ", k, " values, blocks of 32"), "convert it again");
+  Tensor tensor{name + ".weight", WeightFormat::BF16, {n, k}, {}};
+  tensor.maker = std::make_shared<MadeOfMxfp8>(k, **codes, **scales);
+  return parts.put(std::move(tensor));
+}
+
+Result<void> readNvfp4(RawTensors &parts, const std::string &name) {
+  Result<const Part *> factor = parts.take(name + ".weight_scale_2", "F32");
+  if (!factor)
+    return factor.error();
+  return addNvfp4(parts, name, {name + ".weight", name + ".weight_scale"}, (*factor)->number(0));
+}
+
+} // namespace
+
+Result<void> addNvfp4(RawTensors &parts, const std::string &name, const Nvfp4Names &stored,
+                      float factor) {
+  Result<const Part *> codes = parts.take(stored.codes, "U8 U32", {-1, -1});
+  if (!codes)
+    return codes.error();
+  const int64_t n = (*codes)->shape[0], k = (*codes)->shape[1] * ((*codes)->dtype == "U8" ? 2 : 8);
+  Result<const Part *> scales = parts.take(stored.scales, "F8_E4M3 U8", {n, k / 16});
+  if (!scales)
+    return scales.error();
+  if (k % 16 != 0)
+    return refuse(cause::quantPart, line("the weight ", inQuotes(name), " ends inside of a group"),
+                  line("rows of ", k, " values, groups of 16"), "convert it again");
+  Tensor tensor{name + ".weight", WeightFormat::Nvfp4, {n, k}, {}};
+  tensor.maker = makeNvfp4({k, n, (*codes)->data, (*scales)->data, {factor}});
+  return parts.put(std::move(tensor));
+}
+
+Result<void> readModelOpt(CheckpointBuilder &builder, const QuantConfig &config) {
+  const QuantConfig own = modelOptScope(config);
+  config.harmless({"quant_method", "producer*", "config_groups*", "ignore*", "version"});
+  own.harmless({"kv_cache_quant_algo", "kv_cache_scheme*", "group_size", "exclude_modules*",
+                "quantized_layers*", "quant_method", "has_zero_point", "pre_quant_scale"});
+  if (auto known = own.oneOf("quant_algo", {"FP8", "FP8_PB_WO", "FP8_PER_CHANNEL_PER_TOKEN",
+                                            "NVFP4", "W4A16_NVFP4", "MXFP8", "MIXED_PRECISION"});
+      !known)
+    return known;
+  const std::string *algorithm = own.text("quant_algo");
+  if (algorithm && algorithm->ends_with("NVFP4"))
+    builder.setLayerFormat(WeightFormat::Nvfp4);
+  RawTensors parts(builder);
+  if (const std::vector<std::string> names = parts.endingWith(".pre_quant_scale"); !names.empty())
+    return refuse(cause::fp8Config,
+                  line("the activations of ", inQuotes(names.front()), " are scaled before it"),
+                  line(names.size(), " matrices have pre_quant_scale (AWQ of Model Optimizer)"),
+                  "use a checkpoint without it, or the original one with --quantize int4-g64");
+  for (const std::string &name : parts.endingWith(".weight_scale_2"))
+    if (auto read = readNvfp4(parts, name); !read)
+      return read;
+  for (const std::string &name : parts.endingWith(".weight_scale")) {
+    const Part *scales = parts.find(name + ".weight_scale");
+    if (scales->dtype == "U8" || scales->dtype == "F8_E8M0")
+      if (auto read = readMxfp8(parts, name); !read)
+        return read;
+  }
+  for (std::string_view ending :
+       {".input_scale", ".k_scale", ".v_scale", ".q_scale", ".output_scale"})
+    for (const std::string &name : parts.endingWith(ending))
+      parts.drop(name + std::string(ending));
+  parts.finish();
+  return {};
+}
+
+QuantConfig modelOptScope(const QuantConfig &config) {
+  // hf_quant_config.json has an object more than config.json.
+  return config.has("quantization.quant_algo") ? config.in("quantization.") : config;
+}
+
+} // namespace ingot::import
