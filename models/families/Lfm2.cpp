@@ -3,48 +3,19 @@
 //   h += mix(operator_norm(h))
 //   h += ffn_down(silu(ffn_gate) * ffn_up)                      of ffn_norm(h)
 //
-// where mix is, by layer, attention with a norm of each head of q and k, or a short convolution of each
-// channel between two gates, which a sequence remembers a few rows of:
-//
-//   b, c, x = the three thirds of in_proj(h)
-//   mix(h)  = out_proj(c * conv(b * x))
-//
-// In LFM2-MoE layers behind the first have experts: the best by sigmoid and a bias, weights normalised without it.
+// where mix is, by layer, attention with a norm of each head of q and k, or a short convolution (ShortConvolution.h).
+// In LFM2-MoE (Lfm2Moe.cpp) layers behind the first have experts.
 // (LFM2 technical report, arXiv:2511.23404; HF modeling_lfm2.py.) The last norm is called embedding_norm,
 // token_embd_norm in GGUF files, where ollama's have output_norm.
 //===----------------------------------------------------------------------===//
 #include "models/Decoder.h"
 #include "models/Families.h"
+#include "models/ShortConvolution.h"
 
 #include "compiler/import/ImportErrors.h"
 
 using namespace ingot;
 using namespace ingot::models;
-
-static constexpr LayerTensor kIn[] = {{"conv_b", "shortconv.in_proj", "conv.in_proj"},
-                                      {"conv_c", "shortconv.in_proj", "conv.in_proj"},
-                                      {"conv_x", "shortconv.in_proj", "conv.in_proj"}};
-static constexpr LayerTensor kConv = {"conv", "shortconv.conv", "conv.conv"};
-static constexpr LayerTensor kOut = {"conv_output", "shortconv.out_proj", "conv.out_proj"};
-
-static void takeConvolution(ModelBuilder &model, LayerWeights &weights, int64_t layer,
-                            const Decoder &m) {
-  for (int64_t third = 0; third < 3; ++third)
-    model.addMatrix(weights, layer, kIn[third], m.hidden, m.hidden, m.mixerBias,
-                    RowOrder::range(third * m.hidden, m.hidden));
-  model.addTaps(weights, layer, kConv, m.hidden, m.taps, m.mixerBias);
-  model.addMatrix(weights, layer, kOut, m.hidden, m.hidden, m.mixerBias);
-}
-
-static mlir::Value emitConvolution(LayerEmitter &layer, mlir::Value normed, const Decoder &) {
-  mlir::Value b = layer.linear(normed, "conv_b");
-  mlir::Value c = layer.linear(normed, "conv_c");
-  mlir::Value x = layer.linear(normed, "conv_x");
-  mlir::Value mixed = layer.causalConv(layer.multiply(b, x), "conv");
-  return layer.linear(layer.multiply(c, mixed), "conv_output");
-}
-
-static constexpr Mixer kConvolution = {takeConvolution, emitConvolution};
 
 /// A convolution sees the token and at least one before it, or there would be nothing to remember.
 static int64_t checkTaps(Config &config, llvm::StringRef key, int64_t taps) {
@@ -171,29 +142,6 @@ void models::readLfm2(Config &config, const import::Checkpoint &checkpoint, Deco
   m.rules.resize(static_cast<size_t>(m.layers));
   for (auto [rules, attend] : llvm::zip(m.rules, attends)) {
     rules.kind = attend ? "attention" : "conv";
-    rules.mixer = attend ? nullptr : &kConvolution;
+    rules.mixer = attend ? nullptr : &kShortConvolution;
   }
-}
-
-static Experts expertsOfLfm2() {
-  Experts experts;
-  experts.route.score = lm::RouteScore::Sigmoid;
-  experts.route.normEps = 1e-6;
-  experts.selectBias = true;
-  ExpertNames &names = experts.names;
-  names.router.hf = "feed_forward.gate";
-  names.selectBias.hf = "feed_forward.expert_bias";
-  names.experts = "feed_forward.experts";
-  names.gate = "w1";
-  names.up = "w3";
-  names.down = "w2";
-  names.gateUp = "feed_forward.experts.gate_up_proj";
-  names.downStack = "feed_forward.experts.down_proj";
-  return experts;
-}
-
-/// Defaults of HF's Lfm2MoeConfig.
-void models::readLfm2Moe(Config &config, const import::Checkpoint &checkpoint, Decoder &m) {
-  m.experts = expertsOfLfm2();
-  readLfm2(config, checkpoint, m);
 }
