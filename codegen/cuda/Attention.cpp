@@ -98,8 +98,11 @@ LogicalResult ingot::cuda::emitAttention(KernelText &k, kernel::AttentionOp op) 
   k.name(op.getQ(), "q");
   k.name(op.getKv(), "pool");
   k.name(op.getOutput(), "y", /*written=*/true);
+  if (op.getSinks())
+    k.name(op.getSinks(), "sinks");
   if (shares)
     k.name(op.getWorkspace(), "workspace", /*written=*/true);
+  const char *sinks = op.getSinks() ? "sinks" : "nullptr";
   StringRef element = elementText(output);
   k.line("");
   k.line("struct Shape {{");
@@ -108,8 +111,9 @@ LogicalResult ingot::cuda::emitAttention(KernelText &k, kernel::AttentionOp op) 
          kv.getHeadDim(), op.getHeads(), kv.getKvHeads(), op.getWindow(),
          rowStride(op.getQ().getType()), rowStride(output));
   auto boolText = [](bool value) { return value ? "true" : "false"; };
-  k.line("static constexpr bool fp8 = {0}, shares = {1}, packs = {2};", boolText(sizes.fp8),
-         boolText(shares), boolText(bf16 && kv.getHeadDim() % 16 == 0));
+  k.line("static constexpr bool fp8 = {0}, shares = {1}, packs = {2}, sinks = {3};",
+         boolText(sizes.fp8), boolText(shares), boolText(bf16 && kv.getHeadDim() % 16 == 0),
+         boolText(bool(op.getSinks())));
   k.line("static constexpr float scale = {0}, softcap = {1};",
          floatText(op.getScale().convertToDouble()), floatText(op.getSoftcap().convertToDouble()));
   k.line("static MEMBER void store({0} *y, i32 token, i32 i, float value) {{", element);
@@ -127,7 +131,7 @@ LogicalResult ingot::cuda::emitAttention(KernelText &k, kernel::AttentionOp op) 
     k.line("DYNAMIC_SHARED(shared);");
     k.line("static_assert({0} == attention_prefill_shared<Shape>(), \"what the launch asks for\");",
            variant.sharedBytes);
-    k.line("attention_prefill<Shape>(q, pool, y, batch, shared);");
+    k.line("attention_prefill<Shape>(q, pool, y, {0}, batch, shared);", sinks);
     k.close();
   }
   CudaVariant &variant = k.open("_decode", 32 * sizes.warps, /*allRegisters=*/true);
@@ -140,7 +144,7 @@ LogicalResult ingot::cuda::emitAttention(KernelText &k, kernel::AttentionOp op) 
   if (shares)
     k.line("static_assert({0} == SharedWorkspace<Shape>::bytes, \"what the program has\");",
            sizes.workspace());
-  k.line("attention_decode<Shape>(q, pool, y, {0}, batch, shared, arrived);",
+  k.line("attention_decode<Shape>(q, pool, y, {0}, {1}, batch, shared, arrived);", sinks,
          shares ? "workspace" : "nullptr");
   k.close();
   return success();

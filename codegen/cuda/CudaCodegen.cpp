@@ -43,6 +43,10 @@ kernel::KernelShape ingot::cuda::kernelShape(kernel::FuncOp kernel) {
   kernel::KernelShape shape;
   if (auto attention = dyn_cast<kernel::AttentionOp>(anchor))
     shape.workspaceBytes = workspaceBytes(attention);
+  if (auto route = dyn_cast<kernel::RouteOp>(anchor))
+    shape.refused = refusalOf(route);
+  if (auto group = dyn_cast<kernel::GroupRoutesOp>(anchor))
+    shape.refused = refusalOf(group);
   return shape;
 }
 
@@ -62,6 +66,9 @@ FailureOr<CudaProgram> ingot::cuda::emitKernel(kernel::FuncOp kernel, const Emit
           .Case([&](kernel::RopeAppendOp op) { return emitRopeAppend(k, op); })
           .Case([&](kernel::AttentionOp op) { return emitAttention(k, op); })
           .Case([&](kernel::CausalConvOp op) { return emitCausalConv(k, op); })
+          .Case([&](kernel::RouteOp op) { return emitRoute(k, op); })
+          .Case([&](kernel::GroupRoutesOp op) { return emitGroupRoutes(k, op); })
+          .Case([&](kernel::CombineOp op) { return emitCombine(k, op); })
           .Case([&](kernel::ArgmaxOp op) { return emitArgmax(k, op); })
           .Case([&](kernel::ArgmaxFinishOp op) { return emitArgmaxFinish(k, op); })
           .Case([&](kernel::DrawWeighOp op) { return emitDrawWeigh(k, op); })

@@ -12,13 +12,16 @@ class ArgmaxFinishOp;
 class ArgmaxOp;
 class AttentionOp;
 class CausalConvOp;
+class CombineOp;
 class DrawIdsOp;
 class DrawWeighOp;
 class Fp8RowsOp;
 class GatherOp;
+class GroupRoutesOp;
 class MatmulOp;
 class RopeAppendOp;
 class RopeTableOp;
+class RouteOp;
 class RowwiseOp;
 } // namespace ingot::kernel
 
@@ -32,6 +35,9 @@ mlir::LogicalResult emitRopeTable(KernelText &k, kernel::RopeTableOp op);
 mlir::LogicalResult emitRopeAppend(KernelText &k, kernel::RopeAppendOp op);
 mlir::LogicalResult emitAttention(KernelText &k, kernel::AttentionOp op);
 mlir::LogicalResult emitCausalConv(KernelText &k, kernel::CausalConvOp op);
+mlir::LogicalResult emitRoute(KernelText &k, kernel::RouteOp op);
+mlir::LogicalResult emitGroupRoutes(KernelText &k, kernel::GroupRoutesOp op);
+mlir::LogicalResult emitCombine(KernelText &k, kernel::CombineOp op);
 mlir::LogicalResult emitArgmax(KernelText &k, kernel::ArgmaxOp op);
 mlir::LogicalResult emitArgmaxFinish(KernelText &k, kernel::ArgmaxFinishOp op);
 mlir::LogicalResult emitDrawWeigh(KernelText &k, kernel::DrawWeighOp op);
@@ -39,5 +45,8 @@ mlir::LogicalResult emitDrawIds(KernelText &k, kernel::DrawIdsOp op);
 
 /// Bytes of the workspace through which blocks share positions, whether the op has one yet or not; 0: they do not.
 int64_t workspaceBytes(kernel::AttentionOp op);
+/// Why the op has no code; empty: it has.
+std::string refusalOf(kernel::RouteOp op);
+std::string refusalOf(kernel::GroupRoutesOp op);
 
 } // namespace ingot::cuda

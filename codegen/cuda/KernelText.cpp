@@ -216,8 +216,10 @@ StringRef ingot::cuda::elementText(Type type) {
            : rows.getKind() == RowKind::Key  ? "u64"
            : rows.getKind() == RowKind::I32  ? "i32"
                                              : "u8";
+  if (isa<kernel::RoutesType>(type))
+    return "i32";
   if (auto weight = dyn_cast<lm::WeightType>(type))
-    return weight.isVector() ? "float" : "u8";
+    return weight.isVectors() ? "float" : "u8";
   return "u8";
 }
 

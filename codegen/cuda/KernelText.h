@@ -41,6 +41,11 @@ public:
   CudaVariant &open(llvm::StringRef suffix, uint32_t threads, bool allRegisters = false,
                     llvm::ArrayRef<mlir::Value> mapped = {}, uint32_t leastBlocks = 0);
   void close();
+  /// The function of the last variant once more, for launches of another shape.
+  CudaVariant &again() {
+    program.variants.push_back(CudaVariant(program.variants.back()));
+    return program.variants.back();
+  }
 
   /// Prints the operations of a region, its arguments being `arguments`, and returns the texts of
   /// what it yields. `special` renders operations that only the caller knows; an empty text is an
@@ -73,8 +78,8 @@ std::string floatText(double value);
 /// The type of the device library's formats: "Q4_0".
 std::string formatText(WeightFormat format);
 
-/// C++ type of an operand's elements: float for f32 rows and vectors, u16 for bf16 rows, u8 for
-/// matrices and the KV pool.
+/// C++ type of an operand's elements: float for f32 rows and vectors, u16 for bf16 rows, i32 for
+/// routes, u8 for matrices and the KV pool.
 llvm::StringRef elementText(mlir::Type type);
 
 /// Values from one row to the next.

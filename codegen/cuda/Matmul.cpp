@@ -10,6 +10,12 @@
 //   NAME_wgmma                  more yet (of float weights beyond 128, which _wgmma128 takes)
 //   NAME_wgmma_fp8              instead of it, where x comes as fp8 too
 //
+// Where rows have experts, y goes over tiles of rows that have one expert (device/matmul_experts.cuh), and
+// how many rows an expert has on average decides:
+//
+//   NAME_t8, _t32               up to 4 and 16 of them
+//   NAME_prefill, _prefill128   up to 64, and more
+//
 // Of these a kernel has those that its counts can choose.
 //===----------------------------------------------------------------------===//
 #include "codegen/cuda/Emitters.h"
@@ -72,6 +78,10 @@ public:
         return failure();
       prologue = *made;
       emitVariant("_few", Loop::Few, prologue.tokens, kUnlimited);
+      return success();
+    }
+    if (op.getRoutes()) {
+      emitExpertVariants();
       return success();
     }
     // Each is for what is beyond the one before it.
@@ -152,9 +162,11 @@ private:
 
   /// What the epilogue takes from the i-th aux operand of a segment.
   std::string auxText(const Segment &segment, size_t i, const std::string &row = "row") {
-    auto rows = dyn_cast<RowsType>(segment.aux[i].getType());
-    std::string at =
-        rows ? llvm::formatv("(i64)token * {0} + {1}", rowStride(rows), row).str() : row;
+    std::string at = row;
+    if (auto rows = dyn_cast<RowsType>(segment.aux[i].getType()))
+      at = llvm::formatv("(i64)token * {0} + {1}", rowStride(rows), row);
+    else if (op.getRoutes())
+      at = llvm::formatv("expert * {0} + {1}", llvm::alignTo(segment.type.getN(), kPanelRows), row);
     return (k.nameOf(segment.aux[i]) + "[" + at + "]").str();
   }
 
@@ -237,7 +249,7 @@ private:
     case Loop::Decode:
       return partialBytes(tokens, appends);
     case Loop::Prefill: // parts are several: their sums take more than the results
-      return 2 * tokens * 128 + 256 * 8 * shape.prefillEights * 4;
+      return 2 * tokens * 128 + 256 * 8 * (tokens / 16) * 4;
     case Loop::Wgmma:
       return tokens == 256 ? 3 * (tokens * 128 + 3 * 8) + 256 * (tokens / 2) * 4
                            : 4 * (tokens * 128 + 4 * tokens * 4 + 3 * 8) + 256 * (tokens / 2) * 4;
@@ -256,7 +268,7 @@ private:
                            halves ? 2 : shape.weights, loop == Loop::Few ? 8 : tokens,
                            loop == Loop::Few ? prologue.sharedBytes : 0);
     case Loop::Prefill:
-      return llvm::formatv("matmul_prefill_shared({0}, {1})", shape.parts, shape.prefillEights);
+      return llvm::formatv("matmul_prefill_shared({0}, {1})", shape.parts, tokens / 16);
     case Loop::Wgmma: // INGOT_STAGES: the knob of a sweep, which asks for its own bytes
       return llvm::formatv("(INGOT_STAGES ? {1} : WgmmaShared<{0}>::bytes)", tokens,
                            sharedBytesOf(loop, tokens, appends));
@@ -371,6 +383,71 @@ private:
     k.close();
   }
 
+  /// The counts of tokens at which each begins to be too much follow from how many rows an expert has on average.
+  void emitExpertVariants() {
+    const int64_t experts = op.experts(), used = op.rowsOfToken();
+    const int64_t mostCount = fn().mostCount();
+    int64_t covered = fn().leastCount() - 1;
+    auto isNext = [&](int64_t maxCount) { return maxCount > covered && covered < mostCount; };
+    auto bound = [&](CudaVariant &variant, LaunchExtent tiles, int64_t maxCount) {
+      variant.grid[1] = tiles;
+      variant.guardBase = LaunchExtent::Tokens;
+      variant.maxCount = maxCount >= mostCount ? kUnlimited : maxCount;
+      covered = maxCount;
+    };
+    auto tokensOf = [&](int64_t rows) { return std::max<int64_t>(8, rows * experts / used); };
+    const LaunchExtent each{LaunchExtent::Tokens, used, 1}, all{LaunchExtent::Constant, experts, 1};
+    // As many tiles as pairs, until each expert may have one.
+    const int64_t few = std::min(std::max<int64_t>(1, experts / used), tokensOf(4));
+    bool has = isNext(few);
+    if (has)
+      bound(emitExperts("_t8", Loop::Decode, 8), each, few);
+    if (isNext(tokensOf(4)))
+      bound(has ? k.again() : emitExperts("_t8", Loop::Decode, 8), all, tokensOf(4));
+    if (isNext(tokensOf(16)))
+      bound(emitExperts("_t32", Loop::Decode, 32), all, tokensOf(16));
+    const int64_t tokens = std::min<int64_t>(64, 16 * shape.prefillEights);
+    const int64_t most = shape.prefillEights == 8 ? tokensOf(64) : kUnlimited;
+    if (isNext(most))
+      bound(emitExperts("_prefill", Loop::Prefill, tokens),
+            {LaunchExtent::Tokens, used, tokens / 2}, most);
+    if (isNext(kUnlimited))
+      bound(emitExperts("_prefill128", Loop::Prefill, 128), {LaunchExtent::Tokens, used, 64},
+            kUnlimited);
+  }
+
+  /// `tokens` rows of one expert at a time.
+  CudaVariant &emitExperts(StringRef suffix, Loop loop, int64_t tokens) {
+    const bool decode = loop == Loop::Decode;
+    const Segment &segment = segments.front();
+    k.include("matmul_experts.cuh");
+    if (!decode)
+      k.include("matmul_prefill.cuh");
+    k.name(op.getRoutes(), "routes");
+    CudaVariant &variant = k.open(suffix, threadsOf(loop), /*allRegisters=*/true, {},
+                                  decode ? leastBlocks(tokens) : 0);
+    const int64_t tilesPerBlock = decode ? 1 : shape.weights == 2 ? 4 : 8;
+    const int64_t blocks = llvm::divideCeil(segment.tiles, tilesPerBlock);
+    variant.grid[0] = {LaunchExtent::Constant, blocks, 1};
+    variant.sharedBytes = sharedBytesOf(loop, tokens, /*appends=*/false);
+    k.line("DYNAMIC_SHARED(shared);");
+    k.line("static_assert({0} == {1}, \"what the launch asks for\");",
+           sharedText(loop, tokens, /*appends=*/false), variant.sharedBytes);
+    k.line(decode ? "const i32 tile = blockIdx.x;" : "const i32 tile = blockIdx.x * {0};",
+           tilesPerBlock);
+    k.line("each_row_tile<{0}, {1}>(routes, batch, [&](i32 expert, i32 first, i64 end) {{",
+           op.rowsOfToken(), tokens);
+    emitGroup({0}, loop, tokens, /*folds=*/false);
+    if (isPadded(segment)) {
+      k.line("if (blockIdx.x == {0})", blocks - 1);
+      k.line("  pad_rows<{0}, {1}>({2}, first, first + {3} < end ? first + {3} : (i32)end);",
+             segment.type.getN(), rowStride(segment.type), k.nameOf(segment.y), tokens);
+    }
+    k.write("});");
+    k.close();
+    return variant;
+  }
+
   bool isPadded(const Segment &segment) const {
     return rowStride(segment.type) != segment.type.getN();
   }
@@ -390,10 +467,15 @@ private:
   }
 
   void emitGroup(ArrayRef<size_t> group, Loop loop, int64_t tokens, bool folds) {
-    std::string weights;
+    std::string weights, ofExpert;
+    if (op.getRoutes()) {
+      const FragmentLayout layout = kernel::fragmentLayoutOf(op.segmentWeight(0));
+      ofExpert = llvm::formatv(" + (i64)expert * {0}", layout.tilesOfMatrix() * layout.tileBytes());
+    }
     for (int64_t i = 0; i < shape.weights; ++i)
       weights += (i ? ", " : "") +
-                 choose(group, [&](size_t s) { return k.nameOf(segments[s].weights[i]).str(); });
+                 choose(group, [&](size_t s) { return k.nameOf(segments[s].weights[i]).str(); }) +
+                 ofExpert;
     k.line("const u8 *const weights[{0}] = {{{1}};", shape.weights, weights);
     std::string rows =
         choose(group, [&](size_t s) { return std::to_string(segments[s].type.getN()); });
@@ -411,7 +493,7 @@ private:
       function = llvm::formatv("decode<{0}, {1}, {2}>", of, tokens / 8, held);
       break;
     case Loop::Prefill:
-      function = llvm::formatv("prefill<{0}, {1}, {2}>", of, shape.prefillEights, held);
+      function = llvm::formatv("prefill<{0}, {1}, {2}>", of, tokens / 16, held);
       break;
     case Loop::Wgmma:
       function = llvm::formatv("wgmma<{0}, {1}, {2}>", of, tokens, held);
@@ -526,6 +608,8 @@ private:
     return op.getExtent() == kernel::Extent::Rows ? LaunchExtent::Rows : LaunchExtent::Tokens;
   }
   const char *count() {
+    if (op.getRoutes())
+      return "end";
     return op.getExtent() == kernel::Extent::Rows ? "batch->rows" : "batch->tokens";
   }
 

@@ -17,7 +17,7 @@ MatmulShape::MatmulShape(kernel::MatmulOp op) {
   k = op.xType().getN();
   int64_t tiles = 0;
   for (int64_t s = 0; s < op.segments(); ++s)
-    tiles += llvm::divideCeil(op.segmentRows(s), kFragmentRows);
+    tiles += llvm::divideCeil(op.segmentRows(s), kFragmentRows) * op.rowsOfToken();
   // Warps hide the latency of memory: about 16 of them on each of 132 processors.
   parts = tiles < 512 && k >= 2048 ? 8 : 4;
   bool minimums = false;
@@ -45,6 +45,8 @@ std::string MatmulShape::collect(kernel::MatmulOp op) {
     return "expects bf16 rows on GPUs, got " + llvm::formatv("'{0}'", op.xType()).str();
   Operation *maker = op.getX().getDefiningOp();
   producer = dyn_cast_or_null<kernel::RowwiseOp>(maker);
+  if (op.getRoutes() && (maker || op.getXFp8()))
+    return "expects rows of experts in memory, in bf16 alone, on GPUs";
   if (maker && !producer)
     return "has a producer that GPUs have no code for: " + maker->getName().getStringRef().str();
   for (Value flow : op.getFlows())

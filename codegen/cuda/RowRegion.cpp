@@ -13,7 +13,8 @@ std::string ingot::cuda::elementAt(const KernelText &k, Value memory, StringRef 
   auto rows = dyn_cast<RowsType>(memory.getType());
   if (!rows)
     return (k.nameOf(memory) + "[i]").str();
-  return llvm::formatv("{0}[(i64){1} * {2} + i]", k.nameOf(memory), row, rowStride(rows));
+  return llvm::formatv("{0}[(i64){1} * {2}{3}]", k.nameOf(memory), row, rowStride(rows),
+                       rows.getN() == 1 ? "" : " + i");
 }
 
 RowRegion::RowRegion(KernelText &k, Region &region, ValueRange inputs)

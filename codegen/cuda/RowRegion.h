@@ -59,7 +59,7 @@ private:
   int count = 0;
 };
 
-/// Element i of a row of `memory` (of a vector: element i).
+/// Element i of a row of `memory` (of a vector: element i; of rows of one value: that).
 std::string elementAt(const KernelText &k, mlir::Value memory, llvm::StringRef row);
 
 } // namespace ingot::cuda

@@ -23,7 +23,7 @@ class RowwiseEmitter {
 public:
   RowwiseEmitter(KernelText &k, kernel::RowwiseOp op)
       : k(k), op(op), region(k, op.getBody(), op.getInputs()),
-        source(op.getGather() ? "source" : "row"),
+        source(op.getGather() || op.getRoutes() ? "source" : "row"),
         n(cast<RowsType>(op.getOutputs().front().getType()).getN()), warps(rowWarps(n)) {}
 
   LogicalResult emit() {
@@ -37,16 +37,24 @@ public:
       k.name(v, ("y" + Twine(i)).str(), /*written=*/true);
     for (auto [i, v] : llvm::enumerate(op.getInputs()))
       k.name(v, ((isa<RowsType>(v.getType()) ? "x" : "w") + Twine(i)).str());
+    if (op.getRoutes()) {
+      k.include("routes.cuh");
+      k.name(op.getRoutes(), "routes");
+    }
     bool rows = op.getExtent() == kernel::Extent::Rows;
     LaunchExtent::Base base = rows ? LaunchExtent::Rows : LaunchExtent::Tokens;
-    k.open("", 32 * warps).grid[0] = {base, 1, 1};
+    const int64_t ofToken = op.getRowsOfToken();
+    k.open("", 32 * warps).grid[0] = {base, ofToken, 1};
     k.line("pdl_wait();");
     k.line("const i32 row = blockIdx.x;");
-    k.line("if (row >= batch->{0}) {{", rows ? "rows" : "tokens");
+    k.line("if (row >= batch->{0}{1}) {{", rows ? "rows" : "tokens",
+           ofToken > 1 ? " * " + std::to_string(ofToken) : "");
     k.line("return;");
     k.write("}");
     if (op.getGather())
       k.line("const i32 source = batch->rowTokens[row];");
+    if (op.getRoutes())
+      k.line("const i32 source = Routes(routes, batch, {0}).token[row];", ofToken);
     for (kernel::RowStatOp stat : region.stats())
       if (failed(region.emitUniform(stat)) || failed(emitMean(stat)))
         return failure();

@@ -30,12 +30,12 @@ static_assert(sizeof(RouteSegment) == 12);
 struct RoutesLayout {
   int64_t pairs;
 
-  int64_t expert() const { return 0; }
-  int64_t weight() const { return 4 * pairs; }
-  int64_t row() const { return 8 * pairs; }
-  int64_t token() const { return 12 * pairs; }
-  int64_t count() const { return 16 * pairs; }
-  int64_t segments() const { return 16 * pairs + 16; }
+  constexpr int64_t expert() const { return 0; }
+  constexpr int64_t weight() const { return 4 * pairs; }
+  constexpr int64_t row() const { return 8 * pairs; }
+  constexpr int64_t token() const { return 12 * pairs; }
+  constexpr int64_t count() const { return 16 * pairs; }
+  constexpr int64_t segments() const { return 16 * pairs + 16; }
 };
 
 /// What part of all experts so many tokens go to, each to `used` of them, if all are as likely.

@@ -83,6 +83,8 @@ def emulator():
     yield on("llama", "--quantize", "int8", "--kv", "fp8")
     yield on("gptneox-old-config")
     yield on("lfm2-old-config")
+    yield on("gpt-oss-old-config")
+    yield on("qwen3moe-old-config", "--quantize", "int8")
 
 
 def cases():

@@ -14,6 +14,7 @@
 // worst and limit: of Σ |w x| (attention: of Σ p |v|), beyond the rounding of the stored number.
 // Exit 1 if one is worse or was lost, 3 if the files do not fit each other, 4 without a GPU.
 //===----------------------------------------------------------------------===//
+#include "runtime/abi/Routes.h"
 #include "runtime/device/cuda/EmulatorDriver.h"
 #include "runtime/device/cuda/LibcudaDriver.h"
 #include "runtime/formats/E4M3.h"
@@ -146,7 +147,11 @@ private:
     StepShape shape = StepShape::of(view, kernel.sharing());
     shape.rows = uint64_t(tokens);
     // Everything that is read.
-    const int64_t rowsOfX = tokens + 70; // boxes of copies go beyond the step's rows
+    const int64_t count = tokens * p.used(); // rows of x and y
+    if (p.routes() >= 0)
+      if (auto ok = kernel.put(uint32_t(p.routes()), routesOf(p, tokens)); !ok)
+        return ok;
+    const int64_t rowsOfX = count + 70; // boxes of copies go beyond the step's rows
     Bytes x = randomRows(*p.x(), rowsOfX, 1);
     if (auto ok = p.computes() ? Result<void>() : kernel.put(p.x()->operand(), x); !ok)
       return ok;
@@ -154,15 +159,15 @@ private:
     for (const Rows *rows : *p.outputs()) {
       if (p.kv() >= 0 && rows != p.outputs()->Get(0))
         continue; // in the pool
-      written[kernel.keyOf(rows->operand())] = Bytes(kernel.bytesOf(*rows, tokens), 0xff);
+      written[kernel.keyOf(rows->operand())] = Bytes(kernel.bytesOf(*rows, count), 0xff);
       if (auto ok = kernel.put(rows->operand(), written[kernel.keyOf(rows->operand())]); !ok)
         return ok;
     }
     std::map<uint32_t, Bytes> inputs;
     for (unsigned i = 0; p.inputs() && i < p.inputs()->size(); ++i) {
       const Rows &rows = *p.inputs()->Get(i);
-      Bytes &bytes = inputs[rows.operand()] = randomRows(rows, tokens, 2 + i);
-      bytes.resize(kernel.bytesOf(rows, tokens), 0xff);
+      Bytes &bytes = inputs[rows.operand()] = randomRows(rows, count, 2 + i);
+      bytes.resize(kernel.bytesOf(rows, count), 0xff);
       if (written.contains(kernel.keyOf(rows.operand()))) // in place
         written[kernel.keyOf(rows.operand())] = bytes;
       if (auto ok = kernel.put(rows.operand(), bytes); !ok)
@@ -197,7 +202,7 @@ private:
     for (unsigned s = 0; s < p.outputs()->size(); ++s) {
       uint32_t n = p.outputs()->Get(s)->n();
       auto results = kernel.reference((fp8 ? "_fp8_" : "_") + std::to_string(s), (n + 127) / 128,
-                                      uint32_t(tokens), 128, uint64_t(tokens) * n, worst.limit);
+                                      uint32_t(count), 128, uint64_t(count) * n, worst.limit);
       if (!results)
         return results.error();
       want.push_back(std::move(*results));
@@ -212,18 +217,17 @@ private:
         if (s > 0)
           continue; // in the pool
       }
-      auto got =
-          kernel.get(kernel.memoryOf(rows.operand()).address(), kernel.bytesOf(rows, tokens));
+      auto got = kernel.get(kernel.memoryOf(rows.operand()).address(), kernel.bytesOf(rows, count));
       if (!got)
         return got.error();
-      for (int64_t t = 0; t < tokens; ++t) {
+      for (int64_t t = 0; t < count; ++t) {
         for (int64_t i = 0; i < rows.n(); ++i)
           worst.add(elementOf(*got, rows, t, i), want[s].value[size_t(t * rows.n() + i)],
                     want[s].allowed[size_t(t * rows.n() + i)], rows.bf16());
         for (int64_t i = rows.n(); i < rows.stride(); ++i)
           worst.must(elementOf(*got, rows, t, i) == 0);
       }
-      worst.must(untouched(*got, uint64_t(tokens) * rows.stride() * (rows.bf16() ? 2 : 4)));
+      worst.must(untouched(*got, uint64_t(count) * rows.stride() * (rows.bf16() ? 2 : 4)));
       if (p.keys() >= 0)
         if (auto ok = checkKeys(p, rows, *got, tokens, worst); !ok)
           return ok;
@@ -233,6 +237,29 @@ private:
         return ok;
     report(print, variant, tokens, 0, worst);
     return {};
+  }
+
+  /// Token t goes to experts 3t, 3t + 1, … in turn, every fifth to the first ones: some have many rows, some none
+  /// (abi/Routes.h; what only other kernels read is left out).
+  static Bytes routesOf(const reference::Projection &p, int64_t tokens) {
+    const int64_t used = p.used(), experts = p.experts();
+    std::vector<int64_t> rows(size_t(experts), 0); // of each expert
+    for (int64_t t = 0; t < tokens; ++t)
+      for (int64_t i = 0; i < used; ++i)
+        ++rows[size_t((t % 5 ? 3 * t + i : i) % experts)];
+    const RoutesLayout layout{tokens * used};
+    Bytes bytes(size_t(tokens * routesBytes(used)), 0xff);
+    int32_t count = 0, first = 0;
+    for (int64_t e = 0; e < experts; ++e) {
+      if (!rows[size_t(e)])
+        continue;
+      const RouteSegment segment{int32_t(e), first, first + int32_t(rows[size_t(e)])};
+      std::memcpy(&bytes[size_t(layout.segments()) + sizeof segment * size_t(count++)], &segment,
+                  sizeof segment);
+      first = segment.end;
+    }
+    std::memcpy(&bytes[size_t(layout.count())], &count, sizeof count);
+    return bytes;
   }
 
   /// FragmentLayout.h: fp8 rows.

@@ -54,10 +54,12 @@ public:
       : k(k), kernel(kernel), op(op), shape(op), producer(shape.producer),
         name((kernel.getName() + "_reference").str()), width(op.xType().getN()),
         weights(op.getPair() ? 2 : 1),
-        count(op.getExtent() == kernel::Extent::Rows ? "batch->rows" : "batch->tokens") {}
+        count(op.getExtent() == kernel::Extent::Rows
+                  ? "batch->rows"
+                  : "batch->tokens * " + std::to_string(op.rowsOfToken())) {}
 
   LogicalResult emit() {
-    for (const char *header : {"formats.cuh", "region_math.cuh"})
+    for (const char *header : {"formats.cuh", "region_math.cuh", "routes.cuh"})
       k.include(header);
     for (BlockArgument argument : kernel.getBody().getArguments())
       k.name(argument, ("a" + Twine(argument.getArgNumber())).str());
@@ -96,6 +98,10 @@ public:
       p->outputs.push_back(rowsOf(kernel::rowsTypeOf(output ? output : op.getFlows()[s]), output));
     }
     p->gathers = producer && producer.getGather();
+    if (op.getRoutes()) {
+      p->routes = int32_t(operandOf(op.getRoutes()));
+      p->experts = uint32_t(op.experts()), p->used = uint32_t(op.rowsOfToken());
+    }
     if (kernel::ArgmaxOp argmax = shape.argmax)
       p->keys = int32_t(operandOf(argmax.getKeys()));
     if (kernel::RopeAppendOp append = shape.append) {
@@ -183,6 +189,13 @@ private:
     k.line("if (token >= {0} || row >= {1}) {{", count, n);
     k.line("return;");
     k.write("}");
+    if (op.getRoutes()) {
+      k.line("const Routes routes(a{0}, batch, {1});", operandOf(op.getRoutes()), op.rowsOfToken());
+      k.line("i32 place = 0;");
+      k.line("while (routes.segment(place).end <= token)");
+      k.line("  place++;");
+      k.line("const i64 expert = routes.segment(place).expert;");
+    }
     k.line("double sums[{0}] = {{}, sizes[{0}] = {{};", weights);
     k.line("for (i32 i = 0; i < {0}; i++) {{", width);
     if (fp8) { // fp8_rows.cuh
@@ -198,9 +211,13 @@ private:
              !producer ? "a" + std::to_string(operandOf(op.getX())) : "x_rows",
              rowStride(op.xType()));
     }
+    const auto stack = kernel::fragmentLayoutOf(op.segmentWeight(int64_t(s)));
     for (int64_t w = 0; w < weights; ++w) {
-      k.line("const double w{0} = {1}::value(a{2}, {1}::tileBytes({3}), row, i);", w, format,
-             operandOf(op.getWeights()[s * weights + w]), width);
+      k.line("const double w{0} = {1}::value(a{2}{4}, {1}::tileBytes({3}), row, i);", w, format,
+             operandOf(op.getWeights()[s * weights + w]), width,
+             op.getRoutes()
+                 ? llvm::formatv(" + expert * {0}", stack.tilesOfMatrix() * stack.tileBytes()).str()
+                 : "");
       k.line("sums[{0}] += w{0} * x;", w);
       k.line("sizes[{0}] += w{0} * x < 0.0 ? -(w{0} * x) : w{0} * x;", w);
     }
@@ -208,8 +225,10 @@ private:
     std::string rest;
     for (Value value : aux) {
       auto rows = dyn_cast<RowsType>(value.getType());
-      std::string at =
-          rows ? llvm::formatv("(i64)token * {0} + row", rowStride(rows)).str() : "row";
+      std::string at = rows ? llvm::formatv("(i64)token * {0} + row", rowStride(rows)).str()
+                       : op.getRoutes()
+                           ? llvm::formatv("expert * {0} + row", llvm::alignTo(n, kPanelRows)).str()
+                           : "row";
       rest += llvm::formatv(", a{0}[{1}]", operandOf(value), at);
     }
     k.line("float sum[{0}];", weights);
@@ -236,7 +255,7 @@ private:
   kernel::RowwiseOp producer;
   std::string name;
   int64_t width, weights;
-  const char *count;
+  std::string count; ///< of the rows of y
 };
 
 /// A warp a row (a query head of a token), its lanes take positions in turn: the largest score,
@@ -298,7 +317,8 @@ constexpr const char *kAttentionBody =
   const Vectors kv{pool, batch->blockTable + batch->sequenceOf[token] * batch->blockTableStride,
                    head / (kHeads / kKvHeads)};
   const float *own = q + (i64)token * kQStride + head * kHeadDim;
-  double most = -1e300;
+  const double sink = sinks ? (double)sinks[head] : -1e300; // one position more, without a value
+  double most = sink;
   for (i32 i = first + lane; i <= last; i += 32) {
     const double score = kv.score(own, i);
     most = score > most ? score : most;
@@ -321,7 +341,7 @@ constexpr const char *kAttentionBody =
       size[d] += p * (v < 0.0 ? -v : v);
     }
   }
-  l = lane_sum(l);
+  l = lane_sum(l) + exp_f64(sink - most);
   for (i32 d = 0; d < kHeadDim; d++) {
     const double sum = lane_sum(o[d]) / l, sizes = lane_sum(size[d]) / l;
     if (lane == 0) {
@@ -356,6 +376,8 @@ std::unique_ptr<reference::AttentionT> emitAttention(KernelText &k, kernel::Func
   open(k, kernel, name, "float *value, float *allowed, float limit");
   k.line("const float *q = a{0};", operandOf(op.getQ()));
   k.line("const u8 *pool = a{0};", operandOf(op.getKv()));
+  k.line("const float *sinks = {0};",
+         op.getSinks() ? "a" + std::to_string(operandOf(op.getSinks())) : "nullptr");
   k.write(kAttentionBody);
   close(k, name);
   return made;

@@ -75,7 +75,7 @@ if [ $dry = 1 ]; then
   export INGOT_RECORD_TARGET=cuda-emulator
   launches Rows --gtest_filter='CudaRope.Tables'
 else
-  for test in Matmul FewTokens Attention Draw Rows; do launches $test --gtest_also_run_disabled_tests; done
+  for test in Matmul FewTokens Attention Draw Rows Experts; do launches $test --gtest_also_run_disabled_tests; done
 fi
 
 # ---------------------------------------------------------------- engines

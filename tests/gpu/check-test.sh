@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# check-kernels without a GPU: tiny engines on the emulator. What is right passes; a weight, an element of V,
-# a scale and an epilogue that are not the reference's are found.
+# check-kernels without a GPU: tiny engines on the emulator. What is right passes; a weight (of an expert, too), an
+# element of V, a scale and an epilogue that are not the reference's are found.
 #
 #   check-test.sh BIN-FOLDER
 set -euo pipefail
@@ -15,10 +15,19 @@ cat >"$work/tiny.json" <<'JSON'
  "rope_theta": 10000.0, "hidden_act": "silu", "attention_bias": false, "mlp_bias": false,
  "tie_word_embeddings": true, "bos_token_id": 1, "eos_token_id": 2}
 JSON
-make() { # NAME OPTION…: the engine, its plan, its reference
-  local name=$work/$1; shift
-  "$bin/ingot" compile "$work/tiny.json" --weights seed --seed 1 --target $target --quiet -o "$name.ingot" "$@"
-  "$bin/ingot" compile "$work/tiny.json" --weights seed --seed 1 --target $target --emit plan "$@" >"$name.mlir"
+# Experts whose rows fill no tile, sinks, biases.
+cat >"$work/experts.json" <<'JSON'
+{"architectures": ["GptOssForCausalLM"], "model_type": "gpt_oss", "dtype": "bfloat16", "hidden_size": 128,
+ "intermediate_size": 72, "num_hidden_layers": 2, "layer_types": ["sliding_attention", "full_attention"],
+ "sliding_window": 128, "num_attention_heads": 4, "num_key_value_heads": 1, "head_dim": 32, "vocab_size": 300,
+ "num_local_experts": 12, "num_experts_per_tok": 3, "max_position_embeddings": 4096, "rms_norm_eps": 1e-5,
+ "rope_theta": 10000.0, "hidden_act": "silu", "swiglu_limit": 7.0, "attention_bias": true,
+ "tie_word_embeddings": false, "bos_token_id": 1, "eos_token_id": 2}
+JSON
+make() { # NAME CONFIG OPTION…: the engine, its plan, its reference
+  local name=$work/$1 config=$work/$2.json; shift 2
+  "$bin/ingot" compile "$config" --weights seed --seed 1 --target $target --quiet -o "$name.ingot" "$@"
+  "$bin/ingot" compile "$config" --weights seed --seed 1 --target $target --emit plan "$@" >"$name.mlir"
   "$bin/make-reference" "$name.mlir" --target $target -o "$name.reference"
 }
 check() { # RESULT ENGINE REFERENCE OPTION…: exit status
@@ -27,10 +36,13 @@ check() { # RESULT ENGINE REFERENCE OPTION…: exit status
     >"$result" 2>"$result.err" || code=$?
   echo "$code"
 }
-make bf16
-make fp8 --quantize fp8 --kv fp8
+make bf16 tiny
+make fp8 tiny --quantize fp8 --kv fp8
+make experts experts --quantize int8
 export bf16=$(check bf16 bf16 bf16 --tokens 1,2,7,8,9,33,65,130)
 export fp8=$(check fp8 fp8 fp8 --tokens 1,8,9,65,130)
+export experts=$(check experts experts experts --tokens 1,3,4,17,65,300)
+export planted_experts=$(check planted_experts experts experts --only gate_up_0 --only linear_1 --tokens 1,17,65,300 --plant)
 export planted=$(check planted bf16 bf16 --tokens 1,9,65,130 --plant)
 export planted_fp8=$(check planted_fp8 fp8 fp8 --tokens 1,9,65 --plant)
 # Attention with another scale; a residual that is taken away.
@@ -48,7 +60,8 @@ def lines(name):
     *checks, last = [json.loads(line) for line in open(f"{sys.argv[1]}/{name}.jsonl")]
     return checks, last["summary"]
 
-for name, families in (("bf16", "few t8 t16 t64 wgmma128 wgmma decode prefill"), ("fp8", "few t16 wgmma_fp8 decode prefill")):
+for name, families in (("bf16", "few t8 t16 t64 wgmma128 wgmma decode prefill"), ("fp8", "few t16 wgmma_fp8 decode prefill"),
+                       ("experts", "few t8 t32 prefill decode")):
     checks, summary = lines(name)
     print(name, summary)
     assert os.environ[name] == "0" and summary["failed"] == summary["lost_kernels"] == 0, checks
@@ -58,6 +71,9 @@ for name, families in (("bf16", "few t8 t16 t64 wgmma128 wgmma decode prefill"),
 for name in ("planted", "planted_fp8"):
     checks, summary = lines(name)
     assert os.environ[name] == "1" and summary["failed"] == len(checks) > 10, [check for check in checks if check["ok"]]
+# A code of the first expert: of the rows that have it.
+checks, summary = lines("planted_experts")
+assert os.environ["planted_experts"] == "1" and summary["failed"] == len(checks) == 8, checks
 checks, summary = lines("other")
 wrong = {check["kernel"] for check in checks if not check["ok"]}
 assert os.environ["other"] == "1" and wrong == {"attention_0", "residual_0", "residual_1"}, (wrong, checks)

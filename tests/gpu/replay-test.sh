@@ -22,7 +22,8 @@ record few codegen-cuda-FewTokensTest '*Keys*'
 record wgmma codegen-cuda-MatmulTest 'All/CudaMatmul.Wgmma/bf16'
 record split codegen-cuda-AttentionTest 'CudaAttention.SharedByBlocks'
 "$bin/plant-launches" "$work/planted.bin"
-export right=$(replay right --limit 300 "$work"/{rows,few,wgmma,split}.bin)
+record experts codegen-cuda-ExpertsTest 'CudaGroupRoutes.*:CudaCombine.*:CudaExperts.Mxfp4'
+export right=$(replay right --limit 300 "$work"/{rows,few,wgmma,split,experts}.bin)
 export planted=$(replay planted --limit 3 "$work/planted.bin")
 export some=$(replay some --limit 3 --only right --only near_to --most 3 "$work/planted.bin")
 head -c 5000 "$work/rows.bin" >"$work/cut.bin"
@@ -39,7 +40,7 @@ print(summary)
 assert os.environ["right"] == "0" and summary["failed"] == summary["lost_symbols"] == 0, summary
 assert summary["launches"] == summary["bit_equal"] == len(launches) > 80, summary
 symbols = {line["symbol"] for line in launches}
-assert {"head_few", "k557_wgmma", "r6"} <= symbols, symbols
+assert {"head_few", "k557_wgmma", "r6", "g64", "c2100", "m_t8", "m_prefill"} <= symbols, symbols
 assert {f"a{problem}_decode" for problem in (0, 3, 6, 7, 8)} <= symbols, symbols
 
 *launches, last = lines("planted")

@@ -38,7 +38,8 @@ constexpr i32 kRunSpans = 4;       ///< spans of a run: 256 positions
 constexpr float kNoScore = -1e30f; ///< below any score, finite
 
 /// What the emitter says: struct S { headDim, heads, kvHeads, window (0: none); scale, softcap (0:
-/// none); fp8; shares: blocks may share a tile; packs: rows of y are bf16 and whole 16s; … }
+/// none); fp8; shares: blocks may share a tile; packs: rows of y are bf16 and whole 16s; sinks: heads
+/// have one; … }
 template <class S> struct AttentionShape {
   static constexpr i32 group = S::heads / S::kvHeads;
   static constexpr i32 kChunks = divide_up(S::headDim, 32), vChunks = divide_up(S::headDim, 64);
@@ -152,6 +153,17 @@ DEVICE float weight_of(float x, float y) { return exp2_fast(x - y); }
 /// One element of the merge: the total so far and a part, each with its weight.
 DEVICE float merged(float total, float weight, float part, float weightOfPart) {
   return fma_f32(total, weight, part * weightOfPart);
+}
+
+/// A sink is a head's score of one position more, which has no value. A total merges it behind its runs:
+/// once, whoever computed those, and where registers are free again. What o is to be multiplied by.
+template <class S> DEVICE float add_sink(const float *sinks, i32 head, float most, float &sum) {
+  if constexpr (!S::sinks)
+    return 1.0f;
+  const float sink = sinks[head] * 1.44269504f, higher = max_f32(most, sink),
+              weight = weight_of(most, higher);
+  sum = merged(sum, weight, 1.0f, weight_of(sink, higher));
+  return weight;
 }
 
 /// The KV head's pages of a sequence.

@@ -228,8 +228,9 @@ template <class S> struct SharedWorkspace {
 /// Runs first, first + by, … of a tile by one block, whose first has been asked for if `fetched`:
 /// either all of them, whose total it stores, or each to its slot.
 template <class S, class Y>
-DEVICE void attend(const AttentionWork<S> &work, const float *q, Y *y, u8 *shared, i32 first,
-                   i32 by, bool fetched, bool toSlots, const SharedWorkspace<S> &workspace) {
+DEVICE void attend(const AttentionWork<S> &work, const float *q, Y *y, const float *sinks,
+                   u8 *shared, i32 first, i32 by, bool fetched, bool toSlots,
+                   const SharedWorkspace<S> &workspace) {
   using Shape = DecodeShape<S>;
   constexpr i32 rows = Shape::rows, group = Shape::group;
   const DecodeBlock<S> block(shared);
@@ -284,14 +285,18 @@ DEVICE void attend(const AttentionWork<S> &work, const float *q, Y *y, u8 *share
     }
     if (toSlots)
       continue;
-    if (thread < rows)
+    if (thread < rows) {
+      const i32 row = firstRow + thread < group ? firstRow + thread : 0;
+      block.ofRun[thread].y = add_sink<S>(sinks, work.head * group + row, most, sum);
       block.ofRun[thread].x = sum;
+    }
     sync_block();
     UNROLL
     for (i32 e = 0; e < Shape::elements; e++) {
       const i32 at = thread + e * kDecodeThreads, row = at / S::headDim;
       if (at < rows * S::headDim && firstRow + row < group)
-        store_element(work, y, firstRow + row, at % S::headDim, total[e], block.ofRun[row].x);
+        store_element(work, y, firstRow + row, at % S::headDim, total[e] * block.ofRun[row].y,
+                      block.ofRun[row].x);
     }
     sync_block();
   }
@@ -311,7 +316,7 @@ template <class S> DEVICE bool fetch_early(const AttentionWork<S> &work, i32 run
 /// finds a row's weights (the running maximum is a scan), then threads merge four elements each.
 template <class S, class Y>
 DEVICE void merge_slots(const AttentionWork<S> &work, const SharedWorkspace<S> &workspace, Y *y,
-                        u8 *shared) {
+                        const float *sinks, u8 *shared) {
   constexpr i32 group = AttentionShape<S>::group, vector = S::headDim % 4 == 0 ? 4 : 1,
                 vectors = divide_up(group * S::headDim / vector, kDecodeThreads);
   float4 *const weights =
@@ -370,16 +375,18 @@ DEVICE void merge_slots(const AttentionWork<S> &work, const SharedWorkspace<S> &
     const i32 at = (thread + v * kDecodeThreads) * vector;
     if (at >= group * S::headDim)
       continue;
+    const i32 row = at / S::headDim;
+    const float ofTotal = add_sink<S>(sinks, work.head * group + row, mostBefore[row], sum[v]);
     UNROLL
     for (i32 e = 0; e < vector; e++)
-      store_element(work, y, (at + e) / S::headDim, (at + e) % S::headDim, total[v][e], sum[v]);
+      store_element(work, y, row, at % S::headDim + e, total[v][e] * ofTotal, sum[v]);
   }
   store_padding(work, y);
 }
 
 /// A block for each KV head of each share.
 template <class S, class Y>
-DEVICE void attention_decode(const float *q, const u8 *pool, Y *y, u8 *memory,
+DEVICE void attention_decode(const float *q, const u8 *pool, Y *y, const float *sinks, u8 *memory,
                              const BatchView *batch, u8 *shared, u32 (&arrived)[1]) {
   const i32 item = blockIdx.x / S::kvHeads, head = blockIdx.x % S::kvHeads;
   if (item >= batch->shareCount) {
@@ -397,7 +404,7 @@ DEVICE void attention_decode(const float *q, const u8 *pool, Y *y, u8 *memory,
   pdl_wait();
   const bool alone = blocks == 1;
   const SharedWorkspace<S> workspace(memory, share, head);
-  attend(work, q, y, shared, first, blocks, fetched, !alone, workspace);
+  attend(work, q, y, sinks, shared, first, blocks, fetched, !alone, workspace);
   if (alone)
     return;
   // The barrier above ends the block's writes, the counter releases them and acquires those of the
@@ -409,5 +416,5 @@ DEVICE void attention_decode(const float *q, const u8 *pool, Y *y, u8 *memory,
     return;
   if (threadIdx.x == 0)
     *workspace.counter = 0; // for the next launch
-  merge_slots(work, workspace, y, shared);
+  merge_slots(work, workspace, y, sinks, shared);
 }

@@ -24,8 +24,8 @@ template <class S> constexpr i32 attention_prefill_shared() {
 }
 
 template <class S, class Y>
-DEVICE void attention_prefill(const float *q, const u8 *pool, Y *y, const BatchView *batch,
-                              u8 *shared) {
+DEVICE void attention_prefill(const float *q, const u8 *pool, Y *y, const float *sinks,
+                              const BatchView *batch, u8 *shared) {
   using Shape = AttentionShape<S>;
   constexpr i32 parts = PrefillShape<S>::parts, chunks = PrefillShape<S>::chunks;
   const i32 lane = threadIdx.x % 32, warp = threadIdx.x / 32;
@@ -106,11 +106,12 @@ DEVICE void attention_prefill(const float *q, const u8 *pool, Y *y, const BatchV
         continue;
       const i32 token = work.tile.firstToken + row / Shape::group,
                 head = work.head * Shape::group + row % Shape::group;
+      const float ofTotal = add_sink<S>(sinks, head, most[half], sum[half]);
       UNROLL // eight neighbouring dimensions at a time, of a lane's sixteen
       for (i32 eight = 0; eight < 2 * chunks; eight++) {
         const i32 first = 64 * firstChunk + eight / 2 * 64 + 16 * (lane % 4) + eight % 2 * 8;
         const float *const from = total + 32 * (eight / 2 * 32 + 2 * half + eight % 2);
-        auto value = [&](i32 i) { return div_f32(from[32 * 4 * i], sum[half]); };
+        auto value = [&](i32 i) { return div_f32(from[32 * 4 * i] * ofTotal, sum[half]); };
         if constexpr (S::packs) {
           if (first < S::headDim)
             st_whole((uint4 *)(y + (i64)token * S::yStride + head * S::headDim + first),

@@ -53,8 +53,9 @@ public:
   bool (*kvFormats() const)(const KvFormatInfo &) override { return isOfGpus; }
   bool hasExact() const override { return false; }
   bool readsBf16Rows() const override { return true; }
-  lm::WeightLayout weightLayout(lm::WeightType, ArrayRef<Operation *>) const override {
-    return lm::WeightLayout::Fragment16;
+  lm::WeightLayout weightLayout(lm::WeightType type, ArrayRef<Operation *>) const override {
+    // Of vectors, of which each expert has its own, a panel is padded to whole tiles.
+    return type.isVectors() ? lm::WeightLayout::Panel32 : lm::WeightLayout::Fragment16;
   }
   void addLoweringPasses(AddPass add) const override {
     // Who has the logits at hand looks for the largest.

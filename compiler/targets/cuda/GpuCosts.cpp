@@ -4,6 +4,7 @@
 #include "dialects/kernel/ops/Attention.h"
 #include "dialects/kernel/ops/Matmul.h"
 #include "dialects/kernel/ops/Structure.h"
+#include "runtime/abi/Routes.h"
 #include "runtime/engine/GpuMachine.h"
 
 using namespace mlir;
@@ -13,6 +14,8 @@ using namespace ingot::compiler;
 /// Units for which a launch is foretold: the two terms of its maximum are straight lines in between, but where fp8
 /// begins to multiply fp8 (kFp8From).
 static constexpr uint64_t kUnits[] = {1, 8, 64, 65, 512, 2048};
+/// The same of experts, of which few tokens read some: the part of them that is read is a curve.
+static constexpr uint64_t kUnitsOfExperts[] = {1, 2, 4, 8, 16, 32, 64, 128, 512, 2048};
 static constexpr uint64_t kFp8From = 65;
 
 /// The section's first launch of the kernel, in any case; null: it has none.
@@ -45,14 +48,20 @@ static bool multipliesFp8(const fb::KernelVariantsT &variants) {
 }
 
 /// Projections alone: others have no weights, and what they ask for is in proportion to their units.
-static void foretell(fb::KernelCostT &cost, uint64_t weights, bool fp8,
+static void foretell(fb::KernelCostT &cost, kernel::MatmulOp op, uint64_t weights, bool fp8,
                      const runtime::GpuMachine &machine) {
-  for (uint64_t units : kUnits) {
+  auto read = [&](uint64_t tokens) {
+    const double share = op.getRoutes() ? shareOfExperts(double(op.experts()),
+                                                         double(op.rowsOfToken()), double(tokens))
+                                        : 1;
+    return static_cast<uint64_t>(share * double(weights));
+  };
+  for (uint64_t units : op.getRoutes() ? ArrayRef(kUnitsOfExperts) : ArrayRef(kUnits)) {
     const double perClock = fp8 && units >= kFp8From ? machine.fp8PerClock : machine.bf16PerClock;
     const double nanoseconds = static_cast<double>(units * cost.operations_per_unit) /
                                (machine.gops(perClock) * machine.reached);
     cost.predicted.push_back(
-        {units, static_cast<uint64_t>(nanoseconds), weights + units * cost.bytes_per_unit});
+        {units, static_cast<uint64_t>(nanoseconds), read(units) + units * cost.bytes_per_unit});
   }
 }
 
@@ -66,8 +75,8 @@ std::vector<std::unique_ptr<fb::KernelCostT>> compiler::gpuCosts(ArrayRef<kernel
     Operation *op = kernel::FuncOp(kernel).anchor();
     if (isa<kernel::AttentionOp, kernel::MatmulOp>(op))
       cost->arithmetic = fb::Arithmetic::Bf16;
-    if (isa<kernel::MatmulOp>(op))
-      foretell(*cost, weightBytes(program, k), multipliesFp8(*code.variants[k]), machine);
+    if (auto matmul = dyn_cast<kernel::MatmulOp>(op))
+      foretell(*cost, matmul, weightBytes(program, k), multipliesFp8(*code.variants[k]), machine);
     all.push_back(std::move(cost));
   }
   return all;

@@ -89,12 +89,21 @@ struct Scene {
            reinterpret_cast<float *>(page + 2 * p.kvHeads * 32 * p.headDim)[index];
   }
 
+  /// Of the heads, as a vector: below and above the scores.
+  std::vector<float> sinks() const {
+    std::vector<float> logits = f32Rows(1, p.heads, 77);
+    for (float &x : logits)
+      x *= 4;
+    return logits;
+  }
+
   /// One query head of one token, in f64; q is rounded to bf16 as the kernel does.
   std::vector<double> reference(size_t sequence, int64_t position, int64_t head, const float *q) {
     int64_t h = head / (p.heads / p.kvHeads),
             first = p.window ? std::max<int64_t>(0, position - p.window + 1) : 0;
     std::vector<double> scores, out(p.headDim);
-    double most = -std::numeric_limits<double>::infinity(), sum = 0;
+    const double sink = p.sinks ? sinks()[size_t(head)] : -std::numeric_limits<double>::infinity();
+    double most = sink, sum = 0;
     for (int64_t i = first; i <= position; ++i) {
       double score = 0;
       for (int64_t d = 0; d < p.headDim; ++d)
@@ -107,6 +116,7 @@ struct Scene {
     }
     for (double &s : scores)
       sum += s = std::exp(s - most);
+    sum += std::exp(sink - most);
     for (int64_t i = first; i <= position; ++i)
       for (int64_t d = 0; d < p.headDim; ++d)
         out[d] += scores[i - first] / sum * element(sequence, i, h, d, true);
@@ -151,10 +161,19 @@ std::vector<float> queryOf(const AttentionProblem &p, size_t sequence, int64_t p
 
 /// a0, a1, …; the lengths of DecodeAndPrefill are about pages, spans and runs.
 const std::vector<AttentionProblem> kProblems = {
-    {6, 2, 64, 0, 0, "bf16"},       {4, 1, 128, 0, 0, "f32"},        {2, 1, 256, 100, 30, "bf16"},
-    {2, 2, 80, 1000, 20, "bf16"},   {3, 1, 20, 40, 0, "f32"},        {2, 1, 7, 0, 0, "bf16"},
-    {20, 1, 16, 0, 0, "f32"},       {4, 1, 128, 0, 0, "bf16", true}, {3, 1, 20, 0, 0, "f32", true},
+    {6, 2, 64, 0, 0, "bf16"},
+    {4, 1, 128, 0, 0, "f32"},
+    {2, 1, 256, 100, 30, "bf16"},
+    {2, 2, 80, 1000, 20, "bf16"},
+    {3, 1, 20, 40, 0, "f32"},
+    {2, 1, 7, 0, 0, "bf16"},
+    {20, 1, 16, 0, 0, "f32"},
+    {4, 1, 128, 0, 0, "bf16", true},
+    {3, 1, 20, 0, 0, "f32", true},
     {3, 1, 72, 70, 0, "f32", true},
+    {6, 2, 64, 0, 0, "bf16", false, true},
+    {20, 1, 16, 0, 5, "f32", false, true},
+    {4, 1, 128, 1000, 0, "f32", true, true},
 };
 std::string nameOf(size_t i) { return "a" + std::to_string(i); }
 
@@ -284,6 +303,8 @@ Rows run(const HostKernels &kernels, const std::string &name, Scene &scene, cons
   };
   void *y = output();
   std::vector<const void *> operands = {gpu.put(q), gpu.put(poolOf(scene, step)), y};
+  if (p.sinks)
+    operands.push_back(gpu.put(scene.sinks(), "sinks"));
   if (int64_t bytes = Kernels::workspace(name, dealt.slots)) {
     std::vector<uint8_t> memory(bytes, 0xff); // NaN but for the counters
     std::fill_n(memory.begin(), Kernels::kCounterBytes, 0);
@@ -379,6 +400,9 @@ TEST(CudaAttention, SharedByBlocks) {
       {6, {1500, 700}, {600}},
       {7, {1100, 300}, {515}},
       {8, {2000, 300}, {}},
+      {10, {2100, 1, 513, 300}, {1100, 65}},
+      {11, {1500, 700}, {600}},
+      {12, {2100, 300}, {}},
   };
   for (bool checked : {true, false}) {
     const HostKernels &kernels = Kernels::build(checked);
@@ -413,7 +437,7 @@ TEST(CudaAttention, StepsOfBothKinds) {
   for (bool checked : {true, false}) {
     const HostKernels &kernels = Kernels::build(checked);
     ASSERT_TRUE(bool(kernels));
-    for (size_t problem : {size_t(0), size_t(3), size_t(6), size_t(7)}) {
+    for (size_t problem : {size_t(0), size_t(3), size_t(6), size_t(7), size_t(10)}) {
       const std::string name = nameOf(problem);
       Scene scene(kProblems[problem], checked ? std::vector<int64_t>{300, 18, 600, 40}
                                               : std::vector<int64_t>{1100, 18, 2500, 40, 1, 700});

@@ -279,14 +279,16 @@ struct AttentionProblem {
   int64_t heads, kvHeads, headDim, window;
   float softcap;
   const char *output;
-  bool fp8 = false;
+  bool fp8 = false, sinks = false;
 };
 inline std::string attention(const std::string &name, const AttentionProblem &p) {
   std::string q = rowsType("f32", p.heads * p.headDim), y = rowsType(p.output, p.heads * p.headDim);
   std::string kv = poolType(p.kvHeads, p.headDim, p.fp8);
   return "kernel.func @" + name + "(%q: " + q + ", %kv: " + kv + ", %y: " + y +
-         ") {\n  kernel.attention %q, %kv : " + q + ", " + kv + " outs(%y : " + y +
-         ") {heads = " + std::to_string(p.heads) +
+         (p.sinks ? ", %s: " + vectorType(p.heads) : "") +
+         ") {\n  kernel.attention %q, %kv : " + q + ", " + kv + " outs(%y : " + y + ")" +
+         (p.sinks ? " sinks %s : " + vectorType(p.heads) : "") +
+         " {heads = " + std::to_string(p.heads) +
          " : i64, scale = 0.125 : f32, window = " + std::to_string(p.window) +
          " : i64, softcap = " + std::to_string(p.softcap) + " : f32}\n  kernel.return\n}\n";
 }

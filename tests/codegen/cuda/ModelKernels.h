@@ -6,7 +6,7 @@
 //===----------------------------------------------------------------------===//
 #pragma once
 
-#include "CudaKernels.h"
+#include "ExpertKernels.h"
 
 #include <map>
 
@@ -62,6 +62,22 @@ inline std::map<std::string, std::string> projectionsOf(const ModelShape &m, Wei
   if (few < 8)
     all["qkv_append"] = counted(withAppend(qkv, rope), "qkv", few + 1, 8);
   return all;
+}
+
+/// A mixture of experts of 30B, of which a token takes 3B: what its experts compute, and what is around them.
+struct ExpertShape {
+  const char *name;
+  int64_t hidden, inner, experts, used;
+};
+inline constexpr ExpertShape kExpertShape = {"moe", 2048, 768, 128, 8};
+inline std::map<std::string, std::string> expertsOf(const ExpertShape &m, WeightFormat format) {
+  return {{"gate_up", Stack{format, m.experts, m.used, m.inner, m.hidden, true}.kernel("gate_up")},
+          {"down", Stack{format, m.experts, m.used, m.hidden, m.inner, false}.kernel("down")}};
+}
+inline std::map<std::string, std::string> aroundExperts(const ExpertShape &m) {
+  return {{"route", Router{m.experts, m.used, "softmax", "sum"}.kernel("route")},
+          {"group_routes", groupRoutes("group_routes", m.experts, m.used)},
+          {"combine", combine("combine", m.hidden, m.experts, m.used)}};
 }
 
 /// Attention over a cache of bf16 or fp8.

@@ -6,6 +6,7 @@
 #include "dialects/kernel/ops/Structure.h"
 
 #include "CudaKernels.h"
+#include "ExpertKernels.h"
 
 #include <cstdio>
 #include <thread>
@@ -121,6 +122,18 @@ TEST_P(NvrtcFormats, Matmuls) {
           counted(withNorm(gateUp("pair", format, 1024, 1024, true), 1024), "pair", 1, 8),
       {"sm_90a"}, printing());
 }
+TEST_P(NvrtcFormats, Experts) {
+  compileEverywhere(Stack{GetParam(), 128, 8, 768, 2048, true}.kernel("pair") +
+                        Stack{GetParam(), 128, 8, 2048, 768, false}.kernel("down"),
+                    {"sm_90a"}, printing());
+}
+TEST(Nvrtc, Routes) {
+  Router router{256, 8, "sigmoid", "sum", 8, 4, "top2sum", true, true};
+  compileEverywhere(router.kernel("route") + groupRoutes("group", 256, 8) +
+                        groupRoutes("group_most", 1024, 8) + combine("combine", 7168, 256, 8),
+                    kArchitectures, printing());
+}
+
 INSTANTIATE_TEST_SUITE_P(All, NvrtcFormats, eachKindOfFormat(), nameOfFormat);
 INSTANTIATE_TEST_SUITE_P(DISABLED_Long, NvrtcFormats, otherFormats(), nameOfFormat);
 
@@ -129,6 +142,8 @@ TEST(NvrtcHeads, WideAndOdd) {
                         attention("odd", {6, 2, 80, 0, 0, "f32"}) +
                         attention("many", {32, 2, 128, 0, 0, "bf16"}) +
                         attention("scaled", {32, 8, 128, 0, 0, "bf16", true}) +
+                        attention("sunk", {64, 8, 64, 0, 0, "bf16", false, true}) +
+                        attention("sunk_wide", {32, 8, 128, 0, 0, "bf16", false, true}) +
                         ropeAppend("norms", {4, 1, 256, 256, false, true}),
                     {"sm_80", "sm_90a"}, printing());
 }

@@ -5,8 +5,8 @@
 // Writes a .cu for each kernel of Llama shapes of 8B and 1B on sm_90a, MODEL-FORMAT-KIND.cu, and
 // kernels.json: what NVRTC is told, the batch's layout, operands, and for each variant guards, grid,
 // threads, shared memory, cluster and tensor maps. The SASS test compiles and reads them (tests/codegen/cuda/sass), a
-// sweep compiles and times them (tests/gpu/sweep.py). MODEL: 8b, 1b, or tiny, which is for tests of
-// the scripts.
+// sweep compiles and times them (tests/gpu/sweep.py). MODEL: 8b, 1b; moe, experts, which no sweep can
+// launch yet; or tiny, which is for tests of the scripts.
 //===----------------------------------------------------------------------===//
 #include "ModelKernels.h"
 #include "dialects/kernel/ops/Structure.h"
@@ -38,14 +38,17 @@ Object describe(mlir::Type type) {
     return Object{{"kind", "pool"},
                   {"element", std::string(pool.info().name)},
                   {"page_bytes", pool.pageBytes()}};
+  if (auto routes = llvm::dyn_cast<kernel::RoutesType>(type))
+    return Object{{"kind", "routes"}, {"experts", routes.getExperts()}, {"used", routes.getUsed()}};
   auto weight = llvm::cast<lm::WeightType>(type);
-  if (weight.isVector())
-    return Object{{"kind", "vector"}, {"bytes", weight.rows() * 4}};
-  FragmentLayout layout = fragmentLayout(weight.getFormat(), weight.rows(), weight.columns());
+  if (weight.isVectors())
+    return Object{{"kind", "vector"},
+                  {"bytes", weight.matrices() * roundUp(weight.rows(), kPanelRows) * 4}};
+  FragmentLayout layout = kernel::fragmentLayoutOf(weight);
   return Object{{"kind", "weight"},
                 {"format", llvm::StringRef(weight.numeric().name)},
                 {"group", weight.numeric().isFloat() ? 0 : weight.numeric().group},
-                {"rows", weight.rows()},
+                {"rows", weight.matrices() * weight.rows()},
                 {"columns", weight.columns()},
                 {"bytes", layout.bytes()}};
 }
@@ -99,6 +102,14 @@ public:
         write(model.name, std::string(numericFormat(format).name), kind, text);
     for (bool fp8 : {false, true})
       write(model.name, fp8 ? "fp8" : "bf16", "attention", attentionOf(model, fp8));
+  }
+
+  void writeExperts(const ExpertShape &model, llvm::ArrayRef<WeightFormat> formats) {
+    for (WeightFormat format : formats)
+      for (auto &[kind, text] : expertsOf(model, format))
+        write(model.name, std::string(numericFormat(format).name), kind, text);
+    for (auto &[kind, text] : aroundExperts(model))
+      write(model.name, "f32", kind, text);
   }
 
   bool finish() {
@@ -177,6 +188,8 @@ int main(int count, char **arguments) {
     writer.writeModel(kModelShapes[0], {BF16, Fp8, Int8, Int4G64, Int4G128, Q4_K});
   if (llvm::is_contained(models, "1b"))
     writer.writeModel(kModelShapes[1], {BF16, Int4G64});
+  if (llvm::is_contained(models, "moe"))
+    writer.writeExperts(kExpertShape, {BF16, Int4G64, Mxfp4});
   if (llvm::is_contained(models, "tiny"))
     writer.writeModel(kTiny, {Int4G64});
   return writer.finish() ? 0 : 1;

@@ -74,3 +74,18 @@ kernel.func @rowwise(%x: !kernel.rows<64, f32>, %y: !kernel.rows<64, f32>) {
   kernel.store %f : !kernel.flow<64, f32> into %y : !kernel.rows<64, f32>
   kernel.return
 }
+
+// CHECK: error: 'kernel.route' op expects at most 32 of 1024 experts for a token on GPUs, got 33 of 64
+kernel.func @route(%l: !kernel.rows<64, f32>, %r: !kernel.routes<64, 33>) {
+  kernel.route %l : !kernel.rows<64, f32> outs(%r : !kernel.routes<64, 33>) {score = #lm.score<softmax>, normalize = #lm.normalize<none>, groups = 1 : i64, used_groups = 1 : i64, group_score = #lm.group_score<max>, norm_eps = 0.000000e+00 : f32, norm_floor = 0.000000e+00 : f32, scale = 1.000000e+00 : f32}
+  kernel.return
+}
+
+// CHECK: error: 'kernel.matmul' op expects rows of experts in memory, in bf16 alone, on GPUs
+kernel.func @fp8_experts(%x: !kernel.rows<128, bf16>, %w: !lm.weight<8x64x128, fp8>, %y: !kernel.rows<64, f32>, %e: !kernel.rows<128, fp8>, %r: !kernel.routes<8, 2>) {
+  kernel.matmul %x : !kernel.rows<128, bf16> weights(%w : !lm.weight<8x64x128, fp8>) outs(%y : !kernel.rows<64, f32>) fp8(%e : !kernel.rows<128, fp8>) of %r : !kernel.routes<8, 2> attributes {aux_counts = array<i64: 0>, extent = #kernel.extent<tokens>} {
+  ^bb0(%acc: f32):
+    kernel.yield %acc : f32
+  }
+  kernel.return
+}

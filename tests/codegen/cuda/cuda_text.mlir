@@ -83,7 +83,7 @@ kernel.func @norm(%x: !kernel.rows<100, f32>, %w: !lm.weight<100, f32>, %y: !ker
 
 // CHECK-LABEL: // attend: attention
 // CHECK:         static constexpr i32 headDim = 64, heads = 9, kvHeads = 3, window = 512, qStride = 576, yStride = 576;
-// CHECK:         static constexpr bool fp8 = false, shares = false, packs = true;
+// CHECK:         static constexpr bool fp8 = false, shares = false, packs = true, sinks = false;
 // CHECK:         static constexpr float scale = 0.125f, softcap = 50.0f;
 // CHECK:       attend_decode(const float *q, const u8 *pool, u16 *y, const BatchView *batch)
 // CHECK:       // attend_prefill: grid prompt tiles * 3 / 1, 1 * 1 / 1; 128 threads, 16384 bytes{{$}}
@@ -95,7 +95,7 @@ kernel.func @attend(%q: !kernel.rows<576, f32>, %kv: !kernel.kv_pool<3, 64, bf16
 
 // All positions are seen: blocks share them, and what they find passes through the workspace.
 // CHECK-LABEL: // attend_all: attention
-// CHECK:         static constexpr bool fp8 = true, shares = true, packs = true;
+// CHECK:         static constexpr bool fp8 = true, shares = true, packs = true, sinks = false;
 // CHECK:       attend_all_decode(const float *q, const u8 *pool, u16 *y, u8 *workspace, const BatchView *batch)
 // CHECK:       // attend_all_prefill: grid prompt tiles * 8 / 1, 1 * 1 / 1; 128 threads, 49152 bytes{{$}}
 // CHECK:       // attend_all_decode: grid shares * 8 / 1, 1 * 1 / 1; 128 threads, {{[0-9]+}} bytes{{$}}

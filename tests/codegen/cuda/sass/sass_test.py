@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Holds the SASS of the kernels of two models against rules.py and figures.json (docs/gpu.md, What SASS must show).
+"""Holds the SASS of the kernels of three models against rules.py and figures.json (docs/gpu.md, What SASS must show).
 
     sass_test.py BUILD              compiles, disassembles, compares; exit 77 where NVRTC or nvdisasm is absent
     sass_test.py BUILD --self-test  each rule, on a kernel that breaks it (broken.cu)
@@ -35,7 +35,7 @@ SKIPPED = 77
 NO_STEPS = 1  # of wgmma, where nothing is known of groups
 # What is compared: a minute on two processors. Other kernels differ in K or N from one of these, or in both formats.
 COMPARED = ("8b-bf16-*", "8b-fp8-*", "8b-int4_g64-*", "8b-*-gate_up*", "8b-*-down", "1b-*-attention", "1b-bf16-qkv*",
-            "1b-bf16-down", "1b-int4_g64-gate_up*", "1b-int4_g64-head*")
+            "1b-bf16-down", "1b-int4_g64-gate_up*", "1b-int4_g64-head*", "moe-*")
 
 
 def measure(tools, name, source, options):
@@ -60,9 +60,11 @@ def measure(tools, name, source, options):
 
 def passes_of(variant):
     """How often a thread of a few-token kernel walks its epilogue; None of others. A block makes 16 rows."""
-    if not re.search(r"_(few|t\d+)$", variant["symbol"]):
+    block = re.search(r"_(few|t\d+)$", variant["symbol"])
+    if not block:
         return None
-    tokens = -(-variant["grid"][1]["divide"] // 8) * 8
+    of_block = variant["grid"][1]["divide"] if block[1] == "few" else int(block[1][1:])
+    tokens = -(-of_block // 8) * 8
     return -(-16 * tokens // variant["threads"])
 
 
@@ -77,7 +79,7 @@ def steps_of(kernel, symbol):
 def measure_all(build, tools, globs):
     """{"KERNEL SYMBOL": (figures, steps of a group)} of the kernels that match, in order."""
     with tempfile.TemporaryDirectory() as work:
-        subprocess.run([build / "bin" / "write-cuda-kernels", work], check=True)
+        subprocess.run([build / "bin" / "write-cuda-kernels", work, "8b", "1b", "moe"], check=True)
         described = json.loads((pathlib.Path(work) / "kernels.json").read_text())
         with concurrent.futures.ProcessPoolExecutor(os.cpu_count()) as pool:
             jobs = []

@@ -1,0 +1,288 @@
+//===- experts.cuh - Which experts tokens go to, and the sum of what those say ===//
+//
+//   route          a warp a token: scores and ranks of all experts in shared memory; the largest rank
+//                  is looked for once for each expert that the token uses
+//   group_routes   one block: a counting sort of the pairs. Warps own stretches of tokens, and of a
+//                  token no two pairs have one expert, so that a warp counts them without atomics:
+//
+//                      counts[warp][expert]   ▶ where the warp's first row of that expert is
+//                                             ▶ a row for each pair, by rising token
+//
+//   combine        a block 1,024 columns of a token: its rows one after the other
+//
+// What is chosen, and the order of all sums, is as on CPUs (codegen/cpu/Experts.cpp); a sum over all
+// experts (softmax) goes by lanes.
+//===----------------------------------------------------------------------===//
+#pragma once
+
+#include "routes.cuh"
+#include "sample.cuh"
+
+enum class RouteScore { None, Softmax, Sigmoid, SqrtSoftplus };
+enum class RouteNorm { None, Sum, Softmax };
+
+constexpr i32 kRouteWarps = 4;  ///< tokens of a block
+constexpr i32 kMostUsed = 32;   ///< experts of a token: a lane each
+constexpr i32 kCombined = 1024; ///< columns of a block, four a thread
+constexpr i32 kMostGroups = 64; ///< of experts: a bit each
+constexpr float kLowestRank = -0x1.fffffep+127f;
+
+/// Below all ranks.
+DEVICE float out_rank() { return as_f32(0xff800000u); }
+
+/// sqrt(ln(1 + e^x)). ln(1 + z) of z = e^-|x| is 2 atanh(z / (2 + z)), whose argument is a third at most.
+DEVICE float sqrt_softplus(float x) {
+  const float z = exp_f32(-abs_f32(x)), s = div_f32(z, z + 2.0f), square = s * s;
+  float sum = 1.0f / 15.0f;
+  UNROLL
+  for (i32 term = 13; term > 0; term -= 2)
+    sum = fma_f32(sum, square, 1.0f / (float)term);
+  return sqrt_f32(max_f32(x, 0.0f) + s * 2.0f * sum);
+}
+
+/// What a score is chosen by: -inf and NaN are the lowest number.
+DEVICE float rank_of(float score) { return score > kLowestRank ? score : kLowestRank; }
+
+/// What a warp needs; the emitter says of a router: struct R { experts, used, groups, usedGroups;
+/// score, normalize; groupsByMax, hasBias, hasScales; normEps, normFloor, scale }
+template <class R> struct RouteScratch {
+  float scores[R::experts], ranks[R::experts], groups[R::groups];
+  i32 rising[kMostUsed];
+};
+
+/// The largest of `count` values, the lowest index of equals; all lanes get it.
+DEVICE i32 largest_of(const float *values, i32 count) {
+  u64 most = 0;
+  for (i32 i = threadIdx.x % 32; i < count; i += 32) {
+    const u64 key = argmax_key(values[i], i);
+    most = key > most ? key : most;
+  }
+  return (i32) ~(u32)max_key<16>(most);
+}
+
+/// Scores of all experts, and with a softmax what they sum up to.
+template <class R> DEVICE void score_experts(const float *logits, float *scores) {
+  const i32 lane = threadIdx.x % 32;
+  float most = kLowestRank, sum = 0.0f;
+  if constexpr (R::score == RouteScore::Softmax) {
+    for (i32 e = lane; e < R::experts; e += 32)
+      most = max_f32(most, logits[e]);
+    most = warp_max(most);
+  }
+  for (i32 e = lane; e < R::experts; e += 32) {
+    float score = logits[e];
+    if constexpr (R::score == RouteScore::Softmax)
+      sum += score = exp_f32(score - most);
+    else if constexpr (R::score == RouteScore::Sigmoid)
+      score = sigmoid_f32(score);
+    else if constexpr (R::score == RouteScore::SqrtSoftplus)
+      score = sqrt_softplus(score);
+    scores[e] = score;
+  }
+  if constexpr (R::score == RouteScore::Softmax) {
+    sum = warp_sum(sum);
+    for (i32 e = lane; e < R::experts; e += 32)
+      scores[e] = div_f32(scores[e], sum);
+  }
+}
+
+/// Ranks of experts whose groups are not among the best become -inf.
+template <class R> DEVICE void drop_groups(RouteScratch<R> &scratch) {
+  constexpr i32 size = R::experts / R::groups;
+  const i32 lane = threadIdx.x % 32;
+  for (i32 g = lane; g < R::groups; g += 32) {
+    float first = out_rank(), second = first;
+    for (i32 i = 0; i < size; i++) {
+      const float v = scratch.ranks[g * size + i];
+      second = max_f32(second, v > first ? first : v);
+      first = max_f32(first, v);
+    }
+    scratch.groups[g] = R::groupsByMax ? first : rank_of(first + second);
+  }
+  sync_warp();
+  u64 kept = 0;
+  for (i32 i = 0; i < R::usedGroups; i++) {
+    const i32 best = largest_of(scratch.groups, R::groups);
+    sync_warp();
+    if (lane == 0)
+      scratch.groups[best] = out_rank();
+    kept |= 1ull << best;
+    sync_warp();
+  }
+  for (i32 e = lane; e < R::experts; e += 32)
+    if (!(kept >> (e / size) & 1))
+      scratch.ranks[e] = out_rank();
+  sync_warp();
+}
+
+/// The experts of a token, rising, each to the lane of its pair.
+template <class R> DEVICE i32 choose_experts(RouteScratch<R> &scratch) {
+  const i32 lane = threadIdx.x % 32;
+  i32 chosen = R::experts; // of the lane's choice: beyond all
+  for (i32 i = 0; i < R::used; i++) {
+    const i32 best = largest_of(scratch.ranks, R::experts);
+    chosen = lane == i ? best : chosen;
+    sync_warp();
+    if (lane == 0)
+      scratch.ranks[best] = out_rank();
+    sync_warp();
+  }
+  i32 before = 0; // of those that were chosen
+  for (i32 i = 0; i < R::used; i++)
+    before += shfl_idx(chosen, i) < chosen;
+  if (lane < R::used)
+    scratch.rising[before] = chosen;
+  sync_warp();
+  return lane < R::used ? scratch.rising[lane] : 0;
+}
+
+/// Weights of the lanes' pairs, of which the first R::used count, from the scores.
+template <class R> DEVICE float normalized(float weight) {
+  float divisor = 0.0f;
+  if constexpr (R::normalize == RouteNorm::Softmax) {
+    float most = kLowestRank;
+    for (i32 i = 0; i < R::used; i++)
+      most = max_f32(most, shfl_idx(weight, i));
+    weight = exp_f32(weight - most);
+  }
+  if constexpr (R::normalize != RouteNorm::None)
+    for (i32 i = 0; i < R::used; i++)
+      divisor += shfl_idx(weight, i);
+  if constexpr (R::normalize == RouteNorm::Sum)
+    divisor = max_f32(divisor + R::normEps, R::normFloor);
+  return (R::normalize == RouteNorm::None ? weight : div_f32(weight, divisor)) * R::scale;
+}
+
+/// logits: f32 rows; bias, scales: a value for each expert, if the router has them.
+template <class R>
+DEVICE void route_tokens(const float *logits, const float *bias, const float *scales, i32 *memory,
+                         const BatchView *batch, RouteScratch<R> (&scratches)[kRouteWarps]) {
+  static_assert(R::used <= kMostUsed && R::groups <= kMostGroups);
+  pdl_wait();
+  const i32 lane = threadIdx.x % 32, warp = threadIdx.x / 32;
+  const i32 token = blockIdx.x * kRouteWarps + warp;
+  if (token >= batch->tokens)
+    return;
+  RouteScratch<R> &scratch = scratches[warp];
+  score_experts<R>(logits + (i64)token * round_up(R::experts, 32), scratch.scores);
+  for (i32 e = lane; e < R::experts; e += 32) // its own scores
+    scratch.ranks[e] = rank_of(R::hasBias ? scratch.scores[e] + bias[e] : scratch.scores[e]);
+  sync_warp();
+  if constexpr (R::groups > 1)
+    drop_groups<R>(scratch);
+  const i32 expert = choose_experts<R>(scratch);
+  float weight = normalized<R>(scratch.scores[expert]);
+  if (lane >= R::used)
+    return;
+  if constexpr (R::hasScales)
+    weight *= scales[expert];
+  const WrittenRoutes routes(memory, batch, R::used);
+  routes.expert[(i64)token * R::used + lane] = expert;
+  routes.weight[(i64)token * R::used + lane] = weight;
+}
+
+/// body(token, pair, expert) for the pairs of tokens from … end - 1 by one warp, a token after the
+/// other: all pairs of a token at once, which have different experts.
+template <i32 Used, class Body>
+DEVICE void each_pair(const i32 *expert, i32 from, i32 end, Body body) {
+  constexpr i32 atOnce = 32 / Used; ///< tokens that are read at once
+  const i32 lane = threadIdx.x % 32, own = lane / Used;
+  for (i32 t = from; t < end; t += atOnce) {
+    const bool there = own < atOnce && t + own < end;
+    const i32 of = there ? expert[t * Used + lane] : 0;
+    for (i32 i = 0; i < atOnce; i++) {
+      if (there && own == i)
+        body(t + own, t * Used + lane, of);
+      sync_warp();
+    }
+  }
+}
+
+/// As many warps as counts let be: they take 32 KB at most.
+template <i32 Experts, i32 Used, i32 Warps>
+DEVICE void group_pairs(i32 *memory, const BatchView *batch, i32 (&counts)[Warps][Experts],
+                        i32 (&firsts)[Experts]) {
+  const i32 thread = threadIdx.x, lane = thread % 32, warp = thread / 32;
+  for (i32 e = lane; e < Experts; e += 32)
+    counts[warp][e] = 0;
+  sync_warp();
+  pdl_wait();
+  const WrittenRoutes routes(memory, batch, Used);
+  const i32 tokens = (i32)batch->tokens, share = divide_up(tokens, Warps), from = warp * share,
+            end = from + share < tokens ? from + share : tokens;
+  each_pair<Used>(routes.expert, from, end, [&](i32, i32, i32 e) { counts[warp][e]++; });
+  sync_block();
+
+  for (i32 e = thread; e < Experts; e += 32 * Warps) {
+    i32 sum = 0;
+    for (i32 w = 0; w < Warps; w++) {
+      const i32 count = counts[w][e];
+      counts[w][e] = sum;
+      sum += count;
+    }
+    firsts[e] = sum; // for now
+  }
+  sync_block();
+
+  if (warp == 0) {
+    i32 rows = 0, segments = 0; // of the experts before
+    for (i32 at = 0; at < Experts; at += 32) {
+      const i32 e = at + lane, count = e < Experts ? firsts[e] : 0;
+      i32 last = count;
+      UNROLL
+      for (i32 distance = 1; distance < 32; distance *= 2) {
+        const i32 other = shfl_up(last, distance);
+        last += lane >= distance ? other : 0;
+      }
+      last += rows;
+      const u32 some = warp_ballot(count > 0);
+      if (count > 0) {
+        i32 *to = routes.segments + 3 * (segments + (i32)popcount(some & ((1u << lane) - 1)));
+        to[0] = e, to[1] = last - count, to[2] = last;
+      }
+      if (e < Experts)
+        firsts[e] = last - count;
+      rows = shfl_idx(last, 31), segments += (i32)popcount(some);
+    }
+    if (lane == 0)
+      *routes.count = segments;
+  }
+  sync_block();
+
+  each_pair<Used>(routes.expert, from, end, [&](i32 token, i32 pair, i32 e) {
+    const i32 row = firsts[e] + counts[warp][e]++;
+    routes.row[pair] = row;
+    routes.token[row] = token;
+  });
+}
+
+/// y[t] = the weighted sum of the rows of x that are of token t.
+template <i32 N, i32 Used>
+DEVICE void combine_rows(const float *x, const i32 *memory, float *y, const BatchView *batch) {
+  constexpr i32 stride = round_up(N, 32), blocks = divide_up(stride, kCombined);
+  pdl_wait();
+  const i32 token = blockIdx.x / blocks, column = blockIdx.x % blocks * kCombined + 4 * threadIdx.x;
+  if (token >= batch->tokens || column >= stride)
+    return;
+  const Routes routes(memory, batch, Used);
+  const float *from[Used];
+  float weight[Used];
+  UNROLL
+  for (i32 i = 0; i < Used; i++) {
+    from[i] = x + (i64)routes.row[(i64)token * Used + i] * stride + column;
+    weight[i] = routes.weight[(i64)token * Used + i];
+  }
+  float sum[4] = {};
+  UNROLL
+  for (i32 i = 0; i < Used; i++) {
+    const float4 v = *(const float4 *)from[i];
+    const float four[4] = {v.x, v.y, v.z, v.w};
+    UNROLL
+    for (i32 j = 0; j < 4; j++)
+      sum[j] = fma_f32(weight[i], four[j], sum[j]);
+  }
+  UNROLL
+  for (i32 j = 0; j < 4; j++)
+    sum[j] = column + j < N ? sum[j] : 0.0f;
+  *(float4 *)(y + (i64)token * stride + column) = float4{sum[0], sum[1], sum[2], sum[3]};
+}

@@ -1,0 +1,62 @@
+//===- matmul_experts.cuh - Projections whose rows each have an expert -------===//
+//
+// The main loops are those of other projections (matmul_decode.cuh, matmul_prefill.cuh): a block takes
+// tiles of one expert's matrix and rows of that expert alone, so that the sums of a row are the same
+// whatever rows are beside it. The rows of each expert are cut into tiles of `Most`:
+//
+//   segments of routes     expert 1: 3 rows   expert 4: 11 rows   expert 6: 2 rows
+//   tiles of 8 rows            0                  1   2               3
+//   blocks along y = 3         0                  1   2               0
+//
+// Only the device knows how many there are. Every warp counts them for itself, 32 experts at a time; a
+// grid is made for about as many as its tokens can have (codegen/cuda/Matmul.cpp), blocks without a
+// tile leave, and where tiles are more a block takes several.
+//===----------------------------------------------------------------------===//
+#pragma once
+
+#include "routes.cuh"
+
+/// Rows first … end - 1 of one expert.
+struct RowTile {
+  i32 expert, first, end;
+};
+/// Tile `number` of those of all experts; without rows beyond the last. All lanes of a warp.
+template <i32 Most> DEVICE RowTile row_tile(const Routes &routes, i32 number) {
+  const i32 lane = threadIdx.x % 32, count = *routes.count;
+  NO_UNROLL
+  for (i32 from = 0; from < count; from += 32) {
+    RouteSegment own{0, 0, 0};
+    if (from + lane < count)
+      own = routes.segment(from + lane);
+    const i32 tiles = divide_up(own.end - own.first, Most);
+    i32 upTo = tiles; // with those of the lanes before
+    UNROLL
+    for (i32 distance = 1; distance < 32; distance *= 2) {
+      const i32 other = shfl_up(upTo, distance);
+      upTo += lane >= distance ? other : 0;
+    }
+    if (const u32 beyond = warp_ballot(upTo > number)) {
+      const i32 at = 32 - (i32)popcount(beyond); // the first such lane
+      const i32 first = shfl_idx(own.first, at) + (number - shfl_idx(upTo - tiles, at)) * Most;
+      return {shfl_idx(own.expert, at), first, shfl_idx(own.end, at)};
+    }
+    number -= shfl_idx(upTo, 31);
+  }
+  return {0, 0, 0};
+}
+
+/// body(expert, first, end) for every tile that is the block's: rows first … first + Most - 1, those
+/// below end. All threads. Between two tiles nothing but the number stays in registers, of which
+/// main loops have none to spare.
+template <i32 Used, i32 Most, class Body>
+DEVICE void each_row_tile(const i32 *memory, const BatchView *batch, Body body) {
+  pdl_wait();
+  NO_UNROLL
+  for (i32 number = blockIdx.y;; number += gridDim.y) {
+    const RowTile tile = row_tile<Most>(Routes(memory, batch, Used), number);
+    if (tile.first == tile.end)
+      return;
+    body(tile.expert, tile.first, (i64)tile.end);
+    sync_block(); // shared memory is free again
+  }
+}

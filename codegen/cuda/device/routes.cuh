@@ -1,0 +1,35 @@
+//===- routes.cuh - Which rows the experts of a layer work on, as kernels see it ===//
+//
+// runtime/abi/Routes.h is the definition (codegen/cuda/Experts.cpp asserts that the layouts are one).
+// Where its parts begin depends on the tokens of the step, which the device alone knows: graphs are
+// launched for the tokens of their bucket.
+//===----------------------------------------------------------------------===//
+#pragma once
+
+#include "batch.cuh"
+
+/// The rows of an expert.
+struct RouteSegment {
+  i32 expert, first, end;
+};
+
+/// The parts of a buffer of routes.
+template <class I32, class F32> struct RoutesOf {
+  I32 *expert;
+  F32 *weight;
+  I32 *row, *token, *count;
+  I32 *segments; ///< RouteSegments: three numbers each
+
+  MEMBER RoutesOf(I32 *memory, const BatchView *batch, i32 used) {
+    const i64 pairs = batch->tokens * used;
+    expert = memory, weight = (F32 *)(memory + pairs);
+    row = memory + 2 * pairs, token = memory + 3 * pairs, count = memory + 4 * pairs;
+    segments = count + 4;
+  }
+  MEMBER RouteSegment segment(i32 number) const {
+    const I32 *at = segments + 3 * number;
+    return {at[0], at[1], at[2]};
+  }
+};
+using Routes = RoutesOf<const i32, const float>;
+using WrittenRoutes = RoutesOf<i32, float>;
