@@ -8,6 +8,11 @@
 
 namespace ingot::runtime {
 
+bool findsRoutes(const fb::Kernel &kernel) {
+  return kernel.family() && (kernel.family()->string_view() == "route" ||
+                             kernel.family()->string_view() == "group_routes");
+}
+
 std::vector<std::byte> evenRoutes(int64_t experts, int64_t used, int64_t tokens) {
   const RoutesLayout layout{tokens * used};
   std::vector<int32_t> expert(static_cast<size_t>(layout.pairs)), row(expert.size()),

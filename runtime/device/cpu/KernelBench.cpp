@@ -47,20 +47,14 @@ Result<void> KernelBench::prepare(const BatchView &batch) {
   return greedy ? executor.beginSampled(batch) : executor.step(batch);
 }
 
-/// Whether a launch says where others read and write, which therefore is never left out.
-static bool findsRoutes(const fb::Kernel &kernel) {
-  return kernel.family() && (kernel.family()->string_view() == "route" ||
-                             kernel.family()->string_view() == "group_routes");
-}
-
 /// Those that have work. A group ends where any launch up to the next of them ends one.
 std::vector<ResolvedLaunch> KernelBench::chosen(const Choice &choice) const {
   std::vector<ResolvedLaunch> list;
   for (const ResolvedLaunch &launch : executor.resolved) {
     const fb::Kernel &kernel = *executor.plan->kernels()->Get(launch.kernel);
-    const bool wanted = choice.has(launch.kernel) || (choice.without && findsRoutes(kernel));
-    if (launch.cases & cases && wanted &&
-        count[launch.base] * launch.factor != 0)
+    const bool wanted =
+        choice.has(launch.kernel) || (choice.without && runtime::findsRoutes(kernel));
+    if (launch.cases & cases && wanted && count[launch.base] * launch.factor != 0)
       list.push_back(launch);
     else if (!list.empty())
       list.back().barrier |= launch.barrier;

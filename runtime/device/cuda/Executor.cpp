@@ -4,6 +4,7 @@
 //===----------------------------------------------------------------------===//
 #include "runtime/device/cuda/Executor.h"
 
+#include "runtime/device/EvenRoutes.h"
 #include "runtime/device/cuda/BatchImage.h"
 
 #include <algorithm>
@@ -46,7 +47,10 @@ std::vector<GraphNode> Executor::nodesOf(const StepShape &shape, Mode mode,
         GraphNode node = nodeOf(planned, variant, shape);
         node.after = before;
         node.launch.overlap &= choice.overlap;
-        if (!isEmpty(node.launch) && choice.has(planned.kernel)) {
+        const bool wanted = choice.has(planned.kernel) ||
+                            (choice.without &&
+                             runtime::findsRoutes(*picked.program->kernels()->Get(planned.kernel)));
+        if (!isEmpty(node.launch) && wanted) {
           group.push_back(uint32_t(nodes.size()));
           nodes.push_back(std::move(node));
         }

@@ -7,6 +7,7 @@
 //   run | event run run run run | event run run run run | event …
 //===----------------------------------------------------------------------===//
 #include "runtime/device/KernelBench.h"
+#include "runtime/device/EvenRoutes.h"
 #include "runtime/device/cuda/Executor.h"
 #include "runtime/engine/GpuMachine.h"
 
@@ -40,6 +41,7 @@ private:
 
   std::string symbolOf(uint32_t kernel, Kernel function) const;
   Result<void> take(const Choice &choice);
+  Result<void> spreadRoutes();
   void drop();
   Result<Event> event(size_t index);
   Result<double> copySeconds(Address to, Address from, uint64_t bytes);
@@ -123,6 +125,24 @@ Result<void> KernelBench::take(const Choice &choice) {
   return {};
 }
 
+/// Launches alone find routes that a step's router might have made: what a step left there may be overwritten, and
+/// nothing says that it is no place.
+Result<void> KernelBench::spreadRoutes() {
+  for (const Executor::PlannedLaunch &planned : executor.launches) {
+    const fb::Kernel &kernel = *executor.picked.program->kernels()->Get(planned.kernel);
+    if (!kernel.family() || kernel.family()->string_view() != "group_routes")
+      continue;
+    const std::vector<std::byte> routes =
+        runtime::evenRoutes(kernel.experts(), kernel.experts_used(), batch.tokens);
+    const Address to = *static_cast<const Address *>(planned.arguments.front()[0]);
+    if (auto ok = driver.copyToDevice(to, routes.data(), routes.size()); !ok)
+      return ok;
+    if (auto done = driver.wait(); !done) // the copy reads them
+      return done;
+  }
+  return {};
+}
+
 void KernelBench::drop() {
   if (taken)
     driver.release(graph);
@@ -143,6 +163,9 @@ Result<std::vector<double>> KernelBench::time(const Choice &choice, int rounds, 
   if (!taken || *taken != choice)
     if (auto made = take(choice); !made)
       return made.error();
+  if (choice.only)
+    if (auto spread = spreadRoutes(); !spread)
+      return spread.error();
   auto last = event(size_t(rounds));
   if (!last)
     return last.error();
