@@ -4,6 +4,7 @@
 #include "compiler/import/ImportErrors.h"
 #include "runtime/formats/E4M3.h"
 
+#include <algorithm>
 #include <bit>
 #include <cassert>
 #include <cmath>
