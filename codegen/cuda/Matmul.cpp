@@ -13,8 +13,8 @@
 // Where rows have experts, y goes over tiles of rows that have one expert (device/matmul_experts.cuh), and
 // how many rows an expert has on average decides:
 //
-//   NAME_t8, _t32               up to 4 and 16 of them
-//   NAME_prefill, _prefill128   up to 64, and more
+//   NAME_t8, _t32 (or _t16)     up to 4 and 16 of them
+//   NAME_prefill, _prefill128   up to 64, and more (or _prefill96)
 //
 // Of these a kernel has those that its counts can choose.
 //===----------------------------------------------------------------------===//
@@ -404,16 +404,20 @@ private:
       bound(emitExperts("_t8", Loop::Decode, 8), each, few);
     if (isNext(tokensOf(4)))
       bound(has ? k.again() : emitExperts("_t8", Loop::Decode, 8), all, tokensOf(4));
+    // What else there is in registers leaves no room for as many rows as other projections take.
+    const NumericFormat &format = numericFormat(segments.front().format);
+    const int64_t some = shape.weights == 2 && format.hasMin ? 16 : 32;
     if (isNext(tokensOf(16)))
-      bound(emitExperts("_t32", Loop::Decode, 32), all, tokensOf(16));
-    const int64_t tokens = std::min<int64_t>(64, 16 * shape.prefillEights);
-    const int64_t most = shape.prefillEights == 8 ? tokensOf(64) : kUnlimited;
-    if (isNext(most))
+      bound(emitExperts("_t" + std::to_string(some), Loop::Decode, some), all, tokensOf(16));
+    const int64_t tokens = std::min<int64_t>(64, 16 * shape.prefillEights),
+                  more = format.isFloat() ? 128 : 96;
+    const bool both = shape.prefillEights == 8;
+    if (const int64_t most = both ? tokensOf(64) : kUnlimited; isNext(most))
       bound(emitExperts("_prefill", Loop::Prefill, tokens),
             {LaunchExtent::Tokens, used, tokens / 2}, most);
-    if (isNext(kUnlimited))
-      bound(emitExperts("_prefill128", Loop::Prefill, 128), {LaunchExtent::Tokens, used, 64},
-            kUnlimited);
+    if (both && isNext(kUnlimited))
+      bound(emitExperts("_prefill" + std::to_string(more), Loop::Prefill, more),
+            {LaunchExtent::Tokens, used, more / 2}, kUnlimited);
   }
 
   /// `tokens` rows of one expert at a time.

@@ -93,13 +93,13 @@ kernel.func @combine(%x: !kernel.rows<2100, f32>, %r: !kernel.routes<64, 8>, %y:
   kernel.return
 }
 
-// Of a large group of scales 128 rows fit the registers too, for prompts that give each expert many.
+// Of a large group of scales 96 rows fit the registers too, for prompts that give each expert many.
 // CHECK-LABEL: // down: matmul
 // CHECK:       // down_t8: grid 1 * 5 / 1, tokens * 2 / 1; 128 threads, 2560 bytes, at most 2
 // CHECK-NEXT:  // down_t8: grid 1 * 5 / 1, 1 * 5 / 1; 128 threads, 2560 bytes, at most 10
 // CHECK-NEXT:  // down_t32: grid 1 * 5 / 1, 1 * 5 / 1; 128 threads, 10240 bytes, at most 40
 // CHECK-NEXT:  // down_prefill: grid 1 * 1 / 1, tokens * 2 / 32; 256 threads, 49152 bytes, at most 160
-// CHECK-NEXT:  // down_prefill128: grid 1 * 1 / 1, tokens * 2 / 64; 256 threads, 98304 bytes
+// CHECK-NEXT:  // down_prefill96: grid 1 * 1 / 1, tokens * 2 / 48; 256 threads, 73728 bytes
 kernel.func @down(%x: !kernel.rows<256, bf16>, %w: !lm.weight<5x72x256, int4_g128>, %y: !kernel.rows<72, f32>, %r: !kernel.routes<5, 2>) {
   kernel.matmul %x : !kernel.rows<256, bf16> weights(%w : !lm.weight<5x72x256, int4_g128>) outs(%y : !kernel.rows<72, f32>) of %r : !kernel.routes<5, 2> attributes {aux_counts = array<i64: 0>, extent = #kernel.extent<tokens>} {
   ^bb0(%acc: f32):

@@ -147,7 +147,7 @@ kernel.func @gate_up_q4_k(%x: !kernel.rows<4096, bf16>, %w0: !lm.weight<14336x40
 }
 
 // CHECK:      attention_bf16_prefill: 222 registers, 0 bytes spilled, 0 + 49152 bytes shared{{$}}
-// CHECK-NEXT: attention_bf16_decode: 212 registers, 0 bytes spilled, 1024 + 78112 bytes shared{{$}}
+// CHECK-NEXT: attention_bf16_decode: 210 registers, 0 bytes spilled, 1024 + 78112 bytes shared{{$}}
 kernel.func @attention_bf16(%q: !kernel.rows<4096, f32>, %kv: !kernel.kv_pool<8, 128, bf16>, %y: !kernel.rows<4096, bf16>) {
   kernel.attention %q, %kv : !kernel.rows<4096, f32>, !kernel.kv_pool<8, 128, bf16> outs(%y : !kernel.rows<4096, bf16>) {heads = 32 : i64, scale = 0.125 : f32, window = 0 : i64, softcap = 0.0 : f32}
   kernel.return
