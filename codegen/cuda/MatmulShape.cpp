@@ -92,10 +92,8 @@ int64_t MatmulShape::mostProduced(kernel::MatmulOp op) const {
   constexpr int64_t kMostShared = 16 * 1024;
   int64_t weightBytes = INT64_MAX;
   for (Type type : op.getWeights().getTypes()) {
-    auto weight = cast<lm::WeightType>(type);
-    WeightFormat format =
-        weight.getFormat() == WeightFormat::F32 ? WeightFormat::BF16 : weight.getFormat();
-    weightBytes = std::min(weightBytes, weights * kernel::fragmentLayoutOf(weight).tileBytes());
+    const FragmentLayout layout = kernel::fragmentLayoutOf(cast<lm::WeightType>(type));
+    weightBytes = std::min(weightBytes, weights * layout.tileBytes());
   }
   int64_t few = kMostTokens;
   while (few > 1 && (2 * few * k * 4 > weightBytes || few * gpuRowBytes(k) > kMostShared))

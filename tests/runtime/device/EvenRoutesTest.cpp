@@ -11,7 +11,8 @@ using namespace ingot;
 
 namespace {
 
-template <typename T> std::vector<T> read(const std::vector<std::byte> &from, int64_t at, int64_t n) {
+template <typename T>
+std::vector<T> read(const std::vector<std::byte> &from, int64_t at, int64_t n) {
   std::vector<T> list(static_cast<size_t>(n));
   std::memcpy(list.data(), from.data() + at, list.size() * sizeof(T));
   return list;
