@@ -15,9 +15,11 @@ import tempfile
 import time
 from dataclasses import dataclass, field
 
-from peers.shapes import SHAPES
-
 HERE = pathlib.Path(__file__).parent
+sys.path.append(str(HERE / "peers"))
+
+from shapes import SHAPES  # noqa: E402
+
 PEER_NAMES = {"llama": "llama.cpp", "openvino": "OpenVINO GenAI", "vllm": "vLLM bf16"}
 MADE_UP = {"1b-q4_0": ("1b", "Q4_0"), "1b-q8_0": ("1b", "Q8_0"), "7b-a1b-q4_0": ("7b-a1b", "Q4_0")}  # GGUFs of shapes.py
 LONGEST = 900  # seconds a measurement may take
