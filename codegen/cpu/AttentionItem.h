@@ -26,8 +26,8 @@ protected:
   void forEachRow(llvm::function_ref<void(Value row, Value token, Value queryHead)> body);
   /// Where the row of q of a token and query head lies, f32.
   Value queryAt(Value token, Value queryHead);
-  /// What a row's softmax begins with: the largest score, times `unit`, and the sum of weights. They are a sink's, if there
-  /// is one, whose weight is then `weight`; else `noScore` and zeros.
+  /// What a row's softmax begins with: the largest score, times `unit`, and the sum of weights. They are a sink's, if
+  /// there is one, whose weight is then `weight`; else `noScore` and zeros.
   struct Start {
     Value m, l;
   };

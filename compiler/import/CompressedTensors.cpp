@@ -205,7 +205,8 @@ Result<int> readGroup(const QuantConfig &group) {
   return static_cast<int>(*bits);
 }
 
-/// The widths of all groups of integers. Of floats, those of 4 bits are seen in their tensors, those of 8 are Float8.h's.
+/// The widths of all groups of integers. Of floats, those of 4 bits are seen in their tensors, those of 8 are
+/// Float8.h's.
 Result<Widths> readGroups(const QuantConfig &config) {
   Widths widths;
   for (const std::string &member : config.members("config_groups")) {

@@ -14,9 +14,9 @@
 //   codes        of 2, 3 and 4 bits in 4; of 8 in 8
 //   groups       128 values, or 64 or 32: scales are repeated where a checkpoint's groups are larger
 //
-// Groups that do not follow each other (act-order: columns were quantised by their importance) have no such format, until
-// something gathers activations. Those matrices become numbers: f16 where scales are f16, bf16 where they are bf16, each
-// product rounded once, which is what the libraries' own kernels multiply. The compilation says so.
+// Groups that do not follow each other (act-order: columns were quantised by their importance) have no such format,
+// until something gathers activations. Those matrices become numbers: f16 where scales are f16, bf16 where they are
+// bf16, each product rounded once, which is what the libraries' own kernels multiply. The compilation says so.
 //
 // Blocks are made when somebody reads rows (BlockMaker), and never all of them. Scales and zero points are looked
 // through at once, since the format follows from them.
@@ -47,11 +47,12 @@ struct GroupedInts {
   std::optional<WeightFormat> format = {};
 };
 
-/// The groups of columns as a tensor has them (g_idx): empty where they follow each other. E0477: groups that are not there.
+/// The groups of columns as a tensor has them (g_idx): empty where they follow each other. E0477: groups that are not
+/// there.
 Result<std::vector<int32_t>> readOrder(const Part &part, int64_t group, int64_t groups);
 
-/// Puts the tensors in their parts' stead. Those of experts, whose names differ in a number behind "experts." alone, have
-/// one format, so that a reference may have them one behind the other. E0477: groups that no format has.
+/// Puts the tensors in their parts' stead. Those of experts, whose names differ in a number behind "experts." alone,
+/// have one format, so that a reference may have them one behind the other. E0477: groups that no format has.
 Result<void> addGroupedInts(CheckpointBuilder &builder, RawTensors &parts,
                             std::vector<GroupedInts> matrices);
 

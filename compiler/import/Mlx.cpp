@@ -8,7 +8,8 @@
 //
 // w = scales * q + biases. config.json says under `quantization` how (bits, group_size, mode), for all matrices and for
 // some by their names. Names and other tensors are those of mlx-lm's model, which for Qwen3-Next and its like adds 1 to
-// norms' weights and turns convolutions: that is their families' affair. (mlx: mlx/backend/common/quantized.cpp, docs of mlx.core.quantize; mlx-lm: utils.py.)
+// norms' weights and turns convolutions: that is their families' affair. (mlx: mlx/backend/common/quantized.cpp, docs
+// of mlx.core.quantize; mlx-lm: utils.py.)
 //===----------------------------------------------------------------------===//
 #include "compiler/import/GroupedInts.h"
 #include "compiler/import/ImportErrors.h"

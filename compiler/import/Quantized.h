@@ -25,7 +25,8 @@
 
 namespace ingot::import {
 
-/// Reads quantize_config.json or hf_quant_config.json where config.json says nothing about quantisation. Errors as readConfig's.
+/// Reads quantize_config.json or hf_quant_config.json where config.json says nothing about quantisation. Errors as
+/// readConfig's.
 Result<void> readQuantizeConfig(Folder &folder, CheckpointBuilder &builder);
 
 /// Makes tensors of what quantised weights are stored as; refuses raw tensors that are left (E0218), but for masks.
@@ -51,8 +52,8 @@ Result<void> addMxfp4(RawTensors &parts, std::string name, std::vector<int64_t> 
 /// Where keys of Model Optimizer are counted from.
 QuantConfig modelOptScope(const QuantConfig &config);
 
-/// A matrix of NVFP4, NAME.weight, of tensors that are called so: codes in bytes or words of eight, scales of E4M3 (Nvfp4.h).
-/// E0477.
+/// A matrix of NVFP4, NAME.weight, of tensors that are called so: codes in bytes or words of eight, scales of E4M3
+/// (Nvfp4.h). E0477.
 struct Nvfp4Names {
   std::string codes, scales;
 };

@@ -7,8 +7,8 @@
 //   stored(first, …)   some rows as they are stored, to be copied
 //   read(first, out)   the same as f32
 //
-// Readers ask for blocks of 32 or so: rows of a quantised matrix may be made for them alone (BlockMaker), so that nobody
-// keeps a whole one.
+// Readers ask for blocks of 32 or so: rows of a quantised matrix may be made for them alone (BlockMaker), so that
+// nobody keeps a whole one.
 //
 // Rows of a transposed tensor, which floats alone have, come the second way; `at` then says which column one is.
 // A vector transposed is one row.

@@ -6,7 +6,8 @@
 
 namespace ingot::runtime {
 
-/// The last three dimensions of a weight that is no vector; one matrix, if there are two. Of tables that passed Verify.h.
+/// The last three dimensions of a weight that is no vector; one matrix, if there are two. Of tables that passed
+/// Verify.h.
 struct WeightShape {
   int64_t matrices, rows, columns;
 };

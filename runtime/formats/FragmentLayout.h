@@ -96,7 +96,8 @@ struct FragmentLayout {
   int64_t bytes() const { return tiles * tileBytes(); }
 };
 
-/// The layout of a weight of `n` rows and `k` columns, or of `matrices` such weights. f32 has none: it is stored as bf16.
+/// The layout of a weight of `n` rows and `k` columns, or of `matrices` such weights. f32 has none: it is stored as
+/// bf16.
 inline FragmentLayout fragmentLayout(WeightFormat id, int64_t n, int64_t k, int64_t matrices = 1) {
   const NumericFormat &f = numericFormat(id);
   FragmentLayout l{id, n, k, 0, 0, -1, -1, -1, -1, 0, 0, 0, matrices};

@@ -19,9 +19,9 @@ static constexpr uint8_t kIq3Xxs[16] = {68, 76, 84, 92, 100, 108, 116, 126,
 static constexpr uint8_t kIq2[16] = {72, 89, 107, 64, 64, 64, 64, 64,
                                      56, 39, 21,  64, 64, 64, 64, 64};
 static constexpr uint8_t kIq1[16] = {9, 17, 25, 16, 16, 16, 16, 16, 7, 15, 23, 16, 16, 16, 16, 16};
-// bitsandbytes' numbers are no integers. Those nearest to 123.26 times NF4's and to 120 times FP4's are off by at most 0.0028
-// and 0.0031 of the largest (FP4 but for its least number, 1/192, by nothing); a product of bf16, which is what bitsandbytes
-// makes of them, is off by 0.002.
+// bitsandbytes' numbers are no integers. Those nearest to 123.26 times NF4's and to 120 times FP4's are off by at
+// most 0.0028 and 0.0031 of the largest (FP4 but for its least number, 1/192, by nothing); a product of bf16, which
+// is what bitsandbytes makes of them, is off by 0.002.
 static constexpr uint8_t kNf4[16] = {5,   42,  63,  79,  93,  105, 117, 128,
                                      138, 148, 158, 170, 182, 197, 217, 251};
 static constexpr uint8_t kFp4[16] = {128, 129, 208, 248, 168, 188, 148, 158,

@@ -169,8 +169,8 @@ const std::map<std::string, WeightFormat> kExpected = {
     {"fp8-stack", WeightFormat::Fp8Tensor},
 };
 
-/// How far a value may be off, in units of the largest that its 64 values may have: one rounding of f32, or tables whose
-/// numbers are no integers (NumericFormat.cpp). All others are the reference's numbers, bit for bit.
+/// How far a value may be off, in units of the largest that its 64 values may have: one rounding of f32, or tables
+/// whose numbers are no integers (NumericFormat.cpp). All others are the reference's numbers, bit for bit.
 const std::map<std::string, double> kOff = {{"ct-nvfp4", 0x1p-23},
                                             {"bitsandbytes-nf4", 0.00283},
                                             {"bitsandbytes-nf4-nested", 0.00283},
