@@ -5,6 +5,7 @@
 #include "dialects/lm/ops/Experts.h"
 #include "dialects/lm/ops/Linear.h"
 #include "dialects/lm/ops/Norm.h"
+#include "dialects/lm/ops/Rows.h"
 #include "models/ModelBuilder.h"
 
 using namespace mlir;
@@ -39,8 +40,20 @@ Value LayerEmitter::layerNorm(Value value, StringRef role, double eps, double we
                                  f32(builder, weightOffset));
 }
 
+/// The value as the columns of a matrix are; itself where they have no order.
+Value LayerEmitter::permuted(Value value, StringRef role) {
+  const std::string columnsRole = (role + kColumns).str();
+  if (!has(columnsRole))
+    return value;
+  Value columns = weight(columnsRole), &made = inOrder[{value, columns}];
+  if (!made)
+    made = lm::PermuteOp::create(builder, at("permute"), value.getType(), value, columns);
+  return made;
+}
+
 Value LayerEmitter::linear(Value value, StringRef role, Value routes) {
   Value matrix = weight(role);
+  value = permuted(value, role);
   std::string biasRole = (role + "_bias").str();
   int64_t rows = cast<lm::WeightType>(matrix.getType()).rows();
   return lm::LinearOp::create(builder, at(role), lm::rowsType(builder.getContext(), rows), value,

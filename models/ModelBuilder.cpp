@@ -5,6 +5,7 @@
 #include "dialects/lm/ops/Norm.h"
 #include "dialects/lm/ops/Rows.h"
 
+#include "compiler/import/GroupedInts.h"
 #include "compiler/import/ImportErrors.h"
 #include "models/ModelErrors.h"
 
@@ -276,6 +277,27 @@ void ModelBuilder::addBias(LayerWeights &weights, int64_t layer, const LayerTens
   weights.add(role, weight(symbolOf(layer, role), TensorRows{source, -1, order}, {length}));
 }
 
+/// The numbers stand in the module, so that checks with made-up weights order columns as well. Projections of one input
+/// have one order: the first one's serves all.
+void ModelBuilder::addColumns(LayerWeights &weights, int64_t layer, const LayerTensor &tensor,
+                              int64_t length) {
+  const std::string source = import::columnsOfWeight(sourceOf(layer, tensor, ".weight"));
+  const import::Tensor *columns = checkpoint.find(source);
+  if (!columns)
+    return;
+  takeUnread(source);
+  std::vector<float> numbers(static_cast<size_t>(columns->elements()));
+  auto read = import::RowSource(*columns).read(0, numbers);
+  if (!read || static_cast<int64_t>(numbers.size()) != length)
+    return refuseShape(*columns, {length}, "");
+  const std::string role = (tensor.role + kColumns).str();
+  const Attribute values = builder.getDenseF32ArrayAttr(numbers);
+  for (auto [other, weight] : weights.list)
+    if (weight && weight.getValuesAttr() == values)
+      return weights.share(role, other);
+  weights.add(role, this->values(symbolOf(layer, role), numbers));
+}
+
 void ModelBuilder::addMatrix(LayerWeights &weights, int64_t layer, const LayerTensor &tensor,
                              int64_t rows, int64_t columns, Bias bias, const RowOrder &order,
                              bool transposed) {
@@ -283,6 +305,7 @@ void ModelBuilder::addMatrix(LayerWeights &weights, int64_t layer, const LayerTe
               weight(symbolOf(layer, tensor.role),
                      TensorRows{sourceOf(layer, tensor, ".weight"), -1, order, transposed},
                      {rows, columns}));
+  addColumns(weights, layer, tensor, columns);
   addBias(weights, layer, tensor, rows, bias, order);
 }
 
@@ -440,6 +463,8 @@ ModelBuilder::Kind ModelBuilder::emitKind(StringRef name, const LayerWeights &we
   layer.batch = body.addArgument(lm::BatchType::get(&context), location);
   for (auto [role, weight] : weights.list)
     layer.arguments[role] = body.addArgument(weight.getType(), location);
+  for (const auto &[role, other] : weights.shared)
+    layer.arguments[role] = layer.arguments[other];
   SmallVector<Value> results = {emit(layer)}; // which adds arguments: states
   Kind made{kind, {}};
   for (auto &[state, value] : layer.states) {
@@ -465,6 +490,8 @@ void ModelBuilder::layer(StringRef name, const LayerWeights &weights,
     stream << '|' << role << ':' << weight.getType();
     symbols.push_back(FlatSymbolRefAttr::get(weight.getSymNameAttr()));
   }
+  for (const auto &[role, other] : weights.shared)
+    stream << '|' << role << '=' << other;
   Kind &kind = kinds[key];
   if (!kind.op) {
     kind = emitKind(name, weights, emit);

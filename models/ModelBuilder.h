@@ -43,10 +43,15 @@ struct ModelShape {
 class LayerWeights {
 public:
   void add(llvm::StringRef role, lm::WeightOp weight) { list.emplace_back(role.str(), weight); }
+  /// The kind has one argument for both roles.
+  void share(llvm::StringRef role, llvm::StringRef other) {
+    shared.emplace_back(role.str(), other.str());
+  }
 
 private:
   friend class ModelBuilder;
   llvm::SmallVector<std::pair<std::string, lm::WeightOp>, 16> list;
+  llvm::SmallVector<std::pair<std::string, std::string>> shared;
 };
 
 /// A weight of a layer, and the tensor that holds it in both containers' words, without the ending
@@ -55,6 +60,9 @@ struct LayerTensor {
   llvm::StringLiteral role, gguf, hf;
   bool whole = false; ///< the names have their endings
 };
+
+/// What the role of an order of columns ends with.
+inline constexpr llvm::StringLiteral kColumns = "_columns";
 
 enum class Bias { None, IfPresent, Required };
 enum class Norm { Rms, Layer };
@@ -95,7 +103,8 @@ public:
   /// Adds the bias "<role>_bias" if the layer has one; so does `linear`.
   mlir::Value layerNorm(mlir::Value value, llvm::StringRef role, double eps,
                         double weightOffset = 0);
-  /// With `routes`, each row by the matrix of its expert.
+  /// With `routes`, each row by the matrix of its expert. Where the layer has "<role>_columns", columns of the matrix
+  /// are in that order, and so are the value's then.
   mlir::Value linear(mlir::Value value, llvm::StringRef role, mlir::Value routes = {});
   mlir::Value rope(mlir::Value value, llvm::StringRef role, int64_t heads, lm::RopeStyle style,
                    double attentionFactor = 1);
@@ -129,12 +138,14 @@ private:
   friend class ModelBuilder;
   LayerEmitter(mlir::OpBuilder builder, mlir::Block &body) : builder(builder), body(body) {}
   mlir::Location at(llvm::StringRef role);
+  mlir::Value permuted(mlir::Value value, llvm::StringRef role);
 
   mlir::OpBuilder builder;
   mlir::Block &body;
   mlir::Value batch;
   std::vector<std::pair<std::string, mlir::Value>> states; ///< as they are behind the ops so far
   llvm::StringMap<mlir::Value> arguments;
+  llvm::DenseMap<std::pair<mlir::Value, mlir::Value>, mlir::Value> inOrder; ///< by value and columns
 };
 
 /// What surrounds the layers: embedding, final norm, head.
@@ -167,8 +178,8 @@ public:
   /// The same of rows of tensors, which follow each other. No row may be taken twice.
   lm::WeightOp weight(llvm::StringRef symbol, llvm::ArrayRef<TensorRows> parts,
                       llvm::ArrayRef<int64_t> shape);
-  /// Takes layer i's matrix [rows][columns], and its bias under the role "<role>_bias": the whole tensors, or the
-  /// rows of packed ones. `transposed`: the tensor is [columns][rows]; its bias is as ever.
+  /// Takes layer i's matrix [rows][columns], its bias under the role "<role>_bias", and the order of its columns under
+  /// "<role>_columns" where they have one (GroupedInts.h): the whole tensors, or the rows of packed ones. `transposed`: the tensor is [columns][rows]; its bias is as ever.
   void addMatrix(LayerWeights &weights, int64_t layer, const LayerTensor &tensor, int64_t rows,
                  int64_t columns, Bias bias = Bias::None, const RowOrder &order = {},
                  bool transposed = false);
@@ -207,6 +218,7 @@ public:
 private:
   lm::WeightOp addWeight(llvm::StringRef symbol, llvm::ArrayRef<int64_t> shape, WeightFormat stored,
                          mlir::Attribute source);
+  void addColumns(LayerWeights &weights, int64_t layer, const LayerTensor &tensor, int64_t length);
   void addBias(LayerWeights &weights, int64_t layer, const LayerTensor &tensor, int64_t length,
                Bias bias, const RowOrder &order);
   std::string sourceOf(int64_t layer, const LayerTensor &tensor, llvm::StringRef ending) const;

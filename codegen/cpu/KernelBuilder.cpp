@@ -217,6 +217,15 @@ Value KernelBuilder::load(Type type, Value from, int64_t align) {
 void KernelBuilder::store(Value v, Value to, int64_t align) {
   LLVM::StoreOp::create(b, v, to, align ? align : elementBytes(v.getType()));
 }
+Value KernelBuilder::gather(VectorType type, Value from, Value indices) {
+  const int64_t count = type.getNumElements();
+  Value places = LLVM::GEPOp::create(b, vec(ptr, count), type.getElementType(), from,
+                                     ArrayRef<LLVM::GEPArg>{indices});
+  Value all = arith::ConstantOp::create(
+      b, DenseElementsAttr::get(vec(b.getI1Type(), count), true));
+  return LLVM::masked_gather::create(b, type, places, all, ValueRange(),
+                                     static_cast<uint32_t>(elementBytes(type)));
+}
 void KernelBuilder::prefetch(Value from) {
   LLVM::Prefetch::create(b, from, /*rw=*/0, /*hint=*/3, /*cache=*/1);
 }

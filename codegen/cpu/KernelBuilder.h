@@ -142,6 +142,8 @@ public:
   /// Alignment in bytes; 0: that of one element.
   Value load(Type type, Value from, int64_t align = 0);
   void store(Value v, Value to, int64_t align = 0);
+  /// Element indices[i] behind `from` in lane i.
+  Value gather(mlir::VectorType type, Value from, Value indices);
   /// One element read from memory into every lane.
   Value loadSplat(mlir::VectorType type, Value from) {
     return broadcast(type, load(type.getElementType(), from));

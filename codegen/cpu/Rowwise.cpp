@@ -10,7 +10,7 @@
 // an output may be one of the inputs, so nothing is stored before the last pass.
 // Vectors have 16 lanes at every level (AVX2 takes two registers), so that the sums
 // are the same numbers everywhere. Padding of a row (PanelLayout.h) is read, is kept out
-// of the sums, and is written as 0.
+// of the sums, and is written as 0. So is padding of `columns`, which is 0: an element that there is.
 //===----------------------------------------------------------------------===//
 #include "codegen/RegionWalker.h"
 #include "codegen/cpu/Emitters.h"
@@ -57,6 +57,8 @@ public:
         source = RoutesView::wordAt(k, tokensOfRows, item);
       }
       inputs.clear(), outputs.clear(), scalars.clear();
+      if (op.getColumns())
+        columns = k.operand(op.getColumns());
       for (Value v : op.getInputs())
         inputs.push_back(rowOf(v, source));
       for (Value v : op.getOutputs())
@@ -79,6 +81,18 @@ private:
   bool isOneValue(BlockArgument argument) {
     auto rows = dyn_cast<RowsType>(op.getInputs()[argument.getArgNumber()].getType());
     return rows && rows.getN() == 1 && n != 1;
+  }
+
+  /// Elements byte/4 … byte/4+15 of an input.
+  Value loadSixteen(BlockArgument argument, Value byte) {
+    Value row = inputs[argument.getArgNumber()];
+    if (isOneValue(argument))
+      return k.loadSplat(f32x16, row);
+    if (!columns)
+      return k.load(f32x16, k.at(row, byte), kRowLanes * 4);
+    Value places = k.load(f32x16, k.at(columns, byte), kRowLanes * 4);
+    return k.gather(f32x16, row,
+                    arith::FPToSIOp::create(k.b, k.vec(k.i32, kRowLanes), places));
   }
 
   /// Row statistics and what follows from them alone, in order.
@@ -150,10 +164,7 @@ private:
               },
               [&e, byte](Value value) -> Value {
                 if (auto argument = dyn_cast<BlockArgument>(value))
-                  return e.isOneValue(argument)
-                             ? e.k.loadSplat(e.f32x16, e.inputs[argument.getArgNumber()])
-                             : e.k.load(e.f32x16, e.k.at(e.inputs[argument.getArgNumber()], byte),
-                                        kRowLanes * 4);
+                  return e.loadSixteen(argument, byte);
                 if (e.uniform.contains(value) && !value.getDefiningOp<arith::ConstantOp>())
                   return e.k.broadcast(e.k.vec(value.getType(), kRowLanes),
                                        e.scalars.lookup(value));
@@ -177,6 +188,7 @@ private:
   llvm::DenseSet<Value> uniform; ///< of the region: one value per row
   IRMapping scalars;             ///< what they became
   Values inputs, outputs;        ///< rows of this item
+  Value columns;                 ///< null: elements are where they are
 };
 
 } // namespace

@@ -9,12 +9,13 @@ using namespace ingot;
 using namespace ingot::cuda;
 using kernel::RowsType;
 
-std::string ingot::cuda::elementAt(const KernelText &k, Value memory, StringRef row) {
+std::string ingot::cuda::elementAt(const KernelText &k, Value memory, StringRef row,
+                                   StringRef index) {
   auto rows = dyn_cast<RowsType>(memory.getType());
   if (!rows)
-    return (k.nameOf(memory) + "[i]").str();
+    return (k.nameOf(memory) + "[" + index + "]").str();
   return llvm::formatv("{0}[(i64){1} * {2}{3}]", k.nameOf(memory), row, rowStride(rows),
-                       rows.getN() == 1 ? "" : " + i");
+                       rows.getN() == 1 ? "" : " + " + index.str());
 }
 
 RowRegion::RowRegion(KernelText &k, Region &region, ValueRange inputs)
@@ -50,14 +51,14 @@ LogicalResult RowRegion::emitUniform(Operation *end) {
   return success();
 }
 
-RowRegion::Elements::Elements(RowRegion &region, StringRef row)
+RowRegion::Elements::Elements(RowRegion &region, StringRef row, StringRef index)
     : walker(
           "CUDA",
           [this, &region](Operation *op, ArrayRef<std::string> operands) {
             return region.k.define(op, operands,
                                    [&] { return "v" + std::to_string(walker.size()); });
           },
-          [&region, row = row.str()](Value value) -> std::string {
+          [&region, row = row.str(), index = index.str()](Value value) -> std::string {
             if (region.uniform.contains(value))
               return region.texts.known(value);
             auto argument = dyn_cast<BlockArgument>(value);
@@ -66,6 +67,6 @@ RowRegion::Elements::Elements(RowRegion &region, StringRef row)
             unsigned number = argument.getArgNumber();
             std::string name = "e" + std::to_string(number);
             region.k.line("const float {0} = {1};", name,
-                          elementAt(region.k, region.inputs[number], row));
+                          elementAt(region.k, region.inputs[number], row, index));
             return name;
           }) {}

@@ -37,10 +37,10 @@ public:
     texts.set(stat.getResult(), name.str());
   }
   /// Element i of a row: prints what a value needs, each operation once, and returns its text.
-  /// `row`: the text of the number of the inputs' row.
+  /// `row`: the text of the number of the inputs' row, `index`: of the element's number in it.
   class Elements {
   public:
-    Elements(RowRegion &region, llvm::StringRef row);
+    Elements(RowRegion &region, llvm::StringRef row, llvm::StringRef index = "i");
     Elements(const Elements &) = delete;
     mlir::FailureOr<std::string> operator()(mlir::Value value) { return walker(value); }
 
@@ -59,7 +59,8 @@ private:
   int count = 0;
 };
 
-/// Element i of a row of `memory` (of a vector: element i; of rows of one value: that).
-std::string elementAt(const KernelText &k, mlir::Value memory, llvm::StringRef row);
+/// Element `index` of a row of `memory` (of a vector: that element; of rows of one value: that).
+std::string elementAt(const KernelText &k, mlir::Value memory, llvm::StringRef row,
+                      llvm::StringRef index = "i");
 
 } // namespace ingot::cuda

@@ -24,6 +24,7 @@ public:
   RowwiseEmitter(KernelText &k, kernel::RowwiseOp op)
       : k(k), op(op), region(k, op.getBody(), op.getInputs()),
         source(op.getGather() || op.getRoutes() ? "source" : "row"),
+        index(op.getColumns() ? "column" : "i"),
         n(cast<RowsType>(op.getOutputs().front().getType()).getN()), warps(rowWarps(n)) {}
 
   LogicalResult emit() {
@@ -37,6 +38,8 @@ public:
       k.name(v, ("y" + Twine(i)).str(), /*written=*/true);
     for (auto [i, v] : llvm::enumerate(op.getInputs()))
       k.name(v, ((isa<RowsType>(v.getType()) ? "x" : "w") + Twine(i)).str());
+    if (op.getColumns())
+      k.name(op.getColumns(), "columns");
     if (op.getRoutes()) {
       k.include("routes.cuh");
       k.name(op.getRoutes(), "routes");
@@ -64,12 +67,19 @@ public:
   }
 
 private:
+  /// Of the loop over a thread's elements of the row.
+  void openElements() {
+    k.line("for (i32 i = threadIdx.x; i < {0}; i += {1}) {{", n, 32 * warps);
+    if (op.getColumns())
+      k.line("const i32 column = (i32)columns[i];");
+  }
+
   LogicalResult emitMean(kernel::RowStatOp stat) {
     int number = region.nextNumber();
     k.line("SHARED(float, partial{0}, [{1}]);", number, warps);
     k.line("float sum{0} = 0.0f;", number);
-    k.line("for (i32 i = threadIdx.x; i < {0}; i += {1}) {{", n, 32 * warps);
-    FailureOr<std::string> value = RowRegion::Elements(region, source)(stat.getValue());
+    openElements();
+    FailureOr<std::string> value = RowRegion::Elements(region, source, index)(stat.getValue());
     if (failed(value))
       return failure();
     k.line("sum{0} += {1};", number, *value);
@@ -81,8 +91,8 @@ private:
   }
 
   LogicalResult emitStores() {
-    k.line("for (i32 i = threadIdx.x; i < {0}; i += {1}) {{", n, 32 * warps);
-    RowRegion::Elements element(region, source);
+    openElements();
+    RowRegion::Elements element(region, source, index);
     KernelText::Texts values; // all of them before an output in place changes an input
     for (Value v : region.yielded()) {
       FailureOr<std::string> value = element(v);
@@ -106,6 +116,7 @@ private:
   kernel::RowwiseOp op;
   RowRegion region;
   const char *source; ///< the row of the inputs
+  const char *index;  ///< the element in it
   int64_t n, warps;
 };
 

@@ -8,6 +8,7 @@
 #include <bit>
 #include <cmath>
 #include <cstring>
+#include <numeric>
 
 namespace ingot::import {
 
@@ -107,6 +108,45 @@ std::string familyOf(std::string name) {
   while (end < name.size() && name[end] >= '0' && name[end] <= '9')
     ++end;
   return name.replace(at, end - at, "*");
+}
+
+/// Whether it is a projection of a layer, which may read columns in another order.
+bool mayPermute(const GroupedInts &ints) {
+  return ints.name.find("experts.") == std::string::npos && !ints.name.starts_with("lm_head.");
+}
+
+/// The columns, those of the first group first, if each group has as many as its place in a row asks for.
+std::optional<std::vector<int32_t>> sortedColumns(const GroupedInts &ints) {
+  std::vector<int32_t> columns(ints.order.size());
+  std::iota(columns.begin(), columns.end(), 0);
+  auto groupOf = [&](int32_t column) { return ints.order[static_cast<size_t>(column)]; };
+  std::ranges::sort(columns, {}, [&](int32_t column) { return std::pair(groupOf(column), column); });
+  for (size_t k = 0; k < columns.size(); ++k)
+    if (groupOf(columns[k]) != static_cast<int64_t>(k) / ints.group)
+      return std::nullopt;
+  return columns;
+}
+
+/// Sorts the codes of a matrix by group, and adds the vector that says where they come from.
+Result<void> sortColumns(CheckpointBuilder &builder, RawTensors &parts, GroupedInts &ints,
+                         const std::vector<int32_t> &columns) {
+  auto numbers = std::make_shared<std::vector<float>>(columns.begin(), columns.end());
+  builder.keep(std::shared_ptr<const void>(numbers));
+  ints.order.clear();
+  ints.codes = [stored = std::move(ints.codes), columns](int64_t first, int64_t count, uint8_t *q,
+                                                         int64_t stride) {
+    std::vector<uint8_t> row(static_cast<size_t>(stride));
+    stored(first, count, q, stride);
+    for (int64_t n = 0; n < count; ++n, q += stride) {
+      std::copy_n(q, stride, row.begin());
+      for (size_t k = 0; k < columns.size(); ++k)
+        q[k] = row[static_cast<size_t>(columns[k])];
+    }
+  };
+  return parts.put({columnsOfWeight(ints.name),
+                    WeightFormat::F32,
+                    {ints.columns},
+                    std::as_bytes(std::span<const float>(*numbers))});
 }
 
 Error noFormat(const GroupedInts &ints) {
@@ -237,6 +277,13 @@ private:
 
 } // namespace
 
+std::string columnsOfWeight(std::string_view weight) {
+  constexpr std::string_view kEnding = ".weight";
+  if (weight.ends_with(kEnding))
+    weight.remove_suffix(kEnding.size());
+  return std::string(weight) + ".columns";
+}
+
 Result<std::vector<int32_t>> readOrder(const Part &part, int64_t group, int64_t groups) {
   std::vector<int32_t> order(static_cast<size_t>(part.elements()));
   bool follow = true;
@@ -255,6 +302,15 @@ Result<std::vector<int32_t>> readOrder(const Part &part, int64_t group, int64_t 
 Result<void> addGroupedInts(CheckpointBuilder &builder, RawTensors &parts,
                             std::vector<GroupedInts> matrices) {
   size_t ordered = 0;
+  for (GroupedInts &ints : matrices) {
+    if (ints.order.empty() || !mayPermute(ints))
+      continue;
+    const std::optional<std::vector<int32_t>> columns = sortedColumns(ints);
+    if (!columns)
+      continue;
+    if (auto sorted = sortColumns(builder, parts, ints, *columns); !sorted)
+      return sorted;
+  }
   std::map<std::string, Survey> surveys;
   for (const GroupedInts &ints : matrices)
     if (!ints.format)
@@ -274,9 +330,9 @@ Result<void> addGroupedInts(CheckpointBuilder &builder, RawTensors &parts,
   }
   if (ordered)
     builder.note(line(
-        ordered, " matrices have columns in the order of their activations (desc_act, actorder): ",
-        "they are stored as f16 or bf16, as GPTQ's own kernels multiply them, in several times the "
-        "bytes; a checkpoint without that order, or --quantize int4-g64, is as small as it should be"));
+        ordered, " matrices of experts or of the head have columns in the order of their activations ",
+        "(desc_act, actorder): they are stored as f16 or bf16, as GPTQ's own kernels multiply them, in ",
+        "several times the bytes; a checkpoint without that order is as small as it should be"));
   return {};
 }
 

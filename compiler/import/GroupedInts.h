@@ -14,9 +14,11 @@
 //   codes        of 2, 3 and 4 bits in 4; of 8 in 8
 //   groups       128 values, or 64 or 32: scales are repeated where a checkpoint's groups are larger
 //
-// Groups that do not follow each other (act-order: columns were quantised by their importance) have no such format,
-// until something gathers activations. Those matrices become numbers: f16 where scales are f16, bf16 where they are
-// bf16, each product rounded once, which is what the libraries' own kernels multiply. The compilation says so.
+// Groups whose columns do not follow each other (act-order: columns were quantised by their importance) are sorted by
+// group, and a vector beside the tensor, NAME.columns, says which column of x each one multiplies (lm.permute). Families
+// take that vector with the matrices of a layer, but neither with experts nor with a head. Those become numbers: f16
+// where scales are f16, bf16 where they are bf16, each product rounded once, which is what the libraries' own kernels
+// multiply. The compilation says so.
 //
 // Blocks are made when somebody reads rows (BlockMaker), and never all of them. Scales and zero points are looked
 // through at once, since the format follows from them.
@@ -41,7 +43,7 @@ struct GroupedInts {
   std::function<int(int64_t row, int64_t group)> zero = {}; ///< from 0 to 255
   /// A number that is added to scale * q, in zero's stead.
   std::function<float(int64_t row, int64_t group)> minimum = {};
-  /// The group of each k, where groups do not follow each other.
+  /// The group of each k, where columns of a group do not follow each other.
   std::vector<int32_t> order = {};
   /// Codes of a format with a table, whose scales are f32: there is nothing to choose, and no zero point.
   std::optional<WeightFormat> format = {};
@@ -50,6 +52,9 @@ struct GroupedInts {
 /// The groups of columns as a tensor has them (g_idx): empty where they follow each other. E0477: groups that are not
 /// there.
 Result<std::vector<int32_t>> readOrder(const Part &part, int64_t group, int64_t groups);
+
+/// "X.columns" of "X.weight", which may or may not be there.
+std::string columnsOfWeight(std::string_view weight);
 
 /// Puts the tensors in their parts' stead. Those of experts, whose names differ in a number behind "experts." alone,
 /// have one format, so that a reference may have them one behind the other. E0477: groups that no format has.

@@ -186,6 +186,14 @@ Matrix reference::softcap(const Matrix &x, float cap) {
   return mapElements(x, [=](float v) { return cap * tanhOf(v / cap); });
 }
 
+Matrix reference::permute(const Matrix &x, std::span<const float> columns) {
+  Matrix y(x.rows, x.columns);
+  for (int64_t t = 0; t < y.rows; ++t)
+    for (size_t k = 0; k < columns.size(); ++k)
+      y.row(t)[k] = x.row(t)[static_cast<size_t>(columns[k])];
+  return y;
+}
+
 Matrix reference::selectRows(const Matrix &x, std::span<const int32_t> rows) {
   Matrix y(static_cast<int64_t>(rows.size()), x.columns);
   for (size_t i = 0; i < rows.size(); ++i)

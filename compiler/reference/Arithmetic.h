@@ -47,6 +47,8 @@ Matrix swigluOai(const Matrix &gate, const Matrix &up, float alpha, float limit)
 /// x[t] * factors[t][0].
 Matrix scaleRows(const Matrix &x, const Matrix &factors);
 Matrix softcap(const Matrix &x, float cap);
+/// y[t][k] = x[t][columns[k]].
+Matrix permute(const Matrix &x, std::span<const float> columns);
 Matrix selectRows(const Matrix &x, std::span<const int32_t> rows);
 
 struct AttentionParameters {

@@ -171,6 +171,12 @@ Result<Matrix> Run::compute(Operation *op) {
                          o.getLimit().convertToFloat());
       })
       .Case([&](lm::ScaleRowsOp o) { return scaleRows(rows(o.getX()), rows(o.getFactors())); })
+      .Case([&](lm::PermuteOp o) -> Result<Matrix> {
+        auto columns = vectorOf(o.getColumns());
+        if (!columns)
+          return std::move(columns.error());
+        return permute(rows(o.getX()), *columns);
+      })
       .Case([&](lm::SelectRowsOp o) { return selectRows(rows(o.getX()), batch.logitsRows); })
       // What a form costs, the slow machine measures.
       .Case([&](lm::RoundOp o) -> Result<Matrix> { return rows(o.getX()); })

@@ -104,7 +104,7 @@ private:
   /// Whether the launch that makes a value can write these rows of it.
   bool writes(Operation *maker, lm::RoundOp round) const {
     SmallVector<Operation *> ops = opsOf(maker);
-    if (llvm::all_of(ops, isRowwise))
+    if (llvm::all_of(ops, isRowwise) || isa<lm::PermuteOp>(ops.front()))
       return true;
     // Projections and attention write one form, and never two planes.
     if (!round.getX().hasOneUse() || form == RowKind::Q8x2)

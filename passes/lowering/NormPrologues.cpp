@@ -54,6 +54,8 @@ struct NormPrologues : ingot::impl::NormProloguesPassBase<NormPrologues> {
         rounded = y;
     if (!rounded || rowwise.getRowsOfToken() > 1)
       return; // what is written is no projection's, or rows of experts, which are found by routes
+    if (rowwise.getColumns())
+      return remarkMissed(norm, kPattern, "it orders columns, which blocks of projections do not");
     if (rowwise.getOutputs().size() > 1)
       return remarkMissed(norm, kPattern,
                           "it writes f32 rows too, which are not the blocks' to write");
@@ -70,7 +72,7 @@ struct NormPrologues : ingot::impl::NormProloguesPassBase<NormPrologues> {
       auto flow = kernel::FlowType::get(b.getContext(), rowwise.width(), RowKind::BF16);
       auto rows =
           kernel::RowwiseOp::create(b, rowwise.getLoc(), flow, added, ValueRange(),
-                                    /*routes=*/Value(), rowwise.getExtent(), rowwise.getGather());
+                                    /*routes=*/Value(), /*columns=*/Value(), rowwise.getExtent(), rowwise.getGather());
       IRMapping mapping;
       rowwise.getBody().cloneInto(&rows.getBody(), mapping);
       matmul.getXMutable().assign(rows.getFlow());

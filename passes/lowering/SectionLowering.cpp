@@ -129,6 +129,8 @@ LogicalResult SectionLowering::lower(Operation *op) {
     return lowerEmbed(embed);
   if (auto positions = dyn_cast<lm::EmbedPositionsOp>(op))
     return lowerEmbedPositions(positions);
+  if (auto permute = dyn_cast<lm::PermuteOp>(ops.front()); permute && ops.size() == 1)
+    return lowerPermute(op, permute);
   auto other = llvm::find_if_not(ops, isRowwise);
   if (other == ops.end())
     return lowerRowwise(op, ops, hint);
@@ -322,6 +324,24 @@ LogicalResult SectionLowering::lowerRowwise(Operation *top, ArrayRef<Operation *
     for (OpResult result : top->getResults())
       yields.push_back(scalars.lookup(inside(result)));
     kernel::YieldOp::create(b, yields);
+  });
+  return success();
+}
+
+/// A copy, in the forms that are asked for.
+LogicalResult SectionLowering::lowerPermute(Operation *top, lm::PermuteOp op) {
+  SmallVector<LaunchOperand> operands{operand(op.getX()), operand(op.getColumns())};
+  for (Value result : top->getResults()) // which are never in place
+    operands.push_back(output("permuted", result));
+  const RowCount count = rowCountOf(top->getResult(0));
+  launch("permute", operands, [&](ImplicitLocOpBuilder &b, ValueRange args) {
+    auto rowwise = kernel::RowwiseOp::create(b, args.take_front(1), args.drop_front(2),
+                                             count.extent, /*gather=*/false);
+    rowwise.setRowsOfToken(count.ofToken);
+    rowwise.getColumnsMutable().assign(args[1]);
+    OpBuilder::InsertionGuard guard(b);
+    Value x = b.createBlock(&rowwise.getBody(), {}, b.getF32Type(), b.getLoc())->getArgument(0);
+    kernel::YieldOp::create(b, SmallVector<Value>(top->getNumResults(), x));
   });
   return success();
 }

@@ -17,6 +17,7 @@ class CombineOp;
 class EmbedOp;
 class EmbedPositionsOp;
 class KvAppendOp;
+class PermuteOp;
 class RoundOp;
 class RouteOp;
 } // namespace ingot::lm
@@ -51,6 +52,7 @@ private:
                                   llvm::StringRef hint);
   mlir::LogicalResult lowerRowwise(mlir::Operation *top, llvm::ArrayRef<mlir::Operation *> ops,
                                    llvm::StringRef hint);
+  mlir::LogicalResult lowerPermute(mlir::Operation *top, lm::PermuteOp op);
   // ExpertLowering.cpp
   mlir::LogicalResult lowerRoute(lm::RouteOp op);
   mlir::LogicalResult lowerCombine(lm::CombineOp op);

@@ -21,7 +21,9 @@ sys.path.append(str(HERE / "peers"))
 from shapes import SHAPES  # noqa: E402
 
 PEER_NAMES = {"llama": "llama.cpp", "openvino": "OpenVINO GenAI", "vllm": "vLLM bf16"}
-MADE_UP = {"1b-q4_0": ("1b", "Q4_0"), "1b-q8_0": ("1b", "Q8_0"), "7b-a1b-q4_0": ("7b-a1b", "Q4_0")}  # GGUFs of shapes.py
+MADE_UP = {"1b-q4_0": ("1b", "Q4_0"), "1b-q8_0": ("1b", "Q8_0"), "7b-a1b-q4_0": ("7b-a1b", "Q4_0"),
+           **{f"1b-{kind.lower()}": ("1b", kind) for kind in ("Q2_K", "Q3_K", "Q4_K", "IQ4_XS", "MXFP4")}}  # GGUFs of shapes.py
+SEEDED = {"1b-nf4": ("1b", "nf4")}  # configurations of shapes.py, whose weights the runtime makes up
 LONGEST = 900  # seconds a measurement may take
 START_PROMPT = 16  # ids of the start-to-first-token measurement
 
@@ -78,8 +80,8 @@ class Bench:
     # ------------------------------------------------------------ limits
 
     def build_limits(self):
-        if "avx512_vnni" not in pathlib.Path("/proc/cpuinfo").read_text():
-            say("==> this CPU has no AVX-512 VNNI, which limits.c is made of: no shares of limits")
+        if "avx2" not in pathlib.Path("/proc/cpuinfo").read_text():
+            say("==> this CPU has no AVX2, which limits.c is made of: no shares of limits")
             return None
         program, source = self.work / "limits", HERE / "peers" / "limits.c"
         if not program.exists() or program.stat().st_mtime < source.stat().st_mtime:
@@ -93,6 +95,8 @@ class Bench:
     # ------------------------------------------------------------ checkpoints and engines
 
     def checkpoint(self, name):
+        if name in SEEDED:
+            return self.config(*SEEDED[name]) / "config.json"
         if name in MADE_UP:
             path = self.work / f"{name}.gguf"
             if not path.exists():
@@ -101,11 +105,13 @@ class Bench:
             return path
         return (self.checkpoints / f"{name}.gguf").resolve()
 
-    def config(self, shape):
-        """A folder with the config.json of a shape."""
-        folder = self.work / f"{shape}-config"
+    def config(self, shape, method=""):
+        """A folder with the config.json of a shape, written where shapes.py is newer: its engine is then, too."""
+        folder = self.work / f"{shape}{method}-config"
         folder.mkdir(exist_ok=True)
-        run(sys.executable, HERE / "peers" / "shapes.py", "config", shape, folder / "config.json")
+        written, source = folder / "config.json", HERE / "peers" / "shapes.py"
+        if not written.exists() or written.stat().st_mtime < source.stat().st_mtime:
+            run(sys.executable, source, "config", shape, written, *([method] if method else []))
         return folder
 
     def engine(self, name, kv=None):
@@ -114,7 +120,8 @@ class Bench:
         sources = [checkpoint, self.ingot, *(self.ingot.parent.parent / "lib").glob("libingot-compiler.so")]
         if not path.exists() or any(source.stat().st_mtime > path.stat().st_mtime for source in sources):
             say(f"==> compiling {path.name}")
-            run(self.ingot, "compile", checkpoint, "-o", path, "--quiet", *(["--kv", kv] if kv else []))
+            run(self.ingot, "compile", checkpoint, "-o", path, "--quiet", *(["--kv", kv] if kv else []),
+                *(["--weights", "random"] if name in SEEDED else []))
         return path
 
     def weights(self, name):

@@ -88,6 +88,28 @@ def parallel(count, reps):
                peers_of("smollm2", f"parallel{count}", ("llama", "openvino", "vllm"), reps), small=True)
 
 
+LOW_BITS = {"q2_k": "Q2_K", "q3_k": "Q3_K", "iq4_xs": "IQ4_XS", "mxfp4": "MXFP4", "nf4": "NF4"}
+
+
+def of_q4_k(name):
+    """A prompt of a format beside that of Q4_K, measured before and after: how much of its rate."""
+    def measured(b):
+        before, own, after = (b.bench(b.engine(each), "-p", 512, "-n", 0, "-r", 3)[0] for each in ("1b-q4_k", name, "1b-q4_k"))
+        return Figure(200 * own / (before + after), {"tokens_per_s": own, "q4_k_tokens_per_s": (before + after) / 2})
+    return measured
+
+
+def low_bits():
+    """Decoding at the speed of the bytes, prompts at that of Q4_K."""
+    made = []
+    for name, work in LOW_BITS.items():
+        made.append(decode(f"decode-1b-{name}", f"decode, 1B shape {work}", f"1b-{name}", 64, (share(0.75),),
+                           ("llama",) if name != "nf4" else ()))
+        made.append(Row(f"prefill-1b-{name}", f"prefill 512, 1B shape {work}: of Q4_K's rate", "%", of_q4_k(f"1b-{name}"),
+                        (at_least(85, " %"),), {}))
+    return made
+
+
 def experts(name, work):
     """A prompt, decoding and eight sequences of a mixture of experts."""
     return [decode(f"decode-{name}", f"decode, {work}", name, 64, (share(0.8), times("llama", 1.2)), ("llama",)),
@@ -133,6 +155,7 @@ def rows(bench):
         prefill("prefill-1b-q4_0", "prefill 512, 1B shape Q4_0", "1b-q4_0", (share(0.68), times("llama", 2.2)), ("llama", "vllm")),
         prefill("prefill-smollm2", "prefill 512, SmolLM2 Q4_1", "smollm2", (share(0.5), times("llama", 8), times("openvino", 1.15)),
                 ("llama", "openvino", "vllm"), small=True),
+        *low_bits(),
         *experts("7b-a1b-q4_0", "7B-A1B shape of 64 experts Q4_0"),
         *[deep_prefill(kv) for kv in bench.kv_types()],
         parallel(8, reps=2),

@@ -231,8 +231,7 @@ def bitsandbytes4(kind, nested, block=64):
 
 
 def act_order(form, asymmetric, version="gptq"):
-    """Groups of columns in an order of their own. The numbers are products of f16 (GPTQ) or bf16, rounded once, as the
-    libraries' kernels in torch make them."""
+    """Groups of columns in an order of their own."""
     n, k, group = 8, 160, 32
     order = random.permutation(np.arange(k) // group)
     codes = random.integers(0, 16, (n, k))
@@ -245,13 +244,12 @@ def act_order(form, asymmetric, version="gptq"):
                    ("w.qzeros", "I32", signed([stream(zeros[:, g] - less, 4) for g in range(k // group)])), ("w.scales", "F16", scales.T),
                    ("w.g_idx", "I32", order)]
         config = {"quant_method": "gptq", "bits": 4, "group_size": group, "sym": not asymmetric, "desc_act": True, "checkpoint_format": version}
-        return config, tensors, exact.astype(np.float16).astype(np.float32)
+        return config, tensors, exact
     config = {"quant_method": "compressed-tensors", "format": "pack-quantized", "config_groups": {"group_0": {"targets": ["Linear"], "weights": {
         "num_bits": 4, "type": "int", "strategy": "group", "group_size": group, "symmetric": True, "actorder": "group"}}}}
     tensors = [("w.weight_packed", "I32", signed([words(row, 4) for row in codes])), ("w.weight_shape", "I64", np.array([n, k])),
                ("w.weight_scale", "BF16", scales), ("w.weight_g_idx", "I32", order)]
-    bits = exact.view(np.uint32)
-    return config, tensors, ((bits + 0x7FFF + (bits >> 16 & 1)) & 0xFFFF0000).view(np.float32)
+    return config, tensors, exact
 
 
 def mlx(bits, group, dtype, mode="affine", own=None):

@@ -506,6 +506,30 @@ kernel.func @k(%x: !kernel.rows<8, f32>, %y: !kernel.rows<8, f32>, %r: !kernel.r
 
 // -----
 
+// rowwise_c7
+kernel.func @k(%x: !kernel.rows<8, f32>, %y: !kernel.rows<8, f32>, %c: !lm.weight<7, f32>) {
+  // expected-error @+1 {{expects a column for each of 8 values of outputs, and rows of as many alone}}
+  kernel.rowwise ins(%x : !kernel.rows<8, f32>) outs(%y : !kernel.rows<8, f32>) by %c : !lm.weight<7, f32> attributes {extent = #kernel.extent<tokens>} {
+  ^bb0(%a: f32):
+    kernel.yield %a : f32
+  }
+  kernel.return
+}
+
+// -----
+
+// rowwise_c7
+kernel.func @k(%x: !lm.weight<8, f32>, %y: !kernel.rows<8, f32>, %c: !lm.weight<8, f32>) {
+  // expected-error @+1 {{expects a column for each of 8 values of outputs, and rows of as many alone}}
+  kernel.rowwise ins(%x : !lm.weight<8, f32>) outs(%y : !kernel.rows<8, f32>) by %c : !lm.weight<8, f32> attributes {extent = #kernel.extent<tokens>} {
+  ^bb0(%a: f32):
+    kernel.yield %a : f32
+  }
+  kernel.return
+}
+
+// -----
+
 // matmul_c20
 kernel.func @k(%x: !kernel.rows<64, f32>, %w: !lm.weight<8x32x64, q4_0>, %y: !kernel.rows<32, f32>, %r: !kernel.routes<8, 2>) {
   // expected-error @+1 {{expects one segment of tokens, whose results are written, for experts}}

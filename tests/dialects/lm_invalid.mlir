@@ -367,6 +367,23 @@ lm.model @m attributes {family = "t", vocab = 8 : i64, hidden = 64 : i64, max_po
 
 // -----
 
+// permute_c1
+lm.model @m attributes {family = "t", vocab = 8 : i64, hidden = 64 : i64, max_positions = 8 : i64} {
+  lm.layer_kind @k(%x: tensor<?x64xf32>, %b: !lm.batch, %f: !lm.weight<32, f32> {lm.role = "f"}) -> tensor<?x64xf32> {
+    // expected-error @+1 {{expects a column for each of 64 values}}
+    %0 = lm.permute %x by %f : tensor<?x64xf32>, !lm.weight<32, f32>
+    lm.return %0 : tensor<?x64xf32>
+  }
+  lm.entry @e(%i: tensor<?xi32>, %k: !lm.states, %b: !lm.batch) -> (tensor<?x64xf32>, !lm.states) {
+    %w = lm.get_weight @v : !lm.weight<8x64, f32>
+    %x = lm.embed %i, %w : tensor<?xi32>, !lm.weight<8x64, f32> -> tensor<?x64xf32>
+    lm.return %x, %k : tensor<?x64xf32>, !lm.states
+  }
+  lm.weight @v : !lm.weight<8x64, f32> {source = "v"}
+}
+
+// -----
+
 // embed_positions_c1
 lm.model @m attributes {family = "t", vocab = 8 : i64, hidden = 64 : i64, max_positions = 8 : i64} {
   lm.layer_kind @k(%x: tensor<?x64xf32>, %b: !lm.batch, %f: !lm.weight<8x32, f32> {lm.role = "f"}) -> tensor<?x64xf32> {

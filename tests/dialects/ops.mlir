@@ -64,6 +64,8 @@ lm.model @tiny attributes {family = "llama", vocab = 100 : i64, hidden = 64 : i6
     %sunk = lm.attention %qr, %kv1, %b sinks %sinks : !lm.weight<4, f32> {heads = 4 : i64, scale = 0.25 : f32} : tensor<?x64xf32>, !lm.state<#lm.paged<[k: 2x16, v: 2x16]>> -> tensor<?x64xf32>
     // CHECK: %[[R:.*]] = lm.route %{{.*}} select %{{.*}} : !lm.weight<64, f32> {normalize = #lm.normalize<sum>, score = #lm.score<sigmoid>} : tensor<?x64xf32> -> <64, 8>
     %to = lm.route %q select %bias : !lm.weight<64, f32> {normalize = #lm.normalize<sum>, score = #lm.score<sigmoid>} : tensor<?x64xf32> -> !lm.routes<64, 8>
+    // CHECK: lm.permute %{{.*}} by %{{.*}} : tensor<?x64xf32>, <64, f32>
+    %sorted = lm.permute %q by %bias : tensor<?x64xf32>, !lm.weight<64, f32>
     // CHECK: lm.dispatch %{{.*}} to %[[R]] : tensor<?x64xf32>, <64, 8>
     %sent = lm.dispatch %q to %to : tensor<?x64xf32>, !lm.routes<64, 8>
     // CHECK: lm.linear %{{.*}}, %{{.*}}, %{{.*}} : !lm.weight<64x32x1, f32> of %[[R]] : !lm.routes<64, 8> : tensor<?x64xf32>, <64x32x64, q6_k> -> tensor<?x32xf32>
@@ -239,6 +241,15 @@ kernel.func @combine_0(%x: !kernel.rows<32, f32>, %r: !kernel.routes<8, 2>, %y: 
 kernel.func @dispatch_0(%x: !kernel.rows<32, f32>, %y: !kernel.rows<32, q8>, %r: !kernel.routes<8, 2>) {
   // CHECK: kernel.rowwise ins(%{{.*}}) outs(%{{.*}}) to %{{.*}} : !kernel.routes<8, 2> attributes {extent = #kernel.extent<tokens>, rows_of_token = 2 : i64}
   kernel.rowwise ins(%x : !kernel.rows<32, f32>) outs(%y : !kernel.rows<32, q8>) to %r : !kernel.routes<8, 2> attributes {extent = #kernel.extent<tokens>, rows_of_token = 2 : i64} {
+  ^bb0(%a: f32):
+    kernel.yield %a : f32
+  }
+  kernel.return
+}
+// CHECK-LABEL: kernel.func @permute_0
+kernel.func @permute_0(%x: !kernel.rows<32, f32>, %y: !kernel.rows<32, q8>, %c: !lm.weight<32, f32>) {
+  // CHECK: kernel.rowwise ins(%{{.*}}) outs(%{{.*}}) by %{{.*}} : !lm.weight<32, f32> attributes {extent = #kernel.extent<tokens>}
+  kernel.rowwise ins(%x : !kernel.rows<32, f32>) outs(%y : !kernel.rows<32, q8>) by %c : !lm.weight<32, f32> attributes {extent = #kernel.extent<tokens>} {
   ^bb0(%a: f32):
     kernel.yield %a : f32
   }

@@ -9,6 +9,9 @@ import struct
 
 import numpy
 
+import gpu
+import tiny
+
 HIDDEN, FFN, HEADS, KV_HEADS, HEAD, LAYERS, VOCABULARY, GROUP = 64, 192, 4, 2, 16, 2, 64, 32
 IDS = [(5 * i * i + 3 * i) % VOCABULARY for i in range(24)]
 MATRICES = {"self_attn.q_proj": (HEADS * HEAD, HIDDEN), "self_attn.k_proj": (KV_HEADS * HEAD, HIDDEN),
@@ -119,14 +122,15 @@ class Nf4:
 
 
 class Ordered(Matrix):
-    """Groups whose columns lie anywhere: the numbers are products in f16, as GPTQ's kernels make them."""
+    """Groups whose columns lie anywhere. Matrices of the same height have one order, as projections of one input have."""
 
     def __init__(self, random, shape):
         super().__init__(random, shape, 4, True)
-        self.order = random.permutation(numpy.arange(shape[1]) // GROUP)
+        order = numpy.random.default_rng(shape[0] // 64)
+        self.order = order.permutation(numpy.arange(shape[1]) // GROUP)
 
     def numbers(self):
-        return (self.s[:, self.order].astype(numpy.float32) * (self.q - 8)).astype(numpy.float16).astype(numpy.float32)
+        return self.s[:, self.order].astype(numpy.float32) * (self.q - 8).astype(numpy.float32)
 
 
 class Mlx:
@@ -217,6 +221,19 @@ def write_model(folder, matrix, quantization):
 
 
 def add(suite, ingot, long):
+    def emulated():
+        root = ingot.work / "act-order"
+        make, write, quantization, _ = PACKINGS["gptq act-order"]
+        random = numpy.random.default_rng(11)
+        write_model(root, lambda name, shape: write(name, make(random, shape)), quantization)
+        ingot("compile", root, "-o", ingot.work / "cpu.ingot", "--target", "cpu:avx2", "--precision", "exact", "--quiet")
+        ingot("compile", root, "-o", ingot.work / "gpu.ingot", "--target", gpu.EMULATOR, "--quiet")
+        expected = tiny.logits(ingot, ingot.work / "cpu.ingot", IDS, "avx2")
+        worst = abs(gpu.logits(ingot, ingot.work / "gpu.ingot", IDS, "cuda-emulator") - expected).max() / expected.std()
+        assert worst <= 0.1, f"largest difference {worst:.2f} of the logits' deviation"
+        return f"largest difference {worst:.1e} of the logits' deviation"
+
+    suite.check("quantised gptq act-order on the CUDA emulator", emulated)
     for what, (make, write, quantization, bound) in PACKINGS.items():
         def check(make=make, write=write, quantization=quantization, bound=bound, what=what):
             root = ingot.work / ("quantised " + what).replace(" ", "_")

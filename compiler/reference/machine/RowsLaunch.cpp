@@ -12,10 +12,20 @@ using namespace ingot::reference;
 using namespace ingot::reference::machine;
 using kernel::RowsType;
 
+static std::vector<float> permuted(std::span<const float> values, std::span<const float> columns) {
+  std::vector<float> result;
+  for (float column : columns)
+    result.push_back(values[size_t(column)]);
+  return result;
+}
+
 Result<void> machine::run(Launch &launch, kernel::RowwiseOp op) {
   const int64_t units = launch.units(op.isPerRow()) * int64_t(op.getRowsOfToken());
   const Routes routes = op.getRoutes() ? launch.routes(op.getRoutes()) : Routes();
   Matrix flow(op.getFlow() ? units : 0, op.width());
+  auto columns = op.getColumns() ? launch.vector(op.getColumns()) : std::vector<float>();
+  if (!columns)
+    return std::move(columns.error());
   for (int64_t unit = 0; unit < units; ++unit) {
     const int64_t row = op.getGather()   ? launch.batch.logitsRows[size_t(unit)]
                         : op.getRoutes() ? routes.token[size_t(unit)]
@@ -28,6 +38,8 @@ Result<void> machine::run(Launch &launch, kernel::RowwiseOp op) {
         return std::move(values.error());
       if (values->size() == 1) // of rows of one value
         values->resize(size_t(op.width()), values->front());
+      if (!columns->empty())
+        *values = permuted(*values, *columns);
       inputs.push_back(std::move(*values));
     }
     auto results = evaluate(op.getBody(), std::move(inputs), op.width());

@@ -36,6 +36,14 @@ LogicalResult RowwiseOp::verify() {
   if (rows < 1 || (rows > 1 && getExtent() != Extent::Tokens) ||
       (getRoutes() && getRoutes().getType().getUsed() != rows)) // rowwise_c6
     return emitOpError("expects as many rows for each token as it has experts");
+  if (lm::WeightType columns = getColumns() ? getColumns().getType() : lm::WeightType();
+      columns && (!columns.isVector() || columns.rows() != n || getFlow() ||
+                  llvm::any_of(getInputs(), [&](Value v) {
+                    auto rows = dyn_cast<RowsType>(v.getType());
+                    return !rows || rows.getN() != n;
+                  }))) // rowwise_c7
+    return emitOpError("expects a column for each of ")
+           << n << " values of outputs, and rows of as many alone, got " << columns;
   return verifyRegion(*this, getBody(), getInputs().size(),
                       getFlow() ? 1 : getOutputs().size()); // rowwise_c4
 }

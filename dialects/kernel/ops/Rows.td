@@ -28,18 +28,21 @@ def Kernel_RowwiseOp : Kernel_LaunchOp<"rowwise", ["workItems", "isPerRow", "ope
     `rows_of_token`: there are so many rows for each token. With `routes` row r is one that an expert works on, and rows inputs
     are read at its token.
 
+    With `columns` element i of the inputs, rows of the same width all of them, is that at columns[i]; no output is an input then.
+
     Instead of outputs it may have a flow, which stands for the rows of that kind that it would write.
   }];
   let arguments = (ins Kernel_Read<Variadic<Kernel_Memory>>:$inputs, Kernel_Write<Variadic<Kernel_RowsType>>:$outputs,
-                   Kernel_Read<Optional<Kernel_RoutesType>>:$routes, Kernel_Extent:$extent, UnitAttr:$gather,
+                   Kernel_Read<Optional<Kernel_RoutesType>>:$routes, Kernel_Read<Optional<Lm_WeightType>>:$columns,
+                   Kernel_Extent:$extent, UnitAttr:$gather,
                    DefaultValuedAttr<I64Attr, "1">:$rows_of_token);
   let results = (outs Optional<Kernel_FlowType>:$flow);
   let regions = (region SizedRegion<1>:$body);
   let assemblyFormat = [{ `ins` `(` $inputs `:` type($inputs) `)` (`outs` `(` $outputs^ `:` type($outputs) `)`)?
-                          (`to` $routes^ `:` type($routes))? (`->` type($flow)^)? attr-dict-with-keyword $body }];
+                          (`to` $routes^ `:` type($routes))? (`by` $columns^ `:` type($columns))? (`->` type($flow)^)? attr-dict-with-keyword $body }];
   let hasVerifier = 1;
   let builders = [OpBuilder<(ins "::mlir::ValueRange":$inputs, "::mlir::ValueRange":$outputs, "Extent":$extent, "bool":$gather),
-                            [{ build($_builder, $_state, ::mlir::Type(), inputs, outputs, ::mlir::Value(), extent, gather); }]>];
+                            [{ build($_builder, $_state, ::mlir::Type(), inputs, outputs, ::mlir::Value(), ::mlir::Value(), extent, gather); }]>];
   let extraClassDeclaration = "int64_t width() { return rowsTypeOf(getFlow() ? ::mlir::Value(getFlow()) : getOutputs().front()).getN(); }";
 }
 

@@ -20,3 +20,9 @@ LogicalResult EmbedOp::verify() { // embed_c1
 LogicalResult EmbedPositionsOp::verify() { // embed_positions_c1
   return expectRowsOf(*this, getTable().getType(), getResult());
 }
+LogicalResult PermuteOp::verify() { // permute_c1
+  WeightType columns = getColumns().getType();
+  if (!columns.isVector() || columns.rows() != widthOf(getX()))
+    return emitOpError("expects a column for each of ") << widthOf(getX()) << " values, got " << columns;
+  return success();
+}

@@ -27,4 +27,16 @@ def Lm_SelectRowsOp : Lm_Op<"select_rows", [Pure]> {
   let assemblyFormat = "$x `,` $batch attr-dict `:` type($x) `->` type($result)";
 }
 
+def Lm_PermuteOp : Lm_Op<"permute", [Pure, AllTypesMatch<["x", "result"]>]> {
+  let summary = "y[t][k] = x[t][columns[k]]";
+  let description = [{
+    `columns` holds each number from 0 to the width of x less one, once, as f32. Projections read such rows where their
+    weight's columns were sorted by the group of their scales (act-order).
+  }];
+  let arguments = (ins Lm_Activations:$x, Lm_WeightType:$columns);
+  let results = (outs Lm_Activations:$result);
+  let assemblyFormat = "$x `by` $columns attr-dict `:` type($x) `,` type($columns)";
+  let hasVerifier = 1;
+}
+
 #endif

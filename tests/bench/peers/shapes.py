@@ -1,7 +1,8 @@
 """Checkpoints in the shape of known models, with numbers made up.
 
-  shapes.py gguf   SHAPE TYPE OUT   a GGUF without a tokenizer: TYPE Q4_0|Q8_0|BF16 (needs the package gguf)
-  shapes.py config SHAPE OUT        a config.json
+  shapes.py gguf   SHAPE TYPE OUT     a GGUF without a tokenizer: TYPE Q4_0|Q8_0|BF16, or of random codes
+                                      Q2_K|Q3_K|Q4_K|IQ4_XS|MXFP4 (needs the package gguf)
+  shapes.py config SHAPE OUT [METHOD] a config.json, of quantised weights if METHOD is nf4
 
 SHAPE is 135m, 1b, 3b or 8b of Llama; 7b-a1b (OLMoE: 8 of 64 experts) or 30b-a3b (Qwen3-MoE: 8 of 128).
 """
@@ -21,6 +22,9 @@ SHAPES = {
                     vocab=151936, hd=128, experts=128, used=8, untied=True, q_norm=128, k_norm=128),
 }
 CONTEXT = 32768
+# Types that the package does not quantise to: blocks are random bytes, but for scales of f16 at these places, so that numbers deviate by
+# some 0.02 from 0.
+SCALES = {"Q2_K": {80: 1.6e-3, 82: 2.4e-3}, "Q3_K": {108: 4.7e-4}, "Q4_K": {0: 1.4e-4, 2: 1.1e-3}, "IQ4_XS": {0: 1.6e-5}, "MXFP4": {}}
 
 
 def gguf(shape, kind, path):
@@ -50,7 +54,18 @@ def gguf(shape, kind, path):
         writer.add_expert_feed_forward_length(s["ff"])
     numbers, numeric = np.random.default_rng(0), getattr(gguf.GGMLQuantizationType, kind)
 
+    def random_rows(rows, columns):
+        values, size = gguf.GGML_QUANT_SIZES[numeric]
+        blocks = numbers.integers(0, 256, (rows * columns // values, size), np.uint8)
+        for place, scale in SCALES[kind].items():
+            blocks[:, place : place + 2] = np.frombuffer(np.float16(scale).tobytes(), np.uint8)
+        if kind == "MXFP4":  # a power of two
+            blocks[:, 0] = 120
+        return blocks.reshape(rows, -1)
+
     def rows_of(rows, columns):
+        if kind in SCALES:
+            return random_rows(rows, columns)
         values = numbers.standard_normal((rows, columns), dtype=np.float32) * np.float32(0.02)
         return gguf.quants.quantize(values, numeric)
 
@@ -92,13 +107,15 @@ def gguf(shape, kind, path):
     os.replace(part, path)
 
 
-def config(shape, path):
+def config(shape, path, method=None):
     s = SHAPES[shape]
     keys = {"architectures": [s["model"]], "model_type": s["type"], "hidden_size": s["d"],
             "intermediate_size": s["ff"], "num_hidden_layers": s["layers"], "num_attention_heads": s["h"],
             "num_key_value_heads": s["kv"], "head_dim": s["hd"], "vocab_size": s["vocab"],
             "max_position_embeddings": CONTEXT, "rms_norm_eps": 1e-5, "rope_theta": 500000.0, "hidden_act": "silu",
             "tie_word_embeddings": not s.get("untied", False), "torch_dtype": "bfloat16", "bos_token_id": 1, "eos_token_id": 2}
+    if method:
+        keys["quantization_config"] = {"quant_method": "bitsandbytes", "load_in_4bit": True, "bnb_4bit_quant_type": method}
     if "experts" in s:
         keys.update(num_experts=s["experts"], num_experts_per_tok=s["used"], norm_topk_prob=s["type"] == "qwen3_moe")
     if s["type"] == "qwen3_moe":

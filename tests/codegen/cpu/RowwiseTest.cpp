@@ -187,6 +187,37 @@ TEST(Rowwise, GathersRowsOfLogits) {
   }
 }
 
+/// Columns in another order, as f32 and as codes.
+TEST(Rowwise, PermutesColumns) {
+  for (int64_t n : {7, 40, 97, 576}) {
+    const int64_t count = 3, width = f32RowBytes(n) / 4;
+    const std::string f = rows(n, "f32"), q = rows(n, "q8"), w = vector(n);
+    KernelModule module("kernel.func @k(%x: " + f + ", %c: " + w + ", %y: " + f + ", %z: " + q +
+                        ") {\n kernel.rowwise ins(%x : " + f + ") outs(%y, %z : " + f + ", " + q +
+                        ") by %c : " + w + R"( attributes {extent = #kernel.extent<tokens>} {
+                          ^bb0(%xi: f32): kernel.yield %xi, %xi : f32, f32
+                        }
+                        kernel.return
+                        })");
+    Buffer<float> x = randomRows(count, n, 7), columns(roundUp(n, 32));
+    for (int64_t i = 0; i < n; ++i)
+      columns[i] = float((i * 5 + 3) % n); // 5 divides none of the widths but 40, where columns repeat
+    for (const Isa *isa : hostIsas()) {
+      LoadedKernels code(module, *isa);
+      ASSERT_TRUE(code);
+      Buffer<float> y(count * width);
+      Buffer<char> z(count * q8Row(n).bytes);
+      code.call("k", {x.data(), columns.data(), y.data(), z.data()}, batchOf(count), 0, count);
+      EXPECT_TRUE(y.intact() && z.intact());
+      for (int64_t t = 0; t < count; ++t)
+        for (int64_t i = 0; i < width; ++i)
+          ASSERT_EQ(y[t * width + i], i < n ? x[t * width + int64_t(columns[i])] : 0.0f)
+              << isa->name << " n " << n << " at " << i;
+      EXPECT_TRUE(z == quantizeRows(y, count, n)) << isa->name << " n " << n;
+    }
+  }
+}
+
 //===----------------------------------------------------------------------===//
 // Functions
 //===----------------------------------------------------------------------===//

@@ -70,6 +70,31 @@ TEST(CudaRowwise, Norms) {
                });
 }
 
+TEST(CudaRowwise, PermutesColumns) {
+  const int64_t n = 70, tokens = 3;
+  const std::string rows = rowsType("f32", n), rounded = rowsType("bf16", n),
+                    columns = "!lm.weight<" + std::to_string(n) + ", f32>";
+  const std::string text = "kernel.func @ordered(%x: " + rows + ", %c: " + columns + ", %y: " +
+                           rounded + ") {\n  kernel.rowwise ins(%x : " + rows + ") outs(%y : " +
+                           rounded + ") by %c : " + columns +
+                           " attributes {extent = #kernel.extent<tokens>} {\n  ^bb0(%a: f32):\n"
+                           "    kernel.yield %a : f32\n  }\n  kernel.return\n}\n";
+  onEveryBuild(text, [&](Emulated &gpu, const HostKernels &) {
+    const std::vector<float> x = f32Rows(tokens, n, 1);
+    std::vector<float> order(96);
+    for (int64_t i = 0; i < n; ++i)
+      order[i] = float((i * 3 + 1) % n);
+    BatchView batch{};
+    batch.tokens = tokens;
+    auto *y = gpu.make<uint16_t>(tokens * 128);
+    gpu.launch("ordered", {gpu.put(x), gpu.put(order), y}, batch);
+    const std::vector<uint16_t> got = gpu.get(y, tokens * 128);
+    for (int64_t t = 0; t < tokens; ++t)
+      for (int64_t i = 0; i < n; ++i)
+        ASSERT_EQ(got[t * 128 + i], toBf16(x[t * 96 + int64_t(order[i])])) << t << ", " << i;
+  });
+}
+
 /// Everything a region may hold, in place.
 TEST(CudaRowwise, RegionOps) {
   int64_t n = 70, tokens = 2;
