@@ -254,13 +254,18 @@ private:
   }
 
   /// Of both halves of a group: sub-scales or sub-minimums times the negated sums of the activations, whose place in a
-  /// token's row is `xHalves`.
-  Value sumOfHalves(size_t v, Value block, Value inBlock, int64_t offset, Value xHalves) {
+  /// token's row is `xHalves`, times a power of two.
+  Value sumOfHalves(size_t v, Value block, Value inBlock, int64_t offset, Value xHalves,
+                    int times = 1) {
     Value from = k.at(block, k.mul(inBlock, 2 * kPanelRows));
     Value first = subScales(v, from, offset), second = subScales(v, k.at(from, kPanelRows), offset);
-    Value sums = k.at(xHalves, row.negSum16Offset); // of 12 bits
-    Value x = pairOf(k.load(k.i32, sums), k.load(k.i32, k.at(sums, 4)));
-    return k.dotPairs(pairOf(first, second), k.broadcast(k.i32s, x));
+    Value sums = k.at(xHalves, row.negSum16Offset);
+    Value one = k.load(k.i32, sums), other = k.load(k.i32, k.at(sums, 4));
+    const int by = static_cast<int>(llvm::Log2_32(unsigned(times)));
+    const bool early = 16 * 127 * times <= 32767; // once for all rows
+    Value x = early ? pairOf(k.shiftLeft(one, by), k.shiftLeft(other, by)) : pairOf(one, other);
+    Value sum = k.dotPairs(pairOf(first, second), k.broadcast(k.i32s, x));
+    return early ? sum : k.shiftLeft(sum, by);
   }
   /// Two integers of 16 bits each in one of 32.
   Value pairOf(Value low, Value high) {
@@ -310,9 +315,9 @@ private:
     for (int t = 0; t < tile.tokens && format.zeroPoint; ++t)
       for (size_t v = 0; v < vectors; ++v) {
         Value start = sumOfHalves(v, blocks[v], inBlock, layout.subScaleOffset,
-                                  k.at(xHalves, t * tile.xRowBytes));
+                                  k.at(xHalves, t * tile.xRowBytes), format.zeroPoint);
         Value &product = products[t * vectors + v];
-        product = k.add(product, k.shiftLeft(start, llvm::Log2_32(unsigned(format.zeroPoint))));
+        product = k.add(product, start);
       }
     return products;
   }

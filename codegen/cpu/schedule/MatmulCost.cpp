@@ -87,6 +87,16 @@ GroupCounts countsOf(kernel::MatmulOp op, const NumericFormat &format, const Isa
   return {32, 0, unpack, loads, 32};
 }
 
+/// Whether f32 sums may wait on the stack: a group of AVX2 has some 25 instructions for each of them, and more tokens
+/// share what unpacks codes so. Where that is much (Q3_K, Q6_K, tables) prompts are 1.1 to 1.3 times as fast; others gain
+/// nothing that could be measured.
+bool mayLeaveSums(kernel::MatmulOp op, const Isa &isa) {
+  return isa.dot == DotKind::Pmaddubsw && op.xType().getKind() == RowKind::Q8 &&
+         llvm::any_of(llvm::seq(op.getWeights().size()), [&](size_t i) {
+           return countsOfDots(formatOf(op, i), isa).unpack > 18;
+         });
+}
+
 /// Cycles of all panels of one weight for a block of so many tokens.
 double cyclesOfBlock(kernel::MatmulOp op, size_t weight, kernel::ScheduleAttr schedule,
                      const Isa &isa, const Machine &machine, int64_t tokens) {
@@ -103,6 +113,8 @@ double cyclesOfBlock(kernel::MatmulOp op, size_t weight, kernel::ScheduleAttr sc
     double multiply = registers * t * counts.multiply;
     double vector = multiply + registers * (t * counts.others + counts.unpack);
     double loads = t * passes * counts.broadcasts + registers * counts.loads;
+    if (mayLeaveSums(op, isa) && 2 * t + 7 > isa.registers) // left and fetched again in each group
+      loads += 2 * registers * t;
     double core = groups * std::max({multiply / machine.multiplyPipes + machine.groupLatency,
                                      vector / machine.vectorPipes, loads / machine.loadsPerCycle,
                                      (vector + loads) / machine.issuedPerCycle}) +
@@ -156,6 +168,8 @@ int64_t ingot::cpu::tileRegisters(kernel::MatmulOp op, const Isa &isa, int64_t t
   // product and what waits to be widened. Calibrated by the spills that `matmul-bench --spills`
   // counts.
   int64_t kinds = needsProducts(op) ? 3 : 2;
+  if (mayLeaveSums(op, isa))
+    kinds = 1;
   return sums * kinds + vectors + (isa.dot == DotKind::Pmaddubsw ? 6 : 3);
 }
 

@@ -24,7 +24,8 @@
 //               falling to `prefetchless` at d = 0; and less where d is over an eighth of L1, so
 //               that lines leave it before they are used
 //
-// Tiles that want more registers than there are spill in the innermost loop, and blocks whose rows
+// Tiles that want more registers than there are spill in the innermost loop (f32 sums of AVX2 apart, which are needed once
+// a group), and blocks whose rows
 // of x take more than 3/8 of L2 read them again from memory for every panel: they are no
 // candidates. A schedule is chosen by the mean of seconds(T) / bound(T) over steps of 1, 8, 32 and
 // 512 tokens, bound(T) being the larger of memory at full rate and of multiplications at full rate:

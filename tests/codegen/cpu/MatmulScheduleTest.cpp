@@ -59,6 +59,10 @@ TEST(MatmulCost, ChoosesWhatWasMeasured) {
   }
   EXPECT_EQ(chosen(kernelText("q4_0", 2048, 2048), kAvx2),
             "tiles = [4, 2, 1], block = 116, prefetch = 4096>");
+  for (const char *format : {"q3_k", "q6_k", "iq4_xs", "mxfp4"}) // whose unpacking eight tokens share
+    EXPECT_EQ(chosen(kernelText(format, 2048, 2048), kAvx2),
+              "tiles = [8, 4, 2, 1], block = 112, prefetch = 4096>")
+        << format;
   EXPECT_EQ(chosen(kernelText("q6_k", 640, 2048), kAvx512),
             "tiles = [4, 2, 1], block = 116, prefetch = 4096>");
   EXPECT_EQ(chosen(kernelText("q8_0", 49152, 576, "q8x2"), kAvx512),
