@@ -1,11 +1,11 @@
-//===- LayerEmitter.cpp - The ops of one layer kind -----------------------===//
+//===- LayerEmitter.cpp - See LayerEmitter.h ------------------------------===//
+#include "models/LayerEmitter.h"
 #include "dialects/lm/ops/Attention.h"
 #include "dialects/lm/ops/CausalConv.h"
 #include "dialects/lm/ops/Elementwise.h"
 #include "dialects/lm/ops/Experts.h"
 #include "dialects/lm/ops/Linear.h"
 #include "dialects/lm/ops/Norm.h"
-#include "models/ModelBuilder.h"
 
 using namespace mlir;
 using namespace ingot;
