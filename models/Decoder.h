@@ -16,6 +16,7 @@
 #pragma once
 
 #include "models/Experts.h"
+#include "models/Family.h"
 #include "models/Rope.h"
 
 namespace ingot::models {
@@ -189,14 +190,6 @@ void readExpertLayers(Decoder &m, llvm::function_ref<bool(int64_t)> has);
 ImportedModel importDecoder(mlir::MLIRContext &context, const import::Checkpoint &checkpoint,
                             llvm::StringRef family, ReadDecoder read, Error &why);
 
-/// Weights that all layers read, where there are any: what turns heads, and what queries grow by.
-struct SharedWeights {
-  lm::WeightOp frequencies, localFrequencies, growth;
-};
-
-/// Takes the tensors of layer i.
-LayerWeights takeLayer(ModelBuilder &model, const Decoder &m, int64_t layer,
-                       const SharedWeights &shared);
 /// Emits the ops of a layer that has these rules.
 mlir::Value emitLayer(LayerEmitter &layer, const Decoder &m, const LayerRules &rules);
 

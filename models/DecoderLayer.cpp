@@ -1,5 +1,6 @@
 //===- DecoderLayer.cpp - What a decoder's layer computes ------------------===//
 #include "models/Decoder.h"
+#include "models/LayerEmitter.h"
 
 #include <cmath>
 

@@ -1,5 +1,6 @@
 //===- DecoderWeights.cpp - The tensors of a decoder ----------------------===//
 #include "models/Decoder.h"
+#include "models/ModelBuilder.h"
 
 #include "compiler/import/ImportErrors.h"
 
@@ -8,6 +9,15 @@
 using namespace ingot;
 using namespace ingot::models;
 using import::line;
+
+namespace {
+
+/// Weights that all layers read, where there are any: what turns heads, and what queries grow by.
+struct SharedWeights {
+  lm::WeightOp frequencies, localFrequencies, growth;
+};
+
+} // namespace
 
 /// A vector that a norm multiplies by, and the bias of a layer norm.
 static void takeNorm(ModelBuilder &model, LayerWeights &weights, int64_t layer, const Decoder &m,
@@ -109,8 +119,9 @@ static void takeSlopes(ModelBuilder &model, LayerWeights &weights, int64_t layer
   add("xielu_negative", slopes.negative);
 }
 
-LayerWeights models::takeLayer(ModelBuilder &model, const Decoder &m, int64_t i,
-                               const SharedWeights &shared) {
+/// Takes the tensors of layer i.
+static LayerWeights takeLayer(ModelBuilder &model, const Decoder &m, int64_t i,
+                              const SharedWeights &shared) {
   const LayerRules &rules = m.rulesOf(i);
   LayerWeights weights;
   if (m.normPlace != NormPlace::After)

@@ -1,5 +1,6 @@
 //===- Experts.cpp - See Experts.h ----------------------------------------===//
 #include "models/Decoder.h"
+#include "models/ModelBuilder.h"
 
 #include "compiler/import/ImportErrors.h"
 

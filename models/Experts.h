@@ -16,10 +16,13 @@
 //===----------------------------------------------------------------------===//
 #pragma once
 
-#include "models/ModelBuilder.h"
+#include "models/LayerParts.h"
 
 namespace ingot::models {
 
+class LayerEmitter;
+class LayerWeights;
+class ModelBuilder;
 struct Decoder;
 
 /// What tensors of a layer are called in safetensors behind its prefix; GGUF's names are one for all families.

@@ -1,4 +1,5 @@
-//===- LayerEmitter.cpp - The ops of one layer kind -----------------------===//
+//===- LayerEmitter.cpp - See LayerEmitter.h ------------------------------===//
+#include "models/LayerEmitter.h"
 #include "dialects/lm/ops/Attention.h"
 #include "dialects/lm/ops/CausalConv.h"
 #include "dialects/lm/ops/Elementwise.h"
@@ -6,7 +7,6 @@
 #include "dialects/lm/ops/Linear.h"
 #include "dialects/lm/ops/Norm.h"
 #include "dialects/lm/ops/Rows.h"
-#include "models/ModelBuilder.h"
 
 using namespace mlir;
 using namespace ingot;

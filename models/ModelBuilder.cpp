@@ -2,6 +2,7 @@
 #include "models/ModelBuilder.h"
 #include "dialects/lm/ops/Elementwise.h"
 #include "dialects/lm/ops/Linear.h"
+#include "dialects/lm/ops/Model.h"
 #include "dialects/lm/ops/Norm.h"
 #include "dialects/lm/ops/Rows.h"
 
@@ -49,9 +50,9 @@ ModelBuilder::ModelBuilder(MLIRContext &context, const import::Checkpoint &check
   Location location = NameLoc::get(builder.getStringAttr(checkpoint.name));
   module = ModuleOp::create(location);
   builder.setInsertionPointToEnd(module->getBody());
-  model = lm::ModelOp::create(builder, location, "model", shape.family, shape.vocab, shape.hidden,
-                              shape.context);
-  model.getBody().emplaceBlock();
+  auto model = lm::ModelOp::create(builder, location, "model", shape.family, shape.vocab,
+                                   shape.hidden, shape.context);
+  modelBody = &model.getBody().emplaceBlock();
 }
 
 void ModelBuilder::refuse(Error error) {
@@ -228,7 +229,7 @@ lm::WeightOp ModelBuilder::addWeight(StringRef symbol, ArrayRef<int64_t> extents
   if (firstKind)
     builder.setInsertionPoint(firstKind);
   else
-    builder.setInsertionPointToEnd(&model.getBody().front());
+    builder.setInsertionPointToEnd(modelBody);
   WeightFormat format = isVectors(extents) ? WeightFormat::F32 : stored;
   return lm::WeightOp::create(builder, NameLoc::get(builder.getStringAttr(symbol)), symbol,
                               lm::WeightType::get(&context, extents, format), source,
@@ -345,7 +346,7 @@ lm::WeightOp ModelBuilder::values(StringRef symbol, ArrayRef<float> numbers) {
   if (firstKind)
     builder.setInsertionPoint(firstKind);
   else
-    builder.setInsertionPointToEnd(&model.getBody().front());
+    builder.setInsertionPointToEnd(modelBody);
   return lm::WeightOp::create(
       builder, NameLoc::get(builder.getStringAttr(symbol)), symbol,
       lm::WeightType::get(&context, {int64_t(numbers.size())}, WeightFormat::F32), StringAttr(),
@@ -405,7 +406,7 @@ void ModelBuilder::checkAllTaken() {
     else if (!needless.contains(tensor.name))
       refuseType(tensor);
   if (cut)
-    mlir::emitWarning(model.getLoc())
+    mlir::emitWarning(modelBody->getParentOp()->getLoc())
         << "warning: " << cut << " tensors of layers from " << layerKinds.size()
         << " on are left out: config.json has " << layerKinds.size() << " layers";
   if (!unused.empty())
@@ -452,7 +453,7 @@ void ModelBuilder::refuseHalfUsed(const import::Tensor &tensor, const llvm::BitV
 ModelBuilder::Kind ModelBuilder::emitKind(StringRef name, const LayerWeights &weights,
                                           function_ref<Value(LayerEmitter &)> emit) {
   OpBuilder::InsertionGuard guard(builder);
-  builder.setInsertionPointToEnd(&model.getBody().front());
+  builder.setInsertionPointToEnd(modelBody);
   auto hiddenType = lm::rowsType(&context, shape.hidden);
   Location location = NameLoc::get(builder.getStringAttr(name));
   auto kind = lm::LayerKindOp::create(builder, location, name, builder.getFunctionType({}, {}));
@@ -505,7 +506,7 @@ void ModelBuilder::layer(StringRef name, const LayerWeights &weights,
 /// Kinds that share a base name are numbered in the order of their first layers.
 void ModelBuilder::nameKinds() {
   std::map<std::string, SmallVector<lm::LayerKindOp>> byName;
-  for (auto kind : model.getBody().getOps<lm::LayerKindOp>())
+  for (auto kind : modelBody->getOps<lm::LayerKindOp>())
     byName[kind.getSymName().str()].push_back(kind);
   for (auto &[name, list] : byName)
     if (list.size() > 1)
@@ -535,7 +536,7 @@ SmallVector<Attribute> ModelBuilder::emitStates() {
 
 void ModelBuilder::emitEntry(const EntryWeights &entry) {
   OpBuilder::InsertionGuard guard(builder);
-  builder.setInsertionPointToEnd(&model.getBody().front());
+  builder.setInsertionPointToEnd(modelBody);
   auto named = [&](StringRef name) { return NameLoc::get(builder.getStringAttr(name)); };
   auto f32 = [&](double value) { return builder.getF32FloatAttr(static_cast<float>(value)); };
   auto idsType = RankedTensorType::get({ShapedType::kDynamic}, builder.getI32Type());

@@ -1,5 +1,6 @@
 //===- ShortConvolution.cpp - See ShortConvolution.h ------------------------===//
 #include "models/ShortConvolution.h"
+#include "models/ModelBuilder.h"
 
 using namespace ingot;
 using namespace ingot::models;

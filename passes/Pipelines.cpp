@@ -1,5 +1,5 @@
 //===- Pipelines.cpp - The compiler, as prose -----------------------------===//
-#include "dialects/lm/ops/Structure.h"
+#include "dialects/lm/ops/Model.h"
 #include "dialects/plan/ops/Program.h"
 #include "passes/Target.h"
 

@@ -6,9 +6,13 @@
 //===----------------------------------------------------------------------===//
 #pragma once
 
-#include "dialects/kernel/ops/Structure.h"
+#include "dialects/kernel/KernelDialect.h"
 #include "passes/Passes.h"
 #include "runtime/formats/KvFormat.h"
+
+namespace ingot::kernel {
+class FuncOp;
+}
 
 namespace ingot {
 

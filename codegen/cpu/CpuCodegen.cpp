@@ -59,7 +59,7 @@ static FailureOr<OwningOpRef<ModuleOp>> generate(kernel::FuncOp kernel, const Is
   auto type = b.getFunctionType({ptr, ptr, i64, i64, i64, ptr}, {});
   auto fn = func::FuncOp::create(b, kernel.getName(), type);
   b.setInsertionPointToStart(fn.addEntryBlock());
-  KernelBuilder k(b, isa, kernel, fn);
+  KernelBuilder k(b, isa, kernel.getBody().front(), fn);
   if (failed(kernel::expectLayout(kernel, lm::WeightLayout::Panel32)) ||
       failed(emitBody(k, kernel)))
     return failure();

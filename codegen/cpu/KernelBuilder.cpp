@@ -1,7 +1,6 @@
 //===- KernelBuilder.cpp - See KernelBuilder.h ----------------------------===//
 #include "codegen/cpu/KernelBuilder.h"
 #include "codegen/RegionWalker.h"
-#include "dialects/kernel/ops/Structure.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Math/IR/Math.h"
@@ -17,7 +16,7 @@ using namespace mlir;
 using namespace ingot;
 using namespace ingot::cpu;
 
-KernelBuilder::KernelBuilder(ImplicitLocOpBuilder &b, const Isa &isa, kernel::FuncOp kernel,
+KernelBuilder::KernelBuilder(ImplicitLocOpBuilder &b, const Isa &isa, Block &kernel,
                              func::FuncOp fn)
     : b(b), isa(isa), lanes(isa.lanes), ptr(LLVM::LLVMPointerType::get(b.getContext())),
       i8(b.getI8Type()), i16(b.getI16Type()), i32(b.getI32Type()), i64(b.getI64Type()),
@@ -25,7 +24,7 @@ KernelBuilder::KernelBuilder(ImplicitLocOpBuilder &b, const Isa &isa, kernel::Fu
       f32s(VectorType::get({isa.lanes}, b.getF32Type())),
       i32s(VectorType::get({isa.lanes}, b.getI32Type())), begin(fn.getArgument(2)),
       end(fn.getArgument(3)), step(fn.getArgument(4)), scratch(fn.getArgument(5)),
-      batch(fn.getArgument(1)), kernelBlock(&kernel.getBody().front()) {
+      batch(fn.getArgument(1)), kernelBlock(&kernel) {
   for (unsigned i = 0; i < kernelBlock->getNumArguments(); ++i)
     operands.push_back(load(ptr, at(fn.getArgument(0), int64_t(i) * 8)));
 }

@@ -27,10 +27,6 @@
 #include "mlir/IR/ImplicitLocOpBuilder.h"
 #include "llvm/ADT/STLFunctionalExtras.h"
 
-namespace ingot::kernel {
-class FuncOp;
-}
-
 namespace ingot::cpu {
 
 class KernelBuilder {
@@ -39,8 +35,8 @@ public:
   using Type = mlir::Type;
   using Values = llvm::SmallVector<Value>;
 
-  /// At the entry of `fn`, which has the ABI's signature and an entry block.
-  KernelBuilder(mlir::ImplicitLocOpBuilder &b, const Isa &isa, kernel::FuncOp kernel,
+  /// At the entry of `fn`, which has the ABI's signature and an entry block; `kernel` is the body of a kernel.func.
+  KernelBuilder(mlir::ImplicitLocOpBuilder &b, const Isa &isa, mlir::Block &kernel,
                 mlir::func::FuncOp fn);
 
   mlir::ImplicitLocOpBuilder &b;

@@ -1,6 +1,7 @@
 //===- KernelText.cpp - See KernelText.h ----------------------------------===//
 #include "codegen/cuda/KernelText.h"
 #include "codegen/RegionWalker.h"
+#include "dialects/kernel/ops/Structure.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Math/IR/Math.h"
@@ -16,6 +17,11 @@ using namespace ingot;
 using namespace ingot::cuda;
 using kernel::RowKind;
 using kernel::RowsType;
+
+KernelText::KernelText(kernel::FuncOp kernel)
+    : anchor(kernel.launch()), least(kernel.leastCount()), most(kernel.mostCount()) {
+  program.name = kernel.getName().str();
+}
 
 void KernelText::include(StringRef header) {
   if (llvm::is_contained(included, header))
@@ -48,10 +54,10 @@ StringRef KernelText::nameOf(Value operand) const {
 CudaVariant &KernelText::open(StringRef suffix, uint32_t threads, bool allRegisters,
                               ArrayRef<Value> mapped, uint32_t leastBlocks) {
   CudaVariant variant;
-  variant.symbol = (kernel.getName() + suffix).str();
+  variant.symbol = (program.name + suffix).str();
   variant.threads = threads;
   std::string parameters;
-  for (BlockArgument argument : kernel.getBody().getArguments()) {
+  for (BlockArgument argument : anchor->getBlock()->getArguments()) {
     auto it = names.find(argument);
     bool written = writtenOperands.contains(argument);
     parameters += llvm::formatv(
@@ -82,7 +88,7 @@ void KernelText::close() {
 }
 
 CudaProgram KernelText::finish() {
-  std::string head = "// " + program.name + ": " + kernel.launch().family().str() + "\n";
+  std::string head = "// " + program.name + ": " + anchor.family().str() + "\n";
   program.source = head + includes + body;
   return std::move(program);
 }

@@ -6,7 +6,6 @@
 #pragma once
 
 #include "codegen/cuda/CudaCodegen.h"
-#include "dialects/kernel/ops/Structure.h"
 
 #include "llvm/ADT/DenseMap.h"
 #include "llvm/Support/FormatVariadic.h"
@@ -15,9 +14,11 @@ namespace ingot::cuda {
 
 class KernelText {
 public:
-  explicit KernelText(kernel::FuncOp kernel) : kernel(kernel) {
-    program.name = kernel.getName().str();
-  }
+  explicit KernelText(kernel::FuncOp kernel);
+
+  /// The smallest and the largest number of units of steps that launch the kernel.
+  int64_t leastCount() const { return least; }
+  int64_t mostCount() const { return most; }
 
   /// `#include "header"` of the device library, once.
   void include(llvm::StringRef header);
@@ -63,7 +64,8 @@ public:
   CudaProgram finish();
 
 private:
-  kernel::FuncOp kernel;
+  kernel::LaunchInterface anchor; ///< in the body of the kernel
+  const int64_t least, most;
   CudaProgram program;
   std::string includes, body;
   int depth = 0;

@@ -20,7 +20,6 @@
 //===----------------------------------------------------------------------===//
 #include "codegen/cuda/Emitters.h"
 #include "codegen/cuda/MatmulPrologue.h"
-#include "dialects/kernel/ops/Structure.h"
 #include "runtime/formats/FragmentLayout.h"
 
 #include "llvm/ADT/STLExtras.h"
@@ -60,7 +59,7 @@ public:
         append(shape.append) {}
 
   LogicalResult emit() {
-    const int64_t mostCount = fn().mostCount();
+    const int64_t mostCount = k.mostCount();
     if ((argmax || append) && !producer && mostCount > shape.mostDecodeTokens)
       return op.emitOpError("expects at most ")
              << shape.mostDecodeTokens << " rows to raise keys for or to append on GPUs";
@@ -85,7 +84,7 @@ public:
       return success();
     }
     // Each is for what is beyond the one before it.
-    int64_t covered = fn().leastCount() - 1;
+    int64_t covered = k.leastCount() - 1;
     auto add = [&](const std::string &suffix, Loop loop, int64_t tokens, int64_t maxCount) {
       if (maxCount <= covered || covered >= mostCount)
         return;
@@ -108,8 +107,6 @@ public:
   }
 
 private:
-  kernel::FuncOp fn() { return op->getParentOfType<kernel::FuncOp>(); }
-
   void collectSegments() {
     auto aux = op.getAux().begin();
     int auxNumber = 0;
@@ -386,8 +383,8 @@ private:
   /// The counts of tokens at which each begins to be too much follow from how many rows an expert has on average.
   void emitExpertVariants() {
     const int64_t experts = op.experts(), used = op.rowsOfToken();
-    const int64_t mostCount = fn().mostCount();
-    int64_t covered = fn().leastCount() - 1;
+    const int64_t mostCount = k.mostCount();
+    int64_t covered = k.leastCount() - 1;
     auto isNext = [&](int64_t maxCount) { return maxCount > covered && covered < mostCount; };
     auto bound = [&](CudaVariant &variant, LaunchExtent tiles, int64_t maxCount) {
       variant.grid[1] = tiles;

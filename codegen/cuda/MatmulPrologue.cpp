@@ -24,8 +24,7 @@ class PrologueEmitter {
 public:
   PrologueEmitter(KernelText &k, kernel::RowwiseOp op, const MatmulShape &shape)
       : k(k), op(op), region(k, op.getBody(), op.getInputs()), n(shape.k),
-        threads(32 * shape.parts), warps(rowWarps(n)),
-        tokens(std::min(kMostTokens, op->getParentOfType<kernel::FuncOp>().mostCount())),
+        threads(32 * shape.parts), warps(rowWarps(n)), tokens(std::min(kMostTokens, k.mostCount())),
         stride(llvm::alignTo(n, 64) * 2 + 16 /* shared_row_bytes */) {}
 
   FailureOr<MatmulPrologue> emit() {

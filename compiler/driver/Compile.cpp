@@ -27,7 +27,7 @@
 #include "compiler/targets/CodeTarget.h"
 #include "dialects/kernel/ops/Structure.h"
 #include "dialects/lm/ops/Fused.h"
-#include "dialects/lm/ops/Structure.h"
+#include "dialects/lm/ops/Model.h"
 #include "dialects/plan/ops/Program.h"
 #include "models/Family.h"
 #include "passes/Passes.h"

@@ -4,7 +4,7 @@
 #include "compiler/driver/Provenance.h"
 #include "compiler/extend/PatternFile.h"
 #include "compiler/extend/Plugins.h"
-#include "dialects/lm/ops/Structure.h"
+#include "dialects/lm/ops/Model.h"
 
 #include "mlir/Pass/PassRegistry.h"
 #include "llvm/ADT/StringExtras.h"

@@ -2,7 +2,7 @@
 #include "compiler/driver/PassChecks.h"
 #include "compiler/driver/CrashWords.h"
 #include "compiler/extend/PatternFile.h"
-#include "dialects/lm/ops/Structure.h"
+#include "dialects/lm/ops/Model.h"
 
 #include "mlir/IR/Verifier.h"
 #include "mlir/Pass/Pass.h"

@@ -1,6 +1,7 @@
 //===- Recipe.cpp - See Recipe.h ------------------------------------------===//
 #include "compiler/driver/Recipe.h"
-#include "dialects/lm/ops/Structure.h"
+#include "dialects/lm/ops/Model.h"
+#include "dialects/lm/ops/Weights.h"
 
 using namespace mlir;
 using namespace ingot;

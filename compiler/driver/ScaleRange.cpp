@@ -2,7 +2,8 @@
 #include "compiler/driver/ScaleRange.h"
 #include "compiler/import/ImportErrors.h"
 #include "compiler/import/RowSource.h"
-#include "dialects/lm/ops/Structure.h"
+#include "dialects/lm/ops/Model.h"
+#include "dialects/lm/ops/Weights.h"
 
 #include "llvm/ADT/StringSet.h"
 #include "llvm/Support/GlobPattern.h"

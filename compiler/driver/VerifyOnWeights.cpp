@@ -1,6 +1,6 @@
 //===- VerifyOnWeights.cpp - See VerifyOnWeights.h ------------------------===//
 #include "compiler/driver/VerifyOnWeights.h"
-#include "dialects/lm/ops/Structure.h"
+#include "dialects/lm/ops/Weights.h"
 
 using namespace mlir;
 using namespace ingot;

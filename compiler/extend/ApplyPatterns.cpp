@@ -6,7 +6,7 @@
 // any pass.
 //===----------------------------------------------------------------------===//
 #include "compiler/extend/PatternFile.h"
-#include "dialects/lm/ops/Structure.h"
+#include "dialects/lm/ops/Model.h"
 #include "passes/Passes.h"
 #include "passes/fusion/Regions.h"
 

@@ -1,7 +1,9 @@
 //===- Compare.cpp - Does a pass keep what a program computes? ------------===//
 #include "compiler/reference/Compare.h"
 #include "dialects/lm/ops/Attention.h"
-#include "dialects/lm/ops/Structure.h"
+#include "dialects/lm/ops/Layers.h"
+#include "dialects/lm/ops/Model.h"
+#include "dialects/lm/ops/Weights.h"
 
 #include "llvm/ADT/DenseSet.h"
 

@@ -419,6 +419,8 @@ Result<std::unique_ptr<Interpreter>> Interpreter::create(ModuleOp module, Weight
   return std::unique_ptr<Interpreter>(new Interpreter(*models.begin(), weights));
 }
 
+lm::ModelOp Interpreter::model() const { return cast<lm::ModelOp>(root); }
+
 static Batch completeBatch(const Step &step) {
   Batch batch{step.sequences, step.positions, step.logitsRows};
   size_t tokens = step.ids.size();
@@ -438,8 +440,8 @@ static Batch completeBatch(const Step &step) {
 Result<Matrix> Interpreter::step(const Step &step, KvState &kv) {
   Batch batch = completeBatch(step);
   assert(batch.sequences.size() == step.ids.size() && batch.positions.size() == step.ids.size());
-  Run run(root, weights, layers, step, batch, kv);
-  auto entry = *root.getBody().getOps<lm::EntryOp>().begin();
+  Run run(model(), weights, layers, step, batch, kv);
+  auto entry = *model().getBody().getOps<lm::EntryOp>().begin();
   Block &body = entry.getBody().front();
   run.bind(body.getArgument(1), {});
   auto results = run.runBlock(body);

@@ -12,9 +12,12 @@
 
 #include "compiler/reference/Arithmetic.h"
 #include "compiler/reference/Weights.h"
-#include "dialects/lm/ops/Structure.h"
 
 #include "mlir/IR/BuiltinOps.h"
+
+namespace ingot::lm {
+class ModelOp;
+}
 
 namespace ingot::reference {
 
@@ -41,12 +44,12 @@ public:
   /// and those of the weights.
   Result<Matrix> step(const Step &step, KvState &kv);
 
-  lm::ModelOp model() const { return root; }
+  lm::ModelOp model() const;
 
 private:
-  Interpreter(lm::ModelOp root, WeightProvider &weights) : root(root), weights(weights) {}
+  Interpreter(mlir::Operation *root, WeightProvider &weights) : root(root), weights(weights) {}
 
-  lm::ModelOp root;
+  mlir::Operation *root; ///< the lm.model
   WeightProvider &weights;
   std::vector<int64_t> layers;
 };

@@ -2,7 +2,7 @@
 #include "compiler/reference/Products.h"
 #include "compiler/reference/Rounding.h"
 #include "compiler/reference/Weights.h"
-#include "dialects/lm/ops/Structure.h"
+#include "dialects/lm/ops/Weights.h"
 
 #include "llvm/Support/xxhash.h"
 

@@ -17,6 +17,11 @@ struct WorkItems {
   bool cyclic; ///< items cost unequally: threads take every n-th
 };
 
+/// What a kernel does with what is passed for an operand.
+struct OperandEffect {
+  bool reads = false, writes = false;
+};
+
 /// How a target runs a kernel, or why it does not: what passes ask before they keep one, and generators begin with.
 struct KernelShape {
   std::string

@@ -27,7 +27,13 @@ void LmDialect::initialize() {
       >();
   addOperations<
 #define GET_OP_LIST
-#include "dialects/lm/ops/Structure.cpp.inc"
+#include "dialects/lm/ops/Model.cpp.inc"
+      ,
+#define GET_OP_LIST
+#include "dialects/lm/ops/Weights.cpp.inc"
+      ,
+#define GET_OP_LIST
+#include "dialects/lm/ops/Layers.cpp.inc"
       ,
 #define GET_OP_LIST
 #include "dialects/lm/ops/Rows.cpp.inc"

@@ -10,7 +10,9 @@
 #ifndef INGOT_DIALECTS_LM_LMOPS_TD
 #define INGOT_DIALECTS_LM_LMOPS_TD
 
-include "dialects/lm/ops/Structure.td"
+include "dialects/lm/ops/Model.td"
+include "dialects/lm/ops/Weights.td"
+include "dialects/lm/ops/Layers.td"
 include "dialects/lm/ops/Rows.td"
 include "dialects/lm/ops/Round.td"
 include "dialects/lm/ops/Norm.td"

@@ -1,7 +1,7 @@
 //===- FuseGateUp.cpp - activation(gate) * up -----------------------------===//
 #include "dialects/lm/ops/Elementwise.h"
 #include "dialects/lm/ops/Linear.h"
-#include "dialects/lm/ops/Structure.h"
+#include "dialects/lm/ops/Model.h"
 #include "passes/Passes.h"
 #include "passes/fusion/Regions.h"
 

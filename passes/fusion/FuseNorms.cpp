@@ -1,8 +1,8 @@
 //===- FuseNorms.cpp - Norms that carry an addition or a selection --------===//
 #include "dialects/lm/ops/Elementwise.h"
 #include "dialects/lm/ops/Fused.h"
+#include "dialects/lm/ops/Model.h"
 #include "dialects/lm/ops/Rows.h"
-#include "dialects/lm/ops/Structure.h"
 #include "passes/Passes.h"
 #include "passes/fusion/Regions.h"
 

@@ -1,7 +1,7 @@
 //===- FuseProjections.cpp - q, k and v in one launch ---------------------===//
 #include "dialects/lm/ops/Fused.h"
 #include "dialects/lm/ops/Linear.h"
-#include "dialects/lm/ops/Structure.h"
+#include "dialects/lm/ops/Model.h"
 #include "passes/Passes.h"
 #include "passes/fusion/Regions.h"
 

@@ -2,7 +2,7 @@
 #include "dialects/lm/ops/Elementwise.h"
 #include "dialects/lm/ops/Fused.h"
 #include "dialects/lm/ops/Linear.h"
-#include "dialects/lm/ops/Structure.h"
+#include "dialects/lm/ops/Model.h"
 #include "passes/Passes.h"
 #include "passes/fusion/Regions.h"
 

@@ -5,8 +5,8 @@
 // the rotations. All of it touches each value once, so one launch per token does it.
 //===----------------------------------------------------------------------===//
 #include "dialects/lm/ops/Attention.h"
+#include "dialects/lm/ops/Model.h"
 #include "dialects/lm/ops/Norm.h"
-#include "dialects/lm/ops/Structure.h"
 #include "passes/Passes.h"
 #include "passes/fusion/Regions.h"
 

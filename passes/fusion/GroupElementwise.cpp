@@ -10,7 +10,7 @@
 //===----------------------------------------------------------------------===//
 #include "dialects/lm/ops/Elementwise.h"
 #include "dialects/lm/ops/Linear.h"
-#include "dialects/lm/ops/Structure.h"
+#include "dialects/lm/ops/Model.h"
 #include "passes/Passes.h"
 #include "passes/fusion/Regions.h"
 

@@ -42,7 +42,7 @@ struct AppendEpilogues : ingot::impl::AppendEpiloguesPassBase<AppendEpilogues> {
       return signalPassFailure();
     KernelEdits edits(getOperation());
     for (plan::LaunchOp rope : edits.launchesOf<RopeAppendOp>())
-      fuse(edits, rope, cast<RopeAppendOp>(edits.kernelOf(rope).anchor()));
+      fuse(edits, rope, cast<RopeAppendOp>(rope.anchor()));
     edits.finish();
   }
 
@@ -102,12 +102,11 @@ struct AppendEpilogues : ingot::impl::AppendEpiloguesPassBase<AppendEpilogues> {
     bool found = false, others = false, makesTable = false;
     for (Operation *op = rope->getPrevNode(); op && !found; op = op->getPrevNode())
       op->walk([&](plan::LaunchOp launch) {
-        for (auto [effect, passed] :
-             llvm::zip(edits.kernelOf(launch).operandEffects(), launch.getArgs()))
+        for (auto [effect, passed] : llvm::zip(launch.operandEffects(), launch.getArgs()))
           makesTable |= effect.writes && passed == table;
         if (!touches(launch, made) && !touches(launch, pool))
           return;
-        auto matmul = dyn_cast<MatmulOp>(edits.kernelOf(launch).anchor());
+        auto matmul = dyn_cast<MatmulOp>(launch.anchor());
         SmallVector<Attribute> outputs;
         if (matmul)
           for (Value output : matmul.getOutputs())

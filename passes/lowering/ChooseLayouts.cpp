@@ -4,7 +4,6 @@
 // found first, since a layout has to suit each: a tied embedding is gathered and multiplied. Kernels are shared by
 // layers; should two of those want different layouts, the plan's verifier says so (step_c6, launch_c5).
 //===----------------------------------------------------------------------===//
-#include "dialects/kernel/ops/Structure.h"
 #include "dialects/plan/ops/Entry.h"
 #include "dialects/plan/ops/Program.h"
 #include "dialects/plan/ops/Section.h"
@@ -46,7 +45,7 @@ private:
     llvm::DenseMap<Attribute, SmallVector<std::pair<int64_t, BlockArgument>>>
         ofLayers; // by section
     program.walk([&](plan::LaunchOp launch) {
-      auto fn = getOperation().lookupSymbol<kernel::FuncOp>(launch.getKernel());
+      auto fn = getOperation().lookupSymbol<FunctionOpInterface>(launch.getKernel());
       for (auto [argument, operand] : llvm::zip(fn.getArguments(), launch.getArgs())) {
         if (auto named = dyn_cast<plan::WeightRefAttr>(operand))
           readers[named.getSymbol().getAttr()].insert(argument);
@@ -69,9 +68,9 @@ private:
     lm::WeightType type = weight.getType().in(target.weightLayout(weight.getType(), ops));
     weight.setType(type);
     for (BlockArgument argument : arguments) {
-      auto fn = cast<kernel::FuncOp>(argument.getOwner()->getParentOp());
+      auto fn = cast<FunctionOpInterface>(argument.getOwner()->getParentOp());
       argument.setType(type);
-      fn.setType(FunctionType::get(&getContext(), fn.getBody().getArgumentTypes(), {}));
+      fn.setType(FunctionType::get(&getContext(), argument.getOwner()->getArgumentTypes(), {}));
     }
   }
 };

@@ -68,15 +68,14 @@ struct FoldArgmax : ingot::impl::FoldArgmaxPassBase<FoldArgmax> {
     Attribute logits = plan::BufferRefAttr::get(&getContext(), output.getBufferAttr());
     SmallVector<plan::LaunchOp> writers;
     program.walk([&](plan::LaunchOp launch) {
-      for (auto [effect, passed] :
-           llvm::zip(edits.kernelOf(launch).operandEffects(), launch.getArgs()))
+      for (auto [effect, passed] : llvm::zip(launch.operandEffects(), launch.getArgs()))
         if (effect.writes && passed == logits)
           writers.push_back(launch);
     });
     if (writers.size() != 1)
       return remarkMissed(program, kPattern, Twine(writers.size()) + " launches write the logits");
     plan::LaunchOp head = writers.front();
-    auto matmul = dyn_cast<kernel::MatmulOp>(edits.kernelOf(head).anchor());
+    auto matmul = dyn_cast<kernel::MatmulOp>(head.anchor());
     if (!matmul || matmul.getExtent() != kernel::Extent::Rows || matmul.getOutputs().size() != 1)
       return remarkMissed(head, kPattern, "the logits are not those of one projection");
 

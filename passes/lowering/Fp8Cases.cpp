@@ -28,7 +28,7 @@ struct Fp8Cases : ingot::impl::Fp8CasesPassBase<Fp8Cases> {
   void runOnOperation() override {
     KernelEdits edits(getOperation());
     for (plan::LaunchOp rounding : edits.launchesOf<Fp8RowsOp>())
-      split(edits, rounding, cast<Fp8RowsOp>(edits.kernelOf(rounding).anchor()));
+      split(edits, rounding, cast<Fp8RowsOp>(rounding.anchor()));
     edits.finish();
   }
 

@@ -1,5 +1,6 @@
 //===- KernelEdits.cpp - See KernelEdits.h --------------------------------===//
 #include "passes/lowering/KernelEdits.h"
+#include "dialects/kernel/ops/Structure.h"
 #include "passes/Target.h"
 
 #include <functional>
@@ -29,10 +30,10 @@ bool KernelEdits::areReadAcrossSections(Attribute rows) {
       auto launch = dyn_cast<plan::LaunchOp>(op);
       if (!launch)
         continue;
-      for (auto [effect, passed] : llvm::zip(kernelOf(launch).operandEffects(), launch.getArgs()))
+      for (auto [effect, passed] : llvm::zip(launch.operandEffects(), launch.getArgs()))
         if (passed == rows && effect.reads && !written)
           return true;
-      for (auto [effect, passed] : llvm::zip(kernelOf(launch).operandEffects(), launch.getArgs()))
+      for (auto [effect, passed] : llvm::zip(launch.operandEffects(), launch.getArgs()))
         written |= passed == rows && effect.writes;
     }
     return false;
@@ -43,6 +44,10 @@ bool KernelEdits::areReadAcrossSections(Attribute rows) {
                                                           : WalkResult::advance();
   });
   return found.wasInterrupted();
+}
+
+kernel::FuncOp KernelEdits::kernelOf(plan::LaunchOp launch) {
+  return module.lookupSymbol<kernel::FuncOp>(launch.getKernel());
 }
 
 IRMapping KernelEdits::split(Operation *first, Operation *last, plan::Condition condition) {
@@ -100,16 +105,16 @@ void KernelEdits::edit(plan::LaunchOp launch, StringRef suffix, ArrayRef<LaunchO
                        Edit edit) {
   kernel::FuncOp original = kernelOf(launch);
   OpBuilder b(original);
-  SmallVector<kernel::FuncOp> &siblings = copies[original];
-  b.setInsertionPointAfter(siblings.empty() ? original : siblings.back());
+  SmallVector<Operation *> &siblings = copies[original];
+  b.setInsertionPointAfter(siblings.empty() ? original.getOperation() : siblings.back());
   SmallVector<Attribute> passed;
   kernel::FuncOp copy = editedCopy(launch, b, added, edit, passed);
 
   std::string text;
   llvm::raw_string_ostream(text) << original.getSymName() << copy;
-  if (kernel::FuncOp &known = copiesByText[text]) {
+  if (Operation *&known = copiesByText[text]) {
     copy.erase();
-    copy = known;
+    copy = cast<kernel::FuncOp>(known);
   } else {
     known = copy;
     const std::string first = (original.getSymName() + "_" + suffix).str();
@@ -127,12 +132,13 @@ void KernelEdits::finish() {
   llvm::StringMap<SmallVector<plan::LaunchOp>> launches;
   module.walk([&](plan::LaunchOp launch) { launches[launch.getKernel()].push_back(launch); });
   for (auto &[original, siblings] : copies) {
-    std::string name = original.getSymName().str();
+    std::string name = cast<kernel::FuncOp>(original).getSymName().str();
     if (launches.contains(name))
       continue;
-    original.erase();
+    original->erase();
     // A copy may have been edited again: then it may have no launches either, and goes in its turn.
-    for (kernel::FuncOp copy : siblings)
+    for (Operation *sibling : siblings) {
+      auto copy = cast<kernel::FuncOp>(sibling);
       if (auto users = launches.find(copy.getSymName()); users != launches.end()) {
         SmallVector<plan::LaunchOp> moved = std::move(users->second);
         launches.erase(users);
@@ -142,5 +148,6 @@ void KernelEdits::finish() {
         launches[name] = std::move(moved);
         break;
       }
+    }
   }
 }

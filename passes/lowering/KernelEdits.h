@@ -5,11 +5,14 @@
 //===----------------------------------------------------------------------===//
 #pragma once
 
-#include "dialects/kernel/ops/Structure.h"
 #include "dialects/plan/ops/Section.h"
 #include "passes/lowering/ProgramBuilder.h"
 
 #include "mlir/IR/IRMapping.h"
+
+namespace ingot::kernel {
+class FuncOp;
+}
 
 namespace ingot {
 
@@ -21,14 +24,11 @@ public:
 
   explicit KernelEdits(mlir::ModuleOp module) : module(module) {}
 
-  kernel::FuncOp kernelOf(plan::LaunchOp launch) {
-    return module.lookupSymbol<kernel::FuncOp>(launch.getKernel());
-  }
   /// The launches whose kernels `Op` anchors, in the order of the program.
   template <typename Op> llvm::SmallVector<plan::LaunchOp> launchesOf() {
     llvm::SmallVector<plan::LaunchOp> launches;
     module.walk([&](plan::LaunchOp launch) {
-      if (llvm::isa<Op>(kernelOf(launch).anchor()))
+      if (llvm::isa<Op>(launch.anchor()))
         launches.push_back(launch);
     });
     return launches;
@@ -58,14 +58,15 @@ public:
   void finish();
 
 private:
+  kernel::FuncOp kernelOf(plan::LaunchOp launch);
   /// A copy of the launch's kernel, edited; `passed` is what the launch then passes.
   kernel::FuncOp editedCopy(plan::LaunchOp launch, mlir::OpBuilder &b,
                             llvm::ArrayRef<LaunchOperand> added, Edit edit,
                             llvm::SmallVectorImpl<mlir::Attribute> &passed);
 
   mlir::ModuleOp module;
-  llvm::StringMap<kernel::FuncOp> copiesByText;
-  llvm::MapVector<kernel::FuncOp, llvm::SmallVector<kernel::FuncOp>> copies; // by original
+  llvm::StringMap<mlir::Operation *> copiesByText;
+  llvm::MapVector<mlir::Operation *, llvm::SmallVector<mlir::Operation *>> copies; // by original
 };
 
 /// What conditions call the counts of launches that have such a grid.

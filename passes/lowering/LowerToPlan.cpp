@@ -5,7 +5,9 @@
 // each op (a fused region, or an op alone) is one launch. SectionLowering does that;
 // here are the parts that belong to the whole program: weights, states, steps.
 //===----------------------------------------------------------------------===//
-#include "dialects/lm/ops/Structure.h"
+#include "dialects/lm/ops/Layers.h"
+#include "dialects/lm/ops/Model.h"
+#include "dialects/lm/ops/Weights.h"
 #include "dialects/plan/ops/Entry.h"
 #include "dialects/plan/ops/Program.h"
 #include "dialects/plan/ops/Section.h"

@@ -11,7 +11,6 @@
 //===----------------------------------------------------------------------===//
 #include "dialects/kernel/ops/Matmul.h"
 #include "dialects/kernel/ops/Rows.h"
-#include "dialects/kernel/ops/Structure.h"
 #include "dialects/plan/ops/Section.h"
 #include "passes/Target.h"
 #include "passes/fusion/Regions.h"
@@ -43,7 +42,7 @@ struct NormPrologues : ingot::impl::NormProloguesPassBase<NormPrologues> {
       return signalPassFailure();
     KernelEdits edits(getOperation());
     for (plan::LaunchOp norm : edits.launchesOf<kernel::RowwiseOp>())
-      fuse(edits, norm, cast<kernel::RowwiseOp>(edits.kernelOf(norm).anchor()));
+      fuse(edits, norm, cast<kernel::RowwiseOp>(norm.anchor()));
     edits.finish();
   }
 
@@ -107,17 +106,17 @@ struct NormPrologues : ingot::impl::NormProloguesPassBase<NormPrologues> {
       inputs.push_back(edits.passedFor(norm, input));
     bool changed = false; // an input has other values by now
     for (plan::LaunchOp launch : launchesBehind(norm)) {
-      kernel::FuncOp fn = edits.kernelOf(launch);
+      Operation *anchor = launch.anchor();
       bool reads = false, overwrites = false;
-      for (auto [effect, passed] : llvm::zip(fn.operandEffects(), launch.getArgs())) {
+      for (auto [effect, passed] : llvm::zip(launch.operandEffects(), launch.getArgs())) {
         changed |= effect.writes && llvm::is_contained(inputs, passed);
         reads |= effect.reads && passed == rows;
         overwrites |= effect.writes && passed == rows;
       }
-      if (reads && isa<kernel::Fp8RowsOp>(fn.anchor())) {
+      if (reads && isa<kernel::Fp8RowsOp>(anchor)) {
         roundings.push_back(launch);
       } else if (reads) {
-        auto matmul = dyn_cast<MatmulOp>(fn.anchor());
+        auto matmul = dyn_cast<MatmulOp>(anchor);
         if (!matmul || !isa<RowsType>(matmul.getX().getType()) ||
             edits.passedFor(launch, matmul.getX()) != rows ||
             llvm::count(launch.getArgs(), rows) != 1)

@@ -1,7 +1,8 @@
 //===- ProgramBuilder.cpp - Kernels, buffers and tables of the program ----===//
 #include "dialects/kernel/ops/Structure.h"
 #include "dialects/lm/ops/Attention.h"
-#include "dialects/lm/ops/Structure.h"
+#include "dialects/lm/ops/Layers.h"
+#include "dialects/lm/ops/Model.h"
 #include "dialects/plan/ops/Program.h"
 #include "dialects/plan/ops/Section.h"
 #include "passes/lowering/SectionLowering.h"

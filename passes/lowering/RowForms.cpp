@@ -1,6 +1,10 @@
 //===- RowForms.cpp - How rows between launches are held ------------------===//
 #include "passes/lowering/RowForms.h"
-#include "dialects/lm/LmOps.h"
+#include "dialects/lm/ops/Elementwise.h"
+#include "dialects/lm/ops/Experts.h"
+#include "dialects/lm/ops/Fused.h"
+#include "dialects/lm/ops/Round.h"
+#include "dialects/lm/ops/Rows.h"
 
 using namespace mlir;
 using namespace ingot;

@@ -2,7 +2,9 @@
 #include "dialects/kernel/ops/Attention.h"
 #include "dialects/kernel/ops/CausalConv.h"
 #include "dialects/kernel/ops/Rope.h"
-#include "dialects/lm/LmOps.h"
+#include "dialects/lm/ops/Attention.h"
+#include "dialects/lm/ops/CausalConv.h"
+#include "dialects/lm/ops/Norm.h"
 #include "passes/lowering/SectionLowering.h"
 
 using namespace mlir;

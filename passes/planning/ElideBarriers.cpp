@@ -1,5 +1,4 @@
 //===- ElideBarriers.cpp - Barriers only where data crosses threads -------===//
-#include "dialects/kernel/ops/Structure.h"
 #include "dialects/plan/ops/Program.h"
 #include "dialects/plan/ops/Section.h"
 #include "passes/Passes.h"
@@ -17,7 +16,6 @@ using namespace ingot;
 namespace {
 struct ElideBarriers : ingot::impl::ElideBarriersPassBase<ElideBarriers> {
   void runOnOperation() override {
-    auto module = getOperation()->getParentOfType<ModuleOp>();
     if (auto nested = getOperation().walk([](plan::WhenOp when) {
           when.emitOpError("expects plan-expand-cases to have run");
           return WalkResult::interrupt();
@@ -26,16 +24,15 @@ struct ElideBarriers : ingot::impl::ElideBarriersPassBase<ElideBarriers> {
       return signalPassFailure();
     for (plan::SectionOp section : getOperation().getBody().getOps<plan::SectionOp>())
       for (const plan::Case &one : section.cases())
-        elide(module, one);
+        elide(one);
   }
 
-  static void elide(ModuleOp module, const plan::Case &one) {
+  static void elide(const plan::Case &one) {
     // What launches since the last barrier touched; a case ends with a barrier.
     llvm::DenseSet<Attribute> read, written;
     plan::LaunchOp before;
     for (plan::LaunchOp launch : one.launches()) {
-      auto fn = module.lookupSymbol<kernel::FuncOp>(launch.getKernel());
-      auto effects = fn.operandEffects();
+      auto effects = launch.operandEffects();
       bool conflict = false;
       for (auto [effect, operand] : llvm::zip(effects, launch.getArgs()))
         conflict |= (effect.reads && written.contains(operand)) ||

@@ -13,7 +13,6 @@
 // from there to here), or it is persistent. What the host reads lives on to the end of the step. The
 // lower bound is the largest sum of bytes alive at one launch.
 //===----------------------------------------------------------------------===//
-#include "dialects/kernel/ops/Structure.h"
 #include "dialects/plan/ops/Entry.h"
 #include "dialects/plan/ops/Program.h"
 #include "dialects/plan/ops/Section.h"
@@ -116,14 +115,12 @@ struct PackBuffers : ingot::impl::PackBuffersPassBase<PackBuffers> {
 
   static void collect(ProgramOp program, SmallVectorImpl<Place> &places,
                       llvm::StringMap<Uses> &uses) {
-    auto module = program->getParentOfType<ModuleOp>();
     for (auto [section, op] : llvm::enumerate(program.getBody().getOps<SectionOp>()))
       for (const Case &one : op.cases()) {
         const size_t at = places.size();
         int64_t now = 0;
         for (LaunchOp launch : one.launches()) {
-          auto fn = module.lookupSymbol<kernel::FuncOp>(launch.getKernel());
-          auto effects = fn.operandEffects();
+          auto effects = launch.operandEffects();
           for (bool writing : {false, true}) // what it reads it did not write itself
             for (auto [effect, operand] : llvm::zip(effects, launch.getArgs()))
               if (auto ref = dyn_cast<BufferRefAttr>(operand);

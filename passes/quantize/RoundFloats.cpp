@@ -1,5 +1,6 @@
 //===- RoundFloats.cpp - Float matrices become bf16 -----------------------===//
-#include "dialects/lm/ops/Structure.h"
+#include "dialects/lm/ops/Model.h"
+#include "dialects/lm/ops/Weights.h"
 #include "passes/Passes.h"
 #include "passes/quantize/WeightFormats.h"
 

@@ -1,8 +1,10 @@
 //===- WeightFormats.cpp - Retype weights and their readers ---------------===//
 #include "passes/quantize/WeightFormats.h"
 #include "dialects/lm/ops/Experts.h"
+#include "dialects/lm/ops/Layers.h"
 #include "dialects/lm/ops/Linear.h"
-#include "dialects/lm/ops/Structure.h"
+#include "dialects/lm/ops/Model.h"
+#include "dialects/lm/ops/Weights.h"
 
 #include "mlir/IR/SymbolTable.h"
 #include "llvm/ADT/MapVector.h"

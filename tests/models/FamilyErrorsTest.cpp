@@ -6,7 +6,8 @@
 #include "compiler/reference/Interpreter.h"
 #include "dialects/lm/ops/Attention.h"
 #include "dialects/lm/ops/Elementwise.h"
-#include "dialects/lm/ops/Structure.h"
+#include "dialects/lm/ops/Model.h"
+#include "dialects/lm/ops/Weights.h"
 #include "models/Family.h"
 #include "tests/SourceDir.h"
 

@@ -1,7 +1,9 @@
 //===- LayerKindsTest.cpp - Layers that share a kind, and those that do not ==//
 #include "dialects/lm/ops/Attention.h"
+#include "dialects/lm/ops/Layers.h"
 #include "dialects/lm/ops/Linear.h"
-#include "dialects/lm/ops/Structure.h"
+#include "dialects/lm/ops/Model.h"
+#include "dialects/lm/ops/Weights.h"
 #include "tests/models/TinyCheckpoints.h"
 
 #include "compiler/reference/Interpreter.h"

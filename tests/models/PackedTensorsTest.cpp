@@ -1,6 +1,5 @@
 //===- PackedTensorsTest.cpp - Every row of a packed tensor, once ----------===//
 #include "compiler/import/RowSource.h"
-#include "dialects/lm/ops/Structure.h"
 #include "models/ModelBuilder.h"
 #include "models/ModelErrors.h"
 

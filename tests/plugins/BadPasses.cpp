@@ -11,7 +11,8 @@
 
 #include "dialects/kernel/ops/Structure.h"
 #include "dialects/lm/ops/Elementwise.h"
-#include "dialects/lm/ops/Structure.h"
+#include "dialects/lm/ops/Model.h"
+#include "dialects/lm/ops/Weights.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/IR/Builders.h"

@@ -9,7 +9,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "dialects/lm/ops/Elementwise.h"
-#include "dialects/lm/ops/Structure.h"
+#include "dialects/lm/ops/Model.h"
 
 #include "mlir/IR/Remarks.h"
 #include "mlir/Pass/Pass.h"

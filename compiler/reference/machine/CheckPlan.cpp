@@ -1,6 +1,7 @@
 //===- CheckPlan.cpp - See CheckPlan.h ------------------------------------===//
 #include "compiler/reference/machine/CheckPlan.h"
-#include "dialects/lm/ops/Structure.h"
+#include "dialects/lm/ops/Layers.h"
+#include "dialects/lm/ops/Model.h"
 #include "dialects/plan/ops/Entry.h"
 #include "dialects/plan/ops/Program.h"
 #include "dialects/plan/ops/Section.h"
@@ -377,7 +378,7 @@ static std::string firstWrongLayer(ModuleOp model, ModuleOp plan, WeightProvider
 
 /// Whether tokens choose experts: what is smaller than any bound then makes a large difference, if two are as good.
 static bool hasChoices(ModuleOp plan) {
-  return llvm::any_of(plan.getOps<kernel::FuncOp>(), [](kernel::FuncOp fn) {
+  return llvm::any_of(plan.getOps<FunctionOpInterface>(), [](FunctionOpInterface fn) {
     return llvm::any_of(fn.getArgumentTypes(), llvm::IsaPred<kernel::RoutesType>);
   });
 }

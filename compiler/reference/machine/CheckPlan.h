@@ -23,7 +23,7 @@ constexpr double kLargestWiringError = 1e-4;
 
 struct CheckOptions {
   uint64_t seed = 1;
-  Effects effects = &kernel::FuncOp::operandEffects;
+  Effects effects; ///< of kernels; empty: those that their ops declare
 };
 
 struct PlanEvidence {

@@ -1,5 +1,6 @@
 //===- Launch.cpp - See Launch.h ------------------------------------------===//
 #include "compiler/reference/machine/Launch.h"
+#include "dialects/lm/ops/Weights.h"
 
 #include "llvm/Support/raw_ostream.h"
 
@@ -21,7 +22,7 @@ bool Launch::declares(Value operand, bool reads, bool writes) {
     return true;
   std::string why;
   llvm::raw_string_ostream(why) << "operand " << number << ", " << op.getArgs()[number] << ": "
-                                << fn.anchor()->getName() << " declares "
+                                << anchor->getName() << " declares "
                                 << (declared.reads    ? "reads alone"
                                     : declared.writes ? "writes alone"
                                                       : "nothing")
@@ -110,15 +111,15 @@ void Launch::hand(Value flow, Matrix values, int64_t firstPanel) {
 }
 
 Items Launch::itemOf(Operation *one, int64_t unit) {
-  return one == fn.anchor() ? Items::one(unit) : Items::one(0);
+  return one == anchor.getOperation() ? Items::one(unit) : Items::one(0);
 }
 Items Launch::readersOf(Operation *one, int64_t unit) {
-  if (one == fn.anchor())
+  if (one == anchor.getOperation())
     return Items::one(unit);
   return isAlone() ? Items::one(0) : Items::every();
 }
 bool Launch::isAlone() {
-  const kernel::WorkItems items = fn.launch().workItems();
+  const kernel::WorkItems items = anchor.workItems();
   return items.base == kernel::WorkItems::Constant && items.factor == 1;
 }
 Items Launch::panelsOf(Value rows, int64_t firstPanel) {
@@ -145,9 +146,10 @@ void Launch::touchWorkspace(Value operand) {
 lm::WeightOp Launch::weight(Value operand) const {
   Attribute passed = op.getArgs()[numberOf(operand)];
   if (auto layer = dyn_cast<plan::LayerWeightRefAttr>(passed))
-    return machine.weights.at(
-        cast<FlatSymbolRefAttr>((*planStep.getWeights())[layer.getIndex()]).getValue().str());
-  return machine.weights.at(cast<plan::WeightRefAttr>(passed).getSymbol().getValue().str());
+    return cast<lm::WeightOp>(machine.weights.at(
+        cast<FlatSymbolRefAttr>((*planStep.getWeights())[layer.getIndex()]).getValue().str()));
+  return cast<lm::WeightOp>(
+      machine.weights.at(cast<plan::WeightRefAttr>(passed).getSymbol().getValue().str()));
 }
 
 Result<std::vector<float>> Launch::vector(Value operand) const {

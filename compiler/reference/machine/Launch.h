@@ -8,8 +8,6 @@
 #include "compiler/reference/Routes.h"
 #include "compiler/reference/machine/RowForms.h"
 #include "compiler/reference/machine/SlowMachine.h"
-#include "dialects/kernel/ops/Structure.h"
-#include "dialects/lm/ops/Structure.h"
 #include "dialects/plan/ops/Entry.h"
 #include "dialects/plan/ops/Section.h"
 
@@ -47,7 +45,7 @@ struct Machine {
   Findings findings;
   std::unique_ptr<Memory> memory;
   std::unique_ptr<PoolMemory> pools;
-  std::map<std::string, lm::WeightOp> weights; ///< of the plan, as ops of lm that stand nowhere
+  std::map<std::string, mlir::Operation *> weights; ///< of the plan: lm.weights that stand nowhere
   /// Without rounding: the numbers of rows that are not f32, by where the row lies.
   std::map<const std::byte *, std::vector<float>> exact;
   std::vector<Written> trace;
@@ -55,10 +53,11 @@ struct Machine {
 
 class Launch {
 public:
-  Launch(Machine &machine, plan::LaunchOp op, kernel::FuncOp fn, plan::StepOp planStep,
-         const Batch &batch, const std::vector<int32_t> &ids, plan::Mode mode)
-      : machine(machine), batch(batch), ids(ids), mode(mode), op(op), fn(fn), planStep(planStep),
-        effects(machine.options.effects(fn)) {}
+  Launch(Machine &machine, plan::LaunchOp op, plan::StepOp planStep, const Batch &batch,
+         const std::vector<int32_t> &ids, plan::Mode mode)
+      : machine(machine), batch(batch), ids(ids), mode(mode), op(op), planStep(planStep),
+        anchor(mlir::cast<kernel::LaunchInterface>(op.anchor())),
+        effects(machine.options.effects ? machine.options.effects(op) : op.operandEffects()) {}
 
   /// Units of work: tokens, or logits rows.
   int64_t units(bool perRow) const {
@@ -91,7 +90,7 @@ public:
   /// Of a launch over panels: a panel of 32 f32 values is one work item, rows in another form count as everybody's.
   Items panelsOf(mlir::Value rows, int64_t firstPanel);
   bool isAlone(); ///< it has one work item
-  bool isPerRow() { return fn.launch().isPerRow(); }
+  bool isPerRow() { return anchor.isPerRow(); }
 
   /// An element operand of a region: a row, or a vector that all rows share, or all rows of an expert.
   Result<std::vector<float>> element(mlir::Value operand, int64_t row, Items items,
@@ -114,8 +113,8 @@ private:
   };
   llvm::DenseMap<mlir::Value, Flow> flows; ///< values that reach no memory
   mutable plan::LaunchOp op;               // ops are handles: nothing of them is const
-  mutable kernel::FuncOp fn;
   mutable plan::StepOp planStep;
+  kernel::LaunchInterface anchor; ///< of the kernel
   llvm::SmallVector<kernel::OperandEffect> effects;
 };
 

@@ -3,6 +3,7 @@
 #include "compiler/reference/machine/Regions.h"
 #include "dialects/kernel/ops/Rope.h"
 #include "dialects/kernel/ops/Rows.h"
+#include "dialects/lm/ops/Weights.h"
 
 #include <cmath>
 

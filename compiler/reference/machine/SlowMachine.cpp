@@ -1,7 +1,7 @@
 //===- SlowMachine.cpp - See SlowMachine.h --------------------------------===//
 #include "compiler/reference/machine/SlowMachine.h"
 #include "dialects/kernel/KernelOps.h"
-#include "dialects/lm/ops/Structure.h"
+#include "dialects/lm/ops/Weights.h"
 #include "dialects/plan/ops/Entry.h"
 #include "dialects/plan/ops/Program.h"
 #include "dialects/plan/ops/Section.h"
@@ -109,7 +109,7 @@ PlanMachine::PlanMachine(ModuleOp module, plan::ProgramOp program, WeightProvide
 
 PlanMachine::~PlanMachine() {
   for (auto &[name, weight] : machine.weights)
-    weight.erase();
+    weight->erase();
 }
 
 Result<std::unique_ptr<SlowMachine>> SlowMachine::create(ModuleOp module, WeightProvider &weights,
@@ -131,7 +131,7 @@ Result<void> PlanMachine::runLaunch(plan::LaunchOp op, plan::StepOp step, const 
     name += " of layer " + std::to_string(*step.getLayer());
   machine.timeline.begin(name);
   machine.trace.push_back({name, 0});
-  Launch launch(machine, op, fn, step, batch, ids, mode);
+  Launch launch(machine, op, step, batch, ids, mode);
   LaunchObserver *observer = machine.options.observer;
   if (observer)
     observer->before(op, step, batch, mode, *machine.memory);

@@ -18,7 +18,7 @@
 
 #include "compiler/reference/Interpreter.h"
 #include "compiler/reference/machine/PoolMemory.h"
-#include "dialects/kernel/ops/Structure.h"
+#include "dialects/kernel/KernelDialect.h"
 
 #include <functional>
 #include <memory>
@@ -30,8 +30,8 @@ class StepOp;
 
 namespace ingot::reference::machine {
 
-/// What a kernel declares of its operands.
-using Effects = std::function<llvm::SmallVector<kernel::OperandEffect>(kernel::FuncOp)>;
+/// What a launch's kernel declares of its operands.
+using Effects = std::function<llvm::SmallVector<kernel::OperandEffect>(plan::LaunchOp)>;
 
 /// Sees a launch before and behind the machine's own run of it, with the arenas as they are then.
 class LaunchObserver {
@@ -51,7 +51,7 @@ struct MachineOptions {
   std::vector<int64_t> layers;
   /// The numbers of states, by symbol, where they are not those of their order in the plan: a past is made up of them.
   std::map<std::string, int64_t> states;
-  Effects effects = &kernel::FuncOp::operandEffects;
+  Effects effects;                    ///< empty: those that its ops declare
   LaunchObserver *observer = nullptr; ///< outlives the machine
 };
 

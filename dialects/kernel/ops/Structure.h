@@ -5,15 +5,6 @@
 
 #include <limits>
 
-namespace ingot::kernel {
-
-/// What a kernel does with what is passed for an operand.
-struct OperandEffect {
-  bool reads = false, writes = false;
-};
-
-} // namespace ingot::kernel
-
 #define GET_OP_CLASSES
 #include "dialects/kernel/ops/Structure.h.inc"
 

@@ -1,6 +1,5 @@
 //===- Entry.cpp - What can be asked of a program -------------------------===//
 #include "dialects/plan/ops/Entry.h"
-#include "dialects/kernel/ops/Structure.h"
 #include "dialects/plan/ops/Program.h"
 #include "dialects/plan/ops/Section.h"
 #include "llvm/ADT/SmallSet.h"
@@ -72,8 +71,8 @@ static LogicalResult verifyTypes(StepOp step, SectionOp section,
       auto ref = dyn_cast<StateRefAttr>(operand);
       auto layerWeight = dyn_cast<LayerWeightRefAttr>(operand);
       auto fn = (ref || layerWeight) && module
-                    ? module.lookupSymbol<kernel::FuncOp>(launch.getKernel())
-                    : kernel::FuncOp();
+                    ? module.lookupSymbol<FunctionOpInterface>(launch.getKernel())
+                    : FunctionOpInterface();
       if (!fn || i >= fn.getNumArguments())
         continue; // launch_c1, launch_c2
       if (layerWeight) {

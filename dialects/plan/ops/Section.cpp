@@ -72,6 +72,15 @@ static int64_t bufferBytes(Type type) {
   return rows ? rows.rowBytes() : 0;
 }
 
+static kernel::FuncOp kernelOf(LaunchOp launch) {
+  auto module = launch->getParentOfType<ModuleOp>();
+  return module.lookupSymbol<kernel::FuncOp>(launch.getKernelAttr().getAttr());
+}
+SmallVector<kernel::OperandEffect> LaunchOp::operandEffects() {
+  return kernelOf(*this).operandEffects();
+}
+Operation *LaunchOp::anchor() { return kernelOf(*this).anchor(); }
+
 LogicalResult LaunchOp::verifySymbolUses(SymbolTableCollection &symbols) {
   auto module = (*this)->getParentOfType<ModuleOp>();
   auto fn = module ? symbols.lookupSymbolIn<kernel::FuncOp>(module, getKernelAttr()) : nullptr;

@@ -44,6 +44,12 @@ def Plan_LaunchOp : Plan_Op<"launch", [ParentOneOf<["SectionOp", "CaseOp", "When
   let summary = "one kernel on its operands; `no_barrier`: the next launch need not wait for it";
   let arguments = (ins FlatSymbolRefAttr:$kernel, ArrayAttr:$args, UnitAttr:$no_barrier);
   let assemblyFormat = "$kernel $args (`no_barrier` $no_barrier^)? attr-dict";
+  let extraClassDeclaration = [{
+    /// What its kernel, which the module around it has, does with each of the operands.
+    ::llvm::SmallVector<::ingot::kernel::OperandEffect> operandEffects();
+    /// The op that anchors the kernel.
+    ::mlir::Operation *anchor();
+  }];
 }
 
 #endif

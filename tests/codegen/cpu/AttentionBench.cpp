@@ -33,8 +33,7 @@ struct Contender {
 
   Contender(const Shape &s, const char *element, const Isa &isa, int64_t depth)
       : element(element), pageBytes(bytesOfPage(s, element)), module(text(s, element)),
-        code(module, isa), pool(depth / kPageTokens * pageBytes),
-        scratch(scratchBytes(module.kernels[0])) {
+        code(module, isa), pool(depth / kPageTokens * pageBytes), scratch(scratchBytes(module)) {
     std::mt19937 random(1);
     int64_t codes =
         std::strcmp(element, "int8") ? pageBytes : pageBytes - 2 * s.kvHeads * kPageTokens * 4;
@@ -132,7 +131,7 @@ int main(int argc, char **argv) {
       rounds = atoi(value);
     else if (option == "--print") {
       KernelModule module(Contender::text(shape, value));
-      auto text = printKernel(module.kernels[0], *isa, CodeText::Assembly);
+      auto text = printKernel(module, *isa, CodeText::Assembly);
       return succeeded(text) ? puts(text->c_str()), 0 : 1;
     } else
       return fprintf(stderr,

@@ -393,7 +393,7 @@ void measure(const Shape &shape, int64_t context, int64_t tokens) {
     pairs += p + 1;
   for (const Isa *isa : hostIsas()) {
     LoadedKernels code(module, *isa);
-    Buffer<char> scratch(scratchBytes(module.kernels[0]));
+    Buffer<char> scratch(scratchBytes(module));
     void *args[] = {q.data(), pool.data(), y.data()};
     double best = 1e9;
     for (int round = 0; round < 50; ++round) {

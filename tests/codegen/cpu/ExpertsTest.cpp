@@ -111,7 +111,7 @@ TEST_P(Route, ChoosesAsTheReference) {
   const RouteCase &of = GetParam();
   constexpr int64_t kTokens = 37;
   KernelModule module(routeKernel(of) + groupKernel(of.experts, of.used));
-  auto op = *module.kernels.front().getBody().getOps<kernel::RouteOp>().begin();
+  auto op = mlir::cast<kernel::RouteOp>(module.anchor());
   const reference::RouteRules rules = reference::RouteRules::of(op);
   Buffer<float> logits = randomRows(kTokens, of.experts, 7, 4), bias = vectorOf(of.experts, 8),
                 scale = vectorOf(of.experts, 9);

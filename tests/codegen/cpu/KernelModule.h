@@ -4,14 +4,11 @@
 //===----------------------------------------------------------------------===//
 #pragma once
 
-#include "dialects/kernel/ops/Structure.h"
+#include "dialects/kernel/KernelDialect.h"
 
-#include "mlir/Dialect/Arith/IR/Arith.h"
-#include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/IR/BuiltinOps.h"
 #include "mlir/IR/MLIRContext.h"
-#include "mlir/IR/Verifier.h"
-#include "mlir/Parser/Parser.h"
+#include "mlir/IR/OwningOpRef.h"
 #include "gtest/gtest.h"
 
 #include <cstdlib>
@@ -19,6 +16,10 @@
 #include <memory>
 #include <string>
 #include <vector>
+
+namespace ingot::kernel {
+class FuncOp;
+}
 
 namespace ingot::test {
 
@@ -56,20 +57,18 @@ private:
 /// Kernel IR, parsed and verified.
 class KernelModule {
 public:
-  explicit KernelModule(const std::string &text) {
-    context.loadDialect<kernel::KernelDialect, lm::LmDialect, mlir::arith::ArithDialect,
-                        mlir::math::MathDialect>();
-    module = mlir::parseSourceString<mlir::ModuleOp>(text, &context);
-    EXPECT_TRUE(module && succeeded(mlir::verify(*module))) << text;
-    if (module)
-      for (auto kernel : module->getOps<kernel::FuncOp>())
-        kernels.push_back(kernel);
-  }
-  std::vector<kernel::FuncOp> kernels;
+  explicit KernelModule(const std::string &text);
+  ~KernelModule();
+
+  /// Who asks more of one than its anchor includes its family (dialects/kernel/ops/Structure.h).
+  llvm::ArrayRef<kernel::FuncOp> kernels() const;
+  /// The op that anchors the first.
+  mlir::Operation *anchor() const;
 
 private:
   mlir::MLIRContext context;
   mlir::OwningOpRef<mlir::ModuleOp> module;
+  std::vector<kernel::FuncOp> list;
 };
 
 } // namespace ingot::test

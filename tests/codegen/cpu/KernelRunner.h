@@ -58,22 +58,15 @@ inline std::vector<const Isa *> hostIsas() {
 using ingot::test::Buffer;
 using ingot::test::KernelModule;
 
+/// Bytes of scratch memory that each kernel of the module does with.
+int64_t scratchBytes(const KernelModule &module);
+/// The first one as text.
+mlir::FailureOr<std::string> printKernel(const KernelModule &module, const Isa &isa, CodeText text);
+
 /// A compiled shared object, loaded for good (tests are short).
 class LoadedKernels {
 public:
-  LoadedKernels(const KernelModule &module, const Isa &isa, CodegenOptions options = {}) {
-    auto image = compileKernels(module.kernels, isa, options);
-    EXPECT_TRUE(succeeded(image));
-    if (failed(image))
-      return;
-    bytes = std::move(*image);
-    int fd = memfd_create("kernels", MFD_CLOEXEC); // stays open: dlopen compares names
-    EXPECT_EQ(write(fd, bytes.data(), bytes.size()), ssize_t(bytes.size()));
-    handle = dlopen(("/proc/self/fd/" + std::to_string(fd)).c_str(), RTLD_NOW | RTLD_LOCAL);
-    EXPECT_TRUE(handle) << dlerror();
-    for (kernel::FuncOp kernel : module.kernels)
-      scratch = std::max<size_t>(scratch, scratchBytes(kernel));
-  }
+  LoadedKernels(const KernelModule &module, const Isa &isa, CodegenOptions options = {});
   explicit operator bool() const { return handle != nullptr; }
   KernelFn operator[](const char *name) const {
     return reinterpret_cast<KernelFn>(dlsym(handle, name));

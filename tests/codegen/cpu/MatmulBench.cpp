@@ -69,7 +69,7 @@ static void measure(WeightFormat id, int64_t k, const Settings &settings) {
           small = 1536;
   KernelModule module(kernelText(format, settings.kind, n, k, settings.schedule, settings.pair));
   if (settings.spills) {
-    auto text = printKernel(module.kernels[0], *settings.isa, CodeText::Assembly);
+    auto text = printKernel(module, *settings.isa, CodeText::Assembly);
     if (settings.print && succeeded(text))
       puts(text->c_str());
     size_t stack = 0, lines = 0;

@@ -27,7 +27,7 @@ struct Problem {
   KernelModule module;
   kernel::MatmulOp op;
   explicit Problem(const std::string &text)
-      : module(text), op(mlir::cast<kernel::MatmulOp>(module.kernels[0].anchor())) {}
+      : module(text), op(mlir::cast<kernel::MatmulOp>(module.anchor())) {}
   kernel::ScheduleAttr schedule(std::vector<int64_t> tiles, int64_t block, int64_t prefetch) {
     return kernel::ScheduleAttr::get(op.getContext(), tiles, block, prefetch);
   }

@@ -1,6 +1,7 @@
 //===- ObjectCodeTest.cpp - What a compiled object may and may not contain ===//
 #include "codegen/cpu/ObjectCode.h"
 #include "KernelRunner.h"
+#include "dialects/kernel/ops/Structure.h"
 
 #include "llvm/Object/ELFObjectFile.h"
 
@@ -36,7 +37,7 @@ std::string severalKernels() {
 TEST(ObjectCode, NeedsNothingFromOutside) {
   KernelModule module(severalKernels());
   for (const Isa *isa : allIsas()) { // all are built on any machine
-    auto image = compileKernels(module.kernels, *isa);
+    auto image = compileKernels(module.kernels(), *isa);
     ASSERT_TRUE(succeeded(image));
     auto elf = Elf::create(llvm::StringRef(image->data(), image->size()));
     ASSERT_TRUE(bool(elf));
@@ -71,11 +72,11 @@ TEST(ObjectCode, NeedsNothingFromOutside) {
 
 TEST(ObjectCode, SameBytesEachTime) {
   KernelModule module(severalKernels()), again(severalKernels());
-  auto one = compileKernels(module.kernels, kAvx512, {.threads = 1});
-  auto four = compileKernels(again.kernels, kAvx512, {.threads = 4});
+  auto one = compileKernels(module.kernels(), kAvx512, {.threads = 1});
+  auto four = compileKernels(again.kernels(), kAvx512, {.threads = 4});
   ASSERT_TRUE(succeeded(one) && succeeded(four));
   EXPECT_EQ(*one, *four);
-  auto other = compileKernels(module.kernels, kAvx2);
+  auto other = compileKernels(module.kernels(), kAvx2);
   ASSERT_TRUE(succeeded(other));
   EXPECT_NE(*one, *other);
 }
@@ -83,9 +84,9 @@ TEST(ObjectCode, SameBytesEachTime) {
 TEST(ObjectCode, ReportsWhatItCannotDo) {
   KernelModule module(matmul("wrong", "f16", kIdentity, "q8") + matmul("right", "q4_0", kIdentity));
   std::string said;
-  mlir::ScopedDiagnosticHandler handler(module.kernels[0].getContext(),
+  mlir::ScopedDiagnosticHandler handler(module.anchor()->getContext(),
                                         [&](mlir::Diagnostic &d) { said += d.str(); });
-  EXPECT_TRUE(failed(compileKernels(module.kernels, kAvx2, {.threads = 2})));
+  EXPECT_TRUE(failed(compileKernels(module.kernels(), kAvx2, {.threads = 2})));
   EXPECT_NE(said.find("cannot multiply quantised rows"), std::string::npos) << said;
 }
 
@@ -103,11 +104,11 @@ TEST(ObjectCode, RefusesFusionsByName) {
       ") attributes {aux_counts = array<i64: 0>, extent = #kernel.extent<tokens>} " + region +
       "kernel.return\n}\nkernel.func @stored" + begin + make + "kernel.store %x : " + flow +
       " into %y : " + rows + "\nkernel.return\n}\n");
-  EXPECT_EQ(kernelShape(module.kernels[0]).refused, "expects its rows to be in memory on CPUs");
+  EXPECT_EQ(kernelShape(module.kernels()[0]).refused, "expects its rows to be in memory on CPUs");
   std::string said;
-  mlir::ScopedDiagnosticHandler handler(module.kernels[0].getContext(),
+  mlir::ScopedDiagnosticHandler handler(module.anchor()->getContext(),
                                         [&](mlir::Diagnostic &d) { said += d.str(); });
-  EXPECT_TRUE(failed(compileKernels(module.kernels, kAvx2)));
+  EXPECT_TRUE(failed(compileKernels(module.kernels(), kAvx2)));
   EXPECT_NE(said.find("expects its rows to be in memory on CPUs"), std::string::npos) << said;
   EXPECT_NE(said.find("is fused with other ops, which has no code on CPUs"), std::string::npos)
       << said;
@@ -118,13 +119,13 @@ TEST(ObjectCode, ReadsPanelsAlone) {
   KernelModule open(matmul("k", "q4_0", kIdentity)),
       panels(matmul("k", "q4_0, panel32", kIdentity)),
       fragments(matmul("k", "q4_0, frag16", kIdentity));
-  auto one = compileKernels(open.kernels, kAvx2), two = compileKernels(panels.kernels, kAvx2);
+  auto one = compileKernels(open.kernels(), kAvx2), two = compileKernels(panels.kernels(), kAvx2);
   ASSERT_TRUE(succeeded(one) && succeeded(two));
   EXPECT_EQ(*one, *two);
   std::string said;
-  mlir::ScopedDiagnosticHandler handler(fragments.kernels[0].getContext(),
+  mlir::ScopedDiagnosticHandler handler(fragments.anchor()->getContext(),
                                         [&](mlir::Diagnostic &d) { said += d.str(); });
-  EXPECT_TRUE(failed(compileKernels(fragments.kernels, kAvx2)));
+  EXPECT_TRUE(failed(compileKernels(fragments.kernels(), kAvx2)));
   EXPECT_NE(said.find("expects matrices that lie as panel32 on this target"), std::string::npos)
       << said;
 }
@@ -132,16 +133,16 @@ TEST(ObjectCode, ReadsPanelsAlone) {
 TEST(ObjectCode, LinkerRefusesUndefinedSymbols) {
   KernelModule module(matmul("log", "q4_0", "%0 = math.log1p %acc : f32\nkernel.yield %0 : f32"));
   std::string said;
-  mlir::ScopedDiagnosticHandler handler(module.kernels[0].getContext(),
+  mlir::ScopedDiagnosticHandler handler(module.anchor()->getContext(),
                                         [&](mlir::Diagnostic &d) { said += d.str(); });
-  EXPECT_TRUE(failed(compileKernels(module.kernels, kAvx512)));
+  EXPECT_TRUE(failed(compileKernels(module.kernels(), kAvx512)));
   EXPECT_NE(said.find("undefined symbol: logf"), std::string::npos) << said;
 }
 
 TEST(ObjectCode, PrintsEveryForm) {
   KernelModule module(matmul("k", "q4_0", kIdentity));
   auto text = [&](CodeText form, const Isa &isa) {
-    auto printed = printKernel(module.kernels[0], isa, form);
+    auto printed = printKernel(module, isa, form);
     EXPECT_TRUE(succeeded(printed));
     return succeeded(printed) ? *printed : "";
   };
@@ -165,7 +166,7 @@ TEST(ObjectCode, NoVectorSpillsAtAvx512) {
   for (const char *format :
        {"q4_0", "q4_1", "q8_0", "q4_k", "q6_k", "int8", "int4_g32", "int4_g64", "int4_g128"}) {
     KernelModule module(matmul("k", format, kIdentity));
-    auto text = printKernel(module.kernels[0], kAvx512, CodeText::Assembly);
+    auto text = printKernel(module, kAvx512, CodeText::Assembly);
     ASSERT_TRUE(succeeded(text));
     llvm::SmallVector<llvm::StringRef> lines;
     llvm::StringRef(*text).split(lines, '\n');

@@ -201,14 +201,14 @@ public:
     return builds[checked];
   }
   static const HostKernels &counted() {
-    std::vector<CudaProgram> programs = HostKernels::emit(attention("counted", kProblems[5]));
+    std::vector<CudaProgram> programs = emitAll(attention("counted", kProblems[5]));
     insert(programs.front(), kCounting);
     static const HostKernels build(programs, false);
     return build;
   }
   /// Of a step in which tiles share that many slots: counters and slots; 0 for a kernel without.
   static int64_t workspace(const std::string &name, int64_t slots) {
-    static const std::map<std::string, int64_t> bytes = HostKernels::workspaces(text());
+    static const std::map<std::string, int64_t> bytes = workspacesOf(text());
     auto found = bytes.find(name == "counted" ? "a5" : name);
     return found == bytes.end() ? 0
                                 : kCounterBytes + (found->second - kCounterBytes) / kSlots * slots;
@@ -216,7 +216,7 @@ public:
   static constexpr int64_t kCounterBytes = 4096, kSlots = 4096;
 
 private:
-  std::vector<CudaProgram> programs = HostKernels::emit(text());
+  std::vector<CudaProgram> programs = emitAll(text());
 
   Kernels() {
     for (CudaProgram &program : programs)

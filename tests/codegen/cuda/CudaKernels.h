@@ -5,9 +5,16 @@
 #include "runtime/formats/FragmentLayout.h"
 #include "tests/codegen/cpu/KernelModule.h"
 
+#include <map>
+
 namespace ingot::cuda::test {
 
 using ingot::test::KernelModule;
+
+/// The programs of all kernels of a text, each with the workspace that it wants.
+std::vector<CudaProgram> emitAll(const std::string &text, const EmitOptions &options = {});
+/// Bytes of workspaces by kernel name; kernels without one are left out.
+std::map<std::string, int64_t> workspacesOf(const std::string &text);
 
 //===----------------------------------------------------------------------===//
 // Formats of tests that go through all of them

@@ -57,27 +57,6 @@ public:
     unlink(path.c_str());
   }
   HostKernels(const HostKernels &) = delete;
-  static std::vector<CudaProgram> emit(const std::string &text, const EmitOptions &options = {}) {
-    KernelModule module(text);
-    std::vector<CudaProgram> programs;
-    for (kernel::FuncOp kernel : module.kernels) {
-      kernel.addWorkspace(kernelShape(kernel).workspaceBytes);
-      auto program = emitKernel(kernel, options);
-      EXPECT_TRUE(succeeded(program)) << text;
-      if (succeeded(program))
-        programs.push_back(std::move(*program));
-    }
-    return programs;
-  }
-  /// By kernel name; kernels without one are left out.
-  static std::map<std::string, int64_t> workspaces(const std::string &text) {
-    KernelModule module(text);
-    std::map<std::string, int64_t> bytes;
-    for (kernel::FuncOp kernel : module.kernels)
-      if (int64_t needed = kernelShape(kernel).workspaceBytes)
-        bytes[kernel.getName().str()] = needed;
-    return bytes;
-  }
   explicit operator bool() const { return handle != nullptr; }
 
   const CudaProgram &program(const std::string &name) const {
@@ -255,7 +234,7 @@ private:
 /// Runs `body(Emulated &, const HostKernels &)` on a checked build, then on a fast one with another
 /// schedule.
 template <typename Body> void onEveryBuild(const std::string &text, Body body) {
-  std::vector<CudaProgram> programs = HostKernels::emit(text);
+  std::vector<CudaProgram> programs = emitAll(text);
   for (Build build : {Build{true, 1}, Build{false, 2}}) {
     SCOPED_TRACE(nameOf(build));
     HostKernels kernels(programs, build.checked);

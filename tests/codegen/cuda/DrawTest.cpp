@@ -173,7 +173,7 @@ private:
 
 template <typename Body>
 void onVocabulary(int64_t vocabulary, std::vector<Build> builds, Body body) {
-  std::vector<CudaProgram> programs = HostKernels::emit(samplingKernels(vocabulary));
+  std::vector<CudaProgram> programs = emitAll(samplingKernels(vocabulary));
   for (Build build : builds) {
     SCOPED_TRACE(nameOf(build) + ", vocabulary " + std::to_string(vocabulary));
     HostKernels kernels(programs, build.checked);

@@ -444,7 +444,7 @@ Places part(const Places &all, int64_t from, int64_t tokens) {
 }
 
 void expectSteps(const Stack &s, int64_t most) {
-  std::vector<CudaProgram> programs = HostKernels::emit(s.kernel("m"));
+  std::vector<CudaProgram> programs = emitAll(s.kernel("m"));
   for (Build build : {Build{true, 1}, Build{false, 2}}) {
     SCOPED_TRACE(nameOf(build));
     HostKernels kernels(programs, build.checked);

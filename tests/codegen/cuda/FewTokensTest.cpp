@@ -110,7 +110,7 @@ TEST(DISABLED_LongCudaFewTokens, NormInTheProjection) { expectNorms({0, 2}); }
 TEST(CudaFewTokens, KeysOfTheHead) {
   int64_t n = 43, k = 70, most = 35;
   const std::string head = plainMatmul("head", WeightFormat::BF16, n, k, "f32", 1);
-  std::vector<CudaProgram> programs = HostKernels::emit(
+  std::vector<CudaProgram> programs = emitAll(
       norm("select_norm", k, "bf16", true) + counted(withKeys(head, n), "head_keys", 3, 32) +
       counted(withKeys(withNorm(head, k, /*gather=*/true), n), "head", 1, 2) + samplingKernels(n));
   for (Build build : {Build{true, 1}, Build{false, 2}}) {

@@ -34,12 +34,8 @@ public:
 
 /// Two programs with symbols of their own.
 std::vector<CudaProgram> programs() {
-  KernelModule module(gatherKernel("one", WeightFormat::BF16, 64, 32) +
-                      gatherKernel("other", WeightFormat::BF16, 64, 64));
-  std::vector<CudaProgram> list;
-  for (kernel::FuncOp kernel : module.kernels)
-    list.push_back(*emitKernel(kernel));
-  return list;
+  return emitAll(gatherKernel("one", WeightFormat::BF16, 64, 32) +
+                 gatherKernel("other", WeightFormat::BF16, 64, 64));
 }
 
 TEST(EmittedCode, ReadsFragmentsAlone) {
@@ -48,9 +44,9 @@ TEST(EmittedCode, ReadsFragmentsAlone) {
     text.replace(at, 5, "bf16, panel32>");
   KernelModule module(text);
   std::string said;
-  mlir::ScopedDiagnosticHandler handler(module.kernels[0].getContext(),
+  mlir::ScopedDiagnosticHandler handler(module.anchor()->getContext(),
                                         [&](mlir::Diagnostic &d) { said += d.str(); });
-  EXPECT_TRUE(failed(emitKernel(module.kernels[0])));
+  EXPECT_TRUE(failed(emitKernel(module.kernels()[0])));
   EXPECT_NE(said.find("expects matrices that lie as frag16 on this target"), std::string::npos)
       << said;
 }

@@ -34,7 +34,7 @@ std::vector<CudaProgram> withKnob(std::vector<CudaProgram> programs, const std::
 }
 
 std::vector<CudaProgram> kernels(int64_t n, int64_t k) {
-  return HostKernels::emit(
+  return emitAll(
       plainMatmul("codes", WeightFormat::Int4G64, n, k) +
           plainMatmul("minimums", WeightFormat::Q4_1, n, k) +
           plainMatmul("products", WeightFormat::Fp8Block128, n, k, "f32", 0, /*fp8=*/true),

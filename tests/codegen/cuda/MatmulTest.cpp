@@ -82,7 +82,7 @@ void expectEveryBuild(WeightFormat format, const std::vector<Shape> &shapes, Emi
   std::string text;
   for (Shape shape : shapes)
     text += plainMatmul("k" + std::to_string(shape.k), format, shape.n, shape.k);
-  std::vector<CudaProgram> programs = HostKernels::emit(text, options);
+  std::vector<CudaProgram> programs = emitAll(text, options);
   std::unique_ptr<HostKernels> built; // one build serves several seeds
   for (Build run : {Build{true, 1}, Build{false, 2}, Build{false, 3}}) {
     if (!built || built->checked != run.checked)
@@ -130,8 +130,7 @@ TEST_P(CudaMatmul, Wgmma) {
 TEST(CudaMatmulWgmma, EveryBlockHasItsPlace) {
   EmitOptions options;
   options.wgmma = true;
-  HostKernels kernels(HostKernels::emit(plainMatmul("k37", WeightFormat::BF16, 600, 37), options),
-                      false);
+  HostKernels kernels(emitAll(plainMatmul("k37", WeightFormat::BF16, 600, 37), options), false);
   ASSERT_TRUE(bool(kernels));
   expectVariants(kernels, {false, 2}, WeightFormat::BF16, {600, 37}, 2048 + 300);
 }
@@ -226,7 +225,7 @@ TEST(CudaMatmulFp8, RowsAndSums) {
     text += plainMatmul("k" + std::to_string(shape.k), WeightFormat::Fp8Block128, shape.n, shape.k,
                         "f32", 0, true) +
             fp8Rows("rowsk" + std::to_string(shape.k), shape.k);
-  std::vector<CudaProgram> programs = HostKernels::emit(text, options);
+  std::vector<CudaProgram> programs = emitAll(text, options);
   std::unique_ptr<HostKernels> built;
   double error[2] = {};
   for (Build run : {Build{true, 1}, Build{false, 2}, Build{false, 3}}) {
@@ -249,7 +248,7 @@ TEST(CudaMatmulFp8, Pair) {
   EmitOptions options;
   options.wgmma = true;
   std::vector<CudaProgram> programs =
-      HostKernels::emit(gateUp("pair", WeightFormat::Fp8, n, k, false, true), options);
+      emitAll(gateUp("pair", WeightFormat::Fp8, n, k, false, true), options);
   RandomFragments gate(WeightFormat::Fp8, n, k, 5), up(WeightFormat::Fp8, n, k, 8);
   std::vector<uint16_t> x = bf16Rows(tokens, k, 6);
   std::vector<uint8_t> rows = fp8Of(x, tokens, k);
@@ -281,7 +280,7 @@ TEST(CudaMatmulFp8, NobodyMakesRowsThatNobodyReads) {
   for (bool wgmma : {true, false}) {
     EmitOptions options;
     options.wgmma = wgmma;
-    std::vector<CudaProgram> programs = HostKernels::emit(fp8Rows("rows", 256), options);
+    std::vector<CudaProgram> programs = emitAll(fp8Rows("rows", 256), options);
     EXPECT_EQ(programs[0].variants.size(), wgmma ? 1u : 0u);
   }
 }
@@ -292,8 +291,8 @@ TEST(CudaMatmul, CountsChooseVariants) {
     EmitOptions options;
     options.wgmma = true;
     std::string text;
-    const std::vector<CudaProgram> programs = HostKernels::emit(
-        counted(plainMatmul("k", WeightFormat::BF16, 32, 64), "k", least, most), options);
+    const std::vector<CudaProgram> programs =
+        emitAll(counted(plainMatmul("k", WeightFormat::BF16, 32, 64), "k", least, most), options);
     for (const CudaVariant &variant : programs[0].variants)
       text += variant.symbol.substr(1) +
               (variant.maxCount == kUnlimited ? "" : std::to_string(variant.maxCount));
@@ -309,7 +308,7 @@ TEST(CudaMatmul, CountsChooseVariants) {
 std::vector<CudaProgram> everyLoop(const std::string &text) {
   EmitOptions options;
   options.wgmma = true;
-  return HostKernels::emit(text, options);
+  return emitAll(text, options);
 }
 
 TEST(CudaMatmulFusion, ResidualInPlace) {

@@ -3,8 +3,6 @@
 // Compiles with NVRTC, which needs no GPU, and locks what ptxas says: no spills anywhere, and
 // registers and shared memory inside what the launch and the smallest GPU of the architecture have.
 //===----------------------------------------------------------------------===//
-#include "dialects/kernel/ops/Structure.h"
-
 #include "CudaKernels.h"
 #include "ExpertKernels.h"
 
@@ -81,15 +79,7 @@ void compileEverywhere(const std::vector<CudaProgram> &programs,
 
 void compileEverywhere(const std::string &text, std::vector<std::string> architectures, bool print,
                        EmitOptions options = {}) {
-  KernelModule module(text);
-  std::vector<CudaProgram> programs;
-  for (kernel::FuncOp kernel : module.kernels) {
-    kernel.addWorkspace(kernelShape(kernel).workspaceBytes);
-    auto program = emitKernel(kernel, options);
-    ASSERT_TRUE(succeeded(program));
-    programs.push_back(std::move(*program));
-  }
-  compileEverywhere(programs, std::move(architectures), print, options);
+  compileEverywhere(emitAll(text, options), std::move(architectures), print, options);
 }
 
 const std::vector<std::string> kArchitectures = {"sm_80", "sm_89", "sm_90a", "sm_100a", "sm_120a"};
@@ -189,10 +179,9 @@ TEST(Nvrtc, PtxForGpusThatAreNotListed) {
   std::string problem;
   if (!Nvrtc::get(problem))
     GTEST_SKIP() << problem;
-  KernelModule module(samplingKernels(1000));
-  auto argmax = emitKernel(module.kernels.front());
-  ASSERT_TRUE(succeeded(argmax));
-  std::vector<CudaProgram> programs{*argmax};
+  std::vector<CudaProgram> programs = emitAll(samplingKernels(1000));
+  ASSERT_FALSE(programs.empty());
+  programs.resize(1); // argmax
   auto compiled = compilePrograms(programs, {"compute_80"}, 1, problem);
   ASSERT_TRUE(succeeded(compiled)) << problem;
   std::string text((*compiled)[0][0].code.begin(), (*compiled)[0][0].code.end());

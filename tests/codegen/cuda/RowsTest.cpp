@@ -330,7 +330,7 @@ TEST(CudaRope, Append) {
 
 TEST(CudaSample, Argmax) {
   int64_t width = 5003, stride = roundUp(width, 32), rows = 7;
-  std::vector<CudaProgram> programs = HostKernels::emit(samplingKernels(width));
+  std::vector<CudaProgram> programs = emitAll(samplingKernels(width));
   for (bool checked : {true, false}) {
     HostKernels kernels(programs, checked);
     ASSERT_TRUE(bool(kernels));

@@ -128,7 +128,7 @@ private:
   void write(const std::string &model, const std::string &format, const std::string &kind,
              const std::string &text) {
     KernelModule module(text);
-    for (kernel::FuncOp kernel : module.kernels) {
+    for (kernel::FuncOp kernel : module.kernels()) {
       kernel.addWorkspace(kernelShape(kernel).workspaceBytes);
       auto program = emitKernel(kernel, options);
       if (mlir::failed(program)) {

@@ -1,5 +1,6 @@
 //===- InterpreterTest.cpp - Programs, steps and sequences ----------------===//
-#include "dialects/lm/ops/Structure.h"
+#include "dialects/lm/ops/Model.h"
+#include "dialects/lm/ops/Weights.h"
 #include "tests/compiler/reference/Programs.h"
 
 #include "compiler/reference/Interpreter.h"

@@ -11,7 +11,7 @@
 #include "compiler/reference/machine/SlowMachine.h"
 #include "dialects/kernel/ops/Attention.h"
 #include "dialects/kernel/ops/Structure.h"
-#include "dialects/lm/ops/Structure.h"
+#include "dialects/lm/ops/Weights.h"
 #include "dialects/plan/ops/Entry.h"
 #include "dialects/plan/ops/Program.h"
 #include "dialects/plan/ops/Section.h"

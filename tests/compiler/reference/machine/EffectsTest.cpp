@@ -2,7 +2,7 @@
 #include "LoweredModel.h"
 
 #include "compiler/reference/machine/CheckPlan.h"
-#include "dialects/kernel/ops/Structure.h"
+#include "dialects/plan/ops/Section.h"
 
 using namespace ingot;
 using namespace ingot::reference;
@@ -15,9 +15,9 @@ static std::string findWith(const std::string &op, size_t operand, kernel::Opera
   SeededWeights weights;
   PlanEvidence evidence;
   CheckOptions options;
-  options.effects = [&](kernel::FuncOp fn) {
-    auto effects = fn.operandEffects();
-    if (fn.anchor()->getName().stripDialect() == op)
+  options.effects = [&](plan::LaunchOp launch) {
+    auto effects = launch.operandEffects();
+    if (launch.anchor()->getName().stripDialect() == op)
       effects[operand] = lie;
     return effects;
   };

@@ -1,35 +1,8 @@
-//===- Structure.td - Models, their weights, states and functions ---------===//
-#ifndef INGOT_DIALECTS_LM_OPS_STRUCTURE_TD
-#define INGOT_DIALECTS_LM_OPS_STRUCTURE_TD
+//===- Layers.td - Kinds of layers, their states, and the entry -----------===//
+#ifndef INGOT_DIALECTS_LM_OPS_LAYERS_TD
+#define INGOT_DIALECTS_LM_OPS_LAYERS_TD
 
 include "dialects/lm/LmTypes.td"
-
-def Lm_ModelOp : Lm_Op<"model", [Symbol, SymbolTable, NoTerminator, SingleBlock, IsolatedFromAbove]> {
-  let summary = "a whole model: weights, states, layer kinds and one entry";
-  let description = [{
-    Attributes say what the runtime needs beside the graph: `family`, `vocab`, `hidden`,
-    `max_positions`.
-  }];
-  let arguments = (ins SymbolNameAttr:$sym_name, StrAttr:$family, I64Attr:$vocab, I64Attr:$hidden,
-                   I64Attr:$max_positions);
-  let regions = (region SizedRegion<1>:$body);
-  let assemblyFormat = "$sym_name attr-dict-with-keyword $body";
-  let hasVerifier = 1;
-}
-
-def Lm_WeightOp : Lm_Op<"weight", [Symbol, HasParent<"ModelOp">]> {
-  let summary = "a weight of the checkpoint, by reference: no data in the IR";
-  let description = [{
-    `source` is the tensor's name in the checkpoint, or the rows of tensors that the weight is made of (`#lm.rows`).
-    `type` is the numeric format it will have in the engine; `stored`, where it differs, the format it has in the file
-    (set by quantize). `values` holds the numbers of small derived vectors that are no tensor of the checkpoint (rope
-    frequencies).
-  }];
-  let arguments = (ins SymbolNameAttr:$sym_name, TypeAttrOf<Lm_WeightType>:$type, OptionalAttr<Lm_SourceAttr>:$source,
-                   OptionalAttr<Lm_FormatAttr>:$stored, OptionalAttr<DenseF32ArrayAttr>:$values);
-  let assemblyFormat = "$sym_name `:` $type attr-dict";
-  let hasVerifier = 1;
-}
 
 def Lm_StateOp : Lm_Op<"state", [Symbol, HasParent<"ModelOp">]> {
   let summary = "what a layer keeps of each sequence from step to step";
@@ -107,13 +80,6 @@ def Lm_LayersOp : Lm_Op<"layers", [DeclareOpInterfaceMethods<SymbolUserOpInterfa
   let results = (outs Lm_Activations:$y, Lm_StatesType:$after);
   let assemblyFormat = "$x `,` $before `,` $batch attr-dict `:` type($x) `->` type($y)";
   let hasVerifier = 1;
-}
-
-def Lm_GetWeightOp : Lm_Op<"get_weight", [Pure, DeclareOpInterfaceMethods<SymbolUserOpInterface>]> {
-  let summary = "the weight of that symbol";
-  let arguments = (ins FlatSymbolRefAttr:$weight);
-  let results = (outs Lm_WeightType:$result);
-  let assemblyFormat = "$weight attr-dict `:` type($result)";
 }
 
 #endif

@@ -1,0 +1,34 @@
+//===- KernelRunner.cpp - See KernelRunner.h ------------------------------===//
+#include "KernelRunner.h"
+#include "dialects/kernel/ops/Structure.h"
+
+#include <algorithm>
+
+using namespace ingot;
+using namespace ingot::cpu;
+using cpu::test::LoadedKernels;
+
+LoadedKernels::LoadedKernels(const KernelModule &module, const Isa &isa, CodegenOptions options) {
+  auto image = compileKernels(module.kernels(), isa, options);
+  EXPECT_TRUE(succeeded(image));
+  if (failed(image))
+    return;
+  bytes = std::move(*image);
+  int fd = memfd_create("kernels", MFD_CLOEXEC); // stays open: dlopen compares names
+  EXPECT_EQ(write(fd, bytes.data(), bytes.size()), ssize_t(bytes.size()));
+  handle = dlopen(("/proc/self/fd/" + std::to_string(fd)).c_str(), RTLD_NOW | RTLD_LOCAL);
+  EXPECT_TRUE(handle) << dlerror();
+  scratch = static_cast<size_t>(test::scratchBytes(module));
+}
+
+int64_t cpu::test::scratchBytes(const KernelModule &module) {
+  int64_t most = 0;
+  for (kernel::FuncOp kernel : module.kernels())
+    most = std::max(most, cpu::scratchBytes(kernel));
+  return most;
+}
+
+mlir::FailureOr<std::string> cpu::test::printKernel(const KernelModule &module, const Isa &isa,
+                                                    CodeText text) {
+  return cpu::printKernel(module.kernels().front(), isa, text);
+}
