@@ -213,6 +213,16 @@ constexpr StoredBlock kBlocks[] = {
        unpackTrits<4, 4>(block + 48, parts.q + 240);
        std::fill_n(parts.s, 8, int16_t(1));
      }},
+    {WeightFormat::Q2_0, 64, 2 + 16, 0, -1, F16,
+     [](const uint8_t *block, BlockParts &parts) {
+       for (int k = 0; k < 64; ++k)
+         parts.q[k] = block[2 + k / 4] >> (2 * (k % 4)) & 3;
+     }},
+    {WeightFormat::Q1_0, 128, 2 + 16, 0, -1, F16,
+     [](const uint8_t *block, BlockParts &parts) {
+       for (int k = 0; k < 128; ++k)
+         parts.q[k] = static_cast<uint8_t>((block[2 + k / 8] >> (k % 8) & 1) << 1);
+     }},
     {WeightFormat::Mxfp4, 32, 1 + 16, 0, -1, StoredScale::E8M0,
      [](const uint8_t *block, BlockParts &parts) { unpackNibbles32(block + 1, parts.q); }},
     {WeightFormat::Nvfp4, 256, 4 + 16 + 128, 0, -1, F32,

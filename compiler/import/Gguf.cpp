@@ -58,8 +58,8 @@ constexpr StoredType kStoredTypes[] = {
     {35, "TQ2_0", WeightFormat::TQ2_0},
     {39, "MXFP4", WeightFormat::Mxfp4},
     {40, "NVFP4", WeightFormat::Nvfp4},
-    {41, "Q1_0", std::nullopt},
-    {42, "Q2_0", std::nullopt},
+    {41, "Q1_0", WeightFormat::Q1_0},
+    {42, "Q2_0", WeightFormat::Q2_0},
 };
 
 /// The types that are read, in order of their numbers.
@@ -267,6 +267,14 @@ Result<Record> GgufReader::readRecord(uint64_t index) {
   return record;
 }
 
+/// A fork of llama.cpp writes blocks of 128 values in 34 bytes under the number of Q2_0. Nothing in its files says so but
+/// the room that tensors have, up to the next one or the end, which is too small for blocks of 64 in 18.
+bool isQ2OfFork(const Record &record, uint64_t room, uint64_t alignment) {
+  constexpr uint64_t ours = 2 * 18, theirs = 34;
+  return record.format == WeightFormat::Q2_0 && record.bytes > room && record.bytes % ours == 0 &&
+         alignUp(record.bytes / ours * theirs, alignment) == alignUp(room, alignment);
+}
+
 /// Walks the tensors in the order of their offsets: each must start, aligned, where the
 /// one before it ended, and the last must end the file (padding allowed).
 Result<void> GgufReader::place(uint64_t alignment) {
@@ -286,13 +294,19 @@ Result<void> GgufReader::place(uint64_t alignment) {
   });
 
   uint64_t end = 0;
-  for (size_t index : order) {
-    Record &record = records[index];
+  for (size_t i = 0; i < order.size(); ++i) {
+    Record &record = records[order[i]];
     std::string which = line("tensor ", inQuotes(record.name));
     if (record.offset % alignment != 0)
       return refuse(cause::ggufOffsetUnaligned, line(which, " is not aligned"),
                     line("offset ", record.offset, " is no multiple of ", alignment),
                     "convert the checkpoint again");
+    const uint64_t next = i + 1 < order.size() ? records[order[i + 1]].offset : size;
+    if (record.offset <= next && isQ2OfFork(record, next - record.offset, alignment))
+      return refuse(
+          cause::typeUnsupported, line(which, " has blocks of Q2_0 of another size"),
+          "34 bytes for 128 values, as a fork of llama.cpp writes them; 18 bytes for 64 are read",
+          "use the variant that llama.cpp itself reads (its name may end in g64)");
     if (record.offset > size || record.bytes > size - record.offset)
       return refuse(cause::dataPastEnd, line(which, " ends after the file"),
                     line(record.bytes, " bytes at ", record.offset, ", the data section has ", size,
