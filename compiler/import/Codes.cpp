@@ -1,6 +1,7 @@
 //===- Codes.cpp - GGUF's block packings ----------------------------------===//
 #include "compiler/import/Codes.h"
 #include "compiler/import/Grids.h"
+#include "runtime/formats/E8M0.h"
 
 #include <algorithm>
 #include <array>
@@ -264,9 +265,8 @@ float scaleAt(const uint8_t *from, StoredScale kind) {
     return std::bit_cast<float>(static_cast<uint32_t>(loadU16(from)) << 16);
   case StoredScale::F32:
     return std::bit_cast<float>(loadU32(from));
-  case StoredScale::E8M0: // 2^(e - 128), below 2^-126 as well
-    return std::bit_cast<float>(*from < 2 ? uint32_t(0x200000) << *from
-                                          : static_cast<uint32_t>(*from - 1) << 23);
+  case StoredScale::E8M0: // the table has twice the numbers
+    return 0.5f * f32FromE8M0(*from);
   }
   return 0;
 }

@@ -15,6 +15,7 @@
 #include "compiler/import/Nvfp4.h"
 #include "compiler/import/Quantized.h"
 #include "runtime/formats/E4M3.h"
+#include "runtime/formats/E8M0.h"
 
 #include <bit>
 #include <cstring>
@@ -30,17 +31,14 @@ public:
 
   void make(int64_t first, int64_t count, std::byte *out) const override {
     for (int64_t i = first * columns; i < (first + count) * columns; ++i, out += 2) {
-      const int exponent = scales.byte(i / 32);
-      const float power = // 2^-127 is subnormal
-          std::bit_cast<float>(exponent ? static_cast<uint32_t>(exponent) << 23 : 0x400000u);
-      const float value = f32FromE4M3(codes.byte(i)) * power;
+      const float value = f32FromE4M3(codes.byte(i)) * f32FromE8M0(scales.byte(i / 32));
       const auto upper = static_cast<uint16_t>(std::bit_cast<uint32_t>(value) >> 16);
       std::memcpy(out, &upper, sizeof upper);
     }
   }
   int64_t firstNotFinite(int64_t first, int64_t count) const override {
     for (int64_t i = first * columns; i < (first + count) * columns; ++i)
-      if (isE4M3NaN(codes.byte(i)) || scales.byte(i / 32) == 0xff)
+      if (isE4M3NaN(codes.byte(i)) || isE8M0NaN(scales.byte(i / 32)))
         return i;
     return -1;
   }

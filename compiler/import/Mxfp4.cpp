@@ -7,6 +7,7 @@
 //===----------------------------------------------------------------------===//
 #include "compiler/import/ImportErrors.h"
 #include "compiler/import/Quantized.h"
+#include "runtime/formats/E8M0.h"
 
 namespace ingot::import {
 
@@ -32,7 +33,7 @@ public:
   int64_t firstNotFinite(int64_t first, int64_t count) const override {
     const int64_t inRow = columns / 32;
     for (int64_t i = first * inRow; i < (first + count) * inRow; ++i)
-      if (scales.byte(i) == 0xff)
+      if (isE8M0NaN(scales.byte(i)))
         return i * 32;
     return -1;
   }

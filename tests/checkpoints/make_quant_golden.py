@@ -75,6 +75,8 @@ def blocks_of(name, count, scales, random):
         blocks[:, offset : offset + 2] = bits.view(np.uint8).reshape(count, 2)
     if name == "IQ1_M":  # bits 12 … 15 of four words are the scale's: none is NaN or infinite
         blocks[:, 55] &= 0xBF
+    if name == "MXFP4":  # 255 is NaN, which ggml takes for 2^128
+        blocks[:, 0] = np.minimum(blocks[:, 0], 254)
     if name == "NVFP4":  # scales have no sign
         blocks[:, :4] &= 0x7F
     if name in ("F32", "BF16"):  # no NaN: its payload is nobody's affair
