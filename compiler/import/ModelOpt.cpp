@@ -11,6 +11,7 @@
 //
 // (modelopt/torch/export; the arithmetic: modelopt/torch/quantization/qtensor.)
 //===----------------------------------------------------------------------===//
+#include "compiler/import/GroupMaker.h"
 #include "compiler/import/ImportErrors.h"
 #include "compiler/import/Nvfp4.h"
 #include "compiler/import/Quantized.h"
@@ -24,28 +25,30 @@ namespace ingot::import {
 
 namespace {
 
-class MadeOfMxfp8 : public BlockMaker {
+class MadeOfMxfp8 : public GroupMaker {
 public:
-  MadeOfMxfp8(int64_t columns, const Part &codes, const Part &scales)
-      : columns(columns), codes(codes), scales(scales) {}
+  using GroupMaker::GroupMaker;
 
-  void make(int64_t first, int64_t count, std::byte *out) const override {
-    for (int64_t i = first * columns; i < (first + count) * columns; ++i, out += 2) {
-      const float value = f32FromE4M3(codes.byte(i)) * f32FromE8M0(scales.byte(i / 32));
-      const auto upper = static_cast<uint16_t>(std::bit_cast<uint32_t>(value) >> 16);
-      std::memcpy(out, &upper, sizeof upper);
+protected:
+  std::byte *makeRow(int64_t row, std::byte *out) const override {
+    for (int64_t g = 0; g < groupsOfRow(); ++g) {
+      const float power = f32FromE8M0(scaleOf(row, g));
+      const std::byte *from = codesOf(row, g, 8);
+      for (int64_t k = 0; k < group; ++k, out += 2) {
+        const float value = f32FromE4M3(static_cast<uint8_t>(from[k])) * power;
+        const auto upper = static_cast<uint16_t>(std::bit_cast<uint32_t>(value) >> 16);
+        std::memcpy(out, &upper, sizeof upper);
+      }
     }
+    return out;
   }
-  int64_t firstNotFinite(int64_t first, int64_t count) const override {
-    for (int64_t i = first * columns; i < (first + count) * columns; ++i)
-      if (isE4M3NaN(codes.byte(i)) || isE8M0NaN(scales.byte(i / 32)))
-        return i;
+  int64_t notFiniteIn(int64_t row, int64_t g) const override {
+    const std::byte *from = codesOf(row, g, 8);
+    for (int64_t k = 0; k < group; ++k)
+      if (isE8M0NaN(scaleOf(row, g)) || isE4M3NaN(static_cast<uint8_t>(from[k])))
+        return k;
     return -1;
   }
-
-private:
-  const int64_t columns;
-  const Part codes, scales;
 };
 
 Result<void> readMxfp8(RawTensors &parts, const std::string &name) {
@@ -60,7 +63,7 @@ Result<void> readMxfp8(RawTensors &parts, const std::string &name) {
     return refuse(cause::quantPart, line("the weight ", inQuotes(name), " ends inside of a block"),
                   line("rows of ", k, " values, blocks of 32"), "convert it again");
   Tensor tensor{name + ".weight", WeightFormat::BF16, {n, k}, {}};
-  tensor.maker = std::make_shared<MadeOfMxfp8>(k, **codes, **scales);
+  tensor.maker = std::make_shared<MadeOfMxfp8>(k, 32, (*codes)->data, (*scales)->data);
   return parts.put(std::move(tensor));
 }
 
