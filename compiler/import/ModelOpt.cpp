@@ -1,71 +1,22 @@
 //===- ModelOpt.cpp - Checkpoints of NVIDIA's Model Optimizer --------------===//
 //
 //   NVFP4, W4A16_NVFP4         X.weight U8, X.weight_scale F8_E4M3, X.weight_scale_2 F32: Nvfp4.h
-//   MXFP8                      X.weight F8_E4M3 [N, K], X.weight_scale U8 [N, K / 32]: 2^(s - 127)
+//   MXFP8                      X.weight F8_E4M3 [N, K], X.weight_scale U8 [N, K / 32]: Mxfp8.cpp
 //   FP8, FP8_PB_WO,            X.weight F8_E4M3, X.weight_scale F32 [1], [N / 128, 1, K / 128, 1] or [N]: Float8.h
 //   FP8_PER_CHANNEL_PER_TOKEN
 //   MIXED_PRECISION            each layer its own of these
 //
-// Which matrices are what, their tensors say: lists of layers (quantized_layers, exclude_modules) are not needed. A
-// product of MXFP8 has 4 bits of significand under a power of two: bf16 holds it, so such a matrix becomes bf16.
+// Which matrices are what, their tensors say: lists of layers (quantized_layers, exclude_modules) are not needed.
 //
 // (modelopt/torch/export; the arithmetic: modelopt/torch/quantization/qtensor.)
 //===----------------------------------------------------------------------===//
-#include "compiler/import/GroupMaker.h"
 #include "compiler/import/ImportErrors.h"
 #include "compiler/import/Nvfp4.h"
 #include "compiler/import/Quantized.h"
-#include "runtime/formats/E4M3.h"
-#include "runtime/formats/E8M0.h"
-
-#include <bit>
-#include <cstring>
 
 namespace ingot::import {
 
 namespace {
-
-class MadeOfMxfp8 : public GroupMaker {
-public:
-  using GroupMaker::GroupMaker;
-
-protected:
-  std::byte *makeRow(int64_t row, std::byte *out) const override {
-    for (int64_t g = 0; g < groupsOfRow(); ++g) {
-      const float power = f32FromE8M0(scaleOf(row, g));
-      const std::byte *from = codesOf(row, g, 8);
-      for (int64_t k = 0; k < group; ++k, out += 2) {
-        const float value = f32FromE4M3(static_cast<uint8_t>(from[k])) * power;
-        const auto upper = static_cast<uint16_t>(std::bit_cast<uint32_t>(value) >> 16);
-        std::memcpy(out, &upper, sizeof upper);
-      }
-    }
-    return out;
-  }
-  int64_t notFiniteIn(int64_t row, int64_t g) const override {
-    const std::byte *from = codesOf(row, g, 8);
-    for (int64_t k = 0; k < group; ++k)
-      if (isE8M0NaN(scaleOf(row, g)) || isE4M3NaN(static_cast<uint8_t>(from[k])))
-        return k;
-    return -1;
-  }
-};
-
-Result<void> readMxfp8(RawTensors &parts, const std::string &name) {
-  Result<const Part *> codes = parts.take(name + ".weight", "F8_E4M3", {-1, -1});
-  if (!codes)
-    return codes.error();
-  const int64_t n = (*codes)->shape[0], k = (*codes)->shape[1];
-  Result<const Part *> scales = parts.take(name + ".weight_scale", "U8 F8_E8M0", {n, k / 32});
-  if (!scales)
-    return scales.error();
-  if (k % 32 != 0)
-    return refuse(cause::quantPart, line("the weight ", inQuotes(name), " ends inside of a block"),
-                  line("rows of ", k, " values, blocks of 32"), "convert it again");
-  Tensor tensor{name + ".weight", WeightFormat::BF16, {n, k}, {}};
-  tensor.maker = std::make_shared<MadeOfMxfp8>(k, 32, (*codes)->data, (*scales)->data);
-  return parts.put(std::move(tensor));
-}
 
 Result<void> readNvfp4(RawTensors &parts, const std::string &name) {
   Result<const Part *> factor = parts.take(name + ".weight_scale_2", "F32");
@@ -76,7 +27,7 @@ Result<void> readNvfp4(RawTensors &parts, const std::string &name) {
 
 } // namespace
 
-Result<void> addNvfp4(RawTensors &parts, const std::string &name, const Nvfp4Names &stored,
+Result<void> addNvfp4(RawTensors &parts, const std::string &name, const CodesAndScales &stored,
                       float factor) {
   Result<const Part *> codes = parts.take(stored.codes, "U8 U32", {-1, -1});
   if (!codes)
@@ -117,7 +68,7 @@ Result<void> readModelOpt(CheckpointBuilder &builder, const QuantConfig &config)
   for (const std::string &name : parts.endingWith(".weight_scale")) {
     const Part *scales = parts.find(name + ".weight_scale");
     if (scales->dtype == "U8" || scales->dtype == "F8_E8M0")
-      if (auto read = readMxfp8(parts, name); !read)
+      if (auto read = addMxfp8(parts, name, {name + ".weight", name + ".weight_scale"}); !read)
         return read;
   }
   for (std::string_view ending :

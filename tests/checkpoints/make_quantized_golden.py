@@ -186,14 +186,29 @@ def nvfp4(form, n, k, factor=None):
     return config, tensors, E2M1[codes] * np.repeat(scale.astype(np.float32), 16, axis=1)
 
 
+def mxfp8(codes):
+    powers = random.integers(100, 140, (codes.shape[0], codes.shape[1] // 32))
+    return powers, (E4M3[codes] * np.repeat(np.ldexp(np.float32(1), powers - 127), 32, axis=1)).astype(np.float32)
+
+
+def compressed_mxfp8():
+    """MXFP8 of compressed-tensors, compressors/mxfp8."""
+    codes = random.integers(0, 0x7F, (7, 96)) | random.integers(0, 2, (7, 96)) << 7
+    powers, values = mxfp8(codes)
+    config = {"quant_method": "compressed-tensors", "format": "mxfp8-quantized", "quantization_status": "compressed", "config_groups": {
+        "group_0": {"targets": ["Linear"], "format": "mxfp8-quantized", "input_activations": {"num_bits": 8, "dynamic": True}, "weights": {
+            "num_bits": 8, "type": "float", "strategy": "group", "group_size": 32, "symmetric": True, "dynamic": False,
+            "scale_dtype": "torch.uint8", "zp_dtype": "torch.uint8"}}}}
+    return config, [("w.weight", "F8_E4M3", codes), ("w.weight_scale", "U8", powers)], values
+
+
 def modelopt8(algorithm):
     n, k = 130 if algorithm == "FP8_PB_WO" else 12, 160
     codes = random.integers(0, 0x7F, (n, k)) | random.integers(0, 2, (n, k)) << 7
     config = {"quant_method": "modelopt", "quant_algo": algorithm, "exclude_modules": ["lm_head", "model.layers.*.mlp.router"]}
     if algorithm == "MXFP8":
-        powers = random.integers(100, 140, (n, k // 32))
-        values = E4M3[codes] * np.repeat(np.ldexp(np.float32(1), powers - 127), 32, axis=1)
-        return config, [("w.weight", "F8_E4M3", codes), ("w.weight_scale", "U8", powers)], values.astype(np.float32)
+        powers, values = mxfp8(codes)
+        return config, [("w.weight", "F8_E4M3", codes), ("w.weight_scale", "U8", powers)], values
     shape = {"FP8": (), "FP8_PB_WO": (2, 1, 2, 1), "FP8_PER_CHANNEL_PER_TOKEN": (n,)}[algorithm]
     scales = random.uniform(0.001, 0.01, shape).astype(np.float32)
     wide = scales if shape == () else scales[:, None] if len(shape) == 1 else np.repeat(np.repeat(scales[:, 0, :, 0], 128, 0), 128, 1)[:n, :k]
@@ -260,6 +275,10 @@ def mlx(bits, group, dtype, mode="affine", own=None):
     said = {"group_size": group, "bits": bits} | ({"mode": mode} if mode != "affine" or own else {})
     whole = {"group_size": 64, "bits": 4, "w": said, "lm_head": False} if own else said
     config = {"quantization_key": "quantization", **whole}
+    if mode == "mxfp8":
+        codes = random.integers(0, 0x7F, (n, k)) | random.integers(0, 2, (n, k)) << 7
+        powers, values = mxfp8(codes)
+        return config, [("w.weight", "U32", np.array([words(row, 8) for row in codes], np.uint32)), ("w.scales", "U8", powers)], values
     if mode != "affine":
         codes = random.integers(0, 16, (n, k))
         packed = np.array([words(row, 4) for row in codes], np.uint32)
@@ -334,6 +353,8 @@ CASES = {
     "fp8-stack-block": lambda: fp8_stack("block"),
     "fp8-stack": lambda: fp8_stack("tensor"),
     "mlx-nvfp4": lambda: mlx(4, 16, "", "nvfp4"),
+    "mlx-mxfp8": lambda: mlx(8, 32, "", "mxfp8"),
+    "ct-mxfp8": compressed_mxfp8,
 }
 
 

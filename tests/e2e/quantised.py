@@ -94,6 +94,20 @@ class Fp8:
         return {f"{name}.weight": self.q.astype(numpy.uint8).view("V1"), f"{name}.weight_scale": self.s}
 
 
+class Mxfp8:
+    """Codes of E4M3 and a power of two for 32, as MLX stores them: four codes to a word, the first in the lowest byte."""
+
+    def __init__(self, random, shape):
+        self.q = random.integers(0, 0x48, shape) | random.integers(0, 2, shape) << 7
+        self.power = random.integers(118, 122, (shape[0], shape[1] // 32))
+
+    def numbers(self):
+        return e4m3(self.q) * numpy.repeat(2.0 ** (self.power - 127), 32, axis=1).astype(numpy.float32)
+
+    def parts(self, name):
+        return {f"{name}.weight": packed(self.q, 8, 1).view(numpy.uint32), f"{name}.scales": self.power.astype(numpy.uint8)}
+
+
 class Nf4:
     """Codes of NF4 in blocks of 64, whose magnitudes are numbers of a table times those of 256 blocks."""
 
@@ -188,6 +202,7 @@ PACKINGS = {  # a matrix of a shape, how it is written, quantization_config, how
     "modelopt nvfp4": (Nvfp4, lambda name, m: m.parts(name, "weight", {"weight_scale_2": m.factor, "input_scale": one(1)}),
                        {"quant_method": "modelopt", "quant_algo": "NVFP4", "ignore": ["lm_head"]}, 1e-5),
     "modelopt fp8": (Fp8, lambda name, m: m.parts(name), {"quant_method": "modelopt", "quant_algo": "FP8_PER_CHANNEL_PER_TOKEN"}, 1e-5),
+    "mlx mxfp8": (Mxfp8, lambda name, m: m.parts(name), {"group_size": 32, "bits": 8, "mode": "mxfp8"}, 1e-5),
     "mlx": (Mlx, lambda name, m: m.parts(name), {"group_size": 64, "bits": 4}, 1e-5),
     "bitsandbytes nf4": (Nf4, lambda name, m: m.parts(name), BNB, 0.03),
 }

@@ -165,6 +165,8 @@ const std::map<std::string, WeightFormat> kExpected = {
     {"mlx-8", WeightFormat::Int8MBG32},
     {"mlx-mxfp4", WeightFormat::Mxfp4},
     {"mlx-nvfp4", WeightFormat::Nvfp4},
+    {"mlx-mxfp8", WeightFormat::BF16},
+    {"ct-mxfp8", WeightFormat::BF16},
     {"fp8-stack-block", WeightFormat::Fp8Block128},
     {"fp8-stack", WeightFormat::Fp8Tensor},
 };
@@ -358,7 +360,7 @@ TEST(Quantized, ConfigurationsThatMeanSomethingElse) {
            Refusal{"bitsandbytes-int8", "\"fp4\"", "\"af4\"", "E0473"},
            Refusal{"mlx-4-g64", "\"bits\": 4", "\"bits\": 7", "E0473"},
            Refusal{"mlx-4-g64", "\"bits\": 4", "\"bits\": 6", "E0477"},
-           Refusal{"mlx-mxfp4", "\"mxfp4\"", "\"mxfp8\"", "E0473"},
+           Refusal{"mlx-mxfp4", "\"mxfp4\"", "\"mxfp6\"", "E0473"},
            Refusal{"modelopt-fp8", "\"FP8\"", "\"INT4_AWQ\"", "E0473"},
            Refusal{"modelopt-fp8", "\"FP8\"", "\"FP8_PB_WO\"", "E0471"},
            Refusal{"ct-nvfp4", "\"format\": \"nvfp4-pack-quantized\", \"quantization_status\"",
@@ -382,7 +384,7 @@ TEST(Quantized, PartsThatDoNotFit) {
         Part{"ct-pack-4-asymmetric", "w.weight_shape"},
         Part{"gpt-oss-mxfp4", "e.gate_up_proj_scales"}, Part{"ct-mxfp4", "w.weight_scale"},
         Part{"ct-nvfp4", "w.weight_scale"}, Part{"modelopt-nvfp4", "w.weight_scale"},
-        Part{"mlx-4-g64", "w.biases"}, Part{"bitsandbytes-nf4-nested", "w.weight.absmax"},
+        Part{"mlx-mxfp8", "w.weight"}, Part{"mlx-4-g64", "w.biases"}, Part{"bitsandbytes-nf4-nested", "w.weight.absmax"},
         Part{"bitsandbytes-nf4-nested", "w.weight.nested_absmax"},
         Part{"bitsandbytes-nf4-nested", "w.weight.quant_map"}}) {
     Golden missing = goldens.at(each.golden);
@@ -398,6 +400,11 @@ TEST(Quantized, PartsThatDoNotFit) {
     typed[each.tensor].shape = {int64_t(typed[each.tensor].bytes.size())};
     EXPECT_EQ(codeOf(typed), "E0477") << each.golden << ", another type of " << each.tensor;
   }
+  Golden powers = goldens.at("ct-mxfp8");
+  std::ranges::reverse(powers["w.weight_scale"].shape);
+  EXPECT_EQ(codeOf(powers), "E0477");
+  std::erase_if(powers.tensors, [](const StoredTensor &tensor) { return tensor.dtype == "U8"; });
+  EXPECT_EQ(codeOf(powers), "E0470");
   Golden shape = goldens.at("ct-pack-4-asymmetric");
   shape["w.weight_shape"].bytes[9] ^= 1; // 256 columns more
   EXPECT_EQ(codeOf(shape), "E0477");
