@@ -18,13 +18,10 @@ constexpr int kMaxDims = 4;
 constexpr uint64_t kLeastKeyBytes = 8 + 1 + 4 + 1;
 constexpr uint64_t kLeastRecordBytes = 8 + 1 + 4 + 8 + 4 + 8;
 
-struct StoredType {
-  uint32_t id;
-  const char *name;
-  std::optional<WeightFormat> format; ///< empty: known, but not read
-};
+constexpr char kActivations[] = "ggml's own, of activations";
+constexpr char kNoWeights[] = "no weight of a language model has it";
 
-constexpr StoredType kStoredTypes[] = {
+constexpr GgufType kStoredTypes[] = {
     {0, "F32", WeightFormat::F32},
     {1, "F16", WeightFormat::F16},
     {2, "Q4_0", WeightFormat::Q4_0},
@@ -32,13 +29,13 @@ constexpr StoredType kStoredTypes[] = {
     {6, "Q5_0", WeightFormat::Q5_0},
     {7, "Q5_1", WeightFormat::Q5_1},
     {8, "Q8_0", WeightFormat::Q8_0},
-    {9, "Q8_1", std::nullopt},
+    {9, "Q8_1", std::nullopt, kActivations},
     {10, "Q2_K", WeightFormat::Q2_K},
     {11, "Q3_K", WeightFormat::Q3_K},
     {12, "Q4_K", WeightFormat::Q4_K},
     {13, "Q5_K", WeightFormat::Q5_K},
     {14, "Q6_K", WeightFormat::Q6_K},
-    {15, "Q8_K", std::nullopt},
+    {15, "Q8_K", std::nullopt, kActivations},
     {16, "IQ2_XXS", WeightFormat::IQ2_XXS},
     {17, "IQ2_XS", WeightFormat::IQ2_XS},
     {18, "IQ3_XXS", WeightFormat::IQ3_XXS},
@@ -47,11 +44,11 @@ constexpr StoredType kStoredTypes[] = {
     {21, "IQ3_S", WeightFormat::IQ3_S},
     {22, "IQ2_S", WeightFormat::IQ2_S},
     {23, "IQ4_XS", WeightFormat::IQ4_XS},
-    {24, "I8", std::nullopt},
-    {25, "I16", std::nullopt},
-    {26, "I32", std::nullopt},
-    {27, "I64", std::nullopt},
-    {28, "F64", std::nullopt},
+    {24, "I8", std::nullopt, kNoWeights},
+    {25, "I16", std::nullopt, kNoWeights},
+    {26, "I32", std::nullopt, kNoWeights},
+    {27, "I64", std::nullopt, kNoWeights},
+    {28, "F64", std::nullopt, kNoWeights},
     {29, "IQ1_M", WeightFormat::IQ1_M},
     {30, "BF16", WeightFormat::BF16},
     {34, "TQ1_0", WeightFormat::TQ1_0},
@@ -65,7 +62,7 @@ constexpr StoredType kStoredTypes[] = {
 /// The types that are read, in order of their numbers.
 std::string readableTypes() {
   std::string list;
-  for (const StoredType &type : kStoredTypes)
+  for (const GgufType &type : kStoredTypes)
     if (type.format)
       list += (list.empty() ? "" : " ") + std::string(type.name);
   return list;
@@ -198,7 +195,7 @@ Result<void> GgufReader::readFormat(Record &record) {
   if (!type)
     return type.error();
   const auto *stored = std::find_if(std::begin(kStoredTypes), std::end(kStoredTypes),
-                                    [&](const StoredType &known) { return known.id == *type; });
+                                    [&](const GgufType &known) { return known.id == *type; });
   if (stored == std::end(kStoredTypes))
     return refuse(cause::typeUnknown,
                   line("tensor ", inQuotes(record.name), " has an unknown type"),
@@ -207,7 +204,7 @@ Result<void> GgufReader::readFormat(Record &record) {
   if (!stored->format)
     return refuse(cause::typeUnsupported,
                   line("tensor ", inQuotes(record.name), " has the type ", stored->name),
-                  line("type ", *type, " is not supported; these are: ", readableTypes()),
+                  line("type ", *type, " is not supported (", stored->why, "); these are: ", readableTypes()),
                   "use a variant of the checkpoint in one of these types, such as Q4_K_M or Q8_0");
   record.format = *stored->format;
   return {};
@@ -390,6 +387,8 @@ Result<void> GgufReader::readTensors() {
 }
 
 } // namespace
+
+std::span<const GgufType> ggufTypes() { return kStoredTypes; }
 
 Result<void> readGguf(std::span<const std::byte> file, const std::string &path,
                       CheckpointBuilder &builder) {

@@ -25,6 +25,16 @@
 
 namespace ingot::import {
 
+/// A method, as quantization_config.quant_method names it; MLX's name is empty.
+struct QuantMethod {
+  std::string_view name;
+  Result<void> (*read)(CheckpointBuilder &builder, const QuantConfig &config);
+  std::string_view reads, becomes; ///< for people (docs/models.md)
+};
+
+/// All that are read.
+std::span<const QuantMethod> quantMethods();
+
 /// Reads quantize_config.json or hf_quant_config.json where config.json says nothing about quantisation. Errors as
 /// readConfig's.
 Result<void> readQuantizeConfig(Folder &folder, CheckpointBuilder &builder);
