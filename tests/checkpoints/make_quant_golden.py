@@ -53,7 +53,8 @@ EXTREMES = [0x0000, 0x8000, 0x0001, 0x83FF, 0x0400, 0x7BFF, 0xFBFF]
 
 
 def codes_times_scale(blocks, bits):
-    """Blocks of an f16 and codes, the first in the lowest bits of the first byte: Q2_0's code q is q - 1, Q1_0's 2 q - 1."""
+    """Blocks of an f16 and codes, the first in the lowest bits of the first byte: Q2_0's code q is q - 1, Q1_0's 2 q -
+    1."""
     scale = blocks[:, :2].copy().view(np.float16).astype(np.float32)
     shifts = np.arange(0, 8, bits, dtype=np.uint8)
     codes = (blocks[:, 2:, None] >> shifts & ((1 << bits) - 1)).reshape(len(blocks), -1).astype(np.float32)
@@ -61,7 +62,8 @@ def codes_times_scale(blocks, bits):
 
 
 # Of a block: its bytes, and how it becomes numbers.
-WRITTEN_HERE = {"Q2_0": (18, lambda blocks: codes_times_scale(blocks, 2)), "Q1_0": (18, lambda blocks: codes_times_scale(blocks, 1))}
+WRITTEN_HERE = {"Q2_0": (18, lambda blocks: codes_times_scale(blocks, 2)),
+                "Q1_0": (18, lambda blocks: codes_times_scale(blocks, 1))}
 
 
 def blocks_of(name, count, scales, random):
@@ -92,7 +94,10 @@ def main(path):
         for name, count, scales in FORMATS:
             blocks = blocks_of(name, count, scales, random)
             with np.errstate(over="ignore"):
-                made = WRITTEN_HERE[name][1](blocks) if name in WRITTEN_HERE else dequantize(blocks, GGMLQuantizationType[name])
+                if name in WRITTEN_HERE:
+                    made = WRITTEN_HERE[name][1](blocks)
+                else:
+                    made = dequantize(blocks, GGMLQuantizationType[name])
                 values = made.astype(np.float32).ravel()
             file.write(struct.pack("<I", len(name)) + name.lower().encode())
             file.write(struct.pack("<Q", blocks.size) + blocks.tobytes())
