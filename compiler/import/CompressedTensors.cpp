@@ -80,7 +80,7 @@ Result<GroupedInts> readPacked(RawTensors &parts, const std::string &name, const
   // Of several widths it is the one that makes so many words.
   int bits = widths.front();
   for (int each : widths)
-    if ((k + 32 / each - 1) / (32 / each) == words)
+    if (const int64_t inEach = 32 / each; k > (words - 1) * inEach && k <= words * inEach)
       bits = each;
   const int64_t inWord = 32 / bits;
   if (n != (*codes)->shape[0] || k < 1 || k > words * inWord || k <= (words - 1) * inWord)
@@ -175,7 +175,7 @@ Result<GroupedInts> readBytes(RawTensors &parts, const std::string &name) {
 Result<void> readFloats(RawTensors &parts, const std::string &name) {
   const std::string stored = name + ".weight_packed";
   if (parts.has(name + ".weight_global_scale")) {
-    Result<const Part *> divisor = parts.take(name + ".weight_global_scale", "F32");
+    Result<const Part *> divisor = parts.take(name + ".weight_global_scale", "F32", {1});
     if (!divisor)
       return divisor.error();
     const float by = (*divisor)->number(0);
@@ -263,10 +263,10 @@ Result<void> readCompressedTensors(CheckpointBuilder &builder, const QuantConfig
   const std::string *format = config.text("format");
   if (!format)
     return config.unsupported("format", "none", "its name");
-  if (auto known = config.oneOf("format", {"pack-quantized", "int-quantized", "naive-quantized",
-                                           "float-quantized", "mxfp4-pack-quantized",
-                                           "nvfp4-pack-quantized", "mxfp8-quantized",
-                                           "mixed-precision"});
+  if (auto known =
+          config.oneOf("format", {"pack-quantized", "int-quantized", "naive-quantized",
+                                  "float-quantized", "mxfp4-pack-quantized", "nvfp4-pack-quantized",
+                                  "mxfp8-quantized", "mixed-precision"});
       !known)
     return known;
   Result<Widths> widths = readGroups(config);

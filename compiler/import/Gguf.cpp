@@ -29,13 +29,13 @@ constexpr GgufType kStoredTypes[] = {
     {6, "Q5_0", WeightFormat::Q5_0},
     {7, "Q5_1", WeightFormat::Q5_1},
     {8, "Q8_0", WeightFormat::Q8_0},
-    {9, "Q8_1", std::nullopt, kActivations},
+    {9, "Q8_1", kActivations},
     {10, "Q2_K", WeightFormat::Q2_K},
     {11, "Q3_K", WeightFormat::Q3_K},
     {12, "Q4_K", WeightFormat::Q4_K},
     {13, "Q5_K", WeightFormat::Q5_K},
     {14, "Q6_K", WeightFormat::Q6_K},
-    {15, "Q8_K", std::nullopt, kActivations},
+    {15, "Q8_K", kActivations},
     {16, "IQ2_XXS", WeightFormat::IQ2_XXS},
     {17, "IQ2_XS", WeightFormat::IQ2_XS},
     {18, "IQ3_XXS", WeightFormat::IQ3_XXS},
@@ -44,11 +44,11 @@ constexpr GgufType kStoredTypes[] = {
     {21, "IQ3_S", WeightFormat::IQ3_S},
     {22, "IQ2_S", WeightFormat::IQ2_S},
     {23, "IQ4_XS", WeightFormat::IQ4_XS},
-    {24, "I8", std::nullopt, kNoWeights},
-    {25, "I16", std::nullopt, kNoWeights},
-    {26, "I32", std::nullopt, kNoWeights},
-    {27, "I64", std::nullopt, kNoWeights},
-    {28, "F64", std::nullopt, kNoWeights},
+    {24, "I8", kNoWeights},
+    {25, "I16", kNoWeights},
+    {26, "I32", kNoWeights},
+    {27, "I64", kNoWeights},
+    {28, "F64", kNoWeights},
     {29, "IQ1_M", WeightFormat::IQ1_M},
     {30, "BF16", WeightFormat::BF16},
     {34, "TQ1_0", WeightFormat::TQ1_0},
@@ -202,10 +202,11 @@ Result<void> GgufReader::readFormat(Record &record) {
                   line("type ", *type, "; known are 0 to 42"),
                   "download the checkpoint again, or convert it to a known type");
   if (!stored->format)
-    return refuse(cause::typeUnsupported,
-                  line("tensor ", inQuotes(record.name), " has the type ", stored->name),
-                  line("type ", *type, " is not supported (", stored->why, "); these are: ", readableTypes()),
-                  "use a variant of the checkpoint in one of these types, such as Q4_K_M or Q8_0");
+    return refuse(
+        cause::typeUnsupported,
+        line("tensor ", inQuotes(record.name), " has the type ", stored->name),
+        line("type ", *type, " is not supported (", stored->why, "); these are: ", readableTypes()),
+        "use a variant of the checkpoint in one of these types, such as Q4_K_M or Q8_0");
   record.format = *stored->format;
   return {};
 }

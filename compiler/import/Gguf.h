@@ -20,6 +20,11 @@ namespace ingot::import {
 
 /// A type that tensors may have, by its number.
 struct GgufType {
+  constexpr GgufType(uint32_t id, const char *name, WeightFormat format)
+      : id(id), name(name), format(format) {}
+  constexpr GgufType(uint32_t id, const char *name, const char *why)
+      : id(id), name(name), why(why) {}
+
   uint32_t id;
   const char *name;                   ///< ggml's
   std::optional<WeightFormat> format; ///< empty: known, and refused

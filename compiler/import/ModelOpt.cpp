@@ -19,7 +19,7 @@ namespace ingot::import {
 namespace {
 
 Result<void> readNvfp4(RawTensors &parts, const std::string &name) {
-  Result<const Part *> factor = parts.take(name + ".weight_scale_2", "F32");
+  Result<const Part *> factor = parts.take(name + ".weight_scale_2", "F32", {1});
   if (!factor)
     return factor.error();
   return addNvfp4(parts, name, {name + ".weight", name + ".weight_scale"}, (*factor)->number(0));

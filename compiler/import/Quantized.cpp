@@ -29,8 +29,7 @@ constexpr QuantMethod kMethods[] = {
      "scales per tensor and 128 x 128", kSame},
     {"bitsandbytes", readBitsAndBytes, "int8; NF4 and FP4, nested too",
      "the same numbers; NF4 and FP4 nearly"},
-    {"", readMlx, "MLX: 2 to 6 and 8 bits, mxfp4, mxfp8, nvfp4",
-     "the same numbers; mxfp8 in bf16"},
+    {"", readMlx, "MLX: 2 to 6 and 8 bits, mxfp4, mxfp8, nvfp4", "the same numbers; mxfp8 in bf16"},
 };
 
 bool saysSomething(const CheckpointBuilder &builder) {
