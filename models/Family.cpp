@@ -5,6 +5,8 @@
 #include "models/Families.h"
 #include "models/ModelErrors.h"
 
+#include "llvm/ADT/StringExtras.h"
+
 using namespace ingot;
 using namespace ingot::models;
 
@@ -89,7 +91,24 @@ static constexpr Family kFamilies[] = {
     {"lfm2moe", kLfm2Moe, readLfm2Moe},
 };
 
+/// Those of a config.json's model_type alone: GGUF has other names.
+static constexpr Names kModelTypes[] = {
+    "cohere",           "ernie4_5_moe", "gemma3_text", "glm",
+    "glm4_moe",         "gpt_neox",     "gpt_oss",     "granitemoeshared",
+    "hunyuan_v1_dense", "lfm2_moe",     "minimax_m2",  "ministral3",
+    "mistral",          "mixtral",      "olmo3",       "phi",
+    "qwen2_moe",        "qwen3_moe",
+};
+
 llvm::ArrayRef<Family> models::families() { return kFamilies; }
+
+bool models::isOfConfig(llvm::StringRef architecture) {
+  return llvm::any_of(architecture, llvm::isUpper);
+}
+
+bool models::isOfGguf(llvm::StringRef architecture) {
+  return !isOfConfig(architecture) && !llvm::is_contained(kModelTypes, architecture);
+}
 
 const Family *models::findFamily(llvm::StringRef architecture) {
   for (const Family &family : kFamilies)

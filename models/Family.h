@@ -32,6 +32,10 @@ struct Family {
 
 llvm::ArrayRef<Family> families();
 
+/// Which of a family's names `architectures` of a config.json has, and which GGUFs. (A model_type may be neither.)
+bool isOfConfig(llvm::StringRef architecture);
+bool isOfGguf(llvm::StringRef architecture);
+
 /// The family that knows this architecture, or null.
 const Family *findFamily(llvm::StringRef architecture);
 

@@ -27,7 +27,8 @@ def QuantizeWeightsPass : Pass<"lm-quantize-weights", "::ingot::lm::ModelOp"> {
     that matches decides. Layers that come to differ get kinds of their own.
     The numbers are rounded when the engine is packed; `stored` keeps the format of the checkpoint.
   }];
-  let options = [Option<"format", "format", "std::string", "\"\"", "of floating matrices: int8, int4_g32, int4_g64, int4_g128 or fp8">,
+  let options = [Option<"format", "format", "std::string", "\"\"",
+                        "of floating matrices: int8, int4_g32, int4_g64, int4_g128 or fp8">,
                  ListOption<"rules", "rules", "std::string", "GLOB:FORMAT, the first match decides">];
 }
 
@@ -45,9 +46,9 @@ def RoundFloatsPass : Pass<"lm-round-floats", "::ingot::lm::ModelOp"> {
 def ApplyPatternsPass : Pass<"lm-apply-patterns", "::ingot::lm::ModelOp"> {
   let summary = "the rewrite patterns of a file (ingot compile --patterns)";
   let description = [{
-    `patterns` is a file of PDLL (`.pdll`, which the tool mlir-pdll translates) or of PDL IR (`.pdl.mlir`). Its patterns are
-    applied until none matches. They are the user's: a remark says how often they matched, or that they never did.
-    `rewrites=N` stops after the first N rewrites: what E0428 names is the difference between N - 1 and N.
+    `patterns` is a file of PDLL (`.pdll`, which the tool mlir-pdll translates) or of PDL IR (`.pdl.mlir`). Its
+    patterns are applied until none matches. They are the user's: a remark says how often they matched, or that they
+    never did. `rewrites=N` stops after the first N rewrites: what E0428 names is the difference between N - 1 and N.
   }];
   let options = [Option<"patterns", "patterns", "std::string", "\"\"", "a .pdll, .pdl.mlir or .mlir file">,
                  Option<"rewrites", "rewrites", "int64_t", "-1", "how many at most; negative: all">];
@@ -90,13 +91,15 @@ def GroupElementwisePass : Pass<"lm-group-elementwise", "::ingot::lm::ModelOp"> 
 def ChooseFormsPass : Pass<"lm-choose-forms", "::ingot::lm::ModelOp"> {
   let summary = "rows between launches in the forms that projections read (lm.round)";
   let description = [{
-    In `fast`, quantised weights are multiplied with rows of q8 (int8, one scale per 32 values; q8x2 in the entry, which
-    has the head), and on a device that reads bf16 rows all weights are multiplied with those. A conversion joins the
-    launch that makes its value where that can write the form; else it is a launch of its own. With `exact`, all rows are f32.
+    In `fast`, quantised weights are multiplied with rows of q8 (int8, one scale per 32 values; q8x2 in the entry,
+    which has the head), and on a device that reads bf16 rows all weights are multiplied with those. A conversion joins
+    the launch that makes its value where that can write the form; else it is a launch of its own. With `exact`, all
+    rows are f32.
   }];
   let options = [Option<"precision", "precision", "std::string", "\"fast\"", "fast or exact">,
                  Option<"device", "device", "std::string", "\"cpu\"", "whose kernels read them (passes/Target.h)">,
-                 Option<"fp8Rows", "fp8-rows", "bool", "false", "for cuda: projections of fp8 weights get fp8 rows as well">];
+                 Option<"fp8Rows", "fp8-rows", "bool", "false",
+                        "for cuda: projections of fp8 weights get fp8 rows as well">];
 }
 def LowerToPlanPass : Pass<"lm-lower-to-plan", "::mlir::ModuleOp"> {
   let summary = "outline every fused region into a kernel.func and every function into a plan section";
@@ -114,41 +117,44 @@ def LowerToPlanPass : Pass<"lm-lower-to-plan", "::mlir::ModuleOp"> {
 def ChooseLayoutsPass : Pass<"kernel-choose-layouts", "::mlir::ModuleOp"> {
   let summary = "how each matrix lies, which becomes part of its type";
   let description = [{
-    The target is asked once for each weight, and sees all kernels that read it, in whichever section and layer: `frag16` for
-    GPUs, `panel32` for CPUs. The plan's weight and the operands of its kernels get types that say so; bytes are counted,
-    stored and packed by them.
+    The target is asked once for each weight, and sees all kernels that read it, in whichever section and layer:
+    `frag16` for GPUs, `panel32` for CPUs. The plan's weight and the operands of its kernels get types that say so;
+    bytes are counted, stored and packed by them.
   }];
   let options = [Option<"device", "device", "std::string", "\"cpu\"", "whose kernels read them (passes/Target.h)">];
 }
 def FoldArgmaxPass : Pass<"kernel-fold-argmax", "::mlir::ModuleOp"> {
   let summary = "the projection that makes the logits finds the largest of each row";
   let description = [{
-    The one launch that writes the logits, a projection of logits rows, gets a buffer of keys, one a row, which its blocks raise to
-    the largest value and its index: an output of the entry, whose steps may be greedy. Where the target has code for keys without
-    logits (CPUs), that is the case of greedy steps, and in others it leaves the largest of each 32 values beside the logits, which
-    tell a sampler where to look. Else (GPUs) it is a case of few rows, which has both.
+    The one launch that writes the logits, a projection of logits rows, gets a buffer of keys, one a row, which its
+    blocks raise to the largest value and its index: an output of the entry, whose steps may be greedy. Where the
+    target has code for keys without logits (CPUs), that is the case of greedy steps, and in others it leaves the
+    largest of each 32 values beside the logits, which tell a sampler where to look. Else (GPUs) it is a case of few
+    rows, which has both.
   }];
   let options = [Option<"device", "device", "std::string", "\"cuda\"", "whose code it is (passes/Target.h)">];
 }
 def Fp8CasesPass : Pass<"kernel-fp8-cases", "::mlir::ModuleOp"> {
   let summary = "GPUs: fp8 rows, and projections of them, in steps of many tokens alone";
-  let options = [Option<"few", "few", "int64_t", /*default=*/"64", "tokens (or rows) up to which no code multiplies in fp8">];
+  let options = [Option<"few", "few", "int64_t", /*default=*/"64",
+                        "tokens (or rows) up to which no code multiplies in fp8">];
 }
 def AppendEpiloguesPass : Pass<"kernel-append-epilogues", "::mlir::ModuleOp"> {
   let summary = "GPUs: in steps of few tokens the projection of q, k and v rotates and appends";
   let description = [{
-    A `kernel.rope_append` without norms whose q, k and v are the outputs of one projection is left out of steps of few (8)
-    tokens: there it stands behind a copy of the projection, in one kernel. Rows of k and v that somebody else reads rule it out,
-    and what the target has no code for.
+    A `kernel.rope_append` without norms whose q, k and v are the outputs of one projection is left out of steps of few
+    (8) tokens: there it stands behind a copy of the projection, in one kernel. Rows of k and v that somebody else
+    reads rule it out, and what the target has no code for.
   }];
   let options = [Option<"device", "device", "std::string", "\"cuda\"", "whose code it is (passes/Target.h)">];
 }
 def NormProloguesPass : Pass<"kernel-norm-prologues", "::mlir::ModuleOp"> {
   let summary = "GPUs: in steps of few tokens projections compute the norm before them themselves";
   let description = [{
-    A `kernel.rowwise` whose only output is bf16 rows that projections of the same extent read, and nobody else, is left out of
-    steps of few tokens: there it stands before copies of those projections, in their kernels. How many are few is what the target
-    says of such kernels (on GPUs 1, 2, 4 or 8). It runs last: whatever other cases a projection has are within.
+    A `kernel.rowwise` whose only output is bf16 rows that projections of the same extent read, and nobody else, is
+    left out of steps of few tokens: there it stands before copies of those projections, in their kernels. How many are
+    few is what the target says of such kernels (on GPUs 1, 2, 4 or 8). It runs last: whatever other cases a projection
+    has are within.
   }];
   let options = [Option<"device", "device", "std::string", "\"cuda\"", "whose code it is (passes/Target.h)">];
 }
@@ -160,8 +166,8 @@ def NormProloguesPass : Pass<"kernel-norm-prologues", "::mlir::ModuleOp"> {
 def AddWorkspacesPass : Pass<"plan-add-workspaces", "::mlir::ModuleOp"> {
   let summary = "GPUs: a buffer for kernels that ask for memory beside their operands";
   let description = [{
-    Kernels whose code wants a workspace get it as their last operand, and the program one buffer `workspace` of the class
-    `fixed` that is large enough for each of them.
+    Kernels whose code wants a workspace get it as their last operand, and the program one buffer `workspace` of the
+    class `fixed` that is large enough for each of them.
   }];
   let options = [Option<"device", "device", "std::string", "\"cuda\"", "whose code it is (passes/Target.h)">];
 }
@@ -176,18 +182,18 @@ def FindIdsPass : Pass<"plan-find-ids", "::mlir::ModuleOp"> {
 def ExpandCasesPass : Pass<"plan-expand-cases", "::mlir::ModuleOp"> {
   let summary = "give each section straight lists of launches: a case for each that can occur";
   let description = [{
-    Nested `plan.when` become `plan.case`: conditions of a case all hold, cases are tried in order, the last has none; cases of
-    the same launches are one. Kernels that run in steps of some counts alone are told which (`counts`); those that nobody
-    launches go.
+    Nested `plan.when` become `plan.case`: conditions of a case all hold, cases are tried in order, the last has none;
+    cases of the same launches are one. Kernels that run in steps of some counts alone are told which (`counts`); those
+    that nobody launches go.
   }];
 }
 def PackBuffersPass : Pass<"plan-pack-buffers", "::ingot::plan::ProgramOp"> {
   let summary = "give every buffer an offset in the arena of its class";
   let description = [{
-    Interval packing per case: buffers sorted by size take the lowest offset that no buffer has that lives with them in some
-    case. Cases never run together, as sections do not. Persistent buffers live for the whole step, outputs from where they are
-    written to its end. What a case reads it has written itself, or all cases of a section before it have; else the buffer must
-    be persistent. Reports the peak and its lower bound (the largest sum of live bytes).
+    Interval packing per case: buffers sorted by size take the lowest offset that no buffer has that lives with them in
+    some case. Cases never run together, as sections do not. Persistent buffers live for the whole step, outputs from
+    where they are written to its end. What a case reads it has written itself, or all cases of a section before it
+    have; else the buffer must be persistent. Reports the peak and its lower bound (the largest sum of live bytes).
   }];
 }
 def ElideBarriersPass : Pass<"plan-elide-barriers", "::ingot::plan::ProgramOp"> {
@@ -197,10 +203,10 @@ def ElideBarriersPass : Pass<"plan-elide-barriers", "::ingot::plan::ProgramOp"> 
 def CountTrafficPass : Pass<"plan-count-traffic", "::ingot::plan::ProgramOp"> {
   let summary = "count the launches of a step and the bytes that they move";
   let description = [{
-    Every launch touches each operand once: weights whole, rows of activations once per token or logits row. `bytes_per_step`
-    holds the bytes of a step, per token and per logits row. What attention reads of the KV pool is not among them: it
-    grows with the positions before, whatever is fused. Of the cases of a section that of many tokens in the mode logits counts;
-    `decode_launches` are those of one token.
+    Every launch touches each operand once: weights whole, rows of activations once per token or logits row.
+    `bytes_per_step` holds the bytes of a step, per token and per logits row. What attention reads of the KV pool is
+    not among them: it grows with the positions before, whatever is fused. Of the cases of a section that of many
+    tokens in the mode logits counts; `decode_launches` are those of one token.
   }];
 }
 

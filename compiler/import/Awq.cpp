@@ -11,6 +11,8 @@
 #include "compiler/import/ImportErrors.h"
 #include "compiler/import/Quantized.h"
 
+#include <algorithm>
+
 namespace ingot::import {
 
 namespace {
@@ -27,8 +29,7 @@ Result<GroupedInts> readMatrix(RawTensors &parts, const std::string &name, int64
   if (!codes)
     return codes.error();
   const int64_t k = (*codes)->shape[0], n = (*codes)->shape[1] * 8;
-  if (group < 0)
-    group = k;
+  group = group < 0 ? k : std::min(k, group);
   const int64_t groups = (k + group - 1) / group;
   Result<const Part *> zeros = parts.take(name + ".qzeros", "I32 U32", {groups, n / 8});
   if (!zeros)

@@ -1,6 +1,7 @@
 //===- Codes.cpp - GGUF's block packings ----------------------------------===//
 #include "compiler/import/Codes.h"
 #include "compiler/import/Grids.h"
+#include "runtime/formats/E8M0.h"
 
 #include <algorithm>
 #include <array>
@@ -213,6 +214,16 @@ constexpr StoredBlock kBlocks[] = {
        unpackTrits<4, 4>(block + 48, parts.q + 240);
        std::fill_n(parts.s, 8, int16_t(1));
      }},
+    {WeightFormat::Q2_0, 64, 2 + 16, 0, -1, F16,
+     [](const uint8_t *block, BlockParts &parts) {
+       for (int k = 0; k < 64; ++k)
+         parts.q[k] = block[2 + k / 4] >> (2 * (k % 4)) & 3;
+     }},
+    {WeightFormat::Q1_0, 128, 2 + 16, 0, -1, F16,
+     [](const uint8_t *block, BlockParts &parts) {
+       for (int k = 0; k < 128; ++k)
+         parts.q[k] = static_cast<uint8_t>((block[2 + k / 8] >> (k % 8) & 1) << 1);
+     }},
     {WeightFormat::Mxfp4, 32, 1 + 16, 0, -1, StoredScale::E8M0,
      [](const uint8_t *block, BlockParts &parts) { unpackNibbles32(block + 1, parts.q); }},
     {WeightFormat::Nvfp4, 256, 4 + 16 + 128, 0, -1, F32,
@@ -254,9 +265,8 @@ float scaleAt(const uint8_t *from, StoredScale kind) {
     return std::bit_cast<float>(static_cast<uint32_t>(loadU16(from)) << 16);
   case StoredScale::F32:
     return std::bit_cast<float>(loadU32(from));
-  case StoredScale::E8M0: // 2^(e - 128), below 2^-126 as well
-    return std::bit_cast<float>(*from < 2 ? uint32_t(0x200000) << *from
-                                          : static_cast<uint32_t>(*from - 1) << 23);
+  case StoredScale::E8M0: // the table has twice the numbers
+    return 0.5f * f32FromE8M0(*from);
   }
   return 0;
 }

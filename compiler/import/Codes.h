@@ -21,6 +21,8 @@
 //   MXFP4   e qs[16]                     e: 8 bits, d = 2^(e - 128), for twice the numbers
 //   TQ2_0   qs[64] d                     q - 1 is -1, 0 or 1; qs as Q2_K
 //   TQ1_0   qs[48] qh[4] d               five numbers of base 3 to a byte (qh: four)
+//   Q2_0    d qs[16]                     four codes to a byte, the first lowest; q - 1 is -1, 0, 1 or 2
+//   Q1_0    d qs[16]                     eight bits to a byte, the first lowest; q - 1 is -1 or 1, so q is 0 or 2
 //   IQ1 … IQ3                            Grids.h
 //
 // (d, m, dmin: f16; sc: eight 6-bit scales and eight 6-bit minima interleaved.)

@@ -11,6 +11,8 @@
 //   mxfp4-pack-quantized   X.weight_packed      U8 [N, K / 2], the lower nibble first
 //                          X.weight_scale       U8 or F8_E8M0 [N, K / 32]
 //   nvfp4-pack-quantized   Nvfp4.h
+//   mxfp8-quantized        X.weight             F8_E4M3 [N, K]
+//                          X.weight_scale       U8 or F8_E8M0 [N, K / 32]
 //   mixed-precision        each matrix its own of these
 //
 // w = scale * (q - zero). Packed codes and zero points are stored with 2^(b - 1) added. Which matrices are stored so, their
@@ -78,7 +80,7 @@ Result<GroupedInts> readPacked(RawTensors &parts, const std::string &name, const
   // Of several widths it is the one that makes so many words.
   int bits = widths.front();
   for (int each : widths)
-    if ((k + 32 / each - 1) / (32 / each) == words)
+    if (const int64_t inEach = 32 / each; k > (words - 1) * inEach && k <= words * inEach)
       bits = each;
   const int64_t inWord = 32 / bits;
   if (n != (*codes)->shape[0] || k < 1 || k > words * inWord || k <= (words - 1) * inWord)
@@ -135,6 +137,13 @@ bool hasBytes(const RawTensors &parts, const std::string &name) {
   return stored && stored->dtype == "I8" && stored->shape.size() == 2;
 }
 
+/// Of MXFP4 there is no such weight.
+bool isMxfp8(const RawTensors &parts, const std::string &name) {
+  const Part *codes = parts.find(name + ".weight"), *scales = parts.find(name + ".weight_scale");
+  return codes && codes->dtype == "F8_E4M3" &&
+         (scales->dtype == "U8" || scales->dtype == "F8_E8M0");
+}
+
 Result<GroupedInts> readBytes(RawTensors &parts, const std::string &name) {
   Result<const Part *> codes = parts.take(name + ".weight", "I8");
   if (!codes)
@@ -166,7 +175,7 @@ Result<GroupedInts> readBytes(RawTensors &parts, const std::string &name) {
 Result<void> readFloats(RawTensors &parts, const std::string &name) {
   const std::string stored = name + ".weight_packed";
   if (parts.has(name + ".weight_global_scale")) {
-    Result<const Part *> divisor = parts.take(name + ".weight_global_scale", "F32");
+    Result<const Part *> divisor = parts.take(name + ".weight_global_scale", "F32", {1});
     if (!divisor)
       return divisor.error();
     const float by = (*divisor)->number(0);
@@ -205,15 +214,16 @@ Result<int> readGroup(const QuantConfig &group) {
   return static_cast<int>(*bits);
 }
 
-/// The widths of all groups of integers. Of floats, those of 4 bits are seen in their tensors, those of 8 are
-/// Float8.h's.
+/// The widths of all groups of integers. Floats of 4 bits, and of 8 with a scale for each 32, are seen in their tensors; all
+/// others are Float8.h's.
 Result<Widths> readGroups(const QuantConfig &config) {
   Widths widths;
   for (const std::string &member : config.members("config_groups")) {
     const QuantConfig group = config.in(member);
     if (const std::string *type = group.text("weights.type"); type && *type == "float") {
-      if (const MetaValue *bits = group.find("weights.num_bits");
-          bits && *bits == MetaValue(int64_t(4)))
+      const MetaValue *bits = group.find("weights.num_bits");
+      const std::string *strategy = group.text("weights.strategy");
+      if ((bits && *bits == MetaValue(int64_t(4))) || (strategy && *strategy == "group"))
         group.harmless({"*"});
       group.harmless({"output_activations*"});
       continue;
@@ -253,9 +263,10 @@ Result<void> readCompressedTensors(CheckpointBuilder &builder, const QuantConfig
   const std::string *format = config.text("format");
   if (!format)
     return config.unsupported("format", "none", "its name");
-  if (auto known = config.oneOf("format", {"pack-quantized", "int-quantized", "naive-quantized",
-                                           "float-quantized", "mxfp4-pack-quantized",
-                                           "nvfp4-pack-quantized", "mixed-precision"});
+  if (auto known =
+          config.oneOf("format", {"pack-quantized", "int-quantized", "naive-quantized",
+                                  "float-quantized", "mxfp4-pack-quantized", "nvfp4-pack-quantized",
+                                  "mxfp8-quantized", "mixed-precision"});
       !known)
     return known;
   Result<Widths> widths = readGroups(config);
@@ -279,6 +290,9 @@ Result<void> readCompressedTensors(CheckpointBuilder &builder, const QuantConfig
     matrices.push_back(std::move(*read));
   }
   for (const std::string &name : parts.endingWith(".weight_scale")) {
+    if (isMxfp8(parts, name))
+      if (auto read = addMxfp8(parts, name, {name + ".weight", name + ".weight_scale"}); !read)
+        return read;
     if (!hasBytes(parts, name))
       continue;
     Result<GroupedInts> read = readBytes(parts, name);

@@ -3,6 +3,7 @@
 #include "compiler/import/Bytes.h"
 #include "compiler/import/ImportErrors.h"
 #include "runtime/formats/E4M3.h"
+#include "runtime/formats/E8M0.h"
 
 #include <algorithm>
 #include <bit>
@@ -112,7 +113,7 @@ namespace {
 
 bool isFiniteF16(uint16_t bits) { return (bits & 0x7C00) != 0x7C00; }
 bool isFiniteBF16(uint16_t bits) { return (bits & 0x7F80) != 0x7F80; }
-bool isPowerE8M0(uint8_t bits) { return bits != 0xFF; }
+bool isPowerE8M0(uint8_t code) { return !isE8M0NaN(code); }
 bool isFiniteF32(uint32_t bits) { return (bits & 0x7F800000) != 0x7F800000; }
 bool isNumberE4M3(uint8_t code) { return !isE4M3NaN(code); }
 

@@ -60,11 +60,12 @@ Result<Formats> readGroup(const QuantConfig &group) {
                                           : WeightFormat::Fp8Block128};
 }
 
-/// What else compressed-tensors can be is CompressedTensors.cpp's.
+/// What else compressed-tensors can be is CompressedTensors.cpp's; so is MXFP8, floats in groups.
 bool isFloat8(const QuantConfig &group) {
-  const std::string *type = group.text("weights.type");
+  const std::string *type = group.text("weights.type"), *strategy = group.text("weights.strategy");
   const MetaValue *bits = group.find("weights.num_bits");
-  return (!type || *type == "float") && (!bits || *bits == MetaValue(int64_t(8)));
+  return (!type || *type == "float") && (!bits || *bits == MetaValue(int64_t(8))) &&
+         (!strategy || *strategy != "group");
 }
 
 Result<Formats> readCompressedTensors(const QuantConfig &config) {

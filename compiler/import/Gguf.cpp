@@ -18,13 +18,10 @@ constexpr int kMaxDims = 4;
 constexpr uint64_t kLeastKeyBytes = 8 + 1 + 4 + 1;
 constexpr uint64_t kLeastRecordBytes = 8 + 1 + 4 + 8 + 4 + 8;
 
-struct StoredType {
-  uint32_t id;
-  const char *name;
-  std::optional<WeightFormat> format; ///< empty: known, but not read
-};
+constexpr char kActivations[] = "ggml's own, of activations";
+constexpr char kNoWeights[] = "no weight of a language model has it";
 
-constexpr StoredType kStoredTypes[] = {
+constexpr GgufType kStoredTypes[] = {
     {0, "F32", WeightFormat::F32},
     {1, "F16", WeightFormat::F16},
     {2, "Q4_0", WeightFormat::Q4_0},
@@ -32,13 +29,13 @@ constexpr StoredType kStoredTypes[] = {
     {6, "Q5_0", WeightFormat::Q5_0},
     {7, "Q5_1", WeightFormat::Q5_1},
     {8, "Q8_0", WeightFormat::Q8_0},
-    {9, "Q8_1", std::nullopt},
+    {9, "Q8_1", kActivations},
     {10, "Q2_K", WeightFormat::Q2_K},
     {11, "Q3_K", WeightFormat::Q3_K},
     {12, "Q4_K", WeightFormat::Q4_K},
     {13, "Q5_K", WeightFormat::Q5_K},
     {14, "Q6_K", WeightFormat::Q6_K},
-    {15, "Q8_K", std::nullopt},
+    {15, "Q8_K", kActivations},
     {16, "IQ2_XXS", WeightFormat::IQ2_XXS},
     {17, "IQ2_XS", WeightFormat::IQ2_XS},
     {18, "IQ3_XXS", WeightFormat::IQ3_XXS},
@@ -47,25 +44,25 @@ constexpr StoredType kStoredTypes[] = {
     {21, "IQ3_S", WeightFormat::IQ3_S},
     {22, "IQ2_S", WeightFormat::IQ2_S},
     {23, "IQ4_XS", WeightFormat::IQ4_XS},
-    {24, "I8", std::nullopt},
-    {25, "I16", std::nullopt},
-    {26, "I32", std::nullopt},
-    {27, "I64", std::nullopt},
-    {28, "F64", std::nullopt},
+    {24, "I8", kNoWeights},
+    {25, "I16", kNoWeights},
+    {26, "I32", kNoWeights},
+    {27, "I64", kNoWeights},
+    {28, "F64", kNoWeights},
     {29, "IQ1_M", WeightFormat::IQ1_M},
     {30, "BF16", WeightFormat::BF16},
     {34, "TQ1_0", WeightFormat::TQ1_0},
     {35, "TQ2_0", WeightFormat::TQ2_0},
     {39, "MXFP4", WeightFormat::Mxfp4},
     {40, "NVFP4", WeightFormat::Nvfp4},
-    {41, "Q1_0", std::nullopt},
-    {42, "Q2_0", std::nullopt},
+    {41, "Q1_0", WeightFormat::Q1_0},
+    {42, "Q2_0", WeightFormat::Q2_0},
 };
 
 /// The types that are read, in order of their numbers.
 std::string readableTypes() {
   std::string list;
-  for (const StoredType &type : kStoredTypes)
+  for (const GgufType &type : kStoredTypes)
     if (type.format)
       list += (list.empty() ? "" : " ") + std::string(type.name);
   return list;
@@ -198,17 +195,18 @@ Result<void> GgufReader::readFormat(Record &record) {
   if (!type)
     return type.error();
   const auto *stored = std::find_if(std::begin(kStoredTypes), std::end(kStoredTypes),
-                                    [&](const StoredType &known) { return known.id == *type; });
+                                    [&](const GgufType &known) { return known.id == *type; });
   if (stored == std::end(kStoredTypes))
     return refuse(cause::typeUnknown,
                   line("tensor ", inQuotes(record.name), " has an unknown type"),
                   line("type ", *type, "; known are 0 to 42"),
                   "download the checkpoint again, or convert it to a known type");
   if (!stored->format)
-    return refuse(cause::typeUnsupported,
-                  line("tensor ", inQuotes(record.name), " has the type ", stored->name),
-                  line("type ", *type, " is not supported; these are: ", readableTypes()),
-                  "use a variant of the checkpoint in one of these types, such as Q4_K_M or Q8_0");
+    return refuse(
+        cause::typeUnsupported,
+        line("tensor ", inQuotes(record.name), " has the type ", stored->name),
+        line("type ", *type, " is not supported (", stored->why, "); these are: ", readableTypes()),
+        "use a variant of the checkpoint in one of these types, such as Q4_K_M or Q8_0");
   record.format = *stored->format;
   return {};
 }
@@ -267,6 +265,14 @@ Result<Record> GgufReader::readRecord(uint64_t index) {
   return record;
 }
 
+/// A fork of llama.cpp writes blocks of 128 values in 34 bytes under the number of Q2_0. Nothing in its files says so but
+/// the room that tensors have, up to the next one or the end, which is too small for blocks of 64 in 18.
+bool isQ2OfFork(const Record &record, uint64_t room, uint64_t alignment) {
+  constexpr uint64_t ours = 2 * 18, theirs = 34;
+  return record.format == WeightFormat::Q2_0 && record.bytes > room && record.bytes % ours == 0 &&
+         alignUp(record.bytes / ours * theirs, alignment) == alignUp(room, alignment);
+}
+
 /// Walks the tensors in the order of their offsets: each must start, aligned, where the
 /// one before it ended, and the last must end the file (padding allowed).
 Result<void> GgufReader::place(uint64_t alignment) {
@@ -286,13 +292,19 @@ Result<void> GgufReader::place(uint64_t alignment) {
   });
 
   uint64_t end = 0;
-  for (size_t index : order) {
-    Record &record = records[index];
+  for (size_t i = 0; i < order.size(); ++i) {
+    Record &record = records[order[i]];
     std::string which = line("tensor ", inQuotes(record.name));
     if (record.offset % alignment != 0)
       return refuse(cause::ggufOffsetUnaligned, line(which, " is not aligned"),
                     line("offset ", record.offset, " is no multiple of ", alignment),
                     "convert the checkpoint again");
+    const uint64_t next = i + 1 < order.size() ? records[order[i + 1]].offset : size;
+    if (record.offset <= next && isQ2OfFork(record, next - record.offset, alignment))
+      return refuse(
+          cause::typeUnsupported, line(which, " has blocks of Q2_0 of another size"),
+          "34 bytes for 128 values, as a fork of llama.cpp writes them; 18 bytes for 64 are read",
+          "use the variant that llama.cpp itself reads (its name may end in g64)");
     if (record.offset > size || record.bytes > size - record.offset)
       return refuse(cause::dataPastEnd, line(which, " ends after the file"),
                     line(record.bytes, " bytes at ", record.offset, ", the data section has ", size,
@@ -376,6 +388,8 @@ Result<void> GgufReader::readTensors() {
 }
 
 } // namespace
+
+std::span<const GgufType> ggufTypes() { return kStoredTypes; }
 
 Result<void> readGguf(std::span<const std::byte> file, const std::string &path,
                       CheckpointBuilder &builder) {

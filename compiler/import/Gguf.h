@@ -18,6 +18,22 @@
 
 namespace ingot::import {
 
+/// A type that tensors may have, by its number.
+struct GgufType {
+  constexpr GgufType(uint32_t id, const char *name, WeightFormat format)
+      : id(id), name(name), format(format) {}
+  constexpr GgufType(uint32_t id, const char *name, const char *why)
+      : id(id), name(name), why(why) {}
+
+  uint32_t id;
+  const char *name;                   ///< ggml's
+  std::optional<WeightFormat> format; ///< empty: known, and refused
+  const char *why = nullptr;          ///< it is refused
+};
+
+/// In order of their numbers.
+std::span<const GgufType> ggufTypes();
+
 /// Reads a whole file from memory into `builder`; tensors point into `file`. `path` is
 /// for messages and the fall-back name. Errors have exit 3 and codes E0209 to E0270.
 Result<void> readGguf(std::span<const std::byte> file, const std::string &path,

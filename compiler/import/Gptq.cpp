@@ -60,7 +60,8 @@ Result<GroupedInts> readMatrix(RawTensors &parts, const std::string &name, const
   if (!codes)
     return codes.error();
   const int64_t n = (*codes)->shape[1], k = (*codes)->shape[0] * 32 / gptq.bits,
-                group = gptq.group < 0 ? k : gptq.group, groups = (k + group - 1) / group;
+                group = gptq.group < 0 ? k : std::min(k, gptq.group),
+                groups = (k + group - 1) / group;
   if ((*codes)->shape[0] % (gptq.bits == 3 ? 3 : 1) != 0 || n * gptq.bits % 32 != 0)
     return refuse(
         cause::quantPart, line("tensor ", inQuotes(name + ".qweight"), " is no part of a weight"),

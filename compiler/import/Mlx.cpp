@@ -4,6 +4,7 @@
 //           X.scales  [N, K / g]
 //           X.biases  [N, K / g]
 //   mxfp4   X.weight  U32 [N, K / 8], X.scales U8 [N, K / 32]: 2^(s - 127)
+//   mxfp8   X.weight  U32 [N, K / 4], X.scales U8 [N, K / 32]: four codes of E4M3 to a word
 //   nvfp4   X.weight  U32 [N, K / 8], X.scales U8 [N, K / 16]: E4M3
 //
 // w = scales * q + biases. config.json says under `quantization` how (bits, group_size, mode), for all matrices and for
@@ -32,7 +33,7 @@ Result<Settings> settingsOf(const QuantConfig &config, const std::string &module
                         group = config.integerOr(scope + "group_size", otherwise.group);
   if (!bits || !group)
     return bits ? group.error() : bits.error();
-  if (auto known = config.oneOf(scope + "mode", {"affine", "mxfp4", "nvfp4"}); !known)
+  if (auto known = config.oneOf(scope + "mode", {"affine", "mxfp4", "mxfp8", "nvfp4"}); !known)
     return known.error();
   const std::string *said = config.text(scope + "mode");
   const std::string mode = said ? *said : otherwise.mode;
@@ -96,6 +97,8 @@ Result<GroupedInts> readAffine(RawTensors &parts, const std::string &name,
 Result<void> readFloats(RawTensors &parts, const std::string &name, const std::string &mode) {
   if (mode == "nvfp4")
     return addNvfp4(parts, name, {name + ".weight", name + ".scales"}, 1.0f);
+  if (mode == "mxfp8")
+    return addMxfp8(parts, name, {name + ".weight", name + ".scales"});
   Result<const Part *> codes = parts.take(name + ".weight", "U32", {-1, -1});
   if (!codes)
     return codes.error();
@@ -113,6 +116,7 @@ Result<void> readMlx(CheckpointBuilder &builder, const QuantConfig &config) {
   if (!all)
     return all.error();
   builder.setLayerFormat(all->mode == "mxfp4"   ? WeightFormat::Mxfp4
+                         : all->mode == "mxfp8" ? WeightFormat::BF16
                          : all->mode == "nvfp4" ? WeightFormat::Nvfp4
                          : all->bits > 4        ? WeightFormat::Int8MG32
                          : all->group == 32     ? WeightFormat::Int4MG32

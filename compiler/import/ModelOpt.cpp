@@ -1,73 +1,25 @@
 //===- ModelOpt.cpp - Checkpoints of NVIDIA's Model Optimizer --------------===//
 //
 //   NVFP4, W4A16_NVFP4         X.weight U8, X.weight_scale F8_E4M3, X.weight_scale_2 F32: Nvfp4.h
-//   MXFP8                      X.weight F8_E4M3 [N, K], X.weight_scale U8 [N, K / 32]: 2^(s - 127)
+//   MXFP8                      X.weight F8_E4M3 [N, K], X.weight_scale U8 [N, K / 32]: Mxfp8.cpp
 //   FP8, FP8_PB_WO,            X.weight F8_E4M3, X.weight_scale F32 [1], [N / 128, 1, K / 128, 1] or [N]: Float8.h
 //   FP8_PER_CHANNEL_PER_TOKEN
 //   MIXED_PRECISION            each layer its own of these
 //
-// Which matrices are what, their tensors say: lists of layers (quantized_layers, exclude_modules) are not needed. A
-// product of MXFP8 has 4 bits of significand under a power of two: bf16 holds it, so such a matrix becomes bf16.
+// Which matrices are what, their tensors say: lists of layers (quantized_layers, exclude_modules) are not needed.
 //
 // (modelopt/torch/export; the arithmetic: modelopt/torch/quantization/qtensor.)
 //===----------------------------------------------------------------------===//
 #include "compiler/import/ImportErrors.h"
 #include "compiler/import/Nvfp4.h"
 #include "compiler/import/Quantized.h"
-#include "runtime/formats/E4M3.h"
-
-#include <bit>
-#include <cstring>
 
 namespace ingot::import {
 
 namespace {
 
-class MadeOfMxfp8 : public BlockMaker {
-public:
-  MadeOfMxfp8(int64_t columns, const Part &codes, const Part &scales)
-      : columns(columns), codes(codes), scales(scales) {}
-
-  void make(int64_t first, int64_t count, std::byte *out) const override {
-    for (int64_t i = first * columns; i < (first + count) * columns; ++i, out += 2) {
-      const int exponent = scales.byte(i / 32);
-      const float power = // 2^-127 is subnormal
-          std::bit_cast<float>(exponent ? static_cast<uint32_t>(exponent) << 23 : 0x400000u);
-      const float value = f32FromE4M3(codes.byte(i)) * power;
-      const auto upper = static_cast<uint16_t>(std::bit_cast<uint32_t>(value) >> 16);
-      std::memcpy(out, &upper, sizeof upper);
-    }
-  }
-  int64_t firstNotFinite(int64_t first, int64_t count) const override {
-    for (int64_t i = first * columns; i < (first + count) * columns; ++i)
-      if (isE4M3NaN(codes.byte(i)) || scales.byte(i / 32) == 0xff)
-        return i;
-    return -1;
-  }
-
-private:
-  const int64_t columns;
-  const Part codes, scales;
-};
-
-Result<void> readMxfp8(RawTensors &parts, const std::string &name) {
-  Result<const Part *> codes = parts.take(name + ".weight", "F8_E4M3", {-1, -1});
-  if (!codes)
-    return codes.error();
-  const int64_t n = (*codes)->shape[0], k = (*codes)->shape[1];
-  Result<const Part *> scales = parts.take(name + ".weight_scale", "U8 F8_E8M0", {n, k / 32});
-  if (!scales)
-    return scales.error();
-  if (k % 32 != 0)
-    return refuse(cause::quantPart, line("the weight ", inQuotes(name), " ends inside of a block"),
-                  line("rows of ", k, " values, blocks of 32"), "convert it again");
-  Tensor tensor{name + ".weight", WeightFormat::BF16, {n, k}, {}};
-  tensor.maker = std::make_shared<MadeOfMxfp8>(k, **codes, **scales);
-  return parts.put(std::move(tensor));
-}
-
 Result<void> readNvfp4(RawTensors &parts, const std::string &name) {
-  Result<const Part *> factor = parts.take(name + ".weight_scale_2", "F32");
+  Result<const Part *> factor = parts.take(name + ".weight_scale_2", "F32", {1});
   if (!factor)
     return factor.error();
   return addNvfp4(parts, name, {name + ".weight", name + ".weight_scale"}, (*factor)->number(0));
@@ -75,7 +27,7 @@ Result<void> readNvfp4(RawTensors &parts, const std::string &name) {
 
 } // namespace
 
-Result<void> addNvfp4(RawTensors &parts, const std::string &name, const Nvfp4Names &stored,
+Result<void> addNvfp4(RawTensors &parts, const std::string &name, const CodesAndScales &stored,
                       float factor) {
   Result<const Part *> codes = parts.take(stored.codes, "U8 U32", {-1, -1});
   if (!codes)
@@ -116,7 +68,7 @@ Result<void> readModelOpt(CheckpointBuilder &builder, const QuantConfig &config)
   for (const std::string &name : parts.endingWith(".weight_scale")) {
     const Part *scales = parts.find(name + ".weight_scale");
     if (scales->dtype == "U8" || scales->dtype == "F8_E8M0")
-      if (auto read = readMxfp8(parts, name); !read)
+      if (auto read = addMxfp8(parts, name, {name + ".weight", name + ".weight_scale"}); !read)
         return read;
   }
   for (std::string_view ending :

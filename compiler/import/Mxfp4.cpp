@@ -5,41 +5,35 @@
 //
 // become X: a stack of E matrices [N][K] (OCP Microscaling Formats 1.0; transformers, integrations/mxfp4.py).
 //===----------------------------------------------------------------------===//
+#include "compiler/import/GroupMaker.h"
 #include "compiler/import/ImportErrors.h"
 #include "compiler/import/Quantized.h"
+#include "runtime/formats/E8M0.h"
 
 namespace ingot::import {
 
 namespace {
 
 /// Blocks of Codes.h: the exponent, then value j below value j + 16.
-class MadeOfMxfp4 : public BlockMaker {
+class MadeOfMxfp4 : public GroupMaker {
 public:
-  MadeOfMxfp4(int64_t columns, const Part &codes, const Part &scales)
-      : columns(columns), codes(codes), scales(scales) {}
+  using GroupMaker::GroupMaker;
 
-  void make(int64_t first, int64_t count, std::byte *out) const override {
-    const int64_t inRow = columns / 32;
-    for (int64_t i = first * inRow; i < (first + count) * inRow; ++i) {
-      *out++ = scales.data[static_cast<size_t>(i)];
-      const std::byte *from = codes.data.data() + i * 16;
+protected:
+  std::byte *makeRow(int64_t row, std::byte *out) const override {
+    for (int64_t g = 0; g < groupsOfRow(); ++g) {
+      *out++ = static_cast<std::byte>(scaleOf(row, g));
+      const std::byte *from = codesOf(row, g, 4);
       for (size_t j = 0; j < 16; ++j) {
         const auto code = [&](size_t k) { return from[k / 2] >> (4 * (k % 2)) & std::byte(15); };
         *out++ = code(j) | code(j + 16) << 4;
       }
     }
+    return out;
   }
-  int64_t firstNotFinite(int64_t first, int64_t count) const override {
-    const int64_t inRow = columns / 32;
-    for (int64_t i = first * inRow; i < (first + count) * inRow; ++i)
-      if (scales.byte(i) == 0xff)
-        return i * 32;
-    return -1;
+  int64_t notFiniteIn(int64_t row, int64_t g) const override {
+    return isE8M0NaN(scaleOf(row, g)) ? 0 : -1;
   }
-
-private:
-  const int64_t columns;
-  const Part codes, scales;
 };
 
 } // namespace
@@ -49,7 +43,7 @@ Result<void> addMxfp4(RawTensors &parts, std::string name, std::vector<int64_t> 
   if (shape.back() % 32 != 0)
     return refuse(cause::quantPart, line("the weight ", inQuotes(name), " ends inside of a block"),
                   line("rows of ", shape.back(), " values, blocks of 32"), "convert it again");
-  auto maker = std::make_shared<MadeOfMxfp4>(shape.back(), blocks, scales);
+  auto maker = std::make_shared<MadeOfMxfp4>(shape.back(), 32, blocks.data, scales.data);
   Tensor tensor{std::move(name), WeightFormat::Mxfp4, std::move(shape), {}};
   tensor.maker = std::move(maker);
   return parts.put(std::move(tensor));

@@ -1,6 +1,7 @@
 //===- Nvfp4.cpp - See Nvfp4.h ---------------------------------------------===//
 #include "compiler/import/Nvfp4.h"
 #include "compiler/import/Dequantize.h"
+#include "compiler/import/GroupMaker.h"
 #include "compiler/import/ImportErrors.h"
 #include "compiler/import/RawTensors.h"
 #include "runtime/formats/E4M3.h"
@@ -15,58 +16,51 @@ namespace {
 
 constexpr int64_t kGroup = 16, kGroupBytes = 8;
 
-class MadeOfNvfp4 : public BlockMaker {
+class MadeOfNvfp4 : public GroupMaker {
 public:
-  explicit MadeOfNvfp4(Nvfp4Source source) : source(std::move(source)) {}
-
-  void make(int64_t first, int64_t count, std::byte *out) const override {
-    const int64_t groups = source.columns / kGroup, inBlock = 16;
-    for (int64_t row = first; row < first + count; ++row)
-      for (int64_t g = 0; g < groups; g += inBlock) {
-        const float d = 0.5f * source.factors[static_cast<size_t>(row / source.rowsOfMatrix)];
-        std::memcpy(out, &d, sizeof d);
-        std::byte *scales = out + sizeof d, *codes = scales + inBlock;
-        out = codes + inBlock * kGroupBytes;
-        std::fill(scales, out, std::byte(0));
-        for (int64_t i = 0; i < std::min(inBlock, groups - g); ++i) {
-          scales[i] = static_cast<std::byte>(scaleOf(row, g + i));
-          copyCodes(row, g + i, codes + i * kGroupBytes);
-        }
-      }
-  }
-
-  int64_t firstNotFinite(int64_t first, int64_t count) const override {
-    const int64_t groups = source.columns / kGroup;
-    for (int64_t row = first; row < first + count; ++row) {
-      const bool factor =
-          std::isfinite(source.factors[static_cast<size_t>(row / source.rowsOfMatrix)]);
-      for (int64_t g = 0; g < groups; ++g)
-        if (!factor || isE4M3NaN(scaleOf(row, g)))
-          return row * source.columns + g * kGroup;
-    }
-    return -1;
-  }
+  explicit MadeOfNvfp4(Nvfp4Source from)
+      : GroupMaker(from.columns, kGroup, from.codes, from.scales), source(std::move(from)) {}
 
   const Nvfp4Source source;
 
+protected:
+  std::byte *makeRow(int64_t row, std::byte *out) const override {
+    constexpr int64_t inBlock = 16;
+    for (int64_t g = 0; g < groupsOfRow(); g += inBlock) {
+      const float d = 0.5f * factorOf(row);
+      std::memcpy(out, &d, sizeof d);
+      std::byte *const itsScales = out + sizeof d, *const itsCodes = itsScales + inBlock;
+      out = itsCodes + inBlock * kGroupBytes;
+      std::fill(itsScales, out, std::byte(0));
+      for (int64_t i = 0; i < std::min(inBlock, groupsOfRow() - g); ++i) {
+        itsScales[i] = static_cast<std::byte>(scale(row, g + i));
+        copyCodes(row, g + i, itsCodes + i * kGroupBytes);
+      }
+    }
+    return out;
+  }
+  int64_t notFiniteIn(int64_t row, int64_t g) const override {
+    return !std::isfinite(factorOf(row)) || isE4M3NaN(scale(row, g)) ? 0 : -1;
+  }
+
 private:
-  bool isGguf() const { return source.scales.empty(); }
+  float factorOf(int64_t row) const {
+    return source.factors[static_cast<size_t>(row / source.rowsOfMatrix)];
+  }
+  bool isGguf() const { return scales.empty(); }
   /// Of a GGUF: the 64 values that hold group g, and which of four it is there.
   const std::byte *ggufBlock(int64_t row, int64_t g) const {
-    return source.codes.data() +
-           (row * (source.columns / kGgufNvfp4Values) + g / 4) * kGgufNvfp4Bytes;
+    return codes.data() + (row * (columns / kGgufNvfp4Values) + g / 4) * kGgufNvfp4Bytes;
   }
-  uint8_t scaleOf(int64_t row, int64_t g) const {
+  uint8_t scale(int64_t row, int64_t g) const {
     if (!isGguf())
-      return static_cast<uint8_t>(
-          source.scales[static_cast<size_t>(row * (source.columns / kGroup) + g)]);
+      return scaleOf(row, g);
     const auto stored = static_cast<uint8_t>(ggufBlock(row, g)[g % 4]) & 0x7f;
     return static_cast<uint8_t>(stored == 0x7f ? 0 : stored);
   }
   void copyCodes(int64_t row, int64_t g, std::byte *to) const {
     if (!isGguf()) {
-      std::memcpy(to, source.codes.data() + row * (source.columns / 2) + g * kGroupBytes,
-                  kGroupBytes);
+      std::memcpy(to, codesOf(row, g, 4), kGroupBytes);
       return;
     }
     const std::byte *from = ggufBlock(row, g) + 4 + g % 4 * kGroupBytes;

@@ -16,18 +16,20 @@ constexpr std::pair<const char *, const char *> kOtherConfigs[] = {
 };
 constexpr uint64_t kMaxConfig = uint64_t(1) << 20;
 
-struct Method {
-  std::string_view name;
-  Result<void> (*read)(CheckpointBuilder &builder, const QuantConfig &config);
-};
-constexpr Method kMethods[] = {
-    {"gptq", readGptq},
-    {"awq", readAwq},
-    {"compressed-tensors", readCompressedTensors},
-    {"mxfp4", readMxfp4},
-    {"bitsandbytes", readBitsAndBytes},
-    {"modelopt", readModelOpt},
-    {"fp8", [](CheckpointBuilder &, const QuantConfig &) { return Result<void>(); }}, // Float8.h
+constexpr std::string_view kSame = "the same numbers";
+constexpr QuantMethod kMethods[] = {
+    {"gptq", readGptq, "2, 3, 4 and 8 bits, v1 and v2", "the same numbers, act-order too"},
+    {"awq", readAwq, "the gemm version", kSame},
+    {"compressed-tensors", readCompressedTensors,
+     "integers of 4 and 8 bits, fp8, mxfp4, mxfp8, nvfp4, mixed",
+     "the same numbers, act-order too; mxfp8 in bf16"},
+    {"modelopt", readModelOpt, "NVFP4, FP8, MXFP8, mixed", "the same numbers; MXFP8 in bf16"},
+    {"mxfp4", readMxfp4, "gpt-oss", kSame},
+    {"fp8", [](CheckpointBuilder &, const QuantConfig &) { return Result<void>(); }, // Float8.h
+     "scales per tensor and 128 x 128", kSame},
+    {"bitsandbytes", readBitsAndBytes, "int8; NF4 and FP4, nested too",
+     "the same numbers; NF4 and FP4 nearly"},
+    {"", readMlx, "MLX: 2 to 6 and 8 bits, mxfp4, mxfp8, nvfp4", "the same numbers; mxfp8 in bf16"},
 };
 
 bool saysSomething(const CheckpointBuilder &builder) {
@@ -39,8 +41,9 @@ bool saysSomething(const CheckpointBuilder &builder) {
 
 Error unknownMethod(const std::string &method) {
   std::string known;
-  for (const Method &each : kMethods)
-    known += (known.empty() ? "" : ", ") + std::string(each.name);
+  for (const QuantMethod &each : kMethods)
+    if (!each.name.empty())
+      known += (known.empty() ? "" : ", ") + std::string(each.name);
   return refuse(
       cause::fp8Config, line("the checkpoint is quantised by ", inQuotes(method)),
       line("quantization_config.quant_method; these are read: ", known),
@@ -62,6 +65,8 @@ Result<void> settleRaw(CheckpointBuilder &builder) {
 }
 
 } // namespace
+
+std::span<const QuantMethod> quantMethods() { return kMethods; }
 
 Result<void> readQuantizeConfig(Folder &folder, CheckpointBuilder &builder) {
   for (auto [name, method] : kOtherConfigs) {
@@ -86,11 +91,11 @@ Result<void> readQuantized(CheckpointBuilder &builder) {
   const QuantConfig config(builder, kScope);
   if (const std::string *named = config.text("quant_method")) {
     const std::string method = *named;
-    const Method *reader = nullptr;
-    for (const Method &each : kMethods)
+    const QuantMethod *reader = nullptr;
+    for (const QuantMethod &each : kMethods)
       if (each.name == method || (each.name == "modelopt" && method == "modelopt_fp4"))
         reader = &each;
-    if (!reader)
+    if (!reader || method.empty())
       return unknownMethod(method);
     if (auto read = reader->read(builder, config); !read)
       return read;

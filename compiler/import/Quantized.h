@@ -7,7 +7,7 @@
 //   gptq                                  Gptq.cpp: 2, 3, 4 and 8 bits, v1 and v2
 //   awq                                   Awq.cpp: the gemm version
 //   compressed-tensors, all others        CompressedTensors.cpp: pack-quantized, int-quantized, naive-quantized,
-//                                         mxfp4-pack-quantized, nvfp4-pack-quantized
+//                                         mxfp4-pack-quantized, nvfp4-pack-quantized, mxfp8-quantized
 //   mxfp4                                 Mxfp4.cpp: gpt-oss
 //   bitsandbytes                          BitsAndBytes.cpp: LLM.int8, nf4, fp4
 //   modelopt                              ModelOpt.cpp: NVFP4, FP8, MXFP8
@@ -24,6 +24,16 @@
 #include "compiler/import/RawTensors.h"
 
 namespace ingot::import {
+
+/// A method, as quantization_config.quant_method names it; MLX's name is empty.
+struct QuantMethod {
+  std::string_view name;
+  Result<void> (*read)(CheckpointBuilder &builder, const QuantConfig &config);
+  std::string_view reads, becomes; ///< for people (docs/models.md)
+};
+
+/// All that are read.
+std::span<const QuantMethod> quantMethods();
 
 /// Reads quantize_config.json or hf_quant_config.json where config.json says nothing about quantisation. Errors as
 /// readConfig's.
@@ -52,12 +62,14 @@ Result<void> addMxfp4(RawTensors &parts, std::string name, std::vector<int64_t> 
 /// Where keys of Model Optimizer are counted from.
 QuantConfig modelOptScope(const QuantConfig &config);
 
-/// A matrix of NVFP4, NAME.weight, of tensors that are called so: codes in bytes or words of eight, scales of E4M3
-/// (Nvfp4.h). E0477.
-struct Nvfp4Names {
+/// What the tensors of a matrix are called.
+struct CodesAndScales {
   std::string codes, scales;
 };
-Result<void> addNvfp4(RawTensors &parts, const std::string &name, const Nvfp4Names &stored,
+/// A matrix of NVFP4, NAME.weight: codes in bytes or words of eight, scales of E4M3 (Nvfp4.h). E0477.
+Result<void> addNvfp4(RawTensors &parts, const std::string &name, const CodesAndScales &stored,
                       float factor);
+/// A matrix of MXFP8, NAME.weight, which becomes bf16 (Mxfp8.cpp). E0477.
+Result<void> addMxfp8(RawTensors &parts, const std::string &name, const CodesAndScales &stored);
 
 } // namespace ingot::import

@@ -9,14 +9,16 @@ include "mlir/IR/EnumAttr.td"
 def Kernel_RowF32 : I32EnumAttrCase<"F32", 0, "f32">;
 def Kernel_RowQ8 : I32EnumAttrCase<"Q8", 1, "q8">;
 def Kernel_RowQ8x2 : I32EnumAttrCase<"Q8x2", 2, "q8x2">; // int8, then int8 of what the first left over
-def Kernel_RowBF16 : I32EnumAttrCase<"BF16", 3, "bf16">; // what GPU projections read: padded with zeros to a multiple of 64
+// What GPU projections read: padded with zeros to a multiple of 64.
+def Kernel_RowBF16 : I32EnumAttrCase<"BF16", 3, "bf16">;
 def Kernel_RowKey : I32EnumAttrCase<"Key", 4, "key">; // a u64 of GPUs: value and index of a maximum (device/sample.cuh)
-def Kernel_RowFP8 : I32EnumAttrCase<"FP8", 5, "fp8">; // E4M3 in the order of GPU products, then an f32 scale per 128 values
+// E4M3 in the order of GPU products, then an f32 scale per 128 values.
+def Kernel_RowFP8 : I32EnumAttrCase<"FP8", 5, "fp8">;
 def Kernel_RowI32 : I32EnumAttrCase<"I32", 6, "i32">; // ids
 def Kernel_RowBytes : I32EnumAttrCase<"Bytes", 7, "bytes">; // what only the kernels that share it understand
 def Kernel_RowKind : I32EnumAttr<"RowKind", "what a row of activations holds",
-                                 [Kernel_RowF32, Kernel_RowQ8, Kernel_RowQ8x2, Kernel_RowBF16, Kernel_RowKey, Kernel_RowFP8,
-                                  Kernel_RowI32, Kernel_RowBytes]> {
+                                 [Kernel_RowF32, Kernel_RowQ8, Kernel_RowQ8x2, Kernel_RowBF16, Kernel_RowKey,
+                                  Kernel_RowFP8, Kernel_RowI32, Kernel_RowBytes]> {
   let cppNamespace = "::ingot::kernel";
 }
 def Kernel_ExtentTokens : I32EnumAttrCase<"Tokens", 0, "tokens">;

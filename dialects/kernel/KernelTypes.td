@@ -30,15 +30,17 @@ def Kernel_Dialect : Dialect {
 
 def Kernel_RowsType : TypeDef<Kernel_Dialect, "Rows"> {
   let mnemonic = "rows";
-  let summary = "a buffer of rows of n values: `!kernel.rows<576, f32>`, `!kernel.rows<576, q8>`, `!kernel.rows<576, bf16>`";
+  let summary = "a buffer of rows of n values: `!kernel.rows<576, f32>`, of q8 or of bf16";
   let parameters = (ins "int64_t":$n, EnumParameter<Kernel_RowKind>:$kind);
   let assemblyFormat = "`<` $n `,` $kind `>`";
   let extraClassDeclaration = "int64_t rowBytes() const;";
 }
 def Kernel_FlowType : TypeDef<Kernel_Dialect, "Flow"> {
   let mnemonic = "flow";
-  let summary = "rows that never reach memory: `!kernel.flow<576, bf16>` is what a producer hands the op that anchors the kernel";
-  let description = "Values are of what rows of that kind would hold, to the bit. How many are at hand at a time is a variant's matter.";
+  let summary = "rows that never reach memory: `!kernel.flow<576, bf16>` is what a producer hands the kernel's anchor";
+  let description = [{
+    Values are of what rows of that kind would hold, to the bit. How many are at hand at a time is a variant's matter.
+  }];
   let parameters = (ins "int64_t":$n, EnumParameter<Kernel_RowKind>:$kind);
   let assemblyFormat = "`<` $n `,` $kind `>`";
 }
@@ -46,10 +48,10 @@ def Kernel_KvPoolType : TypeDef<Kernel_Dialect, "KvPool"> {
   let mnemonic = "kv_pool";
   let summary = "the paged KV pool of one layer slot: `!kernel.kv_pool<3, 64, bf16>`";
   let description = [{
-    A page holds k[kvHeads][pageTokens][headDim] and v of the same shape. Elements of fp8 are codes of E4M3; behind all codes
-    lie f32 scales, one for each vector: those of k[kvHeads][pageTokens], then of v. A value is code * scale, the scale being
-    the vector's largest magnitude / 448 (1 for a vector that is all but zero). int8 is of CPUs alone and has scales in the same
-    place; its codes lie as KernelAbi.h says.
+    A page holds k[kvHeads][pageTokens][headDim] and v of the same shape. Elements of fp8 are codes of E4M3; behind all
+    codes lie f32 scales, one for each vector: those of k[kvHeads][pageTokens], then of v. A value is code * scale, the
+    scale being the vector's largest magnitude / 448 (1 for a vector that is all but zero). int8 is of CPUs alone and
+    has scales in the same place; its codes lie as KernelAbi.h says.
   }];
   let parameters = (ins "int64_t":$kvHeads, "int64_t":$headDim, "::ingot::KvFormat":$format);
   let assemblyFormat = "`<` $kvHeads `,` $headDim `,` $format `>`";
@@ -62,9 +64,9 @@ def Kernel_FixedStateType : TypeDef<Kernel_Dialect, "FixedState"> {
   let mnemonic = "fixed_state";
   let summary = "all versions of the fixed state of a layer: `!kernel.fixed_state<#lm.fixed<[x: 2x1024 x f32]>>`";
   let description = [{
-    Slot i begins `i * slotBytes` bytes behind the base, with its streams as runtime/formats/FixedState.h says. What a step does is
-    in the batch (Batch.h): for each sequence that has tokens, the slot of the version that it begins with, and the slots that
-    versions behind some of its tokens go to, which may be the one it read.
+    Slot i begins `i * slotBytes` bytes behind the base, with its streams as runtime/formats/FixedState.h says. What a
+    step does is in the batch (Batch.h): for each sequence that has tokens, the slot of the version that it begins
+    with, and the slots that versions behind some of its tokens go to, which may be the one it read.
   }];
   let parameters = (ins "::ingot::lm::FixedAttr":$layout);
   let assemblyFormat = "`<` qualified($layout) `>`";
@@ -99,12 +101,13 @@ def Kernel_ScheduleAttr : AttrDef<Kernel_Dialect, "Schedule"> {
   let mnemonic = "schedule";
   let summary = "how the main loop is cut: token tiles (falling), tokens kept in cache, prefetch distance in bytes";
   let parameters = (ins ArrayRefParameter<"int64_t">:$tokenTiles, "int64_t":$tokenBlock, "int64_t":$prefetch);
-  let assemblyFormat = "`<` `tiles` `=` `[` $tokenTiles `]` `,` `block` `=` $tokenBlock `,` `prefetch` `=` $prefetch `>`";
+  let assemblyFormat = [{ `<` `tiles` `=` `[` $tokenTiles `]` `,` `block` `=` $tokenBlock `,` `prefetch` `=` $prefetch
+                          `>` }];
 }
 
 def Kernel_CountsAttr : AttrDef<Kernel_Dialect, "Counts"> {
   let mnemonic = "counts";
-  let summary = "how many tokens (or logits rows, as the launch counts) steps have that launch a kernel: `<2 to 8>`, `<9>` and more";
+  let summary = "how many tokens (or logits rows, as the launch counts) steps have that launch a kernel: `<2 to 8>`";
   let parameters = (ins "int64_t":$least, OptionalParameter<"std::optional<int64_t>">:$most);
   let assemblyFormat = "`<` $least (`to` $most^)? `>`";
 }

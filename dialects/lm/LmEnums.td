@@ -22,7 +22,8 @@ def Lm_Relu2 : I32EnumAttrCase<"Relu2", 5, "relu2">;          // max(x, 0)^2
 def Lm_Mish : I32EnumAttrCase<"Mish", 6, "mish">;             // x tanh(ln(1+exp(x)))
 def Lm_Sigmoid : I32EnumAttrCase<"Sigmoid", 7, "sigmoid">;    // 1 / (1 + exp(-x)): gates
 def Lm_ActivationKind : I32EnumAttr<"ActivationKind", "activation function",
-                                    [Lm_Silu, Lm_GeluTanh, Lm_Gelu, Lm_QuickGelu, Lm_Relu, Lm_Relu2, Lm_Mish, Lm_Sigmoid]> {
+                                    [Lm_Silu, Lm_GeluTanh, Lm_Gelu, Lm_QuickGelu, Lm_Relu, Lm_Relu2, Lm_Mish,
+                                     Lm_Sigmoid]> {
   let cppNamespace = "::ingot::lm";
 }
 def Lm_LayoutOpen : I32EnumAttrCase<"Open", 0, "open">;            // not chosen yet
@@ -51,7 +52,8 @@ def Lm_RouteNormEnum : I32EnumAttr<"RouteNorm", "how the weights of the chosen e
 }
 def Lm_GroupMax : I32EnumAttrCase<"Max", 0, "max">;         // its best expert
 def Lm_GroupTop2Sum : I32EnumAttrCase<"Top2Sum", 1, "top2sum">; // the sum of its two best
-def Lm_GroupScoreEnum : I32EnumAttr<"GroupScore", "what a group of experts is chosen by", [Lm_GroupMax, Lm_GroupTop2Sum]> {
+def Lm_GroupScoreEnum : I32EnumAttr<"GroupScore", "what a group of experts is chosen by",
+                                    [Lm_GroupMax, Lm_GroupTop2Sum]> {
   let cppNamespace = "::ingot::lm";
   let genSpecializedAttr = 0; // LmTypes.td: it prints as a word
 }

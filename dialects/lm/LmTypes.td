@@ -83,11 +83,11 @@ def Lm_WeightType : TypeDef<Lm_Dialect, "Weight"> {
   let mnemonic = "weight";
   let summary = "a weight of a shape and numeric format, by reference: `!lm.weight<576x576, q4_1>`";
   let description = [{
-    Three dimensions are a stack of matrices, one for each expert: `!lm.weight<64x1408x2048, q4_k>`. A vector for each expert is
-    a stack of one column: `!lm.weight<64x1408x1, f32>`.
+    Three dimensions are a stack of matrices, one for each expert: `!lm.weight<64x1408x2048, q4_k>`. A vector for each
+    expert is a stack of one column: `!lm.weight<64x1408x1, f32>`.
 
-    Behind lowering a matrix has the layout in which it lies in the engine as well, which kernel-choose-layouts gives it:
-    `!lm.weight<576x576, q4_1, panel32>`. Vectors have none: they lie in one way everywhere (PanelLayout.h).
+    Behind lowering a matrix has the layout in which it lies in the engine as well, which kernel-choose-layouts gives
+    it: `!lm.weight<576x576, q4_1, panel32>`. Vectors have none: they lie in one way everywhere (PanelLayout.h).
   }];
   let parameters = (ins ArrayRefParameter<"int64_t">:$shape, "::ingot::WeightFormat":$format,
                         "::ingot::lm::WeightLayout":$layout);

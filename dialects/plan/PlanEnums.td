@@ -19,7 +19,8 @@ def Plan_BufferClass : Plan_Enum<"BufferClass", "what the size of a buffer is a 
 def Plan_ModeLogits : I32EnumAttrCase<"Logits", 0, "logits">;
 def Plan_ModeGreedy : I32EnumAttrCase<"Greedy", 1, "greedy">;
 def Plan_ModeDrawn : I32EnumAttrCase<"Drawn", 2, "drawn">;
-def Plan_Mode : Plan_Enum<"Mode", "what a step leaves for the host", [Plan_ModeLogits, Plan_ModeGreedy, Plan_ModeDrawn]>;
+def Plan_Mode : Plan_Enum<"Mode", "what a step leaves for the host",
+                          [Plan_ModeLogits, Plan_ModeGreedy, Plan_ModeDrawn]>;
 
 def Plan_QuantityMode : I32EnumAttrCase<"Mode", 0, "mode">;
 def Plan_QuantityTokens : I32EnumAttrCase<"Tokens", 1, "tokens">;
@@ -34,7 +35,8 @@ def Plan_OutputHidden : I32EnumAttrCase<"Hidden", 2, "hidden">;
 def Plan_OutputKeys : I32EnumAttrCase<"Keys", 3, "keys">;
 def Plan_OutputIds : I32EnumAttrCase<"Ids", 4, "ids">;
 def Plan_OutputRole : Plan_Enum<"OutputRole", "what a result is",
-                                [Plan_OutputLogits, Plan_OutputMaxima, Plan_OutputHidden, Plan_OutputKeys, Plan_OutputIds]>;
+                                [Plan_OutputLogits, Plan_OutputMaxima, Plan_OutputHidden, Plan_OutputKeys,
+                                 Plan_OutputIds]>;
 
 def Plan_EncodingF32 : I32EnumAttrCase<"F32", 0, "f32">;
 def Plan_EncodingQ8x2 : I32EnumAttrCase<"Q8x2", 1, "q8x2">;

@@ -50,7 +50,7 @@ def Plan_Modes : AttrDef<Plan_Dialect, "Modes"> {
 }
 def Plan_When : AttrDef<Plan_Dialect, "When"> {
   let mnemonic = "when";
-  let summary = "conditions that all hold in a step: `[mode = greedy, tokens <= 8]`; in the generic form `tokens at_most 8`";
+  let summary = "conditions that all hold in a step: `[mode = greedy, tokens <= 8]`, generic form `tokens at_most 8`";
   let parameters = (ins ArrayRefParameter<"::ingot::plan::Condition">:$conditions);
   let hasCustomAssemblyFormat = 1;
   let genVerifyDecl = 1;

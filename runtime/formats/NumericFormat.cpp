@@ -62,6 +62,8 @@ static constexpr NumericFormat kFormats[kWeightFormatCount] = {
      kIq1},
     {WeightFormat::TQ2_0, "tq2_0", Kind::SuperAffine, 2, 32, 1, false, 256},
     {WeightFormat::TQ1_0, "tq1_0", Kind::SuperAffine, 2, 32, 1, false, 256},
+    {WeightFormat::Q2_0, "q2_0", Kind::Affine, 2, 64, 1, false, 0},
+    {WeightFormat::Q1_0, "q1_0", Kind::Affine, 2, 128, 1, false, 0},
     {WeightFormat::Mxfp4, "mxfp4", Kind::Affine, 4, 32, 16, false, 0, Scale::BF16, false, kE2M1},
     {WeightFormat::Nvfp4, "nvfp4", Kind::SuperAffine, 4, 16, 16, false, 256, Scale::F32, false,
      kE2M1, true},

@@ -40,6 +40,7 @@ enum class WeightFormat : uint8_t {
   IQ4_NL, IQ4_XS,                   // GGUF, codes of a table: blocks of 32, super-blocks
   IQ3_S, IQ3_XXS, IQ2_S, IQ2_XS, IQ2_XXS, IQ1_S, IQ1_M, // numbers of a grid, which are few
   TQ2_0, TQ1_0,                     // -1, 0 and 1
+  Q2_0, Q1_0,                       // -1, 0, 1 and 2 in blocks of 64; -1 and 1 in blocks of 128
   Mxfp4,                            // a table of the 16 numbers of E2M1, blocks of 32 under a power of two
   Nvfp4,                            // the same numbers, scales of E4M3 for 16, times one of f32
   Nf4, Fp4,                         // bitsandbytes: tables, blocks of 64
@@ -53,7 +54,7 @@ enum class WeightFormat : uint8_t {
   Fp8Tensor, Fp8, Fp8Block128,      // E4M3, a scale per tensor, row (--quantize too), 128 x 128
   // clang-format on
 };
-constexpr int kWeightFormatCount = 51;
+constexpr int kWeightFormatCount = 53;
 
 struct NumericFormat {
   enum class Kind : uint8_t { Float, Affine, SuperAffine, ScaledFloat };

@@ -82,6 +82,9 @@ SeedScales ingot::seedScales(WeightFormat format) {
   case WeightFormat::TQ2_0:
   case WeightFormat::TQ1_0:
     return {0x242e, 0, 1, 0};
+  case WeightFormat::Q2_0:
+  case WeightFormat::Q1_0:
+    return {0x242e, 0, 0, 0};
   case WeightFormat::Mxfp4: // 5.85
     return {0x1b00, 0, 0, 0};
   case WeightFormat::Nvfp4: // 1 of E4M3

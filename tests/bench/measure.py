@@ -1,7 +1,8 @@
 """Single measurements: one call, one process, one figure. What they mean is in docs/benchmarks.md.
 
-`Bench` knows where everything is: programs, the peers' environments, checkpoints, engines. Engines and made-up checkpoints are kept in
-the work folder between runs; an engine is made again when its checkpoint or the compiler is newer.
+`Bench` knows where everything is: programs, the peers' environments, checkpoints, engines. Engines and made-up
+checkpoints are kept in the work folder between runs; an engine is made again when its checkpoint or the compiler is
+newer.
 """
 import json
 import math
@@ -21,9 +22,11 @@ sys.path.append(str(HERE / "peers"))
 from shapes import SHAPES  # noqa: E402
 
 PEER_NAMES = {"llama": "llama.cpp", "openvino": "OpenVINO GenAI", "vllm": "vLLM bf16"}
+# GGUFs of shapes.py.
 MADE_UP = {"1b-q4_0": ("1b", "Q4_0"), "1b-q8_0": ("1b", "Q8_0"), "7b-a1b-q4_0": ("7b-a1b", "Q4_0"),
-           **{f"1b-{kind.lower()}": ("1b", kind) for kind in ("Q2_K", "Q3_K", "Q4_K", "IQ4_XS", "MXFP4")}}  # GGUFs of shapes.py
-SEEDED = {"1b-nf4": ("1b", "nf4")}  # configurations of shapes.py, whose weights the runtime makes up
+           **{f"1b-{kind.lower()}": ("1b", kind) for kind in ("Q2_K", "Q3_K", "Q4_K", "IQ4_XS", "MXFP4")}}
+# Configurations of shapes.py, whose weights the runtime makes up.
+SEEDED = {"1b-nf4": ("1b", "nf4")}
 LONGEST = 900  # seconds a measurement may take
 START_PROMPT = 16  # ids of the start-to-first-token measurement
 
@@ -71,7 +74,8 @@ def run_counted(*command):
 
 class Bench:
     def __init__(self, ingot, checkpoints, work, peers, shapes_python):
-        """`peers`: {name: python} of those that are installed. `shapes_python` can import gguf; called when it is needed."""
+        """`peers`: {name: python} of those that are installed. `shapes_python` can import gguf; called when it is
+        needed."""
         self.ingot, self.checkpoints, self.work = ingot.resolve(), checkpoints, work
         self.peers, self.shapes_python = peers, shapes_python
         self.limits_program = self.build_limits()
@@ -136,8 +140,8 @@ class Bench:
         return shape["used"] / shape["experts"] if len(weight["shape"]) == 3 else 1
 
     def step_bytes(self, name):
-        """Weights that a step of one token reads: of experts those that it goes to; where the head is a matrix of its own one row of the
-        embeddings."""
+        """Weights that a step of one token reads: of experts those that it goes to; where the head is a matrix of its
+        own one row of the embeddings."""
         weights = {weight["name"]: weight for weight in self.weights(name)}
         total = sum(weight["size"] * self.share(name, weight) for weight in weights.values())
         return total - (weights["token_embd"]["size"] if "output" in weights else 0)
@@ -171,8 +175,10 @@ class Bench:
     def first_token(self, name):
         """Seconds from the start of the process to its end after one new id, page cache warm."""
         engine = self.engine(name)
-        prompt = ["--prompt-ids", ",".join(["504"] * START_PROMPT)] if name in MADE_UP else [" ".join(["one"] * (START_PROMPT - 1))]
-        seconds = [run_counted(self.ingot, "run", engine, *prompt, "-n", "1", "--greedy", "--quiet")[0] for _ in range(6)]
+        ids = ["--prompt-ids", ",".join(["504"] * START_PROMPT)]
+        prompt = ids if name in MADE_UP else [" ".join(["one"] * (START_PROMPT - 1))]
+        seconds = [run_counted(self.ingot, "run", engine, *prompt, "-n", "1", "--greedy", "--quiet")[0]
+                   for _ in range(6)]
         return Figure(statistics.median(seconds[1:]))
 
     def compile(self, model, *arguments):

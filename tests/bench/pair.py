@@ -2,13 +2,14 @@
 
   pair.py OLD_BUILD NEW_BUILD [--pairs 15] [--most 60] [--least 0.97] [--only WORK]… [--model smollm2] [--json FILE]
 
-A build is a folder with bin/ingot. Each compiles its own engines from the same checkpoint, so their formats may differ. A pair measures
-both, one right after the other, every other pair in the other order; its ratio is new to old, above 1 where the new build is faster. The
-figure of a work is the median of the ratios, and beside it the bound above which the true ratio lies with a confidence of 95 %: Wilcoxon's
-signed ranks (the k-th smallest mean of two ratios, k from the exact distribution), which takes a share of spoilt pairs and asks of the
-noise only that it favours nobody. Where the bound is below --least after --pairs, pairs are added up to --most; so that looking three times
-does not make the bound weaker, each look has a third of the 5 %. Exit code 1 where a bound stays below --least, 2 for wrong usage. "unsure"
-beside such a bound says that the new build may as well be faster: the machine is too noisy for the question.
+A build is a folder with bin/ingot. Each compiles its own engines from the same checkpoint, so their formats may
+differ. A pair measures both, one right after the other, every other pair in the other order; its ratio is new to old,
+above 1 where the new build is faster. The figure of a work is the median of the ratios, and beside it the bound above
+which the true ratio lies with a confidence of 95 %: Wilcoxon's signed ranks (the k-th smallest mean of two ratios, k
+from the exact distribution), which takes a share of spoilt pairs and asks of the noise only that it favours nobody.
+Where the bound is below --least after --pairs, pairs are added up to --most; so that looking three times does not make
+the bound weaker, each look has a third of the 5 %. Exit code 1 where a bound stays below --least, 2 for wrong usage.
+"unsure" beside such a bound says that the new build may as well be faster: the machine is too noisy for the question.
 
 docs/benchmarks.md says what each work is.
 """
@@ -25,7 +26,8 @@ from measure import say
 ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
 CONFIDENCE = 0.95
 LOOKS = 3  # after --pairs, after twice as many, and after --most
-CHECKS = ("fuse", "plan check", "gpu plan check")  # phases of `ingot compile` in which an interpreter or the slow machine runs
+# Phases of `ingot compile` in which an interpreter or the slow machine runs.
+CHECKS = ("fuse", "plan check", "gpu plan check")
 
 
 class Build:
@@ -44,7 +46,8 @@ class Build:
 
     def start(self):
         """Starts per second, the best of seven: process start to its end after one new id."""
-        command = (self.ingot, "run", self.engine, "--prompt-ids", ",".join(["504"] * measure.START_PROMPT), "-n", "1", "--greedy", "--quiet")
+        command = (self.ingot, "run", self.engine, "--prompt-ids", ",".join(["504"] * measure.START_PROMPT), "-n", "1",
+                   "--greedy", "--quiet")
         return 1 / min(measure.run_counted(*command)[0] for _ in range(7))
 
     def compile(self):
@@ -67,7 +70,8 @@ WORKS = {
 # ---------------------------------------------------------------- statistics
 
 def signed_rank_place(count, chance):
-    """The largest k for which the k-th smallest mean of two lies above the true median with at most this chance; 0: none does."""
+    """The largest k for which the k-th smallest mean of two lies above the true median with at most this chance; 0:
+    none does."""
     ways = [1]  # of so many subsets of the ranks 1 … count to have a sum
     for rank in range(1, count + 1):
         longer = ways + [0] * rank
@@ -122,14 +126,16 @@ def compare(work, old, new, options):
         WORKS[work](build)  # page caches, and code that is read the first time
     ratios, bound = judged(pair, options.pairs, options.most, options.least)
     return {"work": work, "pairs": len(ratios), "median": statistics.median(ratios), "bound": bound,
-            "upper": 1 / lower_bound([1 / ratio for ratio in ratios], (1 - CONFIDENCE) / LOOKS), "met": bound >= options.least,
-            "old": statistics.median(sample["old"] for sample in samples), "new": statistics.median(sample["new"] for sample in samples),
+            "upper": 1 / lower_bound([1 / ratio for ratio in ratios], (1 - CONFIDENCE) / LOOKS),
+            "met": bound >= options.least,
+            "old": statistics.median(sample["old"] for sample in samples),
+            "new": statistics.median(sample["new"] for sample in samples),
             "samples": samples}
 
 
 def line(row):
-    return (f"{row['work']:<11}{row['median']:>8.3f}{row['bound']:>8.3f}{row['old']:>12.4g}{row['new']:>12.4g}{row['pairs']:>7}"
-            f"  {'yes' if row['met'] else 'NO' if row['upper'] < 1 else 'unsure'}")
+    return (f"{row['work']:<11}{row['median']:>8.3f}{row['bound']:>8.3f}{row['old']:>12.4g}{row['new']:>12.4g}"
+            f"{row['pairs']:>7}  {'yes' if row['met'] else 'NO' if row['upper'] < 1 else 'unsure'}")
 
 
 def main():
@@ -156,13 +162,16 @@ def main():
     results = options.json or options.work / "pair.json"
     rows = []
     try:
-        old, new = (Build(folder.resolve(), options.work / name, checkpoint) for folder, name in ((options.old, "old"), (options.new, "new")))
-        print(f"{'work':<11}{'median':>8}{'bound':>8}{'old /s':>12}{'new /s':>12}{'pairs':>7}  ≥ {options.least:g}", flush=True)
+        old, new = (Build(folder.resolve(), options.work / name, checkpoint)
+                    for folder, name in ((options.old, "old"), (options.new, "new")))
+        print(f"{'work':<11}{'median':>8}{'bound':>8}{'old /s':>12}{'new /s':>12}{'pairs':>7}  ≥ {options.least:g}",
+              flush=True)
         for work in options.only or WORKS:
             rows.append(compare(work, old, new, options))
             print(line(rows[-1]), flush=True)
             results.parent.mkdir(parents=True, exist_ok=True)
-            results.write_text(json.dumps({"old": str(options.old), "new": str(options.new), "model": options.model, "least": options.least,
+            results.write_text(json.dumps({"old": str(options.old), "new": str(options.new), "model": options.model,
+                                           "least": options.least,
                                            "confidence": CONFIDENCE, "rows": rows}, indent=1) + "\n")
     except measure.Failed as failed:
         say(f"pair.py: {failed}")

@@ -1,28 +1,33 @@
 """The picture of the first screen: four kinds of work, a bar for Ingot and for each peer, as an SVG of the last run.
 
-Bars of a kind are drawn against its largest figure; the number stands behind each bar. The colours follow the reader's scheme, light or
-dark, and the text needs no font of its own.
+Bars of a kind are drawn against its largest figure; the number stands behind each bar. The colours follow the reader's
+scheme, light or dark, and the text needs no font of its own.
 """
 from xml.sax.saxutils import escape
 
 from measure import PEER_NAMES
 
 # (row of `dev bench`, what the picture calls it)
-KINDS = (("decode-smollm2", "one user: new tokens per second"), ("prefill-smollm2", "reading a prompt of 512 tokens: tokens per second"),
-         ("parallel8", "8 requests at once: new tokens per second"), ("parallel32", "32 requests at once: new tokens per second"))
+KINDS = (("decode-smollm2", "one user: new tokens per second"),
+         ("prefill-smollm2", "reading a prompt of 512 tokens: tokens per second"),
+         ("parallel8", "8 requests at once: new tokens per second"),
+         ("parallel32", "32 requests at once: new tokens per second"))
 WIDTH, LABEL, ROOM = 820, 150, 110  # of the picture, the names before the bars, the numbers behind them
 BAR, GAP, HEAD = 16, 5, 24
 
 STYLE = """
-  text { font: 13px system-ui, sans-serif; fill: #24292f } .head { font-weight: 600 } .small { font-size: 11px; fill: #57606a }
-  .ingot { fill: #c2571a } .peer { fill: #8c959f }
-  @media (prefers-color-scheme: dark) { text { fill: #e6edf3 } .small { fill: #9198a1 } .ingot { fill: #f0883e } .peer { fill: #6e7681 } }
+  text { font: 13px system-ui, sans-serif; fill: #24292f } .head { font-weight: 600 }
+  .small { font-size: 11px; fill: #57606a } .ingot { fill: #c2571a } .peer { fill: #8c959f }
+  @media (prefers-color-scheme: dark) {
+    text { fill: #e6edf3 } .small { fill: #9198a1 } .ingot { fill: #f0883e } .peer { fill: #6e7681 }
+  }
 """
 
 
 def bars_of(row):
     """[(name, figure)], Ingot first."""
-    return [("Ingot", row["value"])] + [(PEER_NAMES[peer], row["peers"][peer]) for peer in PEER_NAMES if peer in row["peers"]]
+    return [("Ingot", row["value"])] + [(PEER_NAMES[peer], row["peers"][peer]) for peer in PEER_NAMES
+                                        if peer in row["peers"]]
 
 
 def svg(results):
@@ -39,7 +44,8 @@ def svg(results):
         for who, figure in bars:
             length = (WIDTH - LABEL - ROOM) * figure / largest
             parts += [f'<text x="{LABEL - 8}" y="{y + 13}" text-anchor="end">{escape(who)}</text>',
-                      f'<rect class="{"ingot" if who == "Ingot" else "peer"}" x="{LABEL}" y="{y}" width="{length:.1f}" height="{BAR}" rx="2"/>',
+                      f'<rect class="{"ingot" if who == "Ingot" else "peer"}" x="{LABEL}" y="{y}" '
+                      f'width="{length:.1f}" height="{BAR}" rx="2"/>',
                       f'<text x="{LABEL + length + 6:.1f}" y="{y + 13}">{figure:,.0f}</text>']
             y += BAR + GAP
         y += 8

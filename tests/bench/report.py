@@ -1,8 +1,8 @@
 """Of samples, a table: medians, shares of the limits, ratios to the peers, verdicts.
 
-A sample is one round of one row: {"figures": {"ingot": {"value", "also", "before", "after"}, "llama": …}}, where before and after are
-the limits measured around it. Shares and ratios are taken within a round, then the median over the rounds: the machine of one minute
-is not that of the next.
+A sample is one round of one row: {"figures": {"ingot": {"value", "also", "before", "after"}, "llama": …}}, where
+before and after are the limits measured around it. Shares and ratios are taken within a round, then the median over
+the rounds: the machine of one minute is not that of the next.
 """
 import datetime
 import re
@@ -43,7 +43,8 @@ def summarise(row, per_token, samples):
     summary = {
         "name": row.name, "work": row.work, "unit": row.unit, "rounds": len(rounds),
         "value": statistics.median(values), "least": min(values), "most": max(values), "values": values,
-        "also": {key: middle(figures["ingot"]["also"][key] for figures in rounds) for key in rounds[0]["ingot"]["also"]},
+        "also": {key: middle(figures["ingot"]["also"][key] for figures in rounds)
+                 for key in rounds[0]["ingot"]["also"]},
         "share": middle(shares), "shares": shares, "limit": row.limit,
         "peers": {peer: middle(figures[peer]["value"] for figures in rounds if peer in figures) for peer in peers},
         "ratios": {peer: middle(ratio.get(peer) for ratio in ratios) for peer in peers},
@@ -70,7 +71,8 @@ def cells(summary, peers):
         mine += f", {summary['also']['peak_bytes'] / GIB:.2f} GiB"
     spread = f"{number(summary['least'], '')}–{number(summary['most'], '')}" if summary["rounds"] > 1 else ""
     limit = {"mapped_read_GBps": "read", "int8_TOPS": "int8", None: ""}[summary["limit"]]
-    others = [f"{number(summary['peers'][peer], unit)} ({summary['ratios'][peer]:.2f})" if peer in summary["peers"] else ""
+    others = [f"{number(summary['peers'][peer], unit)} ({summary['ratios'][peer]:.2f})" if peer in summary["peers"]
+              else ""
               for peer in peers]
     best = f"{summary['best_ratio']:.2f}" if summary["best_ratio"] is not None else ""
     share = f"{summary['share']:.0%} of {limit}" if summary["share"] is not None else ""
@@ -80,14 +82,18 @@ def cells(summary, peers):
 
 def table(results):
     peers = [peer for peer in PEER_NAMES if any(peer in row["peers"] for row in results["rows"])]
-    head = ["work", "Ingot", "least–most", *(PEER_NAMES[peer] for peer in peers), "to the best", "of the limit", "bar", "met"]
+    head = ["work", "Ingot", "least–most", *(PEER_NAMES[peer] for peer in peers), "to the best", "of the limit", "bar",
+            "met"]
     lines = [f"{results['machine']}; {results['date']}; {results['ingot']}; medians of {results['rounds']} "
-             f"round{'s' if results['rounds'] > 1 else ''}, interleaved in one run, tokens per second where no unit stands."]
+             f"round{'s' if results['rounds'] > 1 else ''}, interleaved in one run, tokens per second where no unit "
+             "stands."]
     if results["limits"]:
-        spans = {key: (min(values), statistics.median(values), max(values)) for key, values in results["limits"].items()}
+        spans = {key: (min(values), statistics.median(values), max(values))
+                 for key, values in results["limits"].items()}
         lines.append("Limits measured before and after each figure: " + ", ".join(
             f"{name} {spans[key][1]:.{digits}f} {unit} ({spans[key][0]:.{digits}f}–{spans[key][2]:.{digits}f})"
-            for key, name, unit, digits in (("mapped_read_GBps", "mapped read", "GB/s", 1), ("int8_TOPS", "int8", "TOPS", 2))) + ".")
+            for key, name, unit, digits in (("mapped_read_GBps", "mapped read", "GB/s", 1),
+                                            ("int8_TOPS", "int8", "TOPS", 2))) + ".")
     lines += ["", "| " + " | ".join(head) + " |", "|---|" + "---:|" * (len(head) - 3) + "---|---|"]
     lines += ["| " + " | ".join(cells(row, peers)) + " |" for row in results["rows"]]
     if peers:

@@ -1,7 +1,7 @@
 """The rows of the table: what is measured, against whom, and the bar.
 
-To add one, append a Row in `rows()`. Its functions take a measure.Bench and return a measure.Figure; `run.py` calls them, measures the
-limits before and after each, and `report.py` makes shares, ratios and verdicts of that.
+To add one, append a Row in `rows()`. Its functions take a measure.Bench and return a measure.Figure; `run.py` calls
+them, measures the limits before and after each, and `report.py` makes shares, ratios and verdicts of that.
 """
 from dataclasses import dataclass
 from typing import Callable, Optional
@@ -24,7 +24,8 @@ def share(least):
 
 
 def times(peer, least):
-    return Bar(f"≥ {least:g} × {PEER_NAMES[peer]}", lambda s: s["ratios"][peer] >= least if peer in s["ratios"] else None)
+    return Bar(f"≥ {least:g} × {PEER_NAMES[peer]}",
+               lambda s: s["ratios"][peer] >= least if peer in s["ratios"] else None)
 
 
 def best(least):
@@ -59,7 +60,8 @@ class Row:
     bars: tuple
     peers: dict  # {"llama": function, …}: an own figure of the same work
     limit: Optional[str] = None  # key of the limits that it is a share of
-    per_token: Optional[Callable] = None  # bytes or operations of a token, in the limit's unit per second once multiplied
+    # Bytes or operations of a token, in the limit's unit per second once multiplied.
+    per_token: Optional[Callable] = None
     small: bool = False  # of SmolLM2: part of --quick
     once: bool = False  # in the last round alone
 
@@ -84,7 +86,8 @@ def prefill(row, work, name, bars, kinds, small=False):
 
 def parallel(count, reps):
     return Row(f"parallel{count}", f"{count} parallel requests (128 + 64), SmolLM2", "tok/s",
-               lambda b: Figure(b.bench(b.engine("smollm2"), "-p", 0, "-n", 0, "--parallel", count, "-r", 3)[0]), (best(2.2),),
+               lambda b: Figure(b.bench(b.engine("smollm2"), "-p", 0, "-n", 0, "--parallel", count, "-r", 3)[0]),
+               (best(2.2),),
                peers_of("smollm2", f"parallel{count}", ("llama", "openvino", "vllm"), reps), small=True)
 
 
@@ -115,16 +118,20 @@ def experts(name, work):
     return [decode(f"decode-{name}", f"decode, {work}", name, 64, (share(0.8), times("llama", 1.2)), ("llama",)),
             prefill(f"prefill-{name}", f"prefill 512, {work}", name, (times("llama", 2),), ("llama",)),
             Row(f"parallel8-{name}", f"8 parallel requests (128 + 64), {work}", "tok/s",
-                lambda b: Figure(b.bench(b.engine(name), "-p", 0, "-n", 0, "--parallel", 8, "-r", 2)[0]), (times("llama", 2),),
+                lambda b: Figure(b.bench(b.engine(name), "-p", 0, "-n", 0, "--parallel", 8, "-r", 2)[0]),
+                (times("llama", 2),),
                 peers_of(name, "parallel8", ("llama",), reps=1))]
 
 
 def deep_prefill(kv):
     def measured(b):
         # At the start, at depth, at the start again: minutes change, so the start is measured on both sides.
-        before, deep, after = b.bench(b.engine("1b-q4_0", kv), "-p", 512, "-n", 0, "-d", "0,8192,0", "--context", 32768, "-r", 1)
-        return Figure(200 * deep / (before + after), {"start_tokens_per_s": (before + after) / 2, "deep_tokens_per_s": deep})
-    return Row(f"deep-prefill-{kv}", f"prefill 512 with 8,192 in {kv} KV, 1B Q4_0: rate kept", "%", measured, (at_least(65, " %"),), {})
+        before, deep, after = b.bench(b.engine("1b-q4_0", kv), "-p", 512, "-n", 0, "-d", "0,8192,0", "--context",
+                                      32768, "-r", 1)
+        return Figure(200 * deep / (before + after),
+                      {"start_tokens_per_s": (before + after) / 2, "deep_tokens_per_s": deep})
+    return Row(f"deep-prefill-{kv}", f"prefill 512 with 8,192 in {kv} KV, 1B Q4_0: rate kept", "%", measured,
+               (at_least(65, " %"),), {})
 
 
 def wider(step):
@@ -140,7 +147,8 @@ def start(row, work, name, most, small=False):
 
 
 def compiled(row, work, model, arguments, most, small=False, once=False):
-    return Row(row, work, "s", lambda b: b.compile(model(b), *arguments), (at_most(most, " s"), MEMORY), {}, small=small, once=once)
+    return Row(row, work, "s", lambda b: b.compile(model(b), *arguments), (at_most(most, " s"), MEMORY), {},
+               small=small, once=once)
 
 
 def rows(bench):
@@ -149,11 +157,14 @@ def rows(bench):
     return [
         decode("decode-1b-q4_0", "decode, 1B shape Q4_0", "1b-q4_0", 64, one_b, ("llama", "vllm")),
         decode("decode-1b-q8_0", "decode, 1B shape Q8_0", "1b-q8_0", 64, one_b, ("llama",)),
-        decode("decode-smollm2", "decode, SmolLM2 Q4_1", "smollm2", 128, (share(0.72), times("llama", 1.8), times("openvino", 2.4)),
+        decode("decode-smollm2", "decode, SmolLM2 Q4_1", "smollm2", 128,
+               (share(0.72), times("llama", 1.8), times("openvino", 2.4)),
                ("llama", "openvino", "vllm"), small=True),
         decode("decode-gemma3", "decode, Gemma3 270M Q4_K_M", "gemma3", 128, (times("llama", 1.5),), ("llama",)),
-        prefill("prefill-1b-q4_0", "prefill 512, 1B shape Q4_0", "1b-q4_0", (share(0.68), times("llama", 2.2)), ("llama", "vllm")),
-        prefill("prefill-smollm2", "prefill 512, SmolLM2 Q4_1", "smollm2", (share(0.5), times("llama", 8), times("openvino", 1.15)),
+        prefill("prefill-1b-q4_0", "prefill 512, 1B shape Q4_0", "1b-q4_0", (share(0.68), times("llama", 2.2)),
+                ("llama", "vllm")),
+        prefill("prefill-smollm2", "prefill 512, SmolLM2 Q4_1", "smollm2",
+                (share(0.5), times("llama", 8), times("openvino", 1.15)),
                 ("llama", "openvino", "vllm"), small=True),
         *low_bits(),
         *experts("7b-a1b-q4_0", "7B-A1B shape of 64 experts Q4_0"),
@@ -161,12 +172,14 @@ def rows(bench):
         parallel(8, reps=2),
         parallel(32, reps=1),
         Row("batch8", "step of 8 sequences against 1, 1B shape Q4_0: time", "×",
-            wider(lambda b: b.bench(b.engine("1b-q4_0"), "-p", 0, "-n", 32, "--batch", "1,8", "-r", 3)), (at_most(1.25, " ×"),),
+            wider(lambda b: b.bench(b.engine("1b-q4_0"), "-p", 0, "-n", 32, "--batch", "1,8", "-r", 3)),
+            (at_most(1.25, " ×"),),
             {"llama": wider(lambda b: b.peer("llama", "1b-q4_0", "tg32", "tg32 @ b8", reps=2))}),
         start("start-135m", "start to first token, SmolLM2", "smollm2", 0.15, small=True),
         start("start-1b", "start to first token, 1B shape Q4_0", "1b-q4_0", 0.6),
         compiled("compile-135m", "compile, SmolLM2 Q4_1", lambda b: b.checkpoint("smollm2"), (), 3, small=True),
         compiled("compile-1b", "compile, 1B shape Q4_0", lambda b: b.checkpoint("1b-q4_0"), (), 15),
-        compiled("compile-8b", "compile, 8B shape, random int4-g32", config("8b"), ("--weights", "random", "--quantize", "int4-g32"), 90,
+        compiled("compile-8b", "compile, 8B shape, random int4-g32", config("8b"),
+                 ("--weights", "random", "--quantize", "int4-g32"), 90,
                  once=True),
     ]

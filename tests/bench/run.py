@@ -1,11 +1,13 @@
-"""Ingot beside its peers on the same checkpoints, interleaved in one run: `dev bench`. docs/benchmarks.md says what the rows mean.
+"""Ingot beside its peers on the same checkpoints, interleaved in one run: `dev bench`. docs/benchmarks.md says what
+the rows mean.
 
   run.py --ingot BIN --checkpoints DIR --work DIR --peers DIR [--rounds 3] [--only ROW]… [--quick] [--no-peers] [--vllm]
-  run.py … --servers [--rounds 3] [--only LOAD]… [--no-peers] [--vllm]      `ingot serve` beside the peers' servers (serving.py)
-  run.py --work DIR --docs DIR --write-docs      the tables of the last runs into benchmarks.md, their picture beside it; measures nothing
+  run.py … --servers [--rounds 3] [--only LOAD]… [--no-peers] [--vllm]      ingot serve beside the peers' (serving.py)
+  run.py --work DIR --docs DIR --write-docs      measures nothing: the last runs' tables go into benchmarks.md, their
+                                                 picture beside it
 
-A round goes through the rows; a row measures Ingot and its peers one after the other, every other round in the other order, and the
-machine's limits before and after each of them. Run nothing else meanwhile.
+A round goes through the rows; a row measures Ingot and its peers one after the other, every other round in the other
+order, and the machine's limits before and after each of them. Run nothing else meanwhile.
 """
 import argparse
 import json
@@ -33,7 +35,8 @@ def wrong(text):
 
 def machine():
     cpuinfo = pathlib.Path("/proc/cpuinfo").read_text().splitlines()
-    model = next((line.split(":", 1)[1].strip() for line in cpuinfo if line.startswith("model name")), platform.machine())
+    model = next((line.split(":", 1)[1].strip() for line in cpuinfo if line.startswith("model name")),
+                 platform.machine())
     return f"{model}, {os.cpu_count()} threads, {platform.system()} {platform.release()}"
 
 
@@ -51,7 +54,8 @@ def installed_peers(options):
 
 def measure_row(bench, row, backwards, missing):
     """One sample: every contestant, with the limits before and after it. None without Ingot's figure."""
-    contestants = {"ingot": row.ingot, **{peer: function for peer, function in row.peers.items() if peer in bench.peers}}
+    contestants = {"ingot": row.ingot,
+                   **{peer: function for peer, function in row.peers.items() if peer in bench.peers}}
     figures, before = {}, bench.limits()
     for name in reversed(contestants) if backwards else contestants:
         try:
@@ -104,7 +108,8 @@ def select(rows, options):
 
 
 def write_docs(work, docs):
-    tables = [(work / name, module, module.table) for name, module in (("results.json", report), ("servers.json", serving))
+    tables = [(work / name, module, module.table)
+              for name, module in (("results.json", report), ("servers.json", serving))
               if (work / name).exists()]
     if not tables:
         sys.exit(f"run.py: there is no {work / 'results.json'}: run ./dev bench first")
@@ -141,7 +146,8 @@ def measure_servers(bench, options, rounds):
 
 
 def facts(bench):
-    return {"machine": machine(), "date": report.today(), "ingot": measure.run(bench.ingot, "--version").split(",")[0].strip()}
+    return {"machine": machine(), "date": report.today(),
+            "ingot": measure.run(bench.ingot, "--version").split(",")[0].strip()}
 
 
 def results_name(options):

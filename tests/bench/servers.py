@@ -1,4 +1,5 @@
-"""Servers to load: ours and the peers', each a child process that ends with its `with`. docs/benchmarks.md says what they are given."""
+"""Servers to load: ours and the peers', each a child process that ends with its `with`. docs/benchmarks.md says what
+they are given."""
 import contextlib
 import os
 import signal
@@ -37,8 +38,10 @@ def llama(python, checkpoint):
 def vllm(python, folder, name, **environment):
     """Its command line asks for a distribution named vllm, which the CPU wheel is not: so its server's module."""
     return Contestant(name, lambda port, sequences, positions: [
-        python, "-m", "vllm.entrypoints.openai.api_server", "--model", folder, "--port", port, "--host", "127.0.0.1", "--served-model-name", "m",
-        "--dtype", "bfloat16", "--max-num-seqs", sequences, "--max-model-len", positions], {"VLLM_CPU_KVCACHE_SPACE": "2", **environment})
+        python, "-m", "vllm.entrypoints.openai.api_server", "--model", folder, "--port", port, "--host", "127.0.0.1",
+        "--served-model-name", "m",
+        "--dtype", "bfloat16", "--max-num-seqs", sequences, "--max-model-len", positions],
+                      {"VLLM_CPU_KVCACHE_SPACE": "2", **environment})
 
 
 def free_port():
@@ -62,12 +65,14 @@ def serving(contestant, log, sequences, positions):
     command = [str(part) for part in contestant.command(port, sequences, positions)]
     url = f"http://127.0.0.1:{port}"
     with open(log, "w") as output:
-        process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=output, stderr=output, start_new_session=True,
+        process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=output, stderr=output,
+                                   start_new_session=True,
                                    env={**os.environ, **contestant.environment})
     try:
         while not answers(f"{url}/v1/models"):
             if process.poll() is not None or time.monotonic() - start > READY:
-                raise Failed(f"{contestant.name} does not serve: {' '.join(command)}\n{log.read_text(errors='replace')[-1500:]}")
+                said = log.read_text(errors="replace")[-1500:]
+                raise Failed(f"{contestant.name} does not serve: {' '.join(command)}\n{said}")
             time.sleep(0.02)
         yield url, time.monotonic() - start
     finally:

@@ -51,7 +51,7 @@ void addRecords(std::vector<CheckpointFiles> &bad) {
     tensor.extents = {uint64_t(1) << 40, uint64_t(1) << 40};
   }));
   bad.push_back(
-      changed("E0218", "type-q1-0", [](GgufImage &, GgufTensor &tensor) { tensor.type = 41; }));
+      changed("E0218", "type-q8-1", [](GgufImage &, GgufTensor &tensor) { tensor.type = 9; }));
   bad.push_back(
       changed("E0219", "type-removed", [](GgufImage &, GgufTensor &tensor) { tensor.type = 4; }));
   bad.push_back(changed("E0267", "rows-no-blocks", [](GgufImage &, GgufTensor &tensor) {

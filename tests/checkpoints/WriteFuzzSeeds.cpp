@@ -15,6 +15,14 @@ using namespace ingot::test;
 
 namespace {
 
+/// Blocks of two bits and of one.
+std::string ggufOfFewBits() {
+  GgufImage image = GgufImage::valid();
+  image.tensors = {{"a", {128, 2}, 42, 0, {}}, {"b", {128, 2}, 41, 96, {}}};
+  image.data = std::string(96 + 36, '\x35');
+  return image.bytes();
+}
+
 /// A matrix of a few words, all zeros, and the configuration of its method, in one file (QuantizedFuzzer.cpp).
 std::string quantized(
     const std::string &config,
@@ -62,6 +70,15 @@ std::string mlxSeed() {
   image.add("w.scales", "F16", {2, 1}, 4);
   image.add("w.biases", "F16", {2, 1}, 4);
   return R"({"architectures": ["A"], "quantization": {"bits": 3, "group_size": 32}})"
+         "\n" +
+         image.bytes();
+}
+
+std::string mlxFloatSeed() {
+  SafetensorsImage image;
+  image.add("w.weight", "U32", {2, 8}, 64);
+  image.add("w.scales", "U8", {2, 1}, 2);
+  return R"({"architectures": ["A"], "quantization": {"bits": 8, "group_size": 32, "mode": "mxfp8"}})"
          "\n" +
          image.bytes();
 }
@@ -118,8 +135,12 @@ CheckpointFiles quantizedSeeds() {
                                              {"w.weight_scale", "U8", {2, 1}, 2},
                                              {"v.weight", "F8_E4M3", {2, 8}, 16},
                                              {"v.weight_scale", "F32", {2}, 8}});
+  seeds.files["ct-mxfp8"] = quantized(
+      R"("compressed-tensors", "format": "mxfp8-quantized", "config_groups": {"group_0": {"weights": {"num_bits": 8, "type": "float", "strategy": "group"}}})",
+      {{"w.weight", "F8_E4M3", {2, 32}, 64}, {"w.weight_scale", "U8", {2, 1}, 2}});
   seeds.files["bitsandbytes-nf4"] = bitsandbytesSeed();
   seeds.files["mlx"] = mlxSeed();
+  seeds.files["mlx-mxfp8"] = mlxFloatSeed();
   return seeds;
 }
 
@@ -133,6 +154,7 @@ int main(int argc, char **argv) {
   constexpr size_t kLargest = 2000;
   CheckpointFiles gguf, safetensors, config;
   gguf.files["valid"] = GgufImage::valid().bytes();
+  gguf.files["valid-q2-0-q1-0"] = ggufOfFewBits();
   safetensors.files["valid"] = SafetensorsImage::valid().bytes();
   safetensors.files["valid-index"] = validShardedFolder().files["model.safetensors.index.json"];
   for (const auto &[name, content] : validSplitGguf().files)

@@ -2,7 +2,9 @@
 
 The numbers are gguf.quants.dequantize's (PyPI: gguf), the reference arithmetic; the
 blocks are random bytes of a fixed seed with finite scales: denormal, negative, zero and
-the largest ones included. Run it again only to add a format:
+the largest ones included. gguf 0.19 has no arithmetic for Q2_0 and Q1_0: theirs is written
+here from llama.cpp's dequantize_row_q2_0 and dequantize_row_q1_0 (ggml-quants.c), whose
+compiled code gave the same bits. Run it again only to add a format:
 
     python3 make_quant_golden.py quant_golden.bin
 
@@ -44,12 +46,28 @@ FORMATS = [
     ("TQ2_0", 8, [64]),
     ("TQ1_0", 8, [52]),
     ("NVFP4", 20, []),
+    ("Q2_0", 16, [0]),
+    ("Q1_0", 8, [0]),
 ]
 EXTREMES = [0x0000, 0x8000, 0x0001, 0x83FF, 0x0400, 0x7BFF, 0xFBFF]
 
 
+def codes_times_scale(blocks, bits):
+    """Blocks of an f16 and codes, the first in the lowest bits of the first byte: Q2_0's code q is q - 1, Q1_0's 2 q -
+    1."""
+    scale = blocks[:, :2].copy().view(np.float16).astype(np.float32)
+    shifts = np.arange(0, 8, bits, dtype=np.uint8)
+    codes = (blocks[:, 2:, None] >> shifts & ((1 << bits) - 1)).reshape(len(blocks), -1).astype(np.float32)
+    return scale * (codes - 1 if bits == 2 else 2 * codes - 1)
+
+
+# Of a block: its bytes, and how it becomes numbers.
+WRITTEN_HERE = {"Q2_0": (18, lambda blocks: codes_times_scale(blocks, 2)),
+                "Q1_0": (18, lambda blocks: codes_times_scale(blocks, 1))}
+
+
 def blocks_of(name, count, scales, random):
-    size = GGML_QUANT_SIZES[GGMLQuantizationType[name]][1]
+    size = WRITTEN_HERE[name][0] if name in WRITTEN_HERE else GGML_QUANT_SIZES[GGMLQuantizationType[name]][1]
     blocks = random.integers(0, 256, (count, size), np.uint8)
     for place, offset in enumerate(scales):
         bits = random.integers(0, 0x7C00, count).astype(np.uint16)
@@ -59,6 +77,8 @@ def blocks_of(name, count, scales, random):
         blocks[:, offset : offset + 2] = bits.view(np.uint8).reshape(count, 2)
     if name == "IQ1_M":  # bits 12 … 15 of four words are the scale's: none is NaN or infinite
         blocks[:, 55] &= 0xBF
+    if name == "MXFP4":  # 255 is NaN, which ggml takes for 2^128
+        blocks[:, 0] = np.minimum(blocks[:, 0], 254)
     if name == "NVFP4":  # scales have no sign
         blocks[:, :4] &= 0x7F
     if name in ("F32", "BF16"):  # no NaN: its payload is nobody's affair
@@ -73,9 +93,12 @@ def main(path):
     with open(path, "wb") as file:
         for name, count, scales in FORMATS:
             blocks = blocks_of(name, count, scales, random)
-            kind = GGMLQuantizationType[name]
             with np.errstate(over="ignore"):
-                values = dequantize(blocks, kind).astype(np.float32).ravel()
+                if name in WRITTEN_HERE:
+                    made = WRITTEN_HERE[name][1](blocks)
+                else:
+                    made = dequantize(blocks, GGMLQuantizationType[name])
+                values = made.astype(np.float32).ravel()
             file.write(struct.pack("<I", len(name)) + name.lower().encode())
             file.write(struct.pack("<Q", blocks.size) + blocks.tobytes())
             file.write(struct.pack("<Q", values.size) + values.tobytes())

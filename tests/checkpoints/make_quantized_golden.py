@@ -2,8 +2,8 @@
 
 Nothing here is shared with the importer: codes are packed bit by bit with Python's integers, by what the projects that
 write such files publish (AutoGPTQ, AutoAWQ, compressed-tensors, bitsandbytes, OCP Microscaling); a number is
-scale * (code - zero point) in f32, rounded once. Codes, scales and zero points are random, of a fixed seed. Run it again
-only to add a case:
+scale * (code - zero point) in f32, rounded once. Codes, scales and zero points are random, of a fixed seed. Run it
+again only to add a case:
 
     python3 make_quantized_golden.py quantized_golden.bin
 
@@ -18,7 +18,8 @@ import sys
 import numpy as np
 
 random = np.random.default_rng(20261123)
-DTYPES = {"I32": np.int32, "I64": np.int64, "I8": np.int8, "U8": np.uint8, "U32": np.uint32, "F8_E4M3": np.uint8, "F16": np.float16, "F32": np.float32}
+DTYPES = {"I32": np.int32, "I64": np.int64, "I8": np.int8, "U8": np.uint8, "U32": np.uint32, "F8_E4M3": np.uint8,
+          "F16": np.float16, "F32": np.float32}
 
 
 def bf16(values):
@@ -51,7 +52,8 @@ def stream(codes, bits):
 def words(codes, bits):
     """Codes as 32-bit words, as many to a word as there is room for whole ones; the last is padded with zeros."""
     each = 32 // bits
-    return [sum(int(code) << (bits * i) for i, code in enumerate(codes[at : at + each])) for at in range(0, len(codes), each)]
+    return [sum(int(code) << (bits * i) for i, code in enumerate(codes[at : at + each]))
+            for at in range(0, len(codes), each)]
 
 
 def signed(rows):
@@ -60,8 +62,8 @@ def signed(rows):
 
 def numbers(codes, zeros, scales, group):
     of = np.arange(codes.shape[1]) // group
-    return (scales.astype(np.float32)[:, of] * (codes.astype(np.int64) - zeros.astype(np.int64)[:, of]).astype(np.float32)).astype(
-        np.float32)
+    steps = codes.astype(np.int64) - zeros.astype(np.int64)[:, of]
+    return (scales.astype(np.float32)[:, of] * steps.astype(np.float32)).astype(np.float32)
 
 
 def gptq(n, k, bits, group, asymmetric, version, order=False, bias=False, dtype="F16"):
@@ -96,7 +98,8 @@ def awq(n, k, group):
         order = [0, 2, 4, 6, 1, 3, 5, 7]
         return signed([words([row[at + order[i]] for at in range(0, n, 8) for i in range(8)], 4) for row in columns])
 
-    tensors = [("w.qweight", "I32", packed(codes.T)), ("w.qzeros", "I32", packed(zeros.T)), ("w.scales", "F16", scales.T)]
+    tensors = [("w.qweight", "I32", packed(codes.T)), ("w.qzeros", "I32", packed(zeros.T)),
+               ("w.scales", "F16", scales.T)]
     config = {"quant_method": "awq", "bits": 4, "group_size": group, "zero_point": True, "version": "gemm"}
     return config, tensors, numbers(codes, zeros, scales, group)
 
@@ -106,7 +109,8 @@ def compressed(form, bits, strategy, group, asymmetric, dtype):
     columns = k // group if strategy == "group" else 1
     shape = (1, 1) if strategy == "tensor" else (n, columns)
     low = -(1 << (bits - 1))
-    codes, zeros = random.integers(low, -low, (n, k)), random.integers(low, -low, shape) if asymmetric else np.zeros(shape, int)
+    codes = random.integers(low, -low, (n, k))
+    zeros = random.integers(low, -low, shape) if asymmetric else np.zeros(shape, int)
     scales = some_scales(shape, dtype)
     if form == "pack-quantized":
         tensors = [("w.weight_packed", "I32", signed([words(row - low, bits) for row in codes])),
@@ -118,11 +122,13 @@ def compressed(form, bits, strategy, group, asymmetric, dtype):
         if asymmetric:
             tensors.append(("w.weight_zero_point", "I8", zeros if strategy != "tensor" else zeros.ravel()))
     tensors.append(("w.weight_scale", dtype, scales if strategy != "tensor" else scales.ravel()))
-    config = {"quant_method": "compressed-tensors", "format": form, "quantization_status": "compressed", "ignore": ["lm_head"],
+    config = {"quant_method": "compressed-tensors", "format": form, "quantization_status": "compressed",
+              "ignore": ["lm_head"],
               "kv_cache_scheme": None, "global_compression_ratio": 1.5, "version": "0.12.2", "sparsity_config": {},
               "transform_config": {}, "config_groups": {"group_0": {
                   "targets": ["Linear"], "input_activations": None, "output_activations": None, "weights": {
-                      "num_bits": bits, "type": "int", "strategy": strategy, "group_size": group if strategy == "group" else None,
+                      "num_bits": bits, "type": "int", "strategy": strategy,
+                      "group_size": group if strategy == "group" else None,
                       "symmetric": not asymmetric, "dynamic": False, "actorder": None, "block_structure": None,
                       "observer": "minmax", "observer_kwargs": {}}}}}
     every = np.broadcast_to(zeros, (n, columns)), np.broadcast_to(scales, (n, columns))
@@ -141,11 +147,15 @@ def mxfp4(form):
     values = E2M1[codes] * np.repeat(np.ldexp(np.float64(1), powers - 127), 32, axis=-1)
     if form == "mxfp4":
         return ({"quant_method": "mxfp4", "modules_to_not_convert": ["lm_head"]},
-                [("e.gate_up_proj_blocks", "U8", packed.reshape(stack, n, k // 32, 16)), ("e.gate_up_proj_scales", "U8", powers)],
+                [("e.gate_up_proj_blocks", "U8", packed.reshape(stack, n, k // 32, 16)),
+                 ("e.gate_up_proj_scales", "U8", powers)],
                 values.astype(np.float32))
-    config = {"quant_method": "compressed-tensors", "format": "mxfp4-pack-quantized", "quantization_status": "compressed",
-              "config_groups": {"group_0": {"targets": ["Linear"], "weights": {"num_bits": 4, "type": "float", "group_size": 32}}}}
-    return config, [("w.weight_packed", "U8", packed[0]), ("w.weight_scale", "U8", powers[0])], values[0].astype(np.float32)
+    config = {"quant_method": "compressed-tensors", "format": "mxfp4-pack-quantized",
+              "quantization_status": "compressed",
+              "config_groups": {"group_0": {"targets": ["Linear"],
+                                            "weights": {"num_bits": 4, "type": "float", "group_size": 32}}}}
+    return config, [("w.weight_packed", "U8", packed[0]),
+                    ("w.weight_scale", "U8", powers[0])], values[0].astype(np.float32)
 
 
 def bitsandbytes():
@@ -158,7 +168,8 @@ def bitsandbytes():
 
 
 # Of all codes; subnormals are multiples of 2^-9. The last of each sign is NaN.
-E4M3 = np.array([(-1) ** (q >> 7) * ((8 + q % 8) * 2.0 ** ((q >> 3 & 15) - 10) if q >> 3 & 15 else q % 8 * 2.0 ** -9) for q in range(256)],
+E4M3 = np.array([(-1) ** (q >> 7) * ((8 + q % 8) * 2.0 ** ((q >> 3 & 15) - 10) if q >> 3 & 15 else q % 8 * 2.0 ** -9)
+                 for q in range(256)],
                 np.float32)
 
 
@@ -170,41 +181,71 @@ def nvfp4(form, n, k, factor=None):
     factor = np.float32(random.uniform(1e-4, 1e-3) if factor is None else factor)
     if form == "modelopt":
         scale = E4M3[scales] * factor
-        tensors = [("w.weight", "U8", packed), ("w.weight_scale", "F8_E4M3", scales), ("w.weight_scale_2", "F32", np.array(factor)),
+        tensors = [("w.weight", "U8", packed), ("w.weight_scale", "F8_E4M3", scales),
+                   ("w.weight_scale_2", "F32", np.array(factor)),
                    ("w.input_scale", "F32", np.array(0.5))]
-        config = {"quant_method": "modelopt", "quant_algo": "NVFP4", "kv_cache_scheme": {"num_bits": 8, "type": "float"},
-                  "ignore": ["lm_head"], "producer": {"name": "modelopt", "version": "0.40.0"}, "config_groups": {"group_0": {
-                      "targets": ["Linear"], "weights": {"dynamic": False, "num_bits": 4, "type": "float", "group_size": 16}}}}
+        config = {"quant_method": "modelopt", "quant_algo": "NVFP4",
+                  "kv_cache_scheme": {"num_bits": 8, "type": "float"},
+                  "ignore": ["lm_head"], "producer": {"name": "modelopt", "version": "0.40.0"},
+                  "config_groups": {"group_0": {
+                      "targets": ["Linear"],
+                      "weights": {"dynamic": False, "num_bits": 4, "type": "float", "group_size": 16}}}}
     else:
         divisor = np.float32(1) / factor
         scale = E4M3[scales] / divisor
         tensors = [("w.weight_packed", "U8", packed), ("w.weight_scale", "F8_E4M3", scales),
-                   ("w.weight_global_scale", "F32", np.array([divisor])), ("w.input_global_scale", "F32", np.array([3.0]))]
-        config = {"quant_method": "compressed-tensors", "format": "nvfp4-pack-quantized", "quantization_status": "compressed",
+                   ("w.weight_global_scale", "F32", np.array([divisor])),
+                   ("w.input_global_scale", "F32", np.array([3.0]))]
+        config = {"quant_method": "compressed-tensors", "format": "nvfp4-pack-quantized",
+                  "quantization_status": "compressed",
                   "config_groups": {"group_0": {"targets": ["Linear"], "format": "nvfp4-pack-quantized", "weights": {
-                      "num_bits": 4, "type": "float", "strategy": "tensor_group", "group_size": 16, "symmetric": True}}}}
+                      "num_bits": 4, "type": "float", "strategy": "tensor_group", "group_size": 16,
+                      "symmetric": True}}}}
     return config, tensors, E2M1[codes] * np.repeat(scale.astype(np.float32), 16, axis=1)
+
+
+def mxfp8(codes):
+    powers = random.integers(100, 140, (codes.shape[0], codes.shape[1] // 32))
+    return powers, (E4M3[codes] * np.repeat(np.ldexp(np.float32(1), powers - 127), 32, axis=1)).astype(np.float32)
+
+
+def compressed_mxfp8():
+    """MXFP8 of compressed-tensors, compressors/mxfp8."""
+    codes = random.integers(0, 0x7F, (7, 96)) | random.integers(0, 2, (7, 96)) << 7
+    powers, values = mxfp8(codes)
+    config = {"quant_method": "compressed-tensors", "format": "mxfp8-quantized", "quantization_status": "compressed",
+              "config_groups": {
+        "group_0": {"targets": ["Linear"], "format": "mxfp8-quantized",
+                    "input_activations": {"num_bits": 8, "dynamic": True}, "weights": {
+            "num_bits": 8, "type": "float", "strategy": "group", "group_size": 32, "symmetric": True, "dynamic": False,
+            "scale_dtype": "torch.uint8", "zp_dtype": "torch.uint8"}}}}
+    return config, [("w.weight", "F8_E4M3", codes), ("w.weight_scale", "U8", powers)], values
 
 
 def modelopt8(algorithm):
     n, k = 130 if algorithm == "FP8_PB_WO" else 12, 160
     codes = random.integers(0, 0x7F, (n, k)) | random.integers(0, 2, (n, k)) << 7
-    config = {"quant_method": "modelopt", "quant_algo": algorithm, "exclude_modules": ["lm_head", "model.layers.*.mlp.router"]}
+    config = {"quant_method": "modelopt", "quant_algo": algorithm,
+              "exclude_modules": ["lm_head", "model.layers.*.mlp.router"]}
     if algorithm == "MXFP8":
-        powers = random.integers(100, 140, (n, k // 32))
-        values = E4M3[codes] * np.repeat(np.ldexp(np.float32(1), powers - 127), 32, axis=1)
-        return config, [("w.weight", "F8_E4M3", codes), ("w.weight_scale", "U8", powers)], values.astype(np.float32)
+        powers, values = mxfp8(codes)
+        return config, [("w.weight", "F8_E4M3", codes), ("w.weight_scale", "U8", powers)], values
     shape = {"FP8": (), "FP8_PB_WO": (2, 1, 2, 1), "FP8_PER_CHANNEL_PER_TOKEN": (n,)}[algorithm]
     scales = random.uniform(0.001, 0.01, shape).astype(np.float32)
-    wide = scales if shape == () else scales[:, None] if len(shape) == 1 else np.repeat(np.repeat(scales[:, 0, :, 0], 128, 0), 128, 1)[:n, :k]
-    tensors = [("w.weight", "F8_E4M3", codes), ("w.weight_scale", "F32", np.array(scales)), ("w.input_scale", "F32", np.array(0.5)),
+    wide = scales[:, None] if len(shape) == 1 else scales
+    if len(shape) == 4:
+        wide = np.repeat(np.repeat(scales[:, 0, :, 0], 128, 0), 128, 1)[:n, :k]
+    tensors = [("w.weight", "F8_E4M3", codes), ("w.weight_scale", "F32", np.array(scales)),
+               ("w.input_scale", "F32", np.array(0.5)),
                ("w.k_scale", "F32", np.array(1.0))]
     return config, tensors, (wide * E4M3[codes]).astype(np.float32)
 
 
 # functional.py of bitsandbytes, get_4bit_type.
-NF4 = np.array([-1.0, -0.6961928009986877, -0.5250730514526367, -0.39491748809814453, -0.28444138169288635, -0.18477343022823334,
-                -0.09105003625154495, 0.0, 0.07958029955625534, 0.16093020141124725, 0.24611230194568634, 0.33791524171829224,
+NF4 = np.array([-1.0, -0.6961928009986877, -0.5250730514526367, -0.39491748809814453, -0.28444138169288635,
+                -0.18477343022823334,
+                -0.09105003625154495, 0.0, 0.07958029955625534, 0.16093020141124725, 0.24611230194568634,
+                0.33791524171829224,
                 0.44070982933044434, 0.5626170039176941, 0.7229568362236023, 1.0], np.float32)
 FP4 = (np.array([0, 0.0625, 8, 12, 4, 6, 2, 3, 0, -0.0625, -8, -12, -4, -6, -2, -3]) / 12).astype(np.float32)
 
@@ -219,14 +260,16 @@ def bitsandbytes4(kind, nested, block=64):
         scales, offset = random.uniform(0.01, 0.02, (blocks + 15) // 16).astype(np.float32), np.float32(0.0401)
         largest = map[at] * scales[np.arange(blocks) // 16] + offset  # two roundings
         state |= {"nested_blocksize": 16, "nested_dtype": "float32", "nested_offset": float(offset)}
-        tensors += [("w.weight.absmax", "U8", at), ("w.weight.nested_absmax", "F32", scales), ("w.weight.nested_quant_map", "F32", map)]
+        tensors += [("w.weight.absmax", "U8", at), ("w.weight.nested_absmax", "F32", scales),
+                    ("w.weight.nested_quant_map", "F32", map)]
     else:
         largest = random.uniform(0.1, 3, blocks).astype(np.float32)
         tensors.append(("w.weight.absmax", "F32", largest))
     text = np.frombuffer(json.dumps(state).encode(), np.uint8)
     tensors.append((f"w.weight.quant_state.bitsandbytes__{kind}", "U8", text))
     config = {"quant_method": "bitsandbytes", "load_in_4bit": True, "load_in_8bit": False, "bnb_4bit_quant_type": kind,
-              "bnb_4bit_use_double_quant": nested, "bnb_4bit_compute_dtype": "bfloat16", "llm_int8_skip_modules": ["lm_head"]}
+              "bnb_4bit_use_double_quant": nested, "bnb_4bit_compute_dtype": "bfloat16",
+              "llm_int8_skip_modules": ["lm_head"]}
     return config, tensors, (table[codes] * np.repeat(largest, block)).reshape(n, k)
 
 
@@ -241,13 +284,18 @@ def act_order(form, asymmetric, version="gptq"):
     if form == "gptq":
         less = 1 if version == "gptq" else 0
         tensors = [("w.qweight", "I32", signed([stream(row, 4) for row in codes]).T),
-                   ("w.qzeros", "I32", signed([stream(zeros[:, g] - less, 4) for g in range(k // group)])), ("w.scales", "F16", scales.T),
+                   ("w.qzeros", "I32", signed([stream(zeros[:, g] - less, 4) for g in range(k // group)])),
+                   ("w.scales", "F16", scales.T),
                    ("w.g_idx", "I32", order)]
-        config = {"quant_method": "gptq", "bits": 4, "group_size": group, "sym": not asymmetric, "desc_act": True, "checkpoint_format": version}
+        config = {"quant_method": "gptq", "bits": 4, "group_size": group, "sym": not asymmetric, "desc_act": True,
+                  "checkpoint_format": version}
         return config, tensors, exact
-    config = {"quant_method": "compressed-tensors", "format": "pack-quantized", "config_groups": {"group_0": {"targets": ["Linear"], "weights": {
-        "num_bits": 4, "type": "int", "strategy": "group", "group_size": group, "symmetric": True, "actorder": "group"}}}}
-    tensors = [("w.weight_packed", "I32", signed([words(row, 4) for row in codes])), ("w.weight_shape", "I64", np.array([n, k])),
+    config = {"quant_method": "compressed-tensors", "format": "pack-quantized",
+              "config_groups": {"group_0": {"targets": ["Linear"], "weights": {
+        "num_bits": 4, "type": "int", "strategy": "group", "group_size": group, "symmetric": True,
+        "actorder": "group"}}}}
+    tensors = [("w.weight_packed", "I32", signed([words(row, 4) for row in codes])),
+               ("w.weight_shape", "I64", np.array([n, k])),
                ("w.weight_scale", "BF16", scales), ("w.weight_g_idx", "I32", order)]
     return config, tensors, exact
 
@@ -258,17 +306,24 @@ def mlx(bits, group, dtype, mode="affine", own=None):
     said = {"group_size": group, "bits": bits} | ({"mode": mode} if mode != "affine" or own else {})
     whole = {"group_size": 64, "bits": 4, "w": said, "lm_head": False} if own else said
     config = {"quantization_key": "quantization", **whole}
+    if mode == "mxfp8":
+        codes = random.integers(0, 0x7F, (n, k)) | random.integers(0, 2, (n, k)) << 7
+        powers, values = mxfp8(codes)
+        return config, [("w.weight", "U32", np.array([words(row, 8) for row in codes], np.uint32)),
+                        ("w.scales", "U8", powers)], values
     if mode != "affine":
         codes = random.integers(0, 16, (n, k))
         packed = np.array([words(row, 4) for row in codes], np.uint32)
         scales = random.integers(100, 120, (n, k // 32)) if mode == "mxfp4" else random.integers(0, 0x7F, (n, k // 16))
         wide = np.ldexp(np.float32(1), scales - 127).astype(np.float32) if mode == "mxfp4" else E4M3[scales]
-        return config, [("w.weight", "U32", packed), ("w.scales", "U8", scales)], E2M1[codes] * np.repeat(wide, group, axis=1)
+        tensors = [("w.weight", "U32", packed), ("w.scales", "U8", scales)]
+        return config, tensors, E2M1[codes] * np.repeat(wide, group, axis=1)
     codes = random.integers(0, 1 << bits, (n, k))
     scales, biases = some_scales((n, k // group), dtype), some_scales((n, k // group), dtype) * np.float32(8)
     packed = np.array([stream(row, bits) for row in codes], np.uint32)
     values = np.repeat(scales, group, 1) * codes.astype(np.float32) + np.repeat(biases, group, 1)
-    return config, [("w.weight", "U32", packed), ("w.scales", dtype, scales), ("w.biases", dtype, biases)], values.astype(np.float32)
+    return config, [("w.weight", "U32", packed), ("w.scales", dtype, scales),
+                    ("w.biases", dtype, biases)], values.astype(np.float32)
 
 
 def fp8_stack(form):
@@ -277,7 +332,8 @@ def fp8_stack(form):
     codes = random.integers(0, 0x7F, (experts, n, k))
     scales = random.uniform(0.001, 0.01, (experts, 2, 1) if form == "block" else (experts, 1, 1)).astype(np.float32)
     wide = np.repeat(np.repeat(scales, 128, 1), 128, 2)[:, :n, :k] if form == "block" else scales
-    config = {"quant_method": "fp8", "activation_scheme": "dynamic"} | ({"weight_block_size": [128, 128]} if form == "block" else {})
+    config = {"quant_method": "fp8",
+              "activation_scheme": "dynamic"} | ({"weight_block_size": [128, 128]} if form == "block" else {})
     tensors = [("e.gate_up_proj", "F8_E4M3", codes), ("e.gate_up_proj_scale_inv", "F32", scales)]
     return config, tensors, (wide * E4M3[codes]).astype(np.float32)
 
@@ -332,6 +388,8 @@ CASES = {
     "fp8-stack-block": lambda: fp8_stack("block"),
     "fp8-stack": lambda: fp8_stack("tensor"),
     "mlx-nvfp4": lambda: mlx(4, 16, "", "nvfp4"),
+    "mlx-mxfp8": lambda: mlx(8, 32, "", "mxfp8"),
+    "ct-mxfp8": compressed_mxfp8,
 }
 
 

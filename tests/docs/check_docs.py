@@ -46,8 +46,8 @@ class Document:
         self.kinds = []
         fence = made = False
         for line in self.lines:
-            if line.startswith("<!-- dev bench"):  # written by ./dev bench --write-docs
-                made = not line.startswith("<!-- dev bench: end")
+            if line.startswith(("<!-- dev bench", "<!-- dev docs")):  # written by ./dev bench --write-docs, ./dev docs --write
+                made = ": end" not in line
             border = line.lstrip().startswith("```")
             fence ^= border
             self.kinds.append("made" if made else "fence" if fence or border else "table" if line.startswith("|") else "prose")

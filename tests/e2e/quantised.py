@@ -1,8 +1,9 @@
 """Quantised checkpoints of safetensors against the numbers that they stand for.
 
-A small model whose matrices are codes and scales is written in each packing, and with the numbers themselves as f32. What
-`--precision exact` computes from the packed one must be what it computes from the numbers, but for the order in which a
-scale is multiplied, or by what their table rounds; `fast` must be near. The packings are written here from their published layouts.
+A small model whose matrices are codes and scales is written in each packing, and with the numbers themselves as f32.
+What `--precision exact` computes from the packed one must be what it computes from the numbers, but for the order in
+which a scale is multiplied, or by what their table rounds; `fast` must be near. The packings are written here from
+their published layouts.
 """
 import json
 import struct
@@ -15,12 +16,16 @@ import tiny
 HIDDEN, FFN, HEADS, KV_HEADS, HEAD, LAYERS, VOCABULARY, GROUP = 64, 192, 4, 2, 16, 2, 64, 32
 IDS = [(5 * i * i + 3 * i) % VOCABULARY for i in range(24)]
 MATRICES = {"self_attn.q_proj": (HEADS * HEAD, HIDDEN), "self_attn.k_proj": (KV_HEADS * HEAD, HIDDEN),
-            "self_attn.v_proj": (KV_HEADS * HEAD, HIDDEN), "self_attn.o_proj": (HIDDEN, HEADS * HEAD), "mlp.gate_proj": (FFN, HIDDEN),
+            "self_attn.v_proj": (KV_HEADS * HEAD, HIDDEN), "self_attn.o_proj": (HIDDEN, HEADS * HEAD),
+            "mlp.gate_proj": (FFN, HIDDEN),
             "mlp.up_proj": (FFN, HIDDEN), "mlp.down_proj": (HIDDEN, FFN)}
-TYPES = {"float32": "F32", "float16": "F16", "int32": "I32", "int64": "I64", "int8": "I8", "uint8": "U8", "uint32": "U32", "|V1": "F8_E4M3"}
+TYPES = {"float32": "F32", "float16": "F16", "int32": "I32", "int64": "I64", "int8": "I8", "uint8": "U8",
+         "uint32": "U32", "|V1": "F8_E4M3"}
 E2M1 = numpy.array([0, .5, 1, 1.5, 2, 3, 4, 6, 0, -.5, -1, -1.5, -2, -3, -4, -6], numpy.float32)
-NF4 = numpy.array([-1, -.6961928009986877, -.5250730514526367, -.39491748809814453, -.28444138169288635, -.18477343022823334,
-                   -.09105003625154495, 0, .07958029955625534, .16093020141124725, .24611230194568634, .33791524171829224,
+NF4 = numpy.array([-1, -.6961928009986877, -.5250730514526367, -.39491748809814453, -.28444138169288635,
+                   -.18477343022823334,
+                   -.09105003625154495, 0, .07958029955625534, .16093020141124725, .24611230194568634,
+                   .33791524171829224,
                    .44070982933044434, .5626170039176941, .7229568362236023, 1], numpy.float32)
 
 
@@ -28,7 +33,8 @@ def write_safetensors(path, tensors):
     header, data = {}, b""
     for name, values in tensors.items():
         raw = numpy.ascontiguousarray(values).tobytes()
-        header[name] = {"dtype": TYPES[str(values.dtype)], "shape": list(values.shape), "data_offsets": [len(data), len(data) + len(raw)]}
+        header[name] = {"dtype": TYPES[str(values.dtype)], "shape": list(values.shape),
+                        "data_offsets": [len(data), len(data) + len(raw)]}
         data += raw
     text = json.dumps(header).encode()
     path.write_bytes(struct.pack("<Q", len(text)) + text + data)
@@ -80,7 +86,8 @@ class Nvfp4:
     def parts(self, name, codes, factors):
         pairs = (self.q[:, ::2] | self.q[:, 1::2] << 4).astype(numpy.uint8)
         scales = self.s.astype(numpy.uint8).view("V1")
-        return {f"{name}.{codes}": pairs, f"{name}.weight_scale": scales} | {f"{name}.{key}": value for key, value in factors.items()}
+        return {f"{name}.{codes}": pairs,
+                f"{name}.weight_scale": scales} | {f"{name}.{key}": value for key, value in factors.items()}
 
 
 class Fp8:
@@ -95,6 +102,22 @@ class Fp8:
 
     def parts(self, name):
         return {f"{name}.weight": self.q.astype(numpy.uint8).view("V1"), f"{name}.weight_scale": self.s}
+
+
+class Mxfp8:
+    """Codes of E4M3 and a power of two for 32, as MLX stores them: four codes to a word, the first in the lowest
+    byte."""
+
+    def __init__(self, random, shape):
+        self.q = random.integers(0, 0x48, shape) | random.integers(0, 2, shape) << 7
+        self.power = random.integers(118, 122, (shape[0], shape[1] // 32))
+
+    def numbers(self):
+        return e4m3(self.q) * numpy.repeat(2.0 ** (self.power - 127), 32, axis=1).astype(numpy.float32)
+
+    def parts(self, name):
+        return {f"{name}.weight": packed(self.q, 8, 1).view(numpy.uint32),
+                f"{name}.scales": self.power.astype(numpy.uint8)}
 
 
 class Nf4:
@@ -147,19 +170,22 @@ class Mlx:
         return wide(self.s) * self.q.astype(numpy.float32) + wide(self.b)
 
     def parts(self, name):
-        return {f"{name}.weight": packed(self.q, 4, 1).view(numpy.uint32), f"{name}.scales": self.s, f"{name}.biases": self.b}
+        return {f"{name}.weight": packed(self.q, 4, 1).view(numpy.uint32), f"{name}.scales": self.s,
+                f"{name}.biases": self.b}
 
 
 def gptq(name, m, version):
     zeros = m.z.T - (1 if version == 1 else 0)
-    return {f"{name}.qweight": packed(m.q.T, m.bits, 0), f"{name}.qzeros": packed(zeros, m.bits, 1), f"{name}.scales": m.s.T,
+    return {f"{name}.qweight": packed(m.q.T, m.bits, 0), f"{name}.qzeros": packed(zeros, m.bits, 1),
+            f"{name}.scales": m.s.T,
             f"{name}.g_idx": (numpy.arange(m.q.shape[1]) // GROUP).astype(numpy.int32)}
 
 
 def awq(name, m):
     order = [0, 2, 4, 6, 1, 3, 5, 7]  # which column is the i-th nibble
     turned = lambda values: values.T.reshape(values.shape[1], -1, 8)[:, :, order].reshape(values.shape[1], -1)
-    return {f"{name}.qweight": packed(turned(m.q), 4, 1), f"{name}.qzeros": packed(turned(m.z), 4, 1), f"{name}.scales": m.s.T}
+    return {f"{name}.qweight": packed(turned(m.q), 4, 1), f"{name}.qzeros": packed(turned(m.z), 4, 1),
+            f"{name}.scales": m.s.T}
 
 
 def compressed(name, m):
@@ -171,27 +197,40 @@ def settings(bits, symmetric, **more):
     return {"bits": bits, "group_size": GROUP, "sym": symmetric, "desc_act": False, **more}
 
 
-CT = {"quant_method": "compressed-tensors", "format": "pack-quantized", "ignore": ["lm_head"], "config_groups": {"group_0": {
-    "targets": ["Linear"], "weights": {"num_bits": 4, "type": "int", "strategy": "group", "group_size": GROUP, "symmetric": True}}}}
-CT_NVFP4 = {"quant_method": "compressed-tensors", "format": "nvfp4-pack-quantized", "ignore": ["lm_head"], "config_groups": {"group_0": {
-    "targets": ["Linear"], "weights": {"num_bits": 4, "type": "float", "strategy": "tensor_group", "group_size": 16, "symmetric": True}}}}
+CT = {"quant_method": "compressed-tensors", "format": "pack-quantized", "ignore": ["lm_head"],
+      "config_groups": {"group_0": {
+    "targets": ["Linear"],
+    "weights": {"num_bits": 4, "type": "int", "strategy": "group", "group_size": GROUP, "symmetric": True}}}}
+CT_NVFP4 = {"quant_method": "compressed-tensors", "format": "nvfp4-pack-quantized", "ignore": ["lm_head"],
+            "config_groups": {"group_0": {
+    "targets": ["Linear"],
+    "weights": {"num_bits": 4, "type": "float", "strategy": "tensor_group", "group_size": 16, "symmetric": True}}}}
 integers = lambda bits, symmetric: lambda random, shape: Matrix(random, shape, bits, symmetric)
-BNB = {"quant_method": "bitsandbytes", "load_in_4bit": True, "bnb_4bit_quant_type": "nf4", "bnb_4bit_use_double_quant": True}
+BNB = {"quant_method": "bitsandbytes", "load_in_4bit": True, "bnb_4bit_quant_type": "nf4",
+       "bnb_4bit_use_double_quant": True}
 one = lambda number: numpy.array([number], numpy.float32)
-PACKINGS = {  # a matrix of a shape, how it is written, quantization_config, how far exact may be off (of the largest logit)
-    "gptq 4 bits": (integers(4, False), lambda name, m: gptq(name, m, 1), settings(4, False, quant_method="gptq"), 1e-5),
-    "gptq 4 bits symmetric": (integers(4, True), lambda name, m: gptq(name, m, 1), settings(4, True, quant_method="gptq"), 1e-5),
+# A matrix of a shape, how it is written, quantization_config, how far exact may be off (of the largest logit).
+PACKINGS = {
+    "gptq 4 bits": (integers(4, False), lambda name, m: gptq(name, m, 1), settings(4, False, quant_method="gptq"),
+                    1e-5),
+    "gptq 4 bits symmetric": (integers(4, True), lambda name, m: gptq(name, m, 1),
+                              settings(4, True, quant_method="gptq"), 1e-5),
     "gptq v2 8 bits": (integers(8, False), lambda name, m: gptq(name, m, 2),
                        settings(8, False, quant_method="gptq", checkpoint_format="gptq_v2"), 1e-5),
     "gptq act-order": (Ordered, lambda name, m: gptq(name, m, 1) | {f"{name}.g_idx": m.order.astype(numpy.int32)},
                        settings(4, True, quant_method="gptq") | {"desc_act": True}, 1e-5),
-    "awq": (integers(4, False), awq, {"quant_method": "awq", "bits": 4, "group_size": GROUP, "zero_point": True, "version": "gemm"}, 1e-5),
+    "awq": (integers(4, False), awq,
+            {"quant_method": "awq", "bits": 4, "group_size": GROUP, "zero_point": True, "version": "gemm"}, 1e-5),
     "compressed-tensors": (integers(4, True), compressed, CT, 1e-5),
-    "compressed-tensors nvfp4": (Nvfp4, lambda name, m: m.parts(name, "weight_packed", {"weight_global_scale": one(1 / m.factor)}),
+    "compressed-tensors nvfp4": (Nvfp4, lambda name, m: m.parts(name, "weight_packed",
+                                                                {"weight_global_scale": one(1 / m.factor)}),
                                  CT_NVFP4, 1e-5),
-    "modelopt nvfp4": (Nvfp4, lambda name, m: m.parts(name, "weight", {"weight_scale_2": m.factor, "input_scale": one(1)}),
+    "modelopt nvfp4": (Nvfp4,
+                       lambda name, m: m.parts(name, "weight", {"weight_scale_2": m.factor, "input_scale": one(1)}),
                        {"quant_method": "modelopt", "quant_algo": "NVFP4", "ignore": ["lm_head"]}, 1e-5),
-    "modelopt fp8": (Fp8, lambda name, m: m.parts(name), {"quant_method": "modelopt", "quant_algo": "FP8_PER_CHANNEL_PER_TOKEN"}, 1e-5),
+    "modelopt fp8": (Fp8, lambda name, m: m.parts(name),
+                     {"quant_method": "modelopt", "quant_algo": "FP8_PER_CHANNEL_PER_TOKEN"}, 1e-5),
+    "mlx mxfp8": (Mxfp8, lambda name, m: m.parts(name), {"group_size": 32, "bits": 8, "mode": "mxfp8"}, 1e-5),
     "mlx": (Mlx, lambda name, m: m.parts(name), {"group_size": 64, "bits": 4}, 1e-5),
     "bitsandbytes nf4": (Nf4, lambda name, m: m.parts(name), BNB, 0.03),
 }
@@ -211,9 +250,12 @@ def write_model(folder, matrix, quantization):
         for name, shape in MATRICES.items():
             tensors.update(matrix(prefix + name, shape))
     write_safetensors(folder / "model.safetensors", tensors)
-    config = {"architectures": ["LlamaForCausalLM"], "model_type": "llama", "hidden_size": HIDDEN, "intermediate_size": FFN,
-              "num_attention_heads": HEADS, "num_key_value_heads": KV_HEADS, "head_dim": HEAD, "num_hidden_layers": LAYERS,
-              "vocab_size": VOCABULARY, "max_position_embeddings": 128, "rms_norm_eps": 1e-5, "tie_word_embeddings": False,
+    config = {"architectures": ["LlamaForCausalLM"], "model_type": "llama", "hidden_size": HIDDEN,
+              "intermediate_size": FFN,
+              "num_attention_heads": HEADS, "num_key_value_heads": KV_HEADS, "head_dim": HEAD,
+              "num_hidden_layers": LAYERS,
+              "vocab_size": VOCABULARY, "max_position_embeddings": 128, "rms_norm_eps": 1e-5,
+              "tie_word_embeddings": False,
               "torch_dtype": "float32"}
     if quantization:
         config["quantization_config" if "quant_method" in quantization else "quantization"] = quantization

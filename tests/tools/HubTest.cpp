@@ -5,6 +5,7 @@
 #include "tools/hub/WantedFiles.h"
 
 #include <cerrno>
+#include <ctime>
 #include <gtest/gtest.h>
 
 using namespace ingot;
@@ -143,6 +144,18 @@ TEST(WantedFiles, Ggufs) {
   auto cut = wantedFiles(reference("hf:a/b"), listed({"x-00001-of-00002.gguf"}));
   ASSERT_FALSE(cut);
   EXPECT_EQ(cut.error().code, "E0154");
+}
+
+/// A list of files is the hub's word: names of parts that there are not must cost nothing.
+TEST(WantedFiles, NamesOfAHundredThousandParts) {
+  std::vector<std::string> names;
+  for (int i = 0; i < 2000; ++i)
+    names.push_back("x" + std::to_string(i) + "-00001-of-99999.gguf");
+  const std::clock_t start = std::clock();
+  auto wanted = wantedFiles(reference("hf:a/b"), listed(names));
+  ASSERT_FALSE(wanted);
+  EXPECT_EQ(wanted.error().code, "E0156");
+  EXPECT_LT(static_cast<double>(std::clock() - start) / CLOCKS_PER_SEC, 1.0) << "seconds";
 }
 
 TEST(Fetch, HeaderOfSafetensors) {

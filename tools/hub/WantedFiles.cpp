@@ -60,6 +60,12 @@ std::vector<std::string> partsOf(const std::string &gguf) {
   return parts;
 }
 
+/// The first of them, without making all: a list of files may name a hundred thousand parts of each.
+std::string firstPartOf(const std::string &gguf) {
+  const auto split = splitOf(gguf, ".gguf");
+  return split ? partOf(*split, 1) : gguf;
+}
+
 /// A GGUF that holds a language model: no projector of pictures, no statistics for a quantiser.
 bool isModelGguf(const std::string &path) {
   const std::string name = path.substr(path.find_last_of('/') + 1);
@@ -80,7 +86,7 @@ std::map<std::string, std::optional<uint64_t>> modelsAmong(const std::vector<Lis
   for (const ListedFile &file : files) {
     if (!isModelGguf(file.path))
       continue;
-    auto [model, isNew] = models.try_emplace(partsOf(file.path).front(), 0);
+    auto [model, isNew] = models.try_emplace(firstPartOf(file.path), 0);
     if (model->second)
       model->second = file.bytes ? std::optional(*model->second + *file.bytes) : std::nullopt;
   }

@@ -4,20 +4,23 @@
 
 include "dialects/kernel/KernelTypes.td"
 
-def Kernel_AttentionOp : Kernel_LaunchOp<"attention", ["workItems", "operationsPerPosition", "bytesPerPosition", "workspace",
-                                                     "takeWorkspace"], [AttrSizedOperandSegments]> {
+def Kernel_AttentionOp : Kernel_LaunchOp<"attention", ["workItems", "operationsPerPosition", "bytesPerPosition",
+                                                     "workspace", "takeWorkspace"], [AttrSizedOperandSegments]> {
   let summary = "paged causal attention, online softmax over pages at fixed absolute positions";
   let description = [{
-    As lm.attention. The output is rows<heads * head_dim, f32>, bf16, or q8 (head_dim a multiple of 32). Work items: attention
-    tiles x KV heads (item = tile * kv_heads + head). The rows of a work item are the tile's tokens x the heads of the group.
+    As lm.attention. The output is rows<heads * head_dim, f32>, bf16, or q8 (head_dim a multiple of 32). Work items:
+    attention tiles x KV heads (item = tile * kv_heads + head). The rows of a work item are the tile's tokens x the
+    heads of the group.
 
     `workspace` (GPUs): blocks share the positions of a tile, and what each finds passes through it.
   }];
-  let arguments = (ins Kernel_Read<Kernel_RowsType>:$q, Kernel_Read<Kernel_KvPoolType>:$kv, Kernel_Write<Kernel_RowsType>:$output,
-                   Kernel_Read<Optional<Lm_WeightType>>:$sinks, Kernel_Update<Optional<Kernel_WorkspaceType>>:$workspace, I64Attr:$heads, F32Attr:$scale,
+  let arguments = (ins Kernel_Read<Kernel_RowsType>:$q, Kernel_Read<Kernel_KvPoolType>:$kv,
+                   Kernel_Write<Kernel_RowsType>:$output, Kernel_Read<Optional<Lm_WeightType>>:$sinks,
+                   Kernel_Update<Optional<Kernel_WorkspaceType>>:$workspace, I64Attr:$heads, F32Attr:$scale,
                    DefaultValuedAttr<I64Attr, "0">:$window, DefaultValuedAttr<F32Attr, "0.0f">:$softcap);
   let assemblyFormat = [{ $q `,` $kv `:` type($q) `,` type($kv) `outs` `(` $output `:` type($output) `)`
-                          (`sinks` $sinks^ `:` type($sinks))? (`workspace` $workspace^ `:` type($workspace))? attr-dict }];
+                          (`sinks` $sinks^ `:` type($sinks))? (`workspace` $workspace^ `:` type($workspace))?
+                          attr-dict }];
   let hasVerifier = 1;
 }
 

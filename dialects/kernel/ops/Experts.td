@@ -14,8 +14,8 @@ def Kernel_RouteOp : Kernel_LaunchOp<"route", ["operationsPerUnit"], [AttrSizedO
                    Lm_RouteScore:$score, Lm_RouteNorm:$normalize, I64Attr:$groups, I64Attr:$used_groups,
                    Lm_GroupScore:$group_score, F32Attr:$norm_eps, F32Attr:$norm_floor, F32Attr:$scale);
   let assemblyFormat = [{ $logits `:` type($logits) (`select` $bias^ `:` type($bias))?
-                          (`expert_scale` $expert_scale^ `:` type($expert_scale))? `outs` `(` $routes `:` type($routes) `)`
-                          attr-dict }];
+                          (`expert_scale` $expert_scale^ `:` type($expert_scale))?
+                          `outs` `(` $routes `:` type($routes) `)` attr-dict }];
   let hasVerifier = 1;
   let extraClassDeclaration = "::ingot::kernel::RoutesType routesType() { return getRoutes().getType(); }";
 }
@@ -34,7 +34,8 @@ def Kernel_CombineOp : Kernel_LaunchOp<"combine", ["operationsPerUnit", "rowsOfU
   }];
   let arguments = (ins Kernel_Read<Kernel_RowsType>:$x, Kernel_Read<Kernel_RoutesType>:$routes,
                    Kernel_Write<Kernel_RowsType>:$output);
-  let assemblyFormat = [{ $x `by` $routes `:` type($x) `,` type($routes) `outs` `(` $output `:` type($output) `)` attr-dict }];
+  let assemblyFormat = [{ $x `by` $routes `:` type($x) `,` type($routes) `outs` `(` $output `:` type($output) `)`
+                          attr-dict }];
   let hasVerifier = 1;
 }
 

@@ -15,7 +15,9 @@ def Kernel_StoreOp : Kernel_Op<"store"> {
 
 def Kernel_PanelMaximaOp : Kernel_Op<"panel_maxima"> {
   let summary = "y[t][p] = the largest of the 32 values of panel p, NaN aside";
-  let description = "What a sampler looks at to know which panels hold the values that it wants. -inf where a panel has none.";
+  let description = [{
+    What a sampler looks at to know which panels hold the values that it wants. -inf where a panel has none.
+  }];
   let arguments = (ins Kernel_FlowType:$values, Kernel_Write<Kernel_RowsType>:$output);
   let assemblyFormat = "$values `:` type($values) `into` $output `:` type($output) attr-dict";
   let hasVerifier = 1;

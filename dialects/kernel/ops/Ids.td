@@ -9,7 +9,8 @@ include "dialects/kernel/KernelTypes.td"
 def Kernel_ArgmaxOp : Kernel_LaunchOp<"argmax", ["family", "workItems", "isPerRow"]> {
   let summary = "raises keys[r] to the largest logit of row r and its index";
   let description = [{
-    Of equal logits the lowest index wins, NaN is below all. Keys are 0 before; who reads them sets them back. Work items: rows.
+    Of equal logits the lowest index wins, NaN is below all. Keys are 0 before; who reads them sets them back. Work
+    items: rows.
   }];
   let arguments = (ins Kernel_Read<Kernel_RowsOrFlow>:$logits, Kernel_Update<Kernel_RowsType>:$keys);
   let assemblyFormat = "$logits `:` type($logits) `keys` $keys `:` type($keys) attr-dict";
@@ -29,7 +30,8 @@ def Kernel_DrawWeighOp : Kernel_LaunchOp<"draw_weigh", ["family", "workItems", "
   let description = [{
     keys[r] holds the row's largest logit. All of the sums but those of blocks are 0 before. Work items: rows.
   }];
-  let arguments = (ins Kernel_Read<Kernel_RowsType>:$logits, Kernel_Read<Kernel_RowsType>:$keys, Kernel_Update<Kernel_RowsType>:$sums);
+  let arguments = (ins Kernel_Read<Kernel_RowsType>:$logits, Kernel_Read<Kernel_RowsType>:$keys,
+                   Kernel_Update<Kernel_RowsType>:$sums);
   let assemblyFormat = "$logits `,` $keys `:` type($logits) `,` type($keys) `sums` $sums `:` type($sums) attr-dict";
   let hasVerifier = 1;
 }

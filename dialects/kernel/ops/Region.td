@@ -13,7 +13,8 @@ def Kernel_YieldOp : Kernel_Op<"yield", [Pure, Terminator, ReturnLike, ParentOne
   let builders = [OpBuilder<(ins), [{ build($_builder, $_state, ::mlir::ValueRange()); }]>];
 }
 
-def Kernel_RowStatOp : Kernel_Op<"row_stat", [Pure, ParentOneOf<["RowwiseOp", "MatmulOp"]>, SameOperandsAndResultType]> {
+def Kernel_RowStatOp : Kernel_Op<"row_stat", [Pure, ParentOneOf<["RowwiseOp", "MatmulOp"]>,
+                                              SameOperandsAndResultType]> {
   let summary = "the mean of a value over the row (16 partial sums, then a tree)";
   let arguments = (ins F32:$value);
   let results = (outs F32:$result);

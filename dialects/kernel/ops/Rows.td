@@ -19,16 +19,17 @@ def Kernel_RowwiseOp : Kernel_LaunchOp<"rowwise", ["workItems", "isPerRow", "ope
                                        [AttrSizedOperandSegments]> {
   let summary = "outputs[t][i] = region(inputs[t][i]…), with statistics over the row";
   let description = [{
-    Inputs are rows (one row per token) or vector weights (shared by all rows); region arguments are their elements i, f32,
-    or of rows of one value that value.
-    The region is elementwise arith/math plus `kernel.row_stat`. It yields one value per output; outputs are rows of f32,
-    q8 or bf16, and an f32 output may be one of the inputs (in place). `gather`: rows are logits rows, and rows inputs are
-    read at rowTokens[r]; outputs are written at r. Work items: rows.
+    Inputs are rows (one row per token) or vector weights (shared by all rows); region arguments are their elements i,
+    f32, or of rows of one value that value. The region is elementwise arith/math plus `kernel.row_stat`. It yields one
+    value per output; outputs are rows of f32, q8 or bf16, and an f32 output may be one of the inputs (in place).
+    `gather`: rows are logits rows, and rows inputs are read at rowTokens[r]; outputs are written at r. Work items:
+    rows.
 
-    `rows_of_token`: there are so many rows for each token. With `routes` row r is one that an expert works on, and rows inputs
-    are read at its token.
+    `rows_of_token`: there are so many rows for each token. With `routes` row r is one that an expert works on, and
+    rows inputs are read at its token.
 
-    With `columns` element i of the inputs, rows of the same width all of them, is that at columns[i]; no output is an input then.
+    With `columns` element i of the inputs, rows of the same width all of them, is that at columns[i]; no output is an
+    input then.
 
     Instead of outputs it may have a flow, which stands for the rows of that kind that it would write.
   }];
@@ -39,11 +40,16 @@ def Kernel_RowwiseOp : Kernel_LaunchOp<"rowwise", ["workItems", "isPerRow", "ope
   let results = (outs Optional<Kernel_FlowType>:$flow);
   let regions = (region SizedRegion<1>:$body);
   let assemblyFormat = [{ `ins` `(` $inputs `:` type($inputs) `)` (`outs` `(` $outputs^ `:` type($outputs) `)`)?
-                          (`to` $routes^ `:` type($routes))? (`by` $columns^ `:` type($columns))? (`->` type($flow)^)? attr-dict-with-keyword $body }];
+                          (`to` $routes^ `:` type($routes))? (`by` $columns^ `:` type($columns))? (`->` type($flow)^)?
+                          attr-dict-with-keyword $body }];
   let hasVerifier = 1;
-  let builders = [OpBuilder<(ins "::mlir::ValueRange":$inputs, "::mlir::ValueRange":$outputs, "Extent":$extent, "bool":$gather),
-                            [{ build($_builder, $_state, ::mlir::Type(), inputs, outputs, ::mlir::Value(), ::mlir::Value(), extent, gather); }]>];
-  let extraClassDeclaration = "int64_t width() { return rowsTypeOf(getFlow() ? ::mlir::Value(getFlow()) : getOutputs().front()).getN(); }";
+  let builders = [OpBuilder<(ins "::mlir::ValueRange":$inputs, "::mlir::ValueRange":$outputs, "Extent":$extent,
+                                 "bool":$gather), [{
+    build($_builder, $_state, ::mlir::Type(), inputs, outputs, ::mlir::Value(), ::mlir::Value(), extent, gather);
+  }]>];
+  let extraClassDeclaration = [{
+    int64_t width() { return rowsTypeOf(getFlow() ? ::mlir::Value(getFlow()) : getOutputs().front()).getN(); }
+  }];
 }
 
 def Kernel_GatherOp : Kernel_LaunchOp<"gather", ["gathersWeights", "operationsPerUnit"]> {

@@ -9,13 +9,13 @@ include "dialects/kernel/KernelTypes.td"
 def Kernel_FuncOp : Kernel_Op<"func", [IsolatedFromAbove, FunctionOpInterface]> {
   let summary = "one launch: operands in the order in which the plan passes them";
   let description = [{
-    One op anchors it and says what a launch is (LaunchInterface). Producers of its rows may stand before it, consumers of its
-    results behind it; what passes between them are flows, which reach no memory. Operands of all of them are the launch's.
-    Generators dispatch on the anchor, and refuse a producer or consumer that they have no code for: there is no list of
-    compositions.
+    One op anchors it and says what a launch is (LaunchInterface). Producers of its rows may stand before it, consumers
+    of its results behind it; what passes between them are flows, which reach no memory. Operands of all of them are
+    the launch's. Generators dispatch on the anchor, and refuse a producer or consumer that they have no code for:
+    there is no list of compositions.
 
-    `counts`: how large the steps are that launch it, where its cases bound that (plan-expand-cases). Its code is right for every
-    count, and has what is fast for these.
+    `counts`: how large the steps are that launch it, where its cases bound that (plan-expand-cases). Its code is right
+    for every count, and has what is fast for these.
   }];
   let arguments = (ins SymbolNameAttr:$sym_name, TypeAttrOf<FunctionType>:$function_type,
                    OptionalAttr<DictArrayAttr>:$arg_attrs, OptionalAttr<DictArrayAttr>:$res_attrs,

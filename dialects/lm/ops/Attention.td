@@ -19,7 +19,9 @@ def Lm_RopeOp : Lm_Op<"rope", [Pure, AllTypesMatch<["x", "result"]>]> {
 
 def Lm_ScaleByPositionOp : Lm_Op<"scale_by_position", [Pure, AllTypesMatch<["x", "result"]>]> {
   let summary = "x[t] * factors[positions[t] / period], by the last factor beyond them";
-  let description = "Queries of models whose attention sharpens as contexts grow. Lowered where queries rotate, with them.";
+  let description = [{
+    Queries of models whose attention sharpens as contexts grow. Lowered where queries rotate, with them.
+  }];
   let arguments = (ins Lm_Activations:$x, Lm_WeightType:$factors, Lm_BatchType:$batch, I64Attr:$period);
   let results = (outs Lm_Activations:$result);
   let assemblyFormat = "$x `,` $factors `,` $batch attr-dict `:` type($x) `,` type($factors)";
@@ -38,12 +40,13 @@ def Lm_KvAppendOp : Lm_Op<"kv_append", [Pure, AllTypesMatch<["kv", "result"]>]> 
 def Lm_AttentionOp : Lm_Op<"attention", [Pure]> {
   let summary = "causal grouped-query attention of this step's tokens over keys and values";
   let description = [{
-    Query head h reads KV head h * kv_heads / heads; the state's stream of keys says how many KV heads there are. score = scale * q.k, then cap * tanh(score / cap) if
-    `softcap` > 0; position j counts for a token at position p if j <= p and (window = 0 or j > p - window). A head's `sinks`
-    value is the score of one position more, which has no value: it takes its share of the softmax and adds nothing.
+    Query head h reads KV head h * kv_heads / heads; the state's stream of keys says how many KV heads there are. score
+    = scale * q.k, then cap * tanh(score / cap) if `softcap` > 0; position j counts for a token at position p if j <= p
+    and (window = 0 or j > p - window). A head's `sinks` value is the score of one position more, which has no value:
+    it takes its share of the softmax and adds nothing.
   }];
-  let arguments = (ins Lm_Activations:$q, Lm_StateType:$kv, Lm_BatchType:$batch, Optional<Lm_WeightType>:$sinks, I64Attr:$heads,
-                   F32Attr:$scale, DefaultValuedAttr<I64Attr, "0">:$window,
+  let arguments = (ins Lm_Activations:$q, Lm_StateType:$kv, Lm_BatchType:$batch, Optional<Lm_WeightType>:$sinks,
+                   I64Attr:$heads, F32Attr:$scale, DefaultValuedAttr<I64Attr, "0">:$window,
                    DefaultValuedAttr<F32Attr, "0.0f">:$softcap);
   let results = (outs Lm_Activations:$result);
   let assemblyFormat = [{ $q `,` $kv `,` $batch (`sinks` $sinks^ `:` type($sinks))? attr-dict `:` type($q) `,` type($kv)

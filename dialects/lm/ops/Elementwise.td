@@ -33,7 +33,8 @@ def Lm_ActivationOp : Lm_Op<"activation", [Pure, SameOperandsAndResultType]> {
   let assemblyFormat = "$kind $x attr-dict `:` type($result)";
 }
 
-def Lm_XieluOp : Lm_Op<"xielu", [Pure, AllTypesMatch<["x", "result"]>, AllTypesMatch<["linear", "positive", "negative"]>]> {
+def Lm_XieluOp : Lm_Op<"xielu", [Pure, AllTypesMatch<["x", "result"]>,
+                                 AllTypesMatch<["linear", "positive", "negative"]>]> {
   let summary = "linear x + positive p^2 + negative (exp(n) - 1 - n), with p = max(x, 0), n = min(x, 0)";
   let description = "Expanded integral of ELU (arXiv:2411.13010). The three vectors have a value for each channel.";
   let arguments = (ins Lm_Activations:$x, Lm_WeightType:$linear, Lm_WeightType:$positive, Lm_WeightType:$negative);

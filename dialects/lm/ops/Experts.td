@@ -14,12 +14,12 @@ include "dialects/lm/LmTypes.td"
 def Lm_RouteOp : Lm_Op<"route", [Pure, AttrSizedOperandSegments]> {
   let summary = "chooses the experts of each token by their scores";
   let description = [{
-    s = score(logits). The choice is by c = s + bias: where there are `groups`, experts of the `used_groups` best of them
-    alone; then those with the `used` largest c, the lowest of equals, NaN below all. Weights are s of the chosen, normalised,
-    times `scale`, times the expert's own `expert_scale`.
+    s = score(logits). The choice is by c = s + bias: where there are `groups`, experts of the `used_groups` best of
+    them alone; then those with the `used` largest c, the lowest of equals, NaN below all. Weights are s of the chosen,
+    normalised, times `scale`, times the expert's own `expert_scale`.
     ```mlir
-    %r = lm.route %logits select %bias : !lm.weight<64, f32> {normalize = #lm.normalize<sum>, score = #lm.score<sigmoid>} :
-           tensor<?x64xf32> -> !lm.routes<64, 8>
+    %r = lm.route %logits select %bias : !lm.weight<64, f32>
+           {normalize = #lm.normalize<sum>, score = #lm.score<sigmoid>} : tensor<?x64xf32> -> !lm.routes<64, 8>
     ```
     (DeepSeek-V3, arXiv:2412.19437, equations 12 to 16, has most of it.)
   }];
@@ -31,14 +31,15 @@ def Lm_RouteOp : Lm_Op<"route", [Pure, AttrSizedOperandSegments]> {
                    DefaultValuedAttr<F32Attr, "0.0f">:$norm_eps, DefaultValuedAttr<F32Attr, "0.0f">:$norm_floor,
                    DefaultValuedAttr<F32Attr, "1.0f">:$scale);
   let results = (outs Lm_RoutesType:$routes);
-  let assemblyFormat = [{ $logits (`select` $bias^ `:` type($bias))? (`expert_scale` $expert_scale^ `:` type($expert_scale))?
+  let assemblyFormat = [{ $logits (`select` $bias^ `:` type($bias))?
+                          (`expert_scale` $expert_scale^ `:` type($expert_scale))?
                           attr-dict `:` type($logits) `->` type($routes) }];
   let hasVerifier = 1;
   let extraClassDeclaration = "::ingot::lm::RoutesType routesType() { return getRoutes().getType(); }";
 }
 
 def Lm_DispatchOp : Lm_Op<"dispatch", [Pure, AllTypesMatch<["x", "result"]>]> {
-  let summary = "a row for each token and expert that it goes to: [T][H] -> [T * used][H], by rising expert, then token";
+  let summary = "a row for each token and expert that it goes to: [T][H] -> [T * used][H], by expert, then token";
   let arguments = (ins Lm_Activations:$x, Lm_RoutesType:$routes);
   let results = (outs Lm_Activations:$result);
   let assemblyFormat = "$x `to` $routes attr-dict `:` type($x) `,` type($routes)";

@@ -9,14 +9,17 @@ def Lm_LinearOp : Lm_Op<"linear", [Pure, AttrSizedOperandSegments]> {
   let description = [{
     With `routes` the weight is a stack of matrices, and a row of x is multiplied by that of its expert; so is a bias.
     ```mlir
-    %y = lm.linear %x, %w of %routes : !lm.routes<64, 8> : tensor<?x2048xf32>, !lm.weight<64x1408x2048, q4_k> -> tensor<?x1408xf32>
+    %y = lm.linear %x, %w of %routes : !lm.routes<64, 8> : tensor<?x2048xf32>, !lm.weight<64x1408x2048, q4_k>
+           -> tensor<?x1408xf32>
     ```
   }];
-  let arguments = (ins Lm_Rows:$x, Lm_WeightType:$weight, Optional<Lm_WeightType>:$bias, Optional<Lm_RoutesType>:$routes);
+  let arguments = (ins Lm_Rows:$x, Lm_WeightType:$weight, Optional<Lm_WeightType>:$bias,
+                   Optional<Lm_RoutesType>:$routes);
   let results = (outs Lm_Activations:$result);
   let assemblyFormat = [{ $x `,` $weight (`,` $bias^ `:` type($bias))? (`of` $routes^ `:` type($routes))? attr-dict
                           `:` type($x) `,` type($weight) `->` type($result) }];
-  let builders = [OpBuilder<(ins "::mlir::Type":$type, "::mlir::Value":$x, "::mlir::Value":$weight, "::mlir::Value":$bias), [{
+  let builders = [OpBuilder<(ins "::mlir::Type":$type, "::mlir::Value":$x, "::mlir::Value":$weight,
+                                 "::mlir::Value":$bias), [{
     build($_builder, $_state, type, x, weight, bias, /*routes=*/::mlir::Value());
   }]>];
   let hasVerifier = 1;

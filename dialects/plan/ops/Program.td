@@ -7,19 +7,20 @@ include "dialects/plan/PlanTypes.td"
 def Plan_ProgramOp : Plan_Op<"program", [Symbol, SymbolTable, NoTerminator, SingleBlock, IsolatedFromAbove]> {
   let summary = "all that a kind of device needs to compute the model";
   let description = [{
-    `peak` and `lower_bound` are what pack-buffers reports, in bytes per token, per row and of the whole program: the arena's
-    size and the least that any packing needs. `launches` and `bytes_per_step` are what count-traffic reports of a step of the
-    first entry that leaves logits: its bytes are the first number, plus the second per token, plus the third per logits row.
-    `decode_launches` are those of a step of one token, where they are others.
+    `peak` and `lower_bound` are what pack-buffers reports, in bytes per token, per row and of the whole program: the
+    arena's size and the least that any packing needs. `launches` and `bytes_per_step` are what count-traffic reports
+    of a step of the first entry that leaves logits: its bytes are the first number, plus the second per token, plus
+    the third per logits row. `decode_launches` are those of a step of one token, where they are others.
   }];
-  let arguments = (ins SymbolNameAttr:$sym_name, StrAttr:$family, I64Attr:$vocab, I64Attr:$hidden, I64Attr:$max_positions,
-                   OptionalAttr<DenseI64ArrayAttr>:$peak, OptionalAttr<DenseI64ArrayAttr>:$lower_bound,
+  let arguments = (ins SymbolNameAttr:$sym_name, StrAttr:$family, I64Attr:$vocab, I64Attr:$hidden,
+                   I64Attr:$max_positions, OptionalAttr<DenseI64ArrayAttr>:$peak,
+                   OptionalAttr<DenseI64ArrayAttr>:$lower_bound,
                    OptionalAttr<I64Attr>:$launches, OptionalAttr<DenseI64ArrayAttr>:$bytes_per_step,
                    OptionalAttr<I64Attr>:$decode_launches);
   let regions = (region SizedRegion<1>:$body);
   let assemblyFormat = "$sym_name attr-dict-with-keyword $body";
-  let builders = [OpBuilder<(ins "::llvm::StringRef":$name, "::llvm::StringRef":$family, "int64_t":$vocab, "int64_t":$hidden,
-                                 "int64_t":$maxPositions)>];
+  let builders = [OpBuilder<(ins "::llvm::StringRef":$name, "::llvm::StringRef":$family, "int64_t":$vocab,
+                                 "int64_t":$hidden, "int64_t":$maxPositions)>];
   let extraClassDeclaration = [{
     /// The first entry, "generate"; null in a program without one.
     EntryOp generateEntry();
@@ -48,7 +49,8 @@ def Plan_StateOp : Plan_Op<"state", [Symbol, HasParent<"ProgramOp">]> {
     plan.state @kv.0 : #lm.paged<[k: 3x64, v: 3x64]> of "f16" window 0 bytes 24576    // of a page
     plan.state @conv.1 : #lm.fixed<[x: 2x1024 x f32]> bytes 8192                      // of a slot
     ```
-    A paged one has its numeric format (runtime/formats/KvFormat.h) and how far back its readers look, 0 being all the way.
+    A paged one has its numeric format (runtime/formats/KvFormat.h) and how far back its readers look, 0 being all the
+    way.
   }];
   let arguments = (ins SymbolNameAttr:$sym_name, Lm_StateLayout:$layout, OptionalAttr<StrAttr>:$element,
                    OptionalAttr<I64Attr>:$window, I64Attr:$bytes);

@@ -32,15 +32,16 @@ def Plan_WhenOp : Plan_Op<"when", [ParentOneOf<["SectionOp", "CaseOp", "WhenOp"]
     ```mlir
     plan.when [tokens <= 8] { plan.launch @qkv_append … } else { plan.launch @qkv … plan.launch @rope_append … }
     ```
-    Passes nest them as they like; behind plan-expand-cases there are none. The launches of a condition on a count are right
-    for every smaller count as well, and those of `else` for every count.
+    Passes nest them as they like; behind plan-expand-cases there are none. The launches of a condition on a count are
+    right for every smaller count as well, and those of `else` for every count.
   }];
   let arguments = (ins Plan_When:$when);
   let regions = (region SizedRegion<1>:$body, AnyRegion:$otherwise);
   let assemblyFormat = "custom<Conditions>($when) $body (`else` $otherwise^)? attr-dict";
 }
 
-def Plan_LaunchOp : Plan_Op<"launch", [ParentOneOf<["SectionOp", "CaseOp", "WhenOp"]>, DeclareOpInterfaceMethods<SymbolUserOpInterface>]> {
+def Plan_LaunchOp : Plan_Op<"launch", [ParentOneOf<["SectionOp", "CaseOp", "WhenOp"]>,
+                                       DeclareOpInterfaceMethods<SymbolUserOpInterface>]> {
   let summary = "one kernel on its operands; `no_barrier`: the next launch need not wait for it";
   let arguments = (ins FlatSymbolRefAttr:$kernel, ArrayAttr:$args, UnitAttr:$no_barrier);
   let assemblyFormat = "$kernel $args (`no_barrier` $no_barrier^)? attr-dict";

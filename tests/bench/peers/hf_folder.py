@@ -1,4 +1,5 @@
-"""A Hugging Face folder (safetensors in bf16, config, tokenizer) of a GGUF: hf_folder.py MODEL.gguf FOLDER   (needs transformers, torch, gguf)
+"""A Hugging Face folder (safetensors in bf16, config, tokenizer) of a GGUF: hf_folder.py MODEL.gguf FOLDER   (needs
+transformers, torch, gguf)
 
 vLLM reads such folders; the numbers are those of the GGUF, de-quantised.
 """

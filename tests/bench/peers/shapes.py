@@ -16,9 +16,11 @@ SHAPES = {
     "1b": dict(LLAMA, d=2048, ff=8192, layers=16, h=32, kv=8, vocab=128256, hd=64),
     "3b": dict(LLAMA, d=3072, ff=8192, layers=28, h=24, kv=8, vocab=128256, hd=128),
     "8b": dict(LLAMA, d=4096, ff=14336, layers=32, h=32, kv=8, vocab=128256, hd=128, untied=True),
-    "7b-a1b": dict(arch="olmoe", model="OlmoeForCausalLM", type="olmoe", d=2048, ff=1024, layers=16, h=16, kv=16, vocab=50304,
+    "7b-a1b": dict(arch="olmoe", model="OlmoeForCausalLM", type="olmoe", d=2048, ff=1024, layers=16, h=16, kv=16,
+                   vocab=50304,
                    hd=128, experts=64, used=8, untied=True, q_norm=2048, k_norm=2048),
-    "30b-a3b": dict(arch="qwen3moe", model="Qwen3MoeForCausalLM", type="qwen3_moe", d=2048, ff=768, layers=48, h=32, kv=4,
+    "30b-a3b": dict(arch="qwen3moe", model="Qwen3MoeForCausalLM", type="qwen3_moe", d=2048, ff=768, layers=48, h=32,
+                    kv=4,
                     vocab=151936, hd=128, experts=128, used=8, untied=True, q_norm=128, k_norm=128),
 }
 CONTEXT = 32768
@@ -95,7 +97,8 @@ def gguf(shape, kind, path):
         if experts:
             router = numbers.standard_normal((experts, s["d"]), dtype=np.float32) * np.float32(0.02)
             writer.add_tensor(layer + "ffn_gate_inp.weight", router)
-        for name, rows, columns in (("ffn_gate", s["ff"], s["d"]), ("ffn_up", s["ff"], s["d"]), ("ffn_down", s["d"], s["ff"])):
+        for name, rows, columns in (("ffn_gate", s["ff"], s["d"]), ("ffn_up", s["ff"], s["d"]),
+                                    ("ffn_down", s["d"], s["ff"])):
             if experts:
                 stack(f"{layer}{name}_exps.weight", rows, columns)
             else:
@@ -113,9 +116,11 @@ def config(shape, path, method=None):
             "intermediate_size": s["ff"], "num_hidden_layers": s["layers"], "num_attention_heads": s["h"],
             "num_key_value_heads": s["kv"], "head_dim": s["hd"], "vocab_size": s["vocab"],
             "max_position_embeddings": CONTEXT, "rms_norm_eps": 1e-5, "rope_theta": 500000.0, "hidden_act": "silu",
-            "tie_word_embeddings": not s.get("untied", False), "torch_dtype": "bfloat16", "bos_token_id": 1, "eos_token_id": 2}
+            "tie_word_embeddings": not s.get("untied", False), "torch_dtype": "bfloat16", "bos_token_id": 1,
+            "eos_token_id": 2}
     if method:
-        keys["quantization_config"] = {"quant_method": "bitsandbytes", "load_in_4bit": True, "bnb_4bit_quant_type": method}
+        keys["quantization_config"] = {"quant_method": "bitsandbytes", "load_in_4bit": True,
+                                       "bnb_4bit_quant_type": method}
     if "experts" in s:
         keys.update(num_experts=s["experts"], num_experts_per_tok=s["used"], norm_topk_prob=s["type"] == "qwen3_moe")
     if s["type"] == "qwen3_moe":

@@ -54,7 +54,7 @@ size_t differences(std::span<const float> a, std::span<const float> b) {
 
 TEST(Dequantize, EveryFormatEqualsTheReferenceBitForBit) {
   std::map<std::string, Golden> goldens = readGoldens();
-  ASSERT_EQ(goldens.size(), 26u);
+  ASSERT_EQ(goldens.size(), 28u);
   for (const auto &[name, golden] : goldens) {
     std::optional<WeightFormat> format = weightFormatNamed(name);
     ASSERT_TRUE(format) << name;
@@ -161,6 +161,8 @@ TEST(CheckFinite, FindsTheFirstBadPlaceOfEveryFormat) {
                {WeightFormat::IQ4_XS, 3, 0, 0x7C00, 2, "row 1, column 256"},
                {WeightFormat::Mxfp4, 17, 0, 0xFF, 1, "row 1, column 32"},
                {WeightFormat::TQ1_0, 3, 52, 0x7C00, 2, "row 1, column 256"},
+               {WeightFormat::Q2_0, 9, 0, 0xFC00, 2, "row 1, column 64"},
+               {WeightFormat::Q1_0, 7, 0, 0x7C00, 2, "row 1, column 384"},
                {WeightFormat::IQ2_XXS, 3, 0, 0x7C00, 2, "row 1, column 256"},
                {WeightFormat::Int4ZG128, 5, 0, 0x7C00, 2, "row 1, column 128"},
                {WeightFormat::Int4BG128, 5, 0, 0x7F80, 2, "row 1, column 128"},

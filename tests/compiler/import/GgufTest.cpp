@@ -149,6 +149,29 @@ TEST(Gguf, FactorsOfNvfp4) {
   EXPECT_EQ(open({64, 2, 2}, {0.0f, 3.0f}), stack);
 }
 
+// Its blocks have the same number; only the room that they take tells them apart.
+TEST(Gguf, BlocksOfQ2OfAForkAreRefusedByName) {
+  const auto read = [](uint64_t rows, size_t bytesOfFirst, size_t bytesOfLast) {
+    GgufImage image = GgufImage::valid();
+    image.tensors = {{"a", {256, rows}, 42, 0, {}}, {"b", {256, rows}, 42, bytesOfFirst, {}}};
+    image.data = std::string(bytesOfFirst + bytesOfLast, '\0');
+    const std::string bytes = image.bytes();
+    CheckpointBuilder builder(Container::Gguf);
+    return readGguf(std::as_bytes(std::span(bytes)), "t.gguf", builder);
+  };
+  EXPECT_TRUE(read(16, 16 * 72, 16 * 72));
+  EXPECT_TRUE(read(1, 96, 72)) << "both sizes end on the same line of 32 bytes";
+  const Result<void> first = read(16, 16 * 68, 16 * 68), last = read(16, 16 * 72, 16 * 68),
+                     cut = read(16, 16 * 72, 16 * 60);
+  ASSERT_FALSE(first || last || cut);
+  EXPECT_EQ(first.error().code, "E0218");
+  EXPECT_NE(first.error().what.find("'a'"), std::string::npos);
+  EXPECT_NE(first.error().why.find("34 bytes"), std::string::npos);
+  EXPECT_EQ(last.error().code, "E0218");
+  EXPECT_NE(last.error().what.find("'b'"), std::string::npos);
+  EXPECT_EQ(cut.error().code, "E0220");
+}
+
 TEST(Gguf, EveryReadableTypeAndNoOther) {
   const std::pair<uint32_t, WeightFormat> readable[] = {
       {0, WeightFormat::F32},      {1, WeightFormat::F16},      {2, WeightFormat::Q4_0},
@@ -159,7 +182,8 @@ TEST(Gguf, EveryReadableTypeAndNoOther) {
       {18, WeightFormat::IQ3_XXS}, {19, WeightFormat::IQ1_S},   {20, WeightFormat::IQ4_NL},
       {21, WeightFormat::IQ3_S},   {22, WeightFormat::IQ2_S},   {23, WeightFormat::IQ4_XS},
       {29, WeightFormat::IQ1_M},   {34, WeightFormat::TQ1_0},   {35, WeightFormat::TQ2_0},
-      {39, WeightFormat::Mxfp4},   {40, WeightFormat::Nvfp4}};
+      {39, WeightFormat::Mxfp4},   {40, WeightFormat::Nvfp4},   {41, WeightFormat::Q1_0},
+      {42, WeightFormat::Q2_0}};
   int read = 0;
   for (uint32_t type = 0; type < 64; ++type) {
     GgufImage image = GgufImage::valid();
@@ -183,7 +207,7 @@ TEST(Gguf, EveryReadableTypeAndNoOther) {
       EXPECT_NE(result.error().what.find("'t'"), std::string::npos);
     }
   }
-  EXPECT_EQ(read, 26);
+  EXPECT_EQ(read, 28);
 }
 
 TEST(Gguf, AlignmentAndPaddingAtTheEnd) {

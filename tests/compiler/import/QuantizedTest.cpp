@@ -167,6 +167,8 @@ const std::map<std::string, WeightFormat> kExpected = {
     {"mlx-8", WeightFormat::Int8MBG32},
     {"mlx-mxfp4", WeightFormat::Mxfp4},
     {"mlx-nvfp4", WeightFormat::Nvfp4},
+    {"mlx-mxfp8", WeightFormat::BF16},
+    {"ct-mxfp8", WeightFormat::BF16},
     {"fp8-stack-block", WeightFormat::Fp8Block128},
     {"fp8-stack", WeightFormat::Fp8Tensor},
 };
@@ -416,7 +418,7 @@ TEST(Quantized, ConfigurationsThatMeanSomethingElse) {
            Refusal{"bitsandbytes-int8", "\"fp4\"", "\"af4\"", "E0473"},
            Refusal{"mlx-4-g64", "\"bits\": 4", "\"bits\": 7", "E0473"},
            Refusal{"mlx-4-g64", "\"bits\": 4", "\"bits\": 6", "E0477"},
-           Refusal{"mlx-mxfp4", "\"mxfp4\"", "\"mxfp8\"", "E0473"},
+           Refusal{"mlx-mxfp4", "\"mxfp4\"", "\"mxfp6\"", "E0473"},
            Refusal{"modelopt-fp8", "\"FP8\"", "\"INT4_AWQ\"", "E0473"},
            Refusal{"modelopt-fp8", "\"FP8\"", "\"FP8_PB_WO\"", "E0471"},
            Refusal{"ct-nvfp4", "\"format\": \"nvfp4-pack-quantized\", \"quantization_status\"",
@@ -440,7 +442,8 @@ TEST(Quantized, PartsThatDoNotFit) {
         Part{"ct-pack-4-asymmetric", "w.weight_shape"},
         Part{"gpt-oss-mxfp4", "e.gate_up_proj_scales"}, Part{"ct-mxfp4", "w.weight_scale"},
         Part{"ct-nvfp4", "w.weight_scale"}, Part{"modelopt-nvfp4", "w.weight_scale"},
-        Part{"mlx-4-g64", "w.biases"}, Part{"bitsandbytes-nf4-nested", "w.weight.absmax"},
+        Part{"mlx-mxfp8", "w.weight"}, Part{"mlx-4-g64", "w.biases"},
+        Part{"bitsandbytes-nf4-nested", "w.weight.absmax"},
         Part{"bitsandbytes-nf4-nested", "w.weight.nested_absmax"},
         Part{"bitsandbytes-nf4-nested", "w.weight.quant_map"}}) {
     Golden missing = goldens.at(each.golden);
@@ -456,9 +459,43 @@ TEST(Quantized, PartsThatDoNotFit) {
     typed[each.tensor].shape = {int64_t(typed[each.tensor].bytes.size())};
     EXPECT_EQ(codeOf(typed), "E0477") << each.golden << ", another type of " << each.tensor;
   }
+  Golden powers = goldens.at("ct-mxfp8");
+  std::ranges::reverse(powers["w.weight_scale"].shape);
+  EXPECT_EQ(codeOf(powers), "E0477");
+  std::erase_if(powers.tensors, [](const StoredTensor &tensor) { return tensor.dtype == "U8"; });
+  EXPECT_EQ(codeOf(powers), "E0470");
   Golden shape = goldens.at("ct-pack-4-asymmetric");
   shape["w.weight_shape"].bytes[9] ^= 1; // 256 columns more
   EXPECT_EQ(codeOf(shape), "E0477");
+}
+
+/// Numbers that sums of them overflow: a group as long as there are integers is all of a row.
+TEST(Quantized, SizesThatOverflow) {
+  Golden row = GoldenFile().read().at("gptq-4-row");
+  row.replace("\"group_size\": -1", "\"group_size\": 9223372036854775708");
+  TemporaryFolder folder;
+  Opened opened = open(row, folder);
+  ASSERT_TRUE(opened) << opened.error().format();
+  EXPECT_EQ((*opened)->find("w.weight")->format, WeightFormat::Int4G128);
+  Golden awq = GoldenFile().read().at("awq-g128");
+  awq.replace("\"group_size\": 128", "\"group_size\": 9223372036854775807");
+  EXPECT_EQ(codeOf(awq), "E0477");
+  for (int64_t k : {INT64_MAX, INT64_MIN, int64_t(-1), int64_t(0)}) {
+    Golden shape = GoldenFile().read().at("ct-pack-4-group");
+    std::memcpy(shape["w.weight_shape"].bytes.data() + 8, &k, sizeof k);
+    EXPECT_EQ(codeOf(shape), "E0477") << k;
+  }
+}
+
+/// A number of a whole matrix of which there are two would be one of them only.
+TEST(Quantized, TwoFactorsOfOneMatrix) {
+  for (const auto &[name, tensor] : {std::pair{"modelopt-nvfp4", "w.weight_scale_2"},
+                                     std::pair{"ct-nvfp4", "w.weight_global_scale"}}) {
+    Golden golden = GoldenFile().read().at(name);
+    golden[tensor].shape = {2};
+    golden[tensor].bytes += golden[tensor].bytes;
+    EXPECT_EQ(codeOf(golden), "E0477") << name;
+  }
 }
 
 TEST(Quantized, ColumnsOfGroupsThatAreNotThere) {

@@ -1,0 +1,204 @@
+//===- ModelsPage.cpp - models-page PAGE [--write] ------------------------===//
+//
+// The tables of docs/models.md, from the compiler's own: families, methods of quantisation, formats of weights with what
+// they take on each device, types of GGUF that are refused. They stand between markers of the page; what is around them
+// is written by hand, and so is the column of families that says which models one is.
+//
+// Without --write nothing is changed: exit status 1, and the lines that differ, where page and tables do.
+//===----------------------------------------------------------------------===//
+#include "compiler/import/Codes.h"
+#include "compiler/import/Gguf.h"
+#include "compiler/import/Nvfp4.h"
+#include "compiler/import/Quantized.h"
+#include "models/Family.h"
+#include "runtime/formats/FragmentLayout.h"
+
+#include <cstdio>
+#include <fstream>
+#include <iterator>
+#include <map>
+#include <set>
+#include <sstream>
+
+using namespace ingot;
+
+namespace {
+
+using Cells = std::vector<std::string>;
+
+std::string code(std::string_view text) {
+  return text.empty() ? std::string() : "`" + std::string(text) + "`";
+}
+
+std::string row(const Cells &cells) {
+  std::string text = "|";
+  for (const std::string &cell : cells)
+    text += " " + cell + (cell.empty() ? "|" : " |");
+  return text + "\n";
+}
+
+std::string head(const Cells &titles) {
+  std::string rule = "|";
+  for (size_t i = 0; i < titles.size(); ++i)
+    rule += "---|";
+  return row(titles) + rule + "\n";
+}
+
+/// The second cells of the page's rows, by their first.
+std::map<std::string, std::string> handWritten(const std::string &page) {
+  std::map<std::string, std::string> cells;
+  std::istringstream lines(page);
+  for (std::string line; std::getline(lines, line);) {
+    const size_t first = line.find(" | ");
+    const size_t second = first == std::string::npos ? first : line.find(" | ", first + 3);
+    if (line.starts_with("| ") && second != std::string::npos)
+      cells[line.substr(2, first - 2)] = line.substr(first + 3, second - first - 3);
+  }
+  return cells;
+}
+
+/// Of a family that the page does not have: what somebody has to write.
+constexpr char kUnsaid[] = "?";
+
+std::string familyTable(const std::string &page) {
+  std::map<std::string, std::string> models = handWritten(page);
+  std::string text = head({"family", "models", "config.json", "GGUF"});
+  for (const models::Family &family : models::families()) {
+    std::string configs, ggufs;
+    const auto add = [](std::string &list, llvm::StringRef name) {
+      list += (list.empty() ? "" : ", ") + code(name);
+    };
+    for (llvm::StringRef name : family.architectures)
+      if (models::isOfConfig(name))
+        add(configs, name);
+      else if (models::isOfGguf(name))
+        add(ggufs, name);
+    const std::string &said = models[family.name.str()];
+    text += row({family.name.str(), said.empty() ? kUnsaid : said, configs, ggufs});
+  }
+  return text;
+}
+
+std::string methodTable(const std::string &) {
+  std::string text = head({"`quant_method`", "what is read", "what it becomes"});
+  for (const import::QuantMethod &method : import::quantMethods())
+    text += row({method.name.empty() ? "none" : code(method.name), std::string(method.reads),
+                 std::string(method.becomes)});
+  return text;
+}
+
+std::string bitsOf(int64_t bytes, int64_t values) {
+  char text[16];
+  std::snprintf(text, sizeof text, "%.2f",
+                8 * static_cast<double>(bytes) / static_cast<double>(values));
+  return text;
+}
+
+const import::GgufType *ggufTypeOf(WeightFormat format) {
+  for (const import::GgufType &type : import::ggufTypes())
+    if (type.format == format)
+      return &type;
+  return nullptr;
+}
+
+std::string bitsInGguf(WeightFormat format) {
+  if (format == WeightFormat::Nvfp4)
+    return bitsOf(import::kGgufNvfp4Bytes, import::kGgufNvfp4Values);
+  return bitsOf(import::storedBlockBytes(format), import::storedBlockValues(format));
+}
+
+/// What a value of a matrix of 4096 x 4096 takes, scales and padding included.
+std::string formatTable(const std::string &) {
+  constexpr int64_t n = 4096, k = 4096;
+  std::string text = head({"format", "GGUF", "bits in a GGUF", "bits on CPUs", "bits on GPUs"});
+  for (int id = 0; id < kWeightFormatCount; ++id) {
+    const auto format = static_cast<WeightFormat>(id);
+    const import::GgufType *type = ggufTypeOf(format);
+    text += row({code(numericFormat(format).name), type ? type->name : "",
+                 type ? bitsInGguf(format) : "", bitsOf(panelLayout(format, n, k).bytes(), n * k),
+                 bitsOf(fragmentLayout(format, n, k).bytes(), n * k)});
+  }
+  return text;
+}
+
+std::string refusalTable(const std::string &) {
+  std::string text = head({"type of GGUF", "why it is refused"});
+  for (const import::GgufType &type : import::ggufTypes())
+    if (!type.format)
+      text += row({type.name, type.why});
+  return text;
+}
+
+struct Table {
+  const char *name;
+  std::string (*make)(const std::string &page);
+};
+constexpr Table kTables[] = {{"families", familyTable},
+                             {"methods", methodTable},
+                             {"formats", formatTable},
+                             {"refusals", refusalTable}};
+
+/// The page with its tables made anew; empty where a marker is missing.
+std::string withTables(const std::string &page) {
+  std::string text = page;
+  for (const Table &table : kTables) {
+    const std::string begin = std::string("<!-- dev docs: ") + table.name + " -->\n",
+                      end = std::string("<!-- dev docs: end of ") + table.name + " -->";
+    const size_t from = text.find(begin), to = text.find(end);
+    if (from == std::string::npos || to == std::string::npos || to < from) {
+      std::fprintf(stderr, "the page has no '%s' with its end\n",
+                   begin.substr(0, begin.size() - 1).c_str());
+      return {};
+    }
+    text.replace(from + begin.size(), to - from - begin.size(), table.make(page));
+  }
+  return text;
+}
+
+/// Prints the lines that one of the two has and the other has not.
+void printDifferences(const std::string &page, const std::string &made) {
+  const auto linesOf = [](const std::string &text) {
+    std::multiset<std::string> lines;
+    std::istringstream stream(text);
+    for (std::string line; std::getline(stream, line);)
+      lines.insert(line);
+    return lines;
+  };
+  const auto print = [&](char mark, std::multiset<std::string> lines,
+                         const std::multiset<std::string> &others) {
+    for (const std::string &other : others)
+      if (auto found = lines.find(other); found != lines.end())
+        lines.erase(found);
+    for (const std::string &line : lines)
+      std::printf("%c %s\n", mark, line.c_str());
+  };
+  print('-', linesOf(page), linesOf(made));
+  print('+', linesOf(made), linesOf(page));
+}
+
+} // namespace
+
+int main(int argc, char **argv) {
+  const bool write = argc == 3 && std::string_view(argv[2]) == "--write";
+  if (argc != 2 && !write) {
+    std::fprintf(stderr, "usage: models-page PAGE [--write]\n");
+    return 2;
+  }
+  std::ifstream file(argv[1]);
+  const std::string page{std::istreambuf_iterator<char>(file), {}}, made = withTables(page);
+  if (made.empty())
+    return 1;
+  if (write && made != page)
+    std::ofstream(argv[1]) << made;
+  else if (made != page) {
+    printDifferences(page, made);
+    std::printf("%s differs from the compiler's tables; ./dev docs --write makes them anew\n",
+                argv[1]);
+    return 1;
+  }
+  if (made.find(std::string("| ") + kUnsaid + " |") != std::string::npos) {
+    std::printf("a family's models are not said: write them in the second column of %s\n", argv[1]);
+    return 1;
+  }
+  return 0;
+}
