@@ -97,7 +97,8 @@ LOW_BITS = {"q2_k": "Q2_K", "q3_k": "Q3_K", "iq4_xs": "IQ4_XS", "mxfp4": "MXFP4"
 def of_q4_k(name):
     """A prompt of a format beside that of Q4_K, measured before and after: how much of its rate."""
     def measured(b):
-        before, own, after = (b.bench(b.engine(each), "-p", 512, "-n", 0, "-r", 3)[0] for each in ("1b-q4_k", name, "1b-q4_k"))
+        before, own, after = (b.bench(b.engine(each), "-p", 512, "-n", 0, "-r", 3)[0]
+                              for each in ("1b-q4_k", name, "1b-q4_k"))
         return Figure(200 * own / (before + after), {"tokens_per_s": own, "q4_k_tokens_per_s": (before + after) / 2})
     return measured
 
@@ -108,8 +109,8 @@ def low_bits():
     for name, work in LOW_BITS.items():
         made.append(decode(f"decode-1b-{name}", f"decode, 1B shape {work}", f"1b-{name}", 64, (share(0.75),),
                            ("llama",) if name != "nf4" else ()))
-        made.append(Row(f"prefill-1b-{name}", f"prefill 512, 1B shape {work}: of Q4_K's rate", "%", of_q4_k(f"1b-{name}"),
-                        (at_least(85, " %"),), {}))
+        made.append(Row(f"prefill-1b-{name}", f"prefill 512, 1B shape {work}: of Q4_K's rate", "%",
+                        of_q4_k(f"1b-{name}"), (at_least(85, " %"),), {}))
     return made
 
 

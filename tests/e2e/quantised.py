@@ -145,7 +145,7 @@ class Nf4:
 
 
 class Ordered(Matrix):
-    """Groups whose columns lie anywhere. Matrices of the same height have one order, as projections of one input have."""
+    """Groups whose columns lie anywhere. Matrices of one height have one order, as projections of one input have."""
 
     def __init__(self, random, shape):
         super().__init__(random, shape, 4, True)
@@ -268,10 +268,11 @@ def add(suite, ingot, long):
         make, write, quantization, _ = PACKINGS["gptq act-order"]
         random = numpy.random.default_rng(11)
         write_model(root, lambda name, shape: write(name, make(random, shape)), quantization)
-        ingot("compile", root, "-o", ingot.work / "cpu.ingot", "--target", "cpu:avx2", "--precision", "exact", "--quiet")
-        ingot("compile", root, "-o", ingot.work / "gpu.ingot", "--target", gpu.EMULATOR, "--quiet")
-        expected = tiny.logits(ingot, ingot.work / "cpu.ingot", IDS, "avx2")
-        worst = abs(gpu.logits(ingot, ingot.work / "gpu.ingot", IDS, "cuda-emulator") - expected).max() / expected.std()
+        cpu, emulator = ingot.work / "act-order-cpu.ingot", ingot.work / "act-order-gpu.ingot"
+        ingot("compile", root, "-o", cpu, "--target", "cpu:avx2", "--precision", "exact", "--quiet")
+        ingot("compile", root, "-o", emulator, "--target", gpu.EMULATOR, "--quiet")
+        expected = tiny.logits(ingot, cpu, IDS, "avx2")
+        worst = abs(gpu.logits(ingot, emulator, IDS, "cuda-emulator") - expected).max() / expected.std()
         assert worst <= 0.1, f"largest difference {worst:.2f} of the logits' deviation"
         return f"largest difference {worst:.1e} of the logits' deviation"
 

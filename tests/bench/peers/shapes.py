@@ -24,9 +24,10 @@ SHAPES = {
                     vocab=151936, hd=128, experts=128, used=8, untied=True, q_norm=128, k_norm=128),
 }
 CONTEXT = 32768
-# Types that the package does not quantise to: blocks are random bytes, but for scales of f16 at these places, so that numbers deviate by
-# some 0.02 from 0.
-SCALES = {"Q2_K": {80: 1.6e-3, 82: 2.4e-3}, "Q3_K": {108: 4.7e-4}, "Q4_K": {0: 1.4e-4, 2: 1.1e-3}, "IQ4_XS": {0: 1.6e-5}, "MXFP4": {}}
+# Types that the package does not quantise to: blocks are random bytes, but for scales of f16 at these places, so that
+# numbers deviate by some 0.02 from 0.
+SCALES = {"Q2_K": {80: 1.6e-3, 82: 2.4e-3}, "Q3_K": {108: 4.7e-4}, "Q4_K": {0: 1.4e-4, 2: 1.1e-3},
+          "IQ4_XS": {0: 1.6e-5}, "MXFP4": {}}
 
 
 def gguf(shape, kind, path):
