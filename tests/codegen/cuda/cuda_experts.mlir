@@ -5,8 +5,8 @@
 // CHECK-NEXT:  #include "experts.cuh"
 // CHECK:       struct Router {
 // CHECK-NEXT:    static constexpr i32 experts = 64, used = 8, groups = 8, usedGroups = 4;
-// CHECK-NEXT:    static constexpr RouteScore score = RouteScore::Sigmoid;
-// CHECK-NEXT:    static constexpr RouteNorm normalize = RouteNorm::Sum;
+// CHECK-NEXT:    static constexpr RouteScore score = RouteScore::sigmoid;
+// CHECK-NEXT:    static constexpr RouteNorm normalize = RouteNorm::sum;
 // CHECK-NEXT:    static constexpr bool groupsByMax = false, hasBias = true, hasScales = false;
 // CHECK-NEXT:    static constexpr float normEps = 9.99999968e-21f, normFloor = 0.0f, scale = 2.5f;
 // CHECK:       KERNEL void __launch_bounds__(128) route(const float *logits, const float *bias, i32 *routes, const BatchView *batch) {
