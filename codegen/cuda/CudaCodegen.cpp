@@ -32,6 +32,12 @@ static_assert(cpu::kPageTokens == 32 && sizeof(cpu::AttentionTile) == 16 &&
               offsetof(cpu::BatchView, stateWrites) == 152 && sizeof(StateSpan) == 24 &&
               offsetof(StateSpan, firstWrite) == 12 && sizeof(StateWrite) == 8);
 
+lm::WeightLayout ingot::cuda::matrixLayout(Operation *reader) {
+  auto matmul = dyn_cast<kernel::MatmulOp>(reader);
+  return matmul && matmul.xType().getKind() == kernel::RowKind::F32 ? lm::WeightLayout::Panel32
+                                                                    : lm::WeightLayout::Fragment16;
+}
+
 kernel::KernelShape ingot::cuda::kernelShape(kernel::FuncOp kernel) {
   Operation *anchor = kernel.anchor();
   if (auto matmul = dyn_cast<kernel::MatmulOp>(anchor)) {
@@ -51,7 +57,7 @@ kernel::KernelShape ingot::cuda::kernelShape(kernel::FuncOp kernel) {
 }
 
 FailureOr<CudaProgram> ingot::cuda::emitKernel(kernel::FuncOp kernel, const EmitOptions &options) {
-  if (failed(kernel::expectLayout(kernel, lm::WeightLayout::Fragment16)))
+  if (failed(kernel::expectLayout(kernel, matrixLayout(kernel.anchor()))))
     return failure();
   if (std::string why = kernelShape(kernel).refused; !why.empty())
     return kernel.anchor()->emitOpError(why);

@@ -82,6 +82,9 @@ struct EmitOptions {
   bool wgmma = false;
 };
 
+/// How a matrix lies that the op reads: as tensor cores take it, or in panels where its rows are f32.
+lm::WeightLayout matrixLayout(mlir::Operation *reader);
+
 /// How a GPU runs the kernel, or why not. Whoever has a workspace has other code.
 kernel::KernelShape kernelShape(kernel::FuncOp kernel);
 

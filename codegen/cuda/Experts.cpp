@@ -15,8 +15,8 @@ static_assert(RoutesLayout{3}.weight() == 12 && RoutesLayout{3}.row() == 24 &&
 
 // device/experts.cuh has the same numbers.
 static constexpr int64_t kRouteWarps = 4, kMostUsed = 32, kMostGroups = 64, kCombined = 1024;
-static constexpr int64_t kMostExperts =
-    1024; ///< what their scores and counts take of shared memory
+/// Whose scores and counts fit shared memory.
+static constexpr int64_t kMostExperts = 1024;
 
 static std::string refusalOf(kernel::RoutesType type) {
   if (type.getUsed() <= kMostUsed && type.getExperts() <= kMostExperts)
@@ -34,32 +34,6 @@ std::string ingot::cuda::refusalOf(kernel::GroupRoutesOp op) {
   return ::refusalOf(op.getRoutes().getType());
 }
 
-/// As device/experts.cuh calls them.
-static const char *nameOf(lm::RouteScore score) {
-  switch (score) {
-  case lm::RouteScore::Softmax:
-    return "Softmax";
-  case lm::RouteScore::Sigmoid:
-    return "Sigmoid";
-  case lm::RouteScore::SqrtSoftplus:
-    return "SqrtSoftplus";
-  case lm::RouteScore::None:
-    return "None";
-  }
-  llvm_unreachable("all scores are covered");
-}
-static const char *nameOf(lm::RouteNorm normalize) {
-  switch (normalize) {
-  case lm::RouteNorm::None:
-    return "None";
-  case lm::RouteNorm::Sum:
-    return "Sum";
-  case lm::RouteNorm::Softmax:
-    return "Softmax";
-  }
-  llvm_unreachable("all ways are covered");
-}
-
 LogicalResult ingot::cuda::emitRoute(KernelText &k, kernel::RouteOp op) {
   const kernel::RoutesType type = op.routesType();
   auto number = [](const APFloat &value) { return floatText(value.convertToFloat()); };
@@ -75,8 +49,10 @@ LogicalResult ingot::cuda::emitRoute(KernelText &k, kernel::RouteOp op) {
   k.line("struct Router {{");
   k.line("static constexpr i32 experts = {0}, used = {1}, groups = {2}, usedGroups = {3};",
          type.getExperts(), type.getUsed(), op.getGroups(), op.getUsedGroups());
-  k.line("static constexpr RouteScore score = RouteScore::{0};", nameOf(op.getScore()));
-  k.line("static constexpr RouteNorm normalize = RouteNorm::{0};", nameOf(op.getNormalize()));
+  k.line("static constexpr RouteScore score = RouteScore::{0};",
+         lm::stringifyRouteScore(op.getScore()));
+  k.line("static constexpr RouteNorm normalize = RouteNorm::{0};",
+         lm::stringifyRouteNorm(op.getNormalize()));
   k.line("static constexpr bool groupsByMax = {0}, hasBias = {1}, hasScales = {2};",
          truth(op.getGroupScore() == lm::GroupScore::Max), truth(bool(op.getBias())),
          truth(bool(op.getExpertScale())));

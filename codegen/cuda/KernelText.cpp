@@ -215,6 +215,13 @@ std::string ingot::cuda::formatText(WeightFormat id) {
   return text + (format.floatSubScales ? ">, true>" : ">>");
 }
 
+StringRef ingot::cuda::panelText(WeightFormat format) {
+  assert(numericFormat(format).isFloat() && "codes are multiplied by rows of bf16");
+  return format == WeightFormat::F32    ? "PanelF32"
+         : format == WeightFormat::BF16 ? "PanelBF16"
+                                        : "PanelF16";
+}
+
 StringRef ingot::cuda::elementText(Type type) {
   if (auto rows = dyn_cast<RowsType>(type))
     return rows.getKind() == RowKind::F32    ? "float"

@@ -79,6 +79,8 @@ std::string floatText(double value);
 
 /// The type of the device library's formats: "Q4_0".
 std::string formatText(WeightFormat format);
+/// The same of a float format in panels (device/matmul_f32.cuh): "PanelF32".
+llvm::StringRef panelText(WeightFormat format);
 
 /// C++ type of an operand's elements: float for f32 rows and vectors, u16 for bf16 rows, i32 for
 /// routes, u8 for matrices and the KV pool.

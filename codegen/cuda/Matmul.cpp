@@ -10,6 +10,10 @@
 //   NAME_wgmma                  more yet (of float weights beyond 128, which _wgmma128 takes)
 //   NAME_wgmma_fp8              instead of it, where x comes as fp8 too
 //
+// Where x is f32 (a router's: device/matmul_f32.cuh) there are two:
+//
+//   NAME_t8, NAME_many          up to 128 tokens, and more
+//
 // Where rows have experts, y goes over tiles of rows that have one expert (device/matmul_experts.cuh), and
 // how many rows an expert has on average decides:
 //
@@ -32,10 +36,12 @@ using kernel::RowsType;
 
 namespace {
 
-/// A family of main loops: matmul_decode (Few: of rows that the block computes), matmul_prefill,
-/// matmul_wgmma, matmul_wgmma_fp8.
-enum class Loop { Few, Decode, Prefill, Wgmma, WgmmaFp8 };
+/// A family of main loops: matmul_f32 (of few tokens, and of many), matmul_decode (Few: of rows that
+/// the block computes), matmul_prefill, matmul_wgmma, matmul_wgmma_fp8.
+enum class Loop { F32Few, F32Many, Few, Decode, Prefill, Wgmma, WgmmaFp8 };
 
+/// Tokens whose blocks of 32 rows of a router fill half of a GPU: fewer go to blocks of 8 rows.
+constexpr int64_t kMostF32Few = 128;
 constexpr int64_t kLeastWgmmaTokens = 128;
 constexpr int64_t kWgmmaCluster = 2; ///< blocks; as in matmul_wgmma.cuh
 
@@ -48,7 +54,6 @@ struct Segment {
   Value y;       ///< null: it goes into the pool
   RowsType type; ///< of y, or as if there were one
   WeightFormat format;
-  int64_t tiles;
   Pairs pairs = Pairs::None; ///< where the kernel rotates
 };
 
@@ -64,7 +69,7 @@ public:
       return op.emitOpError("expects at most ")
              << shape.mostDecodeTokens << " rows to raise keys for or to append on GPUs";
     collectSegments();
-    k.include("matmul_decode.cuh");
+    k.include(shape.f32 ? "matmul_f32.cuh" : "matmul_decode.cuh");
     k.include("region_math.cuh");
     if (append)
       emitHeads();
@@ -91,6 +96,11 @@ public:
       emitVariant(suffix, loop, tokens, maxCount >= mostCount ? kUnlimited : maxCount);
       covered = maxCount;
     };
+    if (shape.f32) {
+      add("_t8", Loop::F32Few, 8, kMostF32Few);
+      add("_many", Loop::F32Many, 16, kUnlimited);
+      return success();
+    }
     for (int64_t tokens = 8; tokens <= shape.mostDecodeTokens; tokens *= 2)
       add("_t" + std::to_string(tokens), Loop::Decode, tokens, tokens);
     if (!options.wgmma || shape.mostDecodeTokens < kFewTokens)
@@ -121,7 +131,6 @@ private:
       else
         segment.y = shape.storedAt(op, s);
       segment.type = kernel::rowsTypeOf(segment.y ? segment.y : op.getFlows()[s]);
-      segment.tiles = llvm::divideCeil(segment.type.getN(), kFragmentRows);
       for (int64_t i = 0; i < shape.weights; ++i) {
         Value weight = op.getWeights()[s * shape.weights + i];
         k.name(weight, ("w" + Twine(s * shape.weights + i)).str());
@@ -231,6 +240,17 @@ private:
     return loop >= Loop::Wgmma ? 384 : loop == Loop::Prefill ? 256 : 32 * shape.parts;
   }
 
+  /// Rows of a weight in a tile of the loop, and tiles of a block.
+  static int64_t rowsOfTile(Loop loop) {
+    return loop == Loop::F32Few ? 8 : loop == Loop::F32Many ? kPanelRows : kFragmentRows;
+  }
+  int64_t tilesOfBlock(Loop loop) const {
+    return loop <= Loop::Decode ? 1 : shape.weights == 2 ? 4 : 8;
+  }
+  static int64_t tilesOf(const Segment &segment, Loop loop) {
+    return llvm::divideCeil(segment.type.getN(), rowsOfTile(loop));
+  }
+
   /// Of a decode block's sums; one that appends halves has two weights.
   int64_t partialBytes(int64_t tokens, bool appends) const {
     bool halves = appends && segments[0].pairs == Pairs::Halves;
@@ -241,6 +261,10 @@ private:
   /// is held against it in every kernel.
   int64_t sharedBytesOf(Loop loop, int64_t tokens, bool appends) {
     switch (loop) {
+    case Loop::F32Few:
+      return 32 * (8 * tokens + 8) * 4;
+    case Loop::F32Many:
+      return 8 * tokens * 32 * 4;
     case Loop::Few:
       return partialBytes(8, appends) + prologue.sharedBytes;
     case Loop::Decode:
@@ -259,6 +283,10 @@ private:
   std::string sharedText(Loop loop, int64_t tokens, bool appends) {
     const bool halves = appends && segments[0].pairs == Pairs::Halves;
     switch (loop) {
+    case Loop::F32Few:
+      return "matmul_f32_few_shared()";
+    case Loop::F32Many:
+      return "matmul_f32_many_shared()";
     case Loop::Few:
     case Loop::Decode:
       return llvm::formatv("matmul_decode_shared({0}, {1}, {2}) + {3}", shape.parts,
@@ -276,9 +304,14 @@ private:
     llvm_unreachable("all loops are covered");
   }
 
-  /// Of a decode kernel. What two weights of super-blocks unpack at once would take every register
-  /// that one block leaves; with those that three leave nothing is spilled.
-  uint32_t leastBlocks(int64_t tokens) const {
+  /// That fit a processor; 0: no matter. What two weights of super-blocks unpack at once would take
+  /// every register that one block leaves; with those that three leave nothing is spilled. Of f32
+  /// two hide each other's latencies.
+  uint32_t leastBlocks(Loop loop, int64_t tokens) const {
+    if (loop <= Loop::F32Many)
+      return 2;
+    if (loop >= Loop::Prefill)
+      return 0;
     bool super = llvm::any_of(
         segments, [](const Segment &s) { return numericFormat(s.format).superGroup != 0; });
     return super && shape.weights == 2 && tokens <= 8 && shape.parts == 4 ? 3 : 1;
@@ -287,25 +320,24 @@ private:
   /// `tokens` of a block; it is used for steps of up to `maxCount`.
   void emitVariant(StringRef suffix, Loop loop, int64_t tokens, int64_t maxCount) {
     int64_t threads = threadsOf(loop);
-    bool decode = loop == Loop::Few || loop == Loop::Decode;
     const bool folds = bool(argmax), appends = bool(append);
-    if (!decode)
+    if (loop >= Loop::Prefill)
       k.include(loop == Loop::Prefill    ? "matmul_prefill.cuh"
                 : loop == Loop::WgmmaFp8 ? "matmul_wgmma_fp8.cuh"
                                          : "matmul_wgmma.cuh");
     auto halves = [&](size_t s) { return appends && segments[s].pairs == Pairs::Halves; };
-    int64_t tilesPerBlock = decode ? 1 : shape.weights == 2 ? 4 : 8;
+    const int64_t tilesPerBlock = tilesOfBlock(loop);
     SmallVector<size_t> all;
     SmallVector<int64_t> starts{0};
     for (auto [s, segment] : llvm::enumerate(segments)) {
       all.push_back(s);
       starts.push_back(starts.back() +
-                       llvm::divideCeil(segment.tiles, halves(s) ? 2 : tilesPerBlock));
+                       llvm::divideCeil(tilesOf(segment, loop), halves(s) ? 2 : tilesPerBlock));
     }
     const bool wgmma = loop == Loop::Wgmma;
     SmallVector<Value> mapped(wgmma ? 1 : 0, op.getX());
     CudaVariant &variant =
-        k.open(suffix, threads, /*allRegisters=*/true, mapped, decode ? leastBlocks(tokens) : 0);
+        k.open(suffix, threads, /*allRegisters=*/true, mapped, leastBlocks(loop, tokens));
     if (wgmma) {
       variant.cluster = kWgmmaCluster;
       variant.tensorMaps[0].boxRows = tokens / kWgmmaCluster;
@@ -425,10 +457,10 @@ private:
     if (!decode)
       k.include("matmul_prefill.cuh");
     k.name(op.getRoutes(), "routes");
-    CudaVariant &variant = k.open(suffix, threadsOf(loop), /*allRegisters=*/true, {},
-                                  decode ? leastBlocks(tokens) : 0);
-    const int64_t tilesPerBlock = decode ? 1 : shape.weights == 2 ? 4 : 8;
-    const int64_t blocks = llvm::divideCeil(segment.tiles, tilesPerBlock);
+    CudaVariant &variant =
+        k.open(suffix, threadsOf(loop), /*allRegisters=*/true, {}, leastBlocks(loop, tokens));
+    const int64_t tilesPerBlock = tilesOfBlock(loop);
+    const int64_t blocks = llvm::divideCeil(tilesOf(segment, loop), tilesPerBlock);
     variant.grid[0] = {LaunchExtent::Constant, blocks, 1};
     variant.sharedBytes = sharedBytesOf(loop, tokens, /*appends=*/false);
     k.line("DYNAMIC_SHARED(shared);");
@@ -485,6 +517,12 @@ private:
         llvm::formatv("{0}, {1}, {2}", formatText(segments[group[0]].format), shape.k, shape.parts);
     std::string function, x = "(const u8 *)x";
     switch (loop) {
+    case Loop::F32Few:
+    case Loop::F32Many:
+      function = llvm::formatv("f32_{0}<{1}, {2}, {3}>", loop == Loop::F32Few ? "few" : "many",
+                               panelText(segments[group[0]].format), shape.k, held);
+      x = "x";
+      break;
     case Loop::Few:
       function = llvm::formatv("decode_of<{0}, 1, {1}, {2}>", of, tokens, held);
       x = llvm::formatv("[&](i32 rows) {{ return compute_x(shared + {0}, first, rows{1}, batch); }",

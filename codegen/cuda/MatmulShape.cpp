@@ -15,11 +15,12 @@ using kernel::RowKind;
 MatmulShape::MatmulShape(kernel::MatmulOp op) {
   weights = op.getPair() ? 2 : 1;
   k = op.xType().getN();
+  f32 = op.xType().getKind() == RowKind::F32;
   int64_t tiles = 0;
   for (int64_t s = 0; s < op.segments(); ++s)
     tiles += llvm::divideCeil(op.segmentRows(s), kFragmentRows) * op.rowsOfToken();
   // Warps hide the latency of memory: about 16 of them on each of 132 processors.
-  parts = tiles < 512 && k >= 2048 ? 8 : 4;
+  parts = f32 || (tiles < 512 && k >= 2048) ? 8 : 4;
   bool minimums = false;
   int64_t group = 256; // the smallest
   for (Type type : op.getWeights().getTypes()) {
@@ -39,10 +40,23 @@ MatmulShape::MatmulShape(kernel::MatmulOp op) {
     mostUnits = std::min(mostUnits, mostProduced(op));
 }
 
+/// Routers are projections of floats with nothing around them.
+static std::string refusalOfF32(kernel::MatmulOp op) {
+  for (Type type : op.getWeights().getTypes())
+    if (!cast<lm::WeightType>(type).numeric().isFloat())
+      return "expects float weights beside f32 rows on GPUs, got " +
+             llvm::formatv("'{0}'", type).str();
+  if (op.getPair() || op.getRoutes() || op.getX().getDefiningOp() || !op.getFlows().empty())
+    return "expects f32 rows in memory, and its results, of single weights, there too, on GPUs";
+  return "";
+}
+
 /// What stands around the op; why there is no code for that, if so.
 std::string MatmulShape::collect(kernel::MatmulOp op) {
+  if (f32)
+    return refusalOfF32(op);
   if (op.xType().getKind() != RowKind::BF16)
-    return "expects bf16 rows on GPUs, got " + llvm::formatv("'{0}'", op.xType()).str();
+    return "expects rows of bf16 or f32 on GPUs, got " + llvm::formatv("'{0}'", op.xType()).str();
   Operation *maker = op.getX().getDefiningOp();
   producer = dyn_cast_or_null<kernel::RowwiseOp>(maker);
   if (op.getRoutes() && (maker || op.getXFp8()))

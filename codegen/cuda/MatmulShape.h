@@ -16,6 +16,7 @@ struct MatmulShape {
   explicit MatmulShape(kernel::MatmulOp op);
   int64_t weights; ///< per output: 1, or 2 of a pair
   int64_t k;
+  bool f32;                 ///< rows of x: a router's, multiplied by device/matmul_f32.cuh
   int64_t parts;            ///< of K: warps of a decode block
   int64_t mostDecodeTokens; ///< of a decode variant
   int64_t prefillEights;    ///< tokens of a warp in prefill, / 8

@@ -78,11 +78,11 @@ private:
     if (ofFp8.empty())
       return rounded;
     // Codes without fp8 read what fp8 rows are made of, so that these come last: before the first who reads them.
-    auto launchOf = [&](OpOperand *use) {
+    auto readerOf = [&](OpOperand *use) {
       return value.getParentBlock()->findAncestorOpInBlock(*use->getOwner());
     };
-    OpBuilder before(launchOf(*llvm::min_element(ofFp8, [&](OpOperand *one, OpOperand *other) {
-      return launchOf(one)->isBeforeInBlock(launchOf(other));
+    OpBuilder before(readerOf(*llvm::min_element(ofFp8, [&](OpOperand *one, OpOperand *other) {
+      return readerOf(one)->isBeforeInBlock(readerOf(other));
     })));
     auto fp8 = lm::RoundOp::create(before, value.getLoc(), inForm(rows, RowKind::FP8), rounded);
     for (OpOperand *use : ofFp8)
@@ -91,14 +91,33 @@ private:
   }
 
   bool readsRounded(lm::LinearOp linear) const {
-    return bf16 || linear.getWeight().getType().numeric().hasIntegerCodes();
+    if (!bf16)
+      return linear.getWeight().getType().numeric().hasIntegerCodes();
+    // Who decides which experts tokens go to.
+    if (!choosesExperts(launchOf(linear)))
+      return true;
+    if (allWeights(linear, &NumericFormat::isFloat))
+      return false;
+    remarkMissed(linear, "router", "its launch has weights of codes, which read rounded rows");
+    return true;
   }
   /// Whether all weights of its launch are fp8.
   bool readsFp8(lm::LinearOp linear) const {
-    auto isFp8 = [](lm::LinearOp op) { return op.getWeight().getType().numeric().isScaledFloat(); };
-    auto fused = dyn_cast<lm::FusedOp>(linear->getParentOp());
     return bf16 && fp8Rows && !linear.getRoutes() &&
-           (fused ? llvm::all_of(fused.getBody().getOps<lm::LinearOp>(), isFp8) : isFp8(linear));
+           allWeights(linear, &NumericFormat::isScaledFloat);
+  }
+
+  /// What a projection is part of: a region, or itself.
+  static Operation *launchOf(lm::LinearOp linear) {
+    auto fused = dyn_cast<lm::FusedOp>(linear->getParentOp());
+    return fused ? fused.getOperation() : linear;
+  }
+  /// Whether all weights of its launch are of that kind.
+  static bool allWeights(lm::LinearOp linear, bool (NumericFormat::*kind)() const) {
+    return llvm::all_of(opsOf(launchOf(linear)), [&](Operation *op) {
+      auto other = dyn_cast<lm::LinearOp>(op);
+      return !other || (other.getWeight().getType().numeric().*kind)();
+    });
   }
 
   /// Whether the launch that makes a value can write these rows of it.

@@ -81,6 +81,10 @@ Value ingot::inside(OpResult result) {
                : Value(result);
 }
 
+bool ingot::choosesExperts(Operation *launch) {
+  return llvm::any_of(launch->getUsers(), llvm::IsaPred<lm::RouteOp>);
+}
+
 bool ingot::isRowwise(Operation *op) {
   return lm::isRowNorm(op) || lm::isElementwise(op) ||
          isa<lm::SelectRowsOp, lm::DispatchOp, lm::ScaleRowsOp>(op);

@@ -2,8 +2,8 @@
 //
 // Rows that pass between launches are held as f32, or rounded as the projections that read them multiply: on CPUs as q8
 // (int8 with a scale per 32 values; q8x2, two planes, in the entry) where weights are quantised, on GPUs as bf16, and
-// of those as fp8 where weights are fp8. All else reads f32. In lm the form is the encoding of a value's type, and
-// lm.round makes it:
+// of those as fp8 where weights are fp8. All else reads f32, and so do routers of floats. In lm the form is the encoding
+// of a value's type, and lm.round makes it:
 //
 //   %n = lm.rms_norm %x, …  : tensor<?x576xf32>                            f32: others read it as well
 //   %r = lm.round %n        : tensor<?x576xf32> -> tensor<?x576xf32, "q8">
@@ -42,6 +42,8 @@ llvm::StringRef launchName(mlir::Operation *launch);
 mlir::Value beforeRounding(mlir::Value value);
 /// What a launch computes for a result, before it is rounded: a value of its region, or the result itself.
 mlir::Value inside(mlir::OpResult result);
+/// Whether results of a launch say which experts tokens go to: then neither its weights nor its rows are rounded.
+bool choosesExperts(mlir::Operation *launch);
 /// What becomes arithmetic on single values and statistics of a row (RegionLowering.h).
 bool isRowwise(mlir::Operation *op);
 

@@ -241,9 +241,8 @@ LogicalResult SectionLowering::lowerMatmul(Operation *top, ArrayRef<Operation *>
   if (routes)
     operands.push_back(operand(routes));
 
-  // What decides which experts tokens go to is not rounded.
-  const bool decides = llvm::any_of(top->getUsers(), llvm::IsaPred<lm::RouteOp>);
-  bool fastFloat = !program.choices.exact && !decides && formOf(x.getType()) == RowKind::F32 &&
+  bool fastFloat = !program.choices.exact && !choosesExperts(top) &&
+                   formOf(x.getType()) == RowKind::F32 &&
                    llvm::all_of(linears, [](lm::LinearOp linear) {
                      return linear.getWeight().getType().getFormat() == WeightFormat::BF16;
                    });

@@ -23,21 +23,32 @@ Trace::Trace(std::vector<std::string> kernelNames, std::vector<LaunchInfo> launc
       keepEvents(keep), stamps(launches.size() * size_t(threads)), times(names.size()) {}
 
 void Trace::watchRoutes(size_t launch, const std::byte *routes, uint32_t experts, uint32_t used) {
-  watched.push_back({launch, routes, used});
-  loads.push_back({launches[launch].layer, std::vector<uint64_t>(experts)});
+  const int32_t layer = launches[launch].layer;
+  auto found = std::ranges::find(loads, layer, &ExpertLoad::layer); // another case of its section
+  watched.push_back({launch, routes, used, size_t(found - loads.begin())});
+  if (found == loads.end())
+    loads.push_back({layer, std::vector<uint64_t>(experts)});
+}
+
+size_t Trace::watchedAt(size_t launch) const {
+  auto found = std::ranges::lower_bound(watched, launch, {}, &Watched::launch);
+  return found != watched.end() && found->launch == launch ? size_t(found - watched.begin())
+                                                           : watched.size();
 }
 
 void Trace::countRoutes(size_t launch, int64_t tokens) {
-  auto found = std::ranges::lower_bound(watched, launch, {}, &Watched::launch);
-  if (found == watched.end() || found->launch != launch)
-    return;
-  std::vector<uint64_t> &counts = loads[size_t(found - watched.begin())].tokens;
-  const RoutesLayout layout{tokens * found->used};
+  if (size_t at = watchedAt(launch); at < watched.size())
+    countSegments(launch, watched[at].routes + RoutesLayout{tokens * watched[at].used}.count());
+}
+
+void Trace::countSegments(size_t launch, const std::byte *fromCount) {
+  std::vector<uint64_t> &counts = loads[watched[watchedAt(launch)].load].tokens;
+  const std::byte *first = fromCount + RoutesLayout{0}.segments();
   int32_t segments;
-  std::memcpy(&segments, found->routes + layout.count(), sizeof segments);
+  std::memcpy(&segments, fromCount, sizeof segments);
   for (int32_t i = 0; i < segments; ++i) {
     RouteSegment one;
-    std::memcpy(&one, found->routes + layout.segments() + i * int64_t(sizeof one), sizeof one);
+    std::memcpy(&one, first + i * int64_t(sizeof one), sizeof one);
     if (size_t(one.expert) < counts.size())
       counts[size_t(one.expert)] += uint64_t(one.end - one.first);
   }

@@ -44,10 +44,13 @@ public:
     int32_t layer;
     std::vector<uint64_t> tokens;
   };
-  /// The launch groups routes (abi/Routes.h), which lie there, to so many experts.
+  /// The launch groups routes (abi/Routes.h) to so many experts. `routes`: where they lie; null: on a device, and who
+  /// watches has countSegments.
   void watchRoutes(size_t launch, const std::byte *routes, uint32_t experts, uint32_t used);
   /// Counts what a launch has left, if it is watched; by who ran its only work item.
   void countRoutes(size_t launch, int64_t tokens);
+  /// The same of a copy of its routes from their count on. The launch is watched.
+  void countSegments(size_t launch, const std::byte *fromCount);
   const std::vector<ExpertLoad> &expertLoads() const { return loads; }
 
   struct KernelTime {
@@ -70,13 +73,16 @@ private:
   };
   static constexpr size_t kMostEvents = size_t(1) << 22; ///< 128 MiB; later ones are counted only
 
+  size_t watchedAt(size_t launch) const; ///< of `watched`, whose size it is of others
+
   struct Watched {
     size_t launch;
     const std::byte *routes;
     uint32_t used;
+    size_t load; ///< of `loads`
   };
   std::vector<Watched> watched;  ///< rising in launch
-  std::vector<ExpertLoad> loads; ///< of each that is watched
+  std::vector<ExpertLoad> loads; ///< of each layer that is watched
 
   std::vector<std::string> names;
   std::vector<LaunchInfo> launches;

@@ -322,8 +322,7 @@ public:
   };
   void profile(bool on);
   std::vector<KernelTime> kernelTimes() const;
-  /// How many tokens each layer has sent to each of its experts since profile(true), which CPUs count; empty if none
-  /// has any.
+  /// How many tokens each layer has sent to each of its experts since profile(true); empty if none has any.
   struct ExpertLoad {
     int32_t layer;
     std::vector<uint64_t> tokens; ///< by expert

@@ -59,7 +59,7 @@ public:
                   : "batch->tokens * " + std::to_string(op.rowsOfToken())) {}
 
   LogicalResult emit() {
-    for (const char *header : {"formats.cuh", "region_math.cuh", "routes.cuh"})
+    for (const char *header : {"formats.cuh", "matmul_f32.cuh", "region_math.cuh", "routes.cuh"})
       k.include(header);
     for (BlockArgument argument : kernel.getBody().getArguments())
       k.name(argument, ("a" + Twine(argument.getArgNumber())).str());
@@ -180,8 +180,9 @@ private:
   void emitSums(size_t s, ArrayRef<Value> aux, bool fp8) {
     const int64_t n = op.segmentRows(int64_t(s));
     std::string own = name + (fp8 ? "_fp8_" : "_") + std::to_string(s);
-    const std::string format =
-        formatText(cast<lm::WeightType>(op.getWeights()[s * weights].getType()).getFormat());
+    const WeightFormat id =
+        cast<lm::WeightType>(op.getWeights()[s * weights].getType()).getFormat();
+    const std::string format = shape.f32 ? panelText(id).str() : formatText(id);
     open(k, kernel, own,
          !producer ? "float *value, float *allowed, float limit"
                    : "const u16 *x_rows, float *value, float *allowed, float limit");
@@ -206,18 +207,31 @@ private:
       k.line("const double x = (double)e4m3_to_f32(rowOfX[i - in + in % 8 / 2 * 4 + in % 2 * 2 + "
              "in / 8]) *");
       k.line("                 (double)*(const float *)(rowOfX + {0} + i / 128 * 4);", codes);
+    } else if (shape.f32) {
+      k.line("const double x = a{0}[(i64)token * {1} + i];", operandOf(op.getX()),
+             rowStride(op.xType()));
     } else {
       k.line("const double x = bf16_to_f32({0}[(i64)token * {1} + i]);",
              !producer ? "a" + std::to_string(operandOf(op.getX())) : "x_rows",
              rowStride(op.xType()));
     }
     const auto stack = kernel::fragmentLayoutOf(op.segmentWeight(int64_t(s)));
+    if (shape.f32) { // of one weight
+      k.line("u32 words[{0}::words];", format);
+      k.line("{0}::load<{1}>(words, a{2} + row / 32 * {0}::panelBytes({1}), row % 32, i / 4 * 4,",
+             format, width, operandOf(op.getWeights()[s]));
+      k.line("{0}    weight_stream(true));", std::string(format.size(), ' '));
+    }
     for (int64_t w = 0; w < weights; ++w) {
-      k.line("const double w{0} = {1}::value(a{2}{4}, {1}::tileBytes({3}), row, i);", w, format,
-             operandOf(op.getWeights()[s * weights + w]), width,
-             op.getRoutes()
-                 ? llvm::formatv(" + expert * {0}", stack.tilesOfMatrix() * stack.tileBytes()).str()
-                 : "");
+      if (shape.f32)
+        k.line("const double w{0} = {1}::number(words, i % 4);", w, format);
+      else
+        k.line(
+            "const double w{0} = {1}::value(a{2}{4}, {1}::tileBytes({3}), row, i);", w, format,
+            operandOf(op.getWeights()[s * weights + w]), width,
+            op.getRoutes()
+                ? llvm::formatv(" + expert * {0}", stack.tilesOfMatrix() * stack.tileBytes()).str()
+                : "");
       k.line("sums[{0}] += w{0} * x;", w);
       k.line("sizes[{0}] += w{0} * x < 0.0 ? -(w{0} * x) : w{0} * x;", w);
     }

@@ -18,8 +18,9 @@
 #include "routes.cuh"
 #include "sample.cuh"
 
-enum class RouteScore { None, Softmax, Sigmoid, SqrtSoftplus };
-enum class RouteNorm { None, Sum, Softmax };
+// The dialect's words: dialects/lm/LmEnums.td.
+enum class RouteScore { none, softmax, sigmoid, sqrtsoftplus };
+enum class RouteNorm { none, sum, softmax };
 
 constexpr i32 kRouteWarps = 4;  ///< tokens of a block
 constexpr i32 kMostUsed = 32;   ///< experts of a token: a lane each
@@ -64,22 +65,22 @@ DEVICE i32 largest_of(const float *values, i32 count) {
 template <class R> DEVICE void score_experts(const float *logits, float *scores) {
   const i32 lane = threadIdx.x % 32;
   float most = kLowestRank, sum = 0.0f;
-  if constexpr (R::score == RouteScore::Softmax) {
+  if constexpr (R::score == RouteScore::softmax) {
     for (i32 e = lane; e < R::experts; e += 32)
       most = max_f32(most, logits[e]);
     most = warp_max(most);
   }
   for (i32 e = lane; e < R::experts; e += 32) {
     float score = logits[e];
-    if constexpr (R::score == RouteScore::Softmax)
+    if constexpr (R::score == RouteScore::softmax)
       sum += score = exp_f32(score - most);
-    else if constexpr (R::score == RouteScore::Sigmoid)
+    else if constexpr (R::score == RouteScore::sigmoid)
       score = sigmoid_f32(score);
-    else if constexpr (R::score == RouteScore::SqrtSoftplus)
+    else if constexpr (R::score == RouteScore::sqrtsoftplus)
       score = sqrt_softplus(score);
     scores[e] = score;
   }
-  if constexpr (R::score == RouteScore::Softmax) {
+  if constexpr (R::score == RouteScore::softmax) {
     sum = warp_sum(sum);
     for (i32 e = lane; e < R::experts; e += 32)
       scores[e] = div_f32(scores[e], sum);
@@ -139,18 +140,18 @@ template <class R> DEVICE i32 choose_experts(RouteScratch<R> &scratch) {
 /// Weights of the lanes' pairs, of which the first R::used count, from the scores.
 template <class R> DEVICE float normalized(float weight) {
   float divisor = 0.0f;
-  if constexpr (R::normalize == RouteNorm::Softmax) {
+  if constexpr (R::normalize == RouteNorm::softmax) {
     float most = kLowestRank;
     for (i32 i = 0; i < R::used; i++)
       most = max_f32(most, shfl_idx(weight, i));
     weight = exp_f32(weight - most);
   }
-  if constexpr (R::normalize != RouteNorm::None)
+  if constexpr (R::normalize != RouteNorm::none)
     for (i32 i = 0; i < R::used; i++)
       divisor += shfl_idx(weight, i);
-  if constexpr (R::normalize == RouteNorm::Sum)
+  if constexpr (R::normalize == RouteNorm::sum)
     divisor = max_f32(divisor + R::normEps, R::normFloor);
-  return (R::normalize == RouteNorm::None ? weight : div_f32(weight, divisor)) * R::scale;
+  return (R::normalize == RouteNorm::none ? weight : div_f32(weight, divisor)) * R::scale;
 }
 
 /// logits: f32 rows; bias, scales: a value for each expert, if the router has them.
@@ -220,7 +221,7 @@ DEVICE void group_pairs(i32 *memory, const BatchView *batch, i32 (&counts)[Warps
       counts[w][e] = sum;
       sum += count;
     }
-    firsts[e] = sum; // for now
+    firsts[e] = sum; // a count of rows: the next loop makes a first row of it
   }
   sync_block();
 

@@ -53,9 +53,11 @@ public:
   bool (*kvFormats() const)(const KvFormatInfo &) override { return isOfGpus; }
   bool hasExact() const override { return false; }
   bool readsBf16Rows() const override { return true; }
-  lm::WeightLayout weightLayout(lm::WeightType type, ArrayRef<Operation *>) const override {
+  lm::WeightLayout weightLayout(lm::WeightType type, ArrayRef<Operation *> readers) const override {
     // Of vectors, of which each expert has its own, a panel is padded to whole tiles.
-    return type.isVectors() ? lm::WeightLayout::Panel32 : lm::WeightLayout::Fragment16;
+    if (type.isVectors())
+      return lm::WeightLayout::Panel32;
+    return readers.empty() ? lm::WeightLayout::Fragment16 : cuda::matrixLayout(readers.front());
   }
   void addLoweringPasses(AddPass add) const override {
     // Who has the logits at hand looks for the largest.

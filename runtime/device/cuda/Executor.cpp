@@ -4,6 +4,7 @@
 //===----------------------------------------------------------------------===//
 #include "runtime/device/cuda/Executor.h"
 
+#include "runtime/abi/Routes.h"
 #include "runtime/device/EvenRoutes.h"
 #include "runtime/device/cuda/BatchImage.h"
 
@@ -111,6 +112,9 @@ Result<void> Executor::launchAll(const StepShape &shape, Mode mode) {
       }
       if (auto ok = runs ? launchOne(i) : Result<void>(); !ok)
         return ok;
+      if (tracing && runs)
+        if (auto ok = copySegments(i, int64_t(shape.tokens)); !ok)
+          return ok;
     }
   }
   return tracing ? driver->record(events[launches.size()]) : Result<void>();
@@ -251,6 +255,12 @@ void Executor::load(size_t group, const std::byte *from, int32_t page) {
     moveFailed = done.error();
 }
 
+/// Of a buffer of routes from its count on, where so many experts have rows.
+static uint64_t segmentBytes(int64_t experts) {
+  const RoutesLayout layout{0};
+  return uint64_t(layout.segments() - layout.count()) + uint64_t(experts) * sizeof(RouteSegment);
+}
+
 void Executor::startTrace(bool keepEvents) {
   std::vector<std::string> names;
   for (const fb::Kernel *kernel : *picked.program->kernels())
@@ -264,9 +274,38 @@ void Executor::startTrace(bool keepEvents) {
       return; // a device that cannot do this cannot do a step either: that one reports it
     events.push_back(*event);
   }
+  for (size_t i = 0; i < launches.size(); ++i) {
+    const fb::Kernel &kernel = *picked.program->kernels()->Get(launches[i].kernel);
+    if (watched.contains(i) || !kernel.family() || kernel.family()->string_view() != "group_routes")
+      continue;
+    auto grouped = driver->createEvent();
+    auto memory = PinnedMemory::allocate(*driver, segmentBytes(kernel.experts()));
+    if (!grouped || !memory)
+      return; // as above
+    watched.emplace(i, WatchedRoutes{*grouped, std::move(*memory)});
+  }
   launched.assign(launches.size(), false);
   tracedTokens = 0; // a step under way was not recorded
   tracing = std::make_unique<runtime::Trace>(std::move(names), std::move(list), 1, keepEvents);
+  for (const auto &[launch, routes] : watched) {
+    const fb::Kernel &kernel = *picked.program->kernels()->Get(launches[launch].kernel);
+    tracing->watchRoutes(launch, nullptr, kernel.experts(), kernel.experts_used());
+  }
+}
+
+/// What a launch says of how many rows each expert has, if it is one that groups routes.
+Result<void> Executor::copySegments(size_t launch, int64_t tokens) {
+  auto found = watched.find(launch);
+  if (found == watched.end())
+    return {};
+  const fb::Kernel &kernel = *picked.program->kernels()->Get(launches[launch].kernel);
+  const RoutesLayout layout{tokens * kernel.experts_used()};
+  const auto rows = std::min(layout.pairs, int64_t(kernel.experts())); // there are no more segments
+  const Address routes = *static_cast<const Address *>(launches[launch].arguments.front()[0]);
+  if (auto ok = driver->record(found->second.grouped); !ok)
+    return ok;
+  return driver->copyToHost(found->second.segments.data(), routes + uint64_t(layout.count()),
+                            segmentBytes(rows));
 }
 
 /// The device's own times, put behind each other so that the last launch ends now.
@@ -279,10 +318,19 @@ Result<void> Executor::collectTimes(int64_t tokens) {
     auto seconds = driver->secondsBetween(events[i], events[i + 1]);
     if (!seconds)
       return seconds.error();
-    double begin = end;
+    double begin = end, own = *seconds;
     end += *seconds * 1e9;
-    if (launched[i])
-      tracing->stampsOf(0)[i] = {uint64_t(begin), std::max(uint64_t(end), uint64_t(begin) + 1)};
+    if (!launched[i])
+      continue;
+    if (auto found = watched.find(i); found != watched.end()) {
+      auto grouping = driver->secondsBetween(events[i], found->second.grouped);
+      if (!grouping)
+        return grouping.error();
+      own = *grouping;
+      tracing->countSegments(i, found->second.segments.data());
+    }
+    const double ended = begin + own * 1e9;
+    tracing->stampsOf(0)[i] = {uint64_t(begin), std::max(uint64_t(ended), uint64_t(begin) + 1)};
   }
   tracing->collect(tokens);
   return {};

@@ -152,6 +152,7 @@ private:
   Result<Graph> graphFor(uint64_t bucket, Mode mode);
   Result<void> launchAll(const StepShape &shape, Mode mode);
   Result<void> collectTimes(int64_t tokens);
+  Result<void> copySegments(size_t launch, int64_t tokens);
 
   std::shared_ptr<runtime::EngineFile> file;
   std::unique_ptr<Driver> driver; ///< before all that is given back to it
@@ -195,6 +196,12 @@ private:
   int64_t tracedTokens = 0;  ///< of the step under way
   std::vector<Event> events; ///< one before each launch, one at the end
   std::vector<bool> launched;
+  /// A launch that groups routes: what a trace counts of them, before another layer's take their place.
+  struct WatchedRoutes {
+    Event grouped; ///< when the copy begins, whose time is nobody's
+    PinnedMemory segments;
+  };
+  std::map<size_t, WatchedRoutes> watched; ///< by launch
 };
 
 } // namespace ingot::cuda

@@ -78,6 +78,8 @@ Executor::~Executor() {
   for (PinnedMemory *memory :
        {&logitsRows, &flights[0].batch, &flights[0].ids, &flights[1].batch, &flights[1].ids})
     memory->leave();
+  for (auto &[launch, routes] : watched)
+    routes.segments.leave();
   if (upload)
     upload->leave();
 }

@@ -113,11 +113,11 @@ inline std::string gateUp(const std::string &name, WeightFormat format, int64_t 
          body + "    kernel.yield %m : f32\n  }\n  kernel.return\n}\n";
 }
 
-/// q, k and v, each with its format, and with a bias or none; f32 rows.
+/// q, k and v, each with its format, and with a bias or none; f32 rows. `rows`: of x.
 inline std::string projections(const std::string &name, int64_t k,
                                std::vector<std::pair<WeightFormat, int64_t>> outputs,
-                               bool bias = false) {
-  std::string x = rowsType("bf16", k), arguments = "%x: " + x, weights, weightTypes, ys, yTypes,
+                               bool bias = false, const char *rows = "bf16") {
+  std::string x = rowsType(rows, k), arguments = "%x: " + x, weights, weightTypes, ys, yTypes,
               biases, biasTypes, counts, regions;
   auto add = [](std::string &list, const std::string &item) {
     list += (list.empty() ? "" : ", ") + item;

@@ -1,4 +1,4 @@
-//===- FragmentReference.h - gpu-frag16 of random numbers, read by coordinates ---===//
+//===- FragmentReference.h - Weights of random numbers, read by coordinates ---===//
 #pragma once
 
 #include "tests/runtime/formats/WeightReader.h"
@@ -21,6 +21,20 @@ struct RandomFragments {
     ingot::test::fillRandomly(layout, reinterpret_cast<char *>(bytes.data()), seed, scale, scale);
   }
   FragmentReader reader() const { return FragmentReader(layout, bytes.data()); }
+};
+
+/// The same of floats in panels, as projections of f32 rows read them.
+struct RandomPanels {
+  PanelLayout layout;
+  std::vector<uint8_t> bytes;
+
+  RandomPanels(WeightFormat id, int64_t n, int64_t k, uint32_t seed)
+      : layout(panelLayout(id, n, k)), bytes(layout.bytes()) {
+    ingot::test::fillRandomly(layout, reinterpret_cast<char *>(bytes.data()), seed, 0.1f, 0.1f);
+  }
+  float value(int64_t row, int64_t k) const {
+    return ingot::test::WeightReader<PanelLayout>(layout, bytes.data()).value(row, k);
+  }
 };
 
 } // namespace ingot::cuda::test

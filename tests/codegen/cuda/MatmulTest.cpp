@@ -139,6 +139,93 @@ INSTANTIATE_TEST_SUITE_P(All, CudaMatmul, eachKindOfFormat(), nameOfFormat);
 INSTANTIATE_TEST_SUITE_P(DISABLED_Long, CudaMatmul, otherFormats(), nameOfFormat);
 
 //===----------------------------------------------------------------------===//
+// Rows of f32
+//===----------------------------------------------------------------------===//
+
+struct F32Problem {
+  int64_t k;
+  std::vector<std::pair<WeightFormat, int64_t>> outputs;
+  std::string name() const { return "k" + std::to_string(k); }
+};
+
+/// Projections with biases: numbers of f64 within what f32 sums of so many products are off, which is far less than rows of
+/// bf16 would be, and for a token the same bits in both variants and in every company.
+void expectF32(const HostKernels &kernels, Build run, const F32Problem &problem) {
+  constexpr int64_t kMost = 35;
+  const int64_t k = problem.k, rowWidth = roundUp(k, 32);
+  const std::vector<float> x = f32Rows(kMost, k, 6);
+  Emulated gpu(kernels, run.seed);
+  std::vector<RandomPanels> weights;
+  std::vector<std::vector<float>> biases;
+  std::vector<const void *> inputs{gpu.putBefore(x, rowWidth, "x")};
+  for (auto [format, n] : problem.outputs) {
+    weights.emplace_back(format, n, k, uint32_t(5 + n));
+    inputs.push_back(gpu.put(weights.back().bytes, "w"));
+  }
+  for (auto [format, n] : problem.outputs) {
+    biases.push_back(f32Rows(1, n, uint32_t(n)));
+    inputs.push_back(gpu.put(biases.back(), "bias"));
+  }
+  std::map<std::tuple<size_t, int64_t, int64_t>, float> first; // by segment, token, row
+  for (const CudaVariant &variant : kernels.program(problem.name()).variants)
+    for (int64_t tokens : {int64_t(1), int64_t(11), kMost}) {
+      std::vector<float *> outputs;
+      std::vector<const void *> operands = inputs;
+      for (auto [format, n] : problem.outputs) {
+        outputs.push_back(gpu.make<float>(tokens * roundUp(n, 32), "y"));
+        operands.push_back(outputs.back());
+      }
+      gpu.launch(variant.symbol, operands, tokensOf(tokens));
+      for (size_t s = 0; s < outputs.size(); ++s) {
+        const int64_t n = problem.outputs[s].second, width = roundUp(n, 32);
+        const std::vector<float> got = gpu.get(outputs[s], tokens * width);
+        for (int64_t t = 0; t < tokens; ++t)
+          for (int64_t row = 0; row < width; ++row) {
+            const float value = got[t * width + row];
+            if (row >= n) {
+              ASSERT_EQ(value, 0.0f) << variant.symbol << " pads with zeros";
+              continue;
+            }
+            auto [known, fresh] = first.try_emplace({s, t, row}, value);
+            ASSERT_EQ(value, known->second)
+                << nameOf(run) << " " << variant.symbol << " segment " << s << " token " << t
+                << " row " << row << " of " << tokens << ": not the bits of before";
+            if (!fresh)
+              continue;
+            double want = biases[s][size_t(row)], size = std::abs(want);
+            for (int64_t i = 0; i < k; ++i) {
+              const double term = double(weights[s].value(row, i)) * x[t * rowWidth + i];
+              want += term, size += std::abs(term);
+            }
+            ASSERT_NEAR(value, want, 5e-7 * size)
+                << nameOf(run) << " " << variant.symbol << " segment " << s << " token " << t
+                << " row " << row;
+          }
+      }
+    }
+}
+
+/// K with and without whole fours, whole quarters, and so small that most quarters are empty; N off every tile, and two
+/// formats of one launch.
+TEST(CudaMatmulF32, BothVariantsEveryBatch) {
+  using enum WeightFormat;
+  const F32Problem problems[] = {{1100, {{F32, 70}, {F32, 1}}},
+                                 {1030, {{BF16, 37}, {F32, 5}}},
+                                 {43, {{F16, 32}, {BF16, 1}}},
+                                 {1024, {{F16, 9}}}};
+  std::string text;
+  for (const F32Problem &problem : problems)
+    text += projections(problem.name(), problem.k, problem.outputs, /*bias=*/true, "f32");
+  const std::vector<CudaProgram> programs = HostKernels::emit(text);
+  for (Build run : {Build{true, 1}, Build{false, 2}}) {
+    HostKernels built(programs, run.checked);
+    ASSERT_TRUE(bool(built));
+    for (const F32Problem &problem : problems)
+      expectF32(built, run, problem);
+  }
+}
+
+//===----------------------------------------------------------------------===//
 // Products of fp8
 //===----------------------------------------------------------------------===//
 

@@ -75,9 +75,11 @@ inline std::map<std::string, std::string> expertsOf(const ExpertShape &m, Weight
           {"down", Stack{format, m.experts, m.used, m.hidden, m.inner, false}.kernel("down")}};
 }
 inline std::map<std::string, std::string> aroundExperts(const ExpertShape &m) {
-  return {{"route", Router{m.experts, m.used, "softmax", "sum"}.kernel("route")},
-          {"group_routes", groupRoutes("group_routes", m.experts, m.used)},
-          {"combine", combine("combine", m.hidden, m.experts, m.used)}};
+  return {
+      {"router", projections("router", m.hidden, {{WeightFormat::F32, m.experts}}, false, "f32")},
+      {"route", Router{m.experts, m.used, "softmax", "sum"}.kernel("route")},
+      {"group_routes", groupRoutes("group_routes", m.experts, m.used)},
+      {"combine", combine("combine", m.hidden, m.experts, m.used)}};
 }
 
 /// Attention over a cache of bf16 or fp8.

@@ -122,6 +122,10 @@ TEST(Nvrtc, Routes) {
   compileEverywhere(router.kernel("route") + groupRoutes("group", 256, 8) +
                         groupRoutes("group_most", 1024, 8) + combine("combine", 7168, 256, 8),
                     kArchitectures, printing());
+  using enum WeightFormat;
+  compileEverywhere(projections("router", 7168, {{F32, 256}}, /*bias=*/true, "f32") +
+                        projections("shared", 2050, {{BF16, 60}, {F16, 1}}, false, "f32"),
+                    kArchitectures, printing());
 }
 
 INSTANTIATE_TEST_SUITE_P(All, NvrtcFormats, eachKindOfFormat(), nameOfFormat);

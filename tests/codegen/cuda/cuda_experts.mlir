@@ -1,12 +1,39 @@
-// Experts as CUDA C++: who goes where, rows that go there, projections over stacks, and the sum.
+// Experts as CUDA C++: routers, who goes where, rows that go there, projections over stacks, and the sum.
 // RUN: print-cuda-kernels %s | FileCheck %s
+
+// Neither x nor the weights of what chooses are rounded: sums of f32, by blocks of 8 rows, and of 32 for prompts. What is
+// open to all tokens is multiplied beside it.
+// CHECK-LABEL: // router: matmul
+// CHECK-NEXT:  #include "matmul_f32.cuh"
+// CHECK:       KERNEL void __launch_bounds__(256, LEAST_BLOCKS(2)) router_t8(const float *x, const u8 *w0, const u8 *w1, float *y0, float *y1, const BatchView *batch) {
+// CHECK:         static_assert(matmul_f32_few_shared() == 9216,
+// CHECK-NEXT:    const i32 block = blockIdx.x, first = blockIdx.y * 8;
+// CHECK-NEXT:    const i32 segment = block < 8 ? 0 : 1;
+// CHECK-NEXT:    const i32 tile = block - (segment == 0 ? 0 : 8);
+// CHECK:           matmul_f32_few<PanelF32, 100, 1>(weights, x, 64, tile, first, &batch->tokens, shared,
+// CHECK:           matmul_f32_few<PanelBF16, 100, 1>(weights, x, 1, tile, first, &batch->tokens, shared,
+// CHECK:         if (first < batch->tokens && block == 8) {
+// CHECK:       KERNEL void __launch_bounds__(256, LEAST_BLOCKS(2)) router_many(
+// CHECK:           matmul_f32_many<PanelF32, 100, 1>(weights, x, 64,
+// CHECK:       // router_t8: grid 1 * 9 / 1, tokens * 1 / 8; 256 threads, 9216 bytes, at most 128
+// CHECK-NEXT:  // router_many: grid 1 * 3 / 1, tokens * 1 / 16; 256 threads, 16384 bytes
+kernel.func @router(%x: !kernel.rows<100, f32>, %w0: !lm.weight<64x100, f32, panel32>, %w1: !lm.weight<1x100, bf16, panel32>, %y0: !kernel.rows<64, f32>, %y1: !kernel.rows<1, f32>) {
+  kernel.matmul %x : !kernel.rows<100, f32> weights(%w0, %w1 : !lm.weight<64x100, f32, panel32>, !lm.weight<1x100, bf16, panel32>) outs(%y0, %y1 : !kernel.rows<64, f32>, !kernel.rows<1, f32>) attributes {aux_counts = array<i64: 0, 0>, extent = #kernel.extent<tokens>} {
+  ^bb0(%acc: f32):
+    kernel.yield %acc : f32
+  }, {
+  ^bb0(%acc: f32):
+    kernel.yield %acc : f32
+  }
+  kernel.return
+}
 
 // CHECK-LABEL: // route: route
 // CHECK-NEXT:  #include "experts.cuh"
 // CHECK:       struct Router {
 // CHECK-NEXT:    static constexpr i32 experts = 64, used = 8, groups = 8, usedGroups = 4;
-// CHECK-NEXT:    static constexpr RouteScore score = RouteScore::Sigmoid;
-// CHECK-NEXT:    static constexpr RouteNorm normalize = RouteNorm::Sum;
+// CHECK-NEXT:    static constexpr RouteScore score = RouteScore::sigmoid;
+// CHECK-NEXT:    static constexpr RouteNorm normalize = RouteNorm::sum;
 // CHECK-NEXT:    static constexpr bool groupsByMax = false, hasBias = true, hasScales = false;
 // CHECK-NEXT:    static constexpr float normEps = 9.99999968e-21f, normFloor = 0.0f, scale = 2.5f;
 // CHECK:       KERNEL void __launch_bounds__(128) route(const float *logits, const float *bias, i32 *routes, const BatchView *batch) {

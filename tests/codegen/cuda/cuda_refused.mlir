@@ -1,9 +1,37 @@
 // What has no GPU kernel is refused with its reason.
 // RUN: not print-cuda-kernels %s 2>&1 | FileCheck %s
 
-// CHECK: error: 'kernel.matmul' op expects bf16 rows on GPUs, got '!kernel.rows<64, q8>'
+// CHECK: error: 'kernel.matmul' op expects rows of bf16 or f32 on GPUs, got '!kernel.rows<64, q8>'
 kernel.func @q8(%x: !kernel.rows<64, q8>, %w: !lm.weight<32x64, q4_0>, %y: !kernel.rows<32, f32>) {
   kernel.matmul %x : !kernel.rows<64, q8> weights(%w : !lm.weight<32x64, q4_0>) outs(%y : !kernel.rows<32, f32>) attributes {aux_counts = array<i64: 0>, extent = #kernel.extent<tokens>} {
+  ^bb0(%acc: f32):
+    kernel.yield %acc : f32
+  }
+  kernel.return
+}
+
+// CHECK: error: 'kernel.matmul' op expects float weights beside f32 rows on GPUs, got '!lm.weight<32x64, q4_0>'
+kernel.func @f32(%x: !kernel.rows<64, f32>, %w: !lm.weight<32x64, q4_0>, %y: !kernel.rows<32, f32>) {
+  kernel.matmul %x : !kernel.rows<64, f32> weights(%w : !lm.weight<32x64, q4_0>) outs(%y : !kernel.rows<32, f32>) attributes {aux_counts = array<i64: 0>, extent = #kernel.extent<tokens>} {
+  ^bb0(%acc: f32):
+    kernel.yield %acc : f32
+  }
+  kernel.return
+}
+
+// CHECK: error: 'kernel.matmul' op expects f32 rows in memory, and its results, of single weights, there too, on GPUs
+kernel.func @f32_pair(%x: !kernel.rows<64, f32>, %w: !lm.weight<32x64, f32>, %y: !kernel.rows<32, f32>) {
+  kernel.matmul %x : !kernel.rows<64, f32> weights(%w, %w : !lm.weight<32x64, f32>, !lm.weight<32x64, f32>) outs(%y : !kernel.rows<32, f32>) attributes {aux_counts = array<i64: 0>, extent = #kernel.extent<tokens>, pair} {
+  ^bb0(%g: f32, %u: f32):
+    %m = arith.mulf %g, %u : f32
+    kernel.yield %m : f32
+  }
+  kernel.return
+}
+
+// CHECK: error: {{.*}}expects matrices that lie as panel32 on this target, got '!lm.weight<32x64, f32, frag16>'
+kernel.func @f32_layout(%x: !kernel.rows<64, f32>, %w: !lm.weight<32x64, f32, frag16>, %y: !kernel.rows<32, f32>) {
+  kernel.matmul %x : !kernel.rows<64, f32> weights(%w : !lm.weight<32x64, f32, frag16>) outs(%y : !kernel.rows<32, f32>) attributes {aux_counts = array<i64: 0>, extent = #kernel.extent<tokens>} {
   ^bb0(%acc: f32):
     kernel.yield %acc : f32
   }

@@ -1,5 +1,5 @@
 // A matrix lies as the target says that sees all of its readers: the embedding is tied, gathered in one section and multiplied
-// in another, and two layers pass theirs to one kernel. Vectors have no layout. Bytes of a step are those of the layout: 2 panels
+// in another, and two layers pass theirs to one kernel. What rows of f32 meet lies in panels on GPUs too. Vectors have no layout. Bytes of a step are those of the layout: 2 panels
 // or 3 tiles of the head, 2176 or 3264, and for each layer a matrix of 8192 and a vector of 256.
 // RUN: ingot-opt %s --pass-pipeline='builtin.module(kernel-choose-layouts,plan.program(plan-count-traffic))' | FileCheck %s --check-prefixes=CHECK,CPU -DL=panel32
 // RUN: ingot-opt %s --pass-pipeline='builtin.module(kernel-choose-layouts{device=cuda},plan.program(plan-count-traffic))' | FileCheck %s --check-prefixes=CHECK,GPU -DL=frag16
@@ -12,14 +12,14 @@
 // CHECK:       kernel.func @embed(%{{.+}}: !lm.weight<40x64, int4_g64, [[L]]>,
 // CHECK-NEXT:    kernel.gather %{{.+}} : <40x64, int4_g64, [[L]]>
 // CHECK:       kernel.func @layer(
-// CHECK-SAME:    !lm.weight<64x64, bf16, [[L]]>, %{{.+}}: !lm.weight<64, f32>
+// CHECK-SAME:    !lm.weight<64x64, bf16, panel32>, %{{.+}}: !lm.weight<64, f32>
 // CHECK:       kernel.func @head(
 // CHECK-NEXT:    kernel.matmul {{.+}} weights(%{{.+}} : !lm.weight<40x64, int4_g64, [[L]]>)
 // CPU:         plan.program @p attributes {bytes_per_step = array<i64: 19072, 1314, 512>
 // GPU:         plan.program @p attributes {bytes_per_step = array<i64: 20160, 1348, 512>
 // CHECK:       plan.weight @embd : !lm.weight<40x64, int4_g64, [[L]]>
-// CHECK:       plan.weight @w0 : !lm.weight<64x64, bf16, [[L]]>
-// CHECK:       plan.weight @w1 : !lm.weight<64x64, bf16, [[L]]>
+// CHECK:       plan.weight @w0 : !lm.weight<64x64, bf16, panel32>
+// CHECK:       plan.weight @w1 : !lm.weight<64x64, bf16, panel32>
 // CHECK:       plan.weight @bias : !lm.weight<64, f32>
 // CHECK:       plan.weight @spare : !lm.weight<16x64, q8_0, [[L]]>
 

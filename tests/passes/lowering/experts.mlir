@@ -27,6 +27,19 @@
 // CHECK-DAG:   plan.buffer @routes per_token 128
 // CHECK-DAG:   plan.buffer @[[DOWN]] per_token 512
 
+// On GPUs too: the router and what is open to all tokens read the norm's f32 rows, and their weights lie in panels. What all
+// tokens are multiplied by, and experts, read bf16.
+// RUN: ingot-opt %{model} --pass-pipeline='builtin.module(ingot-fuse,lm.model(lm-choose-forms{device=cuda}),lm-lower-to-plan{precision=fast kv=bf16 device=cuda},kernel-choose-layouts{device=cuda})' | FileCheck %s --check-prefix=CUDA
+// CUDA-LABEL: kernel.func @projections_0(%{{.*}}: !kernel.rows<64, f32>, %{{.*}}: !lm.weight<6x64, f32, panel32>, %{{.*}}: !lm.weight<1x64, bf16, panel32>,
+// CUDA-NOT:     fast_float
+// CUDA-LABEL: kernel.func @dispatch_0(
+// CUDA:         kernel.rowwise ins(%{{.*}} : !kernel.rows<64, f32>) outs(%{{.*}} : !kernel.rows<64, bf16>) to
+// CUDA-LABEL: kernel.func @gate_up_0(%{{.*}}: !kernel.rows<64, bf16>, %{{.*}}: !lm.weight<6x32x64, q4_0, frag16>,
+
+// One that the checkpoint has in codes reads what all projections do.
+// RUN: sed 's/6x64, f32/6x64, q8_0/g' %{model} | ingot-opt --pass-pipeline='builtin.module(ingot-fuse,lm.model(lm-choose-forms{device=cuda}),lm-lower-to-plan{precision=fast kv=bf16 device=cuda},kernel-choose-layouts{device=cuda})' | FileCheck %s --check-prefix=CODES
+// CODES:      kernel.func @projections_{{.*}}(%{{.*}}: !kernel.rows<64, bf16>, {{.*}}!lm.weight<6x64, q8_0, frag16>
+
 // The plan computes what the model does; a bias, an expert's matrix or a barrier that is missed is found.
 // RUN: ingot-opt %{model} --ingot-fuse -o %t.fused.mlir
 // RUN: ingot-opt %t.fused.mlir --ingot-lower -o %t.lowered.mlir

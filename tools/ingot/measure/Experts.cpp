@@ -19,7 +19,7 @@ constexpr size_t kBusiest = 6; ///< experts that are named
 
 Error none(const std::string &why) {
   return {ExitCode::Usage, "E0567", "there are no experts to count", why,
-          "give an engine of a mixture of experts, with code for CPUs"};
+          "give an engine of a mixture of experts"};
 }
 
 /// How many experts an even load of the same entropy would have: all of them if it is even.
@@ -80,8 +80,7 @@ Result<int> experts(const std::string &path, const std::string &text, const Comm
     return ran.error();
   const std::vector<Load> loads = (*session)->expertLoads();
   if (loads.empty())
-    return none("no layer of " + path + " has any, or " + std::string((*session)->target()) +
-                " runs it, which does not count them");
+    return none("no layer of " + path + " has any");
   const uint64_t sent =
       std::accumulate(loads[0].tokens.begin(), loads[0].tokens.end(), uint64_t(0));
   const uint64_t used = sent / std::max<uint64_t>(ids->size(), 1);
