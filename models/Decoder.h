@@ -34,8 +34,9 @@ enum class HeadNorm {
   None,
   Head,
   HeadAfterRope,
+  EachHead,
   Row
-}; ///< of q and k: a weight per head's value, or per row's
+}; ///< of q and k: heads by one weight, heads by a weight each, or the row
 enum class Packing {
   Apart,
   Rows,
@@ -107,6 +108,7 @@ struct Decoder {
   NormPlace normPlace = NormPlace::Before;
   Residual residual = Residual::Sequential;
   HeadNorm headNorm = HeadNorm::None;
+  bool headNormsApart = false; ///< of each head's weight: a tensor each, in safetensors
   double eps = 1e-6;           ///< of all norms
   double normWeightOffset = 0; ///< norms multiply by offset + w
   bool normBias = true;        ///< of layer norms

@@ -8,21 +8,20 @@ using namespace ingot;
 using namespace ingot::models;
 using mlir::Value;
 
-static Value norm(LayerEmitter &layer, const Decoder &m, Value x, llvm::StringRef role) {
-  return m.norm == Norm::Layer ? layer.layerNorm(x, role, m.eps, m.normWeightOffset)
-                               : layer.rmsNorm(x, role, m.eps, 1, m.normWeightOffset);
+static Value norm(LayerEmitter &layer, const Decoder &m, Value x, llvm::StringRef role,
+                  int64_t heads = 1) {
+  return m.norm == Norm::Layer ? layer.layerNorm(x, role, m.eps, heads, m.normWeightOffset)
+                               : layer.rmsNorm(x, role, m.eps, heads, m.normWeightOffset);
 }
 
 /// Queries or keys: projected, normed and turned in the family's order.
 static Value headsOf(LayerEmitter &layer, const Decoder &m, const LayerRules &rules, Value normed,
                      llvm::StringRef role, llvm::StringRef normRole, int64_t heads) {
   Value x = layer.linear(normed, role);
-  auto normHeads = [&](int64_t count) {
-    return layer.rmsNorm(x, normRole, m.eps, count, m.normWeightOffset);
-  };
+  auto normHeads = [&](int64_t count) { return norm(layer, m, x, normRole, count); };
   if (m.headNorm == HeadNorm::Row)
     x = normHeads(1);
-  if (m.headNorm == HeadNorm::Head)
+  if (m.headNorm == HeadNorm::Head || m.headNorm == HeadNorm::EachHead)
     x = normHeads(heads);
   const Rope &rope = rules.localRope ? *m.localRope : m.rope;
   if (rules.rotates)

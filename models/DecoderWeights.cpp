@@ -61,9 +61,15 @@ static void takeHeads(ModelBuilder &model, LayerWeights &weights, int64_t layer,
 
 static void takeHeadNorms(ModelBuilder &model, LayerWeights &weights, int64_t layer,
                           const Decoder &m) {
-  const bool row = m.headNorm == HeadNorm::Row;
-  model.addVector(weights, layer, m.names.qNorm, row ? m.heads * m.headDim : m.headDim);
-  model.addVector(weights, layer, m.names.kNorm, row ? m.kvHeads * m.headDim : m.headDim);
+  auto take = [&](const LayerTensor &norm, int64_t heads) {
+    if (m.headNorm == HeadNorm::EachHead)
+      model.addVectors(weights, layer, norm, heads, m.headDim, m.headNormsApart);
+    else
+      model.addVector(weights, layer, norm,
+                      m.headNorm == HeadNorm::Row ? heads * m.headDim : m.headDim);
+  };
+  take(m.names.qNorm, m.heads);
+  take(m.names.kNorm, m.kvHeads);
 }
 
 static void takeAttention(ModelBuilder &model, LayerWeights &weights, int64_t layer,

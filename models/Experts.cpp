@@ -52,12 +52,23 @@ static void readGgufExperts(Config &config, Decoder &m) {
   readExpertLayers(m, [&](int64_t i) { return i >= dense && (i + 1) % step == 0; });
 }
 
+int64_t models::countOfLayers(Config &config, llvm::StringRef key) {
+  if (!config.hasArray(key))
+    return config.count(key);
+  const std::vector<int64_t> counts = config.integers(key);
+  if (!counts.empty() && counts.front() > 0 && llvm::all_equal(counts))
+    return counts.front();
+  config.refuseValue(key, "layers that differ", "one count of 1 and more for all layers");
+  return 1;
+}
+
 /// Under one of the names that it has; if under several, they must agree.
 static int64_t readCount(Config &config, llvm::ArrayRef<llvm::StringLiteral> keys) {
   const auto *first = llvm::find_if(keys, [&](llvm::StringRef key) { return config.has(key); });
-  const int64_t count = config.count(first == keys.end() ? keys.front() : *first);
+  const int64_t count = countOfLayers(config, first == keys.end() ? keys.front() : *first);
   for (llvm::StringRef key : keys)
-    config.requireCount(key, count);
+    if (config.has(key) && countOfLayers(config, key) != count)
+      config.refuseValue(key, line(countOfLayers(config, key)), line(count));
   return count;
 }
 
@@ -70,7 +81,8 @@ void models::readExperts(Config &config, Decoder &m) {
   } else {
     route.count = readCount(
         config, {"num_experts", "num_local_experts", "n_routed_experts", "moe_num_experts"});
-    route.used = readCount(config, {"num_experts_per_tok", "experts_per_token", "moe_k"});
+    route.used =
+        readCount(config, {"num_experts_per_tok", "experts_per_token", "moe_k", "moe_topk"});
     experts.width = config.count(experts.widthKey);
   }
   if (route.count < 2)
@@ -89,6 +101,28 @@ void models::readExpertLayers(Decoder &m, llvm::function_ref<bool(int64_t)> has)
   for (auto [i, rules] : llvm::enumerate(m.rules))
     if (rules.experts = has(static_cast<int64_t>(i)); !rules.experts)
       rules.kind = "dense";
+}
+
+void models::setGroupedRouter(Config &config, Experts &experts) {
+  RouteShape &route = experts.route;
+  route.score = lm::RouteScore::Sigmoid;
+  route.normEps = 1e-20;
+  route.groupScore = lm::GroupScore::Top2Sum;
+  experts.selectBias = true;
+  if (config.isGguf())
+    return;
+  route.groups = config.countOr("n_group", 1);
+  route.usedGroups = config.countOr("topk_group", 1);
+}
+
+void models::readGroupedRouter(Config &config, Decoder &m, bool normalized, int64_t dense) {
+  Experts &experts = *m.experts;
+  if (!config.flagOr("norm_topk_prob", normalized))
+    experts.route.normalize = lm::RouteNorm::None;
+  experts.route.scale = config.positiveOr("routed_scaling_factor", 1);
+  experts.sharedWidth = experts.width * config.countOr("n_shared_experts", 1);
+  const double first = config.numberOr("first_k_dense_replace", static_cast<double>(dense));
+  readExpertLayers(m, [&](int64_t i) { return static_cast<double>(i) >= first; });
 }
 
 //===----------------------------------------------------------------------===//

@@ -59,6 +59,16 @@ struct Experts {
   llvm::StringLiteral widthKey = "moe_intermediate_size"; ///< of a config.json
 };
 
+/// A count of a config.json that may be listed for each layer, and is then one for all.
+int64_t countOfLayers(Config &config, llvm::StringRef key);
+
+/// DeepSeek-V3's router (arXiv:2412.19437): scores are sigmoids; the best by score and bias are chosen, of the groups whose
+/// two best are best; the weights of the chosen, without the bias, are normalised and scaled. These are its defaults.
+void setGroupedRouter(Config &config, Experts &experts);
+/// And what a config.json says beside readExperts, behind it: that, the shared experts, and the first layers, which are
+/// dense. Where it does not say, they are as given.
+void readGroupedRouter(Config &config, Decoder &m, bool normalized, int64_t dense);
+
 /// The experts of a layer: roles ffn_gate_inp, exp_probs_b, ffn_<gate, up, down>_exps and _shexp, ffn_gate_inp_shexp.
 void takeExperts(ModelBuilder &model, LayerWeights &weights, int64_t layer, const Decoder &m);
 mlir::Value emitExperts(LayerEmitter &layer, const Decoder &m, mlir::Value normed);

@@ -50,6 +50,8 @@ static constexpr Names kOlmoe[] = {"olmoe", "OlmoeForCausalLM"};
 static constexpr Names kErnie45Moe[] = {"ernie4_5-moe", "Ernie4_5_MoeForCausalLM", "ernie4_5_moe"};
 static constexpr Names kMinimaxM2[] = {"minimax-m2", "MiniMaxM2ForCausalLM", "minimax_m2"};
 static constexpr Names kGlm4Moe[] = {"glm4moe", "Glm4MoeForCausalLM", "glm4_moe"};
+static constexpr Names kHunyuanMoe[] = {"hunyuan-moe", "HunYuanMoEV1ForCausalLM", "hunyuan_v1_moe"};
+static constexpr Names kDots1[] = {"dots1", "Dots1ForCausalLM"};
 static constexpr Names kLfm2Moe[] = {"lfm2moe", "Lfm2MoeForCausalLM", "lfm2_moe"};
 
 static constexpr Family kFamilies[] = {
@@ -89,6 +91,8 @@ static constexpr Family kFamilies[] = {
     {"minimax_m2", kMinimaxM2, readMiniMaxM2},
     {"glm4moe", kGlm4Moe, readGlm4Moe},
     {"lfm2moe", kLfm2Moe, readLfm2Moe},
+    {"hunyuan_moe", kHunyuanMoe, readHunYuanMoe},
+    {"dots1", kDots1, readDots1},
 };
 
 /// Those of a config.json's model_type alone: GGUF has other names.

@@ -33,11 +33,12 @@ Value LayerEmitter::rmsNorm(Value value, StringRef role, double eps, int64_t hea
                                f32(builder, weightOffset));
 }
 
-Value LayerEmitter::layerNorm(Value value, StringRef role, double eps, double weightOffset) {
+Value LayerEmitter::layerNorm(Value value, StringRef role, double eps, int64_t heads,
+                              double weightOffset) {
   std::string biasRole = (role + "_bias").str();
   return lm::LayerNormOp::create(builder, at(role), value.getType(), value, weight(role),
                                  has(biasRole) ? weight(biasRole) : Value(), f32(builder, eps),
-                                 f32(builder, weightOffset));
+                                 builder.getI64IntegerAttr(heads), f32(builder, weightOffset));
 }
 
 /// The value as the columns of a matrix are; itself where they have no order.

@@ -36,7 +36,7 @@ public:
   mlir::Value rmsNorm(mlir::Value value, llvm::StringRef role, double eps, int64_t heads = 1,
                       double weightOffset = 0);
   /// Adds the bias "<role>_bias" if the layer has one; so does `linear`.
-  mlir::Value layerNorm(mlir::Value value, llvm::StringRef role, double eps,
+  mlir::Value layerNorm(mlir::Value value, llvm::StringRef role, double eps, int64_t heads = 1,
                         double weightOffset = 0);
   /// With `routes`, each row by the matrix of its expert. Where the layer has "<role>_columns", columns of the matrix
   /// are in that order, and so are the value's then.

@@ -317,6 +317,21 @@ void ModelBuilder::addVector(LayerWeights &weights, int64_t layer, const LayerTe
   addBias(weights, layer, tensor, length, bias, {});
 }
 
+void ModelBuilder::addVectors(LayerWeights &weights, int64_t layer, const LayerTensor &tensor,
+                              int64_t count, int64_t length, bool apart) {
+  SmallVector<TensorRows> parts;
+  if (apart && !isGguf()) {
+    for (int64_t i = 0; i < count; ++i) {
+      parts.push_back({sourceOf(layer, tensor, line(".", i, ".weight"))});
+      expectShape(parts.back().tensor, {length});
+    }
+  } else {
+    parts.push_back({sourceOf(layer, tensor, ".weight"), -1, RowOrder::range(0, count * length)});
+    expectShape(parts.back().tensor, {count, length});
+  }
+  weights.add(tensor.role, weight(symbolOf(layer, tensor.role), parts, {count * length}));
+}
+
 void ModelBuilder::addStack(LayerWeights &weights, int64_t layer, StringRef role,
                             ArrayRef<TensorRows> parts, std::array<int64_t, 3> extents) {
   weights.add(role, weight(symbolOf(layer, role), parts, extents));
@@ -576,7 +591,8 @@ void ModelBuilder::emitEntry(const EntryWeights &entry) {
   if (entry.norm == Norm::Layer)
     x = lm::LayerNormOp::create(builder, named("output_norm"), hiddenType, x, get(entry.outputNorm),
                                 entry.outputNormBias ? get(entry.outputNormBias) : Value(),
-                                f32(entry.normEps), f32(entry.normWeightOffset));
+                                f32(entry.normEps), builder.getI64IntegerAttr(1),
+                                f32(entry.normWeightOffset));
   else
     x = lm::RmsNormOp::create(builder, named("output_norm"), hiddenType, x, get(entry.outputNorm),
                               f32(entry.normEps), builder.getI64IntegerAttr(1),

@@ -86,6 +86,10 @@ public:
                  bool transposed = false);
   void addVector(LayerWeights &weights, int64_t layer, const LayerTensor &tensor, int64_t length,
                  Bias bias = Bias::None);
+  /// Vectors, one behind the other, as one: the rows of a tensor [count][length], or if they are `apart`, in
+  /// safetensors alone, the tensors <tensor>.0, <tensor>.1, …
+  void addVectors(LayerWeights &weights, int64_t layer, const LayerTensor &tensor, int64_t count,
+                  int64_t length, bool apart);
   /// A stack of matrices, or of vectors as [count][length][1], whose rows the parts have one below the other, in order.
   void addStack(LayerWeights &weights, int64_t layer, llvm::StringRef role,
                 llvm::ArrayRef<TensorRows> parts, std::array<int64_t, 3> shape);

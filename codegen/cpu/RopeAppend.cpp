@@ -14,7 +14,7 @@
 // style that do not fall on vectors (rotary/2 no multiple of 16) go through scratch memory.
 // Arithmetic, one rounding per operation:
 //
-//   norm     (x * (1 / sqrt(mean(x*x) + eps))) * (w + weight_offset)
+//   norm     (x * (1 / sqrt(mean(x*x) + eps))) * (w + weight_offset), x less its mean if centred
 //   rotate   a' = a*cos - b*sin,  b' = b*cos + a*sin
 //   grow     q' = q * growth[position / period]
 //===----------------------------------------------------------------------===//
@@ -70,7 +70,7 @@ public:
       if (rotary || op.getQNorm() || growth)
         k.loop(0, op.getHeads(), 1, [&](Value head) {
           Value at = k.at(q, k.mul(head, headBytes));
-          Values x = turn(loadHead(at), op.getQNorm());
+          Values x = turn(loadHead(at), op.getQNorm(), head);
           if (growth)
             for (Value &v : x)
               v = k.fmul(v, growth);
@@ -78,7 +78,7 @@ public:
             storeFirst(k, v, k.at(at, c * 64), left(c));
         });
       k.loop(0, kv.getKvHeads(), 1, [&](Value head) {
-        Values x = turn(loadHead(k.at(keys, k.mul(head, headBytes))), op.getKNorm());
+        Values x = turn(loadHead(k.at(keys, k.mul(head, headBytes))), op.getKNorm(), head);
         if (!plain)
           return appendCodes(x, pool, head, slot, /*ofV=*/false);
         const int64_t bytes = elementBytes();
@@ -130,19 +130,33 @@ private:
     return k.load(k.f32, k.at(k.operand(op.getGrowth()), k.mul(index, 4)));
   }
 
-  Values turn(const Values &x, Value norm) {
-    return op.getNormAfter() ? normalise(rotate(x), norm) : rotate(normalise(x, norm));
+  using Norm = TypedValue<lm::WeightType>;
+  Values turn(const Values &x, Norm norm, Value head) {
+    return op.getNormAfter() ? normalise(rotate(x), norm, head) : rotate(normalise(x, norm, head));
   }
 
-  Values normalise(Values x, Value weight) {
+  /// 16 values of a norm's weight from c*16 on: of every head, or of this.
+  Value weightsOf(Norm norm, Value head, int64_t c) {
+    Value weight = k.operand(norm);
+    if (norm.getType().rows() == headDim) // padded to whole vectors
+      return k.load(f32x16, k.at(weight, c * 64), 64);
+    return loadFirst(k, k.f32, k.at(k.at(weight, k.mul(head, headDim * 4)), c * 64), left(c));
+  }
+
+  Values normalise(Values x, Norm weight, Value head) {
     if (!weight)
       return x;
+    if (op.getCentred()) {
+      Value mean = k.broadcast(f32x16, meanOf(k, x, headDim));
+      for (auto [c, v] : llvm::enumerate(x))
+        v = firstLanes(k, k.fsub(v, mean), left(c));
+    }
     Value mean = meanOfSquares(k, x, headDim);
     Value root =
         math::SqrtOp::create(k.b, k.fadd(mean, k.splat(k.f32, op.getEps().convertToDouble())));
     Value inverse = k.broadcast(f32x16, k.fdiv(k.splat(k.f32, 1), root));
     for (auto [c, v] : llvm::enumerate(x)) {
-      Value w = k.load(f32x16, k.at(k.operand(weight), c * 64), 64);
+      Value w = weightsOf(weight, head, int64_t(c));
       if (double offset = op.getWeightOffset().convertToDouble())
         w = k.fadd(w, k.splat(f32x16, offset));
       v = k.fmul(k.fmul(v, inverse), w);

@@ -47,6 +47,13 @@ KernelBuilder::Values ingot::cpu::registersOf(KernelBuilder &k, ValueRange sixte
   return registers;
 }
 
+Value ingot::cpu::meanOf(KernelBuilder &k, ValueRange sixteens, int64_t n) {
+  Value sum = k.splat(k.vec(k.f32, kRowLanes), 0);
+  for (Value v : sixteens)
+    sum = k.fadd(sum, v);
+  return k.fdiv(k.sumLanes(sum), k.splat(k.f32, double(n)));
+}
+
 Value ingot::cpu::meanOfSquares(KernelBuilder &k, ValueRange sixteens, int64_t n) {
   Value sum = k.splat(k.vec(k.f32, kRowLanes), 0);
   for (Value v : sixteens)

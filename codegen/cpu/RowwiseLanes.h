@@ -27,6 +27,7 @@ void storeFirst(KernelBuilder &k, mlir::Value v, mlir::Value to, int64_t count);
 KernelBuilder::Values registersOf(KernelBuilder &k, mlir::ValueRange sixteens);
 
 /// A row_stat's order: 16 partial sums, then the halving tree.
+mlir::Value meanOf(KernelBuilder &k, mlir::ValueRange sixteens, int64_t n);
 mlir::Value meanOfSquares(KernelBuilder &k, mlir::ValueRange sixteens, int64_t n);
 
 /// vector.shuffle of two vectors.

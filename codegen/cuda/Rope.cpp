@@ -47,7 +47,13 @@ LogicalResult ingot::cuda::emitRopeAppend(KernelText &k, kernel::RopeAppendOp op
          op.getStyle() == lm::RopeStyle::Interleaved ? "true" : "false",
          op.getQNorm() ? "true" : "false", op.getKNorm() ? "true" : "false",
          fp8 ? "true" : "false");
-  k.line("static constexpr bool normAfter = {0};", op.getNormAfter() ? "true" : "false");
+  k.line("static constexpr bool normAfter = {0}, centred = {1};",
+         op.getNormAfter() ? "true" : "false", op.getCentred() ? "true" : "false");
+  auto stride = [&](TypedValue<lm::WeightType> norm) { // from a head's weight to the next one's
+    return norm && norm.getType().rows() != kv.getHeadDim() ? kv.getHeadDim() : 0;
+  };
+  k.line("static constexpr i32 qNormStride = {0}, kNormStride = {1};", stride(op.getQNorm()),
+         stride(op.getKNorm()));
   k.line("static constexpr i32 growths = {0}, growthPeriod = {1};",
          op.getGrowth() ? op.getGrowth().getType().rows() : 0, op.getGrowthPeriod());
   k.line("static constexpr float eps = {0}, weightOffset = {1};",

@@ -28,6 +28,12 @@ template <typename F> static Matrix mapElements(const Matrix &x, F f) {
   return y;
 }
 
+/// Of a norm: that of every head, or one for each.
+static std::span<const float> weightOfHead(std::span<const float> weight, int64_t head,
+                                           int64_t width) {
+  return std::ssize(weight) == width ? weight : weight.subspan(size_t(head * width), size_t(width));
+}
+
 Matrix reference::rmsNorm(const Matrix &x, std::span<const float> weight, float eps, int64_t heads,
                           float weightOffset) {
   Matrix y(x.rows, x.columns);
@@ -37,26 +43,30 @@ Matrix reference::rmsNorm(const Matrix &x, std::span<const float> weight, float 
     float *to = y.values.data() + cut * width;
     float meanSquare = dot(from, from, width) / static_cast<float>(width);
     float factor = 1.0f / std::sqrt(meanSquare + eps);
+    std::span<const float> own = weightOfHead(weight, cut % heads, width);
     for (int64_t i = 0; i < width; ++i)
-      to[i] = (from[i] * factor) * (weight[i] + weightOffset);
+      to[i] = (from[i] * factor) * (own[size_t(i)] + weightOffset);
   }
   return y;
 }
 
 Matrix reference::layerNorm(const Matrix &x, std::span<const float> weight,
-                            std::span<const float> bias, float eps, float weightOffset) {
+                            std::span<const float> bias, float eps, int64_t heads,
+                            float weightOffset) {
   Matrix y(x.rows, x.columns);
-  const std::vector<float> ones(static_cast<size_t>(x.columns), 1.0f);
-  const auto width = static_cast<float>(x.columns);
-  for (int64_t t = 0; t < x.rows; ++t) {
-    std::span<const float> from = x.row(t);
-    std::span<float> to = y.row(t);
-    float mean = dot(from.data(), ones.data(), x.columns) / width;
+  const int64_t width = x.columns / heads;
+  const std::vector<float> ones(static_cast<size_t>(width), 1.0f);
+  const auto count = static_cast<float>(width);
+  for (int64_t cut = 0; cut < x.rows * heads; ++cut) {
+    std::span<const float> from(x.values.data() + cut * width, static_cast<size_t>(width));
+    std::span<float> to(y.values.data() + cut * width, static_cast<size_t>(width));
+    float mean = dot(from.data(), ones.data(), width) / count;
     std::ranges::transform(from, to.begin(), [=](float value) { return value - mean; });
-    float variance = dot(to.data(), to.data(), x.columns) / width;
+    float variance = dot(to.data(), to.data(), width) / count;
     float factor = 1.0f / std::sqrt(variance + eps);
+    std::span<const float> own = weightOfHead(weight, cut % heads, width);
     for (size_t i = 0; i < to.size(); ++i)
-      to[i] = (to[i] * factor) * (weight[i] + weightOffset);
+      to[i] = (to[i] * factor) * (own[i] + weightOffset);
     for (size_t i = 0; i < bias.size(); ++i)
       to[i] += bias[i];
   }

@@ -19,11 +19,12 @@ struct Batch {
   std::vector<int32_t> logitsRows; ///< rows whose logits are asked for, in order
 };
 
+/// Of rows cut into heads; the weight is one for all heads, or has as many values as a row.
 Matrix rmsNorm(const Matrix &x, std::span<const float> weight, float eps, int64_t heads,
                float weightOffset);
 /// `bias` may be empty.
 Matrix layerNorm(const Matrix &x, std::span<const float> weight, std::span<const float> bias,
-                 float eps, float weightOffset);
+                 float eps, int64_t heads, float weightOffset);
 /// Of a position: factors[position / period], the last one beyond them.
 inline float factorAt(std::span<const float> factors, int64_t position, int64_t period) {
   return factors[std::min(static_cast<size_t>(position / period), factors.size() - 1)];

@@ -134,7 +134,7 @@ Result<Matrix> Run::compute(Operation *op) {
         auto bias = vectorOf(o.getBias());
         if (!bias)
           return std::move(bias.error());
-        return layerNorm(rows(o.getX()), *weight, *bias, o.getEps().convertToFloat(),
+        return layerNorm(rows(o.getX()), *weight, *bias, o.getEps().convertToFloat(), o.getHeads(),
                          o.getWeightOffset().convertToFloat());
       })
       .Case([&](lm::RopeOp o) -> Result<Matrix> {

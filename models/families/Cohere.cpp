@@ -1,7 +1,8 @@
-//===- Cohere.cpp - Command R and R7B, Aya --------------------------------===//
+//===- Cohere.cpp - Command R, R+ and R7B, Aya ----------------------------===//
 //
 // One layer norm without a bias for both sublayers, which read the same h; heads turn in neighbouring pairs;
-// the logits are scaled. In Command R7B (Cohere2) three layers of four see a window, and only those turn.
+// the logits are scaled. Command R+ norms each head of q and k by a weight of its own. In Command R7B (Cohere2)
+// three layers of four see a window, and only those turn.
 // (HF modeling_cohere.py, modeling_cohere2.py.)
 //===----------------------------------------------------------------------===//
 #include "models/Decoder.h"
@@ -28,7 +29,11 @@ void models::readCohere(Config &config, const import::Checkpoint &checkpoint, De
   readSizes(config, checkpoint, m);
   readBias(config, "attention_bias", {&m.attentionBias, &m.outputBias});
   m.logitsScale = config.positiveOr("logit_scale", 0.0625);
-  config.requireFlag("use_qk_norm", false);
+  if (second)
+    config.requireFlag("use_qk_norm", false);
+  else if (config.isGguf() ? checkpoint.find("blk.0.attn_q_norm.weight") != nullptr
+                           : config.flagOr("use_qk_norm", false))
+    m.headNorm = HeadNorm::EachHead;
   if (!second)
     return;
   const char *window = config.isGguf() ? "attention.sliding_window" : "sliding_window";

@@ -10,12 +10,13 @@
 using namespace ingot;
 using namespace ingot::models;
 
-static void readQwenExperts(Config &config, Decoder &m) {
+static void readQwenExperts(Config &config, Decoder &m, bool normalized) {
   readExperts(config, m);
   if (config.isGguf())
     return;
   lm::RouteNorm &normalize = m.experts->route.normalize;
-  normalize = config.flagOr("norm_topk_prob", false) ? lm::RouteNorm::Sum : lm::RouteNorm::None;
+  normalize =
+      config.flagOr("norm_topk_prob", normalized) ? lm::RouteNorm::Sum : lm::RouteNorm::None;
   const int64_t step = config.countOr("decoder_sparse_step", 1);
   const std::vector<int64_t> dense = config.integers("mlp_only_layers");
   readExpertLayers(m,
@@ -56,7 +57,7 @@ void models::readQwen2Moe(Config &config, const import::Checkpoint &checkpoint, 
   experts.names.sharedUp.hf = "mlp.shared_expert.up_proj";
   experts.names.sharedDown.hf = "mlp.shared_expert.down_proj";
   readSizes(config, checkpoint, m);
-  readQwenExperts(config, m);
+  readQwenExperts(config, m, /*normalized=*/false);
   if (!config.isGguf()) {
     experts.sharedWidth = config.countOr("shared_expert_intermediate_size", 5632);
     readBias(config, "qkv_bias", {&m.attentionBias}, true);
@@ -72,7 +73,8 @@ void models::readQwen3Moe(Config &config, const import::Checkpoint &checkpoint, 
   m.headNorm = HeadNorm::Head;
   m.experts.emplace();
   readSizes(config, checkpoint, m);
-  readQwenExperts(config, m);
+  // Transformers' class of Qwen3-VL has no such key, and normalises.
+  readQwenExperts(config, m, config.textOr("model_type", "") == "qwen3_vl_moe_text");
   m.experts->across = isAcross(checkpoint, m);
   readBias(config, "attention_bias", {&m.attentionBias, &m.outputBias});
   readQwenWindows(config, m, [](int64_t) { return true; });

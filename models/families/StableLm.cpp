@@ -1,7 +1,7 @@
 //===- StableLm.cpp - StableLM 2 and StableLM Zephyr ----------------------===//
 //
 // Llama's layer with layer norms; a quarter of each head turns. The 12B model reads one norm for both
-// sublayers, and norms its heads, which is refused by name.
+// sublayers, and norms each head of q and k by a weight of its own.
 //===----------------------------------------------------------------------===//
 #include "models/Decoder.h"
 #include "models/Families.h"
@@ -17,9 +17,16 @@ void models::readStableLm(Config &config, const import::Checkpoint &checkpoint, 
   m.rotatesInPart = true;
   m.partialRotary = 0.25;
   m.keys.eps = "layer_norm_eps";
+  m.names.qNorm.hf = "self_attn.q_layernorm.norms";
+  m.names.kNorm.hf = "self_attn.k_layernorm.norms";
+  m.headNormsApart = true;
   readSizes(config, checkpoint, m);
   readBias(config, "use_qkv_bias", {&m.attentionBias});
-  config.requireFlag("qk_layernorm", false);
   if (config.flagOr("use_parallel_residual", false))
     m.residual = Residual::OneNorm;
+  // A GGUF of the 12B model without its norms, as some converters write it, is refused: it computes something else.
+  if (config.isGguf()
+          ? m.residual == Residual::OneNorm || checkpoint.find("blk.0.attn_q_norm.weight")
+          : config.flagOr("qk_layernorm", false))
+    m.headNorm = HeadNorm::EachHead;
 }

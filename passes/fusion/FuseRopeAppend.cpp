@@ -25,6 +25,14 @@ namespace {
 struct Chain {
   RopeOp rope;
   bool normAfter = false; ///< the norm stands behind the rotation
+  bool centred = false;   ///< it is one less the mean
+
+  /// A single head may be a whole row, whose norm has a bias, which no head's has.
+  static NormInterface normOfHeads(Value value, Operation *user) {
+    auto norm = onlyUsedHere<NormInterface>(value, user);
+    auto layerNorm = dyn_cast_or_null<LayerNormOp>(norm ? norm.getOperation() : nullptr);
+    return layerNorm && layerNorm.getBias() ? NormInterface() : norm;
+  }
 
   /// Walks from `value` up through a rotation and a norm of heads, in either order.
   void collect(Value value, Operation *user, int64_t heads, OpGroup &group) {
@@ -35,11 +43,12 @@ struct Chain {
       value = op.getX(), user = op;
       return op;
     };
-    RmsNormOp norm = take(onlyUsedHere<RmsNormOp>(value, user));
+    NormInterface norm = take(normOfHeads(value, user));
     rope = take(onlyUsedHere<RopeOp>(value, user));
     normAfter = norm && rope;
     if (!norm)
-      take(onlyUsedHere<RmsNormOp>(value, user));
+      norm = take(normOfHeads(value, user));
+    centred = norm && norm.isCentred();
   }
 
   bool rotatesAs(const Chain &other) {
@@ -81,6 +90,10 @@ struct FuseRopeAppend : ingot::impl::FuseRopeAppendPassBase<FuseRopeAppend> {
       if (q.normAfter != k.normAfter) {
         remarkMissed(append, "rope_append",
                      "one of queries and keys is normed behind its rotation");
+        continue;
+      }
+      if (k.normAfter && (q.centred || k.centred)) {
+        remarkMissed(append, "rope_append", "a layer norm stands behind the rotation");
         continue;
       }
       group.insert(append);

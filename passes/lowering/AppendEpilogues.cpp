@@ -59,11 +59,11 @@ struct AppendEpilogues : ingot::impl::AppendEpiloguesPassBase<AppendEpilogues> {
       Value q = matmul.getOutputs().front();
       matmul = matmul.intoFlows(b);
       auto flows = matmul.getFlows();
-      auto rope = RopeAppendOp::create(b, append.getLoc(), flows[0].getType(), flows[0], flows[1],
-                                       flows[2], arguments[1], Value(), Value(), Value(),
-                                       arguments[0], append.getHeadsAttr(), append.getStyleAttr(),
-                                       append.getEpsAttr(), append.getWeightOffsetAttr(),
-                                       append.getNormAfterAttr(), append.getGrowthPeriodAttr());
+      auto rope = RopeAppendOp::create(
+          b, append.getLoc(), flows[0].getType(), flows[0], flows[1], flows[2], arguments[1],
+          Value(), Value(), Value(), arguments[0], append.getHeadsAttr(), append.getStyleAttr(),
+          append.getEpsAttr(), append.getWeightOffsetAttr(), append.getNormAfterAttr(),
+          append.getCentredAttr(), append.getGrowthPeriodAttr());
       kernel::StoreOp::create(b, append.getLoc(), rope.getRotated(), q);
     };
     const kernel::KernelShape shape = edits.shapeWith(*target, projections, added, appends);

@@ -134,7 +134,7 @@ LogicalResult SectionLowering::lower(Operation *op) {
   auto other = llvm::find_if_not(ops, isRowwise);
   if (other == ops.end())
     return lowerRowwise(op, ops, hint);
-  if (isa<lm::RmsNormOp>(*other))
+  if (isa<lm::NormInterface>(*other))
     return (*other)->emitOpError(
         "of heads is lowered only where keys enter the cache (pattern rope_append)");
   return (*other)->emitOpError("has no kernel");

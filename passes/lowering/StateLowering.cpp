@@ -33,7 +33,7 @@ LogicalResult SectionLowering::lowerRopeAppend(Operation *top, ArrayRef<Operatio
     Value start;
     lm::ScaleByPositionOp growth = {};
     lm::RopeOp rope = {};
-    lm::RmsNormOp norm = {};
+    lm::NormInterface norm = {};
     bool normAfter = false; ///< behind the rotation
   };
   auto follow = [&](Value value) {
@@ -68,8 +68,9 @@ LogicalResult SectionLowering::lowerRopeAppend(Operation *top, ArrayRef<Operatio
   Chain q = follow(qInside);
   if (q.norm && k.norm &&
       (q.norm.getEps() != k.norm.getEps() || q.norm.getWeightOffset() != k.norm.getWeightOffset() ||
-       q.normAfter != k.normAfter))
-    return append.emitOpError("expects norms of one epsilon, one weight offset and one place");
+       q.norm.isCentred() != k.norm.isCentred() || q.normAfter != k.normAfter))
+    return append.emitOpError(
+        "expects norms of one kind, one epsilon, one weight offset and one place");
 
   LaunchOperand pool = stateOperand(append.getKv());
   int64_t headDim = cast<kernel::KvPoolType>(pool.type).getHeadDim();
@@ -92,12 +93,12 @@ LogicalResult SectionLowering::lowerRopeAppend(Operation *top, ArrayRef<Operatio
     size_t at = 3;
     Value tableArg = table ? args[at++] : Value(), qNorm = q.norm ? args[at++] : Value(),
           kNorm = k.norm ? args[at++] : Value(), growth = q.growth ? args[at++] : Value();
-    lm::RmsNormOp norm = q.norm ? q.norm : k.norm;
+    lm::NormInterface norm = q.norm ? q.norm : k.norm;
     kernel::RopeAppendOp::create(
         b, /*rotated=*/Type(), args[0], args[1], args[2], tableArg, qNorm, kNorm, growth, args[at],
         lm::widthOf(q.start) / headDim, k.rope ? k.rope.getStyle() : lm::RopeStyle::Half,
         norm ? norm.getEps() : APFloat(0.0f), norm ? norm.getWeightOffset() : APFloat(0.0f),
-        q.normAfter || k.normAfter, q.growth ? q.growth.getPeriod() : 1);
+        q.normAfter || k.normAfter, norm && norm.isCentred(), q.growth ? q.growth.getPeriod() : 1);
   });
   if (qOutside != q.start)
     bind(qOutside, refs[q.start]);

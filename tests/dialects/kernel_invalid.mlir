@@ -467,6 +467,15 @@ kernel.func @k(%q: !kernel.rows<32, f32>, %g: !lm.weight<4x32, f32>, %kv: !kerne
 
 // -----
 
+// rope_append_c8
+kernel.func @k(%q: !kernel.rows<32, f32>, %n: !lm.weight<32, f32>, %kv: !kernel.kv_pool<1, 32, bf16>) {
+  // expected-error @+1 {{expects a norm less the mean to stand before the rotation}}
+  kernel.rope_append %q, %q, %q q_norm %n : !lm.weight<32, f32> into %kv {heads = 1 : i64, style = #lm.rope_style<half>, norm_after, centred} : !kernel.rows<32, f32>, !kernel.rows<32, f32>, !kernel.rows<32, f32>, !kernel.kv_pool<1, 32, bf16>
+  kernel.return
+}
+
+// -----
+
 // route_c1
 kernel.func @k(%x: !kernel.rows<6, f32>, %r: !kernel.routes<8, 2>) {
   // expected-error @+1 {{expects a f32 logit for each of 8 experts}}

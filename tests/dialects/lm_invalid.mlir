@@ -191,9 +191,9 @@ lm.model @m attributes {family = "t", vocab = 8 : i64, hidden = 64 : i64, max_po
 // rms_norm_c2
 lm.model @m attributes {family = "t", vocab = 8 : i64, hidden = 64 : i64, max_positions = 8 : i64} {
   lm.layer_kind @k(%x: tensor<?x64xf32>, %b: !lm.batch, %n: !lm.weight<64, f32> {lm.role = "n"},
-                   %w: !lm.weight<32x64, q4_0> {lm.role = "w"}, %f: !lm.weight<64, f32> {lm.role = "f"}) -> tensor<?x64xf32> {
+                   %w: !lm.weight<32x64, q4_0> {lm.role = "w"}, %f: !lm.weight<16, f32> {lm.role = "f"}) -> tensor<?x64xf32> {
     // expected-error @+1 {{expects the weight to be a float vector of 32 values}}
-    %0 = lm.rms_norm %x, %n {eps = 1.0e-5 : f32, heads = 2 : i64} : tensor<?x64xf32>, !lm.weight<64, f32>
+    %0 = lm.rms_norm %x, %f {eps = 1.0e-5 : f32, heads = 2 : i64} : tensor<?x64xf32>, !lm.weight<16, f32>
     lm.return %x : tensor<?x64xf32>
   }
   lm.entry @e(%i: tensor<?xi32>, %k: !lm.states, %b: !lm.batch) -> (tensor<?x64xf32>, !lm.states) {
@@ -230,6 +230,42 @@ lm.model @m attributes {family = "t", vocab = 8 : i64, hidden = 64 : i64, max_po
                    %f: !lm.weight<32, f32> {lm.role = "f"}) -> tensor<?x64xf32> {
     // expected-error @+1 {{expects the bias to be a float vector of 64 values}}
     %0 = lm.layer_norm %x, %n, %f : !lm.weight<32, f32> {eps = 1.0e-5 : f32} : tensor<?x64xf32>, !lm.weight<64, f32>
+    lm.return %x : tensor<?x64xf32>
+  }
+  lm.entry @e(%i: tensor<?xi32>, %k: !lm.states, %b: !lm.batch) -> (tensor<?x64xf32>, !lm.states) {
+    %w = lm.get_weight @v : !lm.weight<8x64, f32>
+    %x = lm.embed %i, %w : tensor<?xi32>, !lm.weight<8x64, f32> -> tensor<?x64xf32>
+    lm.return %x, %k : tensor<?x64xf32>, !lm.states
+  }
+  lm.weight @v : !lm.weight<8x64, f32> {source = "v"}
+}
+
+// -----
+
+// layer_norm_c3
+lm.model @m attributes {family = "t", vocab = 8 : i64, hidden = 64 : i64, max_positions = 8 : i64} {
+  lm.layer_kind @k(%x: tensor<?x64xf32>, %b: !lm.batch, %n: !lm.weight<64, f32> {lm.role = "n"},
+                   %f: !lm.weight<32, f32> {lm.role = "f"}) -> tensor<?x64xf32> {
+    // expected-error @+1 {{expects heads to divide the width 64, got 3}}
+    %0 = lm.layer_norm %x, %n {eps = 1.0e-5 : f32, heads = 3 : i64} : tensor<?x64xf32>, !lm.weight<64, f32>
+    lm.return %x : tensor<?x64xf32>
+  }
+  lm.entry @e(%i: tensor<?xi32>, %k: !lm.states, %b: !lm.batch) -> (tensor<?x64xf32>, !lm.states) {
+    %w = lm.get_weight @v : !lm.weight<8x64, f32>
+    %x = lm.embed %i, %w : tensor<?xi32>, !lm.weight<8x64, f32> -> tensor<?x64xf32>
+    lm.return %x, %k : tensor<?x64xf32>, !lm.states
+  }
+  lm.weight @v : !lm.weight<8x64, f32> {source = "v"}
+}
+
+// -----
+
+// layer_norm_c4
+lm.model @m attributes {family = "t", vocab = 8 : i64, hidden = 64 : i64, max_positions = 8 : i64} {
+  lm.layer_kind @k(%x: tensor<?x64xf32>, %b: !lm.batch, %n: !lm.weight<64, f32> {lm.role = "n"},
+                   %f: !lm.weight<32, f32> {lm.role = "f"}) -> tensor<?x64xf32> {
+    // expected-error @+1 {{expects heads to have no bias}}
+    %0 = lm.layer_norm %x, %n, %f : !lm.weight<32, f32> {eps = 1.0e-5 : f32, heads = 2 : i64} : tensor<?x64xf32>, !lm.weight<64, f32>
     lm.return %x : tensor<?x64xf32>
   }
   lm.entry @e(%i: tensor<?xi32>, %k: !lm.states, %b: !lm.batch) -> (tensor<?x64xf32>, !lm.states) {

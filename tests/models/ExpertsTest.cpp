@@ -5,51 +5,9 @@
 //===----------------------------------------------------------------------===//
 #include "tests/models/TinyCheckpoints.h"
 
-#include "models/Family.h"
-
-#include "llvm/Support/raw_ostream.h"
-#include <gtest/gtest.h>
-
-#include <algorithm>
-
 using namespace ingot;
 
-namespace {
-
-/// A tiny checkpoint that is changed before it is imported.
-struct Changed {
-  explicit Changed(const std::string &name)
-      : checkpoint(**import::openCheckpoint(tests::tinyCheckpoint(name).model)) {}
-
-  import::Tensor &tensor(const std::string &name) {
-    auto found = std::ranges::find(checkpoint.tensors, name, &import::Tensor::name);
-    EXPECT_NE(found, checkpoint.tensors.end()) << name;
-    return *found;
-  }
-  void drop(const std::string &name) {
-    std::erase_if(checkpoint.tensors, [&](const auto &tensor) { return tensor.name == name; });
-  }
-  void add(import::Tensor tensor, const std::string &name) {
-    tensor.name = name;
-    checkpoint.tensors.push_back(std::move(tensor));
-  }
-  /// The model as text, or the error.
-  std::string import() {
-    std::ranges::sort(checkpoint.tensors, {}, &import::Tensor::name);
-    mlir::MLIRContext context;
-    Error why;
-    auto module = models::importModel(context, checkpoint, why);
-    if (mlir::failed(module))
-      return why.format();
-    std::string text;
-    llvm::raw_string_ostream(text) << **module;
-    return text;
-  }
-
-  import::Checkpoint checkpoint;
-};
-
-} // namespace
+using tests::Changed;
 
 #define EXPECT_HAS(text, part) EXPECT_NE((text).find(part), std::string::npos) << (text)
 
@@ -72,6 +30,25 @@ TEST(Experts, StacksWithColumnsFirst) {
     if (tensor.shape.size() == 3)
       std::swap(tensor.shape[1], tensor.shape[2]);
   EXPECT_HAS(c.import(), "experts.gate_up_proj\" matrix 4 transposed from 10 [10]>");
+}
+
+/// Whether weights are normalised, a config.json of transformers' class does not say.
+TEST(Experts, Qwen3VlNormalisesWithoutAKey) {
+  Changed c("qwen3-vl-moe-fused");
+  EXPECT_HAS(c.import(), "#lm.normalize<sum>");
+  c.checkpoint.metadata["model_type"] = std::string("qwen3_moe");
+  EXPECT_EQ(c.import().find("#lm.normalize<sum>"), std::string::npos);
+}
+
+TEST(Experts, CountsOfEachLayerAreOne) {
+  auto with = [](std::vector<int64_t> counts) {
+    Changed c("hunyuan-moe-old-config");
+    c.checkpoint.metadata["moe_topk"] = import::MetaArray(std::move(counts));
+    return c.import();
+  };
+  EXPECT_HAS(with({2, 2}), "!lm.routes<5, 2>");
+  EXPECT_HAS(with({3, 2}), "'moe_topk' is not supported");
+  EXPECT_HAS(with({}), "'moe_topk' is not supported");
 }
 
 /// As files of 2023 have it: a tensor for each expert.

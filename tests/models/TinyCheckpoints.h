@@ -2,7 +2,12 @@
 #pragma once
 
 #include "compiler/reference/Matrix.h"
+#include "models/Family.h"
 
+#include "llvm/Support/raw_ostream.h"
+#include <gtest/gtest.h>
+
+#include <algorithm>
 #include <string>
 #include <vector>
 
@@ -19,5 +24,38 @@ std::vector<std::string> tinyNames();
 
 /// The checkpoint of that name under tests/checkpoints/tiny.
 TinyCheckpoint tinyCheckpoint(const std::string &name);
+
+/// A tiny checkpoint that is changed before it is imported.
+struct Changed {
+  explicit Changed(const std::string &name)
+      : checkpoint(**import::openCheckpoint(tinyCheckpoint(name).model)) {}
+
+  import::Tensor &tensor(const std::string &name) {
+    auto found = std::ranges::find(checkpoint.tensors, name, &import::Tensor::name);
+    EXPECT_NE(found, checkpoint.tensors.end()) << name;
+    return *found;
+  }
+  void drop(const std::string &name) {
+    std::erase_if(checkpoint.tensors, [&](const auto &tensor) { return tensor.name == name; });
+  }
+  void add(import::Tensor tensor, const std::string &name) {
+    tensor.name = name;
+    checkpoint.tensors.push_back(std::move(tensor));
+  }
+  /// The model as text, or the error.
+  std::string import() {
+    std::ranges::sort(checkpoint.tensors, {}, &import::Tensor::name);
+    mlir::MLIRContext context;
+    Error why;
+    auto module = models::importModel(context, checkpoint, why);
+    if (mlir::failed(module))
+      return why.format();
+    std::string text;
+    llvm::raw_string_ostream(text) << **module;
+    return text;
+  }
+
+  import::Checkpoint checkpoint;
+};
 
 } // namespace ingot::tests

@@ -3,7 +3,7 @@
 // Same formulas as the CPU's (RopeTable.cpp, RopeAppend.cpp), one rounding per operation:
 //
 //   table    row t: cos(p f0) … cos(p fc-1) | sin(p f0) … sin(p fc-1) | 0 …      p f rounded to f32
-//   norm     (x * (1 / sqrt(mean(x*x) + eps))) * (w + weight_offset)
+//   norm     (x * (1 / sqrt(mean(x*x) + eps))) * (w + weight_offset), x less its mean if centred
 //   rotate   a' = a*cos - b*sin,  b' = b*cos + a*sin
 //   grow     q' = q * growth[position / period]
 //
@@ -70,23 +70,35 @@ DEVICE void rope_table(const float *frequencies, float *table, const BatchView *
 }
 
 /// One head by a warp: normed and rotated, each element handed to `store(d, value)`. Lanes read what
-/// they store, so that it may be in place. S: headDim, rotary (0: none), interleaved, normAfter, eps,
-/// weightOffset.
+/// they store, so that it may be in place. S: headDim, rotary (0: none), interleaved, normAfter, centred,
+/// eps, weightOffset.
 template <class S, bool Norm, class Store>
 DEVICE void rope_head(const float *x, const float *table, const float *weight, Store store) {
   const i32 lane = threadIdx.x % 32;
-  float inverse = 1.0f;
+  float inverse = 1.0f, mean = 0.0f;
+  auto at = [&](i32 d) {
+    if constexpr (Norm && S::centred)
+      return x[d] - mean;
+    else
+      return x[d];
+  };
   if constexpr (Norm) {
+    if constexpr (S::centred) {
+      float sum = 0.0f;
+      for (i32 d = lane; d < S::headDim; d += 32)
+        sum += x[d];
+      mean = div_f32(warp_sum(sum), (float)S::headDim);
+    }
     float squares = 0.0f;
     for (i32 d = lane; d < S::headDim; d += 32)
-      squares += x[d] * x[d];
+      squares += at(d) * at(d);
     inverse = div_f32(1.0f, sqrt_f32(div_f32(warp_sum(squares), (float)S::headDim) + S::eps));
     sync_warp(); // all have read before any writes
   }
   auto scaled = [&](i32 d, float value) { return value * inverse * (weight[d] + S::weightOffset); };
   auto normed = [&](i32 d) {
     if constexpr (Norm && !S::normAfter)
-      return scaled(d, x[d]);
+      return scaled(d, at(d));
     else
       return x[d];
   };
@@ -155,7 +167,7 @@ DEVICE void rope_append(float *q, const float *k, const float *v, u8 *pool, cons
       factor = growth[period < S::growths ? period : S::growths - 1];
     }
     if constexpr (S::rotary > 0 || S::qNormed || S::growths > 0)
-      rope_head<S, S::qNormed>(row, table, qNorm, [&](i32 d, float value) {
+      rope_head<S, S::qNormed>(row, table, qNorm + head * S::qNormStride, [&](i32 d, float value) {
         row[d] = S::growths > 0 ? value * factor : value;
       });
     return;
@@ -170,7 +182,7 @@ DEVICE void rope_append(float *q, const float *k, const float *v, u8 *pool, cons
   const float *from = (isKey ? k : v) + (i64)token * kStride + head * S::headDim;
   auto each = [&](auto store) {
     if (isKey)
-      return rope_head<S, S::kNormed>(from, table, kNorm, store);
+      return rope_head<S, S::kNormed>(from, table, kNorm + head * S::kNormStride, store);
     for (i32 d = threadIdx.x % 32; d < S::headDim; d += 32)
       store(d, from[d]);
   };

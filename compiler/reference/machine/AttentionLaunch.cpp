@@ -23,22 +23,26 @@ void machine::rotate(std::span<float> row, int64_t headDim, std::span<const floa
     }
 }
 
-/// RMS norms of the heads of a row.
-static void normHeads(std::span<float> row, const std::vector<float> &weight, float eps,
-                      float offset) {
-  const size_t width = weight.size();
+/// Norms of the heads of a row, by one weight for all or by a weight for each.
+static void normHeads(std::span<float> row, const std::vector<float> &weight, size_t width,
+                      kernel::RopeAppendOp op) {
+  const float eps = op.getEps().convertToFloat(), offset = op.getWeightOffset().convertToFloat();
   for (size_t head = 0; head < row.size(); head += width) {
-    double squares = 0;
+    double sum = 0, squares = 0;
     for (size_t i = 0; i < width; ++i)
+      sum += double(row[head + i]);
+    const float mean = op.getCentred() ? float(sum / double(width)) : 0.0f;
+    for (size_t i = 0; i < width; ++i) {
+      row[head + i] -= mean;
       squares += double(row[head + i]) * double(row[head + i]);
+    }
     const float factor = 1.0f / std::sqrt(float(squares / double(width)) + eps);
     for (size_t i = 0; i < width; ++i)
-      row[head + i] = row[head + i] * factor * (weight[i] + offset);
+      row[head + i] = row[head + i] * factor * (weight[(head + i) % weight.size()] + offset);
   }
 }
 
 Result<void> machine::run(Launch &launch, kernel::RopeAppendOp op) {
-  const float eps = op.getEps().convertToFloat(), offset = op.getWeightOffset().convertToFloat();
   kernel::KvPoolType type = op.getKv().getType();
   const int64_t state = launch.state(op.getKv(), /*reads=*/false, /*writes=*/true);
   Matrix rotated(launch.units(/*perRow=*/false), kernel::rowsTypeOf(op.getQ()).getN());
@@ -53,7 +57,7 @@ Result<void> machine::run(Launch &launch, kernel::RopeAppendOp op) {
         auto weight = launch.vector(norm);
         if (!weight)
           return std::move(weight.error());
-        normHeads(*row, *weight, eps, offset);
+        normHeads(*row, *weight, size_t(type.getHeadDim()), op);
       }
       return {};
     };

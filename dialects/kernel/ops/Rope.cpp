@@ -27,10 +27,11 @@ LogicalResult RopeAppendOp::verify() {
     return emitOpError("expects q of heads x head_dim values");
   if (getTable() && getTable().getType().getN() > kv.getHeadDim()) // rope_append_c3
     return emitOpError("expects a table of at most head_dim values");
-  for (Value norm : {getQNorm(), getKNorm()})
-    if (norm && cast<WeightType>(norm.getType()).getShape() !=
-                    ArrayRef<int64_t>(kv.getHeadDim())) // rope_append_c4
-      return emitOpError("expects norms to be vectors of head_dim values");
+  for (auto [norm, width] :
+       {std::pair{getQNorm(), rowsTypeOf(getQ()).getN()}, std::pair{getKNorm(), width}})
+    if (norm && norm.getType().getShape() != ArrayRef<int64_t>(kv.getHeadDim()) &&
+        norm.getType().getShape() != ArrayRef<int64_t>(width)) // rope_append_c4
+      return emitOpError("expects norms to be vectors of head_dim values, or of as many a head");
   auto isFlow = [](Value value) { return isa<FlowType>(value.getType()); };
   const bool flows = isFlow(getQ());
   if (isFlow(getK()) != flows || isFlow(getV()) != flows || bool(getRotated()) != flows ||
@@ -41,6 +42,8 @@ LogicalResult RopeAppendOp::verify() {
   if (getGrowth() &&
       (!getGrowth().getType().isVector() || int64_t(getGrowthPeriod()) < 1)) // rope_append_c7
     return emitOpError("expects growth to be a vector, with a period of 1 or more positions");
+  if (getCentred() && getNormAfter()) // rope_append_c8
+    return emitOpError("expects a norm less the mean to stand before the rotation");
   return success();
 }
 

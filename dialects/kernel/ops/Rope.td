@@ -19,7 +19,8 @@ def Kernel_RopeAppendOp : Kernel_LaunchOp<"rope_append", ["operationsPerUnit"], 
   let summary = "normalises and rotates the heads of q and k, writes q in place, appends k and v to the KV pool";
   let description = [{
     Optional q_norm, k_norm: RMS norm of each head with that vector (+ weight_offset) and eps, before the rotation, or behind it
-    (`norm_after`). `table` is the output of rope_table (absent: no rotation). `growth`: q is then multiplied by
+    (`norm_after`). The vector is of one head's values, or of all heads', each having its own. `centred`: of a head's values less
+    their mean, which is the layer norm. `table` is the output of rope_table (absent: no rotation). `growth`: q is then multiplied by
     growth[position / growth_period], by the last of them beyond. k and v are rounded to the pool's type here. Work items: tokens.
 
     Of flows the rotated q is a flow again. Those are rotated where they are made, so that both values of a pair have to be at
@@ -30,7 +31,7 @@ def Kernel_RopeAppendOp : Kernel_LaunchOp<"rope_append", ["operationsPerUnit"], 
                    Kernel_Read<Optional<Lm_WeightType>>:$k_norm, Kernel_Read<Optional<Lm_WeightType>>:$growth,
                    Kernel_Write<Kernel_KvPoolType>:$kv,
                    I64Attr:$heads, Lm_RopeStyle:$style, DefaultValuedAttr<F32Attr, "0.0f">:$eps,
-                   DefaultValuedAttr<F32Attr, "0.0f">:$weight_offset, UnitAttr:$norm_after,
+                   DefaultValuedAttr<F32Attr, "0.0f">:$weight_offset, UnitAttr:$norm_after, UnitAttr:$centred,
                    DefaultValuedAttr<I64Attr, "1">:$growth_period);
   let results = (outs Optional<Kernel_FlowType>:$rotated);
   let assemblyFormat = [{ $q `,` $k `,` $v (`table` $table^ `:` type($table))? (`q_norm` $q_norm^ `:` type($q_norm))?

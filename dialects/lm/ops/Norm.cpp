@@ -5,29 +5,37 @@ using namespace mlir;
 using namespace ingot;
 using namespace ingot::lm;
 
+#include "dialects/lm/LmInterfaces.cpp.inc"
 #define GET_OP_CLASSES
 #include "dialects/lm/ops/Norm.cpp.inc"
 
-LogicalResult RmsNormOp::verify() {
-  if (failed(expectRows(*this, getX(), "x")))
+/// Rows cut into heads, and a weight of a head's values or of a row's.
+static LogicalResult verifyNorm(NormInterface norm) {
+  Operation *op = norm;
+  if (failed(expectRows(op, norm.getX(), "x")))
     return failure();
-  int64_t width = widthOf(getX()), heads = getHeads();
-  if (heads < 1 || width % heads) // rms_norm_c1
-    return emitOpError("expects heads to divide the width ") << width << ", got " << heads;
-  return expectVector(*this, getWeight().getType(), width / heads, "the weight"); // rms_norm_c2
+  const int64_t width = widthOf(norm.getX()), heads = int64_t(norm.getHeads());
+  if (heads < 1 || width % heads) // rms_norm_c1, layer_norm_c3
+    return op->emitOpError("expects heads to divide the width ") << width << ", got " << heads;
+  const auto weight = cast<WeightType>(norm.getWeight().getType());
+  const bool each = weight.getShape() == ArrayRef<int64_t>(width);
+  return expectVector(op, weight, each ? width : width / heads,
+                      "the weight"); // rms_norm_c2, layer_norm_c1
 }
 
+LogicalResult RmsNormOp::verify() { return verifyNorm(*this); }
+
 LogicalResult LayerNormOp::verify() {
-  if (failed(expectRows(*this, getX(), "x")) ||
-      failed(expectVector(*this, getWeight().getType(), widthOf(getX()),
-                          "the weight"))) // layer_norm_c1
+  if (failed(verifyNorm(*this)))
     return failure();
-  if (getBias()) // layer_norm_c2
-    return expectVector(*this, getBias().getType(), widthOf(getX()), "the bias");
-  return success();
+  if (!getBias())
+    return success();
+  if (getHeads() != 1) // layer_norm_c4
+    return emitOpError("expects heads to have no bias");
+  return expectVector(*this, getBias().getType(), widthOf(getX()), "the bias"); // layer_norm_c2
 }
 
 bool lm::isRowNorm(Operation *op) {
-  auto norm = dyn_cast<RmsNormOp>(op);
-  return isa<LayerNormOp>(op) || (norm && norm.getHeads() == 1);
+  auto norm = dyn_cast<NormInterface>(op);
+  return norm && norm.getHeads() == 1;
 }

@@ -3,5 +3,6 @@
 
 #include "dialects/lm/LmDialect.h"
 
+#include "dialects/lm/LmInterfaces.h.inc"
 #define GET_OP_CLASSES
 #include "dialects/lm/ops/Norm.h.inc"

@@ -1,12 +1,13 @@
 """Families with a choice of experts."""
 import safetensors.torch
 import torch
-from transformers import (Ernie4_5_MoeConfig, Ernie4_5_MoeForCausalLM, Glm4MoeConfig, Glm4MoeForCausalLM,
-                          GptOssConfig, GptOssForCausalLM, GraniteMoeConfig, GraniteMoeForCausalLM,
-                          GraniteMoeSharedConfig, GraniteMoeSharedForCausalLM, Lfm2MoeConfig, Lfm2MoeForCausalLM,
+from transformers import (Dots1Config, Dots1ForCausalLM, Ernie4_5_MoeConfig, Ernie4_5_MoeForCausalLM,
+                          Glm4MoeConfig, Glm4MoeForCausalLM, GptOssConfig, GptOssForCausalLM, GraniteMoeConfig,
+                          GraniteMoeForCausalLM, GraniteMoeSharedConfig, GraniteMoeSharedForCausalLM,
+                          HunYuanMoEV1Config, HunYuanMoEV1ForCausalLM, Lfm2MoeConfig, Lfm2MoeForCausalLM,
                           MiniMaxM2Config, MiniMaxM2ForCausalLM, MixtralConfig, MixtralForCausalLM, OlmoeConfig,
-                          OlmoeForCausalLM, Qwen2MoeConfig, Qwen2MoeForCausalLM, Qwen3MoeConfig,
-                          Qwen3MoeForCausalLM)
+                          OlmoeForCausalLM, Qwen2MoeConfig, Qwen2MoeForCausalLM, Qwen3MoeConfig, Qwen3MoeForCausalLM,
+                          Qwen3VLMoeConfig, Qwen3VLMoeForConditionalGeneration)
 
 BF16 = torch.bfloat16
 EPS = 3e-3  # large enough to show
@@ -77,6 +78,47 @@ def qwen3moe(out):
     out.converted("qwen3moe-gguf", Qwen3MoeForCausalLM,
                   Qwen3MoeConfig(head_dim=14, intermediate_size=30, moe_intermediate_size=10, num_experts=5,
                                  num_experts_per_tok=2, norm_topk_prob=True, **SIZES), 437)
+
+
+def qwen3_vl_moe(out):
+    tower = {"deepstack_visual_indexes": [0], "depth": 1, "hidden_act": "gelu_pytorch_tanh", "hidden_size": 8,
+             "in_channels": 3, "initializer_range": 0.02, "intermediate_size": 8, "model_type": "qwen3_vl_moe",
+             "num_heads": 1, "num_position_embeddings": 4, "out_hidden_size": 24, "patch_size": 2,
+             "spatial_merge_size": 2, "temporal_patch_size": 2}
+    text = {"attention_bias": False, "attention_dropout": 0.0, "bos_token_id": 3, "decoder_sparse_step": 1,
+            "dtype": "bfloat16", "eos_token_id": 5, "head_dim": 16, "hidden_act": "silu", "hidden_size": 24,
+            "initializer_range": 0.02, "intermediate_size": 30, "max_position_embeddings": 128,
+            "mlp_only_layers": [], "model_type": "qwen3_vl_moe_text", "moe_intermediate_size": 10,
+            "norm_topk_prob": True, "num_attention_heads": 3, "num_experts": 5, "num_experts_per_tok": 3,
+            "num_hidden_layers": 2, "num_key_value_heads": 1, "rms_norm_eps": 1e-06,
+            "rope_scaling": {"mrope_interleaved": True, "mrope_section": [4, 2, 2], "rope_type": "default"},
+            "rope_theta": 5000000, "use_cache": True, "vocab_size": 61}
+    whole = {"architectures": ["Qwen3VLMoeForConditionalGeneration"], "image_token_id": 57,
+             "model_type": "qwen3_vl_moe", "text_config": text, "tie_word_embeddings": False,
+             "transformers_version": "4.57.0.dev0", "video_token_id": 58, "vision_config": tower,
+             "vision_end_token_id": 59, "vision_start_token_id": 60}
+    # Qwen3-VL-30B-A3B-Instruct's: stacks with their columns first.
+    out.hf("qwen3-vl-moe-old-config", Qwen3VLMoeForConditionalGeneration, whole, BF16, 710,
+           unseen=["visual"], stored=columns_first)
+    # As transformers 5 has it in memory: stacks with their rows first, no word on whether weights are normalised.
+    plain = {key: value for key, value in text.items() if key not in ("norm_topk_prob", "rope_scaling", "rope_theta")}
+    out.hf("qwen3-vl-moe-fused", Qwen3VLMoeForConditionalGeneration,
+           Qwen3VLMoeConfig(**{**whole, "vision_config": {**tower, "model_type": "qwen3_vl_moe_vision"}, "text_config": {
+               **plain, "rms_norm_eps": EPS, "mlp_only_layers": [1],
+               "rope_parameters": {**PLAIN, "mrope_interleaved": True, "mrope_section": [4, 2, 2]}}}),
+           BF16, 710, as_hub=False, unseen=["visual"])
+    out.converted("qwen3-vl-moe-gguf", Qwen3VLMoeForConditionalGeneration,
+                  {**whole, "text_config": {**text, "rms_norm_eps": EPS}, "torch_dtype": "float16"}, 710, unseen=["visual"],
+                  stored=columns_first)
+
+
+def columns_first(file):
+    """Stacks as the files on the hub have them; transformers turns them when it loads, and not when it saves."""
+    tensors = safetensors.torch.load_file(file)
+    for name in tensors:
+        if ".mlp.experts." in name:
+            tensors[name] = tensors[name].transpose(1, 2).contiguous()
+    safetensors.torch.save_file(tensors, file, {"format": "pt"})
 
 
 def gpt_oss(out):
@@ -269,6 +311,65 @@ def glm4_moe(out):
                   stored=lambda file: add_mtp(file, 2))
 
 
+def hunyuan_moe(out):
+    # Hunyuan-A13B-Instruct's: counts for each layer, and `alpha` makes theta larger, whatever the length.
+    alpha = {"alpha": 1000.0, "beta_fast": 32, "beta_slow": 1, "factor": 1.0, "mscale": 1.0, "mscale_all_dim": 1.0,
+             "type": "dynamic"}
+    out.hf("hunyuan-moe-old-config", HunYuanMoEV1ForCausalLM,
+           {"add_classification_head": False, "architectures": ["HunYuanMoEV1ForCausalLM"], "attention_bias": False,
+            "attention_dropout": 0.1, "attention_head_dim": 14, "bos_token_id": 1, "cla_share_factor": 2,
+            "class_num": 0, "dense_list": [4096, 0], "eod_token_id": 3, "eos_token_id": 4,
+            "group_limited_greedy": False, "head_dim": 14, "hidden_act": "silu", "hidden_size": 24, "im_end_id": 5,
+            "im_newline_id": 11, "im_start_id": 4, "initializer_range": 0.02, "intermediate_size": 14,
+            "kv_lora_rank": None, "mask_init_id": 12, "max_position_embeddings": 256, "mlp_bias": False,
+            "model_type": "hunyuan_v1_moe", "moe_drop_tokens": False, "moe_intermediate_size": [14, 14],
+            "moe_layer_num_skipped": 0, "moe_random_routing_dropped_token": False, "moe_topk": [3, 3],
+            "n_group": None, "norm_topk_prob": True, "norm_type": "rms", "num_attention_heads": 3, "num_experts": 5,
+            "num_hidden_layers": 2, "num_key_value_heads": 1, "num_media_embeds": 257, "num_shared_expert": [1, 1],
+            "org_vocab_size": 61, "pad_id": 0, "pad_token_id": 0, "pool_type": "last",
+            "position_embedding_xdrope": False, "pretraining_tp": 1, "q_lora_rank": None, "qk_nope_head_dim": None,
+            "qk_rope_head_dim": None, "rms_norm_eps": 1e-05, "rope_scaling": alpha, "rope_theta": 10000.0,
+            "routed_scaling_factor": None, "sep_token_id": 0, "skip_cls_token": False, "text_end_id": 7,
+            "text_start_id": 6, "tie_word_embeddings": True, "topk_group": None, "torch_dtype": "bfloat16",
+            "transformers_version": "4.41.2", "use_cache": True, "use_cla": False, "use_mixed_mlp_moe": True,
+            "use_mla": False, "use_qk_norm": True, "use_rotary_pos_emb": True, "v_head_dim": None,
+            "vocab_size": 61}, BF16, 710, matters=[{"moe_topk": 2}, {"rope_parameters": PLAIN}])
+    # As transformers has the experts in memory.
+    out.hf("hunyuan-moe-fused", HunYuanMoEV1ForCausalLM,
+           HunYuanMoEV1Config(**SIZES, head_dim=14, intermediate_size=14, num_experts=5, moe_topk=2,
+                              attention_bias=True, pad_token_id=0), BF16, 712, as_hub=False)
+    out.converted("hunyuan-moe-gguf", HunYuanMoEV1ForCausalLM,
+                  HunYuanMoEV1Config(**SIZES, head_dim=8, intermediate_size=14, num_experts=5, moe_topk=[2, 2],
+                                     moe_intermediate_size=[14, 14], num_shared_expert=[1, 1], pad_token_id=0), 712)
+
+
+def dots1(out):
+    # dots.llm1.inst's, with groups, which its code has and its one published model does not use.
+    out.hf("dots1-old-config", Dots1ForCausalLM,
+           {"architectures": ["Dots1ForCausalLM"], "attention_bias": False, "attention_dropout": 0.0,
+            "bos_token_id": None, "eos_token_id": 5, "first_k_dense_replace": 1, "head_dim": 14,
+            "hidden_act": "silu", "hidden_size": 24, "initializer_range": 0.02, "intermediate_size": 30,
+            "max_position_embeddings": 128, "max_window_layers": 3, "model_type": "dots1",
+            "moe_intermediate_size": 10, "moe_layer_freq": 1, "n_group": 4, "n_routed_experts": 8,
+            "n_shared_experts": 2, "norm_topk_prob": True, "num_attention_heads": 3, "num_experts_per_tok": 3,
+            "num_hidden_layers": 3, "num_key_value_heads": 3, "rms_norm_eps": 1e-05, "rope_scaling": None,
+            "rope_theta": 10000000, "routed_scaling_factor": 2.5, "scoring_func": "noaux_tc",
+            "sliding_window": None, "tie_word_embeddings": False, "topk_group": 2, "torch_dtype": "bfloat16",
+            "transformers_version": "4.46.3", "use_cache": True, "use_sliding_window": False, "vocab_size": 61},
+           BF16, 712, matters=[{"topk_group": 4}, {"n_group": 2, "topk_group": 1}, {"routed_scaling_factor": 1.0},
+                               {"norm_topk_prob": False}])
+    experts = dict(head_dim=14, intermediate_size=30, moe_intermediate_size=10, n_routed_experts=6, n_shared_experts=1,
+                   num_experts_per_tok=2, first_k_dense_replace=1, n_group=3, topk_group=2)
+    # A window behind the first layers, as the code has it; three groups of two.
+    out.hf("dots1-windows", Dots1ForCausalLM,
+           Dots1Config(**{**SIZES, "num_hidden_layers": 3}, **experts, attention_bias=True, norm_topk_prob=False,
+                       sliding_window=9, max_window_layers=1), BF16, 712, as_hub=False,
+           matters=[{"sliding_window": 99}, {"n_group": 1, "topk_group": 1}, {"norm_topk_prob": True}])
+    out.converted("dots1-gguf", Dots1ForCausalLM,
+                  Dots1Config(**SIZES, **experts, norm_topk_prob=True, routed_scaling_factor=1.5, sliding_window=None),
+                  710, matters=[{"n_group": 1, "topk_group": 1}, {"routed_scaling_factor": 1.0}])
+
+
 def add_mtp(file, layers):
     """The layer that predicts one token more, behind the others, as zai-org's files have it."""
     tensors = safetensors.torch.load_file(file)
@@ -282,4 +383,5 @@ def add_mtp(file, layers):
     safetensors.torch.save_file(tensors, file, {"format": "pt"})
 
 
-FAMILIES = [mixtral, qwen2moe, qwen3moe, gpt_oss, gpt_oss_mxfp4, granitemoe, granitemoeshared, lfm2moe, olmoe, ernie4_5_moe, minimax_m2, glm4_moe]
+FAMILIES = [mixtral, qwen2moe, qwen3moe, qwen3_vl_moe, gpt_oss, gpt_oss_mxfp4, granitemoe, granitemoeshared, lfm2moe,
+            olmoe, ernie4_5_moe, minimax_m2, glm4_moe, hunyuan_moe, dots1]

@@ -195,4 +195,4 @@ class Folders:
             if stored:
                 stored(saved / "model.safetensors")
             convert(saved, folder / "model.gguf")
-        self.answer(folder, cls, model, model.config.vocab_size, seed, **proof)
+        self.answer(folder, cls, model, model.config.get_text_config().vocab_size, seed, **proof)

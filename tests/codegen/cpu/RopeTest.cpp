@@ -81,38 +81,51 @@ struct Problem {
   int64_t heads, kvHeads, headDim, rotary; ///< rotary 0: no table
   bool interleaved, norm;
   Element element;
+  bool own = false, centred = false; ///< norms: a weight for each head; less the mean
+
+  int64_t qNorms() const { return headDim * (own ? heads : 1); } ///< values of its weight
+  int64_t kNorms() const { return headDim * (own ? kvHeads : 1); }
 };
 
 std::string kernelOf(const Problem &p) {
   const char *elements[] = {"f32", "bf16", "f16", "int8", "int4"};
   std::string q = rows(p.heads * p.headDim), k = rows(p.kvHeads * p.headDim),
-              table = rows(p.rotary), w = vector(p.headDim);
+              table = rows(p.rotary), qw = vector(p.qNorms()), kw = vector(p.kNorms());
   std::string kv = "!kernel.kv_pool<" + std::to_string(p.kvHeads) + ", " +
                    std::to_string(p.headDim) + ", " + elements[int(p.element)] + ">";
   std::string text = "kernel.func @k(%q: " + q + ", %k: " + k + ", %v: " + k + ", %kv: " + kv;
   if (p.rotary)
     text += ", %t: " + table;
   if (p.norm)
-    text += ", %qn: " + w + ", %kn: " + w;
+    text += ", %qn: " + qw + ", %kn: " + kw;
   text += ") {\n kernel.rope_append %q, %k, %v";
   if (p.rotary)
     text += " table %t : " + table;
   if (p.norm)
-    text += " q_norm %qn : " + w + " k_norm %kn : " + w;
+    text += " q_norm %qn : " + qw + " k_norm %kn : " + kw;
   return text + " into %kv {heads = " + std::to_string(p.heads) +
          " : i64, style = #lm.rope_style<" + (p.interleaved ? "interleaved" : "half") +
-         ">, eps = 1.0e-6 : f32, weight_offset = 1.0 : f32} : " + q + ", " + k + ", " + k + ", " +
-         kv + "\n kernel.return\n }";
+         ">, eps = 1.0e-6 : f32, weight_offset = 1.0 : f32" +
+         (p.centred ? ", centred} : " : "} : ") + q + ", " + k + ", " + k + ", " + kv +
+         "\n kernel.return\n }";
 }
 
-void normalise(float *x, const float *w, int64_t n) {
+/// The mean of f(x), in the order of a row_stat.
+template <typename F> float meanOf(const float *x, int64_t n, F f) {
   float part[16] = {};
   for (int64_t i = 0; i < n; ++i)
-    part[i % 16] += x[i] * x[i];
+    part[i % 16] += f(x[i]);
   for (int half = 8; half; half /= 2)
     for (int i = 0; i < half; ++i)
       part[i] += part[i + half];
-  float inverse = 1.0f / std::sqrt(part[0] / float(n) + 1e-6f);
+  return part[0] / float(n);
+}
+
+void normalise(float *x, const float *w, int64_t n, bool centred) {
+  const float mean = centred ? meanOf(x, n, [](float v) { return v; }) : 0;
+  for (int64_t i = 0; i < n && centred; ++i)
+    x[i] -= mean;
+  float inverse = 1.0f / std::sqrt(meanOf(x, n, [](float v) { return v * v; }) + 1e-6f);
   for (int64_t i = 0; i < n; ++i)
     x[i] = x[i] * inverse * (w[i] + 1.0f);
 }
@@ -160,16 +173,32 @@ void putInt4(std::vector<float> x, const std::function<char *(int64_t)> &scaleAt
 
 TEST(RopeAppend, EqualsReference) {
   const Problem problems[] = {
-      {9, 3, 64, 64, false, false, Element::BF16},  {9, 3, 64, 64, true, false, Element::F16},
-      {4, 1, 256, 256, false, true, Element::BF16}, {4, 2, 20, 20, false, true, Element::F32},
-      {4, 2, 80, 32, false, false, Element::BF16},  {3, 1, 80, 20, true, true, Element::F16},
-      {2, 2, 7, 6, true, true, Element::BF16},      {2, 2, 7, 6, false, false, Element::F16},
-      {2, 1, 72, 72, false, false, Element::BF16},  {2, 1, 72, 0, false, true, Element::F32},
-      {2, 1, 96, 0, false, false, Element::F16},    {9, 3, 64, 64, true, false, Element::Int8},
-      {4, 1, 256, 256, false, true, Element::Int8}, {4, 2, 20, 20, false, true, Element::Int8},
-      {4, 2, 80, 32, false, false, Element::Int8},  {2, 1, 96, 0, false, false, Element::Int8},
-      {9, 3, 64, 64, true, false, Element::Int4},   {4, 1, 256, 256, false, true, Element::Int4},
-      {4, 2, 96, 32, false, false, Element::Int4},  {2, 1, 32, 0, false, false, Element::Int4},
+      {9, 3, 64, 64, false, false, Element::BF16},
+      {9, 3, 64, 64, true, false, Element::F16},
+      {4, 1, 256, 256, false, true, Element::BF16},
+      {4, 2, 20, 20, false, true, Element::F32},
+      {4, 2, 80, 32, false, false, Element::BF16},
+      {3, 1, 80, 20, true, true, Element::F16},
+      {2, 2, 7, 6, true, true, Element::BF16},
+      {2, 2, 7, 6, false, false, Element::F16},
+      {2, 1, 72, 72, false, false, Element::BF16},
+      {2, 1, 72, 0, false, true, Element::F32},
+      {2, 1, 96, 0, false, false, Element::F16},
+      {9, 3, 64, 64, true, false, Element::Int8},
+      {4, 1, 256, 256, false, true, Element::Int8},
+      {4, 2, 20, 20, false, true, Element::Int8},
+      {4, 2, 80, 32, false, false, Element::Int8},
+      {2, 1, 96, 0, false, false, Element::Int8},
+      {9, 3, 64, 64, true, false, Element::Int4},
+      {4, 1, 256, 256, false, true, Element::Int4},
+      {4, 2, 96, 32, false, false, Element::Int4},
+      {2, 1, 32, 0, false, false, Element::Int4},
+      {4, 2, 64, 16, false, true, Element::BF16, true, true},
+      {3, 1, 20, 20, true, true, Element::F32, true, true},
+      {3, 3, 7, 6, false, true, Element::F16, true, false},
+      {2, 1, 72, 0, false, true, Element::F32, false, true},
+      {4, 2, 20, 20, false, true, Element::Int8, true, true},
+      {4, 2, 96, 32, false, true, Element::Int4, true, true},
   };
   for (const Problem &p : problems) {
     int64_t tokens = 5, stride = 3, pages = 7, bytes = p.element == Element::F32 ? 4 : 2;
@@ -188,7 +217,7 @@ TEST(RopeAppend, EqualsReference) {
                   k = randomRows(tokens, p.kvHeads * p.headDim, 2, 3);
     Buffer<float> v = randomRows(tokens, p.kvHeads * p.headDim, 3, 1e5f),
                   table = randomRows(tokens, p.rotary, 4);
-    Buffer<float> qNorm = randomRows(1, p.headDim, 5), kNorm = randomRows(1, p.headDim, 6);
+    Buffer<float> qNorm = randomRows(1, p.qNorms(), 5), kNorm = randomRows(1, p.kNorms(), 6);
     if (int8 || int4)
       std::fill_n(v.data() + p.headDim * (p.kvHeads - 1), p.headDim, 1e-30f); // counts as zeros
     else
@@ -205,7 +234,7 @@ TEST(RopeAppend, EqualsReference) {
       for (int64_t h = 0; h < p.heads; ++h) {
         float *x = wantQ.data() + t * qWidth + h * p.headDim;
         if (p.norm)
-          normalise(x, qNorm.data(), p.headDim);
+          normalise(x, qNorm.data() + (p.own ? h * p.headDim : 0), p.headDim, p.centred);
         rotate(x, row, p.rotary, p.interleaved);
       }
       int64_t page = blockTable[sequenceOf[t] * stride + positions[t] / 32] * pageBytes,
@@ -214,7 +243,7 @@ TEST(RopeAppend, EqualsReference) {
         std::vector<float> x(k.data() + t * kWidth + h * p.headDim,
                              k.data() + t * kWidth + (h + 1) * p.headDim);
         if (p.norm)
-          normalise(x.data(), kNorm.data(), p.headDim);
+          normalise(x.data(), kNorm.data() + (p.own ? h * p.headDim : 0), p.headDim, p.centred);
         rotate(x.data(), row, p.rotary, p.interleaved);
         if (int8) {
           char *to = wantPool.data() + page, *codes = to + h * p.headDim * 32,

@@ -240,6 +240,7 @@ inline std::string ropeTable(const std::string &name, int64_t count) {
 struct RopeProblem {
   int64_t heads, kvHeads, headDim, rotary; ///< rotary 0: no table
   bool interleaved, norm, fp8 = false;
+  bool own = false, centred = false; ///< norms: a weight for each head; less the mean
 };
 inline std::string poolType(int64_t kvHeads, int64_t headDim, bool fp8) {
   return "!kernel.kv_pool<" + std::to_string(kvHeads) + ", " + std::to_string(headDim) +
@@ -247,23 +248,25 @@ inline std::string poolType(int64_t kvHeads, int64_t headDim, bool fp8) {
 }
 inline std::string ropeAppend(const std::string &name, const RopeProblem &p) {
   std::string q = rowsType("f32", p.heads * p.headDim), k = rowsType("f32", p.kvHeads * p.headDim);
-  std::string table = rowsType("f32", p.rotary), w = vectorType(p.headDim);
+  std::string table = rowsType("f32", p.rotary), qw = vectorType(p.headDim * (p.own ? p.heads : 1)),
+              kw = vectorType(p.headDim * (p.own ? p.kvHeads : 1));
   std::string kv = poolType(p.kvHeads, p.headDim, p.fp8);
   std::string text =
       "kernel.func @" + name + "(%q: " + q + ", %k: " + k + ", %v: " + k + ", %kv: " + kv;
   if (p.rotary)
     text += ", %t: " + table;
   if (p.norm)
-    text += ", %qn: " + w + ", %kn: " + w;
+    text += ", %qn: " + qw + ", %kn: " + kw;
   text += ") {\n  kernel.rope_append %q, %k, %v";
   if (p.rotary)
     text += " table %t : " + table;
   if (p.norm)
-    text += " q_norm %qn : " + w + " k_norm %kn : " + w;
+    text += " q_norm %qn : " + qw + " k_norm %kn : " + kw;
   return text + " into %kv {heads = " + std::to_string(p.heads) +
          " : i64, style = #lm.rope_style<" + (p.interleaved ? "interleaved" : "half") +
-         ">, eps = 1.0e-6 : f32, weight_offset = 1.0 : f32} : " + q + ", " + k + ", " + k + ", " +
-         kv + "\n  kernel.return\n}\n";
+         ">, eps = 1.0e-6 : f32, weight_offset = 1.0 : f32" +
+         (p.centred ? ", centred} : " : "} : ") + q + ", " + k + ", " + k + ", " + kv +
+         "\n  kernel.return\n}\n";
 }
 
 /// The projection's q, k and v are rotated and appended: instead of rows of k and v there are two more operands, pool

@@ -4,6 +4,7 @@
 #include "FragmentReference.h"
 
 #include <cmath>
+#include <numeric>
 
 using namespace ingot;
 using namespace ingot::cuda;
@@ -202,8 +203,10 @@ TEST(CudaRope, Tables) {
                });
 }
 
-void normalise(double *x, const float *w, int64_t n) {
-  double squares = 0;
+void normalise(double *x, const float *w, int64_t n, bool centred) {
+  double squares = 0, mean = centred ? std::accumulate(x, x + n, 0.0) / double(n) : 0;
+  for (int64_t i = 0; i < n; ++i)
+    x[i] -= mean;
   for (int64_t i = 0; i < n; ++i)
     squares += x[i] * x[i];
   for (int64_t i = 0; i < n; ++i)
@@ -218,12 +221,19 @@ void rotate(double *x, const float *table, int64_t rotary, bool interleaved) {
 }
 
 TEST(CudaRope, Append) {
-  const RopeProblem problems[] = {
-      {9, 3, 64, 64, false, false},    {4, 1, 256, 256, false, true},
-      {4, 2, 80, 32, true, false},     {3, 1, 80, 20, true, true},
-      {2, 2, 7, 6, false, true},       {2, 1, 72, 0, false, false},
-      {2, 1, 72, 0, false, true},      {4, 2, 64, 64, false, true, true},
-      {3, 1, 20, 0, true, false, true}};
+  const RopeProblem problems[] = {{9, 3, 64, 64, false, false},
+                                  {4, 1, 256, 256, false, true},
+                                  {4, 2, 80, 32, true, false},
+                                  {3, 1, 80, 20, true, true},
+                                  {2, 2, 7, 6, false, true},
+                                  {2, 1, 72, 0, false, false},
+                                  {2, 1, 72, 0, false, true},
+                                  {4, 2, 64, 64, false, true, true},
+                                  {3, 1, 20, 0, true, false, true},
+                                  {4, 2, 64, 32, false, true, false, true, true},
+                                  {3, 1, 20, 20, true, true, true, true, true},
+                                  {2, 2, 7, 6, false, true, false, true, false},
+                                  {2, 1, 72, 0, false, true, false, false, true}};
   std::string text;
   for (size_t i = 0; i < std::size(problems); ++i)
     text += ropeAppend("r" + std::to_string(i), problems[i]);
@@ -243,8 +253,9 @@ TEST(CudaRope, Append) {
       int64_t pageBytes = roundUp(vectors * (p.fp8 ? d + 4 : 2 * d), 64);
       std::vector<float> q = f32Rows(tokens, p.heads * d, 1), k = f32Rows(tokens, p.kvHeads * d, 2),
                          v = f32Rows(tokens, p.kvHeads * d, 3),
-                         table = f32Rows(tokens, p.rotary, 4), qn = f32Rows(1, d, 5),
-                         kn = f32Rows(1, d, 6);
+                         table = f32Rows(tokens, p.rotary, 4),
+                         qn = f32Rows(1, d * (p.own ? p.heads : 1), 5),
+                         kn = f32Rows(1, d * (p.own ? p.kvHeads : 1), 6);
       float *qs = gpu.put(q, "q", false);
       std::vector<uint8_t> empty(pages * pageBytes, 0xee);
       uint8_t *pool = gpu.put(empty, "pool", false);
@@ -274,7 +285,7 @@ TEST(CudaRope, Append) {
           std::vector<double> x(rows.begin() + t * width + h * d,
                                 rows.begin() + t * width + (h + 1) * d);
           if (p.norm)
-            normalise(x.data(), norm.data(), d);
+            normalise(x.data(), norm.data() + (p.own ? h * d : 0), d, p.centred);
           if (p.rotary)
             rotate(x.data(), table.data() + t * tWidth, p.rotary, p.interleaved);
           return x;

@@ -34,6 +34,14 @@ TEST(Arithmetic, RmsNormOfHeads) {
   std::vector<float> weight = {1, 2};
   double a = std::sqrt(12.5), b = std::sqrt(50.0);
   expectValues(rmsNorm(rowsOf(4, {3, 4, 6, 8}), weight, 0, 2, 0), {3 / a, 8 / a, 6 / b, 16 / b});
+  std::vector<float> each = {1, 2, 3, 4};
+  expectValues(rmsNorm(rowsOf(4, {3, 4, 6, 8}), each, 0, 2, 0), {3 / a, 8 / a, 18 / b, 32 / b});
+}
+
+TEST(Arithmetic, LayerNormOfHeads) { // whose means are 4 and 7, and their deviations 1 and 3
+  std::vector<float> weight = {1, 2}, each = {1, 2, 3, 4};
+  expectValues(layerNorm(rowsOf(4, {3, 5, 4, 10}), weight, {}, 0, 2, 0), {-1, 2, -1, 2});
+  expectValues(layerNorm(rowsOf(4, {3, 5, 4, 10}), each, {}, 0, 2, 0), {-1, 2, -3, 4});
 }
 
 TEST(Arithmetic, CausalConvRow) {
@@ -53,10 +61,10 @@ TEST(Arithmetic, LayerNorm) {
   std::vector<float> weight = {1, 2, 1, 2}, bias = {10, 20, 30, 40};
   Matrix x = rowsOf(4, {1, 5, 3, 7}); // mean 4, variance 5
   double r = std::sqrt(5.25);
-  expectValues(layerNorm(x, weight, {}, 0.25f, 0), {-3 / r, 2 / r, -1 / r, 6 / r});
-  expectValues(layerNorm(x, weight, bias, 0.25f, 0),
+  expectValues(layerNorm(x, weight, {}, 0.25f, 1, 0), {-3 / r, 2 / r, -1 / r, 6 / r});
+  expectValues(layerNorm(x, weight, bias, 0.25f, 1, 0),
                {10 - 3 / r, 20 + 2 / r, 30 - 1 / r, 40 + 6 / r});
-  expectValues(layerNorm(x, weight, {}, 0.25f, 1), {-6 / r, 3 / r, -2 / r, 9 / r});
+  expectValues(layerNorm(x, weight, {}, 0.25f, 1, 1), {-6 / r, 3 / r, -2 / r, 9 / r});
 }
 
 TEST(Arithmetic, XieluBendsAtZero) {

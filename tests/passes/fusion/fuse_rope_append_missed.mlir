@@ -1,6 +1,8 @@
-// RUN: ingot-opt %s --pass-pipeline='builtin.module(lm.model(lm-fuse-rope-append))' --remarks-filter-missed=fusion --remark-policy=all 2>&1 | FileCheck %s
+// RUN: ingot-opt %s --split-input-file --pass-pipeline='builtin.module(lm.model(lm-fuse-rope-append))' --remarks-filter-missed=fusion --remark-policy=all 2>&1 | FileCheck %s
 
 // CHECK: remark: [Missed] rope_append | Category:fusion | Reason="queries and keys rotate differently"
+// CHECK-NOT: lm.fused
+// CHECK: remark: [Missed] rope_append | Category:fusion | Reason="a layer norm stands behind the rotation"
 // CHECK-NOT: lm.fused
 
 lm.model @m attributes {family = "t", vocab = 40 : i64, hidden = 64 : i64, max_positions = 64 : i64} {
@@ -30,6 +32,42 @@ lm.model @m attributes {family = "t", vocab = 40 : i64, hidden = 64 : i64, max_p
     %e = lm.get_weight @embd : !lm.weight<40x64, f16>
     %x = lm.embed %ids, %e : tensor<?xi32>, !lm.weight<40x64, f16> -> tensor<?x64xf32>
     %y, %kv1 = lm.layers %x, %kv, %b {kinds = [@layer], states = [[@kv.0]], weights = [[@wq, @wk, @wv, @qnorm, @f, @wo]]} : tensor<?x64xf32> -> tensor<?x64xf32>
+    %r = lm.select_rows %y, %b : tensor<?x64xf32> -> tensor<?x64xf32>
+    %l = lm.linear %r, %e : tensor<?x64xf32>, !lm.weight<40x64, f16> -> tensor<?x40xf32>
+    lm.return %l, %kv1 : tensor<?x40xf32>, !lm.states
+  }
+}
+
+// -----
+
+lm.model @m attributes {family = "t", vocab = 40 : i64, hidden = 64 : i64, max_positions = 64 : i64} {
+  lm.weight @embd : !lm.weight<40x64, f16> {source = "embd"}
+  lm.weight @wq : !lm.weight<64x64, q4_1> {source = "wq"}
+  lm.weight @wk : !lm.weight<32x64, q4_1> {source = "wk"}
+  lm.weight @wv : !lm.weight<32x64, q6_k> {source = "wv"}
+  lm.weight @qnorm : !lm.weight<64, f32> {source = "qnorm"}
+  lm.weight @knorm : !lm.weight<32, f32> {source = "knorm"}
+  lm.weight @f : !lm.weight<8, f32> {source = "f"}
+  lm.weight @wo : !lm.weight<64x64, q4_1> {source = "wo"}
+  lm.state @kv.0 : #lm.paged<[k: 2x16, v: 2x16]>
+  lm.layer_kind @layer(%x: tensor<?x64xf32>, %kv: !lm.state<#lm.paged<[k: 2x16, v: 2x16]>>, %b: !lm.batch, %wq: !lm.weight<64x64, q4_1> {lm.role = "wq"}, %wk: !lm.weight<32x64, q4_1> {lm.role = "wk"}, %wv: !lm.weight<32x64, q6_k> {lm.role = "wv"}, %qnorm: !lm.weight<64, f32> {lm.role = "qnorm"}, %knorm: !lm.weight<32, f32> {lm.role = "knorm"}, %f: !lm.weight<8, f32> {lm.role = "f"}, %wo: !lm.weight<64x64, q4_1> {lm.role = "wo"}) -> (tensor<?x64xf32>, !lm.state<#lm.paged<[k: 2x16, v: 2x16]>>) {
+    %q = lm.linear %x, %wq : tensor<?x64xf32>, !lm.weight<64x64, q4_1> -> tensor<?x64xf32>
+    %k = lm.linear %x, %wk : tensor<?x64xf32>, !lm.weight<32x64, q4_1> -> tensor<?x32xf32>
+    %v = lm.linear %x, %wv : tensor<?x64xf32>, !lm.weight<32x64, q6_k> -> tensor<?x32xf32>
+    %qr = lm.rope %q, %f, %b {heads = 4 : i64, style = #lm.rope_style<half>} : tensor<?x64xf32>, !lm.weight<8, f32>
+    %kr = lm.rope %k, %f, %b {heads = 2 : i64, style = #lm.rope_style<half>} : tensor<?x32xf32>, !lm.weight<8, f32>
+    %qn = lm.layer_norm %qr, %qnorm {eps = 1.0e-6 : f32, heads = 4 : i64} : tensor<?x64xf32>, !lm.weight<64, f32>
+    %kn = lm.layer_norm %kr, %knorm {eps = 1.0e-6 : f32, heads = 2 : i64} : tensor<?x32xf32>, !lm.weight<32, f32>
+    %kv1 = lm.kv_append %kn, %v, %kv at %b : tensor<?x32xf32>, tensor<?x32xf32>, !lm.state<#lm.paged<[k: 2x16, v: 2x16]>>
+    %a = lm.attention %qn, %kv1, %b {heads = 4 : i64, scale = 0.25 : f32, window = 32 : i64} : tensor<?x64xf32>, !lm.state<#lm.paged<[k: 2x16, v: 2x16]>> -> tensor<?x64xf32>
+    %o = lm.linear %a, %wo : tensor<?x64xf32>, !lm.weight<64x64, q4_1> -> tensor<?x64xf32>
+    %y = lm.add %x, %o : tensor<?x64xf32>
+    lm.return %y, %kv1 : tensor<?x64xf32>, !lm.state<#lm.paged<[k: 2x16, v: 2x16]>>
+  }
+  lm.entry @step(%ids: tensor<?xi32>, %kv: !lm.states, %b: !lm.batch) -> (tensor<?x40xf32>, !lm.states) {
+    %e = lm.get_weight @embd : !lm.weight<40x64, f16>
+    %x = lm.embed %ids, %e : tensor<?xi32>, !lm.weight<40x64, f16> -> tensor<?x64xf32>
+    %y, %kv1 = lm.layers %x, %kv, %b {kinds = [@layer], states = [[@kv.0]], weights = [[@wq, @wk, @wv, @qnorm, @knorm, @f, @wo]]} : tensor<?x64xf32> -> tensor<?x64xf32>
     %r = lm.select_rows %y, %b : tensor<?x64xf32> -> tensor<?x64xf32>
     %l = lm.linear %r, %e : tensor<?x64xf32>, !lm.weight<40x64, f16> -> tensor<?x40xf32>
     lm.return %l, %kv1 : tensor<?x40xf32>, !lm.states
