@@ -20,6 +20,7 @@
 
 namespace ingot::models {
 
+class Config;
 class LayerEmitter;
 class LayerWeights;
 class ModelBuilder;

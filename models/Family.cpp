@@ -99,7 +99,7 @@ static constexpr Family kFamilies[] = {
 static constexpr Names kModelTypes[] = {
     "cohere",           "ernie4_5_moe", "gemma3_text", "glm",
     "glm4_moe",         "gpt_neox",     "gpt_oss",     "granitemoeshared",
-    "hunyuan_v1_dense", "lfm2_moe",     "minimax_m2",  "ministral3",
+    "hunyuan_v1_dense", "hunyuan_v1_moe", "lfm2_moe",     "minimax_m2",  "ministral3",
     "mistral",          "mixtral",      "olmo3",       "phi",
     "qwen2_moe",        "qwen3_moe",
 };

@@ -24,14 +24,18 @@ def tiny(ingot, model, ids, expected):
     engine = ingot.work / "gpu.ingot"
     ingot("compile", model, "-o", engine, "--target", "cpu", "--target", EMULATOR, "--quiet")
     ingot("verify", engine)
-    targets = [code["target"] for code in ingot.json("inspect", engine)["programs"][-1]["targets"]]
+    program = ingot.json("inspect", engine)["programs"][-1]
+    targets = [code["target"] for code in program["targets"]]
     assert targets == [EMULATOR], targets
     cpu, gpu = logits(ingot, engine, ids, "cpu"), logits(ingot, engine, ids, "cuda-emulator")
     assert numpy.isfinite(gpu).all()
-    # bf16 in models of 36 to 64 channels: the eight differ by 0.4 to 1.2 % on average, one logit of 3,700 by 11 %.
+    # bf16 in models of 36 to 64 channels: they differ by 0.2 to 1.9 % on average, one logit of 3,700 by 12 %. Routers round
+    # nothing, but what they read was: of a prompt's 45 tokens two may go elsewhere, where experts have about the same score.
+    most = 2 if any(kernel["family"] == "route" for kernel in program["kernels"]) else 0
     difference, unit = abs(gpu - expected), expected.std()
     said = f"difference from HF {difference.mean():.1e}, at most {difference.max():.1e}, the CPU's at most {abs(cpu - expected).max():.1e}"
-    assert difference.mean() <= 0.02 * unit and difference.max() <= 0.15 * unit, f"{said}, logits deviate {unit:.1f}"
+    elsewhere = (difference.max(axis=-1) > 0.15 * unit).sum()
+    assert difference.mean() <= 0.02 * unit and elsewhere <= most, f"{said}, in {elsewhere} tokens by more than 15 % of {unit:.1f}"
     return said
 
 
