@@ -97,11 +97,25 @@ static constexpr Family kFamilies[] = {
 
 /// Those of a config.json's model_type alone: GGUF has other names.
 static constexpr Names kModelTypes[] = {
-    "cohere",           "ernie4_5_moe", "gemma3_text", "glm",
-    "glm4_moe",         "gpt_neox",     "gpt_oss",     "granitemoeshared",
-    "hunyuan_v1_dense", "hunyuan_v1_moe", "lfm2_moe",     "minimax_m2",  "ministral3",
-    "mistral",          "mixtral",      "olmo3",       "phi",
-    "qwen2_moe",        "qwen3_moe",
+    "cohere",
+    "ernie4_5_moe",
+    "gemma3_text",
+    "glm",
+    "glm4_moe",
+    "gpt_neox",
+    "gpt_oss",
+    "granitemoeshared",
+    "hunyuan_v1_dense",
+    "hunyuan_v1_moe",
+    "lfm2_moe",
+    "minimax_m2",
+    "ministral3",
+    "mistral",
+    "mixtral",
+    "olmo3",
+    "phi",
+    "qwen2_moe",
+    "qwen3_moe",
 };
 
 llvm::ArrayRef<Family> models::families() { return kFamilies; }

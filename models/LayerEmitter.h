@@ -80,7 +80,8 @@ private:
   mlir::Value batch;
   std::vector<std::pair<std::string, mlir::Value>> states; ///< as they are behind the ops so far
   llvm::StringMap<mlir::Value> arguments;
-  llvm::DenseMap<std::pair<mlir::Value, mlir::Value>, mlir::Value> inOrder; ///< by value and columns
+  llvm::DenseMap<std::pair<mlir::Value, mlir::Value>, mlir::Value>
+      inOrder; ///< by value and columns
 };
 
 } // namespace ingot::models

@@ -220,8 +220,7 @@ Value KernelBuilder::gather(VectorType type, Value from, Value indices) {
   const int64_t count = type.getNumElements();
   Value places = LLVM::GEPOp::create(b, vec(ptr, count), type.getElementType(), from,
                                      ArrayRef<LLVM::GEPArg>{indices});
-  Value all = arith::ConstantOp::create(
-      b, DenseElementsAttr::get(vec(b.getI1Type(), count), true));
+  Value all = arith::ConstantOp::create(b, DenseElementsAttr::get(vec(b.getI1Type(), count), true));
   return LLVM::masked_gather::create(b, type, places, all, ValueRange(),
                                      static_cast<uint32_t>(elementBytes(type)));
 }

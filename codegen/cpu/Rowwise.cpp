@@ -91,8 +91,7 @@ private:
     if (!columns)
       return k.load(f32x16, k.at(row, byte), kRowLanes * 4);
     Value places = k.load(f32x16, k.at(columns, byte), kRowLanes * 4);
-    return k.gather(f32x16, row,
-                    arith::FPToSIOp::create(k.b, k.vec(k.i32, kRowLanes), places));
+    return k.gather(f32x16, row, arith::FPToSIOp::create(k.b, k.vec(k.i32, kRowLanes), places));
   }
 
   /// Row statistics and what follows from them alone, in order.

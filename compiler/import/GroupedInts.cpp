@@ -120,7 +120,8 @@ std::optional<std::vector<int32_t>> sortedColumns(const GroupedInts &ints) {
   std::vector<int32_t> columns(ints.order.size());
   std::iota(columns.begin(), columns.end(), 0);
   auto groupOf = [&](int32_t column) { return ints.order[static_cast<size_t>(column)]; };
-  std::ranges::sort(columns, {}, [&](int32_t column) { return std::pair(groupOf(column), column); });
+  std::ranges::sort(columns, {},
+                    [&](int32_t column) { return std::pair(groupOf(column), column); });
   for (size_t k = 0; k < columns.size(); ++k)
     if (groupOf(columns[k]) != static_cast<int64_t>(k) / ints.group)
       return std::nullopt;
@@ -330,7 +331,8 @@ Result<void> addGroupedInts(CheckpointBuilder &builder, RawTensors &parts,
   }
   if (ordered)
     builder.note(line(
-        ordered, " matrices of experts or of the head have columns in the order of their activations ",
+        ordered,
+        " matrices of experts or of the head have columns in the order of their activations ",
         "(desc_act, actorder): they are stored as f16 or bf16, as GPTQ's own kernels multiply them, in ",
         "several times the bytes; a checkpoint without that order is as small as it should be"));
   return {};

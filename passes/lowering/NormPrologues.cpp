@@ -69,9 +69,9 @@ struct NormPrologues : ingot::impl::NormProloguesPassBase<NormPrologues> {
       auto matmul = cast<MatmulOp>(op);
       OpBuilder b(matmul);
       auto flow = kernel::FlowType::get(b.getContext(), rowwise.width(), RowKind::BF16);
-      auto rows =
-          kernel::RowwiseOp::create(b, rowwise.getLoc(), flow, added, ValueRange(),
-                                    /*routes=*/Value(), /*columns=*/Value(), rowwise.getExtent(), rowwise.getGather());
+      auto rows = kernel::RowwiseOp::create(b, rowwise.getLoc(), flow, added, ValueRange(),
+                                            /*routes=*/Value(), /*columns=*/Value(),
+                                            rowwise.getExtent(), rowwise.getGather());
       IRMapping mapping;
       rowwise.getBody().cloneInto(&rows.getBody(), mapping);
       matmul.getXMutable().assign(rows.getFlow());

@@ -92,9 +92,8 @@ GroupCounts countsOf(kernel::MatmulOp op, const NumericFormat &format, const Isa
 /// nothing that could be measured.
 bool mayLeaveSums(kernel::MatmulOp op, const Isa &isa) {
   return isa.dot == DotKind::Pmaddubsw && op.xType().getKind() == RowKind::Q8 &&
-         llvm::any_of(llvm::seq(op.getWeights().size()), [&](size_t i) {
-           return countsOfDots(formatOf(op, i), isa).unpack > 18;
-         });
+         llvm::any_of(llvm::seq(op.getWeights().size()),
+                      [&](size_t i) { return countsOfDots(formatOf(op, i), isa).unpack > 18; });
 }
 
 /// Cycles of all panels of one weight for a block of so many tokens.

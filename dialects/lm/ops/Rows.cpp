@@ -23,6 +23,7 @@ LogicalResult EmbedPositionsOp::verify() { // embed_positions_c1
 LogicalResult PermuteOp::verify() { // permute_c1
   WeightType columns = getColumns().getType();
   if (!columns.isVector() || columns.rows() != widthOf(getX()))
-    return emitOpError("expects a column for each of ") << widthOf(getX()) << " values, got " << columns;
+    return emitOpError("expects a column for each of ")
+           << widthOf(getX()) << " values, got " << columns;
   return success();
 }

@@ -59,7 +59,8 @@ TEST(MatmulCost, ChoosesWhatWasMeasured) {
   }
   EXPECT_EQ(chosen(kernelText("q4_0", 2048, 2048), kAvx2),
             "tiles = [4, 2, 1], block = 116, prefetch = 4096>");
-  for (const char *format : {"q3_k", "q6_k", "iq4_xs", "mxfp4"}) // whose unpacking eight tokens share
+  for (const char *format :
+       {"q3_k", "q6_k", "iq4_xs", "mxfp4"}) // whose unpacking eight tokens share
     EXPECT_EQ(chosen(kernelText(format, 2048, 2048), kAvx2),
               "tiles = [8, 4, 2, 1], block = 112, prefetch = 4096>")
         << format;

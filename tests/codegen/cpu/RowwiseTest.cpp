@@ -201,7 +201,8 @@ TEST(Rowwise, PermutesColumns) {
                         })");
     Buffer<float> x = randomRows(count, n, 7), columns(roundUp(n, 32));
     for (int64_t i = 0; i < n; ++i)
-      columns[i] = float((i * 5 + 3) % n); // 5 divides none of the widths but 40, where columns repeat
+      columns[i] =
+          float((i * 5 + 3) % n); // 5 divides none of the widths but 40, where columns repeat
     for (const Isa *isa : hostIsas()) {
       LoadedKernels code(module, *isa);
       ASSERT_TRUE(code);

@@ -75,9 +75,9 @@ TEST(CudaRowwise, PermutesColumns) {
   const int64_t n = 70, tokens = 3;
   const std::string rows = rowsType("f32", n), rounded = rowsType("bf16", n),
                     columns = "!lm.weight<" + std::to_string(n) + ", f32>";
-  const std::string text = "kernel.func @ordered(%x: " + rows + ", %c: " + columns + ", %y: " +
-                           rounded + ") {\n  kernel.rowwise ins(%x : " + rows + ") outs(%y : " +
-                           rounded + ") by %c : " + columns +
+  const std::string text = "kernel.func @ordered(%x: " + rows + ", %c: " + columns +
+                           ", %y: " + rounded + ") {\n  kernel.rowwise ins(%x : " + rows +
+                           ") outs(%y : " + rounded + ") by %c : " + columns +
                            " attributes {extent = #kernel.extent<tokens>} {\n  ^bb0(%a: f32):\n"
                            "    kernel.yield %a : f32\n  }\n  kernel.return\n}\n";
   onEveryBuild(text, [&](Emulated &gpu, const HostKernels &) {

@@ -164,7 +164,8 @@ TEST(Arithmetic, Elementwise) {
 }
 
 TEST(Arithmetic, SelectRowsInTheAskedOrder) {
-  expectValues(permute(rowsOf(3, {1, 2, 3, 4, 5, 6}), std::vector<float>{2, 0, 1}), {3, 1, 2, 6, 4, 5});
+  expectValues(permute(rowsOf(3, {1, 2, 3, 4, 5, 6}), std::vector<float>{2, 0, 1}),
+               {3, 1, 2, 6, 4, 5});
   expectValues(selectRows(rowsOf(1, {7, 8, 9}), std::vector<int32_t>{2, 0}), {9, 7});
 }
 
