@@ -9,7 +9,7 @@
 // FUSED-NEXT:   lm.yield
 
 // CHECK-LABEL: kernel.func @rope_append_0
-// CHECK-NEXT:    kernel.rope_append {{.*}}q_norm %{{.+}} : <64, f32> k_norm %{{.+}} : <32, f32> into %{{.+}} {centred, eps = 9.99999997E-7 : f32, heads = 4 : i64
+// CHECK-NEXT:    kernel.rope_append {{.*}}q_norm %{{.+}} : !lm.weight<64, f32> k_norm %{{.+}} : !lm.weight<32, f32> into %{{.+}} {centred, eps = 9.99999997E-7 : f32, heads = 4 : i64
 // CHECK-NOT:     norm_after
 
 lm.model @m attributes {family = "t", vocab = 40 : i64, hidden = 64 : i64, max_positions = 64 : i64} {
