@@ -216,7 +216,7 @@ TEST(CudaMatmulF32, BothVariantsEveryBatch) {
   std::string text;
   for (const F32Problem &problem : problems)
     text += projections(problem.name(), problem.k, problem.outputs, /*bias=*/true, "f32");
-  const std::vector<CudaProgram> programs = HostKernels::emit(text);
+  const std::vector<CudaProgram> programs = emitAll(text);
   for (Build run : {Build{true, 1}, Build{false, 2}}) {
     HostKernels built(programs, run.checked);
     ASSERT_TRUE(bool(built));
