@@ -55,7 +55,9 @@ def add(suite, ingot, long):
             return "mean difference " + ", ".join(remarks)
 
         suite.check(f"tiny {folder.name}: exact", exact)
-        suite.check(f"tiny {folder.name}: fast", fast)
+        # Another container and another spelling of the configuration give the same module, which `exact` has shown.
+        if long or not folder.name.endswith(("-gguf", "-old-config")):
+            suite.check(f"tiny {folder.name}: fast", fast)
         # Near HF, always of two; that none moved since is what the list of bits says (tests/bits).
         if not gguf.exists() and (long or folder.name in ("gemma3-layer-types", "llama3-tied")):
             suite.check(f"tiny {folder.name}: quantized", quantized)
