@@ -416,7 +416,12 @@ Result<std::unique_ptr<Interpreter>> Interpreter::create(ModuleOp module, Weight
     return Error{ExitCode::Internal, "E0453", "the module does not hold one lm.model",
                  "it holds " + std::to_string(llvm::range_size(models)),
                  "give the interpreter a program in lm"};
-  return std::unique_ptr<Interpreter>(new Interpreter(*models.begin(), weights));
+  lm::ModelOp model = *models.begin();
+  if (model.getBody().getOps<lm::EntryOp>().empty())
+    return Error{ExitCode::Internal, "E0453", "the module does not hold a whole model",
+                 "@" + model.getSymName().str() + " has no lm.entry",
+                 "give the interpreter a program in lm"};
+  return std::unique_ptr<Interpreter>(new Interpreter(model, weights));
 }
 
 lm::ModelOp Interpreter::model() const { return cast<lm::ModelOp>(root); }

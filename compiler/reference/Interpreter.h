@@ -32,7 +32,7 @@ struct Step {
 
 class Interpreter {
 public:
-  /// The module holds one lm.model (E0453 otherwise). Module and weights must outlive it.
+  /// The module holds one lm.model, which has an entry (E0453 otherwise). Module and weights must outlive it.
   static Result<std::unique_ptr<Interpreter>> create(mlir::ModuleOp module,
                                                      WeightProvider &weights);
 

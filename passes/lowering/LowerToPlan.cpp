@@ -64,7 +64,10 @@ struct LowerToPlan : ingot::impl::LowerToPlanPassBase<LowerToPlan> {
       plan::WeightOp::create(b, weight.getSymName(), weight.getType(), weight.getSourceAttr(),
                              weight.getStoredAttr(), weight.getValuesAttr());
 
-    lm::EntryOp entry = *model.getBody().getOps<lm::EntryOp>().begin();
+    auto entries = model.getBody().getOps<lm::EntryOp>();
+    if (entries.empty())
+      return model.emitOpError("has no lm.entry, and so is no whole model");
+    lm::EntryOp entry = *entries.begin();
     lm::LayersOp layers;
     for (lm::LayersOp op : entry.getBody().getOps<lm::LayersOp>()) {
       if (layers)

@@ -2,8 +2,19 @@
 // RUN: ingot-opt %s -split-input-file -verify-diagnostics
 
 // model_c1
-// expected-error @+1 {{expects one lm.entry, got 0}}
+// expected-error @+1 {{expects at most one lm.entry, got 2}}
 lm.model @m attributes {family = "t", vocab = 8 : i64, hidden = 64 : i64, max_positions = 8 : i64} {
+  lm.entry @e(%i: tensor<?xi32>, %k: !lm.states, %b: !lm.batch) -> (tensor<?x64xf32>, !lm.states) {
+    %w = lm.get_weight @v : !lm.weight<8x64, f32>
+    %x = lm.embed %i, %w : tensor<?xi32>, !lm.weight<8x64, f32> -> tensor<?x64xf32>
+    lm.return %x, %k : tensor<?x64xf32>, !lm.states
+  }
+  lm.entry @f(%i: tensor<?xi32>, %k: !lm.states, %b: !lm.batch) -> (tensor<?x64xf32>, !lm.states) {
+    %w = lm.get_weight @v : !lm.weight<8x64, f32>
+    %x = lm.embed %i, %w : tensor<?xi32>, !lm.weight<8x64, f32> -> tensor<?x64xf32>
+    lm.return %x, %k : tensor<?x64xf32>, !lm.states
+  }
+  lm.weight @v : !lm.weight<8x64, f32> {source = "v"}
 }
 
 // -----

@@ -11,7 +11,7 @@ using namespace ingot::lm;
 
 LogicalResult ModelOp::verify() {
   int entries = llvm::count_if(getBody().front(), [](Operation &op) { return isa<EntryOp>(op); });
-  if (entries != 1) // model_c1
-    return emitOpError("expects one lm.entry, got ") << entries;
+  if (entries > 1) // model_c1
+    return emitOpError("expects at most one lm.entry, got ") << entries;
   return success();
 }

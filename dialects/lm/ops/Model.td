@@ -7,6 +7,8 @@ include "dialects/lm/LmTypes.td"
 def Lm_ModelOp : Lm_Op<"model", [Symbol, SymbolTable, NoTerminator, SingleBlock, IsolatedFromAbove]> {
   let summary = "a whole model: weights, states, layer kinds and one entry";
   let description = [{
+    Without its entry it is a part of a model, for tests of passes over functions: nothing lowers or runs it.
+
     Attributes say what the runtime needs beside the graph: `family`, `vocab`, `hidden`,
     `max_positions`.
   }];

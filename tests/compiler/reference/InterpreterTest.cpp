@@ -151,6 +151,12 @@ TEST(Interpreter, AModuleWithoutAModel) {
   auto interpreter = Interpreter::create(*module, weights);
   ASSERT_FALSE(interpreter);
   EXPECT_EQ(interpreter.error().code, "E0453");
+  auto part = parseProgram(
+      context, R"(lm.model @m attributes {family = "t", vocab = 8 : i64, hidden = 8 : i64,
+                                                              max_positions = 8 : i64} {})");
+  auto refused = Interpreter::create(*part, weights);
+  ASSERT_FALSE(refused);
+  EXPECT_NE(refused.error().why.find("@m has no lm.entry"), std::string::npos);
 }
 
 TEST(SeededWeights, RowsAreDistinctAndProductsFollowThem) {

@@ -10,10 +10,6 @@
 // CHECK-NEXT: lm.linear %[[H]]
 
 lm.model @m attributes {family = "t", vocab = 40 : i64, hidden = 64 : i64, max_positions = 64 : i64} {
-  lm.weight @embd : !lm.weight<40x64, f16> {source = "embd"}
-  lm.weight @wg : !lm.weight<96x64, q4_0> {source = "wg"}
-  lm.weight @wu : !lm.weight<96x64, q4_0> {source = "wu"}
-  lm.weight @wd : !lm.weight<64x96, q4_0> {source = "wd"}
   lm.layer_kind @layer(%x: tensor<?x64xf32>, %b: !lm.batch, %wg: !lm.weight<96x64, q4_0> {lm.role = "wg"}, %wu: !lm.weight<96x64, q4_0> {lm.role = "wu"}, %wd: !lm.weight<64x96, q4_0> {lm.role = "wd"}) -> tensor<?x64xf32> {
     %g = lm.linear %x, %wg : tensor<?x64xf32>, !lm.weight<96x64, q4_0> -> tensor<?x96xf32>
     %u = lm.linear %x, %wu : tensor<?x64xf32>, !lm.weight<96x64, q4_0> -> tensor<?x96xf32>
@@ -21,13 +17,5 @@ lm.model @m attributes {family = "t", vocab = 40 : i64, hidden = 64 : i64, max_p
     %h = lm.mul %s, %u : tensor<?x96xf32>
     %d = lm.linear %h, %wd : tensor<?x96xf32>, !lm.weight<64x96, q4_0> -> tensor<?x64xf32>
     lm.return %d : tensor<?x64xf32>
-  }
-  lm.entry @step(%ids: tensor<?xi32>, %kv: !lm.states, %b: !lm.batch) -> (tensor<?x40xf32>, !lm.states) {
-    %e = lm.get_weight @embd : !lm.weight<40x64, f16>
-    %x = lm.embed %ids, %e : tensor<?xi32>, !lm.weight<40x64, f16> -> tensor<?x64xf32>
-    %y, %kv1 = lm.layers %x, %kv, %b {kinds = [@layer], states = [[]], weights = [[@wg, @wu, @wd]]} : tensor<?x64xf32> -> tensor<?x64xf32>
-    %r = lm.select_rows %y, %b : tensor<?x64xf32> -> tensor<?x64xf32>
-    %l = lm.linear %r, %e : tensor<?x64xf32>, !lm.weight<40x64, f16> -> tensor<?x40xf32>
-    lm.return %l, %kv1 : tensor<?x40xf32>, !lm.states
   }
 }

@@ -11,14 +11,6 @@
 // CHECK:      lm.kv_append %{{.*}}, %[[P]]#2
 
 lm.model @m attributes {family = "t", vocab = 40 : i64, hidden = 64 : i64, max_positions = 64 : i64} {
-  lm.weight @embd : !lm.weight<40x64, f16> {source = "embd"}
-  lm.weight @wq : !lm.weight<64x64, q4_1> {source = "wq"}
-  lm.weight @wk : !lm.weight<32x64, q4_1> {source = "wk"}
-  lm.weight @wv : !lm.weight<32x64, q6_k> {source = "wv"}
-  lm.weight @qnorm : !lm.weight<16, f32> {source = "qnorm"}
-  lm.weight @f : !lm.weight<8, f32> {source = "f"}
-  lm.weight @wo : !lm.weight<64x64, q4_1> {source = "wo"}
-  lm.state @kv.0 : #lm.paged<[k: 2x16, v: 2x16]>
   lm.layer_kind @layer(%x: tensor<?x64xf32>, %kv: !lm.state<#lm.paged<[k: 2x16, v: 2x16]>>, %b: !lm.batch, %wq: !lm.weight<64x64, q4_1> {lm.role = "wq"}, %wk: !lm.weight<32x64, q4_1> {lm.role = "wk"}, %wv: !lm.weight<32x64, q6_k> {lm.role = "wv"}, %qnorm: !lm.weight<16, f32> {lm.role = "qnorm"}, %f: !lm.weight<8, f32> {lm.role = "f"}, %wo: !lm.weight<64x64, q4_1> {lm.role = "wo"}) -> (tensor<?x64xf32>, !lm.state<#lm.paged<[k: 2x16, v: 2x16]>>) {
     %q = lm.linear %x, %wq : tensor<?x64xf32>, !lm.weight<64x64, q4_1> -> tensor<?x64xf32>
     %k = lm.linear %x, %wk : tensor<?x64xf32>, !lm.weight<32x64, q4_1> -> tensor<?x32xf32>
@@ -32,13 +24,5 @@ lm.model @m attributes {family = "t", vocab = 40 : i64, hidden = 64 : i64, max_p
     %o = lm.linear %a, %wo : tensor<?x64xf32>, !lm.weight<64x64, q4_1> -> tensor<?x64xf32>
     %y = lm.add %x, %o : tensor<?x64xf32>
     lm.return %y, %kv1 : tensor<?x64xf32>, !lm.state<#lm.paged<[k: 2x16, v: 2x16]>>
-  }
-  lm.entry @step(%ids: tensor<?xi32>, %kv: !lm.states, %b: !lm.batch) -> (tensor<?x40xf32>, !lm.states) {
-    %e = lm.get_weight @embd : !lm.weight<40x64, f16>
-    %x = lm.embed %ids, %e : tensor<?xi32>, !lm.weight<40x64, f16> -> tensor<?x64xf32>
-    %y, %kv1 = lm.layers %x, %kv, %b {kinds = [@layer], states = [[@kv.0]], weights = [[@wq, @wk, @wv, @qnorm, @f, @wo]]} : tensor<?x64xf32> -> tensor<?x64xf32>
-    %r = lm.select_rows %y, %b : tensor<?x64xf32> -> tensor<?x64xf32>
-    %l = lm.linear %r, %e : tensor<?x64xf32>, !lm.weight<40x64, f16> -> tensor<?x40xf32>
-    lm.return %l, %kv1 : tensor<?x40xf32>, !lm.states
   }
 }

@@ -12,9 +12,6 @@
 // CHECK-NOT:  lm.fused
 
 lm.model @m attributes {family = "t", vocab = 40 : i64, hidden = 64 : i64, max_positions = 64 : i64} {
-  lm.weight @embd : !lm.weight<40x64, f16> {source = "embd"}
-  lm.weight @w : !lm.weight<64x64, q4_0> {source = "w"}
-  lm.state @kv.0 : #lm.paged<[k: 1x64, v: 1x64]>
   lm.layer_kind @layer(%x: tensor<?x64xf32>, %kv: !lm.state<#lm.paged<[k: 1x64, v: 1x64]>>, %b: !lm.batch, %w: !lm.weight<64x64, q4_0> {lm.role = "w"}) -> (tensor<?x64xf32>, !lm.state<#lm.paged<[k: 1x64, v: 1x64]>>) {
     %0 = lm.linear %x, %w : tensor<?x64xf32>, !lm.weight<64x64, q4_0> -> tensor<?x64xf32>
     %1 = lm.scale %0 {factor = 0.5 : f32} : tensor<?x64xf32>
@@ -23,13 +20,5 @@ lm.model @m attributes {family = "t", vocab = 40 : i64, hidden = 64 : i64, max_p
     %kv1 = lm.kv_append %3, %3, %kv at %b : tensor<?x64xf32>, tensor<?x64xf32>, !lm.state<#lm.paged<[k: 1x64, v: 1x64]>>
     %a = lm.attention %3, %kv1, %b {heads = 1 : i64, scale = 1.0 : f32} : tensor<?x64xf32>, !lm.state<#lm.paged<[k: 1x64, v: 1x64]>> -> tensor<?x64xf32>
     lm.return %a, %kv1 : tensor<?x64xf32>, !lm.state<#lm.paged<[k: 1x64, v: 1x64]>>
-  }
-  lm.entry @step(%ids: tensor<?xi32>, %kv: !lm.states, %b: !lm.batch) -> (tensor<?x40xf32>, !lm.states) {
-    %e = lm.get_weight @embd : !lm.weight<40x64, f16>
-    %x = lm.embed %ids, %e : tensor<?xi32>, !lm.weight<40x64, f16> -> tensor<?x64xf32>
-    %y, %kv1 = lm.layers %x, %kv, %b {kinds = [@layer], states = [[@kv.0]], weights = [[@w]]} : tensor<?x64xf32> -> tensor<?x64xf32>
-    %r = lm.select_rows %y, %b : tensor<?x64xf32> -> tensor<?x64xf32>
-    %l = lm.linear %r, %e : tensor<?x64xf32>, !lm.weight<40x64, f16> -> tensor<?x40xf32>
-    lm.return %l, %kv1 : tensor<?x40xf32>, !lm.states
   }
 }

@@ -39,3 +39,9 @@ lm.model @m attributes {family = "t", vocab = 40 : i64, hidden = 64 : i64, max_p
     lm.return %l, %kv1 : tensor<?x40xf32>, !lm.states
   }
 }
+
+// -----
+
+// CHECK: error: 'lm.model' op has no lm.entry, and so is no whole model
+lm.model @m attributes {family = "t", vocab = 40 : i64, hidden = 64 : i64, max_positions = 64 : i64} {
+}
