@@ -4,10 +4,10 @@
 // -----
 {"jsonrpc":"2.0","method":"textDocument/didOpen","params":{"textDocument":{
   "uri":"test:///model.mlir", "languageId":"mlir", "version":1,
-  "text":"lm.model @m attributes {family = \"t\", vocab = 40 : i64, hidden = 64 : i64, max_positions = 64 : i64} {\n}"
+  "text":"lm.model @m attributes {family = \"t\", vocab = 40 : i64, hidden = 64 : i64, max_positions = 64 : i64} {\n  lm.weight @bad : !lm.weight<2, f32> {values = array<f32: 1.0>}\n}"
 }}}
 // CHECK: "method": "textDocument/publishDiagnostics"
-// CHECK: "message": "'lm.model' op expects one lm.entry, got 0
+// CHECK: "message": "'lm.weight' op expects values to fill a f32 vector of 2 values
 // -----
 {"jsonrpc":"2.0","id":1,"method":"shutdown"}
 // -----
