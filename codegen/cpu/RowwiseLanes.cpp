@@ -55,10 +55,7 @@ Value ingot::cpu::meanOf(KernelBuilder &k, ValueRange sixteens, int64_t n) {
 }
 
 Value ingot::cpu::meanOfSquares(KernelBuilder &k, ValueRange sixteens, int64_t n) {
-  Value sum = k.splat(k.vec(k.f32, kRowLanes), 0);
-  for (Value v : sixteens)
-    sum = k.fadd(sum, k.fmul(v, v));
-  return k.fdiv(k.sumLanes(sum), k.splat(k.f32, double(n)));
+  return meanOf(k, llvm::map_to_vector(sixteens, [&](Value v) { return k.fmul(v, v); }), n);
 }
 
 Value ingot::cpu::shuffle(KernelBuilder &k, Value a, Value c, ArrayRef<int64_t> lanes) {
