@@ -60,15 +60,22 @@ void SectionLowering::launch(StringRef hint, ArrayRef<LaunchOperand> operands, B
   plan::LaunchOp::create(b, kernel, b.getArrayAttr(refs), /*no_barrier=*/false);
 }
 
-void SectionLowering::copyRows(StringRef hint, LaunchOperand from, LaunchOperand to,
-                               RowCount count) {
-  launch(hint, {from, to}, [&](ImplicitLocOpBuilder &b, ValueRange args) {
-    auto op = kernel::RowwiseOp::create(b, args.take_front(1), args.drop_front(1), count.extent,
-                                        /*gather=*/false);
+void SectionLowering::copyRows(StringRef hint, LaunchOperand from, ArrayRef<LaunchOperand> to,
+                               RowCount count, std::optional<LaunchOperand> columns) {
+  SmallVector<LaunchOperand> operands{from};
+  if (columns)
+    operands.push_back(*columns);
+  const size_t firstOutput = operands.size();
+  llvm::append_range(operands, to);
+  launch(hint, operands, [&](ImplicitLocOpBuilder &b, ValueRange args) {
+    auto op = kernel::RowwiseOp::create(b, args.take_front(1), args.drop_front(firstOutput),
+                                        count.extent, /*gather=*/false);
     op.setRowsOfToken(count.ofToken);
+    if (columns)
+      op.getColumnsMutable().assign(args[1]);
     OpBuilder::InsertionGuard guard(b);
-    b.createBlock(&op.getBody(), {}, b.getF32Type(), b.getLoc());
-    kernel::YieldOp::create(b, op.getBody().getArguments());
+    Value x = b.createBlock(&op.getBody(), {}, b.getF32Type(), b.getLoc())->getArgument(0);
+    kernel::YieldOp::create(b, SmallVector<Value>(to.size(), x));
   });
 }
 
@@ -76,7 +83,7 @@ void SectionLowering::moveTo(Value value, Attribute buffer) {
   if (refs[value] == buffer)
     return;
   LaunchOperand from = operand(value);
-  copyRows("copy", from, {from.type, buffer}, rowCountOf(value));
+  copyRows("copy", from, LaunchOperand{from.type, buffer}, rowCountOf(value));
   bind(value, buffer);
 }
 
@@ -327,21 +334,13 @@ LogicalResult SectionLowering::lowerRowwise(Operation *top, ArrayRef<Operation *
   return success();
 }
 
-/// A copy, in the forms that are asked for.
+/// In the forms that are asked for, and never in place.
 LogicalResult SectionLowering::lowerPermute(Operation *top, lm::PermuteOp op) {
-  SmallVector<LaunchOperand> operands{operand(op.getX()), operand(op.getColumns())};
-  for (Value result : top->getResults()) // which are never in place
-    operands.push_back(output("permuted", result));
-  const RowCount count = rowCountOf(top->getResult(0));
-  launch("permute", operands, [&](ImplicitLocOpBuilder &b, ValueRange args) {
-    auto rowwise = kernel::RowwiseOp::create(b, args.take_front(1), args.drop_front(2),
-                                             count.extent, /*gather=*/false);
-    rowwise.setRowsOfToken(count.ofToken);
-    rowwise.getColumnsMutable().assign(args[1]);
-    OpBuilder::InsertionGuard guard(b);
-    Value x = b.createBlock(&rowwise.getBody(), {}, b.getF32Type(), b.getLoc())->getArgument(0);
-    kernel::YieldOp::create(b, SmallVector<Value>(top->getNumResults(), x));
-  });
+  SmallVector<LaunchOperand> results;
+  for (Value result : top->getResults())
+    results.push_back(output("permuted", result));
+  copyRows("permute", operand(op.getX()), results, rowCountOf(top->getResult(0)),
+           operand(op.getColumns()));
   return success();
 }
 

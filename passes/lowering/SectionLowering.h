@@ -73,8 +73,9 @@ private:
   bool diesAt(mlir::Value value, mlir::Operation *top) const;
 
   void launch(llvm::StringRef hint, llvm::ArrayRef<LaunchOperand> operands, Build build);
-  /// A row-wise launch that writes `to` from `from`, element by element.
-  void copyRows(llvm::StringRef hint, LaunchOperand from, LaunchOperand to, RowCount count);
+  /// A row-wise launch that writes `to` from `from`, element by element, in the order of `columns` if there are any.
+  void copyRows(llvm::StringRef hint, LaunchOperand from, llvm::ArrayRef<LaunchOperand> to,
+                RowCount count, std::optional<LaunchOperand> columns = {});
 
   ProgramBuilder &program;
   plan::SectionOp section;
