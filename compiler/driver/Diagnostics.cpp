@@ -3,36 +3,13 @@
 
 #include "mlir/IR/Diagnostics.h"
 #include "mlir/IR/MLIRContext.h"
-#include "mlir/IR/Remarks.h"
 #include "llvm/Support/raw_ostream.h"
 
 using namespace mlir;
 using namespace ingot;
 using namespace ingot::compiler;
 
-namespace {
-/// `--remarks`: a line per decision of the fusion passes.
-class RemarkLines : public remark::detail::MLIRRemarkStreamerBase {
-public:
-  void streamOptimizationRemark(const remark::detail::Remark &remark) override {
-    remark.print(llvm::errs());
-    llvm::errs() << "\n";
-  }
-};
-
-} // namespace
-
 Diagnostics::Diagnostics(const CompileOptions &options, MLIRContext &context) : options(options) {
-  if (!options.remarks.empty()) {
-    remark::RemarkCategories categories;
-    if (options.remarks != "missed")
-      categories.passed = "fusion";
-    if (options.remarks != "passed")
-      categories.missed = "fusion";
-    (void)remark::enableOptimizationRemarks(context, std::make_unique<RemarkLines>(),
-                                            std::make_unique<remark::RemarkEmittingPolicyAll>(),
-                                            categories);
-  }
   context.getDiagEngine().registerHandler([this](Diagnostic &diagnostic) {
     if (diagnostic.getSeverity() == DiagnosticSeverity::Error)
       llvm::raw_string_ostream(errors) << diagnostic << "\n";
