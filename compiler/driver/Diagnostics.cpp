@@ -26,6 +26,10 @@ void Diagnostics::warn(const std::string &line) const {
 }
 
 Error Diagnostics::compilerError(std::string what) const {
+  if (options.from != Phase::Checkpoint)
+    return {ExitCode::File, "E0490", std::move(what), first(),
+            "correct " + options.fromFile +
+                "; if nobody changed it, it is a bug of ingot: please report it"};
   return {ExitCode::Internal, "E0490", std::move(what), first(),
           options.insertions.empty()
               ? "this is a bug of ingot: please report it with the checkpoint's config"

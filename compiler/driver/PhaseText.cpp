@@ -2,8 +2,10 @@
 #include "compiler/driver/PhaseText.h"
 #include "compiler/import/RowSource.h"
 #include "dialects/kernel/ops/Structure.h"
+#include "dialects/lm/ops/Layers.h"
 #include "dialects/lm/ops/Model.h"
 #include "dialects/lm/ops/Weights.h"
+#include "dialects/plan/ops/Entry.h"
 #include "dialects/plan/ops/Program.h"
 
 #include "mlir/Parser/Parser.h"
@@ -25,7 +27,10 @@ static Result<void> checkPhase(ModuleOp module, const CompileOptions &options) {
   const auto programs = llvm::range_size(module.getOps<plan::ProgramOp>());
   if (options.from <= Phase::Fused) {
     if (models == 1 && programs == 0)
-      return {};
+      return (*module.getOps<lm::ModelOp>().begin()).getBody().getOps<lm::EntryOp>().empty()
+                 ? otherPhase(options, "its model has no lm.entry: it is a part of one",
+                              std::string("write it with --to ") + phaseName(options.from))
+                 : Result<void>();
     return otherPhase(options,
                       "it has " + std::to_string(models) + " lm.model and " +
                           std::to_string(programs) + " plan.program; one lm.model is expected",
@@ -39,7 +44,14 @@ static Result<void> checkPhase(ModuleOp module, const CompileOptions &options) {
                       models ? "--from lm=" + options.fromFile
                              : std::string("write it with --to ") + phaseName(options.from) +
                                    ": --emit kernel leaves out the launches");
-  const bool planned = (*module.getOps<plan::ProgramOp>().begin()).getPeak().has_value();
+  plan::ProgramOp program = *module.getOps<plan::ProgramOp>().begin();
+  plan::EntryOp entry = program.generateEntry();
+  if (!entry || llvm::none_of(entry.getBody().getOps<plan::OutputOp>(), [](plan::OutputOp output) {
+        return output.getRole() == plan::OutputRole::Logits;
+      }))
+    return otherPhase(options, "no entry of its program leaves logits",
+                      std::string("write it with --to ") + phaseName(options.from));
+  const bool planned = program.getPeak().has_value();
   if (planned == (options.from == Phase::Plan))
     return {};
   return otherPhase(options,

@@ -132,6 +132,7 @@ Result<PlanVerdict> compiler::checkPlanAlone(ModuleOp lowered, ModuleOp plan) {
     return PlanVerdict{"", done.error().what};
   if (!done) {
     Error error = done.error();
+    error.exit = ExitCode::File;
     error.fix = "correct the IR of --from";
     return error;
   }

@@ -102,6 +102,12 @@ Result<void> Compilation::write() {
   how.threads = threads;
   how.progress = [&](uint64_t done, uint64_t total) { progress.update(done, total); };
   auto written = writeEngine(options.output, std::move(table), std::move(segments), how);
+  if (!written && written.error().code == "E0399" && options.from != Phase::Checkpoint) {
+    Error error = written.error(); // the loader's checks are the last that changed IR meets
+    return Error{ExitCode::File, error.code,
+                 options.fromFile + " makes an engine that cannot be loaded", error.why,
+                 "correct it; if nobody changed it, it is a bug of ingot: please report it"};
+  }
   if (!written)
     return written.error();
   progress.note(runtime::humanBytes(written->fileBytes) + " to " + options.output);
