@@ -52,7 +52,7 @@ ROOMS = [
     ("compiler/engine", "writes engine files; the cache of code", "runtime/engine"),
     ("compiler/extend", "patterns and plugins of users", "MLIR dialects passes"),
     ("compiler/console", "what a compilation is told, and shows", "compiler/engine runtime/engine tools/options"),
-    ("compiler/targets", "devices: passes and code",
+    ("compiler/targets", "devices: code",
      "MLIR codegen compiler/console compiler/engine compiler/reference dialects passes runtime/engine"),
     ("compiler/driver", "a compilation, phase by phase",
      "MLIR compiler dialects models passes runtime"),
