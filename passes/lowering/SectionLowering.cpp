@@ -25,8 +25,15 @@ LaunchOperand SectionLowering::operand(Value value) const {
   return {type, refs.lookup(value)};
 }
 
+/// Where nobody reads an expert's rows but to order their columns, who does so reads those of tokens: there is no launch.
+static bool isReadInOrderAlone(Operation *op) {
+  return isa<lm::DispatchOp>(op) && llvm::all_of(op->getUsers(), llvm::IsaPred<lm::PermuteOp>);
+}
+
 bool SectionLowering::diesAt(Value value, Operation *top) const {
   return llvm::all_of(value.getUsers(), [&](Operation *user) {
+    if (isReadInOrderAlone(user))
+      return diesAt(user->getResult(0), top);
     Operation *ancestor = block.findAncestorOpInBlock(*user);
     return ancestor && (ancestor == top || ancestor->isBeforeInBlock(top)) &&
            !ancestor->hasTrait<OpTrait::IsTerminator>();
@@ -61,18 +68,23 @@ void SectionLowering::launch(StringRef hint, ArrayRef<LaunchOperand> operands, B
 }
 
 void SectionLowering::copyRows(StringRef hint, LaunchOperand from, ArrayRef<LaunchOperand> to,
-                               RowCount count, std::optional<LaunchOperand> columns) {
+                               RowCount count, const Order &order) {
   SmallVector<LaunchOperand> operands{from};
-  if (columns)
-    operands.push_back(*columns);
+  if (order.columns)
+    operands.push_back(*order.columns);
   const size_t firstOutput = operands.size();
   llvm::append_range(operands, to);
+  if (order.routes)
+    operands.push_back(*order.routes);
   launch(hint, operands, [&](ImplicitLocOpBuilder &b, ValueRange args) {
-    auto op = kernel::RowwiseOp::create(b, args.take_front(1), args.drop_front(firstOutput),
+    auto op = kernel::RowwiseOp::create(b, args.take_front(1), args.slice(firstOutput, to.size()),
                                         count.extent, /*gather=*/false);
     op.setRowsOfToken(count.ofToken);
-    if (columns)
+    if (order.columns)
       op.getColumnsMutable().assign(args[1]);
+    if (order.routes)
+      op.getRoutesMutable().assign(args.back());
+    op.setDispatched(order.dispatched);
     OpBuilder::InsertionGuard guard(b);
     Value x = b.createBlock(&op.getBody(), {}, b.getF32Type(), b.getLoc())->getArgument(0);
     kernel::YieldOp::create(b, SmallVector<Value>(to.size(), x));
@@ -112,13 +124,15 @@ LogicalResult SectionLowering::lower(Operation *op) {
   }
   if (auto round = dyn_cast<lm::RoundOp>(op))
     return lowerRound(round);
+  if (isReadInOrderAlone(op))
+    return success();
   SmallVector<Operation *> ops = opsOf(op);
   StringRef hint = launchName(op);
   for (Operation *inner : ops)
     for (Value read : inner->getOperands())
       if (auto maker = read.getDefiningOp(); maker && maker->getBlock() == &block &&
                                              isa<RankedTensorType>(read.getType()) &&
-                                             !refs.contains(read))
+                                             !refs.contains(read) && !isReadInOrderAlone(maker))
         return inner->emitOpError("expects rows of its own section, or such as lm.layers hands on");
   if (llvm::any_of(ops, llvm::IsaPred<lm::KvAppendOp>))
     return lowerRopeAppend(op, ops);
@@ -339,8 +353,16 @@ LogicalResult SectionLowering::lowerPermute(Operation *top, lm::PermuteOp op) {
   SmallVector<LaunchOperand> results;
   for (Value result : top->getResults())
     results.push_back(output("permuted", result));
-  copyRows("permute", operand(op.getX()), results, rowCountOf(top->getResult(0)),
-           operand(op.getColumns()));
+  Value from = op.getX();
+  Order order{operand(op.getColumns())};
+  if (op.getRoutes())
+    order.routes = operand(op.getRoutes());
+  if (auto dispatch = from.getDefiningOp<lm::DispatchOp>();
+      dispatch && isReadInOrderAlone(dispatch))
+    from = dispatch.getX(), order.routes = operand(dispatch.getRoutes());
+  else
+    order.dispatched = bool(op.getRoutes());
+  copyRows("permute", operand(from), results, rowCountOf(top->getResult(0)), order);
   return success();
 }
 
@@ -376,8 +398,12 @@ LogicalResult ProgramBuilder::lowerKind(lm::LayerKindOp kind) {
 static Value readByHead(Value logits) {
   while (auto result = dyn_cast<OpResult>(logits)) {
     Operation *op = inside(result).getDefiningOp();
-    if (auto head = dyn_cast_or_null<lm::LinearOp>(op))
-      return head.getX();
+    if (auto head = dyn_cast_or_null<lm::LinearOp>(op)) {
+      // Where its columns have an order, the hidden state is what was ordered.
+      auto made = dyn_cast<OpResult>(beforeRounding(head.getX()));
+      auto permute = made ? inside(made).getDefiningOp<lm::PermuteOp>() : lm::PermuteOp();
+      return permute ? permute.getX() : head.getX();
+    }
     if (!op || !isRowwise(op))
       break;
     logits = op->getOperand(0);

@@ -314,7 +314,7 @@ static void runInLockstep(const std::string &lowering, const char *name,
 
 static void runInLockstep(const std::string &lowering) {
   std::map<std::string, double> largest;
-  for (const char *name : {"model", "conv", "experts"})
+  for (const char *name : {"model", "conv", "experts", "ordered"})
     runInLockstep(lowering, name, largest);
   EXPECT_EQ(largest.size(), std::size(kBounds)); // each op was seen
 }
