@@ -398,17 +398,20 @@ LogicalResult ProgramBuilder::lowerKind(lm::LayerKindOp kind) {
 static Value readByHead(Value logits) {
   while (auto result = dyn_cast<OpResult>(logits)) {
     Operation *op = inside(result).getDefiningOp();
-    if (auto head = dyn_cast_or_null<lm::LinearOp>(op)) {
-      // Where its columns have an order, the hidden state is what was ordered.
-      auto made = dyn_cast<OpResult>(beforeRounding(head.getX()));
-      auto permute = made ? inside(made).getDefiningOp<lm::PermuteOp>() : lm::PermuteOp();
-      return permute ? permute.getX() : head.getX();
-    }
+    if (auto head = dyn_cast_or_null<lm::LinearOp>(op))
+      return head.getX();
     if (!op || !isRowwise(op))
       break;
     logits = op->getOperand(0);
   }
   return {};
+}
+
+/// The rows whose columns were ordered for the head; themselves, where they are as they were.
+static Value beforeOrder(Value rows) {
+  auto made = dyn_cast<OpResult>(beforeRounding(rows));
+  auto permute = made ? inside(made).getDefiningOp<lm::PermuteOp>() : lm::PermuteOp();
+  return permute ? permute.getX() : rows;
 }
 
 LogicalResult ProgramBuilder::lowerEnd(lm::EntryOp entry, lm::LayersOp layers) {
@@ -424,13 +427,16 @@ LogicalResult ProgramBuilder::lowerEnd(lm::EntryOp entry, lm::LayersOp layers) {
   Value logits = block.getTerminator()->getOperand(0);
   outputs.push_back({plan::OutputRole::Logits, plan::Encoding::F32, lowering.bufferOf(logits)});
   // The rows that the head reads are the model's last hidden state, where they are of a form that the runtime decodes.
-  Value hidden = readByHead(logits);
-  if (!hidden || rowCountOf(hidden).extent != Extent::Rows)
+  Value read = readByHead(logits);
+  if (!read || rowCountOf(read).extent != Extent::Rows)
     return success();
-  std::optional<RowKind> form = formOf(hidden.getType());
-  if (form == RowKind::F32 || form == RowKind::Q8x2)
-    outputs.push_back({plan::OutputRole::Hidden,
-                       form == RowKind::F32 ? plan::Encoding::F32 : plan::Encoding::Q8x2,
-                       lowering.bufferOf(hidden)});
+  if (std::optional<RowKind> form = formOf(read.getType());
+      form != RowKind::F32 && form != RowKind::Q8x2)
+    return success();
+  Value hidden = beforeOrder(read);
+  outputs.push_back(
+      {plan::OutputRole::Hidden,
+       formOf(hidden.getType()) == RowKind::F32 ? plan::Encoding::F32 : plan::Encoding::Q8x2,
+       lowering.bufferOf(hidden)});
   return success();
 }

@@ -1,5 +1,5 @@
-// Experts and a head whose columns have orders of their own: rows go to their experts in the order of their columns, and
-// the hidden state is the head's rows as they were before.
+// Experts and a head whose columns have orders of their own: rows go to their experts in the order of their columns,
+// and the hidden state, which CPUs have, is the head's rows as they were before.
 // DEFINE: %{model} = %S/Inputs/ordered.mlir
 // RUN: ingot-opt %{model} --pass-pipeline='builtin.module(ingot-fuse,ingot-lower)' -o %t.cpu.mlir
 // RUN: FileCheck %s --input-file=%t.cpu.mlir
@@ -21,9 +21,12 @@
 // CHECK-NEXT:   plan.launch @gate_up_0 [#plan.buffer<@permuted>,
 // CHECK-NEXT:   plan.launch @permute_1 [#plan.buffer<@gate_up>, #plan.layer_weight<6>, #plan.buffer<@permuted_1>, #plan.buffer<@routes>]
 // CHECK-NEXT:   plan.launch @linear_1
+// CHECK:      plan.section @apart {
+// CHECK:        plan.launch @permute_0 [#plan.buffer<@[[N:.*]]>, #plan.layer_weight<5>, {{.*}}, #plan.buffer<@[[R:routes.*]]>]
+// CHECK:        plan.launch @permute_0 [#plan.buffer<@[[N]]>, #plan.layer_weight<7>, {{.*}}, #plan.buffer<@[[R]]>]
 // CHECK:        plan.output hidden f32 @select_norm
 
 // CUDA:       kernel.func @permute_0({{.*}}, %{{.*}}: !kernel.rows<64, bf16>, %{{.*}}: !kernel.routes<6, 2>)
 // CUDA:       kernel.func @permute_2(
 // CUDA-NEXT:    kernel.rowwise {{.*}} outs({{.*}} : !kernel.rows<64, bf16>) by
-// CUDA:         plan.output hidden f32 @select_norm
+// CUDA-NOT:     plan.output hidden
