@@ -340,9 +340,9 @@ Result<void> addGroupedInts(CheckpointBuilder &builder, RawTensors &parts,
   }
   if (unsorted)
     builder.note(line(
-        unsorted,
-        " matrices have groups of other sizes than their configuration says, whose columns cannot be sorted (desc_act, "
-        "actorder): they are stored as f16 or bf16, as GPTQ's own kernels multiply them, in several times the bytes"));
+        unsorted, " matrices have groups of other sizes than their configuration says ",
+        "(desc_act, actorder), or are experts beside such: their columns cannot be sorted, so they are ",
+        "stored as f16 or bf16, as GPTQ's own kernels multiply them, in several times the bytes"));
   return {};
 }
 

@@ -35,7 +35,7 @@ TEST(Experts, StacksWithColumnsFirst) {
 /// Where experts have orders of columns: one for gate and up if it is the same, one for all experts if that is.
 TEST(Experts, OrdersOfColumns) {
   const std::string own = Changed("mixtral-gptq-act-order").import();
-  EXPECT_HAS(own, "lm.weight @blk.0.ffn_gate_exps : !lm.weight<3x64x64, int4z-g32>");
+  EXPECT_HAS(own, "lm.weight @blk.0.ffn_gate_exps : !lm.weight<3x64x64, int4z_g32>");
   EXPECT_HAS(own, "lm.weight @blk.0.ffn_gate_exps_columns : !lm.weight<192, f32> {values =");
   EXPECT_EQ(own.find("@blk.0.ffn_up_exps_columns"), std::string::npos);
   EXPECT_HAS(own, "lm.weight @blk.1.ffn_up_exps_columns : !lm.weight<192, f32> {values =");
