@@ -348,6 +348,29 @@ TEST(Quantized, OrderedColumnsOfSomeExperts) {
   expectOrderedRows(**opened, "e.experts.0.up", golden.values);
 }
 
+/// Where a scale is for 16 or 32 values rows have as many of these as they have scales.
+TEST(Quantized, RowsThatEndInsideOfAGroup) {
+  for (const auto &[name, codes, scales, size] :
+       {std::tuple{"ct-mxfp4", "w.weight_packed", "w.weight_scale", "32"},
+        std::tuple{"ct-mxfp8", "w.weight", "w.weight_scale", "32"},
+        std::tuple{"modelopt-nvfp4", "w.weight", "w.weight_scale", "16"}}) {
+    Golden golden = GoldenFile().read().at(name);
+    StoredTensor &stored = golden[codes], &scale = golden[scales];
+    const int64_t bytes = int64_t(stored.bytes.size());
+    stored.shape = {bytes / 4, 4}; // 4 or 8 values
+    scale.shape = {bytes / 4, 1};
+    scale.bytes.resize(size_t(bytes / 4), scale.bytes.front());
+    TemporaryFolder folder;
+    Opened opened = open(golden, folder);
+    ASSERT_FALSE(opened) << name;
+    EXPECT_EQ(opened.error().code, "E0477") << opened.error().format();
+    EXPECT_NE(opened.error().what.find("ends inside of a group"), std::string::npos)
+        << opened.error().format();
+    EXPECT_NE(opened.error().why.find(std::string("values, groups of ") + size), std::string::npos)
+        << opened.error().format();
+  }
+}
+
 /// Groups of other sizes than they should have are no order that can be sorted.
 TEST(Quantized, OrderedColumnsOfUnevenGroups) {
   Golden golden = GoldenFile().read().at("gptq-act-order");
