@@ -40,7 +40,7 @@ Result<CodeAgreement> check(mlir::ModuleOp plan, mlir::ModuleOp code, const cpu:
 
 void checkAll(const std::string &lowering) {
   std::map<std::string, double> largest;
-  for (const char *name : {"model", "conv", "experts"})
+  for (const char *name : {"model", "conv", "experts", "ordered"})
     for (const cpu::Isa *isa : cpu::test::hostIsas()) {
       LoweredModel model(lowering, name);
       auto found = check(model.get(), model.get(), *isa);
