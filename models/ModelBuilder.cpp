@@ -6,7 +6,6 @@
 #include "dialects/lm/ops/Norm.h"
 #include "dialects/lm/ops/Rows.h"
 
-#include "compiler/import/GroupedInts.h"
 #include "compiler/import/ImportErrors.h"
 #include "models/ModelErrors.h"
 
@@ -265,7 +264,7 @@ std::string ModelBuilder::sourceOf(int64_t layer, const LayerTensor &tensor,
                   (isGguf() ? tensor.gguf : tensor.hf).str() + (tensor.whole ? "" : ending.str()));
 }
 
-static std::string symbolOf(int64_t layer, StringRef role) {
+std::string ModelBuilder::symbolOf(int64_t layer, StringRef role) {
   return line("blk.", layer, '.', role.str());
 }
 
@@ -278,27 +277,6 @@ void ModelBuilder::addBias(LayerWeights &weights, int64_t layer, const LayerTens
   weights.add(role, weight(symbolOf(layer, role), TensorRows{source, -1, order}, {length}));
 }
 
-/// The numbers stand in the module, so that checks with made-up weights order columns as well. Projections of one input
-/// have one order: the first one's serves all.
-void ModelBuilder::addColumns(LayerWeights &weights, int64_t layer, const LayerTensor &tensor,
-                              int64_t length) {
-  const std::string source = import::columnsOfWeight(sourceOf(layer, tensor, ".weight"));
-  const import::Tensor *columns = checkpoint.find(source);
-  if (!columns)
-    return;
-  takeUnread(source);
-  std::vector<float> numbers(static_cast<size_t>(columns->elements()));
-  auto read = import::RowSource(*columns).read(0, numbers);
-  if (!read || static_cast<int64_t>(numbers.size()) != length)
-    return refuseShape(*columns, {length}, "");
-  const std::string role = (tensor.role + kColumns).str();
-  const Attribute values = builder.getDenseF32ArrayAttr(numbers);
-  for (auto [other, weight] : weights.list)
-    if (weight && weight.getValuesAttr() == values)
-      return weights.share(role, other);
-  weights.add(role, this->values(symbolOf(layer, role), numbers));
-}
-
 void ModelBuilder::addMatrix(LayerWeights &weights, int64_t layer, const LayerTensor &tensor,
                              int64_t rows, int64_t columns, Bias bias, const RowOrder &order,
                              bool transposed) {
@@ -306,7 +284,7 @@ void ModelBuilder::addMatrix(LayerWeights &weights, int64_t layer, const LayerTe
               weight(symbolOf(layer, tensor.role),
                      TensorRows{sourceOf(layer, tensor, ".weight"), -1, order, transposed},
                      {rows, columns}));
-  addColumns(weights, layer, tensor, columns);
+  addColumns(weights, layer, tensor.role, sourceOf(layer, tensor, ".weight"), columns);
   addBias(weights, layer, tensor, rows, bias, order);
 }
 
@@ -335,6 +313,8 @@ void ModelBuilder::addVectors(LayerWeights &weights, int64_t layer, const LayerT
 void ModelBuilder::addStack(LayerWeights &weights, int64_t layer, StringRef role,
                             ArrayRef<TensorRows> parts, std::array<int64_t, 3> extents) {
   weights.add(role, weight(symbolOf(layer, role), parts, extents));
+  if (static_cast<int64_t>(parts.size()) == extents[0])
+    addStackColumns(weights, layer, role, parts, extents[2]);
 }
 
 void ModelBuilder::expectShape(StringRef source, ArrayRef<int64_t> expected) {
@@ -597,6 +577,9 @@ void ModelBuilder::emitEntry(const EntryWeights &entry) {
     x = lm::RmsNormOp::create(builder, named("output_norm"), hiddenType, x, get(entry.outputNorm),
                               f32(entry.normEps), builder.getI64IntegerAttr(1),
                               f32(entry.normWeightOffset));
+  if (entry.outputColumns)
+    x = lm::PermuteOp::create(builder, named("permute"), hiddenType, x, get(entry.outputColumns),
+                              /*routes=*/Value());
   Value logits = lm::LinearOp::create(builder, named("output"), logitsType, x, get(entry.output),
                                       entry.outputBias ? get(entry.outputBias) : Value());
   if (entry.logitsScale != 1)

@@ -56,6 +56,7 @@ struct EntryWeights {
   lm::WeightOp outputNormBias; ///< of a layer norm; may be null
   lm::WeightOp output;         ///< the embedding again where they are tied
   lm::WeightOp outputBias;     ///< may be null
+  lm::WeightOp outputColumns;  ///< the order of its columns; may be null
   Norm norm = Norm::Rms;
   double embeddingScale = 1;
   double normEps = 1e-5, normWeightOffset = 0;
@@ -79,8 +80,11 @@ public:
   /// The same of rows of tensors, which follow each other. No row may be taken twice.
   lm::WeightOp weight(llvm::StringRef symbol, llvm::ArrayRef<TensorRows> parts,
                       llvm::ArrayRef<int64_t> shape);
+  /// The order of the columns of a matrix of the entry (ColumnOrders.cpp); null: they have none.
+  lm::WeightOp columnsOf(llvm::StringRef symbol, llvm::StringRef matrix, int64_t length);
   /// Takes layer i's matrix [rows][columns], its bias under the role "<role>_bias", and the order of its columns under
-  /// "<role>_columns" where they have one (GroupedInts.h): the whole tensors, or the rows of packed ones. `transposed`: the tensor is [columns][rows]; its bias is as ever.
+  /// "<role>_columns" where they have one (GroupedInts.h): the whole tensors, or the rows of packed ones. `transposed`:
+  /// the tensor is [columns][rows]; its bias is as ever.
   void addMatrix(LayerWeights &weights, int64_t layer, const LayerTensor &tensor, int64_t rows,
                  int64_t columns, Bias bias = Bias::None, const RowOrder &order = {},
                  bool transposed = false);
@@ -90,7 +94,8 @@ public:
   /// safetensors alone, the tensors <tensor>.0, <tensor>.1, …
   void addVectors(LayerWeights &weights, int64_t layer, const LayerTensor &tensor, int64_t count,
                   int64_t length, bool apart);
-  /// A stack of matrices, or of vectors as [count][length][1], whose rows the parts have one below the other, in order.
+  /// A stack of matrices, or of vectors as [count][length][1], whose rows the parts have one below the other, in order;
+  /// where each part is a matrix, with the orders of their columns under "<role>_columns".
   void addStack(LayerWeights &weights, int64_t layer, llvm::StringRef role,
                 llvm::ArrayRef<TensorRows> parts, std::array<int64_t, 3> shape);
   /// Refuses a tensor that is there and of another shape: parts of it say less.
@@ -123,7 +128,15 @@ public:
 private:
   lm::WeightOp addWeight(llvm::StringRef symbol, llvm::ArrayRef<int64_t> shape, WeightFormat stored,
                          mlir::Attribute source);
-  void addColumns(LayerWeights &weights, int64_t layer, const LayerTensor &tensor, int64_t length);
+  static std::string symbolOf(int64_t layer, llvm::StringRef role);
+  // ColumnOrders.cpp
+  std::vector<float> takeColumns(llvm::StringRef matrix, int64_t length);
+  void addColumns(LayerWeights &weights, int64_t layer, llvm::StringRef of,
+                  llvm::ArrayRef<float> numbers);
+  void addColumns(LayerWeights &weights, int64_t layer, llvm::StringRef role,
+                  llvm::StringRef matrix, int64_t length);
+  void addStackColumns(LayerWeights &weights, int64_t layer, llvm::StringRef role,
+                       llvm::ArrayRef<TensorRows> matrices, int64_t length);
   void addBias(LayerWeights &weights, int64_t layer, const LayerTensor &tensor, int64_t length,
                Bias bias, const RowOrder &order);
   std::string sourceOf(int64_t layer, const LayerTensor &tensor, llvm::StringRef ending) const;

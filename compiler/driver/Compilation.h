@@ -57,6 +57,8 @@ private:
   /// Phases of one target. True: what was asked for is printed.
   Result<bool> buildProgram(const CodeTarget &chosen, CodeJob &job);
   Result<bool> addProgram(CodeJob &job);
+  /// Compiled kernels beside the slow machine, where this machine can run them.
+  Result<void> checkCode(CodeJob &job);
   Result<void> write();
 
   bool weightsMadeUp() const { return options.weights != WeightOrigin::Checkpoint; }

@@ -57,6 +57,22 @@ Result<void> Compilation::check() {
   return checkKvElement(*module, target->kv(options));
 }
 
+Result<void> Compilation::checkCode(CodeJob &job) {
+  if (planUnchecked)
+    return {};
+  progress.phase(target->phases().second + std::string(" check"));
+  auto found = job.checkCode(*module);
+  if (!found)
+    return found.error();
+  int64_t launches = 0;
+  for (CodeEvidence &code : *found) {
+    evidence.push_back({code.code, code.inputs, code.maxAbs, code.maxRel});
+    launches += code.launches;
+  }
+  progress.note(std::to_string(launches) + " launches checked");
+  return {};
+}
+
 Result<bool> Compilation::addProgram(CodeJob &job) {
   progress.phase(target->phases().second);
   plan::ProgramOp program = *module->getOps<plan::ProgramOp>().begin();
@@ -82,6 +98,8 @@ Result<bool> Compilation::addProgram(CodeJob &job) {
   if (!note)
     return note.error();
   progress.note(*note);
+  if (auto ok = checkCode(job); !ok)
+    return ok.error();
   writeOriginOfProgram(target->kv(options), program, *built);
   table.programs.push_back(std::move(built));
   return false;
