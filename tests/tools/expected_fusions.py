@@ -1,8 +1,8 @@
 """expected_fusions.py --ingot INGOT --source REPOSITORY [--write]: whether any family has lost a fusion.
 
-Compiles each tiny checkpoint of tests/checkpoints/tiny to a plan and lists the launches of its sections, a layer kind
-each, by what was fused. They are those of models/expected/FAMILY.txt; --write writes that file anew, after a change
-that is meant.
+Compiles each tiny checkpoint of tests/checkpoints/tiny to plans for CPUs and GPUs and lists the launches of their
+sections, a layer kind each, by what was fused. They are those of models/expected/FAMILY.txt; --write writes that file
+anew, after a change that is meant.
 """
 import argparse
 import concurrent.futures
@@ -11,7 +11,7 @@ import re
 import subprocess
 import sys
 
-HEAD = """# Launches of each layer kind of the family's tiny checkpoints (tests/checkpoints/tiny), for CPUs.
+HEAD = """# Launches of each layer kind of the family's tiny checkpoints (tests/checkpoints/tiny).
 # Written by: tests/tools/expected_fusions.py --write
 """
 parser = argparse.ArgumentParser(description=__doc__)
@@ -22,40 +22,46 @@ parser.add_argument("--only", default="", help="checkpoints that begin with this
 options = parser.parse_args()
 
 
+TARGETS = {"cpu": "cpu:avx2", "cuda": "cuda:sm_90a"}
+
+
 def sections_of(plan):
-    """{section: launches}: of several cases the last, which any step may run."""
-    sections, cases = {}, []
+    """{"@layer" or "@layer when [tokens <= 4]": its launches}"""
+    sections, section, case = {}, None, None
     for line in plan.splitlines():
-        if found := re.match(r"\s*plan\.section @(\S+)", line):
-            cases = [[]]
-            sections[found[1]] = cases
-        elif re.match(r"\s*plan\.case", line):
-            cases.append([])
+        if found := re.match(r"\s*plan\.section (@\S+)", line):
+            section = case = found[1]
+            sections[case] = []
+        elif found := re.match(r"\s*plan\.case( when \[.*?\])?", line):
+            case = section + (found[1] or "")
+            sections[case] = []
         elif found := re.match(r"\s*plan\.launch @(\S+)", line):
-            # "gate_up_0" is of the fusion "gate_up"; "linear_0_keys" was made of "linear".
-            cases[-1].append(re.sub(r"_\d+(?=_|$)", "", found[1]))
-    return {name: cases[-1] for name, cases in sections.items()}
+            # "gate_up_0" is of the fusion "gate_up"; "linear_0_keys" is "linear" with something added.
+            sections[case].append(re.sub(r"_\d+(?=_|$)", "", found[1]))
+    return {name: names for name, names in sections.items() if names}
 
 
 def launches_of(folder):
     model = folder / "model.gguf" if (folder / "model.gguf").exists() else folder
-    done = subprocess.run([options.ingot, "compile", model, "--target", "cpu:avx2", "--to", "plan", "--quiet"],
-                          capture_output=True, text=True)
-    if done.returncode:
-        return folder.name, None, done.stderr
-    family = re.search(r'family = "([^"]+)"', done.stdout)[1]
-    return folder.name, family, sections_of(done.stdout)
+    family, lines = None, [folder.name]
+    for device, target in TARGETS.items():
+        done = subprocess.run([options.ingot, "compile", model, "--target", target, "--to", "plan", "--quiet"],
+                              capture_output=True, text=True)
+        if done.returncode:
+            return folder.name, None, f"for {target}: {done.stderr}"
+        family = re.search(r'family = "([^"]+)"', done.stdout)[1]
+        lines += [f"  {device} {section}: {len(names)}: {' '.join(names)}" for section, names in sections_of(done.stdout).items()]
+    return folder.name, family, lines
 
 
 tiny = options.source / "tests/checkpoints/tiny"
 folders = sorted(path for path in tiny.iterdir() if (path / "ids.json").exists() and path.name.startswith(options.only))
 found, wrong = {}, []
 with concurrent.futures.ThreadPoolExecutor(2) as pool:
-    for name, family, sections in pool.map(launches_of, folders):
+    for name, family, lines in pool.map(launches_of, folders):
         if family is None:
-            wrong.append(f"{name} does not compile:\n{sections}")
+            wrong.append(f"{name} does not compile {lines}")
             continue
-        lines = [f"{name}"] + [f"  @{section}: {len(names)}: {' '.join(names)}" for section, names in sections.items()]
         found.setdefault(family, {})[name] = lines
 
 expected = options.source / "models/expected"
