@@ -6,6 +6,7 @@
 #include "tools/ingot/measure/Explain.h"
 
 #include "runtime/engine/EngineFile.h"
+#include "runtime/engine/GpuMachine.h"
 #include "runtime/engine/Inspect.h"
 #include "runtime/engine/Isa.h"
 #include "runtime/engine/Program.h"
@@ -109,6 +110,8 @@ Explanation explained(const runtime::EngineFile &engine, std::vector<FusionRemar
       options.threads ? options.threads : int(std::max(1u, std::thread::hardware_concurrency()));
   const MachineLimits limits = limitsFor(all.target, threads);
   const fb::CodeObject *code = codeWithCosts(program, all.target);
+  const runtime::GpuMachine *gpu = runtime::gpuMachineFor(all.target);
+  const double startUs = gpu ? gpu->exposedUs : 0; // of each launch
   all.foretold = limits.readGbPerS > 0 && code;
   const auto tokens = static_cast<double>(options.tokens);
   const StepLoad load{1, tokens, std::max(tokens, static_cast<double>(options.positions)), 1};
@@ -133,7 +136,7 @@ Explanation explained(const runtime::EngineFile &engine, std::vector<FusionRemar
       const std::string name = kernel.name()->str();
       to.launches.push_back({name, kernel.family() ? kernel.family()->str() : "",
                              opsOf(name, to.name, unused), work.bytes,
-                             foretoldUs(work, cost, limits, threads)});
+                             foretoldUs(work, cost, limits, threads) + startUs});
     }
   }
   all.remarks = std::move(remarks);
