@@ -455,10 +455,10 @@ ModelBuilder::Kind ModelBuilder::emitKind(StringRef name, const LayerWeights &we
   Block &body = kind.getBody().emplaceBlock();
 
   LayerEmitter layer(OpBuilder::atBlockEnd(&body), body);
-  layer.x = body.addArgument(hiddenType, location);
-  layer.batch = body.addArgument(lm::BatchType::get(&context), location);
+  layer.x = body.addArgument(hiddenType, layer.at("x"));
+  layer.batch = body.addArgument(lm::BatchType::get(&context), layer.at("batch"));
   for (auto [role, weight] : weights.list)
-    layer.arguments[role] = body.addArgument(weight.getType(), location);
+    layer.arguments[role] = body.addArgument(weight.getType(), layer.at(role + ".w"));
   for (const auto &[role, other] : weights.shared)
     layer.arguments[role] = layer.arguments[other];
   SmallVector<Value> results = {emit(layer)}; // which adds arguments: states

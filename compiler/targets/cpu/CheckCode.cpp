@@ -1,8 +1,8 @@
 //===- CheckCode.cpp - See CheckCode.h ------------------------------------===//
 #include "compiler/targets/cpu/CheckCode.h"
 #include "codegen/cpu/CpuCodegen.h"
-#include "compiler/reference/PanelWeights.h"
 #include "compiler/reference/machine/CheckPlan.h"
+#include "compiler/reference/machine/PanelWeights.h"
 #include "compiler/reference/machine/RowForms.h"
 #include "compiler/targets/cpu/LoadedCode.h"
 #include "dialects/kernel/ops/Attention.h"
