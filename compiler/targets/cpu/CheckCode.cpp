@@ -389,6 +389,13 @@ void Lockstep::compare(kernel::FuncOp fn, plan::LaunchOp launch, plan::StepOp st
 }
 
 namespace {
+/// The step of one more token for each sequence of a step of one token each.
+Step behind(Step step) {
+  for (int64_t &position : step.positions)
+    ++position;
+  return step;
+}
+
 /// One run of the machine is seen by all.
 class AllLevels : public LaunchObserver {
 public:
@@ -426,19 +433,23 @@ Result<std::vector<CodeAgreement>> compiler::checkCode(ModuleOp plan,
   auto machine = SlowMachine::create(plan, weights, std::move(options));
   if (!machine)
     return machine.error();
-  // Modes differ in what becomes of the logits: one step shows that.
+  // Modes differ in what becomes of the logits: one step of each other shows that, and goes on where the last one was.
+  SmallVector<std::pair<plan::Mode, Step>> runs;
+  for (const Step &step : steps)
+    runs.emplace_back(plan::Mode::Logits, step);
   for (plan::Mode mode : program.generateEntry().getModes().getModes())
-    for (const Step &step :
-         ArrayRef(steps).drop_front(mode == plan::Mode::Logits ? 0 : steps.size() - 1)) {
-      for (auto &level : all.levels)
-        level->ids = &step.ids;
-      auto done = (*machine)->step(step, mode);
-      if (!done)
-        return done.error();
-      for (auto &level : all.levels)
-        if (level->wrong)
-          return *level->wrong;
-    }
+    if (mode != plan::Mode::Logits)
+      runs.emplace_back(mode, behind(runs.back().second));
+  for (const auto &[mode, step] : runs) {
+    for (auto &level : all.levels)
+      level->ids = &step.ids;
+    auto done = (*machine)->step(step, mode);
+    if (!done)
+      return done.error();
+    for (auto &level : all.levels)
+      if (level->wrong)
+        return *level->wrong;
+  }
   std::vector<CodeAgreement> agreements;
   for (auto &level : all.levels)
     agreements.push_back(std::move(level->agreement));
