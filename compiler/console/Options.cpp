@@ -1,7 +1,8 @@
 //===- Options.cpp - The command line of `ingot compile` ------------------===//
 #include "compiler/console/Options.h"
-#include "runtime/engine/GpuTarget.h"
-#include "runtime/engine/Isa.h"
+#include "compiler/console/DeviceOptions.h"
+#include "compiler/console/PhaseOptions.h"
+#include "compiler/console/RecipeFile.h"
 #include "runtime/error/Suggest.h"
 #include "runtime/formats/KvFormat.h"
 #include "tools/options/CommandLine.h"
@@ -9,96 +10,14 @@
 #include <algorithm>
 #include <cstdio>
 #include <fstream>
-#include <sstream>
+#include <iterator>
+#include <map>
 
 using namespace ingot;
 using namespace ingot::compiler;
 
 static Error usage(std::string code, std::string what, std::string why, std::string fix) {
   return {ExitCode::Usage, std::move(code), std::move(what), std::move(why), std::move(fix)};
-}
-
-/// "cpu": the levels of an engine that goes to many machines, of which each runs one of the two.
-constexpr runtime::IsaLevel kPortable[] = {runtime::IsaLevel::Avx2, runtime::IsaLevel::Avx512};
-
-/// "cuda:sm_80, sm_89, …", with what separates them.
-static std::string architectureNames(const char *separator) {
-  std::string names;
-  for (const runtime::GpuArch &arch : runtime::gpuArchitectures())
-    names += (names.empty() ? "" : separator) + std::string(arch.name);
-  return names;
-}
-
-/// "cpu:avx2, cpu:avxvnni, …"
-static std::string levelTargets() {
-  std::string names;
-  for (runtime::IsaLevel level : runtime::isaLevels())
-    names += (names.empty() ? "" : ", ") + std::string(isaTarget(level));
-  return names;
-}
-
-/// "cuda" is every architecture and PTX for those that are not known yet.
-static Result<void> addTarget(const std::string &target, CompileOptions &options) {
-  std::vector<std::string> levels, gpus;
-  if (target == "cpu")
-    for (runtime::IsaLevel level : kPortable)
-      levels.emplace_back(isaName(level));
-  for (runtime::IsaLevel level : runtime::isaLevels())
-    if (target == isaTarget(level))
-      levels.emplace_back(isaName(level));
-  for (const runtime::GpuArch &arch : runtime::gpuArchitectures()) {
-    const std::string name = "cuda:" + std::string(arch.name);
-    if (target == "cuda" || target == name)
-      gpus.push_back(name);
-    if (target == "cuda-emulator:" + std::string(arch.name))
-      gpus.push_back(target);
-  }
-  if (target == "cuda" || target == runtime::kPtxTarget)
-    gpus.emplace_back(runtime::kPtxTarget);
-  if (levels.empty() && gpus.empty())
-    return usage("E0402", "unknown target '" + target + "'",
-                 "targets are cpu, " + levelTargets() + "; cuda, cuda:" + architectureNames(", ") +
-                     ", compute_80 (PTX); cuda-emulator:sm_90a",
-                 "--target cpu");
-  auto add = [](std::vector<std::string> &to, const std::vector<std::string> &from) {
-    to.insert(to.end(), from.begin(), from.end());
-    std::sort(to.begin(), to.end()); // the same engine, whatever the order of flags
-    to.erase(std::unique(to.begin(), to.end()), to.end());
-  };
-  add(options.targets, levels);
-  add(options.gpuTargets, gpus);
-  return {};
-}
-
-/// Lines `GLOB FORMAT`; '#' starts a comment. As the pass takes them: "GLOB:FORMAT".
-static Result<void> readRecipe(const std::string &path, CompileOptions &options) {
-  std::ifstream in(path);
-  if (!in)
-    return Error{ExitCode::File, "E0413", "cannot read the recipe", path,
-                 "--recipe names a file of lines: GLOB FORMAT"};
-  std::string line;
-  for (int number = 1; std::getline(in, line); ++number) {
-    std::istringstream words(line.substr(0, line.find('#')));
-    std::string glob, format, more;
-    if (!(words >> glob))
-      continue;
-    words >> format >> more;
-    std::replace(format.begin(), format.end(), '-', '_');
-    const char *formats[] = {"int8", "int4_g32", "int4_g64", "int4_g128", "fp8", "bf16"};
-    if (!more.empty() ||
-        std::find(std::begin(formats), std::end(formats), format) == std::end(formats))
-      return Error{
-          ExitCode::File, "E0414", path + ", line " + std::to_string(number) + ": '" + line + "'",
-          "a line is a glob over weight names and int8, int4-g32, int4-g64, int4-g128, fp8 or bf16",
-          "blk.*.ffn_down int8"};
-    options.recipe.push_back(glob + ":" + format);
-    options.recipeLines.push_back(number);
-  }
-  if (options.recipe.empty())
-    return Error{ExitCode::File, "E0418", "the recipe has no rules", path,
-                 "write lines of GLOB FORMAT into it (blk.*.ffn_down int8), or drop --recipe"};
-  options.recipeFile = path;
-  return {};
 }
 
 /// CLI11 takes -1 for the largest number.
@@ -110,37 +29,6 @@ const char *compiler::weightOriginName(WeightOrigin origin) {
   return origin == WeightOrigin::Random ? "random" : origin == WeightOrigin::Seed ? "seed" : "";
 }
 
-/// --kv says the type of each kind of device that has it; the other keeps its default.
-static Result<void> chooseKv(CompileOptions &o) {
-  const std::optional<KvFormat> wanted = kvFormatNamed(o.kv);
-  if (!o.kv.empty() && !wanted)
-    return usage("E0403", "unsupported type of KV cache '" + o.kv + "'",
-                 "types are " + kvFormatNames(isOfAny, "and"), "--kv bf16");
-  const bool gpuHas = wanted && kvFormat(*wanted).gpu, cpuHas = wanted && kvFormat(*wanted).cpu;
-  if (!o.gpuTargets.empty() && (o.exact || (o.targets.empty() && !o.kv.empty() && !gpuHas)))
-    return usage("E0463",
-                 "GPU code is made with --precision fast and a KV cache of " +
-                     kvFormatNames(isOfGpus, "or"),
-                 o.exact ? "--precision exact was given" : "--kv " + o.kv + " was given",
-                 "leave it out, or compile for CPUs alone: --target cpu");
-  if (wanted && !cpuHas && o.gpuTargets.empty())
-    return usage("E0465", "a KV cache of " + o.kv + " is for GPUs",
-                 "the targets are CPUs, which have " + kvFormatNames(isOfCpus, "and"),
-                 "--kv bf16, or add a GPU: --target cuda:sm_90a");
-  if (wanted && !kvFormat(*wanted).isPlain() && o.exact)
-    return usage(
-        "E0466", "a KV cache of " + o.kv + " rounds what --precision exact keeps",
-        "exact engines have " +
-            kvFormatNames([](const KvFormatInfo &f) { return f.cpu && f.isPlain(); }, "or"),
-        "leave out --kv, or compile with --precision fast");
-  o.gpuKv = gpuHas ? o.kv : "bf16";
-  if (o.targets.empty())
-    o.kv = o.gpuKv;
-  else if (!cpuHas)
-    o.kv = o.exact ? "f32" : "f16";
-  return {};
-}
-
 /// What was given of the options that decide what is in the engine, as typed; of files what they hold. Those that
 /// `ingot run` knows come first, in its order: it finds the same engine.
 static Result<void> noteIdentity(const cli::CommandLine &command, CompileOptions &o) {
@@ -149,14 +37,166 @@ static Result<void> noteIdentity(const cli::CommandLine &command, CompileOptions
         "--disable", "--insert", "--batch-invariant", "--verify"})
     for (const std::string &value : command.find(name).values())
       o.identity.insert(o.identity.end(), {name, value});
-  for (const char *name : {"--recipe", "--patterns", "--plugin", "--chat-template", "--tuning"})
-    for (const std::string &path : command.find(name).values()) {
-      std::ifstream in(path, std::ios::binary);
-      if (!in)
-        return Error{ExitCode::File, "E0419", "cannot read the file of " + std::string(name), path,
-                     "give a file that may be read"};
-      o.identity.insert(o.identity.end(), {name, {std::istreambuf_iterator<char>(in), {}}});
+  std::vector<std::pair<const char *, std::string>> files = {{"--recipe", o.recipeFile},
+                                                             {"--chat-template", o.chatTemplate},
+                                                             {"--tuning", o.tuning},
+                                                             {phaseName(o.from), o.fromFile}};
+  for (const std::string &path : o.patterns)
+    files.emplace_back("--patterns", path);
+  for (const std::string &path : o.plugins)
+    files.emplace_back("--plugin", path);
+  for (const auto &[name, path] : files) {
+    if (path.empty())
+      continue;
+    std::ifstream in(path, std::ios::binary);
+    if (!in)
+      return Error{ExitCode::File, "E0419", "cannot read the file of " + std::string(name), path,
+                   "give a file that may be read"};
+    o.identity.insert(o.identity.end(), {name, {std::istreambuf_iterator<char>(in), {}}});
+  }
+  return {};
+}
+
+namespace {
+/// What is looked at once more before it is an option.
+struct Typed {
+  std::vector<std::string> targets, insertions;
+  std::string recipe, precision = "fast", quantize, weights;
+  bool seed = false;                         ///< was given
+  std::map<std::string, std::string> places; ///< of what a recipe gave
+
+  /// For an error: "r.toml, line 3, column 5: ", or nothing where it was typed.
+  std::string at(const char *key) const {
+    auto place = places.find(key);
+    return place == places.end() ? "" : place->second + ": ";
+  }
+  Error placed(const char *key, Error error) const {
+    error.what = at(key) + error.what;
+    return error;
+  }
+};
+
+/// Gives options the values of a recipe. What was typed stays, and is noted.
+class FromRecipe {
+public:
+  FromRecipe(const cli::CommandLine &command, const RecipeFile &recipe, Typed &typed,
+             CompileOptions &o)
+      : command(command), recipe(recipe), typed(typed), o(o) {}
+
+  void give(const char *key, std::vector<std::string> &to) {
+    if (const RecipeValue *value = valueOf(key))
+      to = value->texts;
+  }
+  void give(const char *key, std::string &to) {
+    if (const RecipeValue *value = valueOf(key))
+      to = value->texts.front();
+  }
+  void give(const char *key, bool &to) {
+    if (const RecipeValue *value = valueOf(key))
+      to = value->flag;
+  }
+  void give(const char *key, uint64_t &to) {
+    if (const RecipeValue *value = valueOf(key))
+      to = value->number;
+  }
+
+private:
+  const RecipeValue *valueOf(const char *key) {
+    auto found = recipe.find(key);
+    if (found == recipe.end())
+      return nullptr;
+    if (!command.find(std::string("--") + key).given()) {
+      typed.places[key] = found->second.place;
+      return &found->second;
     }
+    o.overridden.push_back(key);
+    return nullptr;
+  }
+
+  const cli::CommandLine &command;
+  const RecipeFile &recipe;
+  Typed &typed;
+  CompileOptions &o;
+};
+} // namespace
+
+static Result<void> takeRecipe(const cli::CommandLine &command, Typed &typed, CompileOptions &o) {
+  if (typed.recipe.empty())
+    return {};
+  auto read = readRecipe(typed.recipe);
+  if (!read)
+    return read.error();
+  o.recipeFile = typed.recipe;
+  FromRecipe recipe(command, *read, typed, o);
+  recipe.give("target", typed.targets);
+  recipe.give("precision", typed.precision);
+  recipe.give("kv", o.kv);
+  recipe.give("batch-invariant", o.batchInvariant);
+  recipe.give("quantize", typed.quantize);
+  recipe.give("patterns", o.patterns);
+  recipe.give("plugin", o.plugins);
+  recipe.give("insert", typed.insertions);
+  recipe.give("disable", o.disabled);
+  recipe.give("tuning", o.tuning);
+  recipe.give("chat-template", o.chatTemplate);
+  recipe.give("ignore-key", o.ignoredKeys);
+  recipe.give("weights", typed.weights);
+  recipe.give("seed", o.seed);
+  recipe.give("verify", o.verify);
+  typed.seed |= read->contains("seed");
+  if (auto formats = read->find("formats"); formats != read->end()) {
+    o.recipe = formats->second.texts;
+    o.recipePlaces = formats->second.places;
+  }
+  return {};
+}
+
+static Result<void> choosePrecision(const Typed &typed, CompileOptions &o) {
+  if (typed.precision != "fast" && typed.precision != "exact")
+    return usage("E0404", typed.at("precision") + "unknown precision '" + typed.precision + "'",
+                 "it is fast (int8 activations for quantised weights) or exact (f32 throughout)",
+                 "--precision fast");
+  o.exact = typed.precision == "exact";
+  std::string quantize = typed.quantize;
+  std::replace(quantize.begin(), quantize.end(), '-', '_');
+  const std::vector<std::string> formats = {"", "int8", "int4_g32", "int4_g64", "int4_g128", "fp8"};
+  if (std::find(formats.begin(), formats.end(), quantize) == formats.end())
+    return usage("E0404", typed.at("quantize") + "unknown quantisation '" + typed.quantize + "'",
+                 "formats are int8, int4-g32, int4-g64, int4-g128 and fp8", "--quantize int4-g64");
+  o.quantize = quantize;
+  return {};
+}
+
+static Result<void> chooseWeights(const Typed &typed, CompileOptions &o) {
+  for (WeightOrigin origin : {WeightOrigin::Random, WeightOrigin::Seed})
+    if (typed.weights == weightOriginName(origin))
+      o.weights = origin;
+  if (!typed.weights.empty() && o.weights == WeightOrigin::Checkpoint)
+    return usage("E0407", typed.at("weights") + "unknown weights '" + typed.weights + "'",
+                 "they are the checkpoint's, or made up: random or seed", "--weights seed");
+  if (typed.seed && o.weights == WeightOrigin::Checkpoint)
+    return usage("E0407", typed.at("seed") + "--seed has nothing to seed",
+                 "the weights are the checkpoint's own",
+                 "add --weights random or --weights seed, or drop --seed");
+  return {};
+}
+
+static Result<void> addInsertions(const Typed &typed, CompileOptions &o) {
+  for (const std::string &insertion : typed.insertions) {
+    size_t equals = insertion.find('=');
+    std::string point = insertion.substr(0, equals);
+    const std::vector<std::string> points = {"import", "pre-fusion", "post-fusion", "pre-plan",
+                                             "pre-codegen"};
+    if (equals == std::string::npos ||
+        std::find(points.begin(), points.end(), point) == points.end()) {
+      std::string near = didYouMean(point, points);
+      return usage("E0408", typed.at("insert") + "unknown extension point in '" + insertion + "'",
+                   "points are import, pre-fusion, post-fusion, pre-plan and pre-codegen" +
+                       (near.empty() ? "" : "; " + near),
+                   "--insert 'pre-fusion=lm.model(my-pass)'");
+    }
+    o.insertions.emplace_back(point, insertion.substr(equals + 1));
+  }
   return {};
 }
 
@@ -169,23 +209,26 @@ Result<std::optional<CompileOptions>> compiler::parseCompileOptions(int argc,
       "  ingot compile ./Llama-3.2-1B --quantize int4-g64 -o llama.ingot --target cpu:avx512\n"
       "  ingot compile ./Llama-3.1-8B/config.json --weights seed --quantize int4-g64 -o shape.ingot\n"
       "  ingot compile smollm2.gguf --emit plan\n");
-  std::vector<std::string> targets, insertions;
-  std::string recipe;
-  std::string precision = "fast", quantize, emit, weights;
+  Typed typed;
+  PhaseWords phases;
+  std::string &emit = phases.emit;
   command
       .option("MODEL", o.model,
               "folder, .gguf, .safetensors, hf:ORG/NAME, or config.json with --weights")
       .required();
   command.option("-o,--output", o.output, "the engine to write");
   command
-      .option("--target", targets,
+      .option("--target", typed.targets,
               "cpu (avx2 and avx512), " + levelTargets() + "; cuda:" + architectureNames("|") +
                   ", cuda (all of them); cuda-emulator:sm_90a; may be repeated")
       .typeName("T");
-  command.option("--quantize", quantize,
+  command.option("--quantize", typed.quantize,
                  "floating weights become int8, int4-g32, int4-g64, int4-g128 or fp8");
-  command.option("--recipe", recipe,
-                 "a file of lines `GLOB FORMAT`: formats of single weights (blk.*.ffn_down int8)");
+  command.option("--recipe", typed.recipe,
+                 "a TOML file with any of these options, and with formats of single weights; "
+                 "what is typed as well wins");
+  command.option("--write-recipe", o.writeRecipe, "write the recipe that makes the same engine")
+      .typeName("FILE");
   command
       .option(
           "--patterns", o.patterns,
@@ -196,7 +239,7 @@ Result<std::optional<CompileOptions>> compiler::parseCompileOptions(int argc,
       .typeName("F.so")
       .takesOne(); // what follows may be MODEL
   command
-      .option("--insert", insertions,
+      .option("--insert", typed.insertions,
               "run passes at a point: import, pre-fusion, post-fusion, pre-plan or pre-codegen")
       .typeName("POINT=PIPELINE")
       .takesOne();
@@ -205,14 +248,14 @@ Result<std::optional<CompileOptions>> compiler::parseCompileOptions(int argc,
                      " (default f16; f32 with --precision exact); on GPUs " +
                      kvFormatNames(isOfGpus, "or") + " (default bf16)");
   command
-      .option("--precision", precision,
+      .option("--precision", typed.precision,
               "fast: int8 activations for quantised weights; exact: f32 throughout")
       .oneOf({"fast", "exact"});
   command.flag(
       "--batch-invariant", o.batchInvariant,
       "GPU code that gives a token the same bits in every batch (slower prompts on sm_90a)");
   command
-      .option("--weights", weights,
+      .option("--weights", typed.weights,
               "made up from --seed: random packs them, seed leaves them to the device at load")
       .oneOf({"random", "seed"});
   cli::Option seed =
@@ -228,10 +271,29 @@ Result<std::optional<CompileOptions>> compiler::parseCompileOptions(int argc,
   command.option("--remarks", o.remarks, "why ops were fused or not: passed, missed, all")
       .oneOf({"passed", "missed", "all"});
   command
+      .option("--remarks-file", o.remarksFile,
+              "write all of them: YAML as LLVM's tools read it, or, to F.json, an object a line")
+      .typeName("F");
+  command
       .option(
           "--emit", emit,
           "instead of an engine: lm, fused, kernel (what each computes), plan (with launches), llvm, asm or cuda; to -o or standard output")
       .oneOf({"lm", "fused", "kernel", "plan", "llvm", "asm", "cuda"});
+  command
+      .option(
+          "--to", phases.to,
+          "as --emit, of IR that --from takes up again: lm, fused, kernel (before planning) or plan")
+      .oneOf({"lm", "fused", "kernel", "plan"})
+      .excludes(command.find("--emit"));
+  command
+      .option("--from", phases.from,
+              "go on from this IR of lm, fused, kernel or plan, with the weights of MODEL")
+      .typeName("PHASE=FILE")
+      .onlyOnce();
+  command
+      .option("--dump-intermediates", o.intermediates,
+              "write the IR after each pass that changes it into DIR, numbered")
+      .typeName("DIR");
   cli::Option kernel =
       command.option("--kernel", o.kernel, "this kernel alone, of --emit kernel, llvm, asm or cuda")
           .typeName("NAME");
@@ -268,68 +330,34 @@ Result<std::optional<CompileOptions>> compiler::parseCompileOptions(int argc,
   if (!*parsed)
     return std::optional<CompileOptions>();
 
-  for (const std::string &target : targets)
-    if (auto ok = addTarget(target, o); !ok)
-      return ok.error();
-  if (targets.empty())
-    (void)addTarget(emit == "cuda" ? "cuda:sm_90a" : "cpu", o);
-  o.exact = precision == "exact";
-  if (auto ok = chooseKv(o); !ok)
+  typed.seed = seed.given();
+  if (auto ok = takeRecipe(command, typed, o); !ok)
     return ok.error();
-  if (!quantize.empty()) {
-    std::replace(quantize.begin(), quantize.end(), '-', '_');
-    if (quantize != "int8" && quantize != "int4_g32" && quantize != "int4_g64" &&
-        quantize != "int4_g128" && quantize != "fp8")
-      return usage("E0404", "unknown quantisation '" + quantize + "'",
-                   "formats are int8, int4-g32, int4-g64, int4-g128 and fp8",
-                   "--quantize int4-g64");
-    o.quantize = quantize;
-  }
-  if (!recipe.empty())
-    if (auto ok = readRecipe(recipe, o); !ok)
-      return ok.error();
-  for (const std::string &insertion : insertions) {
-    size_t equals = insertion.find('=');
-    std::string point = insertion.substr(0, equals);
-    const std::vector<std::string> points = {"import", "pre-fusion", "post-fusion", "pre-plan",
-                                             "pre-codegen"};
-    if (equals == std::string::npos ||
-        std::find(points.begin(), points.end(), point) == points.end()) {
-      std::string near = didYouMean(point, points);
-      return usage("E0408", "unknown extension point in '" + insertion + "'",
-                   "points are import, pre-fusion, post-fusion, pre-plan and pre-codegen" +
-                       (near.empty() ? "" : "; " + near),
-                   "--insert 'pre-fusion=lm.model(my-pass)'");
-    }
-    o.insertions.emplace_back(point, insertion.substr(equals + 1));
-  }
-  for (WeightOrigin origin : {WeightOrigin::Random, WeightOrigin::Seed})
-    if (weights == weightOriginName(origin))
-      o.weights = origin;
-  if (seed.given() && o.weights == WeightOrigin::Checkpoint)
-    return usage("E0407", "--seed has nothing to seed", "the weights are the checkpoint's own",
-                 "add --weights random or --weights seed, or drop --seed");
-  const std::pair<const char *, Emit> emits[] = {
-      {"lm", Emit::Lm},     {"fused", Emit::Fused}, {"kernel", Emit::Kernel}, {"plan", Emit::Plan},
-      {"llvm", Emit::Llvm}, {"asm", Emit::Asm},     {"cuda", Emit::Cuda}};
-  for (auto [name, kind] : emits)
-    if (emit == name)
-      o.emit = kind;
-  if ((o.emit == Emit::Cuda && o.gpuTargets.empty()) ||
-      ((o.emit == Emit::Llvm || o.emit == Emit::Asm) && o.targets.empty()))
-    return usage("E0464", "--emit " + emit + " has nothing to print",
-                 "no target of that kind was given",
-                 o.emit == Emit::Cuda ? "--target cuda:sm_90a" : "--target cpu");
+  for (const std::string &target : typed.targets)
+    if (auto ok = addTarget(target, o); !ok)
+      return typed.placed("target", ok.error());
+  if (typed.targets.empty())
+    (void)addTarget(emit == "cuda" ? "cuda:sm_90a" : "cpu", o);
+  if (auto ok = choosePrecision(typed, o); !ok)
+    return ok.error();
+  if (auto ok = chooseKv(o); !ok)
+    return typed.placed("kv", ok.error());
+  if (auto ok = addInsertions(typed, o); !ok)
+    return ok.error();
+  if (auto ok = chooseWeights(typed, o); !ok)
+    return ok.error();
+  if (auto ok = choosePhases(phases, o); !ok)
+    return ok.error();
   if (kernel.given() && o.emit != Emit::Kernel && o.emit != Emit::Llvm && o.emit != Emit::Asm &&
       o.emit != Emit::Cuda)
     return usage("E0474", "--kernel has nothing to choose from", "it is for what prints kernels",
                  "--emit asm --kernel " + o.kernel);
-  if (brief.given() && o.emit != Emit::Lm && o.emit != Emit::Fused && o.emit != Emit::Kernel &&
-      o.emit != Emit::Plan)
+  if (brief.given() && o.emit != Emit::Lm && o.emit != Emit::Fused && o.emit != Emit::Lowered &&
+      o.emit != Emit::Kernel && o.emit != Emit::Plan)
     return usage("E0476", "--brief has nothing to shorten", "it is for IR that is printed",
                  "--emit fused --brief");
   o.intoCache = o.emit == Emit::Engine && o.output.empty() && !o.cache.empty();
-  if (o.emit == Emit::Engine && o.output.empty() && !o.intoCache)
+  if (o.emit == Emit::Engine && o.output.empty() && !o.intoCache && o.writeRecipe.empty())
     return usage("E0405", "no engine to write",
                  "-o names the file; with --cache DIR alone it is kept there",
                  "ingot compile " + o.model + " -o model.ingot");

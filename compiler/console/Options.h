@@ -10,7 +10,11 @@
 
 namespace ingot::compiler {
 
-enum class Emit { Engine, Lm, Fused, Kernel, Plan, Llvm, Asm, Cuda, Rows };
+/// What a compilation goes through. Of each the IR can be written, and taken up again.
+enum class Phase { Checkpoint, Lm, Fused, Kernel, Plan };
+
+/// Lowered is the IR of Phase::Kernel, whole; Kernel what each kernel of the plan computes.
+enum class Emit { Engine, Lm, Fused, Lowered, Kernel, Plan, Llvm, Asm, Cuda, Rows };
 
 /// Where the numbers of the weights come from.
 enum class WeightOrigin {
@@ -26,8 +30,13 @@ struct CompileOptions {
   std::vector<std::string> gpuTargets; ///< "cuda:sm_90a", "cuda:compute_80", "cuda-emulator:sm_90a"
   std::string quantize;                ///< numeric format ("int4_g64"), or empty
   std::vector<std::string> recipe;     ///< "GLOB:FORMAT" over weight symbols, from --recipe
-  std::vector<int> recipeLines;        ///< of recipeFile, one per rule
+  std::vector<std::string> recipePlaces; ///< of each rule: "r.toml, line 3, column 5"
   std::string recipeFile;
+  std::vector<std::string>
+      overridden;                 ///< keys of the recipe that the command line gave another value
+  std::string writeRecipe;        ///< file that gets the recipe of these options, or empty
+  Phase from = Phase::Checkpoint; ///< of which fromFile has the IR
+  std::string fromFile;
   std::vector<std::string> patterns; ///< files of rewrite patterns, applied in this order
   std::vector<std::string> plugins;  ///< shared objects with passes
   std::vector<std::pair<std::string, std::string>>
@@ -45,8 +54,10 @@ struct CompileOptions {
   uint64_t seed = 0;
   std::string chatTemplate;                     ///< file; overrides the checkpoint's
   std::vector<std::string> disabled, dumpAfter; ///< passes; dumpAfter may have "all"
+  std::string intermediates; ///< folder for the IR after each pass that changes it, or empty
   std::vector<std::string> ignoredKeys; ///< of the configuration: the user knows them harmless
   std::string remarks;                  ///< "", "passed", "missed", "all"
+  std::string remarksFile;              ///< all of them; or empty
   Emit emit = Emit::Engine;
   std::string kernel;      ///< alone, of what is emitted; or empty
   bool brief = false;      ///< IR is emitted for reading (BriefText.h)
@@ -58,6 +69,9 @@ struct CompileOptions {
 
 /// "random" or "seed"; empty for a checkpoint's own.
 const char *weightOriginName(WeightOrigin origin);
+
+/// "lm", "fused", "kernel" or "plan".
+const char *phaseName(Phase phase);
 
 /// Parses the arguments behind `ingot compile`. nullopt: help was printed.
 Result<std::optional<CompileOptions>> parseCompileOptions(int argc, const char *const *argv);

@@ -44,7 +44,7 @@ static fs::path folderOf(const std::string &model) {
 
 static bool isInput(const CompileOptions &options, const struct stat &file) {
   std::vector<std::string> inputs = {options.model, options.chatTemplate, options.recipeFile,
-                                     options.tuning};
+                                     options.tuning, options.fromFile};
   inputs.insert(inputs.end(), options.patterns.begin(), options.patterns.end());
   inputs.insert(inputs.end(), options.plugins.begin(), options.plugins.end());
   for (const std::string &input : inputs)
@@ -78,12 +78,19 @@ Result<void> compiler::writeText(const std::string &text, const std::string &pat
 }
 
 Result<void> compiler::checkOutput(const CompileOptions &options) {
-  if (options.output.empty())
-    return {};
-  struct stat file;
-  if (::stat(options.output.c_str(), &file) == 0 && S_ISREG(file.st_mode) && isInput(options, file))
-    return Error{ExitCode::Usage, "E0416", "-o names a file that is read: " + options.output,
-                 "the result would replace it; " + options.model + " is what it is made from",
-                 "give another name: -o model.ingot"};
-  return TemporaryFile::checkTarget(options.output);
+  for (auto [option, path] :
+       {std::pair("-o", &options.output), std::pair("--write-recipe", &options.writeRecipe)}) {
+    if (path->empty())
+      continue;
+    struct stat file;
+    if (::stat(path->c_str(), &file) == 0 && S_ISREG(file.st_mode) && isInput(options, file))
+      return Error{ExitCode::Usage, "E0416",
+                   std::string(option) + " names a file that is read: " + *path,
+                   "the result would replace it; " + options.model + " is what it is made from",
+                   "give another name: " + std::string(option) +
+                       (path == &options.output ? " model.ingot" : " recipe.toml")};
+    if (auto ok = TemporaryFile::checkTarget(*path); !ok)
+      return ok;
+  }
+  return {};
 }

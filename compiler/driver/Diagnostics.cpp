@@ -3,36 +3,13 @@
 
 #include "mlir/IR/Diagnostics.h"
 #include "mlir/IR/MLIRContext.h"
-#include "mlir/IR/Remarks.h"
 #include "llvm/Support/raw_ostream.h"
 
 using namespace mlir;
 using namespace ingot;
 using namespace ingot::compiler;
 
-namespace {
-/// `--remarks`: a line per decision of the fusion passes.
-class RemarkLines : public remark::detail::MLIRRemarkStreamerBase {
-public:
-  void streamOptimizationRemark(const remark::detail::Remark &remark) override {
-    remark.print(llvm::errs());
-    llvm::errs() << "\n";
-  }
-};
-
-} // namespace
-
 Diagnostics::Diagnostics(const CompileOptions &options, MLIRContext &context) : options(options) {
-  if (!options.remarks.empty()) {
-    remark::RemarkCategories categories;
-    if (options.remarks != "missed")
-      categories.passed = "fusion";
-    if (options.remarks != "passed")
-      categories.missed = "fusion";
-    (void)remark::enableOptimizationRemarks(context, std::make_unique<RemarkLines>(),
-                                            std::make_unique<remark::RemarkEmittingPolicyAll>(),
-                                            categories);
-  }
   context.getDiagEngine().registerHandler([this](Diagnostic &diagnostic) {
     if (diagnostic.getSeverity() == DiagnosticSeverity::Error)
       llvm::raw_string_ostream(errors) << diagnostic << "\n";
@@ -49,6 +26,10 @@ void Diagnostics::warn(const std::string &line) const {
 }
 
 Error Diagnostics::compilerError(std::string what) const {
+  if (options.from != Phase::Checkpoint)
+    return {ExitCode::File, "E0490", std::move(what), first(),
+            "correct " + options.fromFile +
+                "; if nobody changed it, it is a bug of ingot: please report it"};
   return {ExitCode::Internal, "E0490", std::move(what), first(),
           options.insertions.empty()
               ? "this is a bug of ingot: please report it with the checkpoint's config"

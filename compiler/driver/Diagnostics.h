@@ -8,7 +8,7 @@
 
 namespace ingot::compiler {
 
-/// Warnings and remarks of MLIR are shown as they come; errors are kept until ours has three lines of its own. Must
+/// Warnings of MLIR are shown as they come; errors are kept until ours has three lines of its own. Must
 /// outlive the work of the context.
 class Diagnostics {
 public:

@@ -1,14 +1,34 @@
 //===- PassRuns.cpp - See PassRuns.h --------------------------------------===//
 #include "compiler/driver/PassRuns.h"
+#include "compiler/driver/Compile.h"
 #include "compiler/driver/PlanChecks.h"
 #include "compiler/extend/PatternFile.h"
+#include "passes/Passes.h"
+#include "runtime/error/Suggest.h"
 
 #include "mlir/IR/Diagnostics.h"
 #include "mlir/IR/Remarks.h"
+#include "mlir/Pass/PassRegistry.h"
 
 using namespace mlir;
 using namespace ingot;
 using namespace ingot::compiler;
+
+Result<void> compiler::checkPassNames(const CompileOptions &options) {
+  for (const std::string &pass : options.dumpAfter)
+    if (pass != "all" && !PassInfo::lookup(pass))
+      return Error{ExitCode::Usage, "E0437", "there is no pass '" + pass + "' to dump after",
+                   didYouMean(pass, pipelinePasses()),
+                   "see the passes and their order: ingot passes"};
+  const std::vector<std::string> optional(optionalPasses().begin(), optionalPasses().end());
+  for (const std::string &pass : options.disabled)
+    if (!llvm::is_contained(optionalPasses(), pass))
+      return Error{ExitCode::Usage, "E0406", "cannot disable '" + pass + "'",
+                   PassInfo::lookup(pass) ? "nothing works without it"
+                                          : didYouMean(pass, optional, "there is no such pass"),
+                   "see which passes are optional: ingot passes"};
+  return {};
+}
 
 /// --dump-after.
 static void printAsAsked(const CompileOptions &options, PassManager &pm) {
@@ -50,7 +70,10 @@ Result<void> PassRuns::run(ModuleOp module, Build build, std::unique_ptr<PassIns
   std::string name, text;
   pm.addInstrumentation(
       std::make_unique<PassNames>(extensions.passes(), extensions.plugins(), name, text));
-  pm.addInstrumentation(std::move(watch));
+  if (watch)
+    pm.addInstrumentation(std::move(watch));
+  if (auto writer = intermediates.watch())
+    pm.addInstrumentation(std::move(writer));
   return succeeded(pm.run(module)) ? Result<void>() : failed(name, text, invalid);
 }
 
@@ -67,6 +90,10 @@ Result<void> PassRuns::overModel(ModuleOp module, Build build,
 
 Result<void> PassRuns::toPlan(ModuleOp module, Build build, OwningOpRef<ModuleOp> &lowered) {
   return run(module, build, std::make_unique<LoweredPlan>(lowered));
+}
+
+Result<void> PassRuns::overPlan(ModuleOp module, Build build) {
+  return run(module, build, nullptr);
 }
 
 void PassRuns::again(ModuleOp module, Build build, std::unique_ptr<PassInstrumentation> watch) {

@@ -2,11 +2,15 @@
 #pragma once
 
 #include "compiler/driver/Extensions.h"
+#include "compiler/driver/Intermediates.h"
 #include "compiler/driver/PassChecks.h"
 
 #include "mlir/IR/OwningOpRef.h"
 
 namespace ingot::compiler {
+
+/// E0437: there is no such pass for --dump-after; E0406: none for --disable.
+Result<void> checkPassNames(const CompileOptions &options);
 
 /// Runs the pipelines of one compilation, and says whose pass it was that failed: E0427 of a file of patterns, E0433 of
 /// --insert, else E0490.
@@ -15,14 +19,17 @@ public:
   using Build = llvm::function_ref<void(mlir::OpPassManager &)>;
 
   PassRuns(const CompileOptions &options, const Extensions &extensions,
-           const Diagnostics &diagnostics)
-      : options(options), extensions(extensions), diagnostics(diagnostics) {}
+           const Diagnostics &diagnostics, Intermediates &intermediates)
+      : options(options), extensions(extensions), diagnostics(diagnostics),
+        intermediates(intermediates) {}
 
   /// Runs passes over lm, each against the interpreter (PassChecks.h).
   Result<void> overModel(mlir::ModuleOp module, Build build, std::vector<PassEvidence> &evidence);
-  /// Runs lowering and planning; the plan as it was lowered is kept for its checks (PlanChecks.h).
+  /// Runs lowering; the plan as it was lowered is kept for its checks (PlanChecks.h).
   Result<void> toPlan(mlir::ModuleOp module, Build build,
                       mlir::OwningOpRef<mlir::ModuleOp> &lowered);
+  /// Runs planning.
+  Result<void> overPlan(mlir::ModuleOp module, Build build);
   /// Runs what ran before to look at what it does: it says nothing again.
   void again(mlir::ModuleOp module, Build build, std::unique_ptr<mlir::PassInstrumentation> watch);
 
@@ -36,6 +43,7 @@ private:
   const CompileOptions &options;
   const Extensions &extensions;
   const Diagnostics &diagnostics;
+  Intermediates &intermediates;
 };
 
 } // namespace ingot::compiler

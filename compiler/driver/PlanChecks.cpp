@@ -1,5 +1,6 @@
 //===- PlanChecks.cpp - See PlanChecks.h ----------------------------------===//
 #include "compiler/driver/PlanChecks.h"
+#include "dialects/kernel/KernelDialect.h"
 #include "dialects/plan/ops/Program.h"
 
 #include "compiler/reference/machine/CheckPlan.h"
@@ -119,6 +120,39 @@ Result<PlanVerdict> compiler::checkPlan(ModuleOp model, ModuleOp lowered, Module
   evidence.push_back(judged("plan of " + device, found.wiring, "seeded weights, unrounded rows"));
   evidence.push_back(costOf(device, found.rounding, "seeded weights"));
   return PlanVerdict{std::to_string(found.launches) + " launches checked", ""};
+}
+
+Result<PlanVerdict> compiler::checkPlanAlone(ModuleOp lowered, ModuleOp plan) {
+  reference::SeededWeights weights;
+  machine::PlanEvidence found;
+  auto done = machine::checkCases(plan, weights, found);
+  if (done && lowered)
+    done = machine::checkPlanning(lowered, plan, weights);
+  if (!done && machine::isNotInterpreted(done.error()))
+    return PlanVerdict{"", done.error().what};
+  if (!done) {
+    Error error = done.error();
+    error.exit = ExitCode::File;
+    error.fix = "correct the IR of --from";
+    return error;
+  }
+  return PlanVerdict{std::to_string(found.launches) + " launches checked, against no model", ""};
+}
+
+Result<void> compiler::checkKvElement(ModuleOp module, const std::string &kv) {
+  plan::ProgramOp program = *module.getOps<plan::ProgramOp>().begin();
+  for (plan::StateOp state : program.getBody().getOps<plan::StateOp>()) {
+    auto pool = dyn_cast<kernel::KvPoolType>(state.memoryType());
+    if (!pool)
+      continue;
+    const KvFormatInfo &format = pool.info();
+    if (pool.getHeadDim() % format.step != 0)
+      return Error{ExitCode::Usage, "E0467", "a KV cache of " + kv + " does not fit this model",
+                   "its heads have " + std::to_string(pool.getHeadDim()) +
+                       " elements, no multiple of " + std::to_string(format.step),
+                   "--kv f16"};
+  }
+  return {};
 }
 
 Result<void> compiler::verifyPlanOnWeights(ModuleOp model, ModuleOp plan,

@@ -42,6 +42,12 @@ Result<PlanVerdict> checkPlan(mlir::ModuleOp model, mlir::ModuleOp lowered, mlir
                               RunAgain runAgain, const llvm::StringSet<> &users,
                               const std::string &device, std::vector<PassEvidence> &evidence);
 
+/// The same of IR that --from brought: there is no model to hold it against. `lowered` is null where it was planned.
+Result<PlanVerdict> checkPlanAlone(mlir::ModuleOp lowered, mlir::ModuleOp plan);
+
+/// Whether a cache of this format fits the heads of the model: E0467.
+Result<void> checkKvElement(mlir::ModuleOp plan, const std::string &kv);
+
 /// The same on the checkpoint's own numbers: the finished plan against the model (--verify).
 Result<void> verifyPlanOnWeights(mlir::ModuleOp model, mlir::ModuleOp plan,
                                  const import::Checkpoint &checkpoint, const std::string &device,

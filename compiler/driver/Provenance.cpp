@@ -1,5 +1,6 @@
 //===- Provenance.cpp - See Provenance.h ----------------------------------===//
 #include "compiler/driver/Provenance.h"
+#include "compiler/console/RecipeFile.h"
 #include "dialects/plan/ops/Program.h"
 
 #include "llvm/Support/Path.h"
@@ -31,7 +32,7 @@ void compiler::writeOrigin(const CompileOptions &options, const import::Checkpoi
     attribute("batch_invariant", options.batchInvariant ? "yes" : "no");
   attribute("quantize", options.quantize.empty() ? "as stored" : options.quantize);
   for (const std::string &rule : options.recipe)
-    attribute("recipe", rule);
+    attribute("format", rule);
   for (const std::string &path : options.patterns)
     attribute("patterns", llvm::sys::path::filename(path).str());
   for (const std::string &path : options.plugins)
@@ -48,6 +49,12 @@ void compiler::writeOrigin(const CompileOptions &options, const import::Checkpoi
   if (options.weights != WeightOrigin::Checkpoint)
     attribute("weights", std::string(weightOriginName(options.weights)) + ", seed " +
                              std::to_string(options.seed));
+  if (options.from != Phase::Checkpoint)
+    attribute("from", std::string(phaseName(options.from)) + "=" +
+                          llvm::sys::path::filename(options.fromFile).str());
+  for (const std::string &key : options.overridden)
+    attribute("recipe.overridden", key);
+  attribute("recipe", recipeInEngine(options));
   for (const PassEvidence &pass : evidence) {
     auto entry = std::make_unique<fb::EvidenceT>();
     entry->pass = pass.pass, entry->inputs = pass.inputs;

@@ -9,13 +9,11 @@ using namespace ingot::compiler;
 
 Result<Recipe> Recipe::parse(const CompileOptions &options) {
   Recipe recipe;
-  for (auto [rule, line] : llvm::zip(options.recipe, options.recipeLines)) {
+  for (auto [rule, place] : llvm::zip(options.recipe, options.recipePlaces)) {
     StringRef glob = StringRef(rule).rsplit(':').first;
     auto parsed = llvm::GlobPattern::create(glob);
     if (!parsed)
-      return Error{ExitCode::File, "E0435",
-                   options.recipeFile + ", line " + std::to_string(line) + ": '" + glob.str() +
-                       "' is no glob",
+      return Error{ExitCode::File, "E0435", place + ": '" + glob.str() + "' is no glob",
                    llvm::toString(parsed.takeError()),
                    "[ ] hold the characters of one place: blk.[01].ffn_down"};
     recipe.globs.push_back(std::move(*parsed));
@@ -34,17 +32,16 @@ Result<void> Recipe::holdAgainst(lm::ModelOp model, const CompileOptions &option
     for (auto [glob, matches] : llvm::zip(globs, used))
       matches |= glob.match(weight.getSymName());
   }
-  for (auto [matches, line] : llvm::zip(used, options.recipeLines)) {
+  for (auto [matches, place] : llvm::zip(used, options.recipePlaces)) {
     any |= matches;
     if (!matches)
-      diagnostics.warn(options.recipeFile + ", line " + std::to_string(line) +
-                       " matches no weight");
+      diagnostics.warn(place + ": it matches no weight");
   }
   if (!any)
     return Error{
-        ExitCode::File, "E0436", "the recipe matches no weight: " + options.recipeFile,
+        ExitCode::File, "E0436", "the formats of the recipe match no weight: " + options.recipeFile,
         "its globs are over the names that --emit lm shows, without .weight: token_embd, blk.0.ffn_down",
-        "correct the globs, or drop --recipe"};
+        "correct the globs of formats, or drop them"};
   if (!options.quantize.empty() && !floats)
     diagnostics.warn("--quantize changes nothing: no matrix of " + options.model +
                      " is floating (as stored: drop it)");

@@ -12,7 +12,6 @@
 
 #include "mlir/Dialect/PDL/IR/PDL.h"
 #include "mlir/Dialect/PDLInterp/IR/PDLInterp.h"
-#include "mlir/IR/Remarks.h"
 #include "mlir/Transforms/GreedyPatternRewriteDriver.h"
 
 namespace ingot {
@@ -116,8 +115,8 @@ struct ApplyPatterns : ingot::impl::ApplyPatternsPassBase<ApplyPatterns> {
       return signalPassFailure();
     }
     if (watch.rewrites) {
-      remark::passed(model.getLoc(), remark::RemarkOpts::name("patterns").category("fusion"))
-          << std::to_string(watch.rewrites) + " rewrites by " + patterns.getValue();
+      remarkPassed(model, "patterns",
+                   std::to_string(watch.rewrites) + " rewrites by " + patterns.getValue());
     } else {
       remarkMissed(model, "patterns", "nothing matches the patterns of " + patterns.getValue());
       model.emitWarning("nothing matches the patterns of ") << patterns.getValue();

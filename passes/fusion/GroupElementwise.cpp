@@ -93,6 +93,8 @@ struct GroupElementwise : ingot::impl::GroupElementwisePassBase<GroupElementwise
         group.insert_range(between);
         group.insert(to);
       }
+      if (group.size() < 2)
+        remarkMissed(&root, "group", whyAlone(&root, postDominators.of(&root), taken));
       if (group.size() < 2 || !isConvex(group))
         continue;
       taken.insert_range(group);
@@ -100,6 +102,26 @@ struct GroupElementwise : ingot::impl::GroupElementwisePassBase<GroupElementwise
     }
     for (const OpGroup &group : groups)
       fuse(group, "group");
+  }
+
+  /// Why what gets all of the op's results does not join it; null: no op does.
+  static std::string whyAlone(Operation *root, Operation *next,
+                              const llvm::SmallPtrSetImpl<Operation *> &taken) {
+    if (llvm::all_of(root->getUsers(),
+                     [](Operation *user) { return user->hasTrait<OpTrait::IsTerminator>(); }))
+      return "its results leave the function";
+    if (!next || next->hasTrait<OpTrait::IsTerminator>())
+      return "no op gets all of its results";
+    const std::string name = next->getName().getStringRef().str();
+    if (auto fused = dyn_cast<FusedOp>(next))
+      return "what gets its results is a launch already: " + fused.getPattern().str();
+    if (taken.contains(next))
+      return "what gets its results, " + name + ", is in another group";
+    if (!isElementwise(next))
+      return "what gets its results, " + name + ", is not elementwise";
+    if (next->getResult(0).getType() != root->getResult(0).getType())
+      return "what gets its results, " + name + ", has rows of another type";
+    return "something between it and " + name + " cannot join";
   }
 
   /// All ops on paths from `from` to `to`; false if one of them cannot join.

@@ -64,14 +64,43 @@ lm::FusedOp ingot::wrap(const OpGroup &group, StringRef pattern) {
   return fused;
 }
 
+/// The function, section or kernel that the op is in, or is: a layer kind, mostly.
+static StringRef whereIs(Operation *op) {
+  for (; op; op = op->getParentOp())
+    if (auto symbol = dyn_cast<SymbolOpInterface>(op); symbol && symbol.getNameAttr())
+      return symbol.getName();
+  return "";
+}
+
+static remark::RemarkOpts fusionRemark(Operation *op, StringRef pattern) {
+  return remark::RemarkOpts::name(pattern).category("fusion").function(whereIs(op));
+}
+
+/// "lm.linear, lm.add"; of a region the ops in it.
+static std::string namesOf(Operation *op) {
+  auto fused = dyn_cast<lm::FusedOp>(op);
+  if (!fused)
+    return op->getName().getStringRef().str();
+  std::string names;
+  for (Operation &inner : fused.getBody().front().without_terminator())
+    names += (names.empty() ? "" : ", ") + inner.getName().getStringRef().str();
+  return names;
+}
+
 lm::FusedOp ingot::fuse(const OpGroup &group, StringRef pattern) {
   lm::FusedOp fused = wrap(group, pattern);
-  remark::passed(fused.getLoc(), remark::RemarkOpts::name(pattern).category("fusion"))
-      << std::to_string(group.size()) + " ops in one launch";
+  remarkPassed(fused, pattern, std::to_string(group.size()) + " ops in one launch");
   return fused;
 }
 
+void ingot::remarkPassed(Operation *op, StringRef pattern, const Twine &what) {
+  if (op->getContext()->getRemarkEngine())
+    remark::passed(op->getLoc(), fusionRemark(op, pattern))
+        << what.str() << remark::metric("Op", namesOf(op));
+}
+
 void ingot::remarkMissed(Operation *op, StringRef pattern, const Twine &reason) {
-  remark::missed(op->getLoc(), remark::RemarkOpts::name(pattern).category("fusion"))
-      << remark::reason("{0}", reason.str());
+  if (op->getContext()->getRemarkEngine())
+    remark::missed(op->getLoc(), fusionRemark(op, pattern))
+        << remark::reason("{0}", reason.str()) << remark::metric("Op", namesOf(op));
 }

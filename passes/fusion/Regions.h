@@ -18,6 +18,9 @@ lm::FusedOp fuse(const OpGroup &group, llvm::StringRef pattern);
 /// The same without a remark.
 lm::FusedOp wrap(const OpGroup &group, llvm::StringRef pattern);
 
+/// Says what was fused: shown by `--remarks passed`, `--remarks-filter-passed=fusion`. As the other it names the
+/// function, section or kernel that the op is in, and the op or those in it.
+void remarkPassed(mlir::Operation *op, llvm::StringRef pattern, const llvm::Twine &what);
 /// Says why something was not fused: shown by `--remarks missed`, `--remarks-filter-missed=fusion`.
 void remarkMissed(mlir::Operation *op, llvm::StringRef pattern, const llvm::Twine &reason);
 

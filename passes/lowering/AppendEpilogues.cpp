@@ -17,8 +17,6 @@
 #include "passes/fusion/Regions.h"
 #include "passes/lowering/KernelEdits.h"
 
-#include "mlir/IR/Remarks.h"
-
 namespace ingot {
 #define GEN_PASS_DEF_APPENDEPILOGUESPASS
 #include "passes/Passes.h.inc"
@@ -75,8 +73,8 @@ struct AppendEpilogues : ingot::impl::AppendEpiloguesPassBase<AppendEpilogues> {
       edits.edit(cast<plan::LaunchOp>(copies.lookup(launch.getOperation())), "append", added,
                  appends);
     copies.lookup(rope.getOperation())->erase();
-    remark::passed(rope.getLoc(), remark::RemarkOpts::name(kPattern).category("fusion"))
-        << "done by the projections in steps of at most " + std::to_string(shape.mostUnits);
+    remarkPassed(rope, kPattern,
+                 "done by the projections in steps of at most " + std::to_string(shape.mostUnits));
   }
 
   const Target *target = nullptr;

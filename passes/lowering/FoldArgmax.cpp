@@ -19,8 +19,6 @@
 #include "passes/fusion/Regions.h"
 #include "passes/lowering/KernelEdits.h"
 
-#include "mlir/IR/Remarks.h"
-
 namespace ingot {
 #define GEN_PASS_DEF_FOLDARGMAXPASS
 #include "passes/Passes.h.inc"
@@ -128,10 +126,10 @@ struct FoldArgmax : ingot::impl::FoldArgmaxPassBase<FoldArgmax> {
     }
     edits.edit(cast<plan::LaunchOp>(copies.lookup(head.getOperation())), "keys", {keys}, raise);
     edits.finish();
-    remark::passed(head.getLoc(), remark::RemarkOpts::name(kPattern).category("fusion"))
-        << "found by the head in " +
-               (stored ? "steps of at most " + std::to_string(shape.mostUnits) + " rows"
-                       : "greedy steps");
+    remarkPassed(head, kPattern,
+                 "found by the head in " +
+                     (stored ? "steps of at most " + std::to_string(shape.mostUnits) + " rows"
+                             : "greedy steps"));
   }
 };
 } // namespace

@@ -16,8 +16,6 @@
 #include "passes/fusion/Regions.h"
 #include "passes/lowering/KernelEdits.h"
 
-#include "mlir/IR/Remarks.h"
-
 namespace ingot {
 #define GEN_PASS_DEF_NORMPROLOGUESPASS
 #include "passes/Passes.h.inc"
@@ -88,9 +86,9 @@ struct NormPrologues : ingot::impl::NormProloguesPassBase<NormPrologues> {
     for (plan::LaunchOp launch : roundings)
       copies.lookup(launch.getOperation())->erase();
     copies.lookup(norm.getOperation())->erase();
-    remark::passed(norm.getLoc(), remark::RemarkOpts::name(kPattern).category("fusion"))
-        << "computed by " + std::to_string(readers.size()) + " projections in steps of at most " +
-               std::to_string(shape.mostUnits);
+    remarkPassed(norm, kPattern,
+                 "computed by " + std::to_string(readers.size()) +
+                     " projections in steps of at most " + std::to_string(shape.mostUnits));
   }
 
   const Target *target = nullptr;

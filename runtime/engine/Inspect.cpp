@@ -214,6 +214,19 @@ std::string evidenceText(const EngineFile &engine) {
   return out;
 }
 
+std::string recipeText(const EngineFile &engine) {
+  std::string recipe, from;
+  for (unsigned i = 0; engine.table().provenance() && i < engine.table().provenance()->size();
+       ++i) {
+    const fb::Attribute *a = engine.table().provenance()->Get(i);
+    if (a->value() && shown(a->key()) == "recipe")
+      recipe = a->value()->str();
+    if (shown(a->key()) == "from")
+      from = "# It began with IR, which this does not bring: --from " + shown(a->value()) + "\n";
+  }
+  return recipe.empty() ? "" : "# ingot compile MODEL --recipe THIS -o E\n" + from + recipe;
+}
+
 std::string inspectText(const EngineFile &engine, const MemoryLimits &limits) {
   const fb::Engine &e = engine.table();
   std::string out;
@@ -231,7 +244,9 @@ std::string inspectText(const EngineFile &engine, const MemoryLimits &limits) {
       return;
     out += std::string("\nprovenance") + of + "\n";
     for (const fb::Attribute *a : *attributes)
-      print(out, "  %-24s %s\n", shown(a->key()).c_str(), shown(a->value()).c_str());
+      print(out, "  %-24s %s\n", shown(a->key()).c_str(),
+            shown(a->key()) == "recipe" ? "ingot inspect E --recipe prints it"
+                                        : shown(a->value()).c_str());
   };
   provenance(e.provenance(), "");
   for (const fb::Program *program : *e.programs())

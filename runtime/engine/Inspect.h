@@ -128,6 +128,9 @@ std::string inspectText(const EngineFile &engine, const MemoryLimits &limits);
 std::string inspectJson(const EngineFile &engine, const MemoryLimits &limits);
 /// `ingot inspect E --html F`: the launches and buffers as one self-contained page.
 std::string inspectHtml(const EngineFile &engine, const MemoryLimits &limits);
+/// `ingot inspect E --recipe`: the file for `ingot compile --recipe` that makes the same engine again. Empty: it is of
+/// a compiler that kept none.
+std::string recipeText(const EngineFile &engine);
 /// `ingot inspect E --evidence`: the error of every pass against the interpreter.
 std::string evidenceText(const EngineFile &engine);
 /// With --json: {"evidence"}, and {"seed_weights"} where there are any, as in the whole table.

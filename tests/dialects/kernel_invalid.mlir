@@ -237,6 +237,18 @@ kernel.func @k(%q: !kernel.rows<64, f32>, %k: !kernel.rows<32, f32>, %t: !kernel
 
 // -----
 
+// a region ends with what it yields
+kernel.func @k(%x: !kernel.rows<64, f32>, %y: !kernel.rows<64, f32>) {
+  // expected-error @+1 {{expects its region to yield 1 values}}
+  kernel.rowwise ins(%x : !kernel.rows<64, f32>) outs(%y : !kernel.rows<64, f32>) attributes {extent = #kernel.extent<tokens>} {
+  ^bb0(%a: f32):
+    %0 = arith.negf %a : f32
+  }
+  kernel.return
+}
+
+// -----
+
 // regions hold elementwise ops only
 kernel.func @k(%x: !kernel.rows<64, f32>, %y: !kernel.rows<64, f32>) {
   kernel.rowwise ins(%x : !kernel.rows<64, f32>) outs(%y : !kernel.rows<64, f32>) attributes {extent = #kernel.extent<tokens>} {

@@ -37,6 +37,8 @@ Action defineScore(CommandLine &command);
 Action defineLogits(CommandLine &command);
 Action defineTokenize(CommandLine &command);
 Action defineInspect(CommandLine &command);
+Action defineExplain(CommandLine &command);
+Action defineDiff(CommandLine &command);
 Action defineVerify(CommandLine &command);
 Action defineBench(CommandLine &command);
 Action defineSimulate(CommandLine &command);

@@ -10,11 +10,32 @@
 namespace ingot::cli {
 
 Action defineCompile(CommandLine &command) {
-  for (const char *flag :
-       {"--target",     "--quantize",   "--kv",       "--precision", "--weights", "--seed",
-        "--cache",      "--recipe",     "--patterns", "--plugin",    "--insert",  "--disable",
-        "--dump-after", "--emit",       "--remarks",  "-o",          "-j",        "--chat-template",
-        "--tuning",     "--ignore-key", "--kernel"})
+  for (const char *flag : {"--target",
+                           "--quantize",
+                           "--kv",
+                           "--precision",
+                           "--weights",
+                           "--seed",
+                           "--cache",
+                           "--recipe",
+                           "--patterns",
+                           "--plugin",
+                           "--insert",
+                           "--disable",
+                           "--dump-after",
+                           "--emit",
+                           "--remarks",
+                           "-o",
+                           "-j",
+                           "--chat-template",
+                           "--tuning",
+                           "--ignore-key",
+                           "--kernel",
+                           "--write-recipe",
+                           "--from",
+                           "--to",
+                           "--dump-intermediates",
+                           "--remarks-file"})
     command.option(flag);
   for (const char *flag : {"--verify", "--quiet", "--json", "--batch-invariant", "--brief"})
     command.flag(flag);

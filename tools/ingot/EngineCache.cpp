@@ -84,8 +84,7 @@ std::string cacheFolder(const CompileOptions &options) {
   return home && *home ? (fs::path(home) / ".cache" / "ingot").string() : "";
 }
 
-/// True for a file that starts as an engine does.
-static bool hasEngineMagic(const std::string &path) {
+bool isEngineFile(const std::string &path) {
   char start[sizeof runtime::kMagic] = {};
   std::ifstream(path, std::ios::binary).read(start, sizeof start);
   return !std::memcmp(start, runtime::kMagic, sizeof start);
@@ -133,7 +132,7 @@ Result<std::string> resolveEngine(const std::string &named, const CompileOptions
                      : "give an engine, a checkpoint folder, a .gguf or a .safetensors"};
   }
   const bool folder = fs::is_directory(status);
-  if (!folder && fs::is_regular_file(status) && hasEngineMagic(model)) {
+  if (!folder && fs::is_regular_file(status) && isEngineFile(model)) {
     if (const auto given = options.arguments(); !given.empty())
       return Error{
           ExitCode::Usage, "E0134", given[0] + " is of no use here: " + model + " is an engine",

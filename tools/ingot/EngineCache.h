@@ -41,6 +41,9 @@ struct CompileOptions {
 Result<std::string> resolveEngine(const std::string &model, const CompileOptions &options,
                                   bool quiet);
 
+/// True for a file that starts as an engine does.
+bool isEngineFile(const std::string &path);
+
 /// Where engines are kept; empty if there is neither XDG_CACHE_HOME nor HOME.
 std::string cacheFolder(const CompileOptions &options);
 

@@ -22,7 +22,7 @@ struct InspectOptions {
   std::string path, html, svg, text;
   CommonOptions common;
   LimitOptions limits;
-  bool verify = false, evidence = false, roofline = false;
+  bool verify = false, evidence = false, recipe = false, roofline = false;
 };
 
 runtime::MemoryLimits memoryLimits(const InspectOptions &options) {
@@ -74,6 +74,15 @@ Result<int> inspect(const InspectOptions &options) {
   auto engine = EngineFile::open(options.path);
   if (!engine)
     return engine.error();
+  if (options.recipe) {
+    const std::string recipe = runtime::recipeText(**engine);
+    if (recipe.empty())
+      return Error{ExitCode::File, "E0146", options.path + " has no recipe",
+                   "it is of a compiler that kept none",
+                   "compile it again; ingot inspect " + options.path + " shows its provenance"};
+    emit(options.common.json ? JsonObject().field("recipe", recipe).str() + "\n" : recipe);
+    return 0;
+  }
   const runtime::MemoryLimits limits = memoryLimits(options);
   // What nobody can open needs no statement: the words are those of run.
   if (const uint64_t most = (*engine)->table().model()->context(); limits.context > most)
@@ -108,12 +117,19 @@ Action defineInspect(CommandLine &command) {
           .flag("--evidence", options->evidence, "the error of each pass against the interpreter")
           .excludes(html)
           .excludes(verify);
+  auto recipe = command
+                    .flag("--recipe", options->recipe,
+                          "the file for ingot compile --recipe that makes the same engine again")
+                    .excludes(html)
+                    .excludes(verify)
+                    .excludes(evidence);
   auto roofline = command
                       .flag("--roofline", options->roofline,
                             "run it: each kernel's time against the machine's limits")
                       .excludes(html)
                       .excludes(verify)
-                      .excludes(evidence);
+                      .excludes(evidence)
+                      .excludes(recipe);
   command
       .option("--experts", options->text,
               "read TEXT: how it spreads over the experts of each layer")
@@ -121,6 +137,7 @@ Action defineInspect(CommandLine &command) {
       .excludes(html)
       .excludes(verify)
       .excludes(evidence)
+      .excludes(recipe)
       .excludes(roofline);
   command.option("--svg", options->svg, "with --roofline: the same as a picture")
       .typeName("FILE")

@@ -28,6 +28,8 @@ std::span<const Command> commands() {
       {"batch", "answer a file of requests in OpenAI's batch format", defineBatch},
       {"compile", "make an engine file from a checkpoint", defineCompile},
       {"inspect", "show what is in an engine and what memory it takes", defineInspect},
+      {"explain", "show which launches a model has, and why not fewer", defineExplain},
+      {"diff", "show what differs between two engines", defineDiff},
       {"verify", "check every byte of an engine", defineVerify},
       {"bench", "measure prompt and decode speed", defineBench},
       {"bench-kernels", "measure each kernel alone, over all layers", defineBenchKernels},

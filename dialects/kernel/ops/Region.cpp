@@ -14,7 +14,7 @@ LogicalResult kernel::verifyRegion(Operation *op, Region &region, size_t argumen
   if (body.getNumArguments() != arguments ||
       !llvm::all_of(body.getArgumentTypes(), [](Type t) { return t.isF32(); }))
     return op->emitOpError("expects a region of ") << arguments << " f32 arguments";
-  auto yield = dyn_cast<YieldOp>(body.getTerminator());
+  auto yield = body.empty() ? YieldOp() : dyn_cast<YieldOp>(body.back());
   if (!yield || yield.getValues().size() != yields)
     return op->emitOpError("expects its region to yield ") << yields << " values";
   for (Operation &inner : body.without_terminator())

@@ -2,7 +2,7 @@
 // RUN: ingot-opt %s --pass-pipeline='builtin.module(lm.model(lm-apply-patterns{patterns=%S/Inputs/twins.pdl.mlir}))' --remarks-filter-missed=fusion --remark-policy=all 2>&1 | FileCheck %s
 // RUN: not ingot-opt %s --pass-pipeline='builtin.module(lm.model(lm-apply-patterns{patterns=/nonexistent.pdll}))' 2>&1 | FileCheck %s --check-prefix=NONE
 
-// CHECK: remark: [Missed] patterns | Category:fusion | Reason="nothing matches the patterns of {{.*}}twins.pdl.mlir"
+// CHECK: remark: [Missed] patterns | Category:fusion | {{.*}}Reason="nothing matches the patterns of {{.*}}twins.pdl.mlir"
 // CHECK: warning: nothing matches the patterns of {{.*}}twins.pdl.mlir
 // NONE: error: cannot read the patterns /nonexistent.pdll: No such file or directory
 

@@ -2,7 +2,7 @@
 // k and v are not.
 // RUN: ingot-opt %s --pass-pipeline='builtin.module(kernel-append-epilogues)' --remarks-filter-passed=fusion --remark-policy=all 2>&1 | FileCheck %s
 
-// CHECK: remark: [Passed] append_epilogue | Category:fusion | Remark="done by the projections in steps of at most 8"
+// CHECK: remark: [Passed] append_epilogue | Category:fusion | {{.*}}Remark="done by the projections in steps of at most 8"
 // CHECK-LABEL: kernel.func @qkv_append(
 // CHECK-SAME:    %[[Q:[^:]+]]: !kernel.rows<64, f32>, %[[KV:[^:]+]]: !kernel.kv_pool<1, 64, bf16>, %[[T:[^:]+]]: !kernel.rows<64, f32>) {
 // CHECK:         %[[F:.+]]:3 = kernel.matmul {{.*}} -> !kernel.flow<64, f32>, !kernel.flow<64, f32>, !kernel.flow<64, f32> attributes

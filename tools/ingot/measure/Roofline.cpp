@@ -15,6 +15,7 @@
 #include "tools/ingot/measure/KernelWork.h"
 #include "tools/ingot/measure/MachineLimits.h"
 #include "tools/ingot/measure/RooflineSvg.h"
+#include "tools/ingot/measure/StepTime.h"
 
 #include <algorithm>
 #include <map>
@@ -77,9 +78,6 @@ std::vector<Row> workPerStep(const Session &session, int64_t prompt, int64_t ste
   return rows;
 }
 
-/// The model's sum of two things that run side by side (codegen/cpu/schedule/MatmulCost.h).
-double overlap(double a, double b) { return std::max(a, b) + std::min(a, b) / 8; }
-
 /// What the limits say of a phase: the roof that binds, and the model's time on this machine.
 /// `startsUs`: of its launches, where they take time of their own.
 void hold(Phase &phase, const fb::KernelCost *cost, const MachineLimits &limits, double threads,
@@ -93,8 +91,7 @@ void hold(Phase &phase, const fb::KernelCost *cost, const MachineLimits &limits,
                compute = phase.operations / rate / 1e3;
   phase.boundUs = std::max(memory, compute);
   phase.binds = memory >= compute ? "memory" : int8 ? "int8" : bf16 ? "bf16" : "f32";
-  const double core = phase.coreSeconds > 0 ? phase.coreSeconds * 1e6 / threads : compute;
-  phase.predictedUs = overlap(core, phase.memoryBytes / limits.readGbPerS / 1e3) + startsUs;
+  phase.predictedUs = foretoldUs(phase, cost, limits, threads) + startsUs;
 }
 
 std::map<std::string, double> seconds(const Session &session) {

@@ -1,0 +1,93 @@
+//===- DeviceOptions.cpp - See DeviceOptions.h ----------------------------===//
+#include "compiler/console/DeviceOptions.h"
+#include "runtime/engine/GpuTarget.h"
+#include "runtime/engine/Isa.h"
+#include "runtime/formats/KvFormat.h"
+
+#include <algorithm>
+
+using namespace ingot;
+using namespace ingot::compiler;
+
+static Error usage(std::string code, std::string what, std::string why, std::string fix) {
+  return {ExitCode::Usage, std::move(code), std::move(what), std::move(why), std::move(fix)};
+}
+
+/// "cpu": the levels of an engine that goes to many machines, of which each runs one of the two.
+constexpr runtime::IsaLevel kPortable[] = {runtime::IsaLevel::Avx2, runtime::IsaLevel::Avx512};
+
+std::string compiler::architectureNames(const char *separator) {
+  std::string names;
+  for (const runtime::GpuArch &arch : runtime::gpuArchitectures())
+    names += (names.empty() ? "" : separator) + std::string(arch.name);
+  return names;
+}
+
+std::string compiler::levelTargets() {
+  std::string names;
+  for (runtime::IsaLevel level : runtime::isaLevels())
+    names += (names.empty() ? "" : ", ") + std::string(isaTarget(level));
+  return names;
+}
+
+Result<void> compiler::addTarget(const std::string &target, CompileOptions &options) {
+  std::vector<std::string> levels, gpus;
+  if (target == "cpu")
+    for (runtime::IsaLevel level : kPortable)
+      levels.emplace_back(isaName(level));
+  for (runtime::IsaLevel level : runtime::isaLevels())
+    if (target == isaTarget(level))
+      levels.emplace_back(isaName(level));
+  for (const runtime::GpuArch &arch : runtime::gpuArchitectures()) {
+    const std::string name = "cuda:" + std::string(arch.name);
+    if (target == "cuda" || target == name)
+      gpus.push_back(name);
+    if (target == "cuda-emulator:" + std::string(arch.name))
+      gpus.push_back(target);
+  }
+  if (target == "cuda" || target == runtime::kPtxTarget)
+    gpus.emplace_back(runtime::kPtxTarget);
+  if (levels.empty() && gpus.empty())
+    return usage("E0402", "unknown target '" + target + "'",
+                 "targets are cpu, " + levelTargets() + "; cuda, cuda:" + architectureNames(", ") +
+                     ", compute_80 (PTX); cuda-emulator:sm_90a",
+                 "--target cpu");
+  auto add = [](std::vector<std::string> &to, const std::vector<std::string> &from) {
+    to.insert(to.end(), from.begin(), from.end());
+    std::sort(to.begin(), to.end()); // the same engine, whatever the order of flags
+    to.erase(std::unique(to.begin(), to.end()), to.end());
+  };
+  add(options.targets, levels);
+  add(options.gpuTargets, gpus);
+  return {};
+}
+
+Result<void> compiler::chooseKv(CompileOptions &o) {
+  const std::optional<KvFormat> wanted = kvFormatNamed(o.kv);
+  if (!o.kv.empty() && !wanted)
+    return usage("E0403", "unsupported type of KV cache '" + o.kv + "'",
+                 "types are " + kvFormatNames(isOfAny, "and"), "--kv bf16");
+  const bool gpuHas = wanted && kvFormat(*wanted).gpu, cpuHas = wanted && kvFormat(*wanted).cpu;
+  if (!o.gpuTargets.empty() && (o.exact || (o.targets.empty() && !o.kv.empty() && !gpuHas)))
+    return usage("E0463",
+                 "GPU code is made with --precision fast and a KV cache of " +
+                     kvFormatNames(isOfGpus, "or"),
+                 o.exact ? "--precision exact was given" : "--kv " + o.kv + " was given",
+                 "leave it out, or compile for CPUs alone: --target cpu");
+  if (wanted && !cpuHas && o.gpuTargets.empty())
+    return usage("E0465", "a KV cache of " + o.kv + " is for GPUs",
+                 "the targets are CPUs, which have " + kvFormatNames(isOfCpus, "and"),
+                 "--kv bf16, or add a GPU: --target cuda:sm_90a");
+  if (wanted && !kvFormat(*wanted).isPlain() && o.exact)
+    return usage(
+        "E0466", "a KV cache of " + o.kv + " rounds what --precision exact keeps",
+        "exact engines have " +
+            kvFormatNames([](const KvFormatInfo &f) { return f.cpu && f.isPlain(); }, "or"),
+        "leave out --kv, or compile with --precision fast");
+  o.gpuKv = gpuHas ? o.kv : "bf16";
+  if (o.targets.empty())
+    o.kv = o.gpuKv;
+  else if (!cpuHas)
+    o.kv = o.exact ? "f32" : "f16";
+  return {};
+}

@@ -1,0 +1,139 @@
+//===- RecipeText.cpp - The recipe of options -------------------------------===//
+//
+// Keys come in the order of recipeKeys(), and the text of equal options is equal, byte for byte: engines keep it.
+//===----------------------------------------------------------------------===//
+#include "compiler/console/RecipeFile.h"
+#include "runtime/engine/Isa.h"
+
+#include <algorithm>
+#include <cstdio>
+#include <filesystem>
+
+namespace fs = std::filesystem;
+
+using namespace ingot;
+using namespace ingot::compiler;
+
+/// A basic string of TOML.
+static std::string quoted(const std::string &text) {
+  std::string out = "\"";
+  for (const char c : text) {
+    if (c == '"' || c == '\\') {
+      out += '\\';
+      out += c;
+    } else if (static_cast<unsigned char>(c) < 32 || c == 127) {
+      char escape[8];
+      std::snprintf(escape, sizeof escape, "\\u%04X", static_cast<unsigned char>(c));
+      out += escape;
+    } else {
+      out += c;
+    }
+  }
+  return out + "\"";
+}
+
+static std::string dashed(std::string format) {
+  std::replace(format.begin(), format.end(), '_', '-');
+  return format;
+}
+
+/// A number beyond TOML's is a text (RecipeFile.cpp).
+static std::string seedText(uint64_t seed) {
+  const std::string digits = std::to_string(seed);
+  return seed >> 63 ? quoted(digits) : digits;
+}
+
+/// What --kv would have to be: fp8 is GPUs' alone, and leaves CPUs their default.
+static const std::string &kvOf(const CompileOptions &o) {
+  return !o.gpuTargets.empty() && o.gpuKv == "fp8" ? o.gpuKv : o.kv;
+}
+
+namespace {
+/// Lines of KEY = VALUE, in order.
+class Lines {
+public:
+  void raw(const char *key, const std::string &value) {
+    text += std::string(key) + " = " + value + "\n";
+  }
+  void one(const char *key, const std::string &value) {
+    if (!value.empty())
+      raw(key, quoted(value));
+  }
+  void flag(const char *key, bool value) {
+    if (value)
+      raw(key, "true");
+  }
+  void list(const char *key, const std::vector<std::string> &values) {
+    std::string all;
+    for (const std::string &value : values)
+      all += (all.empty() ? "" : ", ") + quoted(value);
+    if (!values.empty())
+      raw(key, "[" + all + "]");
+  }
+
+  std::string text;
+};
+} // namespace
+
+std::string compiler::recipeText(const CompileOptions &o,
+                                 std::string (*nameOf)(const std::string &, const std::string &),
+                                 const std::string &folder) {
+  auto name = [&](const std::string &path) { return path.empty() ? path : nameOf(path, folder); };
+  auto names = [&](std::vector<std::string> paths) {
+    std::transform(paths.begin(), paths.end(), paths.begin(), name);
+    return paths;
+  };
+  std::vector<std::string> targets, insertions;
+  for (const std::string &level : o.targets)
+    targets.push_back(std::string(isaTarget(*runtime::isaNamed(level))));
+  targets.insert(targets.end(), o.gpuTargets.begin(), o.gpuTargets.end());
+  for (const auto &[point, passes] : o.insertions)
+    insertions.push_back(point + "=" + passes);
+  std::string formats;
+  for (const std::string &rule : o.recipe) {
+    const size_t colon = rule.rfind(':');
+    formats += "  { weights = " + quoted(rule.substr(0, colon)) +
+               ", format = " + quoted(dashed(rule.substr(colon + 1))) + " },\n";
+  }
+
+  Lines lines;
+  lines.list("target", targets);
+  lines.one("precision", o.exact ? "exact" : "fast");
+  lines.one("kv", kvOf(o));
+  lines.flag("batch-invariant", o.batchInvariant);
+  lines.one("quantize", dashed(o.quantize));
+  if (!formats.empty())
+    lines.raw("formats", "[\n" + formats + "]");
+  lines.list("patterns", names(o.patterns));
+  lines.list("plugin", names(o.plugins));
+  lines.list("insert", insertions);
+  lines.list("disable", o.disabled);
+  lines.one("tuning", name(o.tuning));
+  lines.one("chat-template", name(o.chatTemplate));
+  lines.list("ignore-key", o.ignoredKeys);
+  lines.one("weights", weightOriginName(o.weights));
+  if (o.weights != WeightOrigin::Checkpoint)
+    lines.raw("seed", seedText(o.seed));
+  lines.flag("verify", o.verify);
+  return lines.text;
+}
+
+std::string compiler::recipeInEngine(const CompileOptions &options) {
+  return recipeText(
+      options,
+      [](const std::string &path, const std::string &) {
+        return fs::path(path).filename().string();
+      },
+      "");
+}
+
+std::string compiler::recipeIn(const std::string &folder, const CompileOptions &options) {
+  return recipeText(
+      options,
+      [](const std::string &path, const std::string &folder) {
+        std::error_code ignored;
+        const fs::path relative = fs::relative(path, folder.empty() ? "." : folder, ignored);
+        return relative.empty() ? path : relative.string();
+      },
+      folder);
+}

@@ -1,0 +1,114 @@
+//===- ModelPhases.cpp - From a checkpoint to fused lm ----------------------===//
+#include "compiler/driver/Compilation.h"
+#include "compiler/driver/OpenModel.h"
+#include "compiler/driver/PhaseText.h"
+#include "compiler/driver/ScaleRange.h"
+#include "compiler/driver/VerifyOnWeights.h"
+#include "dialects/lm/ops/Fused.h"
+#include "dialects/lm/ops/Model.h"
+#include "models/Family.h"
+#include "runtime/engine/Inspect.h"
+
+#include "llvm/Support/Format.h"
+#include "llvm/Support/raw_ostream.h"
+
+using namespace mlir;
+using namespace ingot;
+using namespace ingot::compiler;
+
+Result<void> Compilation::open() {
+  progress.phase("read");
+  auto opened = openModel(options, diagnostics);
+  if (!opened)
+    return opened.error();
+  checkpoint = std::move(*opened);
+  uint64_t bytes = 0;
+  for (const import::Tensor &tensor : checkpoint->tensors)
+    bytes += tensor.bytes();
+  progress.note(runtime::humanBytes(bytes) + " in " + std::to_string(checkpoint->tensors.size()) +
+                " tensors");
+  auto built = buildEngineText(*checkpoint, options.chatTemplate);
+  if (!built)
+    return built.error();
+  text = std::move(*built);
+  if (!text.warning.empty())
+    diagnostics.warn(text.warning);
+  if (options.from == Phase::Checkpoint)
+    return {};
+  auto ir = readPhase(context, options, *checkpoint, diagnostics);
+  if (!ir)
+    return ir.error();
+  module = std::move(*ir);
+  return {};
+}
+
+Result<void> Compilation::importModel() {
+  Error why;
+  auto imported = models::importModel(context, *checkpoint, why);
+  if (failed(imported))
+    return why;
+  module = std::move(*imported);
+  return {};
+}
+
+Result<void> Compilation::chooseFormats() {
+  if (options.from > Phase::Lm)
+    return {};
+  lm::ModelOp whole = *module->getOps<lm::ModelOp>().begin();
+  if (auto ok = recipe.holdAgainst(whole, options, diagnostics); !ok)
+    return ok;
+  if (weightsMadeUp() || (options.quantize.empty() && options.recipe.empty()))
+    return {};
+  auto found = matricesOutOfRange(whole, *checkpoint, options, threads);
+  if (!found)
+    return found.error();
+  std::vector<std::string> rules; // before the user's: the first that matches decides
+  for (const OutOfRange &matrix : *found) {
+    diagnostics.warn(matrix.weight + " stays bf16: " + matrix.why);
+    rules.push_back(matrix.weight + ":bf16");
+  }
+  pipeline.recipe.insert(pipeline.recipe.begin(), rules.begin(), rules.end());
+  return {};
+}
+
+Result<void> Compilation::fuse() {
+  if (auto ok = chooseFormats(); !ok)
+    return ok;
+  if (options.verify && weightsMadeUp())
+    return Error{ExitCode::Usage, "E0412", "nothing to verify against",
+                 std::string("--weights ") + weightOriginName(options.weights) +
+                     " makes the numbers up: they are no checkpoint's",
+                 "drop --verify"};
+  progress.phase("fuse");
+  OwningOpRef<ModuleOp> imported;
+  if (options.verify)
+    imported = module->clone();
+  intermediates.begin(*module, "lm");
+  auto build = [&](OpPassManager &pm) {
+    extensions.addAt("import", pm);
+    buildImportPipeline(pm, pipeline);
+    // Patterns come before the passes of this point, which may clean up behind them.
+    extensions.addPatterns(pm);
+    extensions.addAt("pre-fusion", pm);
+    buildFusionPipeline(pm, pipeline);
+    extensions.addAt("post-fusion", pm);
+  };
+  if (auto ok = passes.overModel(*module, build, evidence); !ok)
+    return ok;
+  std::optional<double> roundingCost;
+  if (options.verify) {
+    auto verified = verifyOnWeights(*imported, *module, *checkpoint, evidence);
+    if (!verified)
+      return verified.error();
+    roundingCost = *verified;
+  }
+  int regions = 0;
+  module->walk([&](lm::FusedOp) { ++regions; });
+  std::string note = std::to_string(regions) + " fused regions, " +
+                     std::to_string(evidence.size()) + " checks passed";
+  if (roundingCost)
+    llvm::raw_string_ostream(note) << llvm::format(
+        "; rounding weights changes logits by up to %.2g %% of the largest", *roundingCost * 100);
+  progress.note(note);
+  return {};
+}

@@ -1,0 +1,154 @@
+//===- PhaseText.cpp - See PhaseText.h ------------------------------------===//
+#include "compiler/driver/PhaseText.h"
+#include "compiler/import/RowSource.h"
+#include "dialects/kernel/ops/Structure.h"
+#include "dialects/lm/ops/Layers.h"
+#include "dialects/lm/ops/Model.h"
+#include "dialects/lm/ops/Weights.h"
+#include "dialects/plan/ops/Entry.h"
+#include "dialects/plan/ops/Program.h"
+
+#include "mlir/Parser/Parser.h"
+#include "mlir/Pass/PassManager.h"
+#include "llvm/Support/MemoryBuffer.h"
+
+using namespace mlir;
+using namespace ingot;
+using namespace ingot::compiler;
+
+static Error otherPhase(const CompileOptions &options, std::string why, std::string fix) {
+  return {ExitCode::File, "E0484", options.fromFile + " is no IR of " + phaseName(options.from),
+          std::move(why), std::move(fix)};
+}
+
+/// Where in a compilation the module was printed.
+static Result<void> checkPhase(ModuleOp module, const CompileOptions &options) {
+  const auto models = llvm::range_size(module.getOps<lm::ModelOp>());
+  const auto programs = llvm::range_size(module.getOps<plan::ProgramOp>());
+  if (options.from <= Phase::Fused) {
+    if (models == 1 && programs == 0)
+      return (*module.getOps<lm::ModelOp>().begin()).getBody().getOps<lm::EntryOp>().empty()
+                 ? otherPhase(options, "its model has no lm.entry: it is a part of one",
+                              std::string("write it with --to ") + phaseName(options.from))
+                 : Result<void>();
+    return otherPhase(options,
+                      "it has " + std::to_string(models) + " lm.model and " +
+                          std::to_string(programs) + " plan.program; one lm.model is expected",
+                      programs ? "--from plan=" + options.fromFile
+                               : std::string("write it with --to ") + phaseName(options.from));
+  }
+  if (models != 0 || programs != 1)
+    return otherPhase(options,
+                      "it has " + std::to_string(models) + " lm.model and " +
+                          std::to_string(programs) + " plan.program; one plan.program is expected",
+                      models ? "--from lm=" + options.fromFile
+                             : std::string("write it with --to ") + phaseName(options.from) +
+                                   ": --emit kernel leaves out the launches");
+  plan::ProgramOp program = *module.getOps<plan::ProgramOp>().begin();
+  plan::EntryOp entry = program.generateEntry();
+  if (!entry || llvm::none_of(entry.getBody().getOps<plan::OutputOp>(), [](plan::OutputOp output) {
+        return output.getRole() == plan::OutputRole::Logits;
+      }))
+    return otherPhase(options, "no entry of its program leaves logits",
+                      std::string("write it with --to ") + phaseName(options.from));
+  const bool planned = program.getPeak().has_value();
+  if (planned == (options.from == Phase::Plan))
+    return {};
+  return otherPhase(options,
+                    planned ? "its buffers are packed already"
+                            : "nothing has packed its buffers (peak is missing)",
+                    planned ? "--from plan=" + options.fromFile
+                            : "--from kernel=" + options.fromFile);
+}
+
+/// Whether the checkpoint has the numbers of a weight, in its shape and in the format that it is said to have.
+template <typename Weight>
+static Result<void> checkWeight(Weight weight, const CompileOptions &options,
+                                const import::Checkpoint &checkpoint) {
+  if (!weight.getSource())
+    return {};
+  const lm::WeightType type = weight.getType();
+  auto wrong = [&](const std::string &why) {
+    return Error{ExitCode::File, "E0485",
+                 options.fromFile + " is of another checkpoint than " + options.model,
+                 "weight " + weight.getSymName().str() + ": " + why,
+                 "give the checkpoint that it was printed from"};
+  };
+  auto rows =
+      import::RowSource::find(checkpoint, lm::rowsOf(*weight.getSource()),
+                              type.isVectors() ? import::Unit::Numbers : import::Unit::Rows);
+  if (!rows)
+    return wrong(rows.error().what + (rows.error().why.empty() ? "" : ": " + rows.error().why));
+  const int64_t numbers = llvm::product_of(type.getShape());
+  if (rows->rows() * rows->columns() != numbers ||
+      (!type.isVectors() && rows->columns() != type.getShape().back()))
+    return wrong("the checkpoint has " + std::to_string(rows->rows()) + " x " +
+                 std::to_string(rows->columns()) + " numbers, the IR wants " +
+                 std::to_string(numbers));
+  const WeightFormat stored = weight.getStored() ? weight.getStored()->getId() : type.getFormat();
+  if (!type.isVectors() && stored != rows->format())
+    return wrong("it is stored as " + std::string(numericFormat(rows->format()).name) +
+                 ", the IR says " + std::string(numericFormat(stored).name));
+  return {};
+}
+
+Result<OwningOpRef<ModuleOp>> compiler::readPhase(MLIRContext &context,
+                                                  const CompileOptions &options,
+                                                  const import::Checkpoint &checkpoint,
+                                                  const Diagnostics &diagnostics) {
+  auto file = llvm::MemoryBuffer::getFile(options.fromFile, /*IsText=*/true);
+  if (!file)
+    return Error{ExitCode::File, "E0483", "cannot read the IR of --from",
+                 options.fromFile + ": " + file.getError().message(),
+                 std::string("write it with --to ") + phaseName(options.from)};
+  OwningOpRef<ModuleOp> module =
+      parseSourceString<ModuleOp>((*file)->getBuffer(), ParserConfig(&context), options.fromFile);
+  if (!module)
+    return Error{ExitCode::File, "E0483", options.fromFile + " is no IR that this ingot reads",
+                 diagnostics.first(), "correct it: ingot-opt FILE says the same"};
+  if (auto ok = checkPhase(*module, options); !ok)
+    return ok.error();
+  if (options.weights != WeightOrigin::Checkpoint)
+    return module;
+  std::optional<Error> wrong;
+  module->walk([&](Operation *op) {
+    auto ok = isa<lm::WeightOp>(op)     ? checkWeight(cast<lm::WeightOp>(op), options, checkpoint)
+              : isa<plan::WeightOp>(op) ? checkWeight(cast<plan::WeightOp>(op), options, checkpoint)
+                                        : Result<void>();
+    if (ok)
+      return WalkResult::advance();
+    wrong = ok.error();
+    return WalkResult::interrupt();
+  });
+  if (wrong)
+    return *wrong;
+  return module;
+}
+
+/// Each weight's layout, in order.
+static SmallVector<lm::WeightLayout> layoutsOf(ModuleOp module) {
+  SmallVector<lm::WeightLayout> layouts;
+  module.walk([&](plan::WeightOp weight) { layouts.push_back(weight.getType().getLayout()); });
+  return layouts;
+}
+
+Result<void> compiler::checkMadeFor(ModuleOp module, const CodeTarget &target,
+                                    const CompileOptions &options) {
+  auto wrong = [&](const std::string &why, const std::string &fix) {
+    return Error{ExitCode::Usage, "E0486",
+                 options.fromFile + " is not what these options would have made", why, fix};
+  };
+  for (plan::StateOp state : (*module.getOps<plan::ProgramOp>().begin()).getOps<plan::StateOp>())
+    if (state.getElement() && *state.getElement() != target.kv(options))
+      return wrong("its KV cache is of " + state.getElement()->str() + ", that of " +
+                       target.name().str() + " would be of " + target.kv(options),
+                   "--kv " + state.getElement()->str() + ", or the --target that it is for");
+  // How matrices lie is the target's choice: chosen again, it is the same.
+  OwningOpRef<ModuleOp> copy = module.clone();
+  PassManager pm(module.getContext());
+  pm.addPass(createChooseLayoutsPass({target.name().str()}));
+  if (failed(pm.run(*copy)) || layoutsOf(*copy) != layoutsOf(module))
+    return wrong("its matrices do not lie as kernels of " + target.name().str() + " read them",
+                 "give the --target that it is for");
+  return {};
+}

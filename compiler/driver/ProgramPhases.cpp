@@ -1,0 +1,134 @@
+//===- ProgramPhases.cpp - From fused lm to a program, and to the engine ----===//
+#include "compiler/driver/Compilation.h"
+#include "compiler/driver/EmitText.h"
+#include "compiler/driver/EngineTable.h"
+#include "compiler/driver/PlanChecks.h"
+#include "compiler/driver/Provenance.h"
+#include "compiler/driver/Summary.h"
+#include "dialects/kernel/ops/Structure.h"
+#include "dialects/plan/ops/Program.h"
+#include "runtime/engine/Inspect.h"
+
+using namespace mlir;
+using namespace ingot;
+using namespace ingot::compiler;
+
+void Compilation::addLowering(OpPassManager &pm) {
+  buildLoweringPipeline(pm, pipeline);
+  extensions.addAt("pre-plan", pm);
+}
+
+void Compilation::addPlanning(OpPassManager &pm) {
+  buildPlanningPipeline(pm, pipeline);
+  extensions.addAt("pre-codegen", pm);
+}
+
+Result<void> Compilation::lower() {
+  model = module->clone();
+  return passes.toPlan(*module, [&](OpPassManager &pm) { addLowering(pm); }, lowered);
+}
+
+Result<void> Compilation::plan() {
+  if (options.from == Phase::Kernel)
+    lowered = module->clone();
+  if (auto ok = passes.overPlan(*module, [&](OpPassManager &pm) { addPlanning(pm); }); !ok)
+    return ok;
+  return check();
+}
+
+Result<void> Compilation::check() {
+  progress.phase(target->phases().first + std::string(" check"));
+  auto again = [&](ModuleOp from, std::unique_ptr<PassInstrumentation> watch) {
+    passes.again(
+        from, [&](OpPassManager &pm) { addLowering(pm), addPlanning(pm); }, std::move(watch));
+  };
+  auto verdict = model ? checkPlan(*model, *lowered, *module, again, extensions.passes(),
+                                   pipeline.device, evidence)
+                       : checkPlanAlone(lowered ? *lowered : ModuleOp(), *module);
+  if (!verdict)
+    return verdict.error();
+  planUnchecked |= !verdict->notInterpreted.empty();
+  if (!verdict->notInterpreted.empty())
+    diagnostics.warn("nothing checks this plan: " + verdict->notInterpreted);
+  if (options.verify)
+    if (auto ok = verifyPlanOnWeights(*model, *module, *checkpoint, pipeline.device, evidence); !ok)
+      return ok;
+  progress.note(verdict->note);
+  return checkKvElement(*module, target->kv(options));
+}
+
+Result<void> Compilation::checkCode(CodeJob &job) {
+  if (planUnchecked)
+    return {};
+  progress.phase(target->phases().second + std::string(" check"));
+  auto found = job.checkCode(*module);
+  if (!found)
+    return found.error();
+  int64_t launches = 0;
+  for (CodeEvidence &code : *found) {
+    evidence.push_back({code.code, code.inputs, code.maxAbs, code.maxRel});
+    launches += code.launches;
+  }
+  progress.note(std::to_string(launches) + " launches checked");
+  return {};
+}
+
+Result<bool> Compilation::addProgram(CodeJob &job) {
+  progress.phase(target->phases().second);
+  plan::ProgramOp program = *module->getOps<plan::ProgramOp>().begin();
+  SmallVector<kernel::FuncOp> kernels;
+  auto built = std::make_unique<fb::ProgramT>();
+  const bool seeded = options.weights == WeightOrigin::Seed;
+  const uint64_t weightBytes =
+      planToTable(program, *built,
+                  {target->greedyRows(), seeded, static_cast<uint32_t>(segments.size())}, kernels);
+  if (target->emits(options.emit)) {
+    if (auto ok = chooseKernel(kernels, options.kernel); !ok)
+      return ok.error();
+    if (auto ok = job.emit(kernels); !ok)
+      return ok.error();
+    return true;
+  }
+  SegmentSource weights{fb::SegmentKind::Weights, weightBytes, {}};
+  weights.jobs = weightsMadeUp() ? madeUpWeightJobs(program, *built, options.seed)
+                                 : weightJobs(program, *built, *checkpoint);
+  if (weightBytes != 0)
+    segments.push_back(std::move(weights));
+  auto note = job.addCode(kernels, *built, segments);
+  if (!note)
+    return note.error();
+  progress.note(*note);
+  if (auto ok = checkCode(job); !ok)
+    return ok.error();
+  writeOriginOfProgram(target->kv(options), program, *built);
+  table.programs.push_back(std::move(built));
+  return false;
+}
+
+Result<void> Compilation::write() {
+  progress.phase("write");
+  plan::ProgramOp program = *module->getOps<plan::ProgramOp>().begin();
+  table.compiler_version = INGOT_VERSION;
+  table.precision = options.exact ? fb::Precision::Exact : fb::Precision::Fast;
+  table.seed = options.weights == WeightOrigin::Seed ? options.seed : 0;
+  table.model = describeModel(checkpoint->name, program, *table.programs.front());
+  text.addTo(table, segments);
+
+  writeOrigin(options, *checkpoint, evidence, planUnchecked, table);
+
+  WriteOptions how;
+  how.threads = threads;
+  how.progress = [&](uint64_t done, uint64_t total) { progress.update(done, total); };
+  auto written = writeEngine(options.output, std::move(table), std::move(segments), how);
+  if (!written && written.error().code == "E0399" && options.from != Phase::Checkpoint) {
+    Error error = written.error(); // the loader's checks are the last that changed IR meets
+    return Error{ExitCode::File, error.code,
+                 options.fromFile + " makes an engine that cannot be loaded", error.why,
+                 "correct it; if nobody changed it, it is a bug of ingot: please report it"};
+  }
+  if (!written)
+    return written.error();
+  progress.note(runtime::humanBytes(written->fileBytes) + " to " + options.output);
+  progress.finish();
+  return printSummary(options, progress.phases());
+}
