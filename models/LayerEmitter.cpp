@@ -85,8 +85,8 @@ Value &LayerEmitter::addState(StringRef name, ArrayRef<StateStream> streams, boo
   Attribute layout = fixed ? Attribute(lm::FixedAttr::get(context, list))
                            : Attribute(lm::PagedAttr::get(context, list));
   states.push_back(
-      {name.str(), body.insertArgument(1 + states.size(), lm::StateType::get(context, layout),
-                                       body.getParentOp()->getLoc())});
+      {name.str(),
+       body.insertArgument(1 + states.size(), lm::StateType::get(context, layout), at(name))});
   return states.back().second;
 }
 

@@ -28,6 +28,11 @@
 
 namespace ingot::models {
 
+/// Of a vector, or of one for each expert (lm::WeightType::isVectors).
+inline bool isVectors(llvm::ArrayRef<int64_t> shape) {
+  return shape.size() == 1 || (shape.size() == 3 && shape.back() == 1);
+}
+
 struct ModelShape {
   llvm::StringRef family;
   int64_t vocab, hidden, context;
@@ -126,9 +131,25 @@ public:
   ImportedModel finish(const EntryWeights &entry, Error &why);
 
 private:
+  // ModelTensors.cpp
+  /// The first part's tensor; null, and an error is kept, if the parts do not make up a weight of that shape.
+  const import::Tensor *takeRows(llvm::ArrayRef<TensorRows> parts, llvm::ArrayRef<int64_t> shape);
+  const import::Tensor *findPart(const TensorRows &part, llvm::ArrayRef<int64_t> shape, bool alone);
+  int64_t markTaken(const TensorRows &part, const import::Tensor &tensor, import::Unit unit);
+  bool isOfCutLayer(llvm::StringRef tensor) const;
+  void checkAllTaken();
+  void refuseShape(const import::Tensor &tensor, llvm::ArrayRef<int64_t> expected,
+                   const std::string &rows);
+  void refuseUnused(llvm::ArrayRef<std::string> tensors);
+  void refuseType(const import::UnreadTensor &tensor);
+  void refuseHalfUsed(const import::Tensor &tensor, const llvm::BitVector &rows);
+  // ModelWeights.cpp
+  std::string sourceOf(int64_t layer, const LayerTensor &tensor, llvm::StringRef ending) const;
+  static std::string symbolOf(int64_t layer, llvm::StringRef role);
   lm::WeightOp addWeight(llvm::StringRef symbol, llvm::ArrayRef<int64_t> shape, WeightFormat stored,
                          mlir::Attribute source);
-  static std::string symbolOf(int64_t layer, llvm::StringRef role);
+  void addBias(LayerWeights &weights, int64_t layer, const LayerTensor &tensor, int64_t length,
+               Bias bias, const RowOrder &order);
   // ColumnOrders.cpp
   std::vector<float> takeColumns(llvm::StringRef matrix, int64_t length);
   void addColumns(LayerWeights &weights, int64_t layer, llvm::StringRef of,
@@ -137,15 +158,7 @@ private:
                   llvm::StringRef matrix, int64_t length);
   void addStackColumns(LayerWeights &weights, int64_t layer, llvm::StringRef role,
                        llvm::ArrayRef<TensorRows> matrices, int64_t length);
-  void addBias(LayerWeights &weights, int64_t layer, const LayerTensor &tensor, int64_t length,
-               Bias bias, const RowOrder &order);
-  std::string sourceOf(int64_t layer, const LayerTensor &tensor, llvm::StringRef ending) const;
-  /// The first part's tensor; null, and an error is kept, if the parts do not make up a weight of that shape.
-  const import::Tensor *takeRows(llvm::ArrayRef<TensorRows> parts, llvm::ArrayRef<int64_t> shape);
-  const import::Tensor *findPart(const TensorRows &part, llvm::ArrayRef<int64_t> shape, bool alone);
-  void refuseShape(const import::Tensor &tensor, llvm::ArrayRef<int64_t> expected,
-                   const std::string &rows);
-  int64_t markTaken(const TensorRows &part, const import::Tensor &tensor, import::Unit unit);
+  // ModelBuilder.cpp
   struct Kind {
     lm::LayerKindOp op;
     llvm::SmallVector<std::string> states; ///< their names, without the layer
@@ -155,11 +168,6 @@ private:
   llvm::SmallVector<mlir::Attribute> emitStates();
   void emitEntry(const EntryWeights &entry);
   void nameKinds();
-  bool isOfCutLayer(llvm::StringRef tensor) const;
-  void refuseUnused(llvm::ArrayRef<std::string> tensors);
-  void refuseType(const import::UnreadTensor &tensor);
-  void refuseHalfUsed(const import::Tensor &tensor, const llvm::BitVector &rows);
-  void checkAllTaken();
 
   mlir::MLIRContext &context;
   const import::Checkpoint &checkpoint;

@@ -1,8 +1,8 @@
 //===- CheckCode.cpp - See CheckCode.h ------------------------------------===//
 #include "compiler/targets/cpu/CheckCode.h"
 #include "codegen/cpu/CpuCodegen.h"
-#include "compiler/reference/PanelWeights.h"
 #include "compiler/reference/machine/CheckPlan.h"
+#include "compiler/reference/machine/PanelWeights.h"
 #include "compiler/reference/machine/RowForms.h"
 #include "compiler/targets/cpu/LoadedCode.h"
 #include "dialects/kernel/ops/Attention.h"
@@ -107,10 +107,9 @@ private:
 
 class Lockstep : public LaunchObserver {
 public:
-  Lockstep(ModuleOp module, ArrayRef<kernel::FuncOp> scheduled, PanelWeights &weights,
-           const LoadedCode &code, const cpu::Isa &isa)
-      : module(module), weights(weights), code(code), isa(isa) {
-    for (kernel::FuncOp fn : scheduled)
+  Lockstep(ModuleOp module, const CodeOfLevel &level, PanelWeights &weights, LoadedCode code)
+      : module(module), weights(weights), code(std::move(code)), isa(level.isa) {
+    for (kernel::FuncOp fn : level.kernels)
       scratch[fn.getSymName()] = cpu::scratchBytes(fn);
     module.walk([&](kernel::RopeAppendOp op) { normsHeads |= op.getQNorm() || op.getKNorm(); });
   }
@@ -140,7 +139,7 @@ private:
 
   ModuleOp module;
   PanelWeights &weights;
-  const LoadedCode &code;
+  const LoadedCode code;
   const cpu::Isa &isa;
   bool normsHeads = false;
   llvm::StringMap<int64_t> scratch;                        ///< by kernel
@@ -389,31 +388,70 @@ void Lockstep::compare(kernel::FuncOp fn, plan::LaunchOp launch, plan::StepOp st
   }
 }
 
-Result<CodeAgreement> compiler::checkCode(ModuleOp plan, ArrayRef<kernel::FuncOp> scheduled,
-                                          StringRef image, const cpu::Isa &isa) {
-  auto code = LoadedCode::load(image);
-  if (!code)
-    return code.error();
+namespace {
+/// The step of one more token for each sequence of a step of one token each.
+Step behind(Step step) {
+  for (int64_t &position : step.positions)
+    ++position;
+  return step;
+}
+
+/// One run of the machine is seen by all.
+class AllLevels : public LaunchObserver {
+public:
+  void before(plan::LaunchOp launch, plan::StepOp step, const Batch &batch, plan::Mode mode,
+              Memory &memory) override {
+    for (auto &level : levels)
+      level->before(launch, step, batch, mode, memory);
+  }
+  void behind(plan::LaunchOp launch, plan::StepOp step, const Batch &batch, plan::Mode mode,
+              Memory &memory) override {
+    for (auto &level : levels)
+      level->behind(launch, step, batch, mode, memory);
+  }
+  std::vector<std::unique_ptr<Lockstep>> levels;
+};
+} // namespace
+
+Result<std::vector<CodeAgreement>> compiler::checkCode(ModuleOp plan,
+                                                       ArrayRef<CodeOfLevel> levels) {
   plan::ProgramOp program = *plan.getOps<plan::ProgramOp>().begin();
   PanelWeights weights;
-  Lockstep lockstep(plan, scheduled, weights, *code, isa);
+  AllLevels all;
+  for (const CodeOfLevel &level : levels) {
+    auto code = LoadedCode::load(level.image);
+    if (!code)
+      return code.error();
+    all.levels.push_back(std::make_unique<Lockstep>(plan, level, weights, std::move(*code)));
+  }
   const std::vector<Step> steps = stepsFor(int64_t(program.getVocab()));
   MachineOptions options;
   options.tokens = int64_t(steps.front().ids.size());
   options.rows = kSequences;
   options.layers = firstLayers(program);
-  options.observer = &lockstep;
+  options.observer = &all;
   auto machine = SlowMachine::create(plan, weights, std::move(options));
   if (!machine)
     return machine.error();
+  // Modes differ in what becomes of the logits: one step of each other shows that, and goes on where the last one was.
+  SmallVector<std::pair<plan::Mode, Step>> runs;
+  for (const Step &step : steps)
+    runs.emplace_back(plan::Mode::Logits, step);
   for (plan::Mode mode : program.generateEntry().getModes().getModes())
-    for (const Step &step : steps) {
-      lockstep.ids = &step.ids;
-      auto done = (*machine)->step(step, mode);
-      if (!done)
-        return done.error();
-      if (lockstep.wrong)
-        return *lockstep.wrong;
-    }
-  return lockstep.agreement;
+    if (mode != plan::Mode::Logits)
+      runs.emplace_back(mode, behind(runs.back().second));
+  for (const auto &[mode, step] : runs) {
+    for (auto &level : all.levels)
+      level->ids = &step.ids;
+    auto done = (*machine)->step(step, mode);
+    if (!done)
+      return done.error();
+    for (auto &level : all.levels)
+      if (level->wrong)
+        return *level->wrong;
+  }
+  std::vector<CodeAgreement> agreements;
+  for (auto &level : all.levels)
+    agreements.push_back(std::move(level->agreement));
+  return agreements;
 }

@@ -17,6 +17,7 @@
 
 #include <map>
 #include <string>
+#include <vector>
 
 namespace ingot::compiler {
 
@@ -28,10 +29,16 @@ struct CodeAgreement {
   double largestAbsolute = 0; ///< of all ops, not held against anything
 };
 
-/// Runs the code of one level, which this CPU must have, for the kernels of `plan`, whose schedules are chosen in
-/// `scheduled`. Errors: E0886 where a launch leaves something else, E0447, and those of the machine (E0889 for an op that
-/// it does not know).
-Result<CodeAgreement> checkCode(mlir::ModuleOp plan, llvm::ArrayRef<kernel::FuncOp> scheduled,
-                                llvm::StringRef image, const cpu::Isa &isa);
+/// The code of a level for the kernels of a plan, whose schedules are chosen in `kernels`.
+struct CodeOfLevel {
+  const cpu::Isa &isa;
+  llvm::ArrayRef<kernel::FuncOp> kernels;
+  llvm::StringRef image;
+};
+
+/// Runs code of levels that this CPU has, all of it beside one run of the machine, and says what each did. Errors: E0886
+/// where a launch leaves something else, E0447, and those of the machine (E0889 for an op that it does not know).
+Result<std::vector<CodeAgreement>> checkCode(mlir::ModuleOp plan,
+                                             llvm::ArrayRef<CodeOfLevel> levels);
 
 } // namespace ingot::compiler

@@ -77,17 +77,26 @@ public:
 
   Result<std::vector<CodeEvidence>> checkCode(ModuleOp plan) override {
     const runtime::CpuFeatures host = runtime::hostCpu();
+    auto runsHere = [&](const Made &one) { return host.has(*runtime::isaNamed(one.isa->name)); };
+    SmallVector<CodeOfLevel> levels;
+    for (const Made &one : made)
+      if (runsHere(one))
+        levels.push_back({*one.isa, one.kernels->kernels(), one.code});
     std::vector<CodeEvidence> all;
+    Result<std::vector<CodeAgreement>> found = std::vector<CodeAgreement>();
+    if (!levels.empty())
+      found = compiler::checkCode(plan, levels);
+    if (!found)
+      return found.error();
+    auto agreement = found->begin();
     for (const Made &one : made) {
       CodeEvidence evidence{"code of cpu:" + std::string(one.isa->name),
                             "not run: this CPU has " + host.names()};
-      if (host.has(*runtime::isaNamed(one.isa->name))) {
-        auto found = compiler::checkCode(plan, one.kernels->kernels(), one.code, *one.isa);
-        if (!found)
-          return found.error();
-        evidence.inputs = std::to_string(found->launches) + " launches, seeded weights; each within its op's bound";
-        evidence.maxAbs = found->largestAbsolute, evidence.maxRel = found->largestOfAll();
-        evidence.launches = found->launches;
+      if (runsHere(one)) {
+        evidence.inputs = std::to_string(agreement->launches) +
+                          " launches, seeded weights; each within its op's bound";
+        evidence.maxAbs = agreement->largestAbsolute, evidence.maxRel = agreement->largestOfAll();
+        evidence.launches = agreement++->launches;
       }
       all.push_back(std::move(evidence));
     }

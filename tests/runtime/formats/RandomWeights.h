@@ -1,15 +1,15 @@
 //===- RandomWeights.h - Packed weights of random numbers -------------------===//
 #pragma once
 
-#include "compiler/reference/WeightReader.h"
+#include "compiler/reference/machine/WeightReader.h"
 
 #include <random>
 
 namespace ingot::test {
 
-using reference::e4m3Value;
-using reference::readFrom;
-using reference::WeightReader;
+using reference::machine::e4m3Value;
+using reference::machine::readFrom;
+using reference::machine::WeightReader;
 
 /// Fills a weight, all zeros, with random numbers: d within ±`d`, m within ±`m`. Codes are any, of padding too; padding
 /// rows have scales (or weights) of 0.

@@ -35,7 +35,12 @@ std::string imageOf(mlir::ModuleOp module, const cpu::Isa &isa) {
 }
 
 Result<CodeAgreement> check(mlir::ModuleOp plan, mlir::ModuleOp code, const cpu::Isa &isa) {
-  return compiler::checkCode(plan, Kernels(code.getOps<kernel::FuncOp>()), imageOf(code, isa), isa);
+  const Kernels kernels(code.getOps<kernel::FuncOp>());
+  const std::string image = imageOf(code, isa);
+  auto found = compiler::checkCode(plan, {{isa, kernels, image}});
+  if (!found)
+    return found.error();
+  return std::move(found->front());
 }
 
 void checkAll(const std::string &lowering) {
@@ -110,8 +115,9 @@ TEST(CompiledKernels, AMissingKernelIsFound) {
   kernels.pop_back();
   auto image = cpu::compileKernels(kernels, cpu::kAvx2, {});
   ASSERT_TRUE(succeeded(image));
-  auto found = compiler::checkCode(model.get(), Kernels(model.get().getOps<kernel::FuncOp>()),
-                                   {image->data(), image->size()}, cpu::kAvx2);
+  const Kernels all(model.get().getOps<kernel::FuncOp>());
+  auto found =
+      compiler::checkCode(model.get(), {{cpu::kAvx2, all, {image->data(), image->size()}}});
   ASSERT_FALSE(found);
   EXPECT_EQ(found.error().code, "E0886");
   EXPECT_NE(found.error().what.find("@" + name), std::string::npos) << found.error().format();

@@ -1,7 +1,7 @@
 //===- PanelWeights.cpp - See PanelWeights.h ------------------------------===//
-#include "compiler/reference/PanelWeights.h"
+#include "compiler/reference/machine/PanelWeights.h"
 #include "compiler/reference/Products.h"
-#include "compiler/reference/WeightReader.h"
+#include "compiler/reference/machine/WeightReader.h"
 #include "dialects/kernel/KernelDialect.h"
 #include "dialects/lm/ops/Weights.h"
 #include "runtime/formats/SeedWeights.h"
@@ -14,6 +14,7 @@
 
 using namespace ingot;
 using namespace ingot::reference;
+using namespace ingot::reference::machine;
 
 static constexpr int64_t kBasePanels = 5; // prime: no head and no tile divides it
 static constexpr int64_t kPage = 4096;

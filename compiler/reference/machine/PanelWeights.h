@@ -10,7 +10,7 @@
 
 #include <memory>
 
-namespace ingot::reference {
+namespace ingot::reference::machine {
 
 class PanelWeights : public WeightProvider {
 public:
@@ -34,4 +34,4 @@ private:
   llvm::StringMap<std::unique_ptr<Mapping>> mappings;
 };
 
-} // namespace ingot::reference
+} // namespace ingot::reference::machine

@@ -12,7 +12,7 @@
 #include <cstring>
 #include <type_traits>
 
-namespace ingot::reference {
+namespace ingot::reference::machine {
 
 template <typename T> T readFrom(const void *from) {
   T value;
@@ -96,4 +96,4 @@ private:
   const char *bytes;
 };
 
-} // namespace ingot::reference
+} // namespace ingot::reference::machine
