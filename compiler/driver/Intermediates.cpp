@@ -40,7 +40,8 @@ Result<void> Intermediates::open(const std::string &where) {
 
 void Intermediates::add(ModuleOp module, const std::string &name) {
   std::string text;
-  llvm::raw_string_ostream(text) << module;
+  llvm::raw_string_ostream stream(text);
+  module.print(stream, OpPrintingFlags().printNameLocAsPrefix()); // as --emit does
   if (text == last || !failure)
     return;
   last = text;

@@ -1,0 +1,10 @@
+"""same_ir.py A B: two files of IR that differ in the names of values alone, which text may lose."""
+import re
+import sys
+
+a, b = (re.sub(r"%[\w$.-]+", "%", open(path).read()).split("\n") for path in sys.argv[1:])
+for line, (left, right) in enumerate(zip(a, b), 1):
+    if left != right:
+        sys.exit(f"line {line} differs:\n  {left}\n  {right}")
+if len(a) != len(b):
+    sys.exit(f"{len(a)} lines and {len(b)}")
