@@ -3,6 +3,7 @@
 // An engine is a list of facts (its recipe, its weights, its kernels, …), each with a name; two engines are compared
 // fact by fact. Bytes that facts cannot show, of code and weights, are in them as hashes.
 //===----------------------------------------------------------------------===//
+#include "tools/ingot/Diff.h"
 #include "runtime/engine/ElfImage.h"
 #include "runtime/engine/EngineFile.h"
 #include "runtime/engine/Inspect.h"
@@ -307,6 +308,8 @@ std::string json(const std::vector<Difference> &all) {
   return JsonObject().field("equal", all.empty()).raw("differences", "[" + list + "]").str() + "\n";
 }
 
+} // namespace
+
 Result<int> diff(const std::string &first, const std::string &second, bool asJson) {
   auto a = EngineFile::open(first);
   if (!a)
@@ -320,8 +323,6 @@ Result<int> diff(const std::string &first, const std::string &second, bool asJso
   emit(asJson ? json(all) : text(all, first, second));
   return all.empty() ? 0 : 1;
 }
-
-} // namespace
 
 Action defineDiff(CommandLine &command) {
   auto paths = std::make_shared<std::pair<std::string, std::string>>();

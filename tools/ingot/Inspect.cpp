@@ -2,13 +2,17 @@
 #include "runtime/engine/Inspect.h"
 #include "runtime/engine/EngineFile.h"
 #include "tools/ingot/Command.h"
+#include "tools/ingot/CompilerLibrary.h"
 #include "tools/ingot/Console.h"
+#include "tools/ingot/Diff.h"
 #include "tools/ingot/EngineOptions.h"
 #include "tools/ingot/Files.h"
 #include "tools/ingot/Json.h"
+#include "tools/ingot/TemporaryFolder.h"
 #include "tools/ingot/measure/Experts.h"
 #include "tools/ingot/measure/Roofline.h"
 
+#include <fstream>
 #include <thread>
 
 namespace ingot::cli {
@@ -40,7 +44,8 @@ runtime::MemoryLimits memoryLimits(const InspectOptions &options) {
   return limits;
 }
 
-Result<int> verify(const std::string &path, const CommonOptions &common) {
+/// `says`: that every byte is as it was written.
+Result<int> verify(const std::string &path, const CommonOptions &common, bool says = true) {
   auto engine = EngineFile::open(path, VerifyLevel::Everything);
   if (!engine)
     return engine.error();
@@ -51,17 +56,38 @@ Result<int> verify(const std::string &path, const CommonOptions &common) {
                                              std::to_string(table.seed()) +
                                              " at load: " + grouped(seedBytes) + " bytes"
                                        : std::string();
-  if (common.json)
+  if (says && common.json)
     emit(JsonObject()
              .field("ok", true)
              .field("bytes", (*engine)->fileBytes())
              .field("segments", segments)
              .str() +
          "\n");
-  else if (!common.quiet)
+  else if (says && !common.quiet)
     emit(path + ": every byte is as it was written (" + grouped((*engine)->fileBytes()) +
          " bytes, " + std::to_string(segments) + " segments)" + seeded + "\n");
   return 0;
+}
+
+/// The engine that its own recipe makes of the checkpoint now, beside it.
+Result<int> compileAgain(const std::string &path, const std::string &model,
+                         const CommonOptions &common) {
+  auto engine = EngineFile::open(path);
+  if (!engine)
+    return engine.error();
+  const std::string recipe = runtime::recipeText(**engine);
+  if (recipe.empty())
+    return Error{ExitCode::File, "E0149", "the engine cannot be compiled again",
+                 path + " holds no recipe",
+                 "compile it with this version: ingot compile MODEL -o " + path};
+  auto place = TemporaryFolder::make("ingot-replay");
+  if (!place)
+    return place.error();
+  const std::string again = (*place)->path + "/again.ingot", file = (*place)->path + "/recipe.toml";
+  std::ofstream(file) << recipe;
+  if (auto done = compileAsChild({model, "--recipe", file, "-o", again, "--quiet"}); !done)
+    return done.error();
+  return diff(path, again, common.json);
 }
 
 Result<int> inspect(const InspectOptions &options) {
@@ -154,13 +180,22 @@ Action defineInspect(CommandLine &command) {
 
 Action defineVerify(CommandLine &command) {
   auto options = std::make_shared<InspectOptions>();
+  auto replay = std::make_shared<std::string>();
   command.option("ENGINE", options->path, "an engine file").required();
+  command.option("--replay", *replay,
+                 "the checkpoint: compiles it again by the engine's recipe, all checks included, "
+                 "and says what differs");
   options->common.define(command);
   command.remove(command.find("--trace")); // nothing runs
   command.examples("  ingot verify smollm2.ingot\n"
+                   "  ingot verify smollm2.ingot --replay smollm2.gguf\n"
                    "Hashes find damage, not attackers: an engine holds native code, so run only "
                    "engines that you built.\n");
-  return [options] { return verify(options->path, options->common); };
+  return [=]() -> Result<int> {
+    auto whole = verify(options->path, options->common, /*says=*/replay->empty());
+    return !whole || replay->empty() ? whole
+                                     : compileAgain(options->path, *replay, options->common);
+  };
 }
 
 } // namespace ingot::cli
