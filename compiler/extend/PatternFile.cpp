@@ -1,7 +1,7 @@
 //===- PatternFile.cpp - See PatternFile.h --------------------------------===//
 #include "compiler/extend/PatternFile.h"
-#include "compiler/extend/Natives.h"
 #include "compiler/extend/PdllTool.h"
+#include "passes/patterns/Natives.h"
 
 #include "mlir/Conversion/PDLToPDLInterp/PDLToPDLInterp.h"
 #include "mlir/Dialect/PDL/IR/PDL.h"
@@ -72,6 +72,13 @@ static std::string attributesOf(RegisteredOperationName info) {
   return text;
 }
 
+/// A range that a pattern writes out: (x, w).
+static bool isListed(Value range) {
+  auto list = range.getDefiningOp<pdl::RangeOp>();
+  return list && !list.getArguments().empty() &&
+         llvm::all_of(list.getArguments().getTypes(), llvm::IsaPred<pdl::ValueType>);
+}
+
 static std::optional<Error> mistakeIn(pdl::OperationOp op, const std::string &path) {
   std::optional<llvm::StringRef> name = op.getOpName();
   if (!name)
@@ -96,7 +103,7 @@ static std::optional<Error> mistakeIn(pdl::OperationOp op, const std::string &pa
     return notPatterns(path,
                        asText(op.getLoc()) + ": " + name->str() + " is made without operands");
   for (Value operand : op.getOperandValues())
-    if (!isa<pdl::ValueType>(operand.getType()))
+    if (!isa<pdl::ValueType>(operand.getType()) && !isListed(operand))
       return notPatterns(path, asText(op.getLoc()) + ": " + name->str() +
                                    " is made of a range of values, which may be empty");
   return std::nullopt;
@@ -126,15 +133,31 @@ static std::optional<Error> mistakeInResult(Operation *result, pdl::OperationOp 
                                " is not known to have a result " + std::to_string(index));
 }
 
+/// "Fuse, Missed, …", or of one name alone what it takes: "Sum(attribute, attribute) -> attribute".
+static std::string nativesThere(llvm::StringRef name) {
+  std::string all, same;
+  for (const patterns::Native &native : patterns::natives()) {
+    if (native.name() == name)
+      same = native.signature.str() +
+             (native.isConstraint ? ", which a match asks" : ", which a rewrite calls");
+    all += (all.empty() ? "" : ", ") + native.name().str();
+  }
+  return same.empty() ? "there are " + all : "there is " + same;
+}
+
 static std::optional<Error> mistakeInCall(Operation *op) {
-  std::string called = extend::signatureOf(op);
-  if (!isa<pdl::RewriteOp>(op) && llvm::is_contained(extend::nativeSignatures(), called))
+  std::string called = patterns::signatureOf(op);
+  const bool asks = isa<pdl::ApplyNativeConstraintOp>(op);
+  if (!isa<pdl::RewriteOp>(op) &&
+      llvm::any_of(patterns::natives(), [&](const patterns::Native &native) {
+        return native.signature == called && native.isConstraint == asks;
+      }))
     return std::nullopt;
   return Error{ExitCode::File, "E0425",
                "a pattern calls " + called + ", and there is no such function",
                asText(op->getLoc()),
-               "there are " + llvm::join(extend::nativeSignatures(), " and ") +
-                   "; C++ in a .pdll file has no effect"};
+               nativesThere(llvm::StringRef(called).split('(').first) +
+                   " (passes/patterns/Natives.pdll); C++ in a .pdll file has no effect"};
 }
 
 static std::optional<Error> mistakeIn(Operation *op, const std::string &path) {
@@ -201,7 +224,7 @@ static RewritePatternSet namedPatterns(ModuleOp module) {
     OwningOpRef<ModuleOp> alone(ModuleOp::create(module.getLoc()));
     pattern->moveBefore(alone->getBody(), alone->getBody()->end());
     PDLPatternModule one(std::move(alone), extend::PatternName(std::move(name)));
-    extend::registerNatives(one);
+    patterns::registerNatives(one);
     all.add(std::move(one));
   }
   return all;
