@@ -55,6 +55,15 @@ def ApplyPatternsPass : Pass<"lm-apply-patterns", "::ingot::lm::ModelOp"> {
   let dependentDialects = ["::mlir::pdl::PDLDialect", "::mlir::pdl_interp::PDLInterpDialect"];
 }
 
+def ApplyKernelPatternsPass : Pass<"kernel-apply-patterns", "::mlir::ModuleOp"> {
+  let summary = "the rewrite patterns of a file, over kernels (ingot compile --patterns pre-plan=FILE)";
+  let description = [{
+    As lm-apply-patterns, over each kernel.func. Fuse, Missed and weights are natives of `lm`: here they do nothing.
+  }];
+  let options = [Option<"patterns", "patterns", "std::string", "\"\"", "a .pdll, .pdl.mlir or .mlir file">];
+  let dependentDialects = ["::mlir::pdl::PDLDialect", "::mlir::pdl_interp::PDLInterpDialect"];
+}
+
 //===----------------------------------------------------------------------===//
 // fusion/
 //===----------------------------------------------------------------------===//

@@ -141,6 +141,33 @@ static Result<void> chooseKv(CompileOptions &o) {
   return {};
 }
 
+static const std::vector<std::string> &extensionPoints() {
+  static const std::vector<std::string> points = {"import", "pre-fusion", "post-fusion", "pre-plan",
+                                                  "pre-codegen"};
+  return points;
+}
+
+static bool isPoint(const std::string &name) {
+  return std::find(extensionPoints().begin(), extensionPoints().end(), name) !=
+         extensionPoints().end();
+}
+
+static Error noSuchPoint(const std::string &given, const std::string &point, std::string example) {
+  const std::string near = didYouMean(point, extensionPoints());
+  return usage("E0408", "unknown extension point in '" + given + "'",
+               "points are import, pre-fusion, post-fusion, pre-plan and pre-codegen" +
+                   (near.empty() ? "" : "; " + near),
+               std::move(example));
+}
+
+/// "post-fusion=rules.pdll", or a file alone.
+static PatternsAt patternsAt(const std::string &given) {
+  const size_t equals = given.find('=');
+  if (equals != std::string::npos && isPoint(given.substr(0, equals)))
+    return {given.substr(0, equals), given.substr(equals + 1)};
+  return {kPatternsPoint, given};
+}
+
 /// What was given of the options that decide what is in the engine, as typed; of files what they hold. Those that
 /// `ingot run` knows come first, in its order: it finds the same engine.
 static Result<void> noteIdentity(const cli::CommandLine &command, CompileOptions &o) {
@@ -149,14 +176,23 @@ static Result<void> noteIdentity(const cli::CommandLine &command, CompileOptions
         "--disable", "--insert", "--batch-invariant", "--verify"})
     for (const std::string &value : command.find(name).values())
       o.identity.insert(o.identity.end(), {name, value});
-  for (const char *name : {"--recipe", "--patterns", "--plugin", "--chat-template", "--tuning"})
-    for (const std::string &path : command.find(name).values()) {
-      std::ifstream in(path, std::ios::binary);
-      if (!in)
-        return Error{ExitCode::File, "E0419", "cannot read the file of " + std::string(name), path,
-                     "give a file that may be read"};
-      o.identity.insert(o.identity.end(), {name, {std::istreambuf_iterator<char>(in), {}}});
-    }
+  auto noteFile = [&](const std::string &name, const std::string &path,
+                      const std::string &before) -> Result<void> {
+    std::ifstream in(path, std::ios::binary);
+    if (!in)
+      return Error{ExitCode::File, "E0419", "cannot read the file of " + name, path,
+                   "give a file that may be read"};
+    o.identity.insert(o.identity.end(),
+                      {name, before + std::string(std::istreambuf_iterator<char>(in), {})});
+    return {};
+  };
+  for (const char *name : {"--recipe", "--plugin", "--chat-template", "--tuning"})
+    for (const std::string &path : command.find(name).values())
+      if (auto ok = noteFile(name, path, ""); !ok)
+        return ok;
+  for (const auto &[point, path] : o.patterns)
+    if (auto ok = noteFile("--patterns", path, point + "="); !ok)
+      return ok;
   return {};
 }
 
@@ -169,7 +205,7 @@ Result<std::optional<CompileOptions>> compiler::parseCompileOptions(int argc,
       "  ingot compile ./Llama-3.2-1B --quantize int4-g64 -o llama.ingot --target cpu:avx512\n"
       "  ingot compile ./Llama-3.1-8B/config.json --weights seed --quantize int4-g64 -o shape.ingot\n"
       "  ingot compile smollm2.gguf --emit plan\n");
-  std::vector<std::string> targets, insertions;
+  std::vector<std::string> targets, insertions, patterns;
   std::string recipe;
   std::string precision = "fast", quantize, emit, weights;
   command
@@ -188,9 +224,9 @@ Result<std::optional<CompileOptions>> compiler::parseCompileOptions(int argc,
                  "a file of lines `GLOB FORMAT`: formats of single weights (blk.*.ffn_down int8)");
   command
       .option(
-          "--patterns", o.patterns,
-          "rewrite patterns over lm, applied before fusion: .pdll or .pdl.mlir; may be repeated")
-      .typeName("F")
+          "--patterns", patterns,
+          "rewrite patterns, .pdll or .pdl.mlir, applied before fusion or at a point of --insert; may be repeated")
+      .typeName("[POINT=]F")
       .takesOne();
   command.option("--plugin", o.plugins, "a shared object with your own passes; may be repeated")
       .typeName("F.so")
@@ -288,19 +324,18 @@ Result<std::optional<CompileOptions>> compiler::parseCompileOptions(int argc,
   if (!recipe.empty())
     if (auto ok = readRecipe(recipe, o); !ok)
       return ok.error();
+  for (const std::string &given : patterns) {
+    o.patterns.push_back(patternsAt(given));
+    const std::string word = given.substr(0, given.find('='));
+    if (word != given && !isPoint(word) && !didYouMean(word, extensionPoints()).empty() &&
+        !std::ifstream(given))
+      return noSuchPoint(given, word, "--patterns pre-fusion=" + given.substr(word.size() + 1));
+  }
   for (const std::string &insertion : insertions) {
     size_t equals = insertion.find('=');
     std::string point = insertion.substr(0, equals);
-    const std::vector<std::string> points = {"import", "pre-fusion", "post-fusion", "pre-plan",
-                                             "pre-codegen"};
-    if (equals == std::string::npos ||
-        std::find(points.begin(), points.end(), point) == points.end()) {
-      std::string near = didYouMean(point, points);
-      return usage("E0408", "unknown extension point in '" + insertion + "'",
-                   "points are import, pre-fusion, post-fusion, pre-plan and pre-codegen" +
-                       (near.empty() ? "" : "; " + near),
-                   "--insert 'pre-fusion=lm.model(my-pass)'");
-    }
+    if (equals == std::string::npos || !isPoint(point))
+      return noSuchPoint(insertion, point, "--insert 'pre-fusion=lm.model(my-pass)'");
     o.insertions.emplace_back(point, insertion.substr(equals + 1));
   }
   for (WeightOrigin origin : {WeightOrigin::Random, WeightOrigin::Seed})

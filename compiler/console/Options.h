@@ -19,6 +19,15 @@ enum class WeightOrigin {
   Seed,   ///< the same numbers, made by the device at load
 };
 
+/// Where patterns are applied that name no point.
+inline constexpr const char *kPatternsPoint = "pre-fusion";
+
+/// A file of rewrite patterns, and where it is applied.
+struct PatternsAt {
+  std::string point; ///< of extensionPoints()
+  std::string path;
+};
+
 struct CompileOptions {
   std::string model;
   std::string output;                  ///< empty with --emit of text: standard output
@@ -28,8 +37,8 @@ struct CompileOptions {
   std::vector<std::string> recipe;     ///< "GLOB:FORMAT" over weight symbols, from --recipe
   std::vector<int> recipeLines;        ///< of recipeFile, one per rule
   std::string recipeFile;
-  std::vector<std::string> patterns; ///< files of rewrite patterns, applied in this order
-  std::vector<std::string> plugins;  ///< shared objects with passes
+  std::vector<PatternsAt> patterns; ///< applied in this order
+  std::vector<std::string> plugins; ///< shared objects with passes
   std::vector<std::pair<std::string, std::string>>
       insertions;         ///< extension point, textual pipeline
   std::string cache;      ///< folder that keeps generated code, or empty

@@ -213,8 +213,6 @@ Result<void> Compilation::lowerToFused() {
   auto fuse = [&](OpPassManager &pm) {
     extensions.addAt("import", pm);
     buildImportPipeline(pm, pipeline);
-    // Patterns come before the passes of this point, which may clean up behind them.
-    extensions.addPatterns(pm);
     extensions.addAt("pre-fusion", pm);
     buildFusionPipeline(pm, pipeline);
     extensions.addAt("post-fusion", pm);

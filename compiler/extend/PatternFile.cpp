@@ -140,7 +140,8 @@ static std::string nativesThere(llvm::StringRef name) {
     if (native.name() == name)
       same = native.signature.str() +
              (native.isConstraint ? ", which a match asks" : ", which a rewrite calls");
-    all += (all.empty() ? "" : ", ") + native.name().str();
+    if (!llvm::StringRef(all).ends_with(native.name()))
+      all += (all.empty() ? "" : ", ") + native.name().str();
   }
   return same.empty() ? "there are " + all : "there is " + same;
 }
@@ -215,23 +216,38 @@ struct PatternName : PDLPatternConfigBase<PatternName> {
 
 } // namespace ingot::extend
 
+/// Whether it says why something was missed, and no more.
+static bool onlyRemarks(pdl::PatternOp pattern) {
+  bool remarks = false, rewrites = false;
+  pattern.getRewriter()->walk([&](Operation *op) {
+    if (auto call = dyn_cast<pdl::ApplyNativeRewriteOp>(op); call && call.getName() == "Missed")
+      remarks = true;
+    else if (!isa<pdl::RewriteOp, pdl::AttributeOp>(op))
+      rewrites = true;
+  });
+  return remarks && !rewrites;
+}
+
 /// Each pattern with its name, as a module of its own: a configuration is of all patterns of a module.
-static RewritePatternSet namedPatterns(ModuleOp module) {
+static extend::Patterns namedPatterns(ModuleOp module) {
+  extend::Patterns file;
   RewritePatternSet all(module.getContext());
   for (pdl::PatternOp pattern : llvm::make_early_inc_range(module.getOps<pdl::PatternOp>())) {
     std::string name =
         pattern.getSymName() ? pattern.getSymName()->str() : "at " + asText(pattern.getLoc());
+    if (!onlyRemarks(pattern))
+      file.names.push_back(name);
     OwningOpRef<ModuleOp> alone(ModuleOp::create(module.getLoc()));
     pattern->moveBefore(alone->getBody(), alone->getBody()->end());
     PDLPatternModule one(std::move(alone), extend::PatternName(std::move(name)));
     patterns::registerNatives(one);
     all.add(std::move(one));
   }
-  return all;
+  file.rules = FrozenRewritePatternSet(std::move(all));
+  return file;
 }
 
-Result<FrozenRewritePatternSet> extend::readPatterns(MLIRContext &context,
-                                                     const std::string &path) {
+Result<extend::Patterns> extend::readPatterns(MLIRContext &context, const std::string &path) {
   context.loadDialect<pdl::PDLDialect, pdl_interp::PDLInterpDialect>();
   auto text = readText(path);
   if (!text)
@@ -241,5 +257,5 @@ Result<FrozenRewritePatternSet> extend::readPatterns(MLIRContext &context,
     return module.error();
   if (auto mistake = mistakeIn(**module, path))
     return *mistake;
-  return FrozenRewritePatternSet(namedPatterns(**module));
+  return namedPatterns(**module);
 }

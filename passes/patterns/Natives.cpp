@@ -2,6 +2,7 @@
 #include "passes/patterns/Natives.h"
 
 #include "mlir/IR/BuiltinAttributes.h"
+#include "llvm/ADT/StringSet.h"
 #include "llvm/Support/raw_ostream.h"
 
 using namespace mlir;
@@ -15,8 +16,10 @@ SmallVector<patterns::Native> patterns::natives() {
 }
 
 void patterns::registerNatives(PDLPatternModule &module) {
+  llvm::StringSet<> added; // one function may take several kinds of arguments
   for (const Native &native : natives())
-    native.addTo(module, native.name());
+    if (added.insert(native.name()).second)
+      native.addTo(module, native.name());
 }
 
 /// "attribute, value" of !pdl.attribute, !pdl.value.

@@ -14,6 +14,10 @@
 
 #include <string>
 
+namespace ingot::lm {
+class ModelOp;
+}
+
 namespace ingot::patterns {
 
 struct Native {
@@ -49,6 +53,10 @@ llvm::SmallVector<Native> natives();
 std::string signatureOf(mlir::Operation *call);
 
 void registerNatives(mlir::PDLPatternModule &patterns);
+
+/// Takes away arguments of layer kinds that nobody reads, and weights that no layer passes and nobody names: their rows
+/// were given to others. Unread, they would be packed all the same.
+void dropUnreadWeights(lm::ModelOp model);
 
 /// A run of patterns over a program, in this thread: what is said of an op is said once in it.
 class Run {

@@ -1,6 +1,7 @@
 //===- OurPatterns.cpp - See OurPatterns.h --------------------------------===//
 #include "passes/patterns/OurPatterns.h"
 #include "passes/patterns/Natives.h"
+#include "passes/patterns/OurPatternsHash.h"
 
 #include "mlir/Dialect/PDL/IR/PDL.h"
 #include "mlir/Dialect/PDLInterp/IR/PDLInterp.h"
@@ -14,6 +15,8 @@
 using namespace mlir;
 using namespace ingot;
 namespace path = llvm::sys::path;
+
+StringRef patterns::ourPatternsHash() { return INGOT_OUR_PATTERNS_HASH; }
 
 std::string patterns::installedFile(StringRef name) {
   Dl_info info;

@@ -19,6 +19,9 @@ namespace ingot::patterns {
 /// A file of share/ingot, which lies beside the folder of this library.
 std::string installedFile(llvm::StringRef name);
 
+/// Of the files as the build made them: libraries of other patterns have other build ids.
+llvm::StringRef ourPatternsHash();
+
 class OurPatterns {
 public:
   /// Reads passes/patterns/NAME.pdl.mlir, once in a context; an error is said there.

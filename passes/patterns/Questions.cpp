@@ -14,7 +14,13 @@ using patterns::asks;
 using patterns::does;
 using patterns::Native;
 
-static LogicalResult hasOneUse(PatternRewriter &, Value value) {
+/// Of a value, or of the results of an op that may have several, such as lm.fused: there must be one.
+static LogicalResult hasOneUse(PatternRewriter &, PDLResultList &, ArrayRef<PDLValue> asked) {
+  if (!asked[0])
+    return failure();
+  auto value = asked[0].dyn_cast<Value>();
+  if (auto range = asked[0].dyn_cast<ValueRange>(); range && range->size() == 1)
+    value = range->front();
   return success(value && value.hasOneUse());
 }
 
@@ -122,6 +128,7 @@ static Attribute product(PatternRewriter &, Attribute a, Attribute b) {
 
 static constexpr Native kQuestions[] = {
     asks<hasOneUse>("HasOneUse(value)"),
+    asks<hasOneUse>("HasOneUse(range<value>)"),
     asks<isNorm>("IsNorm(operation)"),
     asks<isElementwiseOp>("IsElementwise(operation)"),
     asks<sameBlock>("SameBlock(operation, operation)"),
