@@ -3,7 +3,8 @@ pdl.pattern @wrong : benefit(1) {
   %a = operand
   %mean = operand
   %t = type
-  %root = operation "math.rsqrt"(%mean : !pdl.value) -> (%t : !pdl.type)
+  %one = operand
+  %root = operation "arith.divf"(%one, %mean : !pdl.value, !pdl.value) -> (%t : !pdl.type)
   %r = result 0 of %root
   %product = operation "arith.mulf"(%a, %r : !pdl.value, !pdl.value) -> (%t : !pdl.type)
   rewrite %product {
