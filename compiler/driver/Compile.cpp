@@ -31,6 +31,7 @@
 #include "dialects/plan/ops/Program.h"
 #include "models/Family.h"
 #include "passes/Passes.h"
+#include "passes/patterns/OurPatterns.h"
 #include "runtime/engine/Inspect.h"
 #include "runtime/error/Suggest.h"
 #include "runtime/formats/KvFormat.h"
@@ -163,6 +164,10 @@ Result<void> Compilation::lookAtOptions() {
   registerTargets();
   registerPassesAndPipelines();
   mlir::registerTransformsPasses();
+  if (const std::string file = patterns::missingFile(); !file.empty())
+    return Error{ExitCode::File, "E0445", "the compiler's own patterns are missing",
+                 "there is no file " + file,
+                 "install share/ingot beside the folder lib of libingot-compiler.so"};
   if (auto ok = extensions.loadPlugins(diagnostics); !ok)
     return ok;
   for (const std::string &pass : options.dumpAfter)

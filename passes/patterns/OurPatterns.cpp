@@ -29,8 +29,19 @@ std::string patterns::installedFile(StringRef name) {
   return std::string(place);
 }
 
+static std::string fileOf(StringRef name) {
+  return patterns::installedFile(("passes/patterns/" + name + ".pdl.mlir").str());
+}
+
+std::string patterns::missingFile() {
+  for (StringRef name : {"GateUp", "Norms", "Residual"})
+    if (std::string file = fileOf(name); !llvm::sys::fs::exists(file))
+      return file;
+  return "";
+}
+
 LogicalResult patterns::OurPatterns::read(MLIRContext *context, StringRef name) {
-  const std::string file = installedFile(("passes/patterns/" + name + ".pdl.mlir").str());
+  const std::string file = fileOf(name);
   auto module = parseSourceFile<ModuleOp>(file, ParserConfig(context));
   if (!module)
     return emitError(UnknownLoc::get(context))

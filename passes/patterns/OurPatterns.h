@@ -22,6 +22,9 @@ std::string installedFile(llvm::StringRef name);
 /// Of the files as the build made them: libraries of other patterns have other build ids.
 llvm::StringRef ourPatternsHash();
 
+/// The first of those files that is not there; "": all are.
+std::string missingFile();
+
 class OurPatterns {
 public:
   /// Reads passes/patterns/NAME.pdl.mlir, once in a context; an error is said there.
