@@ -59,6 +59,35 @@ static Result<OwningOpRef<ModuleOp>> parse(MLIRContext &context, const std::stri
   return module;
 }
 
+/// How many results ops of that name have; none: it is not known, or not always the same.
+static std::optional<uint64_t> resultsOf(pdl::OperationOp op) {
+  std::optional<llvm::StringRef> name = op.getOpName();
+  auto info = name ? RegisteredOperationName::lookup(*name, op.getContext()) : std::nullopt;
+  if (!info)
+    return std::nullopt;
+  if (info->hasTrait<OpTrait::OneResult>())
+    return 1;
+  if (info->hasTrait<OpTrait::NResults<2>::Impl>())
+    return 2;
+  return std::nullopt;
+}
+
+/// PDLL speaks of groups of results, `results 0 of %conv`, and where an op has several results, MLIR takes them all for
+/// the first group. Of an op that always has as many, a group is a result.
+static void nameResults(ModuleOp module) {
+  module.walk([](pdl::ResultsOp group) {
+    std::optional<uint64_t> results =
+        resultsOf(group.getParent().getDefiningOp<pdl::OperationOp>());
+    if (!results || !group.getIndex() || *group.getIndex() >= *results ||
+        !isa<pdl::ValueType>(group.getType()))
+      return;
+    OpBuilder b(group);
+    group.replaceAllUsesWith(
+        pdl::ResultOp::create(b, group.getLoc(), group.getParent(), *group.getIndex()).getResult());
+    group.erase();
+  });
+}
+
 // What the verifier of PDL does not look at.
 
 /// "lm.scale has factor"
@@ -112,11 +141,8 @@ static std::optional<Error> mistakeIn(pdl::OperationOp op, const std::string &pa
 /// Results that an op has for certain; of an op that is not named, or has as many as its types,
 /// those that the pattern lists.
 static uint64_t knownResults(pdl::OperationOp op) {
-  std::optional<llvm::StringRef> name = op.getOpName();
-  if (name)
-    if (auto info = RegisteredOperationName::lookup(*name, op.getContext());
-        info && info->hasTrait<OpTrait::OneResult>())
-      return 1;
+  if (auto results = resultsOf(op))
+    return *results;
   uint64_t known = 0;
   for (Value type : op.getTypeValues())
     known += isa<pdl::TypeType>(type.getType());
@@ -255,6 +281,7 @@ Result<extend::Patterns> extend::readPatterns(MLIRContext &context, const std::s
   auto module = parse(context, path, *text);
   if (!module)
     return module.error();
+  nameResults(**module);
   if (auto mistake = mistakeIn(**module, path))
     return *mistake;
   return namedPatterns(**module);
