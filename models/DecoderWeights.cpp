@@ -182,6 +182,8 @@ static void takeHead(ModelBuilder &model, EntryWeights &entry, const Decoder &m)
   const llvm::StringRef output = model.isGguf() ? "output.weight" : m.hf.output.data();
   entry.output = m.tied ? model.tiedOutput(entry.embedding, output)
                         : model.weight("output", output, {m.vocab, m.hidden});
+  if (!m.tied)
+    entry.outputColumns = model.columnsOf("output_columns", output, m.hidden);
   if (m.headBias)
     entry.outputBias =
         model.weight("output_bias", output.drop_back(strlen("weight")).str() + "bias", {m.vocab});

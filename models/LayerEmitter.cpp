@@ -42,19 +42,21 @@ Value LayerEmitter::layerNorm(Value value, StringRef role, double eps, int64_t h
 }
 
 /// The value as the columns of a matrix are; itself where they have no order.
-Value LayerEmitter::permuted(Value value, StringRef role) {
+Value LayerEmitter::permuted(Value value, StringRef role, Value routes) {
   const std::string columnsRole = (role + kColumns).str();
   if (!has(columnsRole))
     return value;
   Value columns = weight(columnsRole), &made = inOrder[{value, columns}];
+  const bool byExpert = cast<lm::WeightType>(columns.getType()).rows() != lm::widthOf(value);
   if (!made)
-    made = lm::PermuteOp::create(builder, at("permute"), value.getType(), value, columns);
+    made = lm::PermuteOp::create(builder, at("permute"), value.getType(), value, columns,
+                                 byExpert ? routes : Value());
   return made;
 }
 
 Value LayerEmitter::linear(Value value, StringRef role, Value routes) {
   Value matrix = weight(role);
-  value = permuted(value, role);
+  value = permuted(value, role, routes);
   std::string biasRole = (role + "_bias").str();
   int64_t rows = cast<lm::WeightType>(matrix.getType()).rows();
   return lm::LinearOp::create(builder, at(role), lm::rowsType(builder.getContext(), rows), value,
@@ -83,8 +85,8 @@ Value &LayerEmitter::addState(StringRef name, ArrayRef<StateStream> streams, boo
   Attribute layout = fixed ? Attribute(lm::FixedAttr::get(context, list))
                            : Attribute(lm::PagedAttr::get(context, list));
   states.push_back(
-      {name.str(), body.insertArgument(1 + states.size(), lm::StateType::get(context, layout),
-                                       body.getParentOp()->getLoc())});
+      {name.str(),
+       body.insertArgument(1 + states.size(), lm::StateType::get(context, layout), at(name))});
   return states.back().second;
 }
 

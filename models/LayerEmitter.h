@@ -38,8 +38,8 @@ public:
   /// Adds the bias "<role>_bias" if the layer has one; so does `linear`.
   mlir::Value layerNorm(mlir::Value value, llvm::StringRef role, double eps, int64_t heads = 1,
                         double weightOffset = 0);
-  /// With `routes`, each row by the matrix of its expert. Where the layer has "<role>_columns", columns of the matrix
-  /// are in that order, and so are the value's then.
+  /// With `routes`, each row by the matrix of its expert. Where the layer has "<role>_columns", columns of the matrix,
+  /// or of each expert's, are in that order, and so are the value's then.
   mlir::Value linear(mlir::Value value, llvm::StringRef role, mlir::Value routes = {});
   mlir::Value rope(mlir::Value value, llvm::StringRef role, int64_t heads, lm::RopeStyle style,
                    double attentionFactor = 1);
@@ -73,7 +73,7 @@ private:
   friend class ModelBuilder;
   LayerEmitter(mlir::OpBuilder builder, mlir::Block &body) : builder(builder), body(body) {}
   mlir::Location at(llvm::StringRef role);
-  mlir::Value permuted(mlir::Value value, llvm::StringRef role);
+  mlir::Value permuted(mlir::Value value, llvm::StringRef role, mlir::Value routes);
 
   mlir::OpBuilder builder;
   mlir::Block &body;

@@ -28,6 +28,11 @@
 
 namespace ingot::models {
 
+/// Of a vector, or of one for each expert (lm::WeightType::isVectors).
+inline bool isVectors(llvm::ArrayRef<int64_t> shape) {
+  return shape.size() == 1 || (shape.size() == 3 && shape.back() == 1);
+}
+
 struct ModelShape {
   llvm::StringRef family;
   int64_t vocab, hidden, context;
@@ -56,6 +61,7 @@ struct EntryWeights {
   lm::WeightOp outputNormBias; ///< of a layer norm; may be null
   lm::WeightOp output;         ///< the embedding again where they are tied
   lm::WeightOp outputBias;     ///< may be null
+  lm::WeightOp outputColumns;  ///< the order of its columns; may be null
   Norm norm = Norm::Rms;
   double embeddingScale = 1;
   double normEps = 1e-5, normWeightOffset = 0;
@@ -79,8 +85,11 @@ public:
   /// The same of rows of tensors, which follow each other. No row may be taken twice.
   lm::WeightOp weight(llvm::StringRef symbol, llvm::ArrayRef<TensorRows> parts,
                       llvm::ArrayRef<int64_t> shape);
+  /// The order of the columns of a matrix of the entry (ColumnOrders.cpp); null: they have none.
+  lm::WeightOp columnsOf(llvm::StringRef symbol, llvm::StringRef matrix, int64_t length);
   /// Takes layer i's matrix [rows][columns], its bias under the role "<role>_bias", and the order of its columns under
-  /// "<role>_columns" where they have one (GroupedInts.h): the whole tensors, or the rows of packed ones. `transposed`: the tensor is [columns][rows]; its bias is as ever.
+  /// "<role>_columns" where they have one (GroupedInts.h): the whole tensors, or the rows of packed ones. `transposed`:
+  /// the tensor is [columns][rows]; its bias is as ever.
   void addMatrix(LayerWeights &weights, int64_t layer, const LayerTensor &tensor, int64_t rows,
                  int64_t columns, Bias bias = Bias::None, const RowOrder &order = {},
                  bool transposed = false);
@@ -90,7 +99,8 @@ public:
   /// safetensors alone, the tensors <tensor>.0, <tensor>.1, …
   void addVectors(LayerWeights &weights, int64_t layer, const LayerTensor &tensor, int64_t count,
                   int64_t length, bool apart);
-  /// A stack of matrices, or of vectors as [count][length][1], whose rows the parts have one below the other, in order.
+  /// A stack of matrices, or of vectors as [count][length][1], whose rows the parts have one below the other, in order;
+  /// where each part is a matrix, with the orders of their columns under "<role>_columns".
   void addStack(LayerWeights &weights, int64_t layer, llvm::StringRef role,
                 llvm::ArrayRef<TensorRows> parts, std::array<int64_t, 3> shape);
   /// Refuses a tensor that is there and of another shape: parts of it say less.
@@ -121,18 +131,34 @@ public:
   ImportedModel finish(const EntryWeights &entry, Error &why);
 
 private:
-  lm::WeightOp addWeight(llvm::StringRef symbol, llvm::ArrayRef<int64_t> shape, WeightFormat stored,
-                         mlir::Attribute source);
-  void addColumns(LayerWeights &weights, int64_t layer, const LayerTensor &tensor, int64_t length);
-  void addBias(LayerWeights &weights, int64_t layer, const LayerTensor &tensor, int64_t length,
-               Bias bias, const RowOrder &order);
-  std::string sourceOf(int64_t layer, const LayerTensor &tensor, llvm::StringRef ending) const;
+  // ModelTensors.cpp
   /// The first part's tensor; null, and an error is kept, if the parts do not make up a weight of that shape.
   const import::Tensor *takeRows(llvm::ArrayRef<TensorRows> parts, llvm::ArrayRef<int64_t> shape);
   const import::Tensor *findPart(const TensorRows &part, llvm::ArrayRef<int64_t> shape, bool alone);
+  int64_t markTaken(const TensorRows &part, const import::Tensor &tensor, import::Unit unit);
+  bool isOfCutLayer(llvm::StringRef tensor) const;
+  void checkAllTaken();
   void refuseShape(const import::Tensor &tensor, llvm::ArrayRef<int64_t> expected,
                    const std::string &rows);
-  int64_t markTaken(const TensorRows &part, const import::Tensor &tensor, import::Unit unit);
+  void refuseUnused(llvm::ArrayRef<std::string> tensors);
+  void refuseType(const import::UnreadTensor &tensor);
+  void refuseHalfUsed(const import::Tensor &tensor, const llvm::BitVector &rows);
+  // ModelWeights.cpp
+  std::string sourceOf(int64_t layer, const LayerTensor &tensor, llvm::StringRef ending) const;
+  static std::string symbolOf(int64_t layer, llvm::StringRef role);
+  lm::WeightOp addWeight(llvm::StringRef symbol, llvm::ArrayRef<int64_t> shape, WeightFormat stored,
+                         mlir::Attribute source);
+  void addBias(LayerWeights &weights, int64_t layer, const LayerTensor &tensor, int64_t length,
+               Bias bias, const RowOrder &order);
+  // ColumnOrders.cpp
+  std::vector<float> takeColumns(llvm::StringRef matrix, int64_t length);
+  void addColumns(LayerWeights &weights, int64_t layer, llvm::StringRef of,
+                  llvm::ArrayRef<float> numbers);
+  void addColumns(LayerWeights &weights, int64_t layer, llvm::StringRef role,
+                  llvm::StringRef matrix, int64_t length);
+  void addStackColumns(LayerWeights &weights, int64_t layer, llvm::StringRef role,
+                       llvm::ArrayRef<TensorRows> matrices, int64_t length);
+  // ModelBuilder.cpp
   struct Kind {
     lm::LayerKindOp op;
     llvm::SmallVector<std::string> states; ///< their names, without the layer
@@ -142,11 +168,6 @@ private:
   llvm::SmallVector<mlir::Attribute> emitStates();
   void emitEntry(const EntryWeights &entry);
   void nameKinds();
-  bool isOfCutLayer(llvm::StringRef tensor) const;
-  void refuseUnused(llvm::ArrayRef<std::string> tensors);
-  void refuseType(const import::UnreadTensor &tensor);
-  void refuseHalfUsed(const import::Tensor &tensor, const llvm::BitVector &rows);
-  void checkAllTaken();
 
   mlir::MLIRContext &context;
   const import::Checkpoint &checkpoint;

@@ -45,24 +45,30 @@ public:
   }
 
   void emit() {
-    Value tokensOfRows;
+    std::optional<RoutesView> routes;
     if (op.getRoutes())
-      tokensOfRows = RoutesView(k, k.operand(op.getRoutes()), op.getRowsOfToken()).token;
+      routes.emplace(k, k.operand(op.getRoutes()), op.getRowsOfToken());
     k.forEachItem([&](Value item) {
-      Value source = item;
+      if (op.getColumns())
+        columns = k.operand(op.getColumns());
+      Value row = item;
+      if (op.ordersByExpert()) { // the item is a pair
+        row = RoutesView::wordAt(k, routes->row, item);
+        columns = k.at(columns, k.mul(RoutesView::wordAt(k, routes->expert, item),
+                                      orderStride(n) * int64_t(sizeof(float))));
+      }
+      Value source = row;
       if (op.getGather()) {
         Value tokens = k.batchPointer(offsetof(BatchView, rowTokens));
         source = k.widen(k.load(k.i32, k.at(tokens, k.mul(item, 4))), k.i64);
-      } else if (op.getRoutes()) {
-        source = RoutesView::wordAt(k, tokensOfRows, item);
+      } else if (op.dispatches()) {
+        source = RoutesView::wordAt(k, routes->token, row);
       }
       inputs.clear(), outputs.clear(), scalars.clear();
-      if (op.getColumns())
-        columns = k.operand(op.getColumns());
       for (Value v : op.getInputs())
         inputs.push_back(rowOf(v, source));
       for (Value v : op.getOutputs())
-        outputs.push_back(rowOf(v, item));
+        outputs.push_back(rowOf(v, row));
       emitStatistics();
       emitStores();
     });

@@ -8,6 +8,7 @@
 #include "codegen/cuda/RowRegion.h"
 #include "dialects/kernel/ops/Region.h"
 #include "dialects/kernel/ops/Rows.h"
+#include "runtime/abi/Routes.h"
 
 #include "llvm/ADT/STLExtras.h"
 
@@ -23,8 +24,8 @@ class RowwiseEmitter {
 public:
   RowwiseEmitter(KernelText &k, kernel::RowwiseOp op)
       : k(k), op(op), region(k, op.getBody(), op.getInputs()),
-        source(op.getGather() || op.getRoutes() ? "source" : "row"),
-        index(op.getColumns() ? "column" : "i"),
+        source(op.getGather() || op.dispatches() ? "source" : "row"),
+        index(op.getColumns() ? "column" : "i"), order(op.ordersByExpert() ? "order" : "columns"),
         n(cast<RowsType>(op.getOutputs().front().getType()).getN()), warps(rowWarps(n)) {}
 
   LogicalResult emit() {
@@ -48,15 +49,21 @@ public:
     LaunchExtent::Base base = rows ? LaunchExtent::Rows : LaunchExtent::Tokens;
     const int64_t ofToken = op.getRowsOfToken();
     k.open("", 32 * warps).grid[0] = {base, ofToken, 1};
+    const bool ofPair = op.ordersByExpert();
     k.line("pdl_wait();");
-    k.line("const i32 row = blockIdx.x;");
-    k.line("if (row >= batch->{0}{1}) {{", rows ? "rows" : "tokens",
+    k.line("const i32 {0} = blockIdx.x;", ofPair ? "pair" : "row");
+    k.line("if ({0} >= batch->{1}{2}) {{", ofPair ? "pair" : "row", rows ? "rows" : "tokens",
            ofToken > 1 ? " * " + std::to_string(ofToken) : "");
     k.line("return;");
     k.write("}");
     if (op.getGather())
       k.line("const i32 source = batch->rowTokens[row];");
-    if (op.getRoutes())
+    if (ofPair) {
+      k.line("const i32 row = Routes(routes, batch, {0}).row[pair];", ofToken);
+      k.line("const float *order = columns + (i64)Routes(routes, batch, {0}).expert[pair] * {1};",
+             ofToken, orderStride(n));
+    }
+    if (op.dispatches())
       k.line("const i32 source = Routes(routes, batch, {0}).token[row];", ofToken);
     for (kernel::RowStatOp stat : region.stats())
       if (failed(region.emitUniform(stat)) || failed(emitMean(stat)))
@@ -71,7 +78,7 @@ private:
   void openElements() {
     k.line("for (i32 i = threadIdx.x; i < {0}; i += {1}) {{", n, 32 * warps);
     if (op.getColumns())
-      k.line("const i32 column = (i32)columns[i];");
+      k.line("const i32 column = (i32){0}[i];", order);
   }
 
   LogicalResult emitMean(kernel::RowStatOp stat) {
@@ -117,6 +124,7 @@ private:
   RowRegion region;
   const char *source; ///< the row of the inputs
   const char *index;  ///< the element in it
+  const char *order;  ///< where it says so
   int64_t n, warps;
 };
 

@@ -76,6 +76,8 @@ private:
   Result<void> checkKvElement(const std::string &kv);
   /// From the fused module to one more program of the engine. True: what was asked for is printed.
   Result<bool> buildProgram(const CodeTarget &target, CodeJob &job);
+  /// Compiled kernels beside the slow machine, where this machine can run them.
+  Result<void> checkCode(const CodeTarget &target, CodeJob &job);
   Result<void> write();
 
   bool weightsMadeUp() const { return options.weights != WeightOrigin::Checkpoint; }
@@ -290,6 +292,22 @@ Result<void> Compilation::checkKvElement(const std::string &kv) {
   return {};
 }
 
+Result<void> Compilation::checkCode(const CodeTarget &target, CodeJob &job) {
+  if (planUnchecked)
+    return {};
+  progress.phase(target.phases().second + std::string(" check"));
+  auto found = job.checkCode(*module);
+  if (!found)
+    return found.error();
+  int64_t launches = 0;
+  for (CodeEvidence &code : *found) {
+    evidence.push_back({code.code, code.inputs, code.maxAbs, code.maxRel});
+    launches += code.launches;
+  }
+  progress.note(std::to_string(launches) + " launches checked");
+  return {};
+}
+
 Result<bool> Compilation::buildProgram(const CodeTarget &target, CodeJob &job) {
   if (auto ok = lowerToPlan(target); !ok)
     return ok.error();
@@ -321,6 +339,8 @@ Result<bool> Compilation::buildProgram(const CodeTarget &target, CodeJob &job) {
   if (!note)
     return note.error();
   progress.note(*note);
+  if (auto ok = checkCode(target, job); !ok)
+    return ok.error();
   writeOriginOfProgram(target.kv(options), program, *built);
   table.programs.push_back(std::move(built));
   return false;

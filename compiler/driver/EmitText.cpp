@@ -23,10 +23,11 @@ static OwningOpRef<ModuleOp> kernelsOf(ModuleOp module, StringRef name) {
   return kernels;
 }
 
+/// Values are called by what they are (%attn_q), not by numbers.
 static std::string asText(ModuleOp module) {
   std::string text;
   llvm::raw_string_ostream stream(text);
-  stream << module;
+  module.print(stream, OpPrintingFlags().printNameLocAsPrefix());
   return text;
 }
 

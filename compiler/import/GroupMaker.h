@@ -6,8 +6,18 @@
 #pragma once
 
 #include "compiler/import/Checkpoint.h"
+#include "compiler/import/ImportErrors.h"
 
 namespace ingot::import {
+
+/// E0477: rows of the weight `name` that end inside of a group.
+inline Result<void> expectWholeGroups(const std::string &name, int64_t columns, int64_t group) {
+  if (columns % group == 0)
+    return {};
+  return refuse(cause::quantPart, line("the weight ", inQuotes(name), " ends inside of a group"),
+                line("rows of ", columns, " values, groups of ", group),
+                "convert the original checkpoint again, all its tensors");
+}
 
 class GroupMaker : public BlockMaker {
 public:

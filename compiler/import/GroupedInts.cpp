@@ -22,6 +22,7 @@ bool fitsBF16(float value) { return (std::bit_cast<uint32_t>(value) & 0xffff) ==
 /// What all scales and zero points have in common.
 struct Survey {
   bool f16 = true, bf16 = true;
+  bool unsorted = false; ///< one of the matrices has columns that cannot be sorted by group
   int leastZero = 255, mostZero = 0;
 
   void add(const GroupedInts &ints) {
@@ -82,7 +83,7 @@ int64_t groupOf(const GroupedInts &ints) { return ints.group >= ints.columns ? 1
 std::optional<WeightFormat> formatFor(const GroupedInts &ints, const Survey &survey) {
   if (ints.format)
     return ints.format;
-  if (!ints.order.empty())
+  if (survey.unsorted)
     return survey.f16 ? WeightFormat::F16 : survey.bf16 ? WeightFormat::BF16 : WeightFormat::F32;
   const int bits = bitsOf(ints.bits);
   if (ints.minimum) {
@@ -110,13 +111,11 @@ std::string familyOf(std::string name) {
   return name.replace(at, end - at, "*");
 }
 
-/// Whether it is a projection of a layer, which may read columns in another order.
-bool mayPermute(const GroupedInts &ints) {
-  return ints.name.find("experts.") == std::string::npos && !ints.name.starts_with("lm_head.");
-}
+/// Where each column of a matrix was, as lm.permute reads it; null: they cannot be sorted.
+using Columns = std::shared_ptr<const std::vector<float>>;
 
 /// The columns, those of the first group first, if each group has as many as its place in a row asks for.
-std::optional<std::vector<int32_t>> sortedColumns(const GroupedInts &ints) {
+Columns sortedColumns(const GroupedInts &ints) {
   std::vector<int32_t> columns(ints.order.size());
   std::iota(columns.begin(), columns.end(), 0);
   auto groupOf = [&](int32_t column) { return ints.order[static_cast<size_t>(column)]; };
@@ -124,15 +123,14 @@ std::optional<std::vector<int32_t>> sortedColumns(const GroupedInts &ints) {
                     [&](int32_t column) { return std::pair(groupOf(column), column); });
   for (size_t k = 0; k < columns.size(); ++k)
     if (groupOf(columns[k]) != static_cast<int64_t>(k) / ints.group)
-      return std::nullopt;
-  return columns;
+      return nullptr;
+  return std::make_shared<std::vector<float>>(columns.begin(), columns.end());
 }
 
 /// Sorts the codes of a matrix by group, and adds the vector that says where they come from.
 Result<void> sortColumns(CheckpointBuilder &builder, RawTensors &parts, GroupedInts &ints,
-                         const std::vector<int32_t> &columns) {
-  auto numbers = std::make_shared<std::vector<float>>(columns.begin(), columns.end());
-  builder.keep(std::shared_ptr<const void>(numbers));
+                         const Columns &columns) {
+  builder.keep(columns);
   ints.order.clear();
   ints.codes = [stored = std::move(ints.codes), columns](int64_t first, int64_t count, uint8_t *q,
                                                          int64_t stride) {
@@ -140,14 +138,14 @@ Result<void> sortColumns(CheckpointBuilder &builder, RawTensors &parts, GroupedI
     stored(first, count, q, stride);
     for (int64_t n = 0; n < count; ++n, q += stride) {
       std::copy_n(q, stride, row.begin());
-      for (size_t k = 0; k < columns.size(); ++k)
-        q[k] = row[static_cast<size_t>(columns[k])];
+      for (size_t k = 0; k < columns->size(); ++k)
+        q[k] = row[static_cast<size_t>((*columns)[k])];
     }
   };
   return parts.put({columnsOfWeight(ints.name),
                     WeightFormat::F32,
                     {ints.columns},
-                    std::as_bytes(std::span<const float>(*numbers))});
+                    std::as_bytes(std::span<const float>(*columns))});
 }
 
 Error noFormat(const GroupedInts &ints) {
@@ -225,15 +223,18 @@ private:
   int moved = 0; ///< what is added to each code
 };
 
-/// Numbers of matrices whose groups do not follow each other.
-class MadeOfOrdered : public BlockMaker {
+/// Numbers of matrices whose groups neither follow each other nor can be sorted, and of other experts' beside them.
+class MadeOfUnsorted : public BlockMaker {
 public:
-  MadeOfOrdered(GroupedInts ints, WeightFormat format) : ints(std::move(ints)), format(format) {}
+  MadeOfUnsorted(GroupedInts given, WeightFormat format) : ints(std::move(given)), format(format) {
+    for (int64_t k = 0; ints.order.empty() && k < ints.columns; ++k)
+      following.push_back(static_cast<int32_t>(k / ints.group));
+  }
 
   void make(int64_t first, int64_t count, std::byte *out) const override {
     std::vector<uint8_t> q(static_cast<size_t>(count * ints.columns));
     ints.codes(first, count, q.data(), ints.columns);
-    const auto groups = static_cast<size_t>(*std::ranges::max_element(ints.order)) + 1;
+    const auto groups = static_cast<size_t>(*std::ranges::max_element(order())) + 1;
     std::vector<float> scales(groups);
     std::vector<int> zeros(groups);
     for (int64_t row = 0; row < count; ++row) {
@@ -242,7 +243,7 @@ public:
         zeros[g] = ints.zero(first + row, static_cast<int64_t>(g));
       }
       for (int64_t k = 0; k < ints.columns; ++k) {
-        const auto g = static_cast<size_t>(ints.order[static_cast<size_t>(k)]);
+        const auto g = static_cast<size_t>(order()[static_cast<size_t>(k)]);
         const int code = q[static_cast<size_t>(row * ints.columns + k)] - zeros[g];
         out = put(out, scales[g] * static_cast<float>(code));
       }
@@ -252,12 +253,14 @@ public:
   int64_t firstNotFinite(int64_t first, int64_t count) const override {
     for (int64_t row = first; row < first + count; ++row)
       for (int64_t k = 0; k < ints.columns; ++k)
-        if (!std::isfinite(ints.scale(row, ints.order[static_cast<size_t>(k)])))
+        if (!std::isfinite(ints.scale(row, order()[static_cast<size_t>(k)])))
           return row * ints.columns + k;
     return -1;
   }
 
 private:
+  const std::vector<int32_t> &order() const { return ints.order.empty() ? following : ints.order; }
+
   std::byte *put(std::byte *to, float value) const {
     if (format == WeightFormat::F32) {
       std::memcpy(to, &value, sizeof value);
@@ -274,6 +277,7 @@ private:
 
   const GroupedInts ints;
   const WeightFormat format;
+  std::vector<int32_t> following; ///< the group of each k, where they follow each other
 };
 
 } // namespace
@@ -302,39 +306,43 @@ Result<std::vector<int32_t>> readOrder(const Part &part, int64_t group, int64_t 
 
 Result<void> addGroupedInts(CheckpointBuilder &builder, RawTensors &parts,
                             std::vector<GroupedInts> matrices) {
-  size_t ordered = 0;
+  std::map<std::string, Survey> surveys;
+  Columns last; // gate and up of an expert share one order, and there may be thousands
   for (GroupedInts &ints : matrices) {
-    if (ints.order.empty() || !mayPermute(ints))
+    if (ints.order.empty())
       continue;
-    const std::optional<std::vector<int32_t>> columns = sortedColumns(ints);
-    if (!columns)
+    Columns columns = sortedColumns(ints);
+    if (!columns) {
+      surveys[familyOf(ints.name)].unsorted = true;
       continue;
-    if (auto sorted = sortColumns(builder, parts, ints, *columns); !sorted)
+    }
+    if (!last || *last != *columns)
+      last = std::move(columns);
+    if (auto sorted = sortColumns(builder, parts, ints, last); !sorted)
       return sorted;
   }
-  std::map<std::string, Survey> surveys;
   for (const GroupedInts &ints : matrices)
     if (!ints.format)
       surveys[familyOf(ints.name)].add(ints);
+  size_t unsorted = 0;
   for (GroupedInts &ints : matrices) {
     const Survey &survey = surveys[familyOf(ints.name)];
     const std::optional<WeightFormat> id = formatFor(ints, survey);
     if (!id)
       return noFormat(ints);
     Tensor tensor{ints.name, *id, {ints.rows, ints.columns}, {}};
-    if (ints.order.empty())
-      tensor.maker = std::make_shared<MadeOfInts>(std::move(ints), *id, survey);
+    if (survey.unsorted)
+      ++unsorted, tensor.maker = std::make_shared<MadeOfUnsorted>(std::move(ints), *id);
     else
-      ++ordered, tensor.maker = std::make_shared<MadeOfOrdered>(std::move(ints), *id);
+      tensor.maker = std::make_shared<MadeOfInts>(std::move(ints), *id, survey);
     if (auto fresh = parts.put(std::move(tensor)); !fresh)
       return fresh;
   }
-  if (ordered)
+  if (unsorted)
     builder.note(line(
-        ordered,
-        " matrices of experts or of the head have columns in the order of their activations ",
-        "(desc_act, actorder): they are stored as f16 or bf16, as GPTQ's own kernels multiply them, in ",
-        "several times the bytes; a checkpoint without that order is as small as it should be"));
+        unsorted, " matrices have groups of other sizes than their configuration says ",
+        "(desc_act, actorder), or are experts beside such: their columns cannot be sorted, so they are ",
+        "stored as f16 or bf16, as GPTQ's own kernels multiply them, in several times the bytes"));
   return {};
 }
 

@@ -15,9 +15,9 @@
 //   groups       128 values, or 64 or 32: scales are repeated where a checkpoint's groups are larger
 //
 // Groups whose columns do not follow each other (act-order: columns were quantised by their importance) are sorted by
-// group, and a vector beside the tensor, NAME.columns, says which column of x each one multiplies (lm.permute). Families
-// take that vector with the matrices of a layer, but neither with experts nor with a head. Those become numbers: f16
-// where scales are f16, bf16 where they are bf16, each product rounded once, which is what the libraries' own kernels
+// group, and a vector beside the tensor, NAME.columns, says which column of x each one multiplies (lm.permute). Where
+// a group has another size than its place asks for, there is no such order. Matrices become numbers then: f16 where
+// scales are f16, bf16 where they are bf16, each product rounded once, which is what the libraries' own kernels
 // multiply. The compilation says so.
 //
 // Blocks are made when somebody reads rows (BlockMaker), and never all of them. Scales and zero points are looked

@@ -10,6 +10,7 @@
 //
 // (modelopt/torch/export; the arithmetic: modelopt/torch/quantization/qtensor.)
 //===----------------------------------------------------------------------===//
+#include "compiler/import/GroupMaker.h"
 #include "compiler/import/ImportErrors.h"
 #include "compiler/import/Nvfp4.h"
 #include "compiler/import/Quantized.h"
@@ -33,12 +34,11 @@ Result<void> addNvfp4(RawTensors &parts, const std::string &name, const CodesAnd
   if (!codes)
     return codes.error();
   const int64_t n = (*codes)->shape[0], k = (*codes)->shape[1] * ((*codes)->dtype == "U8" ? 2 : 8);
+  if (auto whole = expectWholeGroups(name, k, 16); !whole)
+    return whole;
   Result<const Part *> scales = parts.take(stored.scales, "F8_E4M3 U8", {n, k / 16});
   if (!scales)
     return scales.error();
-  if (k % 16 != 0)
-    return refuse(cause::quantPart, line("the weight ", inQuotes(name), " ends inside of a group"),
-                  line("rows of ", k, " values, groups of 16"), "convert it again");
   Tensor tensor{name + ".weight", WeightFormat::Nvfp4, {n, k}, {}};
   tensor.maker = makeNvfp4({k, n, (*codes)->data, (*scales)->data, {factor}});
   return parts.put(std::move(tensor));

@@ -40,9 +40,8 @@ protected:
 
 Result<void> addMxfp4(RawTensors &parts, std::string name, std::vector<int64_t> shape,
                       const Part &blocks, const Part &scales) {
-  if (shape.back() % 32 != 0)
-    return refuse(cause::quantPart, line("the weight ", inQuotes(name), " ends inside of a block"),
-                  line("rows of ", shape.back(), " values, blocks of 32"), "convert it again");
+  if (auto whole = expectWholeGroups(name, shape.back(), 32); !whole)
+    return whole;
   auto maker = std::make_shared<MadeOfMxfp4>(shape.back(), 32, blocks.data, scales.data);
   Tensor tensor{std::move(name), WeightFormat::Mxfp4, std::move(shape), {}};
   tensor.maker = std::move(maker);

@@ -52,12 +52,11 @@ Result<void> addMxfp8(RawTensors &parts, const std::string &name, const CodesAnd
   if (!codes)
     return codes.error();
   const int64_t n = (*codes)->shape[0], k = (*codes)->shape[1] * ((*codes)->dtype == "U32" ? 4 : 1);
-  Result<const Part *> scales = parts.take(stored.scales, "U8 F8_E8M0", {n, (k + 31) / 32});
+  if (auto whole = expectWholeGroups(name, k, 32); !whole)
+    return whole;
+  Result<const Part *> scales = parts.take(stored.scales, "U8 F8_E8M0", {n, k / 32});
   if (!scales)
     return scales.error();
-  if (k % 32 != 0)
-    return refuse(cause::quantPart, line("the weight ", inQuotes(name), " ends inside of a block"),
-                  line("rows of ", k, " values, blocks of 32"), "convert it again");
   Tensor tensor{name + ".weight", WeightFormat::BF16, {n, k}, {}};
   tensor.maker = std::make_shared<MadeOfMxfp8>(k, 32, (*codes)->data, (*scales)->data);
   return parts.put(std::move(tensor));

@@ -55,7 +55,7 @@ Result<void> readModelOpt(CheckpointBuilder &builder, const QuantConfig &config)
 Result<void> readMlx(CheckpointBuilder &builder, const QuantConfig &config);
 
 /// A matrix (or a stack of them) of MXFP4: codes two to a byte, the lower first, and an exponent for each 32.
-/// `blocks` has as many bytes as half the elements of `shape`, `scales` one for 32. E0477: rows that end inside of a block.
+/// `blocks` has as many bytes as half the elements of `shape`, `scales` one for 32. E0477: rows that end inside of a group.
 Result<void> addMxfp4(RawTensors &parts, std::string name, std::vector<int64_t> shape,
                       const Part &blocks, const Part &scales);
 

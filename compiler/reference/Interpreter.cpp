@@ -175,7 +175,8 @@ Result<Matrix> Run::compute(Operation *op) {
         auto columns = vectorOf(o.getColumns());
         if (!columns)
           return std::move(columns.error());
-        return permute(rows(o.getX()), *columns);
+        return o.getRoutes() ? permute(rows(o.getX()), *columns, routes(o.getRoutes()))
+                             : permute(rows(o.getX()), *columns);
       })
       .Case([&](lm::SelectRowsOp o) { return selectRows(rows(o.getX()), batch.logitsRows); })
       // What a form costs, the slow machine measures.

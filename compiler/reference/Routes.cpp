@@ -1,5 +1,6 @@
 //===- Routes.cpp - See Routes.h -------------------------------------------===//
 #include "compiler/reference/Routes.h"
+#include "runtime/abi/Routes.h"
 
 #include <algorithm>
 #include <cmath>
@@ -131,6 +132,17 @@ Matrix reference::dispatch(const Matrix &x, const Routes &routes) {
   Matrix y(static_cast<int64_t>(routes.token.size()), x.columns);
   for (int64_t row = 0; row < y.rows; ++row)
     std::ranges::copy(x.row(routes.token[static_cast<size_t>(row)]), y.row(row).begin());
+  return y;
+}
+
+Matrix reference::permute(const Matrix &x, std::span<const float> columns, const Routes &routes) {
+  Matrix y(x.rows, x.columns);
+  for (int64_t row = 0; row < y.rows; ++row) {
+    const float *order =
+        &columns[static_cast<size_t>(routes.expertOf(row) * orderStride(x.columns))];
+    for (int64_t k = 0; k < x.columns; ++k)
+      y.row(row)[static_cast<size_t>(k)] = x.row(row)[static_cast<size_t>(order[k])];
+  }
   return y;
 }
 

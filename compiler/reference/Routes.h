@@ -69,6 +69,8 @@ void groupRows(Routes &routes);
 
 /// Row p is that of the token of row p.
 Matrix dispatch(const Matrix &x, const Routes &routes);
+/// Each row in the order of columns that its expert has (orderStride).
+Matrix permute(const Matrix &x, std::span<const float> columns, const Routes &routes);
 /// The weighted sums of the rows of each token, in order of its pairs.
 Matrix combine(const Matrix &x, const Routes &routes);
 

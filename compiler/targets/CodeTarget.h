@@ -16,6 +16,8 @@
 #include "dialects/kernel/KernelDialect.h"
 #include "passes/Target.h"
 
+#include "mlir/IR/BuiltinOps.h"
+
 #include <functional>
 #include <memory>
 
@@ -36,6 +38,14 @@ struct CodeContext {
   std::function<Error(std::string)> compilerError; ///< E0490: what we have done wrong
 };
 
+/// What code did beside the slow machine.
+struct CodeEvidence {
+  std::string code;   ///< "code of cpu:avx2"
+  std::string inputs; ///< what it was run on, or why it was not
+  double maxAbs = 0, maxRel = 0;
+  int64_t launches = 0;
+};
+
 /// A target at work for one compilation.
 class CodeJob {
 public:
@@ -46,6 +56,11 @@ public:
   /// was asked for, and its segment. Returns what people are told of it.
   virtual Result<std::string> addCode(llvm::ArrayRef<kernel::FuncOp> kernels, fb::ProgramT &table,
                                       std::vector<SegmentSource> &segments) = 0;
+  /// Runs the code that was added last, where this machine can, launch by launch beside the slow machine's plan. Errors:
+  /// E0886 where a kernel computes something else, E0889 where the machine does not know an op.
+  virtual Result<std::vector<CodeEvidence>> checkCode(mlir::ModuleOp) {
+    return std::vector<CodeEvidence>();
+  }
 };
 
 class CodeTarget : public Target {

@@ -25,8 +25,15 @@ LaunchOperand SectionLowering::operand(Value value) const {
   return {type, refs.lookup(value)};
 }
 
+/// Where nobody reads an expert's rows but to order their columns, who does so reads those of tokens: there is no launch.
+static bool isReadInOrderAlone(Operation *op) {
+  return isa<lm::DispatchOp>(op) && llvm::all_of(op->getUsers(), llvm::IsaPred<lm::PermuteOp>);
+}
+
 bool SectionLowering::diesAt(Value value, Operation *top) const {
   return llvm::all_of(value.getUsers(), [&](Operation *user) {
+    if (isReadInOrderAlone(user))
+      return diesAt(user->getResult(0), top);
     Operation *ancestor = block.findAncestorOpInBlock(*user);
     return ancestor && (ancestor == top || ancestor->isBeforeInBlock(top)) &&
            !ancestor->hasTrait<OpTrait::IsTerminator>();
@@ -61,18 +68,23 @@ void SectionLowering::launch(StringRef hint, ArrayRef<LaunchOperand> operands, B
 }
 
 void SectionLowering::copyRows(StringRef hint, LaunchOperand from, ArrayRef<LaunchOperand> to,
-                               RowCount count, std::optional<LaunchOperand> columns) {
+                               RowCount count, const Order &order) {
   SmallVector<LaunchOperand> operands{from};
-  if (columns)
-    operands.push_back(*columns);
+  if (order.columns)
+    operands.push_back(*order.columns);
   const size_t firstOutput = operands.size();
   llvm::append_range(operands, to);
+  if (order.routes)
+    operands.push_back(*order.routes);
   launch(hint, operands, [&](ImplicitLocOpBuilder &b, ValueRange args) {
-    auto op = kernel::RowwiseOp::create(b, args.take_front(1), args.drop_front(firstOutput),
+    auto op = kernel::RowwiseOp::create(b, args.take_front(1), args.slice(firstOutput, to.size()),
                                         count.extent, /*gather=*/false);
     op.setRowsOfToken(count.ofToken);
-    if (columns)
+    if (order.columns)
       op.getColumnsMutable().assign(args[1]);
+    if (order.routes)
+      op.getRoutesMutable().assign(args.back());
+    op.setDispatched(order.dispatched);
     OpBuilder::InsertionGuard guard(b);
     Value x = b.createBlock(&op.getBody(), {}, b.getF32Type(), b.getLoc())->getArgument(0);
     kernel::YieldOp::create(b, SmallVector<Value>(to.size(), x));
@@ -112,13 +124,15 @@ LogicalResult SectionLowering::lower(Operation *op) {
   }
   if (auto round = dyn_cast<lm::RoundOp>(op))
     return lowerRound(round);
+  if (isReadInOrderAlone(op))
+    return success();
   SmallVector<Operation *> ops = opsOf(op);
   StringRef hint = launchName(op);
   for (Operation *inner : ops)
     for (Value read : inner->getOperands())
       if (auto maker = read.getDefiningOp(); maker && maker->getBlock() == &block &&
                                              isa<RankedTensorType>(read.getType()) &&
-                                             !refs.contains(read))
+                                             !refs.contains(read) && !isReadInOrderAlone(maker))
         return inner->emitOpError("expects rows of its own section, or such as lm.layers hands on");
   if (llvm::any_of(ops, llvm::IsaPred<lm::KvAppendOp>))
     return lowerRopeAppend(op, ops);
@@ -339,8 +353,16 @@ LogicalResult SectionLowering::lowerPermute(Operation *top, lm::PermuteOp op) {
   SmallVector<LaunchOperand> results;
   for (Value result : top->getResults())
     results.push_back(output("permuted", result));
-  copyRows("permute", operand(op.getX()), results, rowCountOf(top->getResult(0)),
-           operand(op.getColumns()));
+  Value from = op.getX();
+  Order order{operand(op.getColumns())};
+  if (op.getRoutes())
+    order.routes = operand(op.getRoutes());
+  if (auto dispatch = from.getDefiningOp<lm::DispatchOp>();
+      dispatch && isReadInOrderAlone(dispatch))
+    from = dispatch.getX(), order.routes = operand(dispatch.getRoutes());
+  else
+    order.dispatched = bool(op.getRoutes());
+  copyRows("permute", operand(from), results, rowCountOf(top->getResult(0)), order);
   return success();
 }
 
@@ -385,6 +407,13 @@ static Value readByHead(Value logits) {
   return {};
 }
 
+/// The rows whose columns were ordered for the head; themselves, where they are as they were.
+static Value beforeOrder(Value rows) {
+  auto made = dyn_cast<OpResult>(beforeRounding(rows));
+  auto permute = made ? inside(made).getDefiningOp<lm::PermuteOp>() : lm::PermuteOp();
+  return permute ? permute.getX() : rows;
+}
+
 LogicalResult ProgramBuilder::lowerEnd(lm::EntryOp entry, lm::LayersOp layers) {
   Block &block = entry.getBody().front();
   SectionLowering lowering(*this, addSection(kEndSection), block);
@@ -398,13 +427,16 @@ LogicalResult ProgramBuilder::lowerEnd(lm::EntryOp entry, lm::LayersOp layers) {
   Value logits = block.getTerminator()->getOperand(0);
   outputs.push_back({plan::OutputRole::Logits, plan::Encoding::F32, lowering.bufferOf(logits)});
   // The rows that the head reads are the model's last hidden state, where they are of a form that the runtime decodes.
-  Value hidden = readByHead(logits);
-  if (!hidden || rowCountOf(hidden).extent != Extent::Rows)
+  Value read = readByHead(logits);
+  if (!read || rowCountOf(read).extent != Extent::Rows)
     return success();
-  std::optional<RowKind> form = formOf(hidden.getType());
-  if (form == RowKind::F32 || form == RowKind::Q8x2)
-    outputs.push_back({plan::OutputRole::Hidden,
-                       form == RowKind::F32 ? plan::Encoding::F32 : plan::Encoding::Q8x2,
-                       lowering.bufferOf(hidden)});
+  if (std::optional<RowKind> form = formOf(read.getType());
+      form != RowKind::F32 && form != RowKind::Q8x2)
+    return success();
+  Value hidden = beforeOrder(read);
+  outputs.push_back(
+      {plan::OutputRole::Hidden,
+       formOf(hidden.getType()) == RowKind::F32 ? plan::Encoding::F32 : plan::Encoding::Q8x2,
+       lowering.bufferOf(hidden)});
   return success();
 }

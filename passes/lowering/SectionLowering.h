@@ -73,9 +73,18 @@ private:
   bool diesAt(mlir::Value value, mlir::Operation *top) const;
 
   void launch(llvm::StringRef hint, llvm::ArrayRef<LaunchOperand> operands, Build build);
-  /// A row-wise launch that writes `to` from `from`, element by element, in the order of `columns` if there are any.
+  /// What a copy of rows does beside.
+  struct Order {
+    std::optional<LaunchOperand> columns = {}, routes = {};
+    bool dispatched = false; ///< rows are those of `routes` already
+  };
+  /// A row-wise launch that writes `to` from `from`, element by element, or in that order.
   void copyRows(llvm::StringRef hint, LaunchOperand from, llvm::ArrayRef<LaunchOperand> to,
-                RowCount count, std::optional<LaunchOperand> columns = {});
+                RowCount count, const Order &order);
+  void copyRows(llvm::StringRef hint, LaunchOperand from, llvm::ArrayRef<LaunchOperand> to,
+                RowCount count) {
+    copyRows(hint, from, to, count, Order());
+  }
 
   ProgramBuilder &program;
   plan::SectionOp section;

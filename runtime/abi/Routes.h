@@ -38,6 +38,10 @@ struct RoutesLayout {
   constexpr int64_t segments() const { return 16 * pairs + 16; }
 };
 
+/// How far the orders of columns of two experts are apart in a vector that has one for each (lm.permute): kernels read
+/// whole lines of it. Behind an order there are zeros.
+constexpr int64_t orderStride(int64_t width) { return (width + 31) / 32 * 32; }
+
 /// What part of all experts so many tokens go to, each to `used` of them, if all are as likely.
 inline double shareOfExperts(double experts, double used, double tokens) {
   return 1 - std::pow(1 - used / experts, tokens);

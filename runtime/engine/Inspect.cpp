@@ -196,12 +196,14 @@ std::string evidenceText(const EngineFile &engine) {
           (unsigned long long)engine.table().seed());
   if (!evidence || evidence->size() == 0)
     return out + "evidence: none was recorded\n";
-  bool plan = false;
-  for (const fb::Evidence *x : *evidence)
+  bool plan = false, code = false;
+  for (const fb::Evidence *x : *evidence) {
     plan |= shown(x->pass()).starts_with("plan of ");
+    code |= shown(x->pass()).starts_with("code of ");
+  }
   out += std::string("evidence: each pass over lm against the reference interpreter") +
          (plan ? ", the plan against it in the slow machine" : "") +
-         "; generated code is tested, but not run against it here\n";
+         (code ? ", code of CPUs against that, launch by launch" : "") + "\n";
   for (const fb::Evidence *x : *evidence)
     print(out, "  %-24s max abs %-10.3g max rel %-10.3g %s\n", shown(x->pass()).c_str(),
           x->max_abs(), x->max_rel(), shown(x->inputs()).c_str());

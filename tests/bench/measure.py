@@ -72,6 +72,12 @@ def run_counted(*command):
     return seconds, usage.ru_maxrss * 1024
 
 
+def weights_of(ingot, engine):
+    """The weights of an engine for one kind of device."""
+    program, = json.loads(run(ingot, "inspect", engine, "--json"))["programs"]
+    return program["weights"]
+
+
 class Bench:
     def __init__(self, ingot, checkpoints, work, peers, shapes_python):
         """`peers`: {name: python} of those that are installed. `shapes_python` can import gguf; called when it is
@@ -131,7 +137,7 @@ class Bench:
     def weights(self, name):
         """Of the engine, as `ingot inspect` has them."""
         if name not in self.tables:
-            self.tables[name] = json.loads(run(self.ingot, "inspect", self.engine(name), "--json"))["weights"]
+            self.tables[name] = weights_of(self.ingot, self.engine(name))
         return self.tables[name]
 
     def share(self, name, weight):
@@ -186,7 +192,7 @@ class Bench:
         engine = self.work / "compiled.ingot"
         try:
             seconds, peak = run_counted(self.ingot, "compile", model, "-o", engine, "--quiet", *arguments)
-            weights = json.loads(run(self.ingot, "inspect", engine, "--json"))["weights"]
+            weights = weights_of(self.ingot, engine)
         finally:
             engine.unlink(missing_ok=True)
         os.sync()  # what comes next shall not share the disk with it

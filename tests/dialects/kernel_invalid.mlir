@@ -539,6 +539,30 @@ kernel.func @k(%x: !lm.weight<8, f32>, %y: !kernel.rows<8, f32>, %c: !lm.weight<
 
 // -----
 
+// rowwise_c7: an order of 8 values for each of 8 experts, not padded to 32
+kernel.func @k(%x: !kernel.rows<8, f32>, %y: !kernel.rows<8, f32>, %r: !kernel.routes<8, 2>, %c: !lm.weight<64, f32>) {
+  // expected-error @+1 {{expects a column for each of 8 values of outputs, and rows of as many alone}}
+  kernel.rowwise ins(%x : !kernel.rows<8, f32>) outs(%y : !kernel.rows<8, f32>) to %r : !kernel.routes<8, 2> by %c : !lm.weight<64, f32> attributes {extent = #kernel.extent<tokens>, rows_of_token = 2 : i64} {
+  ^bb0(%a: f32):
+    kernel.yield %a : f32
+  }
+  kernel.return
+}
+
+// -----
+
+// rowwise_c8
+kernel.func @k(%x: !kernel.rows<8, f32>, %y: !kernel.rows<8, f32>) {
+  // expected-error @+1 {{expects routes that its rows were dispatched to}}
+  kernel.rowwise ins(%x : !kernel.rows<8, f32>) outs(%y : !kernel.rows<8, f32>) attributes {dispatched, extent = #kernel.extent<tokens>} {
+  ^bb0(%a: f32):
+    kernel.yield %a : f32
+  }
+  kernel.return
+}
+
+// -----
+
 // matmul_c20
 kernel.func @k(%x: !kernel.rows<64, f32>, %w: !lm.weight<8x32x64, q4_0>, %y: !kernel.rows<32, f32>, %r: !kernel.routes<8, 2>) {
   // expected-error @+1 {{expects one segment of tokens, whose results are written, for experts}}

@@ -1052,3 +1052,21 @@ lm.model @m attributes {family = "t", vocab = 8 : i64, hidden = 64 : i64, max_po
   }
   lm.weight @v : !lm.weight<8x64, f32> {source = "v"}
 }
+
+// -----
+
+// permute_c2
+lm.model @m attributes {family = "t", vocab = 8 : i64, hidden = 40 : i64, max_positions = 8 : i64} {
+  lm.layer_kind @k(%x: tensor<?x40xf32>, %b: !lm.batch, %f: !lm.weight<160, f32> {lm.role = "f"}) -> tensor<?x40xf32> {
+    %s = lm.route %x : tensor<?x40xf32> -> !lm.routes<40, 2>
+    // expected-error @+1 {{expects 64 columns for each of 40 experts}}
+    %0 = lm.permute %x by %f of %s : !lm.routes<40, 2> : tensor<?x40xf32>, !lm.weight<160, f32>
+    lm.return %0 : tensor<?x40xf32>
+  }
+  lm.entry @e(%i: tensor<?xi32>, %k: !lm.states, %b: !lm.batch) -> (tensor<?x40xf32>, !lm.states) {
+    %w = lm.get_weight @v : !lm.weight<8x40, f32>
+    %x = lm.embed %i, %w : tensor<?xi32>, !lm.weight<8x40, f32> -> tensor<?x40xf32>
+    lm.return %x, %k : tensor<?x40xf32>, !lm.states
+  }
+  lm.weight @v : !lm.weight<8x40, f32> {source = "v"}
+}

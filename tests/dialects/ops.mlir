@@ -25,6 +25,7 @@ lm.model @tiny attributes {family = "llama", vocab = 100 : i64, hidden = 64 : i6
   // CHECK: lm.weight @experts : !lm.weight<64x32x64, q6_k> {source = "experts"}
   lm.weight @experts : !lm.weight<64x32x64, q6_k> {source = "experts"}
   lm.weight @biases : !lm.weight<64x32x1, f32> {source = "biases"}
+  lm.weight @orders : !lm.weight<4096, f32> {source = "orders"}
   lm.weight @row : !lm.weight<1x64, q6_k> {source = "row"}
 
   // CHECK: lm.state @kv.0 : #lm.paged<[k: 2x16, v: 2x16]>
@@ -38,7 +39,8 @@ lm.model @tiny attributes {family = "llama", vocab = 100 : i64, hidden = 64 : i6
                        %wq: !lm.weight<64x64, q4_1> {lm.role = "attn_q"}, %wk: !lm.weight<32x64, q6_k> {lm.role = "attn_k"},
                        %bias: !lm.weight<64, f32> {lm.role = "attn_q_bias"}, %f: !lm.weight<2, f32> {lm.role = "rope"},
                        %sinks: !lm.weight<4, f32> {lm.role = "sinks"}, %experts: !lm.weight<64x32x64, q6_k> {lm.role = "experts"},
-                       %biases: !lm.weight<64x32x1, f32> {lm.role = "biases"}, %row: !lm.weight<1x64, q6_k> {lm.role = "row"})
+                       %biases: !lm.weight<64x32x1, f32> {lm.role = "biases"}, %row: !lm.weight<1x64, q6_k> {lm.role = "row"},
+                       %orders: !lm.weight<4096, f32> {lm.role = "orders"})
       -> (tensor<?x64xf32>, !lm.state<#lm.paged<[k: 2x16, v: 2x16]>>) {
     // CHECK: lm.rms_norm %{{.*}}, %{{.*}} {eps = 9.99999974E-6 : f32}
     %0 = lm.rms_norm %x, %n {eps = 1.0e-5 : f32} : tensor<?x64xf32>, !lm.weight<64, f32>
@@ -68,6 +70,8 @@ lm.model @tiny attributes {family = "llama", vocab = 100 : i64, hidden = 64 : i6
     %sorted = lm.permute %q by %bias : tensor<?x64xf32>, !lm.weight<64, f32>
     // CHECK: lm.dispatch %{{.*}} to %[[R]] : tensor<?x64xf32>, <64, 8>
     %sent = lm.dispatch %q to %to : tensor<?x64xf32>, !lm.routes<64, 8>
+    // CHECK: lm.permute %{{.*}} by %{{.*}} of %[[R]] : !lm.routes<64, 8> : tensor<?x64xf32>, <4096, f32>
+    %ordered = lm.permute %sent by %orders of %to : !lm.routes<64, 8> : tensor<?x64xf32>, !lm.weight<4096, f32>
     // CHECK: lm.linear %{{.*}}, %{{.*}}, %{{.*}} : !lm.weight<64x32x1, f32> of %[[R]] : !lm.routes<64, 8> : tensor<?x64xf32>, <64x32x64, q6_k> -> tensor<?x32xf32>
     %gate = lm.linear %sent, %experts, %biases : !lm.weight<64x32x1, f32> of %to : !lm.routes<64, 8> : tensor<?x64xf32>, !lm.weight<64x32x64, q6_k> -> tensor<?x32xf32>
     // CHECK: lm.swiglu_oai %{{.*}}, %{{.*}} {alpha = 1.500000e+00 : f32, limit = 7.000000e+00 : f32} : tensor<?x32xf32>
@@ -113,7 +117,7 @@ lm.model @tiny attributes {family = "llama", vocab = 100 : i64, hidden = 64 : i6
     // CHECK: lm.embed {{.*}}scale = 8.000000e+00
     %x = lm.embed %ids, %e {scale = 8.0 : f32} : tensor<?xi32>, !lm.weight<100x64, q8_0> -> tensor<?x64xf32>
     // CHECK: lm.layers %{{.*}}, %{{.*}}, %{{.*}} {kinds = [@local, @keeps, @forgets], states = {{\[\[}}@kv.0], [@conv.1, @kv.1], []],
-    %y, %kv1 = lm.layers %x, %kv, %b {kinds = [@local, @keeps, @forgets], states = [[@kv.0], [@conv.1, @kv.1], []], weights = [[@norm, @wq, @wk, @bias, @freqs, @sinks, @experts, @biases, @row], [], []]} : tensor<?x64xf32> -> tensor<?x64xf32>
+    %y, %kv1 = lm.layers %x, %kv, %b {kinds = [@local, @keeps, @forgets], states = [[@kv.0], [@conv.1, @kv.1], []], weights = [[@norm, @wq, @wk, @bias, @freqs, @sinks, @experts, @biases, @row, @orders], [], []]} : tensor<?x64xf32> -> tensor<?x64xf32>
     // CHECK: lm.select_rows
     %r = lm.select_rows %y, %b : tensor<?x64xf32> -> tensor<?x64xf32>
     %l = lm.linear %r, %e : tensor<?x64xf32>, !lm.weight<100x64, q8_0> -> tensor<?x100xf32>
@@ -250,6 +254,15 @@ kernel.func @dispatch_0(%x: !kernel.rows<32, f32>, %y: !kernel.rows<32, q8>, %r:
 kernel.func @permute_0(%x: !kernel.rows<32, f32>, %y: !kernel.rows<32, q8>, %c: !lm.weight<32, f32>) {
   // CHECK: kernel.rowwise ins(%{{.*}}) outs(%{{.*}}) by %{{.*}} : !lm.weight<32, f32> attributes {extent = #kernel.extent<tokens>}
   kernel.rowwise ins(%x : !kernel.rows<32, f32>) outs(%y : !kernel.rows<32, q8>) by %c : !lm.weight<32, f32> attributes {extent = #kernel.extent<tokens>} {
+  ^bb0(%a: f32):
+    kernel.yield %a : f32
+  }
+  kernel.return
+}
+// CHECK-LABEL: kernel.func @permute_experts
+kernel.func @permute_experts(%x: !kernel.rows<40, f32>, %y: !kernel.rows<40, q8>, %c: !lm.weight<512, f32>, %r: !kernel.routes<8, 2>) {
+  // CHECK: kernel.rowwise ins(%{{.*}}) outs(%{{.*}}) to %{{.*}} : !kernel.routes<8, 2> by %{{.*}} : !lm.weight<512, f32> attributes {dispatched, extent = #kernel.extent<tokens>, rows_of_token = 2 : i64}
+  kernel.rowwise ins(%x : !kernel.rows<40, f32>) outs(%y : !kernel.rows<40, q8>) to %r : !kernel.routes<8, 2> by %c : !lm.weight<512, f32> attributes {dispatched, extent = #kernel.extent<tokens>, rows_of_token = 2 : i64} {
   ^bb0(%a: f32):
     kernel.yield %a : f32
   }

@@ -32,6 +32,29 @@ TEST(Experts, StacksWithColumnsFirst) {
   EXPECT_HAS(c.import(), "experts.gate_up_proj\" matrix 4 transposed from 10 [10]>");
 }
 
+/// Where experts have orders of columns: one for gate and up if it is the same, one for all experts if that is.
+TEST(Experts, OrdersOfColumns) {
+  const std::string own = Changed("mixtral-gptq-act-order").import();
+  EXPECT_HAS(own, "lm.weight @blk.0.ffn_gate_exps : !lm.weight<3x64x64, int4z_g32>");
+  EXPECT_HAS(own, "lm.weight @blk.0.ffn_gate_exps_columns : !lm.weight<192, f32> {values =");
+  EXPECT_EQ(own.find("@blk.0.ffn_up_exps_columns"), std::string::npos);
+  EXPECT_HAS(own, "lm.weight @blk.1.ffn_up_exps_columns : !lm.weight<192, f32> {values =");
+  EXPECT_HAS(own, " of %");
+  EXPECT_HAS(own, "lm.weight @output_columns : !lm.weight<64, f32> {values =");
+  const std::string one = Changed("qwen3moe-ct-act-order").import();
+  EXPECT_EQ(one.find("exps_columns : !lm.weight<256, f32>"), std::string::npos);
+  EXPECT_HAS(one, "lm.weight @blk.0.ffn_down_exps_columns : !lm.weight<64, f32> {values =");
+  EXPECT_EQ(one.find("@output_columns"), std::string::npos);
+}
+
+TEST(Experts, AnOrderOfOtherColumns) {
+  Changed c("mixtral-gptq-act-order");
+  c.tensor("model.layers.1.block_sparse_moe.experts.1.w2.columns").shape = {32};
+  const std::string why = c.import();
+  EXPECT_HAS(why, "E0297");
+  EXPECT_HAS(why, "experts.1.w2.columns' has the wrong shape");
+}
+
 /// Whether weights are normalised, a config.json of transformers' class does not say.
 TEST(Experts, Qwen3VlNormalisesWithoutAKey) {
   Changed c("qwen3-vl-moe-fused");

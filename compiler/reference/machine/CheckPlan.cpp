@@ -38,13 +38,18 @@ plan::ProgramOp programOf(ModuleOp module) { return *module.getOps<plan::Program
 
 } // namespace
 
-static Slice sliceOf(ModuleOp module, uint64_t seed) {
-  plan::ProgramOp program = programOf(module);
-  Slice slice{{}, 19, seed, {}, {}};
+std::vector<int64_t> machine::firstLayers(plan::ProgramOp program) {
+  std::vector<int64_t> layers;
   llvm::DenseSet<Attribute> seen;
   for (plan::StepOp step : program.generateEntry().getBody().getOps<plan::StepOp>())
     if (step.getLayer() && seen.insert(step.getSectionAttr()).second)
-      slice.layers.push_back(int64_t(*step.getLayer()));
+      layers.push_back(int64_t(*step.getLayer()));
+  return layers;
+}
+
+static Slice sliceOf(ModuleOp module, uint64_t seed) {
+  plan::ProgramOp program = programOf(module);
+  Slice slice{firstLayers(program), 19, seed, {}, {}};
   // A past that is longer than the windows, where that is cheap to make up.
   for (plan::StateOp state : program.getBody().getOps<plan::StateOp>())
     if (constexpr int64_t kLongest = 1024; int64_t(state.getWindow().value_or(0)) <= kLongest)

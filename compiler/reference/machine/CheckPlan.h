@@ -21,6 +21,9 @@ namespace ingot::reference::machine {
 /// Of a logit against the largest of them. Without rounding, what is left is the order of sums: some 1e-6.
 constexpr double kLargestWiringError = 1e-4;
 
+/// The first layer of each kind: all that a check of code or of wiring needs to run.
+std::vector<int64_t> firstLayers(plan::ProgramOp program);
+
 struct CheckOptions {
   uint64_t seed = 1;
   Effects effects; ///< of kernels; empty: those that their ops declare

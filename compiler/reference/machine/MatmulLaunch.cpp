@@ -38,8 +38,13 @@ private:
   void holdFp8(const std::vector<float> &x, const std::vector<float> &fp8, int64_t unit);
   Result<Matrix> multiply(const Matrix &x, Value weight);
   int64_t expertOf(int64_t unit) { return op.getRoutes() ? routes.expertOf(unit) : 0; }
-  /// Which work item touches a panel depends, where rows have experts, on how many have.
-  Items panelsOf(Value rows) { return op.getRoutes() ? all() : launch.panelsOf(rows, firstPanel); }
+  /// Of a row: rows of an expert are its panels'.
+  Items panelsOf(Value rows, int64_t unit) {
+    return launch.panelsOf(rows, firstPanel + expertOf(unit) * panels(0));
+  }
+  int64_t panels(int64_t segment) {
+    return roundUp(op.segmentRows(segment), kPanelRows) / kPanelRows;
+  }
   Result<void> runSegment(const Matrix &x, size_t segment, Matrix &y);
 
   Launch &launch;
@@ -105,7 +110,7 @@ Result<void> MatmulRun::runSegment(const Matrix &x, size_t segment, Matrix &y) {
     for (const Matrix &sum : sums)
       inputs.emplace_back(sum.row(unit).begin(), sum.row(unit).end());
     for (Value operand : aux) {
-      auto values = launch.element(operand, unit, panelsOf(operand), expertOf(unit));
+      auto values = launch.element(operand, unit, panelsOf(operand, unit), expertOf(unit));
       if (!values)
         return std::move(values.error());
       inputs.push_back(std::move(*values));
@@ -129,10 +134,10 @@ Result<void> MatmulRun::run() {
     } else {
       Value output = op.getOutputs()[segment];
       for (int64_t unit = 0; unit < units; ++unit)
-        launch.write(output, unit, y.row(unit), panelsOf(output));
+        launch.write(output, unit, y.row(unit), panelsOf(output, unit));
     }
     auxBefore += op.getAuxCounts()[segment];
-    firstPanel += roundUp(op.segmentRows(segment), kPanelRows) / kPanelRows;
+    firstPanel += panels(segment);
   }
   return {};
 }

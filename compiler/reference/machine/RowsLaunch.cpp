@@ -4,6 +4,7 @@
 #include "dialects/kernel/ops/Rope.h"
 #include "dialects/kernel/ops/Rows.h"
 #include "dialects/lm/ops/Weights.h"
+#include "runtime/abi/Routes.h"
 
 #include <cmath>
 
@@ -15,7 +16,7 @@ using kernel::RowsType;
 
 static std::vector<float> permuted(std::span<const float> values, std::span<const float> columns) {
   std::vector<float> result;
-  for (float column : columns)
+  for (float column : columns.first(values.size()))
     result.push_back(values[size_t(column)]);
   return result;
 }
@@ -28,9 +29,14 @@ Result<void> machine::run(Launch &launch, kernel::RowwiseOp op) {
   if (!columns)
     return std::move(columns.error());
   for (int64_t unit = 0; unit < units; ++unit) {
-    const int64_t row = op.getGather()   ? launch.batch.logitsRows[size_t(unit)]
-                        : op.getRoutes() ? routes.token[size_t(unit)]
-                                         : unit;
+    // Of pairs the routes say where their row is.
+    const int64_t to = op.ordersByExpert() ? routes.row[size_t(unit)] : unit;
+    const int64_t row = op.getGather()    ? launch.batch.logitsRows[size_t(unit)]
+                        : op.dispatches() ? routes.token[size_t(to)]
+                                          : to;
+    std::span<const float> order = *columns;
+    if (op.ordersByExpert())
+      order = order.subspan(size_t(routes.expertOf(to) * orderStride(op.width())));
     std::vector<std::vector<float>> inputs;
     for (Value operand : op.getInputs()) {
       auto values = launch.element(operand, row,
@@ -39,15 +45,15 @@ Result<void> machine::run(Launch &launch, kernel::RowwiseOp op) {
         return std::move(values.error());
       if (values->size() == 1) // of rows of one value
         values->resize(size_t(op.width()), values->front());
-      if (!columns->empty())
-        *values = permuted(*values, *columns);
+      if (!order.empty())
+        *values = permuted(*values, order);
       inputs.push_back(std::move(*values));
     }
     auto results = evaluate(op.getBody(), std::move(inputs), op.width());
     if (!results)
       return std::move(results.error());
     for (auto [output, values] : llvm::zip(op.getOutputs(), *results))
-      launch.write(output, unit, values, Items::one(unit));
+      launch.write(output, to, values, Items::one(unit));
     if (op.getFlow())
       std::ranges::copy(results->front(), flow.row(unit).begin());
   }

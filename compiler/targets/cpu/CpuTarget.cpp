@@ -2,10 +2,12 @@
 #include "codegen/cpu/CpuCodegen.h"
 #include "compiler/console/OutputPlace.h"
 #include "compiler/targets/CodeTarget.h"
+#include "compiler/targets/cpu/CheckCode.h"
 #include "compiler/targets/cpu/Schedules.h"
 #include "compiler/targets/cpu/Tune.h"
 #include "dialects/kernel/ops/Structure.h"
 #include "runtime/abi/Batch.h"
+#include "runtime/engine/Isa.h"
 
 using namespace mlir;
 using namespace ingot;
@@ -40,9 +42,11 @@ public:
     std::string tuned;
     for (auto [kernel, fn] : llvm::zip_equal(table.kernels, kernels))
       kernel->scratch_bytes = cpu::scratchBytes(fn);
+    made.clear();
     for (const std::string &level : options.targets) {
       const cpu::Isa &isa = *cpu::isaNamed(level);
-      ScheduledKernels scheduled(kernels, isa, rows);
+      auto owned = std::make_unique<ScheduledKernels>(kernels, isa, rows);
+      ScheduledKernels &scheduled = *owned;
       if (size_t used = scheduled.rowsUsed())
         tuned += ", " + std::to_string(used) + " of " + std::to_string(scheduled.matmuls()) +
                  " matmuls by rows at " + level;
@@ -60,6 +64,7 @@ public:
       for (kernel::FuncOp fn : kernels)
         entry->kernel_symbols.push_back(fn.getSymName().str());
       table.code.push_back(std::move(entry));
+      made.push_back({&isa, std::move(owned), *code});
       segments.push_back(segmentOf(fb::SegmentKind::Code, std::move(*code)));
     }
     if (!options.tuning.empty() && tuned.empty())
@@ -70,7 +75,33 @@ public:
            (context.cache ? context.cache->note(options.targets.size()) : "");
   }
 
+  Result<std::vector<CodeEvidence>> checkCode(ModuleOp plan) override {
+    const runtime::CpuFeatures host = runtime::hostCpu();
+    std::vector<CodeEvidence> all;
+    for (const Made &one : made) {
+      CodeEvidence evidence{"code of cpu:" + std::string(one.isa->name),
+                            "not run: this CPU has " + host.names()};
+      if (host.has(*runtime::isaNamed(one.isa->name))) {
+        auto found = compiler::checkCode(plan, one.kernels->kernels(), one.code, *one.isa);
+        if (!found)
+          return found.error();
+        evidence.inputs = std::to_string(found->launches) + " launches, seeded weights; each within its op's bound";
+        evidence.maxAbs = found->largestAbsolute, evidence.maxRel = found->largestOfAll();
+        evidence.launches = found->launches;
+      }
+      all.push_back(std::move(evidence));
+    }
+    return all;
+  }
+
 private:
+  /// The code of a level, as it was added.
+  struct Made {
+    const cpu::Isa *isa;
+    std::unique_ptr<ScheduledKernels> kernels;
+    std::string code;
+  };
+
   /// The code of all kernels for a level: from the cache, if it is there.
   FailureOr<std::string> codeFor(ArrayRef<kernel::FuncOp> kernels, const cpu::Isa &isa) {
     CodeCache::Key key{};
@@ -92,6 +123,7 @@ private:
   const CodeContext &context;
   const CompileOptions &options;
   Rows rows;
+  std::vector<Made> made;
 };
 
 class CpuTarget : public CodeTarget {

@@ -6,6 +6,7 @@
 #include "codegen/cpu/schedule/TuningRows.h"
 #include "compiler/console/OutputPlace.h"
 #include "compiler/targets/cpu/HostCpu.h"
+#include "compiler/targets/cpu/LoadedCode.h"
 #include "dialects/kernel/ops/Ids.h"
 #include "dialects/kernel/ops/Matmul.h"
 #include "dialects/kernel/ops/Structure.h"
@@ -21,11 +22,9 @@
 #include <cstdlib>
 #include <cstring>
 #include <ctime>
-#include <dlfcn.h>
 #include <map>
 #include <memory>
 #include <random>
-#include <sys/mman.h>
 #include <thread>
 #include <unistd.h>
 #include <utility>
@@ -135,42 +134,6 @@ struct Candidate {
   }
 };
 
-/// A shared object in memory, loaded.
-class Loaded {
-public:
-  static Result<Loaded> load(const std::vector<char> &image) {
-    Loaded loaded;
-    loaded.file =
-        memfd_create("ingot-tune", MFD_CLOEXEC); // open while it is loaded: dlopen compares names
-    if (loaded.file >= 0 &&
-        ::write(loaded.file, image.data(), image.size()) == ssize_t(image.size()))
-      loaded.handle =
-          dlopen(("/proc/self/fd/" + std::to_string(loaded.file)).c_str(), RTLD_NOW | RTLD_LOCAL);
-    if (loaded.handle)
-      return loaded;
-    const char *why = dlerror();
-    return Error{ExitCode::File, "E0447", "code cannot be loaded to be measured",
-                 why ? why : "no memory file could be made",
-                 "mount /proc, and allow executable memory"};
-  }
-  Loaded(Loaded &&other)
-      : file(std::exchange(other.file, -1)), handle(std::exchange(other.handle, nullptr)) {}
-  ~Loaded() {
-    if (handle)
-      dlclose(handle);
-    if (file >= 0)
-      close(file);
-  }
-  cpu::KernelFn function(const std::string &name) const {
-    return reinterpret_cast<cpu::KernelFn>(dlsym(handle, name.c_str()));
-  }
-
-private:
-  Loaded() = default;
-  int file = -1;
-  void *handle = nullptr;
-};
-
 class Tuner {
 public:
   Tuner(const cpu::Isa &isa, int threads)
@@ -261,7 +224,7 @@ private:
       return Error{ExitCode::Internal, "E0490",
                    "kernel " + fn.getSymName().str() + " has no code at " + std::string(isa.name),
                    "", "this is a bug of ingot: please report it with the checkpoint's config"};
-    auto code = Loaded::load(*image);
+    auto code = LoadedCode::load({image->data(), image->size()});
     if (!code)
       return code.error();
     for (auto [i, candidate] : llvm::enumerate(candidates))

@@ -1,6 +1,7 @@
 //===- Rows.cpp - Rows of activations -------------------------------------===//
 #include "dialects/kernel/ops/Rows.h"
 #include "dialects/kernel/ops/Region.h"
+#include "runtime/abi/Routes.h"
 
 using namespace mlir;
 using namespace ingot;
@@ -15,6 +16,13 @@ LogicalResult Fp8RowsOp::verify() {
       getX().getType().getN() != getOutput().getType().getN()) // fp8_rows_c1
     return emitOpError("expects bf16 rows and fp8 rows of one width");
   return success();
+}
+
+/// How many columns there should be: for each value, or for each expert an order.
+static int64_t columnsAsked(RowwiseOp op) {
+  return op.getRoutes() && op.ordersByExpert()
+             ? op.getRoutes().getType().getExperts() * orderStride(op.width())
+             : op.width();
 }
 
 LogicalResult RowwiseOp::verify() {
@@ -36,8 +44,10 @@ LogicalResult RowwiseOp::verify() {
   if (rows < 1 || (rows > 1 && getExtent() != Extent::Tokens) ||
       (getRoutes() && getRoutes().getType().getUsed() != rows)) // rowwise_c6
     return emitOpError("expects as many rows for each token as it has experts");
+  if (getDispatched() && !getRoutes()) // rowwise_c8
+    return emitOpError("expects routes that its rows were dispatched to");
   if (lm::WeightType columns = getColumns() ? getColumns().getType() : lm::WeightType();
-      columns && (!columns.isVector() || columns.rows() != n || getFlow() ||
+      columns && (!columns.isVector() || columns.rows() != columnsAsked(*this) || getFlow() ||
                   llvm::any_of(getInputs(), [&](Value v) {
                     auto rows = dyn_cast<RowsType>(v.getType());
                     return !rows || rows.getN() != n;
@@ -66,7 +76,7 @@ WorkItems RowwiseOp::workItems() {
 bool RowwiseOp::isPerRow() { return getExtent() == Extent::Rows; }
 /// An operation of the region per element; statistics and exp count as one: such kernels move bytes.
 int64_t RowwiseOp::rowsOfUnit(Value operand) {
-  return getRoutes() && llvm::is_contained(getInputs(), operand) ? 1 : getRowsOfToken();
+  return dispatches() && llvm::is_contained(getInputs(), operand) ? 1 : getRowsOfToken();
 }
 int64_t RowwiseOp::operationsPerUnit() {
   int64_t operations = 0;

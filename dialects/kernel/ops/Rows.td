@@ -29,13 +29,17 @@ def Kernel_RowwiseOp : Kernel_LaunchOp<"rowwise", ["workItems", "isPerRow", "ope
     rows inputs are read at its token.
 
     With `columns` element i of the inputs, rows of the same width all of them, is that at columns[i]; no output is an
-    input then.
+    input then. With `routes` it may hold an order for each expert, as that of lm.permute does, and elements of a row
+    are in that of its expert. Work items are pairs of a token and one of its experts then, in their order: routes
+    say the expert of a pair and its row.
+
+    `dispatched`: inputs have the rows of `routes` already, and row r is read at r.
 
     Instead of outputs it may have a flow, which stands for the rows of that kind that it would write.
   }];
   let arguments = (ins Kernel_Read<Variadic<Kernel_Memory>>:$inputs, Kernel_Write<Variadic<Kernel_RowsType>>:$outputs,
                    Kernel_Read<Optional<Kernel_RoutesType>>:$routes, Kernel_Read<Optional<Lm_WeightType>>:$columns,
-                   Kernel_Extent:$extent, UnitAttr:$gather,
+                   Kernel_Extent:$extent, UnitAttr:$gather, UnitAttr:$dispatched,
                    DefaultValuedAttr<I64Attr, "1">:$rows_of_token);
   let results = (outs Optional<Kernel_FlowType>:$flow);
   let regions = (region SizedRegion<1>:$body);
@@ -49,6 +53,10 @@ def Kernel_RowwiseOp : Kernel_LaunchOp<"rowwise", ["workItems", "isPerRow", "ope
   }]>];
   let extraClassDeclaration = [{
     int64_t width() { return rowsTypeOf(getFlow() ? ::mlir::Value(getFlow()) : getOutputs().front()).getN(); }
+    /// Rows of inputs are those of tokens, which experts do not know yet.
+    bool dispatches() { return getRoutes() && !getDispatched(); }
+    /// `columns` has an order for each expert.
+    bool ordersByExpert() { return getColumns() && getColumns().getType().rows() != width(); }
   }];
 }
 

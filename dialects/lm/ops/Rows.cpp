@@ -1,5 +1,6 @@
 //===- Rows.cpp - Which rows: of the embedding, of a step -----------------===//
 #include "dialects/lm/ops/Rows.h"
+#include "runtime/abi/Routes.h"
 
 using namespace mlir;
 using namespace ingot;
@@ -21,10 +22,16 @@ LogicalResult EmbedPositionsOp::verify() { // embed_positions_c1
   return expectRowsOf(*this, getTable().getType(), getResult());
 }
 LogicalResult PermuteOp::verify() { // permute_c1
-  WeightType columns = getColumns().getType();
-  if (!columns.isVector() || columns.rows() != widthOf(getX()))
-    return emitOpError("expects a column for each of ")
-           << widthOf(getX()) << " values, got " << columns;
+  const WeightType columns = getColumns().getType();
+  const int64_t width = widthOf(getX());
+  if (!getRoutes() && (!columns.isVector() || columns.rows() != width))
+    return emitOpError("expects a column for each of ") << width << " values, got " << columns;
+  if (!getRoutes())
+    return success();
+  const int64_t experts = getRoutes().getType().getExperts();
+  if (!columns.isVector() || columns.rows() != experts * orderStride(width)) // permute_c2
+    return emitOpError("expects ") << orderStride(width) << " columns for each of " << experts
+                                   << " experts, got " << columns;
   return success();
 }
 

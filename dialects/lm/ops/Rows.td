@@ -44,10 +44,17 @@ def Lm_PermuteOp : Lm_Op<"permute", [Pure, AllTypesMatch<["x", "result"]>]> {
   let description = [{
     `columns` holds each number from 0 to the width of x less one, once, as f32. Projections read such rows where their
     weight's columns were sorted by the group of their scales (act-order).
+
+    With `routes` rows of x are those that experts work on, and `columns` has an order for each expert, one behind the
+    other, each padded with zeros to a multiple of 32 values (runtime/abi/Routes.h): y[r][k] = x[r][columns[e(r)][k]].
+    ```mlir
+    %s = lm.permute %x by %c of %r : !lm.routes<64, 8> : tensor<?x2048xf32>, !lm.weight<131072, f32>
+    ```
   }];
-  let arguments = (ins Lm_Activations:$x, Lm_WeightType:$columns);
+  let arguments = (ins Lm_Activations:$x, Lm_WeightType:$columns, Optional<Lm_RoutesType>:$routes);
   let results = (outs Lm_Activations:$result);
-  let assemblyFormat = "$x `by` $columns attr-dict `:` type($x) `,` type($columns)";
+  let assemblyFormat = [{ $x `by` $columns (`of` $routes^ `:` type($routes))? attr-dict
+                          `:` type($x) `,` type($columns) }];
   let hasVerifier = 1;
 }
 

@@ -40,6 +40,7 @@ if __name__ == "__main__":
     import torch
     import transformers
 
+    import act_order
     import convolution
     import experts
     import layer_norm
@@ -50,6 +51,6 @@ if __name__ == "__main__":
     torch.set_num_threads(1)
     print("torch", torch.__version__, "transformers", transformers.__version__)
     folders = Folders(options.out.resolve(), options.only, bool(options.llama_cpp))
-    for kind in (pre_norm, post_norm, layer_norm, convolution, experts):
+    for kind in (pre_norm, post_norm, layer_norm, convolution, experts, act_order):
         for family in kind.FAMILIES:
             family(folders)

@@ -268,6 +268,56 @@ kernel.func @dispatch(%x: !kernel.rows<40, f32>, %f: !kernel.rows<1, f32>, %y: !
   }
 }
 
+/// Each row in the order of its expert, of rows of tokens and of those that experts have already; as f32 and as codes.
+TEST(Rowwise, OrdersColumnsByExpert) {
+  constexpr int64_t kTokens = 9, kUsed = 2, kExperts = 5;
+  for (int64_t n : {7, 40, 96}) {
+    const int64_t stride = orderStride(n), width = f32RowBytes(n) / 4;
+    const std::string f = "!kernel.rows<" + std::to_string(n) + ", f32>",
+                      q = "!kernel.rows<" + std::to_string(n) + ", q8>",
+                      c = "!lm.weight<" + std::to_string(kExperts * stride) + ", f32>",
+                      r = "!kernel.routes<5, 2>";
+    auto kernel = [&](const std::string &name, const char *dispatched) {
+      return "kernel.func @" + name + "(%x: " + f + ", %c: " + c + ", %y: " + f + ", %z: " + q +
+             ", %r: " + r + ") {\n  kernel.rowwise ins(%x : " + f + ") outs(%y, %z : " + f + ", " +
+             q + ") to %r : " + r + " by %c : " + c + " attributes {" + dispatched +
+             "extent = #kernel.extent<tokens>, rows_of_token = 2 : i64} {\n  ^bb0(%a: f32):\n"
+             "    kernel.yield %a, %a : f32, f32\n  }\n  kernel.return\n}\n";
+    };
+    KernelModule module(kernel("tokens", "") + kernel("rows", "dispatched, ") +
+                        groupKernel(kExperts, kUsed));
+    Buffer<float> orders(size_t(kExperts * stride));
+    for (int64_t e = 0; e < kExperts; ++e)
+      for (int64_t k = 0; k < n; ++k)
+        orders[size_t(e * stride + k)] = float((k * 11 + 3 * e + 1) % n);
+    for (const Isa *isa : hostIsas()) {
+      LoadedKernels code(module, *isa);
+      ASSERT_TRUE(code);
+      RandomRoutes made(kExperts, kUsed, kTokens, 8);
+      made.group(code);
+      for (const char *name : {"tokens", "rows"}) {
+        const bool ofTokens = name[0] == 't';
+        const int64_t rows = kTokens * kUsed;
+        Buffer<float> x = randomRows(ofTokens ? kTokens : rows, n, 5), y(size_t(rows * width));
+        Buffer<char> z(size_t(rows * q8Row(n).bytes));
+        for (int64_t thread = 0; thread < 2; ++thread)
+          code.call(name, {x.data(), orders.data(), y.data(), z.data(), made.bytes.data()},
+                    batchOf(kTokens), thread, rows, 2);
+        EXPECT_TRUE(y.intact() && z.intact());
+        for (int64_t row = 0; row < rows; ++row)
+          for (int64_t i = 0; i < width; ++i) {
+            const int64_t from = ofTokens ? made.routes.token[size_t(row)] : row;
+            const float *order = &orders[size_t(made.routes.expertOf(row) * stride)];
+            ASSERT_EQ(y[size_t(row * width + i)],
+                      i < n ? x[size_t(from * width + int64_t(order[i]))] : 0.0f)
+                << isa->name << " " << name << " row " << row << " at " << i;
+          }
+        EXPECT_TRUE(z == quantizeRows(y, rows, n)) << isa->name << " " << name << " n " << n;
+      }
+    }
+  }
+}
+
 //===----------------------------------------------------------------------===//
 // Projections
 //===----------------------------------------------------------------------===//

@@ -8,7 +8,7 @@
 #include "KernelRunner.h"
 #include "runtime/formats/KvInt8.h"
 #include "tests/codegen/cpu/Bf16.h"
-#include "tests/runtime/formats/WeightReader.h"
+#include "tests/runtime/formats/RandomWeights.h"
 
 namespace ingot::cpu::test {
 

@@ -295,6 +295,47 @@ TEST(CudaRowwise, RowsOfExperts) {
   });
 }
 
+/// Each row in the order of its expert, of rows of tokens and of those that experts have already.
+TEST(CudaRowwise, OrdersColumnsByExpert) {
+  const int64_t n = 70, experts = 6, used = 3, stride = orderStride(n);
+  const std::string x = rowsType("f32", n), b = rowsType("bf16", n), r = routesType(experts, used),
+                    c = vectorType(experts * stride);
+  auto kernel = [&](const std::string &name, const char *dispatched) {
+    return "kernel.func @" + name + "(%x: " + x + ", %c: " + c + ", %y: " + x + ", %z: " + b +
+           ", %r: " + r + ") {\n  kernel.rowwise ins(%x : " + x + ") outs(%y, %z : " + x + ", " +
+           b + ") to %r : " + r + " by %c : " + c + " attributes {" + dispatched +
+           "extent = #kernel.extent<tokens>, rows_of_token = 3 : i64} {\n  ^bb0(%a: f32):\n"
+           "    kernel.yield %a, %a : f32, f32\n  }\n  kernel.return\n}\n";
+  };
+  onEveryBuild(kernel("tokens", "") + kernel("rows", "dispatched, "), [&](Emulated &gpu,
+                                                                          const HostKernels &) {
+    const Places places = randomPlaces(experts, used, 5, 1);
+    std::vector<float> orders(size_t(experts * stride));
+    for (int64_t e = 0; e < experts; ++e)
+      for (int64_t k = 0; k < n; ++k)
+        orders[size_t(e * stride + k)] = float((k * 11 + 3 * e + 1) % n);
+    for (const std::string name : {"tokens", "rows"}) {
+      const bool ofTokens = name == "tokens";
+      std::vector<float> in = f32Rows(ofTokens ? places.tokens() : places.rows(), n, 2);
+      float *y = gpu.make<float>(size_t(places.rows() * 96));
+      uint16_t *z = gpu.make<uint16_t>(size_t(places.rows() * 128));
+      gpu.launch(name, {gpu.put(in), gpu.put(orders), y, z, gpu.put(places.words())},
+                 places.batch(), /*wait=*/true, /*more=*/4);
+      const std::vector<float> got = gpu.get(y, size_t(places.rows() * 96));
+      const std::vector<uint16_t> rounded = gpu.get(z, size_t(places.rows() * 128));
+      for (int64_t row = 0; row < places.rows(); ++row)
+        for (int64_t i = 0; i < 128; ++i) {
+          const int64_t from = ofTokens ? places.token[size_t(row)] : row;
+          const float *order = &orders[size_t(places.expertOfRow(int32_t(row)) * stride)];
+          const float want = i < n ? in[size_t(from * 96 + int64_t(order[i]))] : 0.0f;
+          if (i < 96)
+            ASSERT_EQ(got[size_t(row * 96 + i)], want) << name << " row " << row << " at " << i;
+          ASSERT_EQ(rounded[size_t(row * 128 + i)], toBf16(want));
+        }
+    }
+  });
+}
+
 TEST(CudaCombine, IsOneChainOfFusedProducts) {
   const std::tuple<int64_t, int64_t, int64_t> kinds[] = {{5, 2, 14}, {64, 8, 2100}, {9, 1, 96}};
   std::string text;

@@ -1,7 +1,7 @@
 //===- FragmentReference.h - Weights of random numbers, read by coordinates ---===//
 #pragma once
 
-#include "tests/runtime/formats/WeightReader.h"
+#include "tests/runtime/formats/RandomWeights.h"
 
 #include <vector>
 

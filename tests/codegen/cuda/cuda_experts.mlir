@@ -78,6 +78,25 @@ kernel.func @dispatch(%x: !kernel.rows<100, f32>, %f: !kernel.rows<1, f32>, %y: 
   kernel.return
 }
 
+// The pairs of tokens and experts say which row is in the order of which expert.
+// CHECK-LABEL: // ordered: rowwise
+// CHECK:         const i32 pair = blockIdx.x;
+// CHECK-NEXT:    if (pair >= batch->tokens * 8) {
+// CHECK:         const i32 row = Routes(routes, batch, 8).row[pair];
+// CHECK-NEXT:    const float *order = columns + (i64)Routes(routes, batch, 8).expert[pair] * 128;
+// CHECK-NEXT:    const i32 source = Routes(routes, batch, 8).token[row];
+// CHECK-NEXT:    for (i32 i = threadIdx.x; i < 100; i += 128) {
+// CHECK-NEXT:      const i32 column = (i32)order[i];
+// CHECK-NEXT:      const float e0 = x0[(i64)source * 128 + column];
+// CHECK-NEXT:      y0[(i64)row * 128 + i] = f32_to_bf16(e0);
+kernel.func @ordered(%x: !kernel.rows<100, f32>, %c: !lm.weight<8192, f32>, %y: !kernel.rows<100, bf16>, %r: !kernel.routes<64, 8>) {
+  kernel.rowwise ins(%x : !kernel.rows<100, f32>) outs(%y : !kernel.rows<100, bf16>) to %r : !kernel.routes<64, 8> by %c : !lm.weight<8192, f32> attributes {extent = #kernel.extent<tokens>, rows_of_token = 8 : i64} {
+  ^bb0(%a: f32):
+    kernel.yield %a : f32
+  }
+  kernel.return
+}
+
 // Tiles of one expert's rows, with its matrices and its bias. Few tokens have as many tiles as they have pairs; the same
 // function goes over all experts, where each may have one.
 // CHECK-LABEL: // gate_up: matmul

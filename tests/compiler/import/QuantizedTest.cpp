@@ -241,6 +241,23 @@ TEST(Quantized, EveryMatrixEqualsTheReferenceBitForBit) {
   }
 }
 
+/// The rows of a matrix whose columns were sorted, back in their places, and those that it should have.
+void expectOrderedRows(const Checkpoint &checkpoint, const std::string &name,
+                       std::span<const float> wanted) {
+  const Tensor *matrix = checkpoint.find(name + ".weight"),
+               *columns = checkpoint.find(name + ".columns");
+  ASSERT_TRUE(matrix && columns) << name;
+  const auto k = size_t(matrix->shape[1]);
+  std::vector<float> row(k), places(k);
+  ASSERT_TRUE(RowSource(*columns).read(0, places));
+  EXPECT_FALSE(std::ranges::is_sorted(places));
+  for (int64_t r = 0; r < matrix->shape[0]; ++r) {
+    ASSERT_TRUE(dequantizeRow(*matrix, r, row)) << name;
+    EXPECT_TRUE(std::ranges::equal(unsorted(row, places), wanted.subspan(size_t(r) * k, k)))
+        << name << " row " << r;
+  }
+}
+
 /// The rows of a reference, and those that it should have.
 void expectRows(const Checkpoint &checkpoint, const std::vector<TensorRows> &parts,
                 std::span<const float> wanted, const std::string &what) {
@@ -295,32 +312,63 @@ TEST(Quantized, ExpertsHaveOneFormat) {
              "experts");
 }
 
-/// Ties to even.
-float nearestBf16(float value) {
-  const auto bits = std::bit_cast<uint32_t>(value);
-  return std::bit_cast<float>((bits + 0x7fff + (bits >> 16 & 1)) & 0xffff0000u);
-}
-
-/// Experts and heads do not read activations in another order: their matrices become numbers, each rounded once.
+/// Experts and heads have orders of columns like any matrix, and no format of their own for it.
 TEST(Quantized, OrderedColumnsOfExpertsAndHeads) {
   for (const char *name : {"gptq-act-order", "gptq-act-order-v2", "ct-act-order"})
-    for (const char *owner : {"e.experts.3.up", "lm_head"}) {
+    for (const std::string owner : {"e.experts.3.up", "lm_head"}) {
       Golden golden = GoldenFile().read().at(name);
       for (StoredTensor &tensor : golden.tensors)
         tensor.name.replace(0, 1, owner);
       TemporaryFolder folder;
       Opened opened = open(golden, folder);
       ASSERT_TRUE(opened) << opened.error().format();
-      const bool half = std::string_view(name) != "ct-act-order";
-      const Tensor *matrix = (*opened)->find(std::string(owner) + ".weight");
-      EXPECT_EQ(matrix->format, half ? WeightFormat::F16 : WeightFormat::BF16);
-      EXPECT_EQ((*opened)->tensors.size(), 1u);
-      EXPECT_EQ((*opened)->notes.size(), 1u);
-      std::vector<float> rounded;
-      for (float value : golden.values)
-        rounded.push_back(half ? float(_Float16(value)) : nearestBf16(value));
-      expectRows(**opened, {{matrix->name}}, rounded, name);
+      const Tensor *matrix = (*opened)->find(owner + ".weight");
+      EXPECT_EQ(matrix->format, kExpected.at(name));
+      EXPECT_TRUE((*opened)->notes.empty());
+      expectOrderedRows(**opened, owner, golden.values);
     }
+}
+
+/// Of experts some may have columns that follow each other: none of them says where its own are.
+TEST(Quantized, OrderedColumnsOfSomeExperts) {
+  Golden golden = GoldenFile().read().at("gptq-act-order"), second = golden;
+  for (Golden *expert : {&golden, &second})
+    for (StoredTensor &tensor : expert->tensors)
+      tensor.name.replace(0, 1, expert == &golden ? "e.experts.0.up" : "e.experts.1.up");
+  auto *groups = reinterpret_cast<int32_t *>(second["e.experts.1.up.g_idx"].bytes.data());
+  for (int32_t k = 0; k < 160; ++k)
+    groups[k] = k / 32;
+  golden.tensors.insert(golden.tensors.end(), second.tensors.begin(), second.tensors.end());
+  TemporaryFolder folder;
+  Opened opened = open(golden, folder);
+  ASSERT_TRUE(opened) << opened.error().format();
+  EXPECT_TRUE((*opened)->find("e.experts.0.up.columns"));
+  EXPECT_FALSE((*opened)->find("e.experts.1.up.columns"));
+  EXPECT_EQ((*opened)->find("e.experts.1.up.weight")->format, WeightFormat::Int4G32);
+  expectOrderedRows(**opened, "e.experts.0.up", golden.values);
+}
+
+/// Where a scale is for 16 or 32 values rows have as many of these as they have scales.
+TEST(Quantized, RowsThatEndInsideOfAGroup) {
+  for (const auto &[name, codes, scales, size] :
+       {std::tuple{"ct-mxfp4", "w.weight_packed", "w.weight_scale", "32"},
+        std::tuple{"ct-mxfp8", "w.weight", "w.weight_scale", "32"},
+        std::tuple{"modelopt-nvfp4", "w.weight", "w.weight_scale", "16"}}) {
+    Golden golden = GoldenFile().read().at(name);
+    StoredTensor &stored = golden[codes], &scale = golden[scales];
+    const int64_t bytes = int64_t(stored.bytes.size());
+    stored.shape = {bytes / 4, 4}; // 4 or 8 values
+    scale.shape = {bytes / 4, 1};
+    scale.bytes.resize(size_t(bytes / 4), scale.bytes.front());
+    TemporaryFolder folder;
+    Opened opened = open(golden, folder);
+    ASSERT_FALSE(opened) << name;
+    EXPECT_EQ(opened.error().code, "E0477") << opened.error().format();
+    EXPECT_NE(opened.error().what.find("ends inside of a group"), std::string::npos)
+        << opened.error().format();
+    EXPECT_NE(opened.error().why.find(std::string("values, groups of ") + size), std::string::npos)
+        << opened.error().format();
+  }
 }
 
 /// Groups of other sizes than they should have are no order that can be sorted.
@@ -332,6 +380,38 @@ TEST(Quantized, OrderedColumnsOfUnevenGroups) {
   Opened opened = open(golden, folder);
   ASSERT_TRUE(opened) << opened.error().format();
   EXPECT_EQ((*opened)->find("w.weight")->format, WeightFormat::F16);
+  EXPECT_EQ((*opened)->notes.size(), 1u);
+}
+
+/// An expert beside one whose columns cannot be sorted is made of numbers as well: a stack has one format.
+TEST(Quantized, OrderedColumnsOfUnevenGroupsOfAnExpert) {
+  const Golden stored = GoldenFile().read().at("gptq-act-order");
+  Golden all = stored;
+  all.tensors.clear();
+  for (int expert = 0; expert < 3; ++expert) {
+    Golden one = stored;
+    auto *groups = reinterpret_cast<int32_t *>(one["w.g_idx"].bytes.data());
+    for (int32_t k = 0; expert == 1 && k < 160; ++k)
+      groups[k] = k / 32;
+    if (expert == 2)
+      groups[0] = (groups[0] + 1) % 5;
+    for (StoredTensor &tensor : one.tensors) {
+      tensor.name.replace(0, 1, "e.experts." + std::to_string(expert) + ".up");
+      all.tensors.push_back(tensor);
+    }
+  }
+  TemporaryFolder folder;
+  Opened opened = open(all, folder);
+  ASSERT_TRUE(opened) << opened.error().format();
+  for (int expert = 0; expert < 3; ++expert) {
+    const std::string name = "e.experts." + std::to_string(expert) + ".up";
+    EXPECT_EQ((*opened)->find(name + ".weight")->format, WeightFormat::F16);
+    EXPECT_EQ((*opened)->find(name + ".columns") != nullptr, expert == 0);
+  }
+  std::vector<float> rounded;
+  for (float value : stored.values)
+    rounded.push_back(float(_Float16(value)));
+  expectOrderedRows(**opened, "e.experts.0.up", rounded);
 }
 
 TEST(Quantized, TheOldFileOfGptq) {

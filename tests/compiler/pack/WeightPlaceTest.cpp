@@ -6,7 +6,7 @@
 #include "compiler/import/Codes.h"
 #include "compiler/import/Dequantize.h"
 #include "compiler/pack/Pack.h"
-#include "tests/runtime/formats/WeightReader.h"
+#include "tests/runtime/formats/RandomWeights.h"
 
 #include "gtest/gtest.h"
 

@@ -106,6 +106,18 @@ TEST(Routes, RowsGoByExpertThenByToken) {
   expectValues(combine(rowsOf(1, {1, 2, 3, 4}), routes), {2 * 2 + 3 * 4, 5 * 1 + 7 * 3});
 }
 
+/// Rows of experts 0, 1, 1 and 4, whose orders of three columns are 32 values apart.
+TEST(Routes, RowsAreInTheOrderOfTheirExpert) {
+  Routes routes{5, 2, {1, 4, 0, 1}, {2, 3, 5, 7}, {}, {}, {}};
+  groupRows(routes);
+  std::vector<float> columns(5 * 32);
+  const std::array<std::array<float, 3>, 5> orders = {{{2, 0, 1}, {1, 2, 0}, {}, {}, {0, 2, 1}}};
+  for (size_t e = 0; e < orders.size(); ++e)
+    std::ranges::copy(orders[e], columns.begin() + std::ptrdiff_t(32 * e));
+  expectValues(permute(rowsOf(3, {1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12}), columns, routes),
+               {3, 1, 2, 5, 6, 4, 8, 9, 7, 10, 12, 11});
+}
+
 TEST(Arithmetic, TheLastFactorHoldsBeyond) {
   std::vector<float> factors = {1, 2, 3};
   EXPECT_EQ(factorAt(factors, 7, 8), 1);

@@ -4,7 +4,7 @@
 #include "compiler/import/Dequantize.h"
 #include "compiler/pack/Pack.h"
 #include "compiler/reference/Weights.h"
-#include "tests/runtime/formats/WeightReader.h"
+#include "tests/runtime/formats/RandomWeights.h"
 
 #include <gtest/gtest.h>
 

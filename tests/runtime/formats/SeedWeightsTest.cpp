@@ -6,7 +6,7 @@
 //===----------------------------------------------------------------------===//
 #include "runtime/formats/SeedWeights.h"
 #include "runtime/formats/WeightPlace.h"
-#include "tests/runtime/formats/WeightReader.h"
+#include "tests/runtime/formats/RandomWeights.h"
 
 #include <bit>
 #include <cmath>

@@ -1,7 +1,7 @@
 //===- WeightReader.h - A packed weight, one number at a time ---------------===//
 //
-// Written from WeightPlace.h and the text of NumericFormat.h, not from packers or kernels; and weights of
-// random numbers, which are written by the same places.
+// Written from WeightPlace.h and the text of NumericFormat.h, not from packers or kernels, so that both can be held
+// against it.
 //===----------------------------------------------------------------------===//
 #pragma once
 
@@ -10,9 +10,9 @@
 #include <bit>
 #include <cmath>
 #include <cstring>
-#include <random>
+#include <type_traits>
 
-namespace ingot::test {
+namespace ingot::reference::machine {
 
 template <typename T> T readFrom(const void *from) {
   T value;
@@ -96,59 +96,4 @@ private:
   const char *bytes;
 };
 
-/// Fills a weight, all zeros, with random numbers: d within ±`d`, m within ±`m`. Codes are any, of padding too; padding
-/// rows have scales (or weights) of 0.
-template <typename Layout>
-void fillRandomly(const Layout &layout, char *bytes, unsigned seed, float d, float m) {
-  const NumericFormat &format = numericFormat(layout.format);
-  std::mt19937 random(seed);
-  auto uniform = [&](float scale) { return (float(random() % 2001) / 1000 - 1) * scale; };
-  auto put = [&](int64_t at, auto value) { std::memcpy(bytes + at, &value, sizeof value); };
-  auto putFloat = [&](int64_t at, float value) {
-    if (layout.format == WeightFormat::F16)
-      put(at, _Float16(value));
-    else if (layout.format == WeightFormat::F32 && std::is_same_v<Layout, PanelLayout>)
-      put(at, value);
-    else
-      put(at, uint16_t(std::bit_cast<uint32_t>(value) >> 16));
-  };
-  const int64_t rows = roundUp(layout.n, rowsOfUnit(layout)), end = layout.blocks * layout.blockK;
-  for (int64_t row = 0; row < rows; ++row)
-    for (int64_t k = 0; k < end; ++k) {
-      if (format.isFloat()) {
-        if (row < layout.n && k < layout.k)
-          putFloat(numberPlace(layout, format, row, k), uniform(1));
-        continue;
-      }
-      const int code = format.isScaledFloat() ? int(random() % 127 | (random() % 2 << 7)) // no NaN
-                                              : int(random() % (1u << format.bits));
-      putCode(codePlace(layout, format, row, k), format.bits, bytes, code);
-      if (k % format.group != 0)
-        continue;
-      const ScalePlaces places = scalePlaces(layout, format, row, k);
-      if (row < layout.n && k % format.block() == 0) {
-        if (format.isScaledFloat()) // with all their bits
-          put(places.d, std::ldexp(1 + float(random() % 8388608) / 8388608, -12));
-        else if (format.scale == NumericFormat::Scale::F16)
-          put(places.d, _Float16(uniform(d)));
-        else if (format.scale == NumericFormat::Scale::BF16)
-          put(places.d, uint16_t(std::bit_cast<uint32_t>(uniform(d)) >> 16));
-        else
-          put(places.d, uniform(d));
-        if (places.m >= 0 && format.minScale() == NumericFormat::Scale::F16)
-          put(places.m, _Float16(uniform(m)));
-        else if (places.m >= 0)
-          put(places.m, uint16_t(std::bit_cast<uint32_t>(uniform(m)) >> 16));
-      }
-      if (places.s >= 0) // 6 bits in K-quants, signed 8 in q6_k
-        put(places.s, uint8_t(format.hasMin           ? random() % 64
-                              : format.floatSubScales ? random() % 0x60 // 0 to 32
-                                                      : random()));
-      if (format.hasZeros) // around the middle, and all there are
-        put(places.t, uint8_t(random() % (1u << format.bits)));
-      else if (places.t >= 0)
-        put(places.t, uint8_t(random() % 64));
-    }
-}
-
-} // namespace ingot::test
+} // namespace ingot::reference::machine

@@ -1,0 +1,83 @@
+//===- ColumnOrders.cpp - Matrices whose columns were sorted (act-order) --===//
+//
+// Of a quantised checkpoint whose groups of columns do not follow each other the reader sorts codes by group, and leaves
+// a vector that says where they come from (GroupedInts.h). It becomes a weight beside the matrix, by which rows are
+// ordered before they are multiplied (lm.permute):
+//
+//   a matrix of a layer   "<role>_columns" [columns]
+//   experts               the orders of all, one behind the other (orderStride), or one where all have the same
+//   the head              @output_columns [columns]
+//
+// The numbers stand in the module, so that checks with made-up weights order columns as well. Projections of one input
+// mostly have one order: the first one's weight serves all, and so do rows in that order.
+//===----------------------------------------------------------------------===//
+#include "compiler/import/GroupedInts.h"
+#include "compiler/import/ImportErrors.h"
+#include "models/ModelBuilder.h"
+#include "runtime/abi/Routes.h"
+
+#include <algorithm>
+#include <numeric>
+
+using namespace mlir;
+using namespace ingot;
+using namespace ingot::models;
+
+/// Takes the order of a tensor's columns; empty: they have none.
+std::vector<float> ModelBuilder::takeColumns(StringRef matrix, int64_t length) {
+  const std::string source = import::columnsOfWeight(matrix);
+  const import::Tensor *columns = checkpoint.find(source);
+  if (!columns)
+    return {};
+  takeUnread(source);
+  std::vector<float> numbers(static_cast<size_t>(columns->elements()));
+  auto read = import::RowSource(*columns).read(0, numbers);
+  if (read && static_cast<int64_t>(numbers.size()) == length)
+    return numbers;
+  refuseShape(*columns, {length}, "");
+  return {};
+}
+
+lm::WeightOp ModelBuilder::columnsOf(StringRef symbol, StringRef matrix, int64_t length) {
+  const std::vector<float> numbers = takeColumns(matrix, length);
+  return numbers.empty() ? lm::WeightOp() : values(symbol, numbers);
+}
+
+void ModelBuilder::addColumns(LayerWeights &weights, int64_t layer, StringRef of,
+                              ArrayRef<float> numbers) {
+  if (numbers.empty())
+    return;
+  const std::string role = (of + kColumns).str();
+  const Attribute values = builder.getDenseF32ArrayAttr(numbers);
+  for (auto [other, weight] : weights.list)
+    if (weight && weight.getValuesAttr() == values)
+      return weights.share(role, other);
+  weights.add(role, this->values(symbolOf(layer, role), numbers));
+}
+
+void ModelBuilder::addColumns(LayerWeights &weights, int64_t layer, StringRef role,
+                              StringRef matrix, int64_t length) {
+  addColumns(weights, layer, role, takeColumns(matrix, length));
+}
+
+/// Experts whose columns are as they were have the order in which they stand.
+void ModelBuilder::addStackColumns(LayerWeights &weights, int64_t layer, StringRef role,
+                                   ArrayRef<TensorRows> matrices, int64_t length) {
+  const int64_t stride = orderStride(length);
+  std::vector<float> numbers(matrices.size() * static_cast<size_t>(stride));
+  bool ordered = false, same = true;
+  for (auto [e, matrix] : llvm::enumerate(matrices)) {
+    std::vector<float> own = takeColumns(matrix.tensor, length);
+    ordered |= !own.empty();
+    if (own.empty()) {
+      own.resize(static_cast<size_t>(length));
+      std::iota(own.begin(), own.end(), 0.0f);
+    }
+    std::ranges::copy(own, numbers.begin() + static_cast<int64_t>(e) * stride);
+    same &= std::ranges::equal(own, std::span(numbers).first(own.size()));
+  }
+  if (same)
+    numbers.resize(static_cast<size_t>(length));
+  if (ordered)
+    addColumns(weights, layer, role, numbers);
+}
