@@ -82,8 +82,9 @@ static void nameResults(ModuleOp module) {
         !isa<pdl::ValueType>(group.getType()))
       return;
     OpBuilder b(group);
-    group.replaceAllUsesWith(
-        pdl::ResultOp::create(b, group.getLoc(), group.getParent(), *group.getIndex()).getResult());
+    group.replaceAllUsesWith(pdl::ResultOp::create(b, group.getLoc(), group.getType(),
+                                                   group.getParent(), *group.getIndex())
+                                 .getResult());
     group.erase();
   });
 }

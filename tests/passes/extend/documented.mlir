@@ -45,7 +45,7 @@
 // RUN: %{example} | FileCheck %s --check-prefix=HALVES
 // HALVES-NOT: @q4 :
 // HALVES:     lm.weight @q4.rows_0_32_and_q4.rows_32_32 : !lm.weight<64x64, q4_0> {lm.rows_of = {{\[\[}}"q4", 0, 32, 64], ["q4", 32, 32, 64{{\]\]}}, source = #lm.rows<"q4" [32], "q4" from 32 [32]>}
-// HALVES:     lm.layer_kind @caps({{.*}}%[[W:arg[0-9]+]]: !lm.weight<64x64, q4_0> {lm.role = "q4.rows_0_32_and_q4.rows_32_32"})
+// HALVES:     lm.layer_kind @caps({{.*}}%[[W:[^ :]+]]: !lm.weight<64x64, q4_0> {lm.role = "q4.rows_0_32_and_q4.rows_32_32"})
 // HALVES:       lm.linear %{{.*}}, %[[W]]
 // HALVES:     weights = {{.*}}@q4.rows_0_32_and_q4.rows_32_32{{.*}}
 
