@@ -1,6 +1,7 @@
 # What `cmake --install` puts where.
 #
 #   bin/ingot  lib/libingot-compiler.so  lib/libingot-cuda-emulator.so     the command line, which finds the others
+#   share/ingot                                                             the compiler's patterns, what others include
 #   lib/libingot.so.0  include/ingot.h(pp)  lib/cmake/Ingot  lib/pkgconfig  for programs that embed engines
 #
 # Component `library` is the second line alone, `python` what a wheel holds (python/pyproject.toml).
@@ -29,6 +30,11 @@ if(TARGET ingot-shared)
 
   install(FILES $<TARGET_FILE:ingot-shared> RENAME $<TARGET_SONAME_FILE_NAME:ingot-shared> COMPONENT python EXCLUDE_FROM_ALL
           DESTINATION ingot)
+endif()
+
+# The compiler looks for its patterns, and for what users' patterns include, in ../share/ingot of the library's folder.
+if(TARGET ingot-compiler)
+  install(DIRECTORY ${CMAKE_BINARY_DIR}/share/ingot COMPONENT command DESTINATION share)
 endif()
 
 # `ingot` looks for both in ../lib of its own folder, wherever other libraries go.

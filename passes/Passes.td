@@ -55,25 +55,41 @@ def ApplyPatternsPass : Pass<"lm-apply-patterns", "::ingot::lm::ModelOp"> {
   let dependentDialects = ["::mlir::pdl::PDLDialect", "::mlir::pdl_interp::PDLInterpDialect"];
 }
 
+def ApplyKernelPatternsPass : Pass<"kernel-apply-patterns", "::mlir::ModuleOp"> {
+  let summary = "the rewrite patterns of a file, over kernels (ingot compile --patterns pre-plan=FILE)";
+  let description = [{
+    As lm-apply-patterns, over each kernel.func. Fuse, Missed and weights are natives of `lm`: here they do nothing.
+  }];
+  let options = [Option<"patterns", "patterns", "std::string", "\"\"", "a .pdll, .pdl.mlir or .mlir file">];
+  let dependentDialects = ["::mlir::pdl::PDLDialect", "::mlir::pdl_interp::PDLInterpDialect"];
+}
+
 //===----------------------------------------------------------------------===//
 // fusion/
 //===----------------------------------------------------------------------===//
 
 def FuseGateUpPass : Pass<"lm-fuse-gate-up", "::ingot::lm::ModelOp"> {
   let summary = "two projections of one input, activation(gate) * up, in one launch";
-  let description = "The two weights must be of one type; else a missed remark says so.";
+  let description = [{
+    The two weights must be of one type; else a missed remark says so. Its patterns are passes/patterns/GateUp.pdll.
+  }];
+  let dependentDialects = ["::mlir::pdl::PDLDialect", "::mlir::pdl_interp::PDLInterpDialect"];
 }
 def FuseProjectionsPass : Pass<"lm-fuse-projections", "::ingot::lm::ModelOp"> {
   let summary = "projections of one input (q, k, v) as segments of one launch";
 }
 def FuseResidualPass : Pass<"lm-fuse-residual", "::ingot::lm::ModelOp"> {
   let summary = "a projection and the addition of the residual";
+  let description = "Its patterns are passes/patterns/Residual.pdll.";
+  let dependentDialects = ["::mlir::pdl::PDLDialect", "::mlir::pdl_interp::PDLInterpDialect"];
 }
 def FuseRopeAppendPass : Pass<"lm-fuse-rope-append", "::ingot::lm::ModelOp"> {
   let summary = "norm and rotation of queries and keys with the KV append";
 }
 def FuseNormsPass : Pass<"lm-fuse-norms", "::ingot::lm::ModelOp"> {
   let summary = "residual addition of a normed value with the next norm; row selection with the last norm";
+  let description = "Its patterns are passes/patterns/Norms.pdll.";
+  let dependentDialects = ["::mlir::pdl::PDLDialect", "::mlir::pdl_interp::PDLInterpDialect"];
 }
 def GroupElementwisePass : Pass<"lm-group-elementwise", "::ingot::lm::ModelOp"> {
   let summary = "generic grouper: a root and the elementwise ops up to its post-dominator";

@@ -1,6 +1,7 @@
 # One suite per room of the compiler: FileCheck over ingot-opt.
 import glob
 import os
+import sys
 
 import lit.formats
 
@@ -12,7 +13,7 @@ config.test_source_root = config.suite_source
 config.test_exec_root = config.suite_exec
 config.environment["PATH"] = os.pathsep.join([config.ingot_bin, config.llvm_bin, config.environment.get("PATH", "")])
 config.environment["FILECHECK_OPTS"] = "--enable-var-scope --dump-input=fail"
-config.substitutions.append(("%sample_plugin", config.sample_plugin))
+config.substitutions += [("%sample_plugin", config.sample_plugin), ("%python", sys.executable)]
 # The pinned NVRTC, as codegen/cuda/Nvrtc.cpp looks for it.
 if glob.glob(os.path.join(os.path.dirname(config.ingot_bin), "venv/lib/python*/site-packages/nvidia/*/lib/libnvrtc.so*")):
     config.available_features.add("nvrtc")

@@ -41,8 +41,10 @@ static Result<void> noteIdentity(const cli::CommandLine &command, CompileOptions
                                                              {"--chat-template", o.chatTemplate},
                                                              {"--tuning", o.tuning},
                                                              {phaseName(o.from), o.fromFile}};
-  for (const std::string &path : o.patterns)
+  for (const auto &[point, path] : o.patterns) {
+    o.identity.insert(o.identity.end(), {"--patterns", point});
     files.emplace_back("--patterns", path);
+  }
   for (const std::string &path : o.plugins)
     files.emplace_back("--plugin", path);
   for (const auto &[name, path] : files) {
@@ -60,7 +62,7 @@ static Result<void> noteIdentity(const cli::CommandLine &command, CompileOptions
 namespace {
 /// What is looked at once more before it is an option.
 struct Typed {
-  std::vector<std::string> targets, insertions;
+  std::vector<std::string> targets, insertions, patterns;
   std::string recipe, precision = "fast", quantize, weights;
   bool seed = false;                         ///< was given
   std::map<std::string, std::string> places; ///< of what a recipe gave
@@ -133,7 +135,7 @@ static Result<void> takeRecipe(const cli::CommandLine &command, Typed &typed, Co
   recipe.give("kv", o.kv);
   recipe.give("batch-invariant", o.batchInvariant);
   recipe.give("quantize", typed.quantize);
-  recipe.give("patterns", o.patterns);
+  recipe.give("patterns", typed.patterns);
   recipe.give("plugin", o.plugins);
   recipe.give("insert", typed.insertions);
   recipe.give("disable", o.disabled);
@@ -183,19 +185,26 @@ static Result<void> chooseWeights(const Typed &typed, CompileOptions &o) {
 
 static Result<void> addInsertions(const Typed &typed, CompileOptions &o) {
   for (const std::string &insertion : typed.insertions) {
-    size_t equals = insertion.find('=');
-    std::string point = insertion.substr(0, equals);
-    const std::vector<std::string> points = {"import", "pre-fusion", "post-fusion", "pre-plan",
-                                             "pre-codegen"};
-    if (equals == std::string::npos ||
-        std::find(points.begin(), points.end(), point) == points.end()) {
-      std::string near = didYouMean(point, points);
-      return usage("E0408", typed.at("insert") + "unknown extension point in '" + insertion + "'",
-                   "points are import, pre-fusion, post-fusion, pre-plan and pre-codegen" +
-                       (near.empty() ? "" : "; " + near),
-                   "--insert 'pre-fusion=lm.model(my-pass)'");
-    }
+    const size_t equals = insertion.find('=');
+    const std::string point = insertion.substr(0, equals);
+    if (equals == std::string::npos || !isExtensionPoint(point))
+      return typed.placed("insert",
+                          noSuchPoint(insertion, point, "--insert 'pre-fusion=lm.model(my-pass)'"));
     o.insertions.emplace_back(point, insertion.substr(equals + 1));
+  }
+  return {};
+}
+
+static Result<void> addPatterns(const Typed &typed, CompileOptions &o) {
+  for (const std::string &given : typed.patterns) {
+    o.patterns.push_back(patternsAt(given));
+    // A file may have such a name; what is nearly a point is a slip.
+    const std::string word = given.substr(0, given.find('='));
+    if (word != given && !isExtensionPoint(word) && !didYouMean(word, extensionPoints()).empty() &&
+        !std::ifstream(given))
+      return typed.placed(
+          "patterns",
+          noSuchPoint(given, word, "--patterns pre-fusion=" + given.substr(word.size() + 1)));
   }
   return {};
 }
@@ -231,9 +240,9 @@ Result<std::optional<CompileOptions>> compiler::parseCompileOptions(int argc,
       .typeName("FILE");
   command
       .option(
-          "--patterns", o.patterns,
-          "rewrite patterns over lm, applied before fusion: .pdll or .pdl.mlir; may be repeated")
-      .typeName("F")
+          "--patterns", typed.patterns,
+          "rewrite patterns, .pdll or .pdl.mlir, applied before fusion or at a point of --insert; may be repeated")
+      .typeName("[POINT=]F")
       .takesOne();
   command.option("--plugin", o.plugins, "a shared object with your own passes; may be repeated")
       .typeName("F.so")
@@ -342,6 +351,8 @@ Result<std::optional<CompileOptions>> compiler::parseCompileOptions(int argc,
     return ok.error();
   if (auto ok = chooseKv(o); !ok)
     return typed.placed("kv", ok.error());
+  if (auto ok = addPatterns(typed, o); !ok)
+    return ok.error();
   if (auto ok = addInsertions(typed, o); !ok)
     return ok.error();
   if (auto ok = chooseWeights(typed, o); !ok)

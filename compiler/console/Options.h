@@ -1,6 +1,7 @@
 //===- Options.h - What `ingot compile` is told ---------------------------===//
 #pragma once
 
+#include "compiler/console/ExtensionPoints.h"
 #include "runtime/error/Error.h"
 
 #include <cstdint>
@@ -37,8 +38,8 @@ struct CompileOptions {
   std::string writeRecipe;        ///< file that gets the recipe of these options, or empty
   Phase from = Phase::Checkpoint; ///< of which fromFile has the IR
   std::string fromFile;
-  std::vector<std::string> patterns; ///< files of rewrite patterns, applied in this order
-  std::vector<std::string> plugins;  ///< shared objects with passes
+  std::vector<PatternsAt> patterns; ///< applied in this order
+  std::vector<std::string> plugins; ///< shared objects with passes
   std::vector<std::pair<std::string, std::string>>
       insertions;         ///< extension point, textual pipeline
   std::string cache;      ///< folder that keeps generated code, or empty

@@ -1,5 +1,6 @@
 //===- RecipeFile.cpp - See RecipeFile.h ----------------------------------===//
 #include "compiler/console/RecipeFile.h"
+#include "compiler/console/ExtensionPoints.h"
 #include "runtime/error/Suggest.h"
 
 #define TOML_EXCEPTIONS 0
@@ -101,7 +102,11 @@ Result<void> Reader::addText(const RecipeKey &key, const toml::node &node, Recip
   if (!text)
     return wrongKind(at(node), key);
   const bool file = key.kind == RecipeKind::File || key.kind == RecipeKind::Files;
-  to.texts.push_back(file ? (folder / *text).lexically_normal().string() : *text);
+  PatternsAt beside{kPatternsPoint, *text};
+  if (key.name == std::string_view("patterns")) // "post-fusion=rules.pdll"
+    beside = patternsAt(*text);
+  beside.path = (folder / beside.path).lexically_normal().string();
+  to.texts.push_back(file ? textOf(beside) : *text);
   return {};
 }
 

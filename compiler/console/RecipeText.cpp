@@ -83,12 +83,14 @@ std::string compiler::recipeText(const CompileOptions &o,
     std::transform(paths.begin(), paths.end(), paths.begin(), name);
     return paths;
   };
-  std::vector<std::string> targets, insertions;
+  std::vector<std::string> targets, insertions, patterns;
   for (const std::string &level : o.targets)
     targets.push_back(std::string(isaTarget(*runtime::isaNamed(level))));
   targets.insert(targets.end(), o.gpuTargets.begin(), o.gpuTargets.end());
   for (const auto &[point, passes] : o.insertions)
     insertions.push_back(point + "=" + passes);
+  for (const auto &[point, path] : o.patterns)
+    patterns.push_back(textOf({point, name(path)}));
   std::string formats;
   for (const std::string &rule : o.recipe) {
     const size_t colon = rule.rfind(':');
@@ -104,7 +106,7 @@ std::string compiler::recipeText(const CompileOptions &o,
   lines.one("quantize", dashed(o.quantize));
   if (!formats.empty())
     lines.raw("formats", "[\n" + formats + "]");
-  lines.list("patterns", names(o.patterns));
+  lines.list("patterns", patterns);
   lines.list("plugin", names(o.plugins));
   lines.list("insert", insertions);
   lines.list("disable", o.disabled);

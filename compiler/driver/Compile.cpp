@@ -21,6 +21,7 @@
 #include "compiler/driver/EmitText.h"
 #include "compiler/driver/PhaseText.h"
 #include "compiler/driver/Remarks.h"
+#include "passes/patterns/OurPatterns.h"
 
 #include "mlir/Transforms/Passes.h"
 #include "llvm/Support/Path.h"
@@ -97,6 +98,10 @@ Result<void> Compilation::lookAtOptions() {
   registerTargets();
   registerPassesAndPipelines();
   mlir::registerTransformsPasses();
+  if (const std::string file = patterns::missingFile(); !file.empty())
+    return Error{ExitCode::File, "E0445", "the compiler's own patterns are missing",
+                 "there is no file " + file,
+                 "install share/ingot beside the folder lib of libingot-compiler.so"};
   if (auto ok = extensions.loadPlugins(diagnostics); !ok)
     return ok;
   if (auto ok = checkPassNames(options); !ok)

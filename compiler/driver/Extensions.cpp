@@ -54,11 +54,13 @@ Result<void> Extensions::noteInserted(const std::string &point, const std::strin
 }
 
 Result<void> Extensions::read() {
-  for (const std::string &path : options.patterns) {
+  for (const auto &[point, path] : options.patterns) {
     auto read = extend::readPatterns(context, path);
     if (!read)
       return read.error();
-    patterns.emplace_back(path, std::move(*read));
+    patterns.push_back(std::move(*read));
+    if (isBehindLowering(point))
+      inserted.insert(extend::applyKernelPatternsName());
   }
   for (const auto &[point, text] : options.insertions) {
     PassManager pm(&context);
@@ -76,12 +78,14 @@ Result<void> Extensions::read() {
   return {};
 }
 
-void Extensions::addPatterns(OpPassManager &pm) const {
-  for (const auto &[path, rules] : patterns)
-    pm.nest<lm::ModelOp>().addPass(extend::applyPatterns(path, rules));
-}
-
 void Extensions::addAt(StringRef point, OpPassManager &pm) const {
+  for (const auto &[given, rules] : llvm::zip(options.patterns, patterns))
+    if (given.point == point) {
+      if (isBehindLowering(given.point))
+        pm.addPass(extend::applyKernelPatterns(given.path, rules));
+      else
+        pm.nest<lm::ModelOp>().addPass(extend::applyPatterns(given.path, rules));
+    }
   for (const auto &[where, text] : options.insertions)
     if (where == point)
       (void)parsePassPipeline(text, pm); // it was parsed before: read

@@ -1,7 +1,7 @@
 //===- Extensions.h - What users bring to a compilation ----------------------===//
 //
 //   --plugin F.so                loads passes               E0415, E0420
-//   --patterns F.pdll            rewrites over lm           E0421 to E0430
+//   --patterns POINT=F.pdll      rewrites at a point        E0421 to E0430
 //   --insert POINT=PIPELINE      runs passes at a point     E0409, E0434
 //
 // All of it is looked at before the checkpoint is.
@@ -9,9 +9,9 @@
 #pragma once
 
 #include "compiler/driver/Diagnostics.h"
+#include "compiler/extend/PatternFile.h"
 
 #include "mlir/Pass/PassManager.h"
-#include "mlir/Rewrite/FrozenRewritePatternSet.h"
 #include "llvm/ADT/StringSet.h"
 
 namespace ingot::compiler {
@@ -26,8 +26,7 @@ public:
   /// Reads patterns, and holds pipelines against the passes and ops that there are.
   Result<void> read();
 
-  /// Adds the patterns, and what runs at a point.
-  void addPatterns(mlir::OpPassManager &pm) const;
+  /// Adds what runs at a point: the patterns, then the passes, which may clean up behind them.
   void addAt(llvm::StringRef point, mlir::OpPassManager &pm) const;
 
   /// Names of the passes that --insert brings.
@@ -44,7 +43,7 @@ private:
   const CompileOptions &options;
   mlir::MLIRContext &context;
   llvm::StringSet<> inserted;
-  std::vector<std::pair<std::string, mlir::FrozenRewritePatternSet>> patterns; ///< of each file
+  std::vector<extend::Patterns> patterns; ///< of each of the options' files
 };
 
 } // namespace ingot::compiler

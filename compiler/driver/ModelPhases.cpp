@@ -87,8 +87,6 @@ Result<void> Compilation::fuse() {
   auto build = [&](OpPassManager &pm) {
     extensions.addAt("import", pm);
     buildImportPipeline(pm, pipeline);
-    // Patterns come before the passes of this point, which may clean up behind them.
-    extensions.addPatterns(pm);
     extensions.addAt("pre-fusion", pm);
     buildFusionPipeline(pm, pipeline);
     extensions.addAt("post-fusion", pm);

@@ -111,5 +111,7 @@ void PassNames::runAfterPassFailed(Pass *pass, Operation *) {
   suspect("");
   if (name.empty() && !pass->getArgument().empty())
     name = pass->getArgument().str(),
-    text = name == extend::applyPatternsName() ? extend::patternsFile(pass) : asText(pass);
+    text = name == extend::applyPatternsName() || name == extend::applyKernelPatternsName()
+               ? extend::patternsFile(pass)
+               : asText(pass);
 }

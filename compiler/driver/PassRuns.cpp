@@ -45,7 +45,7 @@ static void printAsAsked(const CompileOptions &options, PassManager &pm) {
 
 Error PassRuns::failed(const std::string &name, const std::string &text,
                        const std::string &invalid) {
-  if (name == extend::applyPatternsName())
+  if (name == extend::applyPatternsName() || name == extend::applyKernelPatternsName())
     return {ExitCode::File, "E0427", "a pattern leaves no valid program: " + text,
             (invalid.empty() ? "" : invalid + ": ") + diagnostics.first(), "correct the file"};
   // A pass without a name failed before it ran; ours do not.

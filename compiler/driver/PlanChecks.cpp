@@ -1,5 +1,6 @@
 //===- PlanChecks.cpp - See PlanChecks.h ----------------------------------===//
 #include "compiler/driver/PlanChecks.h"
+#include "compiler/extend/PatternFile.h"
 #include "dialects/kernel/KernelDialect.h"
 #include "dialects/plan/ops/Program.h"
 
@@ -91,11 +92,14 @@ static Error blame(Error error, const std::optional<WrongPass> &wrong,
     return error;
   }
   if (users.contains(wrong->name))
-    return {ExitCode::File, "E0432",
-            "the pass " + wrong->text + " of --insert changes what the model computes",
-            error.what + ": " + error.why,
-            "see what it did with --dump-after " + wrong->name +
-                "; correct the pass, or drop --insert"};
+    return {
+        ExitCode::File, "E0432",
+        "the pass " + wrong->text +
+            (wrong->name == extend::applyKernelPatternsName() ? " of --patterns" : " of --insert") +
+            " changes what the model computes",
+        error.what + ": " + error.why,
+        "see what it did with --dump-after " + wrong->name +
+            "; correct the pass, or drop --insert"};
   error.why = "behind the pass " + wrong->name + ": " + error.why;
   error.fix = llvm::is_contained(optionalPasses(), wrong->name)
                   ? "compile with --disable " + wrong->name + ", and please report it"

@@ -33,8 +33,8 @@ void compiler::writeOrigin(const CompileOptions &options, const import::Checkpoi
   attribute("quantize", options.quantize.empty() ? "as stored" : options.quantize);
   for (const std::string &rule : options.recipe)
     attribute("format", rule);
-  for (const std::string &path : options.patterns)
-    attribute("patterns", llvm::sys::path::filename(path).str());
+  for (const PatternsAt &patterns : options.patterns)
+    attribute("patterns", textOf({patterns.point, llvm::sys::path::filename(patterns.path).str()}));
   for (const std::string &path : options.plugins)
     attribute("plugin", llvm::sys::path::filename(path).str());
   for (const auto &[point, passes] : options.insertions)
@@ -42,6 +42,9 @@ void compiler::writeOrigin(const CompileOptions &options, const import::Checkpoi
   for (const auto &[point, passes] : options.insertions)
     if (planUnchecked && isBehindLowering(point))
       attribute("unchecked", point + "=" + passes);
+  for (const auto &[point, path] : options.patterns)
+    if (planUnchecked && isBehindLowering(point))
+      attribute("unchecked", point + "=" + llvm::sys::path::filename(path).str());
   for (const std::string &pass : options.disabled)
     attribute("disable", pass);
   for (const std::string &key : options.ignoredKeys)

@@ -1,4 +1,4 @@
-//===- ApplyPatterns.cpp - The pass lm-apply-patterns ---------------------===//
+//===- ApplyPatterns.cpp - lm-apply-patterns, kernel-apply-patterns -------===//
 //
 // The greedy driver of MLIR, without what it does beside the patterns: nothing is folded (a
 // folder may ask a new op for an attribute that the pattern forgot) and no region is
@@ -6,16 +6,23 @@
 // any pass.
 //===----------------------------------------------------------------------===//
 #include "compiler/extend/PatternFile.h"
+#include "dialects/kernel/ops/Structure.h"
+#include "dialects/lm/ops/Layers.h"
+#include "dialects/lm/ops/Linear.h"
 #include "dialects/lm/ops/Model.h"
 #include "passes/Passes.h"
 #include "passes/fusion/Regions.h"
+#include "passes/patterns/Natives.h"
 
 #include "mlir/Dialect/PDL/IR/PDL.h"
 #include "mlir/Dialect/PDLInterp/IR/PDLInterp.h"
 #include "mlir/Transforms/GreedyPatternRewriteDriver.h"
+#include "llvm/ADT/MapVector.h"
+#include "llvm/ADT/StringSet.h"
 
 namespace ingot {
 #define GEN_PASS_DEF_APPLYPATTERNSPASS
+#define GEN_PASS_DEF_APPLYKERNELPATTERNSPASS
 #include "passes/Passes.h.inc"
 } // namespace ingot
 
@@ -33,12 +40,29 @@ constexpr int64_t kMostRewrites = 10'000;
 /// Counts, notes the last rewrite, and catches the op that is erased although its value is used: with assertions off MLIR
 /// says nothing, and the users would point to freed memory.
 struct Watch : RewriterBase::Listener {
-  void notifyPatternBegin(const Pattern &, Operation *op) override { begun = wordsFor(op); }
+  void notifyPatternBegin(const Pattern &, Operation *op) override {
+    begun = wordsFor(op);
+    auto function = op->getParentOfType<SymbolOpInterface>();
+    place = function ? function.getName().str() : "";
+  }
   void notifyPatternEnd(const Pattern &, LogicalResult result) override {
-    if (failed(result))
+    if (failed(result) || patterns::Run::leftAsItWas())
       return;
     ++rewrites;
+    byPattern.insert(extend::lastPattern());
+    byPlace.insert(place);
     last = "the pattern " + extend::lastPattern().str() + " rewrote " + begun;
+  }
+  /// Which of its optional operands an op of a pattern has, their types say.
+  void notifyOperationInserted(Operation *op, OpBuilder::InsertPoint) override {
+    auto linear = dyn_cast<lm::LinearOp>(op);
+    if (!linear || linear.getProperties().operandSegmentSizes[0])
+      return;
+    std::array<int32_t, 4> sizes = {1, 1, 0, 0};
+    for (Value operand : op->getOperands().drop_front(std::min(2u, op->getNumOperands())))
+      ++sizes[isa<lm::WeightType>(operand.getType()) ? 2 : 3];
+    if (sizes[2] < 2 && sizes[3] < 2 && op->getNumOperands() == unsigned(2 + sizes[2] + sizes[3]))
+      llvm::copy(sizes, linear.getProperties().operandSegmentSizes.begin());
   }
   void notifyOperationErased(Operation *op) override {
     if (op->use_empty())
@@ -60,84 +84,160 @@ struct Watch : RewriterBase::Listener {
   }
 
   int64_t rewrites = 0;
-  std::string begun, last, erased;
+  llvm::StringSet<> byPattern, byPlace; ///< which rewrote, and in which function
+  std::string begun, place, last, erased;
 };
 
-/// Applies them to a model until none matches, or `limit` rewrites are done (negative: no limit). True if it came to
-/// that end.
-bool applyTo(lm::ModelOp model, const FrozenRewritePatternSet &rules, int64_t limit, Watch &watch) {
+/// Applies them to a model or kernel until none matches, or `limit` rewrites are done (negative: no limit). True if it
+/// came to that end.
+bool applyTo(Operation *top, const FrozenRewritePatternSet &rules, int64_t limit, Watch &watch) {
   GreedyRewriteConfig config;
   config.enableFolding(false).enableConstantCSE(false);
   config.setRegionSimplificationLevel(GreedySimplifyRegionLevel::Disabled);
   config.setMaxIterations(1).setListener(&watch);
+  patterns::Run run;
   for (int round = 0; round < kMostRounds; ++round) {
     int64_t left = limit < 0 ? kMostRewrites : std::min(kMostRewrites, limit - watch.rewrites);
     if (left == 0)
       return true;
-    bool changed = false;
-    (void)applyPatternsGreedily(model, rules, config.setMaxNumRewrites(left),
-                                &changed); // fails where it changed
-    if (!changed || !watch.erased.empty())
+    const int64_t before = watch.rewrites;
+    (void)applyPatternsGreedily(top, rules,
+                                config.setMaxNumRewrites(left)); // fails where it changed
+    if (watch.rewrites == before || !watch.erased.empty())
       return true;
   }
   return limit >= 0 && watch.rewrites >= limit;
 }
 
+/// "@attention (16 layers), @conv (8 layers)": those in which something was rewritten, or those in which nothing was.
+std::string kindsOf(lm::ModelOp model, const Watch &watch, bool rewritten) {
+  llvm::MapVector<StringRef, int> layers;
+  model.walk([&](lm::LayersOp op) {
+    for (auto kind : op.getKinds().getAsRange<FlatSymbolRefAttr>())
+      if (watch.byPlace.contains(kind.getValue()) == rewritten)
+        ++layers[kind.getValue()];
+  });
+  std::string text;
+  for (auto [kind, count] : layers)
+    text += (text.empty() ? "@" : ", @") + kind.str() + " (" + std::to_string(count) +
+            (count == 1 ? " layer)" : " layers)");
+  return text;
+}
+
+/// Says how often they matched, and what they did not match.
+void report(Operation *top, const Watch &watch, const std::string &path,
+            ArrayRef<std::string> names) {
+  if (!watch.rewrites) {
+    remarkMissed(top, "patterns", "nothing matches the patterns of " + path);
+    top->emitWarning("nothing matches the patterns of ") << path;
+    return;
+  }
+  remarkPassed(top, "patterns", std::to_string(watch.rewrites) + " rewrites by " + path);
+  for (const std::string &name : names)
+    if (!watch.byPattern.contains(name))
+      remarkMissed(top, "patterns", "nothing matches the pattern " + name + " of " + path);
+  auto model = dyn_cast<lm::ModelOp>(top);
+  if (!model)
+    return;
+  const std::string with = kindsOf(model, watch, true), without = kindsOf(model, watch, false);
+  if (with.empty() || without.empty())
+    return; // the entry alone, or all
+  remarkMissed(top, "patterns", "nothing matches the patterns of " + path + " in " + without);
+  top->emitWarning("the patterns of ") << path << " match in " << with << ", not in " << without;
+}
+
+/// What both passes do.
+struct Applied {
+  LogicalResult read(MLIRContext *context, const std::string &path) {
+    if (patterns)
+      return success();
+    auto read = extend::readPatterns(*context, path);
+    if (!read)
+      return emitError(UnknownLoc::get(context)) << read.error().what << ": " << read.error().why;
+    patterns = std::move(*read);
+    return success();
+  }
+
+  /// Of each of `tops`; what is said of all is said of `owner`.
+  LogicalResult applyTo(ArrayRef<Operation *> tops, Operation *owner, const std::string &path,
+                        int64_t rewrites) const {
+    Watch watch;
+    bool done = true;
+    for (Operation *top : tops)
+      done = done && ::applyTo(top, patterns->rules, rewrites, watch);
+    if (!watch.erased.empty())
+      return owner->emitError("a pattern of ")
+             << path << " erases " << watch.erased << " whose value is used";
+    if (!done)
+      return owner->emitError("the patterns of ")
+             << path << " come to no end: " << watch.rewrites
+             << " rewrites, and there is more that matches; the last: " << watch.last;
+    report(owner, watch, path, patterns->names);
+    if (auto model = dyn_cast<lm::ModelOp>(owner); model && watch.rewrites)
+      ingot::patterns::dropUnreadWeights(model);
+    return success();
+  }
+
+  std::optional<extend::Patterns> patterns;
+};
+
 struct ApplyPatterns : ingot::impl::ApplyPatternsPassBase<ApplyPatterns> {
   using ApplyPatternsPassBase::ApplyPatternsPassBase;
-  ApplyPatterns(const std::string &path, FrozenRewritePatternSet read) : rules(std::move(read)) {
+  ApplyPatterns(const std::string &path, extend::Patterns read) {
+    applied.patterns = std::move(read);
     patterns = path;
   }
 
   LogicalResult initialize(MLIRContext *context) override {
-    if (rules)
-      return success();
-    auto read = extend::readPatterns(*context, patterns.getValue());
-    if (!read)
-      return emitError(UnknownLoc::get(context)) << read.error().what << ": " << read.error().why;
-    rules = std::move(*read);
-    return success();
+    return applied.read(context, patterns.getValue());
   }
-
   void runOnOperation() override {
-    lm::ModelOp model = getOperation();
-    Watch watch;
-    bool done = applyTo(model, *rules, rewrites, watch);
-    if (!watch.erased.empty()) {
-      model.emitError("a pattern of ")
-          << patterns.getValue() << " erases " << watch.erased << " whose value is used";
-      return signalPassFailure();
-    }
-    if (!done) {
-      model.emitError("the patterns of ")
-          << patterns.getValue() << " come to no end: " << watch.rewrites
-          << " rewrites, and there is more that matches; the last: " << watch.last;
-      return signalPassFailure();
-    }
-    if (watch.rewrites) {
-      remarkPassed(model, "patterns",
-                   std::to_string(watch.rewrites) + " rewrites by " + patterns.getValue());
-    } else {
-      remarkMissed(model, "patterns", "nothing matches the patterns of " + patterns.getValue());
-      model.emitWarning("nothing matches the patterns of ") << patterns.getValue();
-    }
+    if (failed(applied.applyTo({getOperation()}, getOperation(), patterns, rewrites)))
+      signalPassFailure();
   }
 
   using ApplyPatternsPassBase::patterns, ApplyPatternsPassBase::rewrites;
-  std::optional<FrozenRewritePatternSet> rules;
+  Applied applied;
+};
+
+struct ApplyKernelPatterns : ingot::impl::ApplyKernelPatternsPassBase<ApplyKernelPatterns> {
+  using ApplyKernelPatternsPassBase::ApplyKernelPatternsPassBase;
+  ApplyKernelPatterns(const std::string &path, extend::Patterns read) {
+    applied.patterns = std::move(read);
+    patterns = path;
+  }
+
+  LogicalResult initialize(MLIRContext *context) override {
+    return applied.read(context, patterns.getValue());
+  }
+  void runOnOperation() override {
+    SmallVector<Operation *> kernels(getOperation().getOps<kernel::FuncOp>());
+    if (failed(applied.applyTo(kernels, getOperation(), patterns, -1)))
+      signalPassFailure();
+  }
+
+  using ApplyKernelPatternsPassBase::patterns;
+  Applied applied;
 };
 
 } // namespace
 
 llvm::StringRef extend::applyPatternsName() { return ApplyPatterns::getArgumentName(); }
 
-std::unique_ptr<Pass> extend::applyPatterns(const std::string &path,
-                                            FrozenRewritePatternSet patterns) {
+std::unique_ptr<Pass> extend::applyPatterns(const std::string &path, Patterns patterns) {
   return std::make_unique<ApplyPatterns>(path, std::move(patterns));
 }
 
+llvm::StringRef extend::applyKernelPatternsName() { return ApplyKernelPatterns::getArgumentName(); }
+
+std::unique_ptr<Pass> extend::applyKernelPatterns(const std::string &path, Patterns patterns) {
+  return std::make_unique<ApplyKernelPatterns>(path, std::move(patterns));
+}
+
 std::string extend::patternsFile(Pass *pass) {
-  return static_cast<ApplyPatterns *>(pass)->patterns;
+  return pass->getArgument() == applyPatternsName()
+             ? static_cast<ApplyPatterns *>(pass)->patterns
+             : static_cast<ApplyKernelPatterns *>(pass)->patterns;
 }
 
 std::string extend::firstWrongRewrite(Pass *pass, ModuleOp before,
@@ -148,7 +248,7 @@ std::string extend::firstWrongRewrite(Pass *pass, ModuleOp before,
     OwningOpRef<ModuleOp> copy(before.clone());
     watch.emplace();
     for (lm::ModelOp model : copy->getOps<lm::ModelOp>())
-      applyTo(model, *patterns.rules, rewrites, *watch);
+      ::applyTo(model, patterns.applied.patterns->rules, rewrites, *watch);
     return watch->erased.empty() && right(*copy);
   };
   if (rightAfter(patterns.rewrites))

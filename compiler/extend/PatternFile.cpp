@@ -1,7 +1,7 @@
 //===- PatternFile.cpp - See PatternFile.h --------------------------------===//
 #include "compiler/extend/PatternFile.h"
-#include "compiler/extend/Natives.h"
 #include "compiler/extend/PdllTool.h"
+#include "passes/patterns/Natives.h"
 
 #include "mlir/Conversion/PDLToPDLInterp/PDLToPDLInterp.h"
 #include "mlir/Dialect/PDL/IR/PDL.h"
@@ -59,6 +59,36 @@ static Result<OwningOpRef<ModuleOp>> parse(MLIRContext &context, const std::stri
   return module;
 }
 
+/// How many results ops of that name have; none: it is not known, or not always the same.
+static std::optional<uint64_t> resultsOf(pdl::OperationOp op) {
+  std::optional<llvm::StringRef> name = op.getOpName();
+  auto info = name ? RegisteredOperationName::lookup(*name, op.getContext()) : std::nullopt;
+  if (!info)
+    return std::nullopt;
+  if (info->hasTrait<OpTrait::OneResult>())
+    return 1;
+  if (info->hasTrait<OpTrait::NResults<2>::Impl>())
+    return 2;
+  return std::nullopt;
+}
+
+/// PDLL speaks of groups of results, `results 0 of %conv`, and where an op has several results, MLIR takes them all for
+/// the first group. Of an op that always has as many, a group is a result.
+static void nameResults(ModuleOp module) {
+  module.walk([](pdl::ResultsOp group) {
+    std::optional<uint64_t> results =
+        resultsOf(group.getParent().getDefiningOp<pdl::OperationOp>());
+    if (!results || !group.getIndex() || *group.getIndex() >= *results ||
+        !isa<pdl::ValueType>(group.getType()))
+      return;
+    OpBuilder b(group);
+    group.replaceAllUsesWith(pdl::ResultOp::create(b, group.getLoc(), group.getType(),
+                                                   group.getParent(), *group.getIndex())
+                                 .getResult());
+    group.erase();
+  });
+}
+
 // What the verifier of PDL does not look at.
 
 /// "lm.scale has factor"
@@ -70,6 +100,13 @@ static std::string attributesOf(RegisteredOperationName info) {
   llvm::interleaveComma(info.getAttributeNames(), out,
                         [&](StringAttr name) { out << name.getValue(); });
   return text;
+}
+
+/// A range that a pattern writes out: (x, w).
+static bool isListed(Value range) {
+  auto list = range.getDefiningOp<pdl::RangeOp>();
+  return list && !list.getArguments().empty() &&
+         llvm::all_of(list.getArguments().getTypes(), llvm::IsaPred<pdl::ValueType>);
 }
 
 static std::optional<Error> mistakeIn(pdl::OperationOp op, const std::string &path) {
@@ -96,7 +133,7 @@ static std::optional<Error> mistakeIn(pdl::OperationOp op, const std::string &pa
     return notPatterns(path,
                        asText(op.getLoc()) + ": " + name->str() + " is made without operands");
   for (Value operand : op.getOperandValues())
-    if (!isa<pdl::ValueType>(operand.getType()))
+    if (!isa<pdl::ValueType>(operand.getType()) && !isListed(operand))
       return notPatterns(path, asText(op.getLoc()) + ": " + name->str() +
                                    " is made of a range of values, which may be empty");
   return std::nullopt;
@@ -105,11 +142,8 @@ static std::optional<Error> mistakeIn(pdl::OperationOp op, const std::string &pa
 /// Results that an op has for certain; of an op that is not named, or has as many as its types,
 /// those that the pattern lists.
 static uint64_t knownResults(pdl::OperationOp op) {
-  std::optional<llvm::StringRef> name = op.getOpName();
-  if (name)
-    if (auto info = RegisteredOperationName::lookup(*name, op.getContext());
-        info && info->hasTrait<OpTrait::OneResult>())
-      return 1;
+  if (auto results = resultsOf(op))
+    return *results;
   uint64_t known = 0;
   for (Value type : op.getTypeValues())
     known += isa<pdl::TypeType>(type.getType());
@@ -126,15 +160,32 @@ static std::optional<Error> mistakeInResult(Operation *result, pdl::OperationOp 
                                " is not known to have a result " + std::to_string(index));
 }
 
+/// "Fuse, Missed, …", or of one name alone what it takes: "Sum(attribute, attribute) -> attribute".
+static std::string nativesThere(llvm::StringRef name) {
+  std::string all, same;
+  for (const patterns::Native &native : patterns::natives()) {
+    if (native.name() == name)
+      same = native.signature.str() +
+             (native.isConstraint ? ", which a match asks" : ", which a rewrite calls");
+    if (!llvm::StringRef(all).ends_with(native.name()))
+      all += (all.empty() ? "" : ", ") + native.name().str();
+  }
+  return same.empty() ? "there are " + all : "there is " + same;
+}
+
 static std::optional<Error> mistakeInCall(Operation *op) {
-  std::string called = extend::signatureOf(op);
-  if (!isa<pdl::RewriteOp>(op) && llvm::is_contained(extend::nativeSignatures(), called))
+  std::string called = patterns::signatureOf(op);
+  const bool asks = isa<pdl::ApplyNativeConstraintOp>(op);
+  if (!isa<pdl::RewriteOp>(op) &&
+      llvm::any_of(patterns::natives(), [&](const patterns::Native &native) {
+        return native.signature == called && native.isConstraint == asks;
+      }))
     return std::nullopt;
   return Error{ExitCode::File, "E0425",
                "a pattern calls " + called + ", and there is no such function",
                asText(op->getLoc()),
-               "there are " + llvm::join(extend::nativeSignatures(), " and ") +
-                   "; C++ in a .pdll file has no effect"};
+               nativesThere(llvm::StringRef(called).split('(').first) +
+                   " (passes/patterns/Natives.pdll); C++ in a .pdll file has no effect"};
 }
 
 static std::optional<Error> mistakeIn(Operation *op, const std::string &path) {
@@ -192,23 +243,38 @@ struct PatternName : PDLPatternConfigBase<PatternName> {
 
 } // namespace ingot::extend
 
+/// Whether it says why something was missed, and no more.
+static bool onlyRemarks(pdl::PatternOp pattern) {
+  bool remarks = false, rewrites = false;
+  pattern.getRewriter()->walk([&](Operation *op) {
+    if (auto call = dyn_cast<pdl::ApplyNativeRewriteOp>(op); call && call.getName() == "Missed")
+      remarks = true;
+    else if (!isa<pdl::RewriteOp, pdl::AttributeOp>(op))
+      rewrites = true;
+  });
+  return remarks && !rewrites;
+}
+
 /// Each pattern with its name, as a module of its own: a configuration is of all patterns of a module.
-static RewritePatternSet namedPatterns(ModuleOp module) {
+static extend::Patterns namedPatterns(ModuleOp module) {
+  extend::Patterns file;
   RewritePatternSet all(module.getContext());
   for (pdl::PatternOp pattern : llvm::make_early_inc_range(module.getOps<pdl::PatternOp>())) {
     std::string name =
         pattern.getSymName() ? pattern.getSymName()->str() : "at " + asText(pattern.getLoc());
+    if (!onlyRemarks(pattern))
+      file.names.push_back(name);
     OwningOpRef<ModuleOp> alone(ModuleOp::create(module.getLoc()));
     pattern->moveBefore(alone->getBody(), alone->getBody()->end());
     PDLPatternModule one(std::move(alone), extend::PatternName(std::move(name)));
-    extend::registerNatives(one);
+    patterns::registerNatives(one);
     all.add(std::move(one));
   }
-  return all;
+  file.rules = FrozenRewritePatternSet(std::move(all));
+  return file;
 }
 
-Result<FrozenRewritePatternSet> extend::readPatterns(MLIRContext &context,
-                                                     const std::string &path) {
+Result<extend::Patterns> extend::readPatterns(MLIRContext &context, const std::string &path) {
   context.loadDialect<pdl::PDLDialect, pdl_interp::PDLInterpDialect>();
   auto text = readText(path);
   if (!text)
@@ -216,7 +282,8 @@ Result<FrozenRewritePatternSet> extend::readPatterns(MLIRContext &context,
   auto module = parse(context, path, *text);
   if (!module)
     return module.error();
+  nameResults(**module);
   if (auto mistake = mistakeIn(**module, path))
     return *mistake;
-  return FrozenRewritePatternSet(namedPatterns(**module));
+  return namedPatterns(**module);
 }

@@ -22,21 +22,30 @@ namespace ingot::extend {
 /// The argument of the pass, "lm-apply-patterns".
 llvm::StringRef applyPatternsName();
 
+/// What a file holds.
+struct Patterns {
+  mlir::FrozenRewritePatternSet rules;
+  /// Of those that rewrite (others say why something was missed): their names, or places where they have none.
+  std::vector<std::string> names;
+};
+
 /// The patterns of a .pdll, .pdl.mlir or .mlir file. Errors: E0421 it cannot be read, E0422 and
 /// E0423 of PdllTool.h, E0424 it is no PDL IR or has no patterns, E0425 it calls a function that
 /// there is none of, E0426 it names an op that there is none of, E0429 an attribute that its op has not, E0430
 /// mlir-pdll crashed or took too long.
-Result<mlir::FrozenRewritePatternSet> readPatterns(mlir::MLIRContext &context,
-                                                   const std::string &path);
+Result<Patterns> readPatterns(mlir::MLIRContext &context, const std::string &path);
 
 /// The pattern of such a set whose rewrite ran last in this thread: its name, or its place where it has none.
 llvm::StringRef lastPattern();
 
 /// The pass lm-apply-patterns over patterns that were read from `path`.
-std::unique_ptr<mlir::Pass> applyPatterns(const std::string &path,
-                                          mlir::FrozenRewritePatternSet patterns);
+std::unique_ptr<mlir::Pass> applyPatterns(const std::string &path, Patterns patterns);
 
-/// The file that such a pass was given.
+/// The same over kernels: the pass kernel-apply-patterns.
+llvm::StringRef applyKernelPatternsName();
+std::unique_ptr<mlir::Pass> applyKernelPatterns(const std::string &path, Patterns patterns);
+
+/// The file that a pass of either kind was given.
 std::string patternsFile(mlir::Pass *pass);
 
 /// Which rewrite of the pass (an lm-apply-patterns) is the first after which a program is no longer `right`; `before` is

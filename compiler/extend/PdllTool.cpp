@@ -1,5 +1,6 @@
 //===- PdllTool.cpp - See PdllTool.h --------------------------------------===//
 #include "compiler/extend/PdllTool.h"
+#include "passes/patterns/OurPatterns.h"
 
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/FileSystem.h"
@@ -7,8 +8,6 @@
 #include "llvm/Support/MemoryBuffer.h"
 #include "llvm/Support/Path.h"
 #include "llvm/Support/Program.h"
-
-#include <dlfcn.h>
 
 using namespace ingot;
 namespace fs = llvm::sys::fs;
@@ -31,11 +30,6 @@ static std::string beside(llvm::StringRef file, llvm::StringRef name) {
   llvm::SmallString<256> place(path::parent_path(path::parent_path(real)));
   path::append(place, name);
   return std::string(place);
-}
-
-static std::string compilerLibrary() {
-  Dl_info info;
-  return dladdr(reinterpret_cast<void *>(&compilerLibrary), &info) ? info.dli_fname : "";
 }
 
 static std::string contents(llvm::StringRef file) {
@@ -65,8 +59,7 @@ Result<std::string> extend::translatePdll(const std::string &file) {
   llvm::FileRemover removeOutput(output), removeErrors(errors);
 
   llvm::StringRef folder = path::parent_path(file);
-  const std::string ours = beside(compilerLibrary(), "share/ingot"),
-                    mlirs = beside(*tool, "include");
+  const std::string ours = patterns::installedFile(""), mlirs = beside(*tool, "include");
   const llvm::StringRef arguments[] = {*tool, "-x=mlir", "-I", folder.empty() ? "." : folder,
                                        "-I",  ours,      "-I", mlirs,
                                        "-o",  output,    "--", file};

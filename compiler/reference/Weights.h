@@ -64,7 +64,7 @@ private:
   std::map<std::string, std::vector<float>> cache; ///< by source and type
 };
 
-/// Numbers that depend on the seed and the weight's symbol alone. Row n of a matrix is one
+/// Numbers that depend on the seed and the weight's symbol alone, or on those whose rows it has. Row n of a matrix is one
 /// of 127 base rows times a factor of n's own: so a vocabulary of 262,144 rows costs no more
 /// than 127, yet no two rows are equal, and a pass that mixes rows up is seen. Rounded are
 /// the base rows of weights whose stored format a pass has changed.
@@ -81,7 +81,8 @@ private:
     Matrix base;
     uint64_t key;
   };
-  Result<const Made *> made(lm::WeightOp weight);
+  /// Those of a symbol with so many rows, of the type that the weight has.
+  Result<const Made *> made(lm::WeightOp weight, llvm::StringRef symbol, int64_t rows);
 
   uint64_t seed;
   Rounding rounding;

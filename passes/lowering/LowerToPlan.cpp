@@ -62,7 +62,8 @@ struct LowerToPlan : ingot::impl::LowerToPlanPassBase<LowerToPlan> {
     b.setInsertionPointToStart(&program.getBody().emplaceBlock());
     for (lm::WeightOp weight : model.getBody().getOps<lm::WeightOp>())
       plan::WeightOp::create(b, weight.getSymName(), weight.getType(), weight.getSourceAttr(),
-                             weight.getStoredAttr(), weight.getValuesAttr());
+                             weight.getStoredAttr(), weight.getValuesAttr())
+          ->setDiscardableAttrs(weight->getDiscardableAttrDictionary());
 
     auto entries = model.getBody().getOps<lm::EntryOp>();
     if (entries.empty())

@@ -70,10 +70,13 @@ PlanMachine::PlanMachine(ModuleOp module, plan::ProgramOp program, WeightProvide
     : module(module), program(program), entry(program.generateEntry()),
       machine(weights, std::move(options)) {
   OpBuilder b(program.getContext());
-  for (plan::WeightOp weight : program.getBody().getOps<plan::WeightOp>())
-    machine.weights[weight.getSymName().str()] = lm::WeightOp::create(
-        b, weight.getLoc(), weight.getSymName(), weight.getType(), weight.getSourceAttr(),
-        weight.getStoredAttr(), weight.getValuesAttr());
+  for (plan::WeightOp weight : program.getBody().getOps<plan::WeightOp>()) {
+    auto own = lm::WeightOp::create(b, weight.getLoc(), weight.getSymName(), weight.getType(),
+                                    weight.getSourceAttr(), weight.getStoredAttr(),
+                                    weight.getValuesAttr());
+    own->setDiscardableAttrs(weight->getDiscardableAttrDictionary()); // kRowsOfAttr
+    machine.weights[weight.getSymName().str()] = own;
+  }
   machine.memory = std::make_unique<Memory>(program, machine.options.tokens, machine.options.rows,
                                             machine.timeline, machine.findings);
   machine.pools =

@@ -66,3 +66,14 @@ LogicalResult AttentionOp::verify() {
     return expectVector(*this, getSinks().getType(), heads, "the sinks");
   return success();
 }
+
+// Inferred types: see LinearOp's.
+
+LogicalResult AttentionOp::inferReturnTypes(MLIRContext *, std::optional<Location>,
+                                            ValueRange operands, DictionaryAttr, OpaqueProperties,
+                                            RegionRange, SmallVectorImpl<Type> &types) {
+  if (operands.empty())
+    return failure();
+  types.push_back(operands[0].getType());
+  return success();
+}

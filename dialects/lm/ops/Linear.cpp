@@ -31,3 +31,21 @@ LogicalResult LinearOp::verify() {
     return expectVector(*this, getBias().getType(), weight.rows(), "the bias");
   return success();
 }
+
+// Types are inferred for whoever makes an op without them. Operands may be of any kind: the verifier refuses them then,
+// and says more of types that do not fit than a comparison could.
+
+LogicalResult LinearOp::inferReturnTypes(MLIRContext *, std::optional<Location>,
+                                         ValueRange operands, DictionaryAttr, OpaqueProperties,
+                                         RegionRange, SmallVectorImpl<Type> &types) {
+  if (operands.empty())
+    return failure();
+  auto rows = dyn_cast<RankedTensorType>(operands[0].getType());
+  auto weight = operands.size() > 1 ? dyn_cast<WeightType>(operands[1].getType()) : WeightType();
+  if (!rows || rows.getRank() != 2 || !weight)
+    types.push_back(operands[0].getType());
+  else
+    types.push_back(
+        RankedTensorType::get({rows.getDimSize(0), weight.rows()}, rows.getElementType()));
+  return success();
+}

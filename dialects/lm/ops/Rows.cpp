@@ -34,3 +34,29 @@ LogicalResult PermuteOp::verify() { // permute_c1
                                    << " experts, got " << columns;
   return success();
 }
+
+// Inferred types: see LinearOp's.
+
+LogicalResult EmbedOp::inferReturnTypes(MLIRContext *context, std::optional<Location>,
+                                        ValueRange operands, DictionaryAttr, OpaqueProperties,
+                                        RegionRange, SmallVectorImpl<Type> &types) {
+  auto table = operands.size() > 1 ? dyn_cast<WeightType>(operands[1].getType()) : WeightType();
+  types.push_back(rowsType(context, table ? table.columns() : 0));
+  return success();
+}
+LogicalResult EmbedPositionsOp::inferReturnTypes(MLIRContext *context, std::optional<Location>,
+                                                 ValueRange operands, DictionaryAttr,
+                                                 OpaqueProperties, RegionRange,
+                                                 SmallVectorImpl<Type> &types) {
+  auto table = operands.empty() ? WeightType() : dyn_cast<WeightType>(operands[0].getType());
+  types.push_back(rowsType(context, table ? table.columns() : 0));
+  return success();
+}
+LogicalResult SelectRowsOp::inferReturnTypes(MLIRContext *, std::optional<Location>,
+                                             ValueRange operands, DictionaryAttr, OpaqueProperties,
+                                             RegionRange, SmallVectorImpl<Type> &types) {
+  if (operands.empty())
+    return failure();
+  types.push_back(operands[0].getType());
+  return success();
+}

@@ -1,0 +1,48 @@
+//===- Natives.cpp - See Natives.h ----------------------------------------===//
+#include "passes/patterns/Natives.h"
+
+#include "mlir/IR/BuiltinAttributes.h"
+#include "llvm/ADT/StringSet.h"
+#include "llvm/Support/raw_ostream.h"
+
+using namespace mlir;
+using namespace ingot;
+
+SmallVector<patterns::Native> patterns::natives() {
+  SmallVector<Native> all(questions());
+  llvm::append_range(all, regionNatives());
+  llvm::append_range(all, weightNatives());
+  return all;
+}
+
+void patterns::registerNatives(PDLPatternModule &module) {
+  llvm::StringSet<> added; // one function may take several kinds of arguments
+  for (const Native &native : natives())
+    if (added.insert(native.name()).second)
+      native.addTo(module, native.name());
+}
+
+/// "attribute, value" of !pdl.attribute, !pdl.value.
+static void printKinds(TypeRange types, llvm::raw_ostream &out) {
+  llvm::interleaveComma(types, out, [&](Type type) {
+    std::string text;
+    llvm::raw_string_ostream(text) << type;
+    StringRef kind(text);
+    kind.consume_front("!pdl.");
+    out << kind;
+  });
+}
+
+std::string patterns::signatureOf(Operation *call) {
+  std::string text;
+  llvm::raw_string_ostream out(text);
+  auto name = call->getAttrOfType<StringAttr>("name");
+  out << (name ? name.getValue() : "") << "(";
+  printKinds(call->getOperandTypes(), out);
+  out << ")";
+  if (call->getNumResults()) {
+    out << " -> ";
+    printKinds(call->getResultTypes(), out);
+  }
+  return text;
+}

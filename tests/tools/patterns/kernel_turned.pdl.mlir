@@ -1,0 +1,14 @@
+// a / |row| = 1 / |row| * a. Once, since the first factor is the root then.
+pdl.pattern @turned : benefit(1) {
+  %a = operand
+  %mean = operand
+  %t = type
+  %one = operand
+  %root = operation "arith.divf"(%one, %mean : !pdl.value, !pdl.value) -> (%t : !pdl.type)
+  %r = result 0 of %root
+  %product = operation "arith.mulf"(%a, %r : !pdl.value, !pdl.value) -> (%t : !pdl.type)
+  rewrite %product {
+    %turned = operation "arith.mulf"(%r, %a : !pdl.value, !pdl.value)
+    replace %product with %turned
+  }
+}
