@@ -5,7 +5,7 @@
 // REDEFINE: %{names} = ScaledNorm ReadTwice
 // RUN: %{example} --remarks-filter-missed=fusion --remark-policy=all 2>%t.remarks | FileCheck %s --check-prefix=NORM
 // RUN: FileCheck %s --check-prefix=MISSED < %t.remarks
-// MISSED:    remark: [Missed] scaled_norm | Category:fusion | Reason="the norm has another use"
+// MISSED:    remark: [Missed] scaled_norm | Category:fusion | Function=norms | Op=lm.scale, Reason="the norm has another use"
 // NORM:      lm.layer_kind @norms
 // NORM:      lm.fused "scaled_norm"
 // NORM-NEXT:   lm.rms_norm
