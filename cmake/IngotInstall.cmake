@@ -37,6 +37,11 @@ if(TARGET ingot-compiler)
   install(DIRECTORY ${CMAKE_BINARY_DIR}/share/ingot COMPONENT command DESTINATION share)
 endif()
 
+# LLVM and MLIR are those of the machine, where the build found them.
+if(TARGET ingot-compiler)
+  set_target_properties(ingot-compiler PROPERTIES INSTALL_RPATH "${LLVM_LIBRARY_DIRS}")
+endif()
+
 # `ingot` looks for both in ../lib of its own folder, wherever other libraries go.
 if(TARGET ingot)
   install(TARGETS ingot COMPONENT command RUNTIME DESTINATION bin)

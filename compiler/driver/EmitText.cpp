@@ -3,6 +3,7 @@
 #include "compiler/console/OutputPlace.h"
 #include "compiler/driver/BriefText.h"
 #include "dialects/kernel/ops/Structure.h"
+#include "dialects/lm/ops/Model.h"
 #include "dialects/plan/ops/Program.h"
 #include "runtime/error/Suggest.h"
 
@@ -23,11 +24,13 @@ static OwningOpRef<ModuleOp> kernelsOf(ModuleOp module, StringRef name) {
   return kernels;
 }
 
-/// Values are called by what they are (%attn_q), not by numbers.
-static std::string asText(ModuleOp module) {
+std::string compiler::irText(ModuleOp module) {
+  OpPrintingFlags flags;
+  if (!module.getOps<lm::ModelOp>().empty())
+    flags.printNameLocAsPrefix();
   std::string text;
   llvm::raw_string_ostream stream(text);
-  module.print(stream, OpPrintingFlags().printNameLocAsPrefix());
+  module.print(stream, flags);
   return text;
 }
 
@@ -54,7 +57,7 @@ Result<bool> compiler::emitIfAsked(const CompileOptions &options, Emit stage, Mo
     if (auto ok = chooseKernel(kernels, options.kernel); !ok)
       return ok.error();
   }
-  std::string printed = asText(stage == Emit::Kernel ? *kernelsOf(module, options.kernel) : module);
+  std::string printed = irText(stage == Emit::Kernel ? *kernelsOf(module, options.kernel) : module);
   if (auto ok = writeText(options.brief ? briefly(printed) : printed, options.output); !ok)
     return ok.error();
   return true;

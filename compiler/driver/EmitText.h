@@ -7,11 +7,16 @@
 
 #include "mlir/IR/BuiltinOps.h"
 
+#include <string>
+
 namespace ingot::kernel {
 class FuncOp;
 }
 
 namespace ingot::compiler {
+
+/// The module as text. Values of lm are called by what they are (%attn_q); those of kernels have numbers.
+std::string irText(mlir::ModuleOp module);
 
 /// Prints the module to where the options say if it is the stage that they ask for; true: it was, and nothing is left
 /// to do. E0475 where there is no kernel of the name asked for.

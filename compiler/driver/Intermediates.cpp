@@ -1,6 +1,7 @@
 //===- Intermediates.cpp - See Intermediates.h ----------------------------===//
 #include "compiler/driver/Intermediates.h"
 #include "compiler/console/OutputPlace.h"
+#include "compiler/driver/EmitText.h"
 
 #include "mlir/Pass/Pass.h"
 #include "llvm/ADT/StringExtras.h"
@@ -39,9 +40,7 @@ Result<void> Intermediates::open(const std::string &where) {
 }
 
 void Intermediates::add(ModuleOp module, const std::string &name) {
-  std::string text;
-  llvm::raw_string_ostream stream(text);
-  module.print(stream, OpPrintingFlags().printNameLocAsPrefix()); // as --emit does
+  const std::string text = irText(module);
   if (text == last || !failure)
     return;
   last = text;

@@ -1,6 +1,7 @@
 # The command line's tests:  *.test, shell lines with FileCheck.
 #
 #   %ingot     the program                      %exits N COMMAND…   COMMAND ends with exit code N
+#   %build     its build folder
 #   %tiny      an engine of the tiny checkpoint (make_tiny.py), compiled once a run of lit
 #   %checkpoint, %bare    the tiny checkpoint, and one without tokenizer and template
 #   %play-drafts    an engine's answers with drafts of several kinds (PlayDrafts.cpp)
@@ -30,6 +31,7 @@ if os.path.exists(config.compiler_library):
 
 config.substitutions += [
     ("%ingot", config.ingot),
+    ("%build", os.path.dirname(os.path.dirname(config.ingot))),
     ("%play-drafts", os.path.join(os.path.dirname(config.ingot), "play-drafts")),
     ("%play-schedules", os.path.join(os.path.dirname(config.ingot), "play-schedules")),
     ("%exits", f"{config.python} {config.test_source_root}/exits.py"),

@@ -47,8 +47,9 @@ constexpr Bound kBounds[] = {
 /// A value of a q8 row may be a code off, since its code may round the other way: but few are. Codes of a second plane are
 /// so fine that many may.
 constexpr double kCode = 1.01 / 127, kMostCodesOff = 0.005;
-/// Over caches of int8 queries and weights of positions are int8 too (docs/numerics.md), which the machine does not do.
-constexpr double kInt8Attention = 0.01;
+/// Over caches of int8 queries and weights of positions are int8 too (docs/numerics.md), which the machine does not do. How
+/// far that goes depends on how sharp the scores are: beyond models whose scores are known it is not judged.
+constexpr double kInt8Attention = 0.01, kNotJudged = 2;
 /// Where heads are normed before they enter a cache of less than f32, the order of a mean decides how some are rounded.
 /// In any cache it moves scores, which are large where heads are normed.
 constexpr double kNormedHeads = 1e-6, kRoundedKeys = 2e-3, kNormedScores = 2e-5;
@@ -107,8 +108,9 @@ private:
 
 class Lockstep : public LaunchObserver {
 public:
-  Lockstep(ModuleOp module, const CodeOfLevel &level, PanelWeights &weights, LoadedCode code)
-      : module(module), weights(weights), code(std::move(code)), isa(level.isa) {
+  Lockstep(ModuleOp module, const CodeOfLevel &level, PanelWeights &weights, LoadedCode code,
+           double slack)
+      : module(module), weights(weights), code(std::move(code)), isa(level.isa), slack(slack) {
     for (kernel::FuncOp fn : level.kernels)
       scratch[fn.getSymName()] = cpu::scratchBytes(fn);
     module.walk([&](kernel::RopeAppendOp op) { normsHeads |= op.getQNorm() || op.getKNorm(); });
@@ -141,6 +143,7 @@ private:
   PanelWeights &weights;
   const LoadedCode code;
   const cpu::Isa &isa;
+  const double slack; ///< times the bounds
   bool normsHeads = false;
   llvm::StringMap<int64_t> scratch;                        ///< by kernel
   llvm::DenseMap<Attribute, std::unique_ptr<Bytes>> pools; ///< by state
@@ -293,7 +296,11 @@ double Lockstep::allowedOf(kernel::FuncOp fn, double ofOp) {
   if (auto attention = dyn_cast<kernel::AttentionOp>(fn.anchor())) {
     const KvFormat format = attention.getKv().getType().getFormat();
     const double ofHeads = format == KvFormat::F32 ? kNormedScores : kRoundedKeys;
-    return ofOp + (format == KvFormat::Int8 ? kInt8Attention : 0) + (normsHeads ? ofHeads : 0);
+    return ofOp +
+           (format != KvFormat::Int8 ? 0
+            : slack > 1              ? kNotJudged
+                                     : kInt8Attention) +
+           (normsHeads ? ofHeads : 0);
   }
   if (auto append = dyn_cast<kernel::RopeAppendOp>(fn.anchor()))
     return ofOp + (append.getQNorm() || append.getKNorm() ? kNormedHeads : 0);
@@ -363,7 +370,7 @@ void Lockstep::compare(kernel::FuncOp fn, plan::LaunchOp launch, plan::StepOp st
   const auto units = fn.launch().isPerRow() ? batch.logitsRows.size() : batch.positions.size();
   const auto *bound = std::ranges::find(kBounds, op, &Bound::op);
   assert(bound != std::end(kBounds) && "an op that the machine knows has a bound");
-  const double allowed = allowedOf(fn, bound->allowed);
+  const double allowed = slack * allowedOf(fn, bound->allowed);
   for (auto [argument, type, passed, effect] :
        llvm::enumerate(fn.getArgumentTypes(), launch.getArgs(), fn.operandEffects())) {
     auto rows = dyn_cast<RowsType>(type);
@@ -413,8 +420,8 @@ public:
 };
 } // namespace
 
-Result<std::vector<CodeAgreement>> compiler::checkCode(ModuleOp plan,
-                                                       ArrayRef<CodeOfLevel> levels) {
+Result<std::vector<CodeAgreement>> compiler::checkCode(ModuleOp plan, ArrayRef<CodeOfLevel> levels,
+                                                       double slack) {
   plan::ProgramOp program = *plan.getOps<plan::ProgramOp>().begin();
   PanelWeights weights;
   AllLevels all;
@@ -422,7 +429,7 @@ Result<std::vector<CodeAgreement>> compiler::checkCode(ModuleOp plan,
     auto code = LoadedCode::load(level.image);
     if (!code)
       return code.error();
-    all.levels.push_back(std::make_unique<Lockstep>(plan, level, weights, std::move(*code)));
+    all.levels.push_back(std::make_unique<Lockstep>(plan, level, weights, std::move(*code), slack));
   }
   const std::vector<Step> steps = stepsFor(int64_t(program.getVocab()));
   MachineOptions options;

@@ -37,7 +37,7 @@ std::string imageOf(mlir::ModuleOp module, const cpu::Isa &isa) {
 Result<CodeAgreement> check(mlir::ModuleOp plan, mlir::ModuleOp code, const cpu::Isa &isa) {
   const Kernels kernels(code.getOps<kernel::FuncOp>());
   const std::string image = imageOf(code, isa);
-  auto found = compiler::checkCode(plan, {{isa, kernels, image}});
+  auto found = compiler::checkCode(plan, {{isa, kernels, image}}, /*slack=*/1);
   if (!found)
     return found.error();
   return std::move(found->front());
