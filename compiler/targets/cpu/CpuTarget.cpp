@@ -94,7 +94,7 @@ public:
                             "not run: this CPU has " + host.names()};
       if (runsHere(one)) {
         evidence.inputs = std::to_string(agreement->launches) +
-                          " launches, seeded weights; each within its op's bound";
+                          " launches, seeded weights; allowed: 8 times each op's bound";
         evidence.maxAbs = agreement->largestAbsolute, evidence.maxRel = agreement->largestOfAll();
         evidence.launches = agreement++->launches;
       }
