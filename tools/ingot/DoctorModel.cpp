@@ -9,12 +9,11 @@
 #include "tools/ingot/Console.h"
 #include "tools/ingot/Json.h"
 #include "tools/ingot/ModelName.h"
+#include "tools/ingot/TemporaryFolder.h"
 #include "tools/ingot/WeightSurvey.h"
 
-#include <cstdlib>
 #include <filesystem>
 #include <thread>
-#include <unistd.h>
 
 namespace ingot::cli {
 
@@ -59,21 +58,6 @@ Result<Patient> patientOnHub(const std::string &model, bool quiet) {
       return added.error();
   return patient;
 }
-
-/// A file's name that nobody else has, removed at the end.
-struct TemporaryEngine {
-  TemporaryEngine() {
-    const char *folder = std::getenv("TMPDIR");
-    path = std::string(folder && *folder ? folder : "/tmp") + "/ingot-doctor-XXXXXX";
-    const int descriptor = ::mkstemp(path.data());
-    if (descriptor >= 0)
-      ::close(descriptor);
-  }
-  ~TemporaryEngine() { ::unlink(path.c_str()); }
-  TemporaryEngine(const TemporaryEngine &) = delete;
-  TemporaryEngine &operator=(const TemporaryEngine &) = delete;
-  std::string path;
-};
 
 /// Compiles the shape, for this machine unless targets are given.
 Result<void> compileShape(const Patient &patient, const CompileOptions &given,
@@ -173,10 +157,13 @@ Result<int> doctorModel(const DoctorModelOptions &options) {
                      : patientAt(options.model);
   if (!patient)
     return patient.error();
-  const TemporaryEngine place;
-  if (auto compiled = compileShape(*patient, options.compile, place.path); !compiled)
+  auto place = TemporaryFolder::make("ingot-doctor");
+  if (!place)
+    return place.error();
+  const std::string path = (*place)->path + "/model.ingot";
+  if (auto compiled = compileShape(*patient, options.compile, path); !compiled)
     return compiled.error();
-  auto engine = runtime::EngineFile::open(place.path);
+  auto engine = runtime::EngineFile::open(path);
   if (!engine)
     return engine.error();
   auto found = diagnose(**engine, options.context);
