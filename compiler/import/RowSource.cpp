@@ -64,13 +64,65 @@ Result<void> RowSource::add(const Tensor &tensor, const TensorRows &rows) {
   if (count < 1 || rows.order.last(limit) >= limit)
     return notHeld(rows,
                    line("it has ", limit, " rows, the reference goes to ", rows.order.last(limit)));
-  if (!parts.empty() && (columns != width || tensor.format != format()))
+  const WeightFormat before = parts.empty() ? tensor.format : parts.front().tensor->format;
+  if (!parts.empty() && (columns != width || tensor.format != before))
     return notHeld(rows, line(columns, " columns of ", numericFormat(tensor.format).name,
-                              " follow ", width, " of ", numericFormat(format()).name));
+                              " follow ", width, " of ", numericFormat(before).name));
   width = columns;
   total += count;
   parts.push_back(
       {&tensor, rows.order, count, stack ? rows.matrix * height : 0, limit, transposed});
+  return {};
+}
+
+/// The numbers of a vector, each plus the offset.
+static Result<std::shared_ptr<const std::vector<float>>>
+readFactors(const Checkpoint &checkpoint, const Factors &factors, const TensorRows &rows) {
+  const Tensor *vector = checkpoint.find(factors.vector);
+  if (!vector || vector->shape.size() != 1 || vector->maker ||
+      !numericFormat(vector->format).isFloat())
+    return notHeld(rows, line("it is multiplied by ", inQuotes(factors.vector),
+                              vector ? ", which is no vector of floats" : ", which is not there"));
+  auto numbers = std::make_shared<std::vector<float>>(static_cast<size_t>(vector->elements()));
+  if (auto read = RowSource(*vector).read(0, *numbers); !read)
+    return read.error();
+  if (auto finite = checkFinite(*vector, 0, vector->elements()); !finite)
+    return finite.error();
+  for (float &number : *numbers)
+    number += factors.offset;
+  return std::shared_ptr<const std::vector<float>>(std::move(numbers));
+}
+
+Result<void> RowSource::addFactors(const Checkpoint &checkpoint, const TensorRows &rows) {
+  if (!rows.isScaled())
+    return {};
+  Part &part = parts.back();
+  if (!numericFormat(part.tensor->format).isFloat())
+    return notHeld(rows, "it holds codes, and floats alone are multiplied");
+  auto wrongNumber = [&](const Factors &factors, size_t found, int64_t from, int64_t to) {
+    return notHeld(rows, line(inQuotes(factors.vector), " has ", found, " factors, wanted are ",
+                              from, " to ", to - 1));
+  };
+  if (const auto &factors = rows.columnFactors) {
+    auto read = readFactors(checkpoint, *factors, rows);
+    if (!read)
+      return read.error();
+    if (static_cast<int64_t>((*read)->size()) != width)
+      return wrongNumber(*factors, (*read)->size(), 0, width);
+    part.columnFactors = std::move(*read);
+  }
+  if (const auto &factors = rows.rowFactors) {
+    auto read = readFactors(checkpoint, *factors, rows);
+    if (!read)
+      return read.error();
+    const int64_t from = part.order.first - factors->first,
+                  to = part.order.last(part.limit) - factors->first + 1;
+    if (from < 0 || to > static_cast<int64_t>((*read)->size()))
+      return wrongNumber(*factors, (*read)->size(), from, to);
+    part.rowFactors = std::move(*read);
+    part.firstFactor = factors->first;
+  }
+  scaled = true;
   return {};
 }
 
@@ -94,7 +146,10 @@ Result<RowSource> RowSource::find(const Checkpoint &checkpoint, std::span<const 
       column->shape = {tensor->elements(), 1};
       tensor = source.flat.emplace_back(std::move(column)).get();
     }
-    if (Result<void> added = source.add(*tensor, rows); !added)
+    Result<void> added = source.add(*tensor, rows);
+    if (added)
+      added = source.addFactors(checkpoint, rows);
+    if (!added)
       return added.error();
   }
   assert(!source.parts.empty() && "a reference has a part");
@@ -144,45 +199,62 @@ static void readColumns(const Tensor &tensor, int64_t top, int64_t first, std::s
   }
 }
 
+/// Rows of a tensor as f32: `count` from `row` on.
+Result<void> RowSource::readPart(const Part &part, int64_t row, int64_t count, int64_t width,
+                                 std::span<float> out) {
+  const auto rowSize = static_cast<size_t>(width);
+  const Tensor &tensor = *part.tensor;
+  if (part.transposed) {
+    readColumns(tensor, part.stack, row, out, width);
+    return {};
+  }
+  if (tensor.shape.size() == 1) {
+    // Numbers of a vector: one row of as many values.
+    const int64_t size = storedBlockBytes(tensor.format);
+    return dequantizeRow(
+        tensor.format,
+        tensor.data.subspan(static_cast<size_t>(row * size), static_cast<size_t>(count * size)),
+        out);
+  }
+  if (!tensor.maker) {
+    for (int64_t i = 0; i < count; ++i, out = out.subspan(rowSize))
+      if (Result<void> done = dequantizeRow(tensor, row + i, out.first(rowSize)); !done)
+        return done;
+    return {};
+  }
+  std::vector<std::byte> room;
+  for (int64_t i = 0; i < count; i += kMadeAtOnce) {
+    const int64_t some = std::min(kMadeAtOnce, count - i);
+    const std::span<const std::byte> rows = tensorRows(tensor, row + i, some, room);
+    const size_t bytes = rows.size() / static_cast<size_t>(some);
+    for (size_t at = 0; at < rows.size(); at += bytes, out = out.subspan(rowSize))
+      if (Result<void> done =
+              dequantizeRow(tensor.format, rows.subspan(at, bytes), out.first(rowSize));
+          !done)
+        return done;
+  }
+  return {};
+}
+
 Result<void> RowSource::read(int64_t first, std::span<float> out) const {
   const auto rowSize = static_cast<size_t>(width);
   assert(out.size() % rowSize == 0);
-  std::vector<std::byte> room;
   return forEachRun(
       first, static_cast<int64_t>(out.size() / rowSize),
       [&](const Part &part, int64_t row, int64_t count) -> Result<void> {
-        const Tensor &tensor = *part.tensor;
-        if (part.transposed) {
-          readColumns(tensor, part.stack, row, out.first(static_cast<size_t>(count) * rowSize),
-                      width);
-          out = out.subspan(static_cast<size_t>(count) * rowSize);
-          return {};
-        }
-        if (tensor.shape.size() == 1) {
-          // Numbers of a vector: one row of as many values.
-          const int64_t size = storedBlockBytes(tensor.format);
-          Result<void> done = dequantizeRow(tensor.format,
-                                            tensor.data.subspan(static_cast<size_t>(row * size),
-                                                                static_cast<size_t>(count * size)),
-                                            out.first(static_cast<size_t>(count)));
-          out = out.subspan(static_cast<size_t>(count));
+        std::span<float> own = out.first(static_cast<size_t>(count) * rowSize);
+        out = out.subspan(own.size());
+        if (Result<void> done = readPart(part, row, count, width, own); !done)
           return done;
-        }
-        if (!tensor.maker) {
-          for (int64_t i = 0; i < count; ++i, out = out.subspan(rowSize))
-            if (Result<void> done = dequantizeRow(tensor, row + i, out.first(rowSize)); !done)
-              return done;
-          return {};
-        }
-        for (int64_t i = 0; i < count; i += kMadeAtOnce) {
-          const int64_t some = std::min(kMadeAtOnce, count - i);
-          const std::span<const std::byte> rows = tensorRows(tensor, row + i, some, room);
-          const size_t bytes = rows.size() / static_cast<size_t>(some);
-          for (size_t at = 0; at < rows.size(); at += bytes, out = out.subspan(rowSize))
-            if (Result<void> done =
-                    dequantizeRow(tensor.format, rows.subspan(at, bytes), out.first(rowSize));
-                !done)
-              return done;
+        const int64_t inMatrix = row - (part.transposed ? 0 : part.stack);
+        for (int64_t i = 0; i < count && (part.columnFactors || part.rowFactors); ++i) {
+          const float factor =
+              part.rowFactors
+                  ? (*part.rowFactors)[static_cast<size_t>(inMatrix + i - part.firstFactor)]
+                  : 1.0f;
+          for (size_t k = 0; k < rowSize; ++k)
+            own[static_cast<size_t>(i) * rowSize + k] *=
+                factor * (part.columnFactors ? (*part.columnFactors)[k] : 1.0f);
         }
         return {};
       });
@@ -194,7 +266,8 @@ void RowSource::stored(
   std::vector<std::byte> room;
   int64_t n = 0;
   (void)forEachRun(first, count, [&](const Part &part, int64_t row, int64_t run) -> Result<void> {
-    assert(!part.transposed && "its rows are stored nowhere");
+    assert(!part.transposed && !part.columnFactors && !part.rowFactors &&
+           "its rows are stored nowhere");
     const std::span<const std::byte> rows = tensorRows(*part.tensor, row, run, room);
     const size_t bytes = rows.size() / static_cast<size_t>(run);
     for (size_t at = 0; at < rows.size(); at += bytes, ++row)

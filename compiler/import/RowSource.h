@@ -11,7 +11,7 @@
 // nobody keeps a whole one.
 //
 // Rows of a transposed tensor, which floats alone have, come the second way; `at` then says which column one is.
-// A vector transposed is one row.
+// A vector transposed is one row. Weights that are multiplied by factors come the second way as well, in f32.
 //===----------------------------------------------------------------------===//
 #pragma once
 
@@ -37,12 +37,14 @@ class RowSource {
 public:
   /// All rows of a tensor. It must outlive the source.
   RowSource(const Tensor &tensor);
-  /// The rows of a weight, which the checkpoint must hold in one format and one width (E0852 if it does not).
+  /// The rows of a weight, which the checkpoint must hold in one format and one width (E0852 if it does not), with as
+  /// many factors as are asked for.
   /// A vector's numbers are rows of one column. The checkpoint must outlive the source.
   static Result<RowSource> find(const Checkpoint &checkpoint, std::span<const TensorRows> parts,
                                 Unit unit = Unit::Rows);
 
-  WeightFormat format() const { return parts.front().tensor->format; }
+  /// As its rows are stored; f32 where they are multiplied.
+  WeightFormat format() const { return scaled ? WeightFormat::F32 : parts.front().tensor->format; }
   int64_t rows() const { return total; }
   int64_t columns() const { return width; }
 
@@ -65,9 +67,15 @@ private:
     int64_t stack; ///< rows of the tensor before its matrix
     int64_t limit; ///< rows of the matrix, or its columns where it is transposed
     bool transposed = false;
+    std::shared_ptr<const std::vector<float>> columnFactors = nullptr, rowFactors = nullptr;
+    int64_t firstFactor = 0; ///< the row of the first of rowFactors
   };
   RowSource() = default;
   Result<void> add(const Tensor &tensor, const TensorRows &rows);
+  /// Those of the part that was added last.
+  Result<void> addFactors(const Checkpoint &checkpoint, const TensorRows &rows);
+  static Result<void> readPart(const Part &part, int64_t row, int64_t count, int64_t width,
+                               std::span<float> out);
   /// Calls with each stretch of rows that follow each other in a tensor: (its part, its row, how many).
   template <typename F> Result<void> forEachRun(int64_t first, int64_t count, F call) const;
 
@@ -75,6 +83,7 @@ private:
   std::vector<std::shared_ptr<const Tensor>>
       flat; ///< tensors in another shape: as their numbers, or vectors as a column
   int64_t total = 0, width = 0;
+  bool scaled = false; ///< a part has factors
 };
 
 /// Whether two tensors hold the same, as they are stored.

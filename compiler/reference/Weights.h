@@ -83,6 +83,9 @@ private:
   };
   /// Those of a symbol with so many rows, of the type that the weight has.
   Result<const Made *> made(lm::WeightOp weight, llvm::StringRef symbol, int64_t rows);
+  uint64_t keyOf(llvm::StringRef symbol) const;
+  /// The first numbers of a vector by its symbol, each plus the offset.
+  std::vector<float> factors(const Factors &factors, int64_t count);
 
   uint64_t seed;
   Rounding rounding;

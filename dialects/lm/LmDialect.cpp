@@ -75,24 +75,48 @@ static SmallVector<int64_t> flat(const RowOrder &order) {
   return numbers;
 }
 
+static FactorsAttr attrOf(MLIRContext *context, const std::optional<Factors> &factors) {
+  if (!factors)
+    return {};
+  return FactorsAttr::get(context, StringAttr::get(context, factors->vector),
+                          FloatAttr::get(Float32Type::get(context), factors->offset),
+                          factors->first);
+}
+
+static std::optional<Factors> factorsOf(FactorsAttr attr) {
+  if (!attr)
+    return std::nullopt;
+  return Factors{attr.getVector().str(), attr.getOffset().getValue().convertToFloat(),
+                 attr.getFirst()};
+}
+
 PartAttr PartAttr::get(MLIRContext *context, const TensorRows &rows) {
   return get(context, StringAttr::get(context, rows.tensor), rows.matrix, rows.transposed,
-             rows.order.first, flat(rows.order));
+             rows.order.first, flat(rows.order), attrOf(context, rows.columnFactors),
+             attrOf(context, rows.rowFactors));
 }
 
 TensorRows PartAttr::rows() const {
-  TensorRows rows{getTensor().str(), getMatrix(), {getFirst(), {}}, getTransposed()};
+  TensorRows rows{getTensor().str(),
+                  getMatrix(),
+                  {getFirst(), {}},
+                  getTransposed(),
+                  factorsOf(getColumnFactors()),
+                  factorsOf(getRowFactors())};
   for (size_t i = 0; i < getLoops().size(); i += 2)
     rows.order.loops.push_back({getLoops()[i], getLoops()[i + 1]});
   return rows;
 }
 
 LogicalResult PartAttr::verify(function_ref<InFlightDiagnostic()> emitError, StringAttr tensor,
-                               int64_t matrix, bool, int64_t first, ArrayRef<int64_t> loops) {
+                               int64_t matrix, bool, int64_t first, ArrayRef<int64_t> loops,
+                               FactorsAttr columnFactors, FactorsAttr) {
   if (tensor.empty() || matrix < -1 || first < 0) // rows_c1
     return emitError() << "expects the name of a tensor, and a matrix and a first row from 0 on";
   if (llvm::any_of(loops, [](int64_t n) { return n < 1; })) // rows_c2
     return emitError() << "expects loops of counts and strides from 1 on";
+  if (columnFactors && columnFactors.getFirst() != 0) // rows_c4
+    return emitError() << "expects factors of columns to begin with the first";
   return success();
 }
 
@@ -102,6 +126,20 @@ LogicalResult RowsAttr::verify(function_ref<InFlightDiagnostic()> emitError,
       (parts.size() == 1 && parts.front().rows() == TensorRows{parts.front().getTensor().str()}))
     return emitError() << "expects rows that are not one whole tensor"; // rows_c3
   return success();
+}
+
+/// What follows `columns` or `rows`: by "g.weight" plus 1.0 at 64.
+static ParseResult parseFactors(AsmParser &parser, Factors &factors) {
+  if (parser.parseKeyword("by") || parser.parseString(&factors.vector))
+    return failure();
+  if (succeeded(parser.parseOptionalKeyword("plus"))) {
+    double offset;
+    if (parser.parseFloat(offset))
+      return failure();
+    factors.offset = static_cast<float>(offset);
+  }
+  return failure(succeeded(parser.parseOptionalKeyword("at")) &&
+                 parser.parseInteger(factors.first));
 }
 
 /// Null, with an error, if there is none.
@@ -122,10 +160,16 @@ static PartAttr parsePart(AsmParser &parser) {
   };
   if (parser.parseCommaSeparatedList(AsmParser::Delimiter::OptionalSquare, parseLoop))
     return {};
+  if ((succeeded(parser.parseOptionalKeyword("columns")) &&
+       parseFactors(parser, rows.columnFactors.emplace())) ||
+      (succeeded(parser.parseOptionalKeyword("rows")) &&
+       parseFactors(parser, rows.rowFactors.emplace())))
+    return {};
   MLIRContext *context = parser.getContext();
-  return PartAttr::getChecked([&] { return parser.emitError(at); }, context,
-                              StringAttr::get(context, rows.tensor), rows.matrix, rows.transposed,
-                              rows.order.first, flat(rows.order));
+  return PartAttr::getChecked(
+      [&] { return parser.emitError(at); }, context, StringAttr::get(context, rows.tensor),
+      rows.matrix, rows.transposed, rows.order.first, flat(rows.order),
+      attrOf(context, rows.columnFactors), attrOf(context, rows.rowFactors));
 }
 
 Attribute RowsAttr::parse(AsmParser &parser, Type) {
@@ -137,6 +181,30 @@ Attribute RowsAttr::parse(AsmParser &parser, Type) {
   return getChecked([&] { return parser.emitError(at); }, parser.getContext(), parts);
 }
 
+static void printFactors(AsmPrinter &printer, StringRef what, FactorsAttr factors) {
+  if (!factors)
+    return;
+  printer << ' ' << what << " by " << factors.getVector();
+  if (!factors.getOffset().getValue().isZero())
+    printer << " plus " << factors.getOffset().getValue().convertToFloat();
+  if (factors.getFirst())
+    printer << " at " << factors.getFirst();
+}
+
+static void printOrder(AsmPrinter &printer, const RowOrder &order) {
+  if (order.first)
+    printer << " from " << order.first;
+  if (order.loops.empty())
+    return;
+  printer << " [";
+  llvm::interleaveComma(order.loops, printer, [&](RowOrder::Loop loop) {
+    printer << loop.count;
+    if (loop.stride != 1)
+      printer << " by " << loop.stride;
+  });
+  printer << "]";
+}
+
 static void printPart(AsmPrinter &printer, PartAttr part) {
   TensorRows rows = part.rows();
   printer << part.getTensor();
@@ -144,17 +212,9 @@ static void printPart(AsmPrinter &printer, PartAttr part) {
     printer << " matrix " << rows.matrix;
   if (rows.transposed)
     printer << " transposed";
-  if (rows.order.first)
-    printer << " from " << rows.order.first;
-  if (rows.order.loops.empty())
-    return;
-  printer << " [";
-  llvm::interleaveComma(rows.order.loops, printer, [&](RowOrder::Loop loop) {
-    printer << loop.count;
-    if (loop.stride != 1)
-      printer << " by " << loop.stride;
-  });
-  printer << "]";
+  printOrder(printer, rows.order);
+  printFactors(printer, "columns", part.getColumnFactors());
+  printFactors(printer, "rows", part.getRowFactors());
 }
 
 void RowsAttr::print(AsmPrinter &printer) const {

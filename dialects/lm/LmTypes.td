@@ -36,11 +36,19 @@ def Lm_FormatAttr : AttrDef<Lm_Dialect, "Format"> {
 }
 
 /// No mnemonic: it is printed as part of #lm.rows.
+def Lm_FactorsAttr : AttrDef<Lm_Dialect, "Factors"> {
+  let attrName = "lm.factors";
+  let summary = "numbers that rows or columns are multiplied by (runtime/formats/RowOrder.h)";
+  let parameters = (ins "::mlir::StringAttr":$vector, "::mlir::FloatAttr":$offset, "int64_t":$first);
+}
+
+/// No mnemonic: it is printed as part of #lm.rows.
 def Lm_PartAttr : AttrDef<Lm_Dialect, "Part"> {
   let attrName = "lm.part";
   let summary = "rows of one tensor of the checkpoint, in an order (runtime/formats/RowOrder.h)";
   let parameters = (ins "::mlir::StringAttr":$tensor, "int64_t":$matrix, "bool":$transposed, "int64_t":$first,
-                        ArrayRefParameter<"int64_t", "count and stride of each loop">:$loops);
+                        ArrayRefParameter<"int64_t", "count and stride of each loop">:$loops,
+                        "::ingot::lm::FactorsAttr":$columnFactors, "::ingot::lm::FactorsAttr":$rowFactors);
   let builders = [AttrBuilder<(ins "const ::ingot::TensorRows &":$rows)>];
   let extraClassDeclaration = "::ingot::TensorRows rows() const;";
   let genVerifyDecl = 1;
@@ -53,11 +61,14 @@ def Lm_RowsAttr : AttrDef<Lm_Dialect, "Rows"> {
     Parts follow each other. `from` is the first row; the brackets hold loops of `count by stride`, the outermost
     first (a stride of 1 is left out; without brackets: all rows to the end); `matrix` picks one of a stack, whose
     matrices lie one below the other without it.
-    `transposed`: the tensor's columns are meant instead of its rows.
+    `transposed`: the tensor's columns are meant instead of its rows. `columns by` and `rows by`: numbers that each
+    column or row is multiplied by, as f32; `plus` is added to each of them, and `at` is the tensor's row that the first
+    belongs to. So is a norm folded into the projection behind it, of floats alone.
     ```mlir
     #lm.rows<"query_key_value.weight" from 64 [32 by 192, 64]>       // k of 32 heads of 64, packed as q, k, v
     #lm.rows<"ffn_gate_up_exps.weight" matrix 5 from 1 [1408 by 2]>  // every second row of the sixth expert
     #lm.rows<"q.weight", "k.weight">                                 // one below the other
+    #lm.rows<"q.weight" columns by "input_layernorm.weight" plus 1.0> // Gemma's norm, folded
     ```
     The whole of one tensor is not written so: its `source` is the name alone.
   }];

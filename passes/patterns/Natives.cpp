@@ -12,6 +12,7 @@ SmallVector<patterns::Native> patterns::natives() {
   SmallVector<Native> all(questions());
   llvm::append_range(all, regionNatives());
   llvm::append_range(all, weightNatives());
+  llvm::append_range(all, scaleNatives());
   return all;
 }
 

@@ -7,6 +7,7 @@
 //   Questions.cpp        constraints, and arithmetic on attributes
 //   RegionNatives.cpp    Fuse, Missed
 //   WeightNatives.cpp    weights made of rows of others
+//   ScaleNatives.cpp     weights multiplied by vectors
 //===----------------------------------------------------------------------===//
 #pragma once
 
@@ -46,6 +47,7 @@ template <auto function> constexpr Native does(llvm::StringLiteral signature) {
 llvm::ArrayRef<Native> questions();
 llvm::ArrayRef<Native> regionNatives();
 llvm::ArrayRef<Native> weightNatives();
+llvm::ArrayRef<Native> scaleNatives();
 /// All of them.
 llvm::SmallVector<Native> natives();
 

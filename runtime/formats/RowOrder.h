@@ -18,6 +18,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -70,6 +71,16 @@ struct RowOrder {
   bool operator==(const RowOrder &) const = default;
 };
 
+/// Numbers that a weight is multiplied by: those of a vector of the checkpoint, each plus `offset` (of Gemma's norms 1).
+struct Factors {
+  std::string vector;
+  float offset = 0;
+  /// The tensor's row that the first number belongs to; of columns 0. Rows that are taken later keep their numbers.
+  int64_t first = 0;
+
+  bool operator==(const Factors &) const = default;
+};
+
 /// Rows of one tensor of a checkpoint. Of a stack [matrices][rows][columns] (experts), those of `matrix`.
 /// A vector's numbers are rows of one column.
 struct TensorRows {
@@ -78,7 +89,10 @@ struct TensorRows {
   RowOrder order = {};
   /// The rows of the weight are columns of the tensor, which `order` counts then: floats alone.
   bool transposed = false;
+  /// What is multiplied when the rows are read, as f32: of floats alone.
+  std::optional<Factors> columnFactors = {}, rowFactors = {};
 
+  bool isScaled() const { return columnFactors || rowFactors; }
   bool operator==(const TensorRows &) const = default;
 };
 

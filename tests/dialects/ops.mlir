@@ -16,6 +16,8 @@ lm.model @tiny attributes {family = "llama", vocab = 100 : i64, hidden = 64 : i6
   lm.weight @wk : !lm.weight<32x64, q6_k> {source = #lm.rows<"qkv" from 16 [2 by 48, 16 by 1]>}
   // CHECK: lm.weight @expert : !lm.weight<40x64, q6_k> {source = #lm.rows<"experts" matrix 5 from 1 [40 by 2]>}
   lm.weight @expert : !lm.weight<40x64, q6_k> {source = #lm.rows<"experts" matrix 5 from 1 [40 by 2]>}
+  // CHECK: lm.weight @folded : !lm.weight<40x64, f32> {source = #lm.rows<"q" columns by "n" plus 1.000000e+00 rows by "g" at -24>}
+  lm.weight @folded : !lm.weight<40x64, f32> {source = #lm.rows<"q" columns by "n" plus 1.0 rows by "g" at -24>}
   // CHECK: lm.weight @across : !lm.weight<96x64, f32> {source = #lm.rows<"conv1d" transposed from 32 [96]>}
   lm.weight @across : !lm.weight<96x64, f32> {source = #lm.rows<"conv1d" transposed from 32 [96 by 1]>}
   // CHECK: lm.weight @joined : !lm.weight<96x64, q6_k> {source = #lm.rows<"a", "b\22" from 32>}

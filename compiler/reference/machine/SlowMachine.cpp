@@ -74,7 +74,7 @@ PlanMachine::PlanMachine(ModuleOp module, plan::ProgramOp program, WeightProvide
     auto own = lm::WeightOp::create(b, weight.getLoc(), weight.getSymName(), weight.getType(),
                                     weight.getSourceAttr(), weight.getStoredAttr(),
                                     weight.getValuesAttr());
-    own->setDiscardableAttrs(weight->getDiscardableAttrDictionary()); // kRowsOfAttr
+    own->setDiscardableAttrs(weight->getDiscardableAttrDictionary()); // lm::originsOf
     machine.weights[weight.getSymName().str()] = own;
   }
   machine.memory = std::make_unique<Memory>(program, machine.options.tokens, machine.options.rows,

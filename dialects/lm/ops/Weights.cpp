@@ -37,3 +37,60 @@ LogicalResult GetWeightOp::verifySymbolUses(SymbolTableCollection &symbols) {
     return emitOpError("expects ") << getWeightAttr() << " to be a weight of type " << getType();
   return success();
 }
+
+//===----------------------------------------------------------------------===//
+// What a weight is made of
+//===----------------------------------------------------------------------===//
+
+/// Of each origin: symbol, first row, rows, rows of that symbol's weight, and its factors, if it has any.
+static constexpr StringLiteral kRowsOf = "lm.rows_of";
+
+static std::optional<Factors> factorsNamed(StringRef name, DictionaryAttr dictionary) {
+  auto list = dictionary.getAs<ArrayAttr>(name);
+  if (!list)
+    return std::nullopt;
+  return Factors{cast<StringAttr>(list[0]).str(),
+                 cast<FloatAttr>(list[1]).getValue().convertToFloat(),
+                 cast<IntegerAttr>(list[2]).getInt()};
+}
+
+std::vector<WeightRows> lm::originsOf(WeightOp weight) {
+  auto known = weight->getAttrOfType<ArrayAttr>(kRowsOf);
+  const int64_t rows = weight.getType().matrices() * weight.getType().rows();
+  if (!known)
+    return {{weight.getSymName().str(), 0, rows, rows}};
+  std::vector<WeightRows> origins;
+  for (auto origin : known.getAsRange<ArrayAttr>()) {
+    auto number = [&](int i) { return cast<IntegerAttr>(origin[i]).getInt(); };
+    WeightRows &one = origins.emplace_back(
+        WeightRows{cast<StringAttr>(origin[0]).str(), number(1), number(2), number(3)});
+    if (origin.size() == 4)
+      continue;
+    auto factors = cast<DictionaryAttr>(origin[4]);
+    one.columnFactors = factorsNamed("columns", factors);
+    one.rowFactors = factorsNamed("rows", factors);
+  }
+  return origins;
+}
+
+void lm::setOrigins(WeightOp weight, ArrayRef<WeightRows> origins) {
+  Builder b(weight.getContext());
+  SmallVector<Attribute> all;
+  for (const WeightRows &one : origins) {
+    SmallVector<Attribute> list{b.getStringAttr(one.symbol), b.getI64IntegerAttr(one.first),
+                                b.getI64IntegerAttr(one.count), b.getI64IntegerAttr(one.total)};
+    SmallVector<NamedAttribute> factors;
+    auto add = [&](StringRef name, const std::optional<Factors> &by) {
+      if (by)
+        factors.push_back(b.getNamedAttr(
+            name, b.getArrayAttr({b.getStringAttr(by->vector), b.getF32FloatAttr(by->offset),
+                                  b.getI64IntegerAttr(by->first)})));
+    };
+    add("columns", one.columnFactors);
+    add("rows", one.rowFactors);
+    if (!factors.empty())
+      list.push_back(b.getDictionaryAttr(factors));
+    all.push_back(b.getArrayAttr(list));
+  }
+  weight->setAttr(kRowsOf, b.getArrayAttr(all));
+}

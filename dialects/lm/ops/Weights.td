@@ -12,8 +12,9 @@ def Lm_WeightOp : Lm_Op<"weight", [Symbol, HasParent<"ModelOp">]> {
     (set by quantize). `values` holds the numbers of small derived vectors that are no tensor of the checkpoint (rope
     frequencies).
   }];
-  let arguments = (ins SymbolNameAttr:$sym_name, TypeAttrOf<Lm_WeightType>:$type, OptionalAttr<Lm_SourceAttr>:$source,
-                   OptionalAttr<Lm_FormatAttr>:$stored, OptionalAttr<DenseF32ArrayAttr>:$values);
+  let arguments = (ins SymbolNameAttr:$sym_name, TypeAttrOf<Lm_WeightType>:$type,
+      OptionalAttr<Lm_SourceAttr>:$source, OptionalAttr<Lm_FormatAttr>:$stored,
+      OptionalAttr<DenseF32ArrayAttr>:$values);
   let assemblyFormat = "$sym_name `:` $type attr-dict";
   let hasVerifier = 1;
 }

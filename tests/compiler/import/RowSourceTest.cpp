@@ -224,5 +224,65 @@ TEST(RowSource, WhatTheCheckpointDoesNotHold) {
   EXPECT_EQ(made.find({{"vector", -1, {}, true}}).columns(), 6); // transposed, it is one row
 }
 
+TEST(RowSource, NumbersMultipliedByVectors) {
+  Made made;
+  made.add("a", WeightFormat::BF16, {6, 8})
+      .add("g", WeightFormat::F32, {8})
+      .add("h", WeightFormat::F16, {6});
+  made.add("codes", WeightFormat::Q8_0, {6, 32}).add("wide", WeightFormat::F32, {32});
+  const Checkpoint &checkpoint = made.done();
+  const Tensor &a = *checkpoint.find("a"), &g = *checkpoint.find("g"), &h = *checkpoint.find("h");
+  std::vector<float> columns(8), rows(6);
+  ASSERT_TRUE(RowSource(g).read(0, columns));
+  ASSERT_TRUE(RowSource(h).read(0, rows));
+
+  // Rows 4 and 5, then 1 to 3: each with its own number, in any order and any stretch.
+  RowSource source =
+      made.find({{"a", -1, RowOrder::range(4, 2), false, Factors{"g", 1}, Factors{"h"}},
+                 {"a", -1, RowOrder::range(1, 3), false, Factors{"g", 1}, Factors{"h"}}});
+  EXPECT_EQ(source.format(), WeightFormat::F32);
+  std::vector<float> all(5 * 8);
+  ASSERT_TRUE(source.read(0, all));
+  for (int64_t n = 0; n < 5; ++n) {
+    const int64_t row = n < 2 ? 4 + n : n - 1;
+    const std::vector<float> own = rowOf(a, row);
+    for (size_t k = 0; k < 8; ++k)
+      EXPECT_EQ(all[static_cast<size_t>(n) * 8 + k],
+                own[k] * (rows[static_cast<size_t>(row)] * (columns[k] + 1)))
+          << n << ' ' << k;
+  }
+  std::vector<float> some(2 * 8);
+  ASSERT_TRUE(source.read(1, some));
+  EXPECT_TRUE(std::equal(some.begin(), some.end(), all.begin() + 8));
+
+  // Rows that were joined before they were multiplied: the numbers go on from one part to the next.
+  RowSource joined = made.find({{"a", -1, RowOrder::range(2, 3), false, {}, Factors{"h", 0, 2}},
+                                {"a", -1, RowOrder::range(0, 3), false, {}, Factors{"h", 0, -3}}});
+  std::vector<float> last(8);
+  ASSERT_TRUE(joined.read(5, last));
+  const std::vector<float> own = rowOf(a, 2);
+  for (size_t k = 0; k < 8; ++k)
+    EXPECT_EQ(last[k], own[k] * rows[5]);
+
+  // Columns of a transposed tensor, which are its rows then.
+  RowSource across = made.find({{"a", -1, {}, true, Factors{"h"}, Factors{"g"}}});
+  std::vector<float> column(6);
+  ASSERT_TRUE(across.read(3, column));
+  for (int64_t k = 0; k < 6; ++k)
+    EXPECT_EQ(column[static_cast<size_t>(k)],
+              rowOf(a, k)[3] * (columns[3] * rows[static_cast<size_t>(k)]));
+
+  EXPECT_NE(made.refusal({{"a", -1, {}, false, Factors{"h"}}}).find("has 6 factors"),
+            std::string::npos);
+  EXPECT_NE(made.refusal({{"a", -1, {}, false, {}, Factors{"h", 0, 1}}}).find("wanted are -1 to 4"),
+            std::string::npos);
+  EXPECT_NE(made.refusal({{"a", -1, {}, false, Factors{"none"}}}).find("is not there"),
+            std::string::npos);
+  EXPECT_NE(made.refusal({{"a", -1, {}, false, Factors{"a"}}}).find("no vector"),
+            std::string::npos);
+  EXPECT_NE(made.refusal({{"codes", -1, {}, false, Factors{"wide"}}}).find("codes"),
+            std::string::npos);
+}
+
 } // namespace
 } // namespace ingot::import

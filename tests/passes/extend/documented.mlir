@@ -39,7 +39,7 @@
 // SUM-NEXT:   %[[ROWS:.*]] = lm.add %{{.*}}, %[[X]]
 // SUM-NEXT:   lm.linear %[[ROWS]], %{{.*}} : tensor<?x64xf32>, <64x64, q4_0> -> tensor<?x64xf32>
 // SUM-NEXT:   lm.return
-// SOME: warning: the patterns of {{.*}} match in @sums (2 layers), not in @norms (1 layer), @caps (1 layer)
+// SOME: warning: the patterns of {{.*}} match in @sums (2 layers), not in @norms (1 layer), @caps (1 layer), @folded (1 layer)
 
 // REDEFINE: %{names} = Halves
 // RUN: %{example} | FileCheck %s --check-prefix=HALVES
@@ -49,12 +49,23 @@
 // HALVES:       lm.linear %{{.*}}, %[[W]]
 // HALVES:     weights = {{.*}}@q4.rows_0_32_and_q4.rows_32_32{{.*}}
 
+// REDEFINE: %{names} = NormsIntoProjections
+// RUN: %{example} | FileCheck %s --check-prefix=FOLDED
+// FOLDED:      lm.weight @ones_64 : !lm.weight<64, f32> {values = array<f32: 1.0
+// FOLDED:      lm.weight @f.columns_by.n : !lm.weight<64x64, f32> {{.*}}source = #lm.rows<"f" columns by "n">}
+// FOLDED:      lm.layer_kind @folded({{.*}}%[[F:[^ :]+]]: !lm.weight<64x64, f32> {lm.role = "f.columns_by.n"}, %[[G:[^ :]+]]: !lm.weight<64x64, f32> {lm.role = "g.columns_by.n"}, %[[ONE:[^ :]+]]: !lm.weight<64, f32> {lm.role = "ones_64"})
+// FOLDED:        %[[N:.*]] = lm.rms_norm %{{.*}}, %[[ONE]]
+// FOLDED:        lm.linear %[[N]], %[[F]]
+// FOLDED:        lm.linear %[[N]], %[[G]]
+
 lm.model @m attributes {family = "t", vocab = 40 : i64, hidden = 64 : i64, max_positions = 64 : i64} {
   lm.weight @embd : !lm.weight<40x64, f16> {source = "embd"}
   lm.weight @q4 : !lm.weight<64x64, q4_0> {source = "q4"}
   lm.weight @q8 : !lm.weight<64x64, q8_0> {source = "q8"}
   lm.weight @w : !lm.weight<64x64, q4_0> {source = "w"}
   lm.weight @n : !lm.weight<64, f32> {source = "n"}
+  lm.weight @f : !lm.weight<64x64, bf16> {source = "f"}
+  lm.weight @g : !lm.weight<64x64, f16> {source = "g"}
   lm.layer_kind @norms(%x: tensor<?x64xf32>, %b: !lm.batch, %n: !lm.weight<64, f32> {lm.role = "n"}, %w: !lm.weight<64x64, q8_0> {lm.role = "w"}) -> tensor<?x64xf32> {
     %0 = lm.rms_norm %x, %n {eps = 1.0e-5 : f32} : tensor<?x64xf32>, !lm.weight<64, f32>
     %1 = lm.scale %0 {factor = 3.0 : f32} : tensor<?x64xf32>
@@ -81,10 +92,17 @@ lm.model @m attributes {family = "t", vocab = 40 : i64, hidden = 64 : i64, max_p
     %5 = lm.add %3, %4 : tensor<?x64xf32>
     lm.return %5 : tensor<?x64xf32>
   }
+  lm.layer_kind @folded(%x: tensor<?x64xf32>, %b: !lm.batch, %n: !lm.weight<64, f32> {lm.role = "n"}, %f: !lm.weight<64x64, bf16> {lm.role = "f"}, %g: !lm.weight<64x64, f16> {lm.role = "g"}) -> tensor<?x64xf32> {
+    %0 = lm.rms_norm %x, %n {eps = 1.0e-5 : f32} : tensor<?x64xf32>, !lm.weight<64, f32>
+    %1 = lm.linear %0, %f : tensor<?x64xf32>, !lm.weight<64x64, bf16> -> tensor<?x64xf32>
+    %2 = lm.linear %0, %g : tensor<?x64xf32>, !lm.weight<64x64, f16> -> tensor<?x64xf32>
+    %3 = lm.mul %1, %2 : tensor<?x64xf32>
+    lm.return %3 : tensor<?x64xf32>
+  }
   lm.entry @step(%ids: tensor<?xi32>, %kv: !lm.states, %b: !lm.batch) -> (tensor<?x40xf32>, !lm.states) {
     %e = lm.get_weight @embd : !lm.weight<40x64, f16>
     %x = lm.embed %ids, %e : tensor<?xi32>, !lm.weight<40x64, f16> -> tensor<?x64xf32>
-    %y, %kv1 = lm.layers %x, %kv, %b {kinds = [@norms, @caps, @sums, @sums], states = [[], [], [], []], weights = [[@n, @q8], [@q4, @q8], [@w], [@w]]} : tensor<?x64xf32> -> tensor<?x64xf32>
+    %y, %kv1 = lm.layers %x, %kv, %b {kinds = [@norms, @caps, @sums, @sums, @folded], states = [[], [], [], [], []], weights = [[@n, @q8], [@q4, @q8], [@w], [@w], [@n, @f, @g]]} : tensor<?x64xf32> -> tensor<?x64xf32>
     %r = lm.select_rows %y, %b : tensor<?x64xf32> -> tensor<?x64xf32>
     %l = lm.linear %r, %e : tensor<?x64xf32>, !lm.weight<40x64, f16> -> tensor<?x40xf32>
     lm.return %l, %kv1 : tensor<?x40xf32>, !lm.states

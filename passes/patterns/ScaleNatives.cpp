@@ -1,0 +1,203 @@
+//===- ScaleNatives.cpp - Weights multiplied by vectors ---------------------===//
+//
+// A product of weights is a reference, too: numbers are multiplied as the engine is packed, in f32. So it is of floats
+// alone, and its format is f32 until a pass chooses another; at the point `import` all of them do afterwards.
+//
+//   ScaleColumns(%q, %g, 1.0)   lm.weight @blk.7.attn_q.columns_by.blk.7.attn_norm : !lm.weight<576x576, f32>
+//                                 {source = #lm.rows<"q.weight" columns by "input_layernorm.weight" plus 1.0>}
+//
+// A norm of whole rows without a bias is x * f(x) * (g + offset), so what reads it can have the last factor in its own
+// columns: FoldNorm leaves a norm whose weight is 1 everywhere.
+//===----------------------------------------------------------------------===//
+#include "dialects/lm/ops/Linear.h"
+#include "dialects/lm/ops/Norm.h"
+#include "passes/patterns/DerivedWeights.h"
+#include "passes/patterns/Natives.h"
+
+using namespace mlir;
+using namespace ingot;
+using namespace ingot::lm;
+using patterns::asks;
+using patterns::does;
+using patterns::Native;
+
+namespace {
+enum class Axis { Columns, Rows };
+
+StringRef nameOf(Axis axis) { return axis == Axis::Columns ? "columns" : "rows"; }
+} // namespace
+
+/// The row of the tensor that a part's rows begin with, if they follow each other.
+static std::optional<int64_t> firstOfRun(const RowOrder &order) {
+  if (order.loops.size() > 1 || (order.loops.size() == 1 && order.loops.front().stride != 1))
+    return std::nullopt;
+  return order.first;
+}
+
+/// Why a weight's numbers cannot be multiplied so, or "".
+static StringRef whyNot(WeightOp weight, WeightOp vector, Axis axis) {
+  if (weight.getValues() || !weight.getType().numeric().isFloat() ||
+      (weight.getStored() && !weight.getStored()->format().isFloat()))
+    return "the weight is no tensor of floats";
+  if (vector.getValues() || !isa<StringAttr>(*vector.getSource()))
+    return "the vector is no whole tensor of the checkpoint";
+  for (const TensorRows &part : rowsOf(*weight.getSource())) {
+    if (axis == Axis::Columns ? part.columnFactors.has_value() : part.rowFactors.has_value())
+      return "the weight is multiplied so already";
+    if (axis == Axis::Rows && !firstOfRun(part.order))
+      return "the weight's rows do not follow each other";
+  }
+  return "";
+}
+
+static bool canScale(Value weight, Value vector, Axis axis) {
+  if (!patterns::areNamedTogether(weight, vector))
+    return false;
+  auto type = cast<WeightType>(weight.getType()), by = cast<WeightType>(vector.getType());
+  if (!by.isVector() || (axis == Axis::Columns && type.isVector()) ||
+      by.rows() != (axis == Axis::Columns ? type.columns() : type.rows()))
+    return false;
+  return llvm::all_of(
+      llvm::zip_equal(patterns::weightsOf(weight), patterns::weightsOf(vector)),
+      [&](auto pair) { return whyNot(std::get<0>(pair), std::get<1>(pair), axis).empty(); });
+}
+
+static LogicalResult canScaleColumns(PatternRewriter &, Value weight, Value vector) {
+  return success(canScale(weight, vector, Axis::Columns));
+}
+
+static LogicalResult canScaleRows(PatternRewriter &, Value weight, Value vector) {
+  return success(canScale(weight, vector, Axis::Rows));
+}
+
+/// Adds the factors to parts of a source or origins, whose rows follow each other. `begins` says which row of its own
+/// numbering one begins with, and `counts` how many it has.
+template <typename Rows, typename Begins, typename Counts>
+static void multiply(Rows &rows, Axis axis, StringRef vector, float offset, Begins begins,
+                     Counts counts) {
+  int64_t before = 0;
+  for (auto &part : rows) {
+    if (axis == Axis::Columns)
+      part.columnFactors = Factors{vector.str(), offset};
+    else
+      part.rowFactors = Factors{vector.str(), offset, begins(part) - before};
+    before += counts(part);
+  }
+}
+
+static Value scaled(PatternRewriter &rewriter, Value weight, Value vector, float offset,
+                    Axis axis) {
+  auto type = cast<WeightType>(weight.getType());
+  type = WeightType::get(type.getContext(), type.getShape(), WeightFormat::F32);
+  const std::string by = ("." + nameOf(axis) + "_by.").str();
+  const std::string role = patterns::roleOf(weight) + by + patterns::roleOf(vector);
+  return patterns::derive(
+      rewriter, {weight, vector}, role, type, [&](ArrayRef<WeightOp> from) -> WeightOp {
+        WeightOp own = from[0], factors = from[1];
+        auto [made, isNew] =
+            patterns::addWeight(own, (own.getSymName() + by + factors.getSymName()).str(), type);
+        if (!isNew)
+          return made;
+        std::vector<TensorRows> parts = rowsOf(*own.getSource());
+        const int64_t rows = type.rows();
+        multiply(
+            parts, axis, cast<StringAttr>(*factors.getSource()).getValue(), offset,
+            [](const TensorRows &part) { return *firstOfRun(part.order); },
+            [&](const TensorRows &part) { return part.order.count(rows); });
+        made.setSourceAttr(sourceOf(made.getContext(), parts));
+        made.removeStoredAttr();
+        std::vector<WeightRows> origins = originsOf(own);
+        multiply(
+            origins, axis, factors.getSymName(), offset,
+            [](const WeightRows &origin) { return origin.first; },
+            [](const WeightRows &origin) { return origin.count; });
+        setOrigins(made, origins);
+        return made;
+      });
+}
+
+/// A number that a pattern gives: of a float or an integer.
+static float numberOf(Attribute attr) {
+  if (auto number = dyn_cast_or_null<FloatAttr>(attr))
+    return static_cast<float>(number.getValueAsDouble());
+  if (auto number = dyn_cast_or_null<IntegerAttr>(attr))
+    return static_cast<float>(number.getInt());
+  return 0;
+}
+
+// What cannot be gives the weight as it is: patterns ask first.
+
+static Value scaleColumns(PatternRewriter &rewriter, Value weight, Value vector, Attribute plus) {
+  if (!canScale(weight, vector, Axis::Columns))
+    return weight;
+  return scaled(rewriter, weight, vector, numberOf(plus), Axis::Columns);
+}
+
+static Value scaleRows(PatternRewriter &rewriter, Value weight, Value vector, Attribute plus) {
+  if (!canScale(weight, vector, Axis::Rows))
+    return weight;
+  return scaled(rewriter, weight, vector, numberOf(plus), Axis::Rows);
+}
+
+/// A vector of f32 of as many numbers, all of them 1.
+static Value ones(PatternRewriter &rewriter, Value like) {
+  auto type = WeightType::get(like.getContext(), {cast<WeightType>(like.getType()).rows()},
+                              WeightFormat::F32);
+  const std::string name = "ones_" + std::to_string(type.rows());
+  return patterns::derive(rewriter, like, name, type, [&](ArrayRef<WeightOp> from) {
+    auto [made, isNew] = patterns::addWeight(from[0], name, type);
+    if (isNew) {
+      made.removeSourceAttr();
+      made.removeStoredAttr();
+      made.setValues(SmallVector<float>(static_cast<size_t>(type.rows()), 1.0f));
+    }
+    return made;
+  });
+}
+
+/// Whether the norm is one of whole rows without a bias, and all that reads it are projections that can have its weight in
+/// their columns.
+static bool foldsIntoReaders(Operation *op) {
+  auto norm = dyn_cast<NormInterface>(op);
+  if (!norm || norm.getHeads() != 1 || op->getNumOperands() != 2 || op->use_empty())
+    return false;
+  return llvm::all_of(op->getUses(), [&](OpOperand &use) {
+    auto projection = dyn_cast<LinearOp>(use.getOwner());
+    return projection && projection.getX() == use.get() &&
+           canScale(projection.getWeight(), norm.getWeight(), Axis::Columns);
+  });
+}
+
+static LogicalResult canFoldNorm(PatternRewriter &, Operation *norm) {
+  return success(foldsIntoReaders(norm));
+}
+
+static void foldNorm(PatternRewriter &rewriter, Operation *op) {
+  if (!foldsIntoReaders(op))
+    return;
+  auto norm = cast<NormInterface>(op);
+  const float offset = norm.getWeightOffset().convertToFloat();
+  for (Operation *reader : llvm::reverse(llvm::to_vector(op->getUsers()))) { // in their order
+    auto projection = cast<LinearOp>(reader);
+    Value folded =
+        scaled(rewriter, projection.getWeight(), norm.getWeight(), offset, Axis::Columns);
+    rewriter.modifyOpInPlace(reader, [&] { projection.getWeightMutable().assign(folded); });
+  }
+  Value one = ones(rewriter, norm.getWeight());
+  rewriter.modifyOpInPlace(op, [&] {
+    op->setOperand(1, one);
+    op->setAttr("weight_offset", rewriter.getF32FloatAttr(0));
+  });
+}
+
+static constexpr Native kNatives[] = {
+    asks<canScaleColumns>("CanScaleColumns(value, value)"),
+    asks<canScaleRows>("CanScaleRows(value, value)"),
+    asks<canFoldNorm>("CanFoldNorm(operation)"),
+    does<scaleColumns>("ScaleColumns(value, value, attribute) -> value"),
+    does<scaleRows>("ScaleRows(value, value, attribute) -> value"),
+    does<ones>("Ones(value) -> value"),
+    does<foldNorm>("FoldNorm(operation)"),
+};
+
+ArrayRef<Native> patterns::scaleNatives() { return kNatives; }
