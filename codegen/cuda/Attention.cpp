@@ -10,6 +10,7 @@
 #include "dialects/kernel/ops/Attention.h"
 #include "codegen/cuda/Emitters.h"
 #include "dialects/kernel/ops/Structure.h"
+#include "runtime/abi/Limits.h"
 
 using namespace mlir;
 using namespace ingot;
@@ -85,8 +86,9 @@ LogicalResult ingot::cuda::emitAttention(KernelText &k, kernel::AttentionOp op) 
     return op.emitOpError("expects a KV pool of bf16 or fp8 on GPUs, got ") << kv;
   if (output.getKind() != RowKind::F32 && output.getKind() != RowKind::BF16)
     return op.emitOpError("expects an output of f32 or bf16 on GPUs, got ") << output;
-  if (kv.getHeadDim() > 256)
-    return op.emitOpError("expects heads of at most 256 values on GPUs, got ") << kv.getHeadDim();
+  if (kv.getHeadDim() > kGpuLimits.headWidth)
+    return op.emitOpError("expects heads of at most ")
+           << kGpuLimits.headWidth << " values on GPUs, got " << kv.getHeadDim();
   const AttentionSizes sizes = sizesOf(op);
   const bool shares = bool(op.getWorkspace());
   if (shares && (!sizes.splits() || op.getWorkspace().getType().getBytes() != sizes.workspace()))

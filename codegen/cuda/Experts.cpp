@@ -1,6 +1,7 @@
 //===- Experts.cpp - kernel.route, group_routes and combine for GPUs --------===//
 #include "dialects/kernel/ops/Experts.h"
 #include "codegen/cuda/Emitters.h"
+#include "runtime/abi/Limits.h"
 #include "runtime/abi/Routes.h"
 
 using namespace mlir;
@@ -14,20 +15,19 @@ static_assert(RoutesLayout{3}.weight() == 12 && RoutesLayout{3}.row() == 24 &&
               offsetof(RouteSegment, first) == 4 && offsetof(RouteSegment, end) == 8);
 
 // device/experts.cuh has the same numbers.
-static constexpr int64_t kRouteWarps = 4, kMostUsed = 32, kMostGroups = 64, kCombined = 1024;
-/// Whose scores and counts fit shared memory.
-static constexpr int64_t kMostExperts = 1024;
+static constexpr int64_t kRouteWarps = 4, kCombined = 1024;
+static constexpr GpuLimits kMost = kGpuLimits;
 
 static std::string refusalOf(kernel::RoutesType type) {
-  if (type.getUsed() <= kMostUsed && type.getExperts() <= kMostExperts)
+  if (type.getUsed() <= kMost.expertsUsed && type.getExperts() <= kMost.experts)
     return "";
   return llvm::formatv("expects at most {0} of {1} experts for a token on GPUs, got {2} of {3}",
-                       kMostUsed, kMostExperts, type.getUsed(), type.getExperts());
+                       kMost.expertsUsed, kMost.experts, type.getUsed(), type.getExperts());
 }
 std::string ingot::cuda::refusalOf(kernel::RouteOp op) {
-  if (int64_t(op.getGroups()) > kMostGroups)
-    return llvm::formatv("expects at most {0} groups of experts on GPUs, got {1}", kMostGroups,
-                         op.getGroups());
+  if (int64_t(op.getGroups()) > kMost.expertGroups)
+    return llvm::formatv("expects at most {0} groups of experts on GPUs, got {1}",
+                         kMost.expertGroups, op.getGroups());
   return ::refusalOf(op.routesType());
 }
 std::string ingot::cuda::refusalOf(kernel::GroupRoutesOp op) {

@@ -68,22 +68,7 @@ Result<void> compiler::chooseKv(CompileOptions &o) {
     return usage("E0403", "unsupported type of KV cache '" + o.kv + "'",
                  "types are " + kvFormatNames(isOfAny, "and"), "--kv bf16");
   const bool gpuHas = wanted && kvFormat(*wanted).gpu, cpuHas = wanted && kvFormat(*wanted).cpu;
-  if (!o.gpuTargets.empty() && (o.exact || (o.targets.empty() && !o.kv.empty() && !gpuHas)))
-    return usage("E0463",
-                 "GPU code is made with --precision fast and a KV cache of " +
-                     kvFormatNames(isOfGpus, "or"),
-                 o.exact ? "--precision exact was given" : "--kv " + o.kv + " was given",
-                 "leave it out, or compile for CPUs alone: --target cpu");
-  if (wanted && !cpuHas && o.gpuTargets.empty())
-    return usage("E0465", "a KV cache of " + o.kv + " is for GPUs",
-                 "the targets are CPUs, which have " + kvFormatNames(isOfCpus, "and"),
-                 "--kv bf16, or add a GPU: --target cuda:sm_90a");
-  if (wanted && !kvFormat(*wanted).isPlain() && o.exact)
-    return usage(
-        "E0466", "a KV cache of " + o.kv + " rounds what --precision exact keeps",
-        "exact engines have " +
-            kvFormatNames([](const KvFormatInfo &f) { return f.cpu && f.isPlain(); }, "or"),
-        "leave out --kv, or compile with --precision fast");
+  o.kvAsked = o.kv;
   o.gpuKv = gpuHas ? o.kv : "bf16";
   if (o.targets.empty())
     o.kv = o.gpuKv;

@@ -13,7 +13,7 @@ std::string levelTargets();
 /// Adds a value of --target: "cuda" is every architecture and PTX for those that are not known yet. E0402.
 Result<void> addTarget(const std::string &target, CompileOptions &options);
 
-/// --kv says the type of each kind of device that has it; the other keeps its default. E0403, E0463, E0465, E0466.
+/// --kv says the type of each kind of device that has it; the other keeps its default (Mixes.h: who has which). E0403.
 Result<void> chooseKv(CompileOptions &options);
 
 } // namespace ingot::compiler

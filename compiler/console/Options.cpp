@@ -1,6 +1,7 @@
 //===- Options.cpp - The command line of `ingot compile` ------------------===//
 #include "compiler/console/Options.h"
 #include "compiler/console/DeviceOptions.h"
+#include "compiler/console/Mixes.h"
 #include "compiler/console/PhaseOptions.h"
 #include "compiler/console/RecipeFile.h"
 #include "runtime/error/Suggest.h"
@@ -71,6 +72,13 @@ struct Typed {
   std::string at(const char *key) const {
     auto place = places.find(key);
     return place == places.end() ? "" : place->second + ": ";
+  }
+  /// Of the first of the keys that the recipe gave.
+  Error placedAny(std::initializer_list<const char *> keys, Error error) const {
+    for (const char *key : keys)
+      if (places.contains(key))
+        return placed(key, std::move(error));
+    return error;
   }
   Error placed(const char *key, Error error) const {
     error.what = at(key) + error.what;
@@ -359,6 +367,8 @@ Result<std::optional<CompileOptions>> compiler::parseCompileOptions(int argc,
     return ok.error();
   if (auto ok = choosePhases(phases, o); !ok)
     return ok.error();
+  if (auto ok = checkMixture(mixtureOf(o)); !ok)
+    return typed.placedAny({"kv", "precision", "target", "verify"}, ok.error());
   if (kernel.given() && o.emit != Emit::Kernel && o.emit != Emit::Llvm && o.emit != Emit::Asm &&
       o.emit != Emit::Cuda)
     return usage("E0474", "--kernel has nothing to choose from", "it is for what prints kernels",

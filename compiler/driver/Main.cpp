@@ -1,4 +1,5 @@
 //===- Main.cpp - The entry points that `ingot` calls ---------------------===//
+#include "compiler/console/Mixes.h"
 #include "compiler/driver/Compile.h"
 #include "compiler/driver/CrashWords.h"
 #include "compiler/engine/TemporaryFile.h"
@@ -127,6 +128,11 @@ extern "C" __attribute__((visibility("default"))) int ingotCompilerMain(int argc
                                                                         const char *const *argv) {
   if (argc >= 2 && std::strcmp(argv[1], "passes") == 0)
     return listPasses(argc >= 3 && std::strcmp(argv[2], "--json") == 0);
+  if (argc >= 2 && std::strcmp(argv[1], "mixes") == 0) {
+    const bool json = argc >= 3 && std::strcmp(argv[2], "--json") == 0;
+    std::fputs((json ? mixesJson() : mixesText()).c_str(), stdout);
+    return 0;
+  }
   const int errorTo = errorDescriptor(argc, argv);
   bool tunes = argc >= 2 && std::strcmp(argv[1], "tune") == 0;
   auto options =

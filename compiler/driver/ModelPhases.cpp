@@ -1,10 +1,13 @@
 //===- ModelPhases.cpp - From a checkpoint to fused lm ----------------------===//
+#include "compiler/console/Mixes.h"
 #include "compiler/driver/Compilation.h"
 #include "compiler/driver/OpenModel.h"
 #include "compiler/driver/PhaseText.h"
 #include "compiler/driver/ScaleRange.h"
 #include "compiler/driver/VerifyOnWeights.h"
+#include "dialects/lm/ops/Experts.h"
 #include "dialects/lm/ops/Fused.h"
+#include "dialects/lm/ops/Layers.h"
 #include "dialects/lm/ops/Model.h"
 #include "models/Family.h"
 #include "runtime/engine/Inspect.h"
@@ -42,6 +45,24 @@ Result<void> Compilation::open() {
   return {};
 }
 
+/// What of the model has limits.
+static ModelSizes sizesOf(ModuleOp module) {
+  ModelSizes sizes;
+  module.walk([&](lm::StateOp state) {
+    if (auto paged = dyn_cast<lm::PagedAttr>(state.getLayout()))
+      for (lm::StreamAttr stream : paged.getStreams())
+        if (!llvm::is_contained(sizes.headWidths, stream.getWidth()))
+          sizes.headWidths.push_back(stream.getWidth());
+  });
+  module.walk([&](lm::RouteOp route) {
+    const lm::RoutesType routes = route.routesType();
+    sizes.experts = std::max<int64_t>(sizes.experts, routes.getExperts());
+    sizes.expertsUsed = std::max<int64_t>(sizes.expertsUsed, routes.getUsed());
+    sizes.expertGroups = std::max<int64_t>(sizes.expertGroups, route.getGroups());
+  });
+  return sizes;
+}
+
 Result<void> Compilation::importModel() {
   Error why;
   auto imported = models::importModel(context, *checkpoint, why);
@@ -72,13 +93,10 @@ Result<void> Compilation::chooseFormats() {
 }
 
 Result<void> Compilation::fuse() {
+  if (auto ok = checkMixture(mixtureOf(options, sizesOf(*module))); !ok)
+    return ok;
   if (auto ok = chooseFormats(); !ok)
     return ok;
-  if (options.verify && weightsMadeUp())
-    return Error{ExitCode::Usage, "E0412", "nothing to verify against",
-                 std::string("--weights ") + weightOriginName(options.weights) +
-                     " makes the numbers up: they are no checkpoint's",
-                 "drop --verify"};
   progress.phase("fuse");
   OwningOpRef<ModuleOp> imported;
   if (options.verify)

@@ -1,5 +1,6 @@
 //===- LmDialect.cpp - Attributes and types of the lm dialect -------------===//
 #include "dialects/lm/LmOps.h"
+#include "runtime/abi/Limits.h"
 #include "runtime/formats/FixedState.h"
 
 #include "mlir/IR/DialectImplementation.h"

@@ -27,9 +27,6 @@
 #include "dialects/lm/LmTypes.h.inc"
 
 namespace ingot::lm {
-/// Four times what any model has: kernels that choose keep a score for each at hand.
-constexpr int64_t kMostExperts = 2048;
-
 /// Heads of keys of a paged state of keys and values.
 inline int64_t kvHeadsOf(mlir::Value state) {
   return mlir::cast<StateType>(state.getType()).paged().getStreams().front().getRows();

@@ -1,5 +1,6 @@
 //===- VerifyParts.cpp - Kernels, code, buffers, weights, states -----------===//
 #include "runtime/abi/Batch.h"
+#include "runtime/abi/Limits.h"
 #include "runtime/engine/ElfImage.h"
 #include "runtime/engine/GpuTarget.h"
 #include "runtime/engine/Isa.h"
@@ -20,7 +21,6 @@ using std::to_string;
 
 constexpr uint64_t kMostArgs = 1024;
 constexpr uint64_t kMostScratch = uint64_t(1) << 32;
-constexpr uint64_t kMostExperts = 2048;
 constexpr uint64_t kMostElements = uint64_t(1) << 56; ///< of a weight; times 4 bytes fits 63 bits
 
 class PartsVerifier {
@@ -103,7 +103,7 @@ Result<void> PartsVerifier::kernels() {
       return bad("E0329", kernel + to_string(k->args()) + " operands");
     if (k->scratch_bytes() > kMostScratch)
       return bad("E0330", kernel + to_string(k->scratch_bytes()) + " bytes of scratch per thread");
-    if (k->experts() > kMostExperts || k->experts_used() > k->experts() ||
+    if (k->experts() > uint64_t(kMostExperts) || k->experts_used() > k->experts() ||
         (k->experts() && !k->experts_used()))
       return bad("E0821", kernel + to_string(k->experts_used()) + " of " + to_string(k->experts()) +
                               " experts");

@@ -137,6 +137,9 @@ Action defineDoctor(CommandLine &command) {
       .option("--context", model->context,
               "positions of the sequence whose memory is said (default: as ingot run)")
       .range(int64_t{1}, int64_t{1} << 40);
+  auto mixes = std::make_shared<bool>(false);
+  command.flag("--mixes", *mixes,
+               "print what goes with what: features, and what each of them needs");
   common->define(command);
   command.remove(command.find("--trace")); // nothing runs
   model->compile.define(command);
@@ -145,8 +148,13 @@ Action defineDoctor(CommandLine &command) {
   command.examples(
       "  ingot doctor\n"
       "  ingot doctor hf:HuggingFaceTB/SmolLM2-135M-Instruct --context 8192     fetches no weights\n"
-      "  ingot doctor ~/models/llama --quantize int4-g64\n");
+      "  ingot doctor ~/models/llama --quantize int4-g64\n"
+      "  ingot doctor --mixes                     which features go with which devices and options\n");
   return [=]() -> Result<int> {
+    if (*mixes) {
+      const char *const words[] = {"ingot", "mixes", "--json"};
+      return callCompiler(common->json ? 3 : 2, words);
+    }
     if (model->model.empty())
       return doctor(*common, model->compile);
     model->json = common->json;
