@@ -8,6 +8,7 @@
 #include "compiler/console/Progress.h"
 #include "compiler/driver/CompilerIdentity.h"
 #include "compiler/driver/EngineText.h"
+#include "compiler/driver/Listing.h"
 #include "compiler/driver/PassRuns.h"
 #include "compiler/driver/Recipe.h"
 #include "compiler/targets/CodeTarget.h"
@@ -96,6 +97,7 @@ private:
   bool planUnchecked = false; ///< it has ops that the slow machine does not know
   EngineText text;
   fb::EngineT table;
+  Listing listing;
   std::vector<SegmentSource> segments;
 };
 

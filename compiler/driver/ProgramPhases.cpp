@@ -104,6 +104,7 @@ Result<bool> Compilation::addProgram(CodeJob &job) {
     return ok.error();
   writeOriginOfProgram(target->kv(options), program, *built);
   table.programs.push_back(std::move(built));
+  listing.add(program, kernels);
   return false;
 }
 
@@ -115,6 +116,7 @@ Result<void> Compilation::write() {
   table.seed = options.weights == WeightOrigin::Seed ? options.seed : 0;
   table.model = describeModel(checkpoint->name, program, *table.programs.front());
   text.addTo(table, segments);
+  segments.push_back(listing.segment());
 
   writeOrigin(options, *checkpoint, evidence, planUnchecked, table);
 

@@ -17,6 +17,7 @@
 #include "passes/Target.h"
 
 #include "mlir/IR/BuiltinOps.h"
+#include "llvm/Support/Error.h"
 
 #include <functional>
 #include <memory>
@@ -44,6 +45,11 @@ struct CodeEvidence {
   std::string inputs; ///< what it was run on, or why it was not
   double maxAbs = 0, maxRel = 0;
   int64_t launches = 0;
+};
+
+/// Code of one kernel, for people.
+struct CodeText {
+  std::string kernel, text;
 };
 
 /// A target at work for one compilation.
@@ -76,6 +82,12 @@ public:
   virtual void choosePasses(const CompileOptions &, PipelineOptions &) const {}
   /// The names of its phases in the report of a compilation: lowering and planning, code.
   virtual std::pair<const char *, const char *> phases() const = 0;
+  /// The code of an engine's code object as text: of `object`, its bytes, or of the kernels that it was made from.
+  /// The error says why it is not known.
+  virtual llvm::Expected<std::vector<CodeText>>
+  listCode(llvm::StringRef codeTarget, llvm::StringRef object,
+           llvm::function_ref<llvm::ArrayRef<kernel::FuncOp>()> kernels,
+           bool batchInvariant) const = 0;
   /// Before the checkpoint is read, so that what the user brings is looked at first.
   virtual Result<std::unique_ptr<CodeJob>> begin(const CodeContext &context) const = 0;
 };

@@ -16,6 +16,7 @@
 #include "passes/Target.h"
 #include "passes/fusion/Regions.h"
 #include "passes/lowering/KernelEdits.h"
+#include "passes/lowering/Origin.h"
 
 namespace ingot {
 #define GEN_PASS_DEF_APPENDEPILOGUESPASS
@@ -69,9 +70,11 @@ struct AppendEpilogues : ingot::impl::AppendEpiloguesPassBase<AppendEpilogues> {
       return remarkMissed(rope, kPattern, "the projection " + shape.refused);
     IRMapping copies = edits.split(rope->getBlock()->findAncestorOpInBlock(*projections.front()),
                                    rope, {plan::Quantity::Tokens, uint64_t(shape.mostUnits)});
-    for (plan::LaunchOp launch : projections)
-      edits.edit(cast<plan::LaunchOp>(copies.lookup(launch.getOperation())), "append", added,
-                 appends);
+    for (plan::LaunchOp launch : projections) {
+      auto copy = cast<plan::LaunchOp>(copies.lookup(launch.getOperation()));
+      edits.edit(copy, "append", added, appends);
+      addOriginBehind(copy, rope);
+    }
     copies.lookup(rope.getOperation())->erase();
     remarkPassed(rope, kPattern,
                  "done by the projections in steps of at most " + std::to_string(shape.mostUnits));

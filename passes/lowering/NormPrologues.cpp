@@ -15,6 +15,7 @@
 #include "passes/Target.h"
 #include "passes/fusion/Regions.h"
 #include "passes/lowering/KernelEdits.h"
+#include "passes/lowering/Origin.h"
 
 namespace ingot {
 #define GEN_PASS_DEF_NORMPROLOGUESPASS
@@ -80,9 +81,11 @@ struct NormPrologues : ingot::impl::NormProloguesPassBase<NormPrologues> {
       return remarkMissed(norm, kPattern, "a reader of its rows " + shape.refused);
     IRMapping copies = edits.split(norm, norm->getBlock()->findAncestorOpInBlock(*readers.back()),
                                    {quantityOf(rowwise.getExtent()), uint64_t(shape.mostUnits)});
-    for (plan::LaunchOp reader : readers)
-      edits.edit(cast<plan::LaunchOp>(copies.lookup(reader.getOperation())), "norm", inputs,
-                 compute);
+    for (plan::LaunchOp reader : readers) {
+      auto copy = cast<plan::LaunchOp>(copies.lookup(reader.getOperation()));
+      edits.edit(copy, "norm", inputs, compute);
+      addOriginBefore(copy, norm);
+    }
     for (plan::LaunchOp launch : roundings)
       copies.lookup(launch.getOperation())->erase();
     copies.lookup(norm.getOperation())->erase();

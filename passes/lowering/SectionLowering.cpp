@@ -5,6 +5,7 @@
 #include "dialects/kernel/ops/Rope.h"
 #include "dialects/kernel/ops/Rows.h"
 #include "dialects/lm/LmOps.h"
+#include "passes/lowering/Origin.h"
 #include "passes/lowering/RegionLowering.h"
 
 using namespace mlir;
@@ -58,13 +59,25 @@ LaunchOperand SectionLowering::output(StringRef hint, Value result, ArrayRef<Val
   return operand(result);
 }
 
+std::string SectionLowering::opsBeingLowered() {
+  if (!names)
+    names.emplace(block.getParentOp(), OpPrintingFlags().printNameLocAsPrefix());
+  std::string text;
+  llvm::raw_string_ostream stream(text);
+  lowered->print(stream, *names);
+  stream << '\n';
+  return text;
+}
+
 void SectionLowering::launch(StringRef hint, ArrayRef<LaunchOperand> operands, Build build) {
   std::string kernel = program.kernelFor(hint, operands, build);
   auto b = ImplicitLocOpBuilder::atBlockEnd(section.getLoc(), &section.getBody().front());
   SmallVector<Attribute> refs;
   for (const LaunchOperand &operand : operands)
     refs.push_back(operand.ref);
-  plan::LaunchOp::create(b, kernel, b.getArrayAttr(refs), /*no_barrier=*/false);
+  auto made = plan::LaunchOp::create(b, kernel, b.getArrayAttr(refs), /*no_barrier=*/false);
+  if (lowered)
+    setOrigin(made, opsBeingLowered());
 }
 
 void SectionLowering::copyRows(StringRef hint, LaunchOperand from, ArrayRef<LaunchOperand> to,
@@ -111,9 +124,12 @@ void SectionLowering::launchTable(const ProgramBuilder::Table &table) {
 //===----------------------------------------------------------------------===//
 
 LogicalResult SectionLowering::lowerRange(Block::iterator first, Block::iterator last) {
-  for (auto it = first; it != last; ++it)
-    if (failed(lower(&*it)))
+  for (auto it = first; it != last; ++it) {
+    lowered = &*it;
+    if (failed(lower(lowered)))
       return failure();
+  }
+  lowered = nullptr;
   return success();
 }
 

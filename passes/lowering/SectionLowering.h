@@ -10,6 +10,8 @@
 #include "passes/lowering/ProgramBuilder.h"
 #include "passes/lowering/RowForms.h"
 
+#include "mlir/IR/AsmState.h"
+
 namespace ingot::lm {
 class AttentionOp;
 class CausalConvOp;
@@ -73,6 +75,8 @@ private:
   bool diesAt(mlir::Value value, mlir::Operation *top) const;
 
   void launch(llvm::StringRef hint, llvm::ArrayRef<LaunchOperand> operands, Build build);
+  /// The op that is being lowered, as text.
+  std::string opsBeingLowered();
   /// What a copy of rows does beside.
   struct Order {
     std::optional<LaunchOperand> columns = {}, routes = {};
@@ -90,6 +94,9 @@ private:
   plan::SectionOp section;
   mlir::Block &block;
   llvm::DenseMap<mlir::Value, mlir::Attribute> refs;
+  mlir::Operation *lowered =
+      nullptr; ///< of lm, whose launches are being made; null: they are of no op
+  std::optional<mlir::AsmState> names; ///< of the section's values, found once
 };
 
 } // namespace ingot

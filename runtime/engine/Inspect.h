@@ -126,8 +126,12 @@ std::string humanBytes(uint64_t bytes);
 std::string inspectText(const EngineFile &engine, const MemoryLimits &limits);
 /// `ingot inspect E --json`: the same, complete, with stable keys.
 std::string inspectJson(const EngineFile &engine, const MemoryLimits &limits);
-/// `ingot inspect E --html F`: the launches and buffers as one self-contained page.
-std::string inspectHtml(const EngineFile &engine, const MemoryLimits &limits);
+/// `ingot inspect E --html F`: all of that as one self-contained page. `more`: JSON of what takes more than the engine to
+/// know (tools/ingot/measure/PageFigures.h); may be empty.
+std::string inspectHtml(const EngineFile &engine, const MemoryLimits &limits,
+                        std::string_view more = {});
+/// What its compiler left of kernels as text: JSON (compiler/driver/Listing.h), whatever the file holds; may be empty.
+std::string engineListing(const EngineFile &engine);
 /// `ingot inspect E --recipe`: the file for `ingot compile --recipe` that makes the same engine again. Empty: it is of
 /// a compiler that kept none.
 std::string recipeText(const EngineFile &engine);

@@ -14,6 +14,7 @@ import sys
 
 import determinism
 import embed
+import engine_page
 import files
 import fp8
 import goldens
@@ -61,6 +62,7 @@ def main():
             service.add(suite, ingot, checkpoint, options.long)
             embed.add(suite, ingot, checkpoint, options.long)
             page.add(suite, ingot, checkpoint, options.junit.parent.resolve() / "page")
+            engine_page.add(suite, ingot, checkpoint, options.junit.parent.resolve() / "page")
     if options.only is None:
         # Side by side: each is one process of one thread most of the time, and none of them looks at the clock.
         parts = {"gpu": gpu, "gpu-real": gpu.Real(options.checkpoints), "tiny": tiny, "fp8": fp8, "seed": seed, "quantised": quantised}

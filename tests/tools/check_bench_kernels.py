@@ -12,13 +12,14 @@ if gpu:
 else:
     assert head["target"].startswith("cpu:") and head["read_gb_s"] > 0.1 and head["bf16_tflops"] > 0.001, head
 
-keys = "kernel variant tokens context edges launches us us_min us_max bytes gb_s flops tflops bound_us of_bound"
+keys = "kernel variant tokens context edges launches us us_min us_max bytes gb_s flops tflops bound_us of_bound foretold_us"
 figures = [line for line in rest if "step" not in line]
 for figure in figures:
     assert set(figure) == set(keys.split()), figure
     assert 0 < figure["us_min"] <= figure["us"] <= figure["us_max"] and figure["launches"] > 0, figure
     assert figure["bytes"] > 0 and abs(figure["gb_s"] * figure["us"] * 1e3 / figure["bytes"] - 1) < 1e-6, figure
     assert (figure["bound_us"] is None) == gpu and (figure["of_bound"] is None) == gpu, figure
+    assert gpu or figure["flops"] == 0 or figure["foretold_us"] > 0, figure
     assert (figure["context"] is not None) == figure["kernel"].startswith("attention"), figure
     assert (figure["variant"] is not None) == gpu, figure
     assert figure["edges"] in (("programmatic", "full") if gpu else (None,)), figure

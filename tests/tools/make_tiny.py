@@ -1,7 +1,7 @@
 """Writes a tiny random checkpoint with a tokenizer and a chat template: what the command line's tests
 compile. Standard library only; the same bytes every time.
 
-  make_tiny.py FILE.gguf [--no-tokenizer] [--no-template] [--layers N] [--pre NAME]
+  make_tiny.py FILE.gguf [--no-tokenizer] [--no-template] [--layers N] [--pre NAME] [--name NAME]
 
 Llama architecture, 64 wide, F32 weights; a byte-level BPE of 256 bytes, three special tokens and a few merges.
 """
@@ -48,11 +48,11 @@ def entry(key, kind, value, item=None):
     return data + scalar(kind, value)
 
 
-def metadata(layers, tokenizer, template, pre="smollm"):
+def metadata(layers, tokenizer, template, pre="smollm", name="tiny"):
     vocabulary = SPECIAL + byte_letters() + [merge.replace(" ", "") for merge in MERGES]
     entries = [
         entry("general.architecture", STRING, "llama"),
-        entry("general.name", STRING, "tiny"),
+        entry("general.name", STRING, name),
         entry("llama.block_count", U32, layers),
         entry("llama.context_length", U32, CONTEXT),
         entry("llama.embedding_length", U32, HIDDEN),
@@ -98,8 +98,8 @@ def tensors(layers, vocabulary):
         yield block + "ffn_down.weight", (HIDDEN, FEED_FORWARD)
 
 
-def write(path, layers, tokenizer=True, template=True, pre="smollm"):
-    entries, vocabulary = metadata(layers, tokenizer, template, pre)
+def write(path, layers, tokenizer=True, template=True, pre="smollm", name="tiny"):
+    entries, vocabulary = metadata(layers, tokenizer, template, pre, name)
     source = random.Random(0)
     infos, data = b"", b""
     count = 0
@@ -122,4 +122,5 @@ if __name__ == "__main__":
     arguments = sys.argv[1:]
     layer_count = int(arguments[arguments.index("--layers") + 1]) if "--layers" in arguments else 2
     words = arguments[arguments.index("--pre") + 1] if "--pre" in arguments else "smollm"
-    write(arguments[0], layer_count, "--no-tokenizer" not in arguments, "--no-template" not in arguments, words)
+    called = arguments[arguments.index("--name") + 1] if "--name" in arguments else "tiny"
+    write(arguments[0], layer_count, "--no-tokenizer" not in arguments, "--no-template" not in arguments, words, called)

@@ -15,6 +15,10 @@ def content(path):
     said.pop("file_bytes")
     for segment in said["segments"]:
         segment.pop("offset", None)
+    # What kernels were made of is told in words of the phase that the compilation began with.
+    for of in said["programs"]:
+        of["statement"].pop("mapped"), of["statement"].pop("total")
+    said["segments"] = [segment for segment in said["segments"] if segment["kind"] != "Ir"]
     return said
 
 

@@ -48,12 +48,13 @@ Result<std::string> compilerFingerprint() {
   return runtime::fingerprint(std::as_bytes(std::span(*bytes)));
 }
 
-Result<int> callCompiler(int argc, const char *const *argv) {
+/// A function of the library.
+static Result<void *> compilerFunction(const char *name) {
   Result<std::string> path = compilerLibraryPath();
   if (!path)
     return path.error();
   void *library = dlopen(path->c_str(), RTLD_NOW | RTLD_LOCAL);
-  void *symbol = library ? dlsym(library, "ingotCompilerMain") : nullptr;
+  void *symbol = library ? dlsym(library, name) : nullptr;
   if (!symbol) {
     rlimit limit{};
     getrlimit(RLIMIT_AS, &limit);
@@ -65,7 +66,31 @@ Result<int> callCompiler(int argc, const char *const *argv) {
                  limited ? "LLVM takes about 500 MB of addresses: raise ulimit -v"
                          : "LLVM and MLIR 22 must be installed: ./dev setup"};
   }
-  return reinterpret_cast<int (*)(int, const char *const *)>(symbol)(argc, argv);
+  return symbol;
+}
+
+Result<int> callCompiler(int argc, const char *const *argv) {
+  auto symbol = compilerFunction("ingotCompilerMain");
+  if (!symbol)
+    return symbol.error();
+  return reinterpret_cast<int (*)(int, const char *const *)>(*symbol)(argc, argv);
+}
+
+CodeListing listCode(const std::string &target, std::string_view object, const std::string &kernels,
+                     bool batchInvariant) {
+  auto symbol = compilerFunction("ingotListCode");
+  if (!symbol)
+    return {"", symbol.error().what};
+  using Take = void (*)(void *to, const char *text, size_t length);
+  using List = bool (*)(const char *, const char *, size_t, const char *, bool, Take, void *);
+  std::string text;
+  const bool done = reinterpret_cast<List>(*symbol)(
+      target.c_str(), object.data(), object.size(), kernels.c_str(), batchInvariant,
+      [](void *to, const char *bytes, size_t length) {
+        static_cast<std::string *>(to)->append(bytes, length);
+      },
+      &text);
+  return done ? CodeListing{std::move(text), ""} : CodeListing{"", std::move(text)};
 }
 
 namespace {

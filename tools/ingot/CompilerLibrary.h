@@ -24,6 +24,16 @@ Result<std::string> compilerFingerprint();
 /// Calls the compiler in this process. E0110, or E0111 if it cannot be loaded.
 Result<int> callCompiler(int argc, const char *const *argv);
 
+/// The code of a code object as text (compiler/driver/ListCode.cpp).
+struct CodeListing {
+  std::string
+      packed; ///< JSON from a kernel's name to its text, compressed as zlib does; empty: there is none
+  std::string why; ///< there is none
+};
+/// `kernels`: their IR, one behind the other.
+CodeListing listCode(const std::string &target, std::string_view object, const std::string &kernels,
+                     bool batchInvariant);
+
 /// Runs `ingot ARGUMENTS…` as a child, so that LLVM's memory is gone before the model is
 /// served. Its stdout goes to stderr, which keeps an answer's stdout clean, or, with
 /// `silent`, nowhere, and its stderr too. SIGINT, SIGTERM and SIGHUP end both. The exit code;

@@ -10,6 +10,7 @@
 #include "tools/ingot/Json.h"
 #include "tools/ingot/TemporaryFolder.h"
 #include "tools/ingot/measure/Experts.h"
+#include "tools/ingot/measure/PageFigures.h"
 #include "tools/ingot/measure/Roofline.h"
 
 #include <fstream>
@@ -93,7 +94,7 @@ Result<int> compileAgain(const std::string &path, const std::string &model,
 Result<int> inspect(const InspectOptions &options) {
   if (options.verify)
     return verify(options.path, options.common);
-  if (options.roofline)
+  if (options.roofline && options.html.empty())
     return roofline(options.path, options.common, options.limits, options.svg);
   if (!options.text.empty())
     return experts(options.path, options.text, options.common, options.limits);
@@ -117,7 +118,14 @@ Result<int> inspect(const InspectOptions &options) {
                      std::to_string(most) + " positions",
                  "give --context " + std::to_string(most) + " or less"};
   if (!options.html.empty()) {
-    if (auto written = writeFile(options.html, runtime::inspectHtml(**engine, limits)); !written)
+    std::string measured;
+    if (options.roofline)
+      if (auto ran = roofline(options.path, options.common, options.limits, options.svg, &measured);
+          !ran)
+        return ran.error();
+    const std::string page = runtime::inspectHtml(
+        **engine, limits, pageFigures(**engine, static_cast<int>(limits.threads), measured));
+    if (auto written = writeFile(options.html, page); !written)
       return written.error();
     options.common.say("wrote " + options.html);
   } else if (options.evidence) {
@@ -135,7 +143,10 @@ Action defineInspect(CommandLine &command) {
   auto options = std::make_shared<InspectOptions>();
   command.option("ENGINE", options->path, "an engine file").required();
   auto html =
-      command.option("--html", options->html, "write the program as one self-contained page");
+      command
+          .option("--html", options->html,
+                  "write the engine as a page: launches, kernels, code, memory, weights, evidence")
+          .typeName("FILE");
   auto verify = command.flag("--verify", options->verify, "check every byte, as ingot verify does")
                     .excludes(html);
   auto evidence =
@@ -149,13 +160,14 @@ Action defineInspect(CommandLine &command) {
                     .excludes(html)
                     .excludes(verify)
                     .excludes(evidence);
-  auto roofline = command
-                      .flag("--roofline", options->roofline,
-                            "run it: each kernel's time against the machine's limits")
-                      .excludes(html)
-                      .excludes(verify)
-                      .excludes(evidence)
-                      .excludes(recipe);
+  auto roofline =
+      command
+          .flag(
+              "--roofline", options->roofline,
+              "run it: each kernel's time against the machine's limits (with --html: on the page)")
+          .excludes(verify)
+          .excludes(evidence)
+          .excludes(recipe);
   command
       .option("--experts", options->text,
               "read TEXT: how it spreads over the experts of each layer")

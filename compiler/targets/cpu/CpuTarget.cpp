@@ -1,5 +1,6 @@
 //===- CpuTarget.cpp - CPUs: one shared object per level ------------------===//
 #include "codegen/cpu/CpuCodegen.h"
+#include "codegen/cpu/Disassembly.h"
 #include "compiler/console/OutputPlace.h"
 #include "compiler/targets/CodeTarget.h"
 #include "compiler/targets/cpu/CheckCode.h"
@@ -157,6 +158,17 @@ public:
   int64_t greedyRows() const override { return kGreedyRows; }
   const std::string &kv(const CompileOptions &options) const override { return options.kv; }
   std::pair<const char *, const char *> phases() const override { return {"plan", "kernels"}; }
+  llvm::Expected<std::vector<CodeText>> listCode(StringRef, StringRef object,
+                                                 llvm::function_ref<ArrayRef<kernel::FuncOp>()>,
+                                                 bool) const override {
+    auto functions = cpu::disassemble(object);
+    if (!functions)
+      return functions.takeError();
+    std::vector<CodeText> all;
+    for (cpu::DisassembledFunction &function : *functions)
+      all.push_back({std::move(function.name), std::move(function.text)});
+    return all;
+  }
   Result<std::unique_ptr<CodeJob>> begin(const CodeContext &context) const override {
     auto rows = rowsFor(context.options);
     if (!rows)

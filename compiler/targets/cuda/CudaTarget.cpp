@@ -94,6 +94,19 @@ public:
     });
   }
   std::pair<const char *, const char *> phases() const override { return {"gpu plan", "gpu"}; }
+  /// A cubin is read by NVIDIA's tools alone: the text that it is compiled from.
+  llvm::Expected<std::vector<CodeText>>
+  listCode(StringRef codeTarget, StringRef, llvm::function_ref<ArrayRef<kernel::FuncOp>()> kernels,
+           bool batchInvariant) const override {
+    std::vector<CodeText> all;
+    for (kernel::FuncOp fn : kernels()) {
+      auto text = printCuda(fn, codeTarget.str(), batchInvariant);
+      if (!text)
+        return llvm::createStringError(text.error().what);
+      all.push_back({fn.getSymName().str(), std::move(*text)});
+    }
+    return all;
+  }
   Result<std::unique_ptr<CodeJob>> begin(const CodeContext &context) const override {
     return std::unique_ptr<CodeJob>(std::make_unique<CudaJob>(context));
   }

@@ -18,6 +18,7 @@
 #include "tools/ingot/Console.h"
 #include "tools/ingot/EngineOptions.h"
 #include "tools/ingot/Json.h"
+#include "tools/ingot/measure/BenchKernels.h"
 
 #include <algorithm>
 #include <atomic>
@@ -40,6 +41,8 @@ constexpr int64_t kLeastPrompt = 8; ///< before the new ids of a decode test
 
 struct BenchOptions {
   EngineOptions engine;
+  std::vector<std::string> kernels;                ///< these alone, instead of all else
+  std::vector<int64_t> kernelTokens = {1, 8, 512}; ///< of their steps
   std::vector<int64_t> prompts = {512}, news = {128}, depths = {0}, batches = {1}, parallel;
   int repeat = 5;
   std::string format = "md";
@@ -358,12 +361,40 @@ Result<int> bench(const BenchOptions &options) {
 
 } // namespace
 
+/// `ingot bench --kernel`: bench-kernels at the steps that matter most.
+static Result<int> benchOf(const BenchOptions &options) {
+  BenchKernelsOptions own;
+  own.engine = options.engine;
+  own.kernels = options.kernels;
+  own.tokens = options.kernelTokens;
+  own.contexts = {options.engine.limits.context ? options.engine.limits.context : 128};
+  return benchKernels(own);
+}
+
 Action defineBench(CommandLine &command) {
   auto options = std::make_shared<BenchOptions>();
   options->engine.define(command);
+  auto kernel =
+      command
+          .option("--kernel", options->kernels,
+                  "this kernel alone, in all layers: time, GB/s, share of the limit, and what "
+                  "was foretold (repeatable)")
+          .typeName("NAME")
+          .takesOne();
+  command
+      .option("--tokens", options->kernelTokens,
+              "with --kernel: tokens of a step (default: 1,8,512)")
+      .separatedBy(',')
+      .takesOne()
+      .range(int64_t{1}, int64_t{1} << 20)
+      .needs(kernel);
   auto list = [&](const char *name, std::vector<int64_t> &values, const char *help,
                   int64_t least = 0, int64_t most = int64_t{1} << 24) {
-    command.option(name, values, help).separatedBy(',').takesOne().range(least, most);
+    command.option(name, values, help)
+        .separatedBy(',')
+        .takesOne()
+        .range(least, most)
+        .excludes(kernel);
   };
   list("-p,--prompt", options->prompts, "prompt lengths (default: 512)");
   list("-n,--new", options->news, "numbers of new ids (default: 128)");
@@ -376,12 +407,16 @@ Action defineBench(CommandLine &command) {
   command.option("-r,--repeat", options->repeat, "measurements of each (default: 5)")
       .range(1, 1000);
   command.option("--format", options->format, "how to print (default: md)")
-      .oneOf({"md", "json", "jsonl", "csv"});
+      .oneOf({"md", "json", "jsonl", "csv"})
+      .excludes(kernel);
   command.examples("  ingot bench smollm2.ingot\n"
+                   "  ingot bench smollm2.ingot --kernel gate_up_0 --tokens 1,8,512\n"
                    "  ingot bench smollm2.ingot -p 0 -n 128 --batch 1,8,32\n"
                    "  ingot bench smollm2.ingot -p 512,2048 -n 128 --depth 0,4096 --parallel 8,32 "
                    "--format json\n");
-  return [options] {
+  return [options]() -> Result<int> {
+    if (!options->kernels.empty())
+      return benchOf(*options);
     for (auto *values : {&options->prompts, &options->news, &options->parallel})
       std::erase(*values, 0); // -p 0 leaves the prompt test out
     return bench(*options);

@@ -10,17 +10,19 @@
 // A line is written as soon as it is known, so that what was measured is there whatever comes
 // after.
 //===----------------------------------------------------------------------===//
+#include "tools/ingot/measure/BenchKernels.h"
 #include "runtime/device/KernelBench.h"
 #include "runtime/engine/EngineFile.h"
+#include "runtime/engine/GpuMachine.h"
 #include "runtime/engine/Inspect.h"
 #include "runtime/error/Suggest.h"
 #include "tools/ingot/Command.h"
 #include "tools/ingot/Console.h"
-#include "tools/ingot/EngineOptions.h"
 #include "tools/ingot/Json.h"
 #include "tools/ingot/measure/KernelBatch.h"
 #include "tools/ingot/measure/KernelWork.h"
 #include "tools/ingot/measure/MachineLimits.h"
+#include "tools/ingot/measure/StepTime.h"
 
 #include <algorithm>
 #include <filesystem>
@@ -37,15 +39,6 @@ using runtime::KernelBench;
 
 constexpr int kRounds = 5;
 constexpr double kSeconds = 0.3; ///< of one figure, if its repeats may be fewer for that
-
-struct BenchKernelsOptions {
-  EngineOptions engine;
-  std::vector<int64_t> tokens, contexts;
-  std::vector<std::string> kernels;
-  int64_t decodeUpTo = 256; ///< tokens; more are a prompt's
-  int repeats = 20;
-  std::string edges = "both", format = "md";
-};
 
 /// What is measured where nobody says what, and the KV positions that are taken for it.
 struct Sizes {
@@ -83,6 +76,7 @@ struct Figure {
   std::vector<double> us; ///< of a launch, sorted; one or more
   KernelWork work;        ///< of a launch
   double boundUs = 0;     ///< 0: not known
+  double foretoldUs = 0;  ///< by the cost model; 0: it cannot say
 
   double median() const { return (us[(us.size() - 1) / 2] + us[us.size() / 2]) / 2; }
   double gbPerS() const { return work.bytes / median() / 1e3; }
@@ -114,7 +108,8 @@ public:
     emit(engine + ", " + std::string(session.target()) + ", " + session.device() +
          (read > 0 ? formatted(": %.1f GB/s, %.2f bf16 TFLOPS", read, tflops) : std::string()) +
          "\n\n| kernel | variant | tokens | context | edges | launches | µs | min | max | GB/s | "
-         "TFLOPS | of bound |\n|---|---|---:|---:|---|---:|---:|---:|---:|---:|---:|---:|\n");
+         "TFLOPS | of bound | foretold |\n"
+         "|---|---|---:|---:|---|---:|---:|---:|---:|---:|---:|---:|---:|\n");
   }
 
   void add(const Figure &figure) {
@@ -128,7 +123,8 @@ public:
            {us, figure.us.front(), figure.us.back(), figure.gbPerS(), figure.tflops()})
         line += " | " + shortNumber(value);
       emit(line + " | " +
-           (figure.boundUs > 0 ? formatted("%.0f %%", 100 * figure.boundUs / us) : "") + " |\n");
+           (figure.boundUs > 0 ? formatted("%.0f %%", 100 * figure.boundUs / us) : "") + " | " +
+           (figure.foretoldUs > 0 ? shortNumber(figure.foretoldUs) : "") + " |\n");
       return;
     }
     JsonObject line;
@@ -146,7 +142,8 @@ public:
         .field("flops", figure.work.operations)
         .field("tflops", figure.tflops())
         .raw("bound_us", known(figure.boundUs))
-        .raw("of_bound", known(figure.boundUs / us));
+        .raw("of_bound", known(figure.boundUs / us))
+        .raw("foretold_us", known(figure.foretoldUs));
     emit(line.str() + "\n");
   }
 
@@ -184,7 +181,7 @@ public:
            "\n");
     else
       emit("| " + kernel + " | failed: " + text + " | " + std::to_string(step.allTokens()) + " | " +
-           std::to_string(step.context) + " | " + edges + " | | | | | | | |\n");
+           std::to_string(step.context) + " | " + edges + " | | | | | | | | |\n");
   }
 
   void end() {
@@ -247,6 +244,7 @@ private:
   Result<std::vector<double>> seconds(const KernelBench::Choice &choice);
   KernelWork workOf(uint32_t kernel, const BenchStep &step) const;
   double boundUs(const Figure &figure, const fb::KernelCost *cost) const;
+  double foretold(const KernelWork &work, const fb::KernelCost *cost) const;
   Result<void> kernelRuns(uint32_t kernel, const BenchStep &step);
   Result<void> stepRuns(const BenchStep &step);
   Result<void> failed(const std::string &kernel, const BenchStep &step, const std::string &edges,
@@ -320,7 +318,7 @@ KernelWork KernelRuns::workOf(uint32_t kernel, const BenchStep &step) const {
         if (launch->kernel() == kernel && ++count)
           addLaunch(program, *launch, *layer, costOf(kernel), step.load(), sum);
   return {sum.bytes / count, sum.operations / count, sum.coreSeconds / count,
-          sum.memoryBytes / count};
+          sum.memoryBytes / count, sum.kvBytes / count};
 }
 
 double KernelRuns::boundUs(const Figure &figure, const fb::KernelCost *cost) const {
@@ -334,6 +332,14 @@ double KernelRuns::boundUs(const Figure &figure, const fb::KernelCost *cost) con
                       : cost->arithmetic() == fb::Arithmetic::Bf16 ? limits.bf16Gflops
                                                                    : limits.f32Gflops;
   return std::max(memory, rate > 0 ? figure.work.operations / rate / 1e3 : 0);
+}
+
+double KernelRuns::foretold(const KernelWork &work, const fb::KernelCost *cost) const {
+  const double us = foretoldUs(
+      work, cost, {limits.readGbPerS, limits.int8Gops, limits.bf16Gflops, limits.f32Gflops},
+      session.threads());
+  const auto *gpu = runtime::gpuMachineFor(session.target());
+  return us > 0 && gpu ? us + gpu->exposedUs : us;
 }
 
 /// Writes it down. The error itself where nothing can be run any more.
@@ -365,6 +371,7 @@ Result<void> KernelRuns::kernelRuns(uint32_t kernel, const BenchStep &step) {
       figure.us.push_back(run * 1e6 / count);
     std::sort(figure.us.begin(), figure.us.end());
     figure.boundUs = boundUs(figure, costOf(kernel));
+    figure.foretoldUs = foretold(figure.work, costOf(kernel));
     report.add(figure);
     sumOfEdges[edges] += figure.median() * count;
     if (!launches.overlap) // it has these edges in every step
@@ -454,6 +461,8 @@ KernelBench::Limits limitsOf(const runtime::Session &session, Result<KernelBench
           .int8Gops = machine.int8Gops};
 }
 
+} // namespace
+
 Result<int> benchKernels(const BenchKernelsOptions &options) {
   auto path = options.engine.enginePath();
   if (!path)
@@ -535,8 +544,6 @@ Result<int> benchKernels(const BenchKernelsOptions &options) {
   report.end();
   return 0;
 }
-
-} // namespace
 
 Action defineBenchKernels(CommandLine &command) {
   auto options = std::make_shared<BenchKernelsOptions>();

@@ -81,6 +81,7 @@ void addLaunch(const fb::Program &program, const fb::Launch &launch, const fb::S
   const double kv = load.sequences * std::min(load.positions, window + load.tokens) *
                     static_cast<double>(cost->bytes_per_position());
   work.bytes += units * static_cast<double>(cost->bytes_per_unit()) + kv;
+  work.kvBytes += kv;
   work.operations +=
       units * static_cast<double>(cost->operations_per_unit()) +
       load.sequences * pairsOf(load, window) * static_cast<double>(cost->operations_per_position());

@@ -24,6 +24,7 @@ struct KernelWork {
   double operations = 0;
   double coreSeconds = 0; ///< the model's, on one core (of a GPU: all of it); 0: it has none
   double memoryBytes = 0; ///< of `bytes` those that come from memory: weights and KV
+  double kvBytes = 0;     ///< of `bytes` those of keys and values that are read
 };
 
 /// The costs of the code for `target`; null if the program has none.

@@ -187,8 +187,14 @@ double rate(int threads, void (*work)(), double operationsPerStep) {
 } // namespace
 
 MachineLimits measureLimits(runtime::IsaLevel level, int threads) {
+  const double read = readRate(level, threads);
+  MachineLimits limits = measureRates(level, threads);
+  limits.readGbPerS = read;
+  return limits;
+}
+
+MachineLimits measureRates(runtime::IsaLevel level, int threads) {
   MachineLimits limits;
-  limits.readGbPerS = readRate(level, threads);
   if (level >= runtime::IsaLevel::Avx512Vnni) {
     limits.int8Gops = rate(threads, int8Avx512, 128 * kChains);
     limits.f32Gflops = rate(threads, f32Avx512, 32 * kChains);

@@ -30,6 +30,9 @@ struct MachineLimits {
 /// About half a second. Without memory for the mapped file readGbPerS stays 0.
 MachineLimits measureLimits(runtime::IsaLevel level, int threads);
 
+/// Its rates alone, readGbPerS is 0: a few milliseconds.
+MachineLimits measureRates(runtime::IsaLevel level, int threads);
+
 /// What was measured before and after something else was: the higher of each, since others' work only takes away.
 MachineLimits higher(const MachineLimits &before, const MachineLimits &after);
 

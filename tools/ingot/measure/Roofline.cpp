@@ -228,7 +228,7 @@ std::vector<RooflinePoint> pointsOf(const std::vector<Row> &rows) {
 } // namespace
 
 Result<int> roofline(const std::string &path, const CommonOptions &common,
-                     const LimitOptions &given, const std::string &svg) {
+                     const LimitOptions &given, const std::string &svg, std::string *measured) {
   const double load = loadAverage();
   if (!svg.empty())
     if (auto writable = checkWritable(svg); !writable)
@@ -289,7 +289,9 @@ Result<int> roofline(const std::string &path, const CommonOptions &common,
     if (auto written = writeFile(svg, rooflineSvg(pointsOf(rows), limits, title)); !written)
       return written.error();
   }
-  if (common.json)
+  if (measured)
+    *measured = json(rows, limits, busy);
+  else if (common.json)
     emit(json(rows, limits, busy));
   else
     print(rows, **session, limits, busy, prompt, steps);

@@ -1,0 +1,28 @@
+//===- Origin.cpp - See Origin.h ------------------------------------------===//
+#include "passes/lowering/Origin.h"
+#include "dialects/plan/ops/Section.h"
+
+using namespace mlir;
+using namespace ingot;
+
+void ingot::setOrigin(plan::LaunchOp launch, StringRef ops) {
+  Location place = launch.getLoc();
+  if (auto before = dyn_cast<FusedLoc>(place); before && before.getMetadata())
+    place = before.getLocations().front();
+  MLIRContext *context = launch.getContext();
+  launch->setLoc(FusedLoc::get({place}, StringAttr::get(context, ops), context));
+}
+
+StringRef ingot::originOf(plan::LaunchOp launch) {
+  auto fused = dyn_cast<FusedLoc>(launch.getLoc());
+  auto ops = fused ? dyn_cast_or_null<StringAttr>(fused.getMetadata()) : StringAttr();
+  return ops ? ops.getValue() : StringRef();
+}
+
+void ingot::addOriginBefore(plan::LaunchOp launch, plan::LaunchOp other) {
+  setOrigin(launch, (originOf(other) + originOf(launch)).str());
+}
+
+void ingot::addOriginBehind(plan::LaunchOp launch, plan::LaunchOp other) {
+  setOrigin(launch, (originOf(launch) + originOf(other)).str());
+}

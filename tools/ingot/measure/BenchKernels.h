@@ -1,0 +1,25 @@
+//===- BenchKernels.h - Kernels of an engine, each alone --------------------===//
+#pragma once
+
+#include "tools/ingot/EngineOptions.h"
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace ingot::cli {
+
+struct BenchKernelsOptions {
+  EngineOptions engine;
+  std::vector<int64_t> tokens, contexts; ///< empty: what suits the device
+  std::vector<std::string> kernels;      ///< these alone; empty: all, and whole steps
+  int64_t decodeUpTo = 256;              ///< tokens; more are a prompt's
+  int repeats = 20;
+  std::string edges = "both", format = "md";
+};
+
+/// Prints a line for each kernel and step as soon as it is measured (docs/command-line.md, "Bench of kernels"). Errors:
+/// E0138 no step fits, E0139 no such kernel; those of the session.
+Result<int> benchKernels(const BenchKernelsOptions &options);
+
+} // namespace ingot::cli
