@@ -1,6 +1,7 @@
 //===- PassChecks.cpp -----------------------------------------------------===//
 #include "compiler/driver/PassChecks.h"
 #include "compiler/driver/CrashWords.h"
+#include "compiler/driver/WrongValue.h"
 #include "compiler/extend/PatternFile.h"
 #include "dialects/lm/ops/Model.h"
 
@@ -56,7 +57,7 @@ void PassChecks::runAfterPass(Pass *pass, Operation *op) {
     return;
   failure = changed(pass, "largest error " + std::to_string(change->maxAbsolute) + " (relative " +
                               std::to_string(change->maxRelative) + ", allowed " +
-                              shortly(kLargestRelativeError) + ")");
+                              shortly(kLargestRelativeError) + "); first " + change->first);
 }
 
 bool PassChecks::computesTheSame(ModuleOp program) {
@@ -74,20 +75,24 @@ void PassChecks::runAfterPassFailed(Pass *pass, Operation *op) {
 
 Error PassChecks::changed(Pass *pass, const std::string &why) {
   std::string name = pass->getArgument().str();
-  if (name == extend::applyPatternsName()) {
+  const bool patterns = name == extend::applyPatternsName();
+  const std::string code = patterns ? "E0428" : users.contains(name) ? "E0432" : "E0491";
+  std::string left = leaveWrongValue(code, checker.before(), asText(pass), replayCommand);
+  if (left.empty())
+    left = "see what it did with --dump-after " + name;
+  if (patterns) {
     std::string which = extend::firstWrongRewrite(
         pass, checker.before(), [&](ModuleOp program) { return computesTheSame(program); });
-    return {ExitCode::File, "E0428",
+    return {ExitCode::File, code,
             "a pattern changes what the model computes: " + extend::patternsFile(pass),
-            (which.empty() ? "" : which + ": ") + why,
-            "see what it did with --dump-after " + name + ", and correct the file"};
+            (which.empty() ? "" : which + ": ") + why, "correct the file; " + left};
   }
   if (users.contains(name))
-    return {ExitCode::File, "E0432",
+    return {ExitCode::File, code,
             "the pass " + asText(pass) + " of --insert changes what the model computes", why,
-            "see what it did with --dump-after " + name + "; correct the pass, or drop --insert"};
-  return {ExitCode::Internal, "E0491", "pass " + name + " changed what the model computes", why,
-          "compile with --disable " + name + ", and please report it"};
+            "correct the pass, or leave it out; " + left};
+  return {ExitCode::Internal, code, "pass " + name + " changed what the model computes", why,
+          "compile with --disable " + name + ", and please report it; " + left};
 }
 
 std::string compiler::asText(Pass *pass) {

@@ -19,9 +19,7 @@
 
 namespace ingot::compiler {
 
-/// Of a logit against the largest of them. Rewrites reorder nothing that rounds; what they may change is the last
-/// bits of a sum, some 1e-6. Whoever means another function is mostly beyond 1e-3.
-constexpr double kLargestRelativeError = 1e-4;
+using reference::kLargestRelativeError;
 
 struct PassEvidence {
   std::string pass;   ///< its argument, "lm-fuse-gate-up"
@@ -45,12 +43,12 @@ class PassChecks : public mlir::PassInstrumentation {
 public:
   /// `users` are the names of passes that --insert brings. Appends to `evidence`; the first failure (an error larger than
   /// rewriting can excuse, or a program that cannot be run) is kept in `failure`, and which rewrite of a file of patterns
-  /// left an invalid program in `invalid`. All must outlive the pass manager.
+  /// left an invalid program in `invalid`. All must outlive the pass manager. `replayCommand` is ingot-opt with the plugins.
   PassChecks(mlir::ModuleOp module, const llvm::StringSet<> &users,
              std::vector<PassEvidence> &evidence, std::optional<Error> &failure,
-             std::string &invalid)
+             std::string &invalid, std::string replayCommand)
       : checker(module), module(module), users(users), evidence(evidence), failure(failure),
-        invalid(invalid) {}
+        invalid(invalid), replayCommand(std::move(replayCommand)) {}
 
   void runAfterPass(mlir::Pass *pass, mlir::Operation *op) override;
   void runAfterPassFailed(mlir::Pass *pass, mlir::Operation *op) override;
@@ -67,6 +65,7 @@ private:
   std::vector<PassEvidence> &evidence;
   std::optional<Error> &failure;
   std::string &invalid;
+  const std::string replayCommand;
 };
 
 /// Notes which pass failed (the innermost is the first to say so), and which one runs, should it crash.

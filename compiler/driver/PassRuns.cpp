@@ -81,10 +81,10 @@ Result<void> PassRuns::overModel(ModuleOp module, Build build,
                                  std::vector<PassEvidence> &evidence) {
   std::optional<Error> broken;
   std::string invalid;
-  auto ran =
-      run(module, build,
-          std::make_unique<PassChecks>(module, extensions.passes(), evidence, broken, invalid),
-          invalid);
+  auto ran = run(module, build,
+                 std::make_unique<PassChecks>(module, extensions.passes(), evidence, broken,
+                                              invalid, "ingot-opt"),
+                 invalid);
   return broken ? *broken : ran; // whatever failed after it
 }
 

@@ -1,5 +1,6 @@
 //===- PlanChecks.cpp - See PlanChecks.h ----------------------------------===//
 #include "compiler/driver/PlanChecks.h"
+#include "compiler/driver/WrongValue.h"
 #include "compiler/extend/PatternFile.h"
 #include "dialects/kernel/KernelDialect.h"
 #include "dialects/plan/ops/Program.h"
@@ -41,6 +42,8 @@ namespace {
 /// The first pass behind which the plan is wrong.
 struct WrongPass {
   std::string name, text; ///< its argument, and with its options
+  std::string pipeline;   ///< over the module
+  OwningOpRef<ModuleOp> before, after;
 };
 
 /// Holds the plan against the model behind every pass, until one is wrong.
@@ -50,6 +53,11 @@ public:
                   std::optional<WrongPass> &found)
       : model(model), weights(weights), found(found) {}
 
+  void runBeforePass(Pass *pass, Operation *op) override {
+    ModuleOp module = isa<ModuleOp>(op) ? cast<ModuleOp>(op) : op->getParentOfType<ModuleOp>();
+    if (!found && module && !pass->getArgument().empty())
+      before = module.clone();
+  }
   void runAfterPass(Pass *pass, Operation *op) override {
     ModuleOp plan = planBehind(pass, op);
     if (found || !plan)
@@ -59,14 +67,17 @@ public:
     if (!lowered)
       lowered = plan.clone();
     if (!done && !machine::isNotInterpreted(done.error()))
-      found = {pass->getArgument().str(), asText(pass)};
+      found = {pass->getArgument().str(), asText(pass),
+               isa<ModuleOp>(op) ? asText(pass)
+                                 : op->getName().getStringRef().str() + "(" + asText(pass) + ")",
+               std::move(before), plan.clone()};
   }
 
 private:
   ModuleOp model;
   reference::WeightProvider &weights;
   std::optional<WrongPass> &found;
-  OwningOpRef<ModuleOp> lowered;
+  OwningOpRef<ModuleOp> lowered, before;
 };
 } // namespace
 
@@ -79,8 +90,8 @@ static PassEvidence costOf(const std::string &device, const reference::Compariso
 }
 
 /// The error with what brought it; `wrong` is absent where the passes, run again, bring a plan that is right.
-static Error blame(Error error, const std::optional<WrongPass> &wrong,
-                   const llvm::StringSet<> &users) {
+static Error blame(Error error, std::optional<WrongPass> &wrong, const llvm::StringSet<> &users,
+                   const std::string &replayCommand) {
   if (!wrong) {
     error.why =
         "run again, the passes leave a plan without it, so one of them does not do the same "
@@ -91,26 +102,33 @@ static Error blame(Error error, const std::optional<WrongPass> &wrong,
                     : "see whether it comes without --insert as well; if so, it is a bug of ingot";
     return error;
   }
-  if (users.contains(wrong->name))
+  const bool theirs = users.contains(wrong->name);
+  std::string left;
+  if (wrong->before)
+    left = leaveWrongPlan(theirs ? "E0432" : error.code, *wrong->before, *wrong->after,
+                          wrong->pipeline, replayCommand);
+  if (left.empty())
+    left = "see what it did with --dump-after " + wrong->name;
+  if (theirs)
     return {
         ExitCode::File, "E0432",
         "the pass " + wrong->text +
             (wrong->name == extend::applyKernelPatternsName() ? " of --patterns" : " of --insert") +
             " changes what the model computes",
-        error.what + ": " + error.why,
-        "see what it did with --dump-after " + wrong->name +
-            "; correct the pass, or drop --insert"};
+        error.what + ": " + error.why, "correct the pass, or leave it out; " + left};
   error.why = "behind the pass " + wrong->name + ": " + error.why;
   error.fix = llvm::is_contained(optionalPasses(), wrong->name)
                   ? "compile with --disable " + wrong->name + ", and please report it"
                   : "this is a bug of ingot: please report it with the checkpoint's config";
+  error.fix += "; " + left;
   return error;
 }
 
 Result<PlanVerdict> compiler::checkPlan(ModuleOp model, ModuleOp lowered, ModuleOp plan,
                                         RunAgain runAgain, const llvm::StringSet<> &users,
                                         const std::string &device,
-                                        std::vector<PassEvidence> &evidence) {
+                                        std::vector<PassEvidence> &evidence,
+                                        const std::string &replayCommand) {
   reference::SeededWeights weights;
   machine::PlanEvidence found;
   if (auto done = check(model, lowered, plan, weights, found); !done) {
@@ -119,7 +137,7 @@ Result<PlanVerdict> compiler::checkPlan(ModuleOp model, ModuleOp lowered, Module
     std::optional<WrongPass> wrong;
     OwningOpRef<ModuleOp> copy = model.clone();
     runAgain(*copy, std::make_unique<WrongPassSearch>(model, weights, wrong));
-    return blame(done.error(), wrong, users);
+    return blame(done.error(), wrong, users, replayCommand);
   }
   evidence.push_back(judged("plan of " + device, found.wiring, "seeded weights, unrounded rows"));
   evidence.push_back(costOf(device, found.rounding, "seeded weights"));

@@ -37,10 +37,12 @@ struct PlanVerdict {
 };
 
 /// Checks a plan: E0432 where a pass of --insert (`users`) is to blame, else the error of the slow machine (E0880 to
-/// E0888) with the pass that brought it. `device` is a word for the evidence.
+/// E0888) with the pass that brought it, whose plans before and behind are left as files (WrongValue.h). `device` is a word
+/// for the evidence, `replayCommand` ingot-opt with the plugins.
 Result<PlanVerdict> checkPlan(mlir::ModuleOp model, mlir::ModuleOp lowered, mlir::ModuleOp plan,
                               RunAgain runAgain, const llvm::StringSet<> &users,
-                              const std::string &device, std::vector<PassEvidence> &evidence);
+                              const std::string &device, std::vector<PassEvidence> &evidence,
+                              const std::string &replayCommand);
 
 /// The same of IR that --from brought: there is no model to hold it against. `lowered` is null where it was planned.
 Result<PlanVerdict> checkPlanAlone(mlir::ModuleOp lowered, mlir::ModuleOp plan);

@@ -6,6 +6,8 @@
 #include "dialects/lm/ops/Weights.h"
 
 #include "llvm/ADT/DenseSet.h"
+#include "llvm/Support/Format.h"
+#include "llvm/Support/raw_ostream.h"
 
 #include <algorithm>
 #include <cmath>
@@ -41,10 +43,10 @@ static int64_t pastOf(ModuleOp module) {
   return std::min(past, model.getMaxPositionsAttr().getInt() / 2);
 }
 
-/// The logits of both steps, one after the other.
-static Result<std::vector<float>> runSlice(ModuleOp module, WeightProvider &weights,
-                                           const std::vector<int64_t> &layers, int64_t past,
-                                           const SliceOptions &options) {
+/// The logits of both steps, one after the other, and what the layers handed on.
+static Result<SliceLogits> runSlice(ModuleOp module, WeightProvider &weights,
+                                    const std::vector<int64_t> &layers, int64_t past,
+                                    const SliceOptions &options) {
   auto interpreter = Interpreter::create(module, weights);
   if (!interpreter)
     return std::move(interpreter.error());
@@ -58,14 +60,17 @@ static Result<std::vector<float>> runSlice(ModuleOp module, WeightProvider &weig
   Step first{
       {id(0), id(1), id(2), id(3), id(4)}, {0, 0, 1, 1, 1}, {past, past + 1, 0, 1, 2}, {0, 1, 4}};
   Step second{{id(5), id(6)}, {0, 1}, {past + 2, 3}, {}};
-  std::vector<float> logits;
+  SliceLogits run{layers, past, {}, {}};
+  (*interpreter)->watchLayers([&](int64_t layer, const Matrix &rows) {
+    run.carried.push_back({layer, rows});
+  });
   for (const Step *step : {&first, &second}) {
     auto rows = (*interpreter)->step(*step, kv);
     if (!rows)
       return std::move(rows.error());
-    logits.insert(logits.end(), rows->values.begin(), rows->values.end());
+    run.logits.insert(run.logits.end(), rows->values.begin(), rows->values.end());
   }
-  return logits;
+  return run;
 }
 
 /// The layers of the slice: as asked, or the first of every kind of either program.
@@ -112,6 +117,34 @@ static Result<Comparison> compareLogits(const std::vector<float> &a, const std::
   return result;
 }
 
+/// Where rows first differ by more than a pass may change; empty: nowhere.
+static std::string firstDifference(const Matrix &a, const Matrix &b, const std::string &where) {
+  if (a.rows != b.rows || a.columns != b.columns)
+    return where + " has another shape";
+  float largest = 0;
+  for (float value : a.values)
+    largest = std::max(largest, std::abs(value));
+  for (size_t i = 0; i < a.values.size(); ++i) {
+    if (std::abs(a.values[i] - b.values[i]) <= kLargestRelativeError * largest)
+      continue;
+    std::string text;
+    llvm::raw_string_ostream(text) << where << " of token " << i / static_cast<size_t>(a.columns)
+                                   << " in value " << i % static_cast<size_t>(a.columns) << ": "
+                                   << llvm::format("%.6g, before %.6g", b.values[i], a.values[i]);
+    return text;
+  }
+  return "";
+}
+
+static std::string firstDifference(const SliceLogits &before, const SliceLogits &after) {
+  for (auto [a, b] : llvm::zip(before.carried, after.carried))
+    if (std::string text =
+            firstDifference(a.rows, b.rows, "what layer " + std::to_string(a.layer) + " leaves");
+        !text.empty())
+      return text;
+  return "the logits alone: what comes behind the last layer";
+}
+
 /// Compares, given what is known of `before`'s logits on the same slice: `known` is used if it
 /// is of the slice's layers, and is of `after` afterwards.
 static Result<Comparison> compareWith(SliceLogits &known, ModuleOp before, ModuleOp after,
@@ -121,18 +154,21 @@ static Result<Comparison> compareWith(SliceLogits &known, ModuleOp before, Modul
     return std::move(layers.error());
   int64_t past = pastOf(before);
   if (known.layers != *layers || known.past != past) {
-    auto logits = runSlice(before, weights, *layers, past, options);
-    if (!logits)
-      return std::move(logits.error());
-    known = {*layers, past, std::move(*logits)};
+    auto run = runSlice(before, weights, *layers, past, options);
+    if (!run)
+      return std::move(run.error());
+    known = std::move(*run);
   }
-  auto logits = runSlice(after, weights, *layers, past, options);
-  if (!logits)
-    return std::move(logits.error());
-  auto result = compareLogits(known.logits, *logits);
-  known.logits = std::move(*logits);
-  if (result)
+  auto run = runSlice(after, weights, *layers, past, options);
+  if (!run)
+    return std::move(run.error());
+  auto result = compareLogits(known.logits, run->logits);
+  if (result) {
     result->layers = static_cast<int64_t>(layers->size());
+    if (result->maxRelative > kLargestRelativeError)
+      result->first = firstDifference(known, *run);
+  }
+  known = std::move(*run);
   return result;
 }
 

@@ -33,8 +33,9 @@ struct Content {
 class Run {
 public:
   Run(lm::ModelOp model, WeightProvider &weights, ArrayRef<int64_t> layers, const Step &step,
-      const Batch &batch, KvState &kv)
-      : symbols(model), weights(weights), layers(layers), step(step), batch(batch), state(kv) {
+      const Batch &batch, KvState &kv, const Interpreter::WatchLayer &watch)
+      : symbols(model), weights(weights), layers(layers), step(step), batch(batch), state(kv),
+        watch(watch) {
     for (auto [i, op] : llvm::enumerate(model.getBody().getOps<lm::StateOp>()))
       slots[op.getSymNameAttr()] = static_cast<int64_t>(i);
   }
@@ -70,6 +71,7 @@ private:
   const Step &step;
   const Batch &batch;
   KvState &state;
+  const Interpreter::WatchLayer &watch;
   DenseMap<Attribute, int64_t> slots; ///< by symbol
   DenseMap<Value, Content> contents;
 };
@@ -405,6 +407,8 @@ Result<void> Run::runLayers(lm::LayersOp op) {
     if (!y)
       return std::move(y.error());
     x = std::move(*y);
+    if (watch)
+      watch(index, *x.rows);
   }
   bind(op.getY(), std::move(x));
   bind(op.getAfter(), contents.lookup(op.getBefore()));
@@ -446,7 +450,7 @@ static Batch completeBatch(const Step &step) {
 Result<Matrix> Interpreter::step(const Step &step, KvState &kv) {
   Batch batch = completeBatch(step);
   assert(batch.sequences.size() == step.ids.size() && batch.positions.size() == step.ids.size());
-  Run run(model(), weights, layers, step, batch, kv);
+  Run run(model(), weights, layers, step, batch, kv, watch);
   auto entry = *model().getBody().getOps<lm::EntryOp>().begin();
   Block &body = entry.getBody().front();
   run.bind(body.getArgument(1), {});

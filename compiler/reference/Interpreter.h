@@ -15,6 +15,8 @@
 
 #include "mlir/IR/BuiltinOps.h"
 
+#include <functional>
+
 namespace ingot::lm {
 class ModelOp;
 }
@@ -39,6 +41,10 @@ public:
   /// Runs only these layers, in order (for slices). All layers without it.
   void useLayers(std::vector<int64_t> indices) { layers = std::move(indices); }
 
+  /// Calls with the rows that each layer hands on, as soon as it has run.
+  using WatchLayer = std::function<void(int64_t layer, const Matrix &rows)>;
+  void watchLayers(WatchLayer call) { watch = std::move(call); }
+
   /// Logits of the asked rows: [R][vocab]. `kv` holds the past and gets this step's keys and
   /// values. Errors: an id outside the vocabulary (E0454), an op that is no op of lm (E0455),
   /// and those of the weights.
@@ -52,6 +58,7 @@ private:
   mlir::Operation *root; ///< the lm.model
   WeightProvider &weights;
   std::vector<int64_t> layers;
+  WatchLayer watch;
 };
 
 } // namespace ingot::reference

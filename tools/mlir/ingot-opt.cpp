@@ -1,4 +1,5 @@
 //===- ingot-opt.cpp - mlir-opt over Ingot's dialects and passes ----------===//
+#include "compiler/reference/CheckModel.h"
 #include "compiler/reference/machine/CheckPlan.h"
 #include "compiler/targets/CodeTarget.h"
 
@@ -13,6 +14,7 @@ int main(int argc, char **argv) {
   mlir::registerTransformsPasses();
   ingot::compiler::registerTargets();
   ingot::registerPassesAndPipelines();
+  ingot::reference::registerModelCheckPass();
   ingot::reference::machine::registerSlowCheckPass();
   return mlir::asMainReturnCode(
       mlir::MlirOptMain(argc, argv, "Ingot optimizer driver\n", registry));

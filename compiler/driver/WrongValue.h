@@ -1,0 +1,25 @@
+//===- WrongValue.h - What is left of a pass that computes something else ----===//
+//
+// The program before the pass and what the pass made of it, as files that ingot-opt reads, as small as still shows the
+// mistake: one layer, if one is enough, with the weights that it names.
+//===----------------------------------------------------------------------===//
+#pragma once
+
+#include "mlir/IR/BuiltinOps.h"
+
+#include <string>
+
+namespace ingot::compiler {
+
+/// Writes ingot-<code>-before.mlir and ingot-<code>-after.mlir to this folder; those of an earlier mistake are
+/// overwritten. `pass` is a pass over lm.model as --pass-pipeline takes it, and `command` is ingot-opt with its plugins.
+/// Says where they are, and what finds the mistake again; empty where they cannot be written, or the pass alone is right.
+std::string leaveWrongValue(const std::string &code, mlir::ModuleOp before, const std::string &pass,
+                            const std::string &command);
+
+/// The same of a pass behind lowering, or of lowering itself, whose program before is in lm. Nothing is reduced. `pipeline` is
+/// over builtin.module.
+std::string leaveWrongPlan(const std::string &code, mlir::ModuleOp before, mlir::ModuleOp after,
+                           const std::string &pipeline, const std::string &command);
+
+} // namespace ingot::compiler
