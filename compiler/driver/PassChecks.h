@@ -10,6 +10,7 @@
 
 #include "mlir/IR/BuiltinOps.h"
 #include "mlir/Pass/PassInstrumentation.h"
+#include "mlir/Support/Timing.h"
 #include "llvm/ADT/StringSet.h"
 
 #include <optional>
@@ -45,12 +46,12 @@ class PassChecks : public mlir::PassInstrumentation {
 public:
   /// `users` are the names of passes that --insert brings. Appends to `evidence`; the first failure (an error larger than
   /// rewriting can excuse, or a program that cannot be run) is kept in `failure`, and which rewrite of a file of patterns
-  /// left an invalid program in `invalid`. All must outlive the pass manager.
+  /// left an invalid program in `invalid`. What checks take is a part of `timing`. All must outlive the pass manager.
   PassChecks(mlir::ModuleOp module, const llvm::StringSet<> &users,
              std::vector<PassEvidence> &evidence, std::optional<Error> &failure,
-             std::string &invalid)
+             std::string &invalid, mlir::TimingScope &timing)
       : checker(module), module(module), users(users), evidence(evidence), failure(failure),
-        invalid(invalid) {}
+        invalid(invalid), timing(timing) {}
 
   void runAfterPass(mlir::Pass *pass, mlir::Operation *op) override;
   void runAfterPassFailed(mlir::Pass *pass, mlir::Operation *op) override;
@@ -67,6 +68,7 @@ private:
   std::vector<PassEvidence> &evidence;
   std::optional<Error> &failure;
   std::string &invalid;
+  mlir::TimingScope &timing;
 };
 
 /// Notes which pass failed (the innermost is the first to say so), and which one runs, should it crash.
