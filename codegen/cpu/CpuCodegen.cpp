@@ -87,11 +87,13 @@ public:
 
   /// Code of a kernel, or its MLIR where `form` is absent; on failure `problem` says why.
   FailureOr<std::string> compile(const std::string &text, const Isa &isa,
-                                 std::optional<CodeForm> form, std::string &problem) {
+                                 std::optional<CodeForm> form, std::string &problem,
+                                 TimingScope &timing) {
     ScopedDiagnosticHandler handler(&context, [&](Diagnostic &diagnostic) {
       if (diagnostic.getSeverity() == DiagnosticSeverity::Error)
         problem += (problem.empty() ? "" : "; ") + diagnostic.str();
     });
+    TimingScope generating = timing.nest("generation");
     auto module = parseSourceString<ModuleOp>(text, ParserConfig(&context));
     if (!module)
       return failure();
@@ -99,8 +101,9 @@ public:
         generate(*module->getOps<kernel::FuncOp>().begin(), isa);
     if (failed(code))
       return failure();
+    generating.stop();
     if (form)
-      return emitCode(**code, isa, *form);
+      return emitCode(**code, isa, *form, timing);
     std::string printed;
     llvm::raw_string_ostream out(printed);
     (*code)->print(out);
@@ -129,12 +132,14 @@ FailureOr<std::vector<char>> ingot::cpu::compileKernels(ArrayRef<kernel::FuncOp>
   for (kernel::FuncOp kernel : kernels)
     texts.push_back(textOf(kernel));
 
+  TimingScope untimed, &timing = options.timing ? *options.timing : untimed;
   std::atomic<size_t> next = 0;
   std::vector<char> failures(kernels.size());
   auto work = [&] {
     Workplace place;
     for (size_t i; (i = next++) < texts.size();) {
-      FailureOr<std::string> object = place.compile(texts[i], isa, CodeForm::Object, problems[i]);
+      FailureOr<std::string> object =
+          place.compile(texts[i], isa, CodeForm::Object, problems[i], timing);
       failures[i] = failed(object);
       if (succeeded(object))
         objects[i] = std::move(*object);
@@ -151,6 +156,7 @@ FailureOr<std::vector<char>> ingot::cpu::compileKernels(ArrayRef<kernel::FuncOp>
     }
   if (bad || kernels.empty())
     return failure();
+  TimingScope linking = timing.nest("linking");
   std::string problem;
   FailureOr<std::vector<char>> image = linkShared(objects, problem);
   if (failed(image))
@@ -172,7 +178,8 @@ FailureOr<std::string> ingot::cpu::printKernel(kernel::FuncOp kernel, const Isa 
   if (text != CodeText::Mlir)
     form = text == CodeText::Llvm ? CodeForm::LlvmIr : CodeForm::Assembly;
   std::string problem;
-  FailureOr<std::string> printed = Workplace().compile(textOf(kernel), isa, form, problem);
+  TimingScope untimed;
+  FailureOr<std::string> printed = Workplace().compile(textOf(kernel), isa, form, problem, untimed);
   if (failed(printed))
     kernel.emitError("cannot be compiled for ") << isa.name << ": " << problem;
   return printed;

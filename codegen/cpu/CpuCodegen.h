@@ -13,6 +13,8 @@
 #include "codegen/cpu/Isa.h"
 #include "dialects/kernel/KernelDialect.h"
 
+#include "mlir/Support/Timing.h"
+
 #include <string>
 #include <vector>
 
@@ -23,7 +25,8 @@ class FuncOp;
 namespace ingot::cpu {
 
 struct CodegenOptions {
-  unsigned threads = 1; ///< that compile kernels
+  unsigned threads = 1;                ///< that compile kernels
+  mlir::TimingScope *timing = nullptr; ///< its stages become parts of this
 };
 
 /// How a CPU runs the kernel, or why not.

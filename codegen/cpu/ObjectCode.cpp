@@ -82,9 +82,12 @@ static std::unique_ptr<llvm::TargetMachine> targetMachine(const Isa &isa) {
       target->createTargetMachine(triple, isa.cpu, isa.features, options, llvm::Reloc::PIC_));
 }
 
-FailureOr<std::string> ingot::cpu::emitCode(ModuleOp module, const Isa &isa, CodeForm form) {
+FailureOr<std::string> ingot::cpu::emitCode(ModuleOp module, const Isa &isa, CodeForm form,
+                                            TimingScope &timing) {
+  TimingScope stage = timing.nest("lowering to the LLVM dialect");
   if (failed(lowerToLlvm(module)))
     return failure();
+  stage = timing.nest("translation to LLVM IR");
   registerBuiltinDialectTranslation(*module.getContext());
   registerLLVMDialectTranslation(*module.getContext());
   llvm::LLVMContext context;
@@ -97,8 +100,10 @@ FailureOr<std::string> ingot::cpu::emitCode(ModuleOp module, const Isa &isa, Cod
   for (llvm::Function &fn : *code)
     if (!fn.isDeclaration())
       fn.addFnAttr(llvm::Attribute::NoUnwind); // no .eh_frame
+  stage = timing.nest("LLVM's passes");
   if (failed(optimise(*code, *machine)))
     return failure();
+  stage = timing.nest("LLVM's code generator");
 
   llvm::SmallString<0> out;
   llvm::raw_svector_ostream stream(out);

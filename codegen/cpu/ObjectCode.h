@@ -4,6 +4,7 @@
 #include "codegen/cpu/Isa.h"
 
 #include "mlir/IR/BuiltinOps.h"
+#include "mlir/Support/Timing.h"
 
 #include <string>
 #include <vector>
@@ -13,8 +14,9 @@ namespace ingot::cpu {
 enum class CodeForm { LlvmIr, Assembly, Object };
 
 /// Lowers `module` in place to the LLVM dialect, optimises, and emits it for `isa`. The
-/// module's context is used by one thread only.
-mlir::FailureOr<std::string> emitCode(mlir::ModuleOp module, const Isa &isa, CodeForm form);
+/// module's context is used by one thread only. Stages are parts of `timing`.
+mlir::FailureOr<std::string> emitCode(mlir::ModuleOp module, const Isa &isa, CodeForm form,
+                                      mlir::TimingScope &timing);
 
 /// Links objects, in order, into one shared object that needs nothing from outside and exports
 /// every symbol. On failure `problem` says what the linker said. One link runs at a time.

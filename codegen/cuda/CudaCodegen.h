@@ -46,7 +46,9 @@ constexpr int64_t kUnlimited = std::numeric_limits<int64_t>::max();
 struct TensorMapOf {
   uint32_t operand = 0;
   uint32_t boxRows = 0;
-  uint64_t rowBytes = 0; ///< from a row to the next; what the plan's buffer has a unit
+  uint64_t rowBytes = 0; ///< from a row to the next
+  uint32_t unitRows =
+      1; ///< rows of a unit of the plan's buffer: one for each expert that a token meets
 };
 
 /// One symbol of a program and when to launch it: the first variant whose guards hold. Guards say

@@ -18,7 +18,9 @@
 // how many rows an expert has on average decides:
 //
 //   NAME_t8, _t32 (or _t16)     up to 4 and 16 of them
-//   NAME_prefill, _prefill128   up to 64, and more (or _prefill96)
+//   NAME_prefill, _prefill128   up to 64, and more (or _prefill96); where there is wgmma, up to 64
+//   NAME_wgmma                  more yet (of float weights beyond 128, which _wgmma128 takes)
+//   NAME_wgmma_fp8              instead of it, where x comes as fp8 too
 //
 // Of these a kernel has those that its counts can choose.
 //===----------------------------------------------------------------------===//
@@ -244,9 +246,11 @@ LogicalResult ingot::cuda::emitFp8Rows(KernelText &k, kernel::Fp8RowsOp op,
   k.name(op.getOutput(), "y", /*written=*/true);
   if (!options.wgmma)
     return success(); // nobody reads them
-  k.open("", 128).grid[0] = {base, 1, 1};
-  k.line("fp8_rows<{0}>((const u8 *)x, y, {1});", op.getX().getType().getN(),
-         ofRows ? "batch->rows" : "batch->tokens");
+  const int64_t ofToken = op.getRowsOfToken();
+  k.open("", 128).grid[0] = {base, ofToken, 1};
+  k.line("fp8_rows<{0}>((const u8 *)x, y, {1}{2});", op.getX().getType().getN(),
+         ofRows ? "batch->rows" : "batch->tokens",
+         ofToken > 1 ? " * " + std::to_string(ofToken) : "");
   k.close();
   return success();
 }

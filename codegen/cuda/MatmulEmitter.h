@@ -95,6 +95,9 @@ private:
   void emitExpertVariants();
   /// `tokens` rows of one expert at a time.
   CudaVariant &emitExperts(llvm::StringRef suffix, Loop loop, int64_t tokens);
+  /// What stands in it where warpgroups bring and multiply: those loops go over the block's tiles themselves. `blocks`:
+  /// along the matrix.
+  void emitExpertsByWarpgroups(Loop loop, int64_t tokens, int64_t blocks);
 
   LaunchExtent::Base base() {
     return op.getExtent() == kernel::Extent::Rows ? LaunchExtent::Rows : LaunchExtent::Tokens;

@@ -64,10 +64,12 @@ std::string MatmulEmitter::choose(ArrayRef<size_t> among,
 }
 
 void MatmulEmitter::emitGroup(ArrayRef<size_t> group, Loop loop, int64_t tokens, bool folds) {
-  std::string weights, ofExpert;
+  std::string weights, ofExpert, matrixBytes, expert;
+  const bool stacks = op.getRoutes() && loop >= Loop::Wgmma; // the loop itself finds experts
   if (op.getRoutes()) {
     const FragmentLayout layout = kernel::fragmentLayoutOf(op.segmentWeight(0));
-    ofExpert = llvm::formatv(" + (i64)expert * {0}", layout.tilesOfMatrix() * layout.tileBytes());
+    matrixBytes = std::to_string(layout.tilesOfMatrix() * layout.tileBytes());
+    (stacks ? expert : ofExpert) = stacks ? "i32 expert, " : " + (i64)expert * " + matrixBytes;
   }
   for (int64_t i = 0; i < shape.weights; ++i)
     weights += (i ? ", " : "") +
@@ -99,28 +101,30 @@ void MatmulEmitter::emitGroup(ArrayRef<size_t> group, Loop loop, int64_t tokens,
     function = llvm::formatv("prefill<{0}, {1}, {2}>", of, tokens / 16, held);
     break;
   case Loop::Wgmma:
-    function = llvm::formatv("wgmma<{0}, {1}, {2}>", of, tokens, held);
-    x = "&x_map";
+    function = stacks ? llvm::formatv("experts_wgmma<{0}, {1}>", of, held).str()
+                      : llvm::formatv("wgmma<{0}, {1}, {2}>", of, tokens, held).str();
+    x = stacks ? matrixBytes + ", &x_map" : "&x_map";
     break;
   case Loop::WgmmaFp8:
-    function = llvm::formatv("wgmma_fp8<{0}, {1}>", shape.k, held);
-    x = "xFp8";
+    function = llvm::formatv("{0}_fp8<{1}, {2}>", stacks ? "experts" : "wgmma", shape.k, held);
+    x = stacks ? matrixBytes + ", xFp8" : "xFp8";
     break;
   }
-  k.line("matmul_{0}(weights, {1}, {2}, tile, first, &{3}, shared,", function, x, rows, count());
+  k.line("matmul_{0}(weights, {1}, {2}, tile, {3}, shared,", function, x, rows,
+         stacks ? std::string("tiles") : std::string("first, &") + count());
   auto whenSegment = [&](size_t i) {
     return (i ? "else " : "") +
            (i + 1 == group.size() ? "" : llvm::formatv("if (segment == {0}) ", group[i]).str());
   };
-  k.line("    [&](i32 token, i32 row, float (&held)[{0}]) {{", held);
+  k.line("    [&]({0}i32 token, i32 row, float (&held)[{1}]) {{", expert, held);
   for (size_t s : group)
     for (size_t a = 0; a < segments[s].aux.size(); ++a)
       k.line("{0}held[{1}] = {2};",
              group.size() > 1 ? llvm::formatv("if (segment == {0}) ", s).str() : "", a,
              auxText(segments[s], a));
   k.write("},");
-  k.line("    [&](i32 token, i32 row, const float (&sum)[{0}], const float (&held)[{1}]) {{",
-         shape.weights, held);
+  k.line("    [&]({0}i32 token, i32 row, const float (&sum)[{1}], const float (&held)[{2}]) {{",
+         expert, shape.weights, held);
   for (auto [i, s] : llvm::enumerate(group)) {
     std::string aux;
     for (size_t a = 0; a < segments[s].aux.size(); ++a)

@@ -32,24 +32,43 @@ void MatmulEmitter::emitExpertVariants() {
     bound(emitExperts("_t" + std::to_string(some), Loop::Decode, some), all, tokensOf(16));
   const int64_t tokens = std::min<int64_t>(64, 16 * shape.prefillEights),
                 more = format.isFloat() ? 128 : 96;
+  auto add = [&](const std::string &suffix, Loop loop, int64_t rows, int64_t most) {
+    if (isNext(most))
+      bound(emitExperts(suffix, loop, rows), {LaunchExtent::Tokens, used, rows / 2}, most);
+  };
+  if (options.wgmma) {
+    // As Fp8Cases.cpp says where products of fp8 begin.
+    auto beyond = [&](int64_t rows) { return rows * int64_t(llvm::divideCeil(experts, used)); };
+    add("_prefill", Loop::Prefill, tokens, beyond(kFewTokens));
+    if (op.getXFp8())
+      return add("_wgmma_fp8", Loop::WgmmaFp8, 128, kUnlimited);
+    if (wgmmaTokens() > kLeastWgmmaTokens)
+      add("_wgmma128", Loop::Wgmma, kLeastWgmmaTokens, beyond(kLeastWgmmaTokens));
+    return add("_wgmma", Loop::Wgmma, wgmmaTokens(), kUnlimited);
+  }
   const bool both = shape.prefillEights == 8;
-  if (const int64_t most = both ? tokensOf(64) : kUnlimited; isNext(most))
-    bound(emitExperts("_prefill", Loop::Prefill, tokens), {LaunchExtent::Tokens, used, tokens / 2},
-          most);
-  if (both && isNext(kUnlimited))
-    bound(emitExperts("_prefill" + std::to_string(more), Loop::Prefill, more),
-          {LaunchExtent::Tokens, used, more / 2}, kUnlimited);
+  add("_prefill", Loop::Prefill, tokens, both ? tokensOf(64) : kUnlimited);
+  if (both)
+    add("_prefill" + std::to_string(more), Loop::Prefill, more, kUnlimited);
 }
 
 CudaVariant &MatmulEmitter::emitExperts(StringRef suffix, Loop loop, int64_t tokens) {
-  const bool decode = loop == Loop::Decode;
+  const bool decode = loop == Loop::Decode, wgmma = loop == Loop::Wgmma;
   const Segment &segment = segments.front();
-  k.include("matmul_experts.cuh");
-  if (!decode)
+  k.include(wgmma                    ? "matmul_experts_wgmma.cuh"
+            : loop == Loop::WgmmaFp8 ? "matmul_experts_fp8.cuh"
+                                     : "matmul_experts.cuh");
+  if (loop == Loop::Prefill)
     k.include("matmul_prefill.cuh");
   k.name(op.getRoutes(), "routes");
+  SmallVector<Value> mapped(wgmma ? 1 : 0, op.getX());
   CudaVariant &variant =
-      k.open(suffix, threadsOf(loop), /*allRegisters=*/true, {}, leastBlocks(loop, tokens));
+      k.open(suffix, threadsOf(loop), /*allRegisters=*/true, mapped, leastBlocks(loop, tokens));
+  if (wgmma) {
+    variant.cluster = kWgmmaCluster;
+    variant.tensorMaps[0].boxRows = tokens / kWgmmaCluster;
+    variant.tensorMaps[0].unitRows = op.rowsOfToken();
+  }
   const int64_t tilesPerBlock = tilesOfBlock(loop);
   const int64_t blocks = llvm::divideCeil(tilesOf(segment, loop), tilesPerBlock);
   variant.grid[0] = {LaunchExtent::Constant, blocks, 1};
@@ -57,6 +76,11 @@ CudaVariant &MatmulEmitter::emitExperts(StringRef suffix, Loop loop, int64_t tok
   k.line("DYNAMIC_SHARED(shared);");
   k.line("static_assert({0} == {1}, \"what the launch asks for\");",
          sharedText(loop, tokens, /*appends=*/false), variant.sharedBytes);
+  if (loop >= Loop::Wgmma) {
+    emitExpertsByWarpgroups(loop, tokens, blocks);
+    k.close();
+    return variant;
+  }
   k.line(decode ? "const i32 tile = blockIdx.x;" : "const i32 tile = blockIdx.x * {0};",
          tilesPerBlock);
   k.line("each_row_tile<{0}, {1}>(routes, batch, [&](i32 expert, i32 first, i64 end) {{",
@@ -70,4 +94,24 @@ CudaVariant &MatmulEmitter::emitExperts(StringRef suffix, Loop loop, int64_t tok
   k.write("});");
   k.close();
   return variant;
+}
+
+void MatmulEmitter::emitExpertsByWarpgroups(Loop loop, int64_t tokens, int64_t blocks) {
+  const Segment &segment = segments.front();
+  std::string number = "(i32)blockIdx.y";
+  if (loop == Loop::Wgmma) {
+    k.line("const auto [block, first] = wgmma_place<{0}>();", tokens);
+    number = "first / " + std::to_string(tokens);
+  } else {
+    k.line("const i32 block = blockIdx.x;");
+  }
+  k.line("const RowTiles<{0}, {1}> tiles{{routes, batch, {2}};", op.rowsOfToken(), tokens, number);
+  k.line("const i32 tile = block * {0};", tilesOfBlock(loop));
+  if (isPadded(segment)) { // first: behind it the registers are few
+    k.line("pdl_wait();");
+    k.line("if (block == {0})", blocks - 1);
+    k.line("  pad_row_tiles<{0}, {1}>({2}, tiles);", segment.type.getN(), rowStride(segment.type),
+           k.nameOf(segment.y));
+  }
+  emitGroup({0}, loop, tokens, /*folds=*/false);
 }

@@ -59,8 +59,8 @@ std::string MatmulShape::collect(kernel::MatmulOp op) {
     return "expects rows of bf16 or f32 on GPUs, got " + llvm::formatv("'{0}'", op.xType()).str();
   Operation *maker = op.getX().getDefiningOp();
   producer = dyn_cast_or_null<kernel::RowwiseOp>(maker);
-  if (op.getRoutes() && (maker || op.getXFp8()))
-    return "expects rows of experts in memory, in bf16 alone, on GPUs";
+  if (op.getRoutes() && maker)
+    return "expects rows of experts in memory, on GPUs";
   if (maker && !producer)
     return "has a producer that GPUs have no code for: " + maker->getName().getStringRef().str();
   for (Value flow : op.getFlows())

@@ -65,7 +65,7 @@ namespace {
 struct Typed {
   std::vector<std::string> targets, insertions, patterns;
   std::string recipe, precision = "fast", quantize, weights;
-  bool seed = false;                         ///< was given
+  bool seed = false, dumpChanges = false;    ///< were given
   std::map<std::string, std::string> places; ///< of what a recipe gave
 
   /// For an error: "r.toml, line 3, column 5: ", or nothing where it was typed.
@@ -282,9 +282,14 @@ Result<std::optional<CompileOptions>> compiler::parseCompileOptions(int argc,
   command.option("--disable", o.disabled, "leave out an optional pass (see: ingot passes)")
       .typeName("PASS");
   command
-      .option("--dump-after", o.dumpAfter,
+      .option("--dump-after,--mlir-print-ir-after", o.dumpAfter,
               "print the IR after a pass, to stderr; all: after each that changes it")
       .typeName("PASS");
+  command.option("--mlir-print-ir-before", o.dumpBefore, "print the IR before a pass, to stderr")
+      .typeName("PASS");
+  command.flag("--mlir-print-ir-after-change", typed.dumpChanges, "the same as --dump-after all");
+  command.flag("--mlir-timing", o.timing,
+               "print where the time went, passes and stages of code, to stderr at the end");
   command.option("--remarks", o.remarks, "why ops were fused or not: passed, missed, all")
       .oneOf({"passed", "missed", "all"});
   command
@@ -348,6 +353,8 @@ Result<std::optional<CompileOptions>> compiler::parseCompileOptions(int argc,
     return std::optional<CompileOptions>();
 
   typed.seed = seed.given();
+  if (typed.dumpChanges)
+    o.dumpAfter.push_back("all");
   if (auto ok = takeRecipe(command, typed, o); !ok)
     return ok.error();
   for (const std::string &target : typed.targets)

@@ -30,6 +30,11 @@ public:
     context.appendDialectRegistry(registry);
     context.loadAllAvailableDialects();
     context.disableMultithreading();
+    if (options.timing) {
+      timer.setEnabled(true);
+      timer.setDisplayMode(mlir::DefaultTimingManager::DisplayMode::Tree);
+      timing = timer.getRootScope();
+    }
   }
 
   Result<void> run();
@@ -67,6 +72,8 @@ private:
   void addPlanning(mlir::OpPassManager &pm);
 
   const CompileOptions &options;
+  mlir::DefaultTimingManager timer; ///< --mlir-timing: prints when it goes
+  mlir::TimingScope timing;         ///< of all; null where nobody asks
   Progress progress;
   int threads;
   mlir::DialectRegistry registry;
@@ -74,7 +81,7 @@ private:
   Diagnostics diagnostics{options, context};
   Extensions extensions{options, context};
   Intermediates intermediates;
-  PassRuns passes{options, extensions, diagnostics, intermediates};
+  PassRuns passes{options, extensions, diagnostics, intermediates, timing};
   PipelineOptions pipeline;
   Recipe recipe;
   std::optional<CodeCache> cache;
@@ -85,7 +92,8 @@ private:
       cache,
       compilerIdentity(),
       [this](const std::string &line) { diagnostics.warn(line); },
-      [this](std::string what) { return diagnostics.compilerError(std::move(what)); }};
+      [this](std::string what) { return diagnostics.compilerError(std::move(what)); },
+      timing};
   /// The targets that were asked for, at work.
   std::vector<std::pair<const CodeTarget *, std::unique_ptr<CodeJob>>> jobs;
   std::shared_ptr<import::Checkpoint> checkpoint;

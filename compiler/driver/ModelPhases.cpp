@@ -21,6 +21,7 @@ using namespace ingot::compiler;
 
 Result<void> Compilation::open() {
   progress.phase("read");
+  TimingScope scope = timing.nest("reading the checkpoint");
   auto opened = openModel(options, diagnostics);
   if (!opened)
     return opened.error();
@@ -64,6 +65,7 @@ static ModelSizes sizesOf(ModuleOp module) {
 }
 
 Result<void> Compilation::importModel() {
+  TimingScope scope = timing.nest("import");
   Error why;
   auto imported = models::importModel(context, *checkpoint, why);
   if (failed(imported))

@@ -40,6 +40,7 @@ PassEvidence compiler::measured(std::string what, const reference::Comparison &c
 }
 
 void PassChecks::runAfterPass(Pass *pass, Operation *op) {
+  mlir::TimingScope scope = timing.nest("checks by the reference interpreter");
   if (!isa<lm::ModelOp>(op) || pass->getArgument().empty() || failure)
     return;
   std::string name = pass->getArgument().str();

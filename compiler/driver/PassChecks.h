@@ -10,6 +10,7 @@
 
 #include "mlir/IR/BuiltinOps.h"
 #include "mlir/Pass/PassInstrumentation.h"
+#include "mlir/Support/Timing.h"
 #include "llvm/ADT/StringSet.h"
 
 #include <optional>
@@ -43,12 +44,13 @@ class PassChecks : public mlir::PassInstrumentation {
 public:
   /// `users` are the names of passes that --insert brings. Appends to `evidence`; the first failure (an error larger than
   /// rewriting can excuse, or a program that cannot be run) is kept in `failure`, and which rewrite of a file of patterns
-  /// left an invalid program in `invalid`. All must outlive the pass manager. `replayCommand` is ingot-opt with the plugins.
+  /// left an invalid program in `invalid`. What checks take is a part of `timing`. All must outlive the pass manager.
+  /// `replayCommand` is ingot-opt with the plugins.
   PassChecks(mlir::ModuleOp module, const llvm::StringSet<> &users,
              std::vector<PassEvidence> &evidence, std::optional<Error> &failure,
-             std::string &invalid, std::string replayCommand)
+             std::string &invalid, mlir::TimingScope &timing, std::string replayCommand)
       : checker(module), module(module), users(users), evidence(evidence), failure(failure),
-        invalid(invalid), replayCommand(std::move(replayCommand)) {}
+        invalid(invalid), timing(timing), replayCommand(std::move(replayCommand)) {}
 
   void runAfterPass(mlir::Pass *pass, mlir::Operation *op) override;
   void runAfterPassFailed(mlir::Pass *pass, mlir::Operation *op) override;
@@ -65,6 +67,7 @@ private:
   std::vector<PassEvidence> &evidence;
   std::optional<Error> &failure;
   std::string &invalid;
+  mlir::TimingScope &timing;
   const std::string replayCommand;
 };
 

@@ -15,11 +15,18 @@ using namespace ingot;
 using namespace ingot::compiler;
 
 Result<void> compiler::checkPassNames(const CompileOptions &options) {
-  for (const std::string &pass : options.dumpAfter)
-    if (pass != "all" && !PassInfo::lookup(pass))
-      return Error{ExitCode::Usage, "E0437", "there is no pass '" + pass + "' to dump after",
-                   didYouMean(pass, pipelinePasses()),
-                   "see the passes and their order: ingot passes"};
+  auto known = [](const std::vector<std::string> &passes, const char *where) -> Result<void> {
+    for (const std::string &pass : passes)
+      if (pass != "all" && !PassInfo::lookup(pass))
+        return Error{ExitCode::Usage, "E0437", "there is no pass '" + pass + "' to dump " + where,
+                     didYouMean(pass, pipelinePasses()),
+                     "see the passes and their order: ingot passes"};
+    return {};
+  };
+  if (auto ok = known(options.dumpAfter, "after"); !ok)
+    return ok;
+  if (auto ok = known(options.dumpBefore, "before"); !ok)
+    return ok;
   const std::vector<std::string> optional(optionalPasses().begin(), optionalPasses().end());
   for (const std::string &pass : options.disabled)
     if (!llvm::is_contained(optionalPasses(), pass))
@@ -30,17 +37,20 @@ Result<void> compiler::checkPassNames(const CompileOptions &options) {
   return {};
 }
 
-/// --dump-after.
+/// --dump-after and MLIR's names for that.
 static void printAsAsked(const CompileOptions &options, PassManager &pm) {
-  if (options.dumpAfter.empty())
+  if (options.dumpAfter.empty() && options.dumpBefore.empty())
     return;
   const bool all = llvm::is_contained(options.dumpAfter, "all");
-  pm.enableIRPrinting([](Pass *, Operation *) { return false; },
-                      [&options, all](Pass *pass, Operation *) {
-                        return all ? !pass->getArgument().empty()
-                                   : llvm::is_contained(options.dumpAfter, pass->getArgument());
-                      },
-                      /*printModuleScope=*/true, /*printAfterOnlyOnChange=*/all);
+  pm.enableIRPrinting(
+      [&options](Pass *pass, Operation *) {
+        return llvm::is_contained(options.dumpBefore, pass->getArgument());
+      },
+      [&options, all](Pass *pass, Operation *) {
+        return all ? !pass->getArgument().empty()
+                   : llvm::is_contained(options.dumpAfter, pass->getArgument());
+      },
+      /*printModuleScope=*/true, /*printAfterOnlyOnChange=*/all);
 }
 
 Error PassRuns::failed(const std::string &name, const std::string &text,
@@ -61,8 +71,8 @@ Error PassRuns::failed(const std::string &name, const std::string &text,
   return diagnostics.compilerError("the pass " + text + " failed");
 }
 
-Result<void> PassRuns::run(ModuleOp module, Build build, std::unique_ptr<PassInstrumentation> watch,
-                           const std::string &invalid) {
+Result<void> PassRuns::run(ModuleOp module, Build build, TimingScope &scope,
+                           std::unique_ptr<PassInstrumentation> watch, const std::string &invalid) {
   PassManager pm(module.getContext());
   pm.enableVerifier(true);
   build(pm);
@@ -74,6 +84,7 @@ Result<void> PassRuns::run(ModuleOp module, Build build, std::unique_ptr<PassIns
     pm.addInstrumentation(std::move(watch));
   if (auto writer = intermediates.watch())
     pm.addInstrumentation(std::move(writer));
+  pm.enableTiming(scope); // last: what watches is no part of a pass
   return succeeded(pm.run(module)) ? Result<void>() : failed(name, text, invalid);
 }
 
@@ -81,19 +92,22 @@ Result<void> PassRuns::overModel(ModuleOp module, Build build,
                                  std::vector<PassEvidence> &evidence) {
   std::optional<Error> broken;
   std::string invalid;
-  auto ran = run(module, build,
+  TimingScope scope = timing.nest("passes over lm");
+  auto ran = run(module, build, scope,
                  std::make_unique<PassChecks>(module, extensions.passes(), evidence, broken,
-                                              invalid, "ingot-opt"),
+                                              invalid, scope, "ingot-opt"),
                  invalid);
   return broken ? *broken : ran; // whatever failed after it
 }
 
 Result<void> PassRuns::toPlan(ModuleOp module, Build build, OwningOpRef<ModuleOp> &lowered) {
-  return run(module, build, std::make_unique<LoweredPlan>(lowered));
+  TimingScope scope = timing.nest("lowering");
+  return run(module, build, scope, std::make_unique<LoweredPlan>(lowered));
 }
 
 Result<void> PassRuns::overPlan(ModuleOp module, Build build) {
-  return run(module, build, nullptr);
+  TimingScope scope = timing.nest("planning");
+  return run(module, build, scope, nullptr);
 }
 
 void PassRuns::again(ModuleOp module, Build build, std::unique_ptr<PassInstrumentation> watch) {

@@ -6,6 +6,7 @@
 #include "compiler/driver/PassChecks.h"
 
 #include "mlir/IR/OwningOpRef.h"
+#include "mlir/Support/Timing.h"
 
 namespace ingot::compiler {
 
@@ -19,9 +20,9 @@ public:
   using Build = llvm::function_ref<void(mlir::OpPassManager &)>;
 
   PassRuns(const CompileOptions &options, const Extensions &extensions,
-           const Diagnostics &diagnostics, Intermediates &intermediates)
+           const Diagnostics &diagnostics, Intermediates &intermediates, mlir::TimingScope &timing)
       : options(options), extensions(extensions), diagnostics(diagnostics),
-        intermediates(intermediates) {}
+        intermediates(intermediates), timing(timing) {}
 
   /// Runs passes over lm, each against the interpreter (PassChecks.h).
   Result<void> overModel(mlir::ModuleOp module, Build build, std::vector<PassEvidence> &evidence);
@@ -35,7 +36,7 @@ public:
 
 private:
   /// `invalid`: which rewrite of patterns left an invalid program.
-  Result<void> run(mlir::ModuleOp module, Build build,
+  Result<void> run(mlir::ModuleOp module, Build build, mlir::TimingScope &scope,
                    std::unique_ptr<mlir::PassInstrumentation> watch,
                    const std::string &invalid = "");
   Error failed(const std::string &name, const std::string &text, const std::string &invalid);
@@ -44,6 +45,7 @@ private:
   const Extensions &extensions;
   const Diagnostics &diagnostics;
   Intermediates &intermediates;
+  mlir::TimingScope &timing;
 };
 
 } // namespace ingot::compiler

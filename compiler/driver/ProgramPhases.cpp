@@ -40,6 +40,7 @@ Result<void> Compilation::check() {
   if (auto ok = checkKvElement(*module, target->kv(options)); !ok) // the slow machine holds to it
     return ok;
   progress.phase(target->phases().first + std::string(" check"));
+  TimingScope scope = timing.nest("check of the plan");
   auto again = [&](ModuleOp from, std::unique_ptr<PassInstrumentation> watch) {
     passes.again(
         from, [&](OpPassManager &pm) { addLowering(pm), addPlanning(pm); }, std::move(watch));
@@ -63,6 +64,7 @@ Result<void> Compilation::checkCode(CodeJob &job) {
   if (planUnchecked)
     return {};
   progress.phase(target->phases().second + std::string(" check"));
+  TimingScope scope = timing.nest("check of the code");
   auto found = job.checkCode(*module);
   if (!found)
     return found.error();
@@ -110,6 +112,7 @@ Result<bool> Compilation::addProgram(CodeJob &job) {
 
 Result<void> Compilation::write() {
   progress.phase("write");
+  TimingScope scope = timing.nest("packing and writing");
   plan::ProgramOp program = *module->getOps<plan::ProgramOp>().begin();
   table.compiler_version = INGOT_VERSION;
   table.precision = options.exact ? fb::Precision::Exact : fb::Precision::Fast;

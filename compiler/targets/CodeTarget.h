@@ -17,6 +17,7 @@
 #include "passes/Target.h"
 
 #include "mlir/IR/BuiltinOps.h"
+#include "mlir/Support/Timing.h"
 #include "llvm/Support/Error.h"
 
 #include <functional>
@@ -37,6 +38,7 @@ struct CodeContext {
   std::string identity;            ///< which build of the compiler asks (CompilerIdentity.h)
   std::function<void(const std::string &)> warn;   ///< a line for people
   std::function<Error(std::string)> compilerError; ///< E0490: what we have done wrong
+  mlir::TimingScope &timing;                       ///< of the compilation
 };
 
 /// What code did beside the slow machine.

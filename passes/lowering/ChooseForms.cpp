@@ -103,8 +103,7 @@ private:
   }
   /// Whether all weights of its launch are fp8.
   bool readsFp8(lm::LinearOp linear) const {
-    return bf16 && fp8Rows && !linear.getRoutes() &&
-           allWeights(linear, &NumericFormat::isScaledFloat);
+    return bf16 && fp8Rows && allWeights(linear, &NumericFormat::isScaledFloat);
   }
 
   /// What a projection is part of: a region, or itself.

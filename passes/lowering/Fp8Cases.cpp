@@ -5,7 +5,8 @@
 //                                   projections n, e ─▶ q, k, v
 //   }                             }
 //
-// Products of fp8 are of code for many tokens. In a step of few nobody would read the rows.
+// Products of fp8 are of code for many tokens. In a step of few nobody would read the rows. Experts have few rows for
+// longer: `few` is then of what each has of a step on average.
 //===----------------------------------------------------------------------===//
 #include "dialects/kernel/ops/Matmul.h"
 #include "dialects/kernel/ops/Rows.h"
@@ -42,12 +43,22 @@ struct Fp8Cases : ingot::impl::Fp8CasesPassBase<Fp8Cases> {
       return;
     IRMapping copies =
         edits.split(rounding, rounding->getBlock()->findAncestorOpInBlock(*readers.back()),
-                    {quantityOf(op.getExtent()), uint64_t(few)});
+                    {quantityOf(op.getExtent()), fewOf(readers)});
     for (plan::LaunchOp reader : readers)
       edits.edit(
           cast<plan::LaunchOp>(copies.lookup(reader.getOperation())), "bf16", {},
           [](Operation *op, ValueRange) { cast<kernel::MatmulOp>(op).getXFp8Mutable().clear(); });
     copies.lookup(rounding.getOperation())->erase();
+  }
+
+  /// Up to how many tokens (or rows) they have few: whole multiples, since graphs are made for those.
+  uint64_t fewOf(ArrayRef<plan::LaunchOp> readers) {
+    int64_t most = 1;
+    for (plan::LaunchOp reader : readers) {
+      auto matmul = cast<kernel::MatmulOp>(reader.anchor());
+      most = std::max(most, int64_t(llvm::divideCeil(matmul.experts(), matmul.rowsOfToken())));
+    }
+    return uint64_t(few * most);
   }
 };
 } // namespace

@@ -199,7 +199,7 @@ LogicalResult SectionLowering::lowerRound(lm::RoundOp op) {
   if (form == RowKind::FP8) {
     launch("fp8", {operand(op.getX()), output("e", op.getResult())},
            [&](ImplicitLocOpBuilder &b, ValueRange args) {
-             kernel::Fp8RowsOp::create(b, args[0], args[1], count.extent);
+             kernel::Fp8RowsOp::create(b, args[0], args[1], count.extent, count.ofToken);
            });
     return success();
   }

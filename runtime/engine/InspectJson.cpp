@@ -67,7 +67,7 @@ void writeVariants(JsonText &j, const fb::KernelVariants &list) {
       j.open('{').key("operand").value(map->operand());
       j.key("element").value(fb::EnumNameTensorElement(map->element()));
       j.key("box_rows").value(map->box_rows()).key("box_columns").value(map->box_columns());
-      j.key("swizzle").value(map->swizzle()).close();
+      j.key("swizzle").value(map->swizzle()).key("unit_rows").value(map->unit_rows()).close();
     }
     j.close().close();
   }

@@ -58,7 +58,7 @@ private:
   Result<void> guards(const fb::KernelVariants &list, const std::string &label);
   Result<void> seedFills();
   Result<void> tensorMaps(const fb::Variant &variant, unsigned kernel, const std::string &label);
-  bool isRows(unsigned kernel, uint32_t operand) const;
+  bool isRows(unsigned kernel, uint32_t operand, uint32_t ofUnit) const;
 
   std::span<const std::byte> moduleBytes(uint32_t index) const {
     const fb::Module *module = code.modules()->Get(index);
@@ -162,15 +162,16 @@ Result<void> GpuVerifier::variant(const fb::Variant &v, const std::string &label
   return {};
 }
 
-/// In every launch of the kernel, the operand is a buffer of rows.
-bool GpuVerifier::isRows(unsigned kernel, uint32_t operand) const {
+/// In every launch of the kernel, the operand is a buffer of so many rows a unit, each whole lines of 64.
+bool GpuVerifier::isRows(unsigned kernel, uint32_t operand, uint32_t ofUnit) const {
   const auto &buffers = *program.buffers();
   auto isRow = [&](const fb::Launch &launch) {
     if (!launch.args() || operand >= launch.args()->size())
       return false;
     const fb::Arg *arg = launch.args()->Get(operand);
     return arg->kind() == fb::ArgKind::Buffer && arg->index() < buffers.size() &&
-           buffers[arg->index()]->class_() != fb::BufferClass::Fixed;
+           buffers[arg->index()]->class_() != fb::BufferClass::Fixed && ofUnit > 0 &&
+           buffers[arg->index()]->per_unit() % (uint64_t(ofUnit) * 64) == 0;
   };
   for (const fb::Section *section : *program.sections())
     for (const fb::Case *one : *section->cases())
@@ -198,9 +199,10 @@ Result<void> GpuVerifier::tensorMaps(const fb::Variant &v, unsigned kernel,
       return bad("E0812", label + "a tensor map with boxes of " + to_string(map->box_rows()) +
                               " rows of " + to_string(map->box_columns()) + " elements of type " +
                               to_string(int(map->element())));
-    if (!isRows(kernel, map->operand()))
+    if (!isRows(kernel, map->operand(), map->unit_rows()))
       return bad("E0812", label + "a tensor map of operand " + to_string(map->operand()) +
-                              ", which is no buffer of rows");
+                              ", which is no buffer of " + to_string(map->unit_rows()) +
+                              " rows a unit");
   }
   return {};
 }

@@ -144,6 +144,15 @@ kernel.func @k(%w: !lm.weight<8x64, q8_0>, %y: !kernel.rows<32, f32>) {
 
 // -----
 
+// fp8_rows_c2
+kernel.func @k(%x: !kernel.rows<64, bf16>, %y: !kernel.rows<64, fp8>) {
+  // expected-error @+1 {{expects a row, or as many for each token as it has experts}}
+  kernel.fp8_rows %x : !kernel.rows<64, bf16> outs(%y : !kernel.rows<64, fp8>) {extent = #kernel.extent<rows>, rows_of_token = 2 : i64}
+  kernel.return
+}
+
+// -----
+
 // fp8_rows_c1
 kernel.func @k(%x: !kernel.rows<64, bf16>, %y: !kernel.rows<32, fp8>) {
   // expected-error @+1 {{expects bf16 rows and fp8 rows of one width}}

@@ -86,13 +86,18 @@ SHAPE = {"architectures": ["LlamaForCausalLM"], "model_type": "llama", "dtype": 
          "num_hidden_layers": 2, "num_attention_heads": 4, "num_key_value_heads": 1, "head_dim": 64, "vocab_size": 320,
          "max_position_embeddings": 512, "rms_norm_eps": 1e-5, "rope_theta": 10000.0, "hidden_act": "silu", "attention_bias": False,
          "mlp_bias": False, "tie_word_embeddings": True, "bos_token_id": 1, "eos_token_id": 2}
+# Of 150 tokens each expert gets more than 64 rows on average.
+EXPERTS = {key: value for key, value in SHAPE.items() if key != "mlp_bias"} | {
+    "architectures": ["GptOssForCausalLM"], "model_type": "gpt_oss", "intermediate_size": 72, "num_local_experts": 4,
+    "num_experts_per_tok": 2, "layer_types": ["sliding_attention", "full_attention"], "sliding_window": 128,
+    "swiglu_limit": 7.0, "attention_bias": True, "tie_word_embeddings": False}
 
 
-def long_prompt(ingot, quantize):
+def long_prompt(ingot, shape, quantize):
     """More than 64 tokens of prompt, with heads that are wider together than the hidden rows: x of different projections lie at
     one address and differ in width. On the emulator wgmma makes the bits of mma.sync, so engines with and without it agree."""
     config, prompts, answers = ingot.work / "wide.json", ingot.work / "wide.jsonl", []
-    config.write_text(json.dumps(SHAPE))
+    config.write_text(json.dumps(shape))
     prompts.write_text(json.dumps({"prompt_ids": [(7 * i * i + 3 * i) % 317 + 3 for i in range(150)]}) + "\n")
     for more in ([], ["--batch-invariant"]):
         engine = ingot.work / "gpu.ingot"
@@ -109,7 +114,8 @@ QUICK = ("gemma3-layer-types", "llama3-tied")  # of the tiny checkpoints; the li
 
 def add(suite, ingot, long):
     for quantize in ([], ["--quantize", "int4-g64"]) if long else ([],):
-        suite.check(f"gpu long prompt {' '.join(quantize)}: the same bits with and without wgmma", lambda: long_prompt(ingot, quantize))
+        suite.check(f"gpu long prompt {' '.join(quantize)}: the same bits with and without wgmma", lambda: long_prompt(ingot, SHAPE, quantize))
+    suite.check("gpu long prompt, experts: the same bits with and without wgmma", lambda: long_prompt(ingot, EXPERTS, ["--quantize", "int8"]))
     for folder in sorted(path for path in FOLDER.iterdir() if path.is_dir()):
         ids = json.loads((folder / "ids.json").read_text())
         ids = ids["ids"] if isinstance(ids, dict) else ids

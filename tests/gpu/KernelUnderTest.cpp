@@ -205,7 +205,8 @@ Result<void> KernelUnderTest::launch(const fb::Variant &variant, const StepShape
     TensorRows rows{};
     rows.base = memoryOf(map.operand()).address();
     rows.bf16 = map.element() == fb::TensorElement::BF16;
-    rows.columns = engine.buffer(arg(map.operand()).index()).per_unit() / (rows.bf16 ? 2 : 1);
+    rows.columns = engine.buffer(arg(map.operand()).index()).per_unit() / map.unit_rows() /
+                   (rows.bf16 ? 2 : 1);
     rows.rows = uint64_t(rowsOfX);
     rows.boxColumns = map.box_columns(), rows.boxRows = map.box_rows();
     rows.swizzle = map.swizzle();

@@ -39,9 +39,11 @@ check() { # RESULT ENGINE REFERENCE OPTION…: exit status
 make bf16 tiny
 make fp8 tiny --quantize fp8 --kv fp8
 make experts experts --quantize int8
+make experts_fp8 experts --quantize fp8
 export bf16=$(check bf16 bf16 bf16 --tokens 1,2,7,8,9,33,65,130)
 export fp8=$(check fp8 fp8 fp8 --tokens 1,8,9,65,130)
 export experts=$(check experts experts experts --tokens 1,3,4,17,65,300)
+export experts_fp8=$(check experts_fp8 experts_fp8 experts_fp8 --only gate_up_0 --only linear_1 --tokens 257,300)
 export planted_experts=$(check planted_experts experts experts --only gate_up_0 --only linear_1 --tokens 1,17,65,300 --plant)
 export planted=$(check planted bf16 bf16 --tokens 1,9,65,130 --plant)
 export planted_fp8=$(check planted_fp8 fp8 fp8 --tokens 1,9,65 --plant)
@@ -61,7 +63,7 @@ def lines(name):
     return checks, last["summary"]
 
 for name, families in (("bf16", "few t8 t16 t64 wgmma128 wgmma decode prefill"), ("fp8", "few t16 wgmma_fp8 decode prefill"),
-                       ("experts", "few t8 t32 prefill many decode")):
+                       ("experts", "few t8 t32 prefill wgmma many decode"), ("experts_fp8", "wgmma_fp8")):
     checks, summary = lines(name)
     print(name, summary)
     assert os.environ[name] == "0" and summary["failed"] == summary["lost_kernels"] == 0, checks

@@ -60,3 +60,28 @@ DEVICE void each_row_tile(const i32 *memory, const BatchView *batch, Body body) 
     sync_block(); // shared memory is free again
   }
 }
+
+/// Rows of experts, tile by tile: the block's first has `number`.
+template <i32 Used, i32 Most> struct RowTiles {
+  const i32 *memory; ///< routes
+  const BatchView *batch;
+  i32 number;
+  /// All lanes of a warp.
+  MEMBER RowTile operator*() const { return row_tile<Most>(Routes(memory, batch, Used), number); }
+  MEMBER RowTiles &operator++() {
+    number += gridDim.y;
+    return *this;
+  }
+};
+
+/// pad_rows of the block's tiles. All threads, behind pdl_wait.
+template <i32 From, i32 To, i32 Used, i32 Most, class T>
+DEVICE void pad_row_tiles(T *y, RowTiles<Used, Most> tiles) {
+  NO_UNROLL
+  for (;; ++tiles) {
+    const RowTile rows = *tiles;
+    if (rows.first == rows.end)
+      return;
+    pad_rows<From, To>(y, rows.first, rows.first + Most < rows.end ? rows.first + Most : rows.end);
+  }
+}

@@ -55,3 +55,28 @@ DEVICE void store_results(const float *results, i32 warp, i32 rows, i32 tile, i3
     }
   }
 }
+
+//===----------------------------------------------------------------------===//
+// Blocks whose warpgroups 1 and 2 multiply, a warp a tile (of a pair: warpgroup 1 the first weight)
+//===----------------------------------------------------------------------===//
+
+/// The weight's tile of a warp that multiplies: the last again where there is none.
+template <class F, i32 K, i32 Weights>
+DEVICE const u8 *own_tile(const u8 *const (&weights)[Weights], i32 rows, i32 tile) {
+  const i32 warp = threadIdx.x / 32 - 4, tiles = divide_up(rows, 16);
+  const i32 own = tile + (Weights == 2 ? warp % 4 : warp);
+  const u8 *weight = Weights == 2 && warp >= 4 ? weights[Weights - 1] : weights[0];
+  return weight + (own < tiles ? own : tiles - 1) * F::tileBytes(K);
+}
+
+/// The sums of warpgroups 1 and 2, to where store_results finds them: in the place of stages and
+/// totals, when both are through with them.
+template <i32 Tokens> DEVICE void leave_results(float *results, const float (&sum)[Tokens / 2]) {
+  const i32 warp = threadIdx.x / 32 - 4, lane = threadIdx.x % 32;
+  sync_named(2, 256);
+  UNROLL
+  for (i32 i = 0; i < Tokens / 2; i++)
+    results[(i / 4 * 8 + 2 * (lane % 4) + i % 2) * kResultPitch + 16 * warp + lane / 4 +
+            i / 2 % 2 * 8] = sum[i];
+  sync_named(2, 256);
+}

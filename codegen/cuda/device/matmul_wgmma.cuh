@@ -55,6 +55,8 @@ template <i32 Tokens> struct WgmmaShared {
       stages * (stageBytes + 4 * stageSums) + 256 * sums * 4 + 3 * stages * 8;
   static_assert(result_bytes(Tokens) <= stages * stageBytes + 256 * sums * 4,
                 "the results fit in the place of stages and totals");
+  /// Registers of a thread of warpgroup 0, and of those that multiply.
+  static constexpr int bringing = Tokens == 256 ? 24 : 40, multiplying = Tokens == 256 ? 240 : 232;
 
   u8 *stage;
   float4 *totals; ///< [sums / 4][256 threads]
@@ -105,9 +107,10 @@ template <class F> DEVICE void sum_tokens(const u8 *stage, float *sumsOfX, float
     sumsOfX[token] = sum * (1.0f / F::unit);
 }
 
-/// Warpgroup 0.
+/// Warpgroup 0. `used`: stages that the ring has had before.
 template <class F, i32 K, i32 Tokens>
-DEVICE void bring_tokens(const WgmmaShared<Tokens> &at, const TensorMap *x, i32 first) {
+DEVICE void bring_tokens(const WgmmaShared<Tokens> &at, const TensorMap *x, i32 first,
+                         i32 used = 0) {
   using Shared = WgmmaShared<Tokens>;
   constexpr i32 runs = divide_up(K, 64), lag = F::hasMin ? Shared::stages - 1 : 0;
   const i32 thread = threadIdx.x, half = (i32)cluster_rank();
@@ -117,9 +120,9 @@ DEVICE void bring_tokens(const WgmmaShared<Tokens> &at, const TensorMap *x, i32 
   NO_UNROLL
   for (i32 r = 0; r < runs + lag; r++) {
     if (thread == 0 && r < runs) {
-      const i32 s = r % Shared::stages;
-      if (r >= Shared::stages)
-        mbar_wait(at.empty + s, (r / Shared::stages - 1) & 1);
+      const i32 s = (used + r) % Shared::stages;
+      if (used + r >= Shared::stages)
+        mbar_wait(at.empty + s, ((used + r) / Shared::stages - 1) & 1);
       mbar_arrive_expect_tx(at.full + s, Shared::stageBytes);
       tensor_load_2d_multicast(at.stage + s * Shared::stageBytes + half * Shared::stageBytes / 2, x,
                                r * 64, first + half * Tokens / 2, at.full + s, 3);
@@ -128,8 +131,8 @@ DEVICE void bring_tokens(const WgmmaShared<Tokens> &at, const TensorMap *x, i32 
       static_assert(Tokens == 128, "a thread sums a token");
       if (r < lag)
         continue;
-      const i32 s = (r - lag) % Shared::stages;
-      mbar_wait(at.full + s, (r - lag) / Shared::stages & 1);
+      const i32 s = (used + r - lag) % Shared::stages;
+      mbar_wait(at.full + s, (used + r - lag) / Shared::stages & 1);
       if (F::group > 64 && (r - lag) % (F::group / 64) == 0)
         sum = 0.0f;
       sum_tokens<F>(at.stage + s * Shared::stageBytes, at.sumsOfX + s * Shared::stageSums, sum);
@@ -209,10 +212,10 @@ DEVICE void multiply_code_run(float (&sum)[Sums], float (&dot)[Sums], const type
   }
 }
 
-/// Warpgroups 1 and 2: the sums of the warp's tile, all of K.
+/// Warpgroups 1 and 2: the sums of the warp's tile, all of K. `used`: as of bring_tokens.
 template <class F, i32 K, i32 Parts, i32 Tokens>
 DEVICE void multiply_tokens(float (&sum)[Tokens / 2], const WgmmaShared<Tokens> &at, const u8 *tile,
-                            WeightStream stream) {
+                            WeightStream stream, i32 used = 0) {
   using Cut = KParts<F, K, Parts>;
   using Shared = WgmmaShared<Tokens>;
   constexpr i32 sums = Tokens / 2;
@@ -251,11 +254,11 @@ DEVICE void multiply_tokens(float (&sum)[Tokens / 2], const WgmmaShared<Tokens> 
     run = next, next = later;
     if (r + 2 < Cut::runs)
       F::load(later, tile, r + 2, Cut::steps, stream);
-    const i32 s = r % Shared::stages;
+    const i32 s = (used + r) % Shared::stages;
     const u8 *const stage = at.stage + s * Shared::stageBytes;
-    mbar_wait(at.full + s, r / Shared::stages & 1);
+    mbar_wait(at.full + s, (used + r) / Shared::stages & 1);
     if constexpr (F::hasMin)
-      mbar_wait(at.sumsFull + s, r / Shared::stages & 1);
+      mbar_wait(at.sumsFull + s, (used + r) / Shared::stages & 1);
     if constexpr (F::isFloat)
       multiply_float_run<F>(sum, run, stage);
     else
@@ -280,20 +283,12 @@ DEVICE void multiply_tokens(float (&sum)[Tokens / 2], const WgmmaShared<Tokens> 
   }
 }
 
-/// Tokens first … first + Tokens - 1 of tiles tile … tile + 7 (pairs: + 3). `load`, `store`:
-/// matmul_results.cuh.
-template <class F, i32 K, i32 Parts, i32 Tokens, i32 Held, i32 Weights, class Load, class Store>
-DEVICE void matmul_wgmma(const u8 *const (&weights)[Weights], const TensorMap *x, i32 rows,
-                         i32 tile, i32 first, const i64 *countOf, u8 *shared, Load load,
-                         Store store) {
-  using Shared = WgmmaShared<Tokens>;
-  const i32 thread = threadIdx.x, lane = thread % 32;
-  const Shared at(shared);
-  const i32 tokens = (i32)*countOf; // of the batch, which no kernel writes
-  if (thread == 0) {
+/// Before anybody uses the ring: all threads of all blocks of the cluster.
+template <i32 Tokens> DEVICE void start_ring(const WgmmaShared<Tokens> &at, const TensorMap *x) {
+  if (threadIdx.x == 0) {
     tensor_prefetch(x);
     UNROLL
-    for (i32 s = 0; s < Shared::stages; s++) {
+    for (i32 s = 0; s < WgmmaShared<Tokens>::stages; s++) {
       mbar_init(at.full + s, 1);
       mbar_init(at.sumsFull + s, 128);
       mbar_init(at.empty + s, 8 * kWgmmaCluster);
@@ -302,32 +297,37 @@ DEVICE void matmul_wgmma(const u8 *const (&weights)[Weights], const TensorMap *x
   }
   cluster_arrive_relaxed();
   cluster_wait();
+}
+
+/// Tokens first … first + Tokens - 1 of tiles tile … tile + 7 (pairs: + 3). `load`, `store`:
+/// matmul_results.cuh.
+template <class F, i32 K, i32 Parts, i32 Tokens, i32 Held, i32 Weights, class Load, class Store>
+DEVICE void matmul_wgmma(const u8 *const (&weights)[Weights], const TensorMap *x, i32 rows,
+                         i32 tile, i32 first, const i64 *countOf, u8 *shared, Load load,
+                         Store store) {
+  using Shared = WgmmaShared<Tokens>;
+  const Shared at(shared);
+  const i32 tokens = (i32)*countOf; // of the batch, which no kernel writes
+  start_ring(at, x);
   pdl_wait();
   if (first >= tokens) // so do all blocks of the cluster
     return;
-  if (thread < 128) {
-    setmaxnreg_dec<Tokens == 256 ? 24 : 40>();
+  if (threadIdx.x < 128) {
+    setmaxnreg_dec<Shared::bringing>();
     bring_tokens<F, K>(at, x, first);
     return;
   }
-  setmaxnreg_inc<Tokens == 256 ? 240 : 232>();
-  const i32 warp = thread / 32 - 4, tiles = divide_up(rows, 16);
-  const i32 own = tile + (Weights == 2 ? warp % 4 : warp);
-  const u8 *weight = Weights == 2 && warp >= 4 ? weights[Weights - 1] : weights[0];
+  setmaxnreg_inc<Shared::multiplying>();
   float sum[Tokens / 2];
-  multiply_tokens<F, K, Parts>(sum, at, weight + (own < tiles ? own : tiles - 1) * F::tileBytes(K),
+  multiply_tokens<F, K, Parts>(sum, at, own_tile<F, K>(weights, rows, tile),
                                weight_stream(tokens <= Tokens));
   // The peer brings nothing more, and may still tell this block what it is through with.
   cluster_arrive_relaxed();
 
   float *const results = (float *)shared;
-  sync_named(2, 256);
-  UNROLL
-  for (i32 i = 0; i < Tokens / 2; i++)
-    results[(i / 4 * 8 + 2 * (lane % 4) + i % 2) * kResultPitch + 16 * warp + lane / 4 +
-            i / 2 % 2 * 8] = sum[i];
-  sync_named(2, 256);
+  leave_results<Tokens>(results, sum);
   const i32 count = (i32)*countOf; // read again: registers are scarce above
-  store_results<Tokens, Held, Weights>(results, warp, rows, tile, first, count, load, store);
+  store_results<Tokens, Held, Weights>(results, threadIdx.x / 32 - 4, rows, tile, first, count,
+                                       load, store);
   cluster_wait();
 }

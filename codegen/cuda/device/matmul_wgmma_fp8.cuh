@@ -42,8 +42,9 @@ struct Fp8Shared {
 };
 
 /// Warpgroup 0: a thread copies 16 bytes of each 16th token, and the scale of one. Rows beyond the
-/// last token become 0.
-template <i32 K> DEVICE void bring_fp8(const Fp8Shared &at, const u8 *x, i32 first, i32 count) {
+/// last token become 0. `used`: stages that the ring has had before.
+template <i32 K>
+DEVICE void bring_fp8(const Fp8Shared &at, const u8 *x, i32 first, i32 count, i32 used = 0) {
   constexpr i32 rowBytes = fp8_row_bytes(K), groups = fp8_codes(K) / 128;
   const i32 thread = threadIdx.x, token = thread / 8, chunk = thread % 8;
   const u8 *from = x + (i64)(first + token) * rowBytes + chunk * 16;
@@ -53,9 +54,9 @@ template <i32 K> DEVICE void bring_fp8(const Fp8Shared &at, const u8 *x, i32 fir
   NO_UNROLL
   for (i32 r = 0; r < groups + kFp8Lag; r++) {
     if (r < groups) {
-      const i32 s = r % kFp8Stages;
-      if (r >= kFp8Stages)
-        mbar_wait(at.empty + s, (r / kFp8Stages - 1) & 1);
+      const i32 s = (used + r) % kFp8Stages;
+      if (used + r >= kFp8Stages)
+        mbar_wait(at.empty + s, ((used + r) / kFp8Stages - 1) & 1);
       u8 *stage = at.stages + s * kFp8StageBytes;
       UNROLL
       for (i32 i = 0; i < kFp8Tokens / 16; i++) {
@@ -69,7 +70,7 @@ template <i32 K> DEVICE void bring_fp8(const Fp8Shared &at, const u8 *x, i32 fir
     if (r >= kFp8Lag) {
       cp_async_wait<kFp8Lag>();
       fence_proxy_async();
-      mbar_arrive(at.full + (r - kFp8Lag) % kFp8Stages);
+      mbar_arrive(at.full + (used + r - kFp8Lag) % kFp8Stages);
     }
   }
 }
@@ -92,10 +93,10 @@ DEVICE void load_fp8_block(Fp8Block &to, const u8 *tile, i32 r, WeightStream str
   to.s[0] = as_f32(s.x), to.s[1] = as_f32(s.y);
 }
 
-/// Warpgroups 1 and 2: the sums of the warp's tile, all of K.
+/// Warpgroups 1 and 2: the sums of the warp's tile, all of K. `used`: as of bring_fp8.
 template <i32 K>
 DEVICE void multiply_fp8(float (&sum)[kFp8Sums], const Fp8Shared &at, const u8 *tile,
-                         WeightStream stream) {
+                         WeightStream stream, i32 used = 0) {
   constexpr i32 groups = fp8_codes(K) / 128;
   float dot[kFp8Sums] = {};
   Fp8Block block, next, later;
@@ -110,8 +111,8 @@ DEVICE void multiply_fp8(float (&sum)[kFp8Sums], const Fp8Shared &at, const u8 *
     block = next, next = later;
     if (r + 2 < groups)
       load_fp8_block(later, tile, r + 2, stream);
-    const i32 s = r % kFp8Stages;
-    mbar_wait(at.full + s, r / kFp8Stages & 1);
+    const i32 s = (used + r) % kFp8Stages;
+    mbar_wait(at.full + s, (used + r) / kFp8Stages & 1);
     wgmma_fence();
     UNROLL
     for (i32 i = 0; i < 4; i++) {
@@ -138,18 +139,9 @@ DEVICE void multiply_fp8(float (&sum)[kFp8Sums], const Fp8Shared &at, const u8 *
   }
 }
 
-/// Tokens first … first + 127 of tiles tile … tile + 7 (pairs: + 3). `load`, `store`:
-/// matmul_results.cuh.
-template <i32 K, i32 Held, i32 Weights, class Load, class Store>
-DEVICE void matmul_wgmma_fp8(const u8 *const (&weights)[Weights], const u8 *x, i32 rows, i32 tile,
-                             i32 first, const i64 *countOf, u8 *shared, Load load, Store store) {
-  const i32 thread = threadIdx.x, lane = thread % 32;
-  const Fp8Shared at(shared);
-  const i32 count = (i32)*countOf; // of the batch, which no kernel writes
-  pdl_wait();
-  if (first >= count)
-    return;
-  if (thread == 0) {
+/// Before anybody uses the ring: all threads.
+DEVICE void start_ring(const Fp8Shared &at) {
+  if (threadIdx.x == 0) {
     UNROLL
     for (i32 s = 0; s < kFp8Stages; s++) {
       mbar_init(at.full + s, 128);
@@ -158,25 +150,31 @@ DEVICE void matmul_wgmma_fp8(const u8 *const (&weights)[Weights], const u8 *x, i
     fence_mbar_init();
   }
   sync_block();
-  if (thread < 128) {
+}
+
+/// Tokens first … first + 127 of tiles tile … tile + 7 (pairs: + 3). `load`, `store`:
+/// matmul_results.cuh.
+template <i32 K, i32 Held, i32 Weights, class Load, class Store>
+DEVICE void matmul_wgmma_fp8(const u8 *const (&weights)[Weights], const u8 *x, i32 rows, i32 tile,
+                             i32 first, const i64 *countOf, u8 *shared, Load load, Store store) {
+  const Fp8Shared at(shared);
+  const i32 count = (i32)*countOf; // of the batch, which no kernel writes
+  pdl_wait();
+  if (first >= count)
+    return;
+  start_ring(at);
+  if (threadIdx.x < 128) {
     setmaxnreg_dec<40>();
     bring_fp8<K>(at, x, first, count);
     return;
   }
   setmaxnreg_inc<232>();
-  const i32 warp = thread / 32 - 4, tiles = divide_up(rows, 16);
-  const i32 own = tile + (Weights == 2 ? warp % 4 : warp);
-  const u8 *weight = Weights == 2 && warp >= 4 ? weights[Weights - 1] : weights[0];
   float sum[kFp8Sums];
-  multiply_fp8<K>(sum, at, weight + (own < tiles ? own : tiles - 1) * Fp8Format::tileBytes(K),
+  multiply_fp8<K>(sum, at, own_tile<Fp8Format, K>(weights, rows, tile),
                   weight_stream(count <= kFp8Tokens));
 
   float *const results = (float *)shared;
-  sync_named(2, 256); // both are through with all stages
-  UNROLL
-  for (i32 i = 0; i < kFp8Sums; i++)
-    results[(i / 4 * 8 + 2 * (lane % 4) + i % 2) * kResultPitch + 16 * warp + lane / 4 +
-            i / 2 % 2 * 8] = sum[i];
-  sync_named(2, 256);
-  store_results<kFp8Tokens, Held, Weights>(results, warp, rows, tile, first, count, load, store);
+  leave_results<kFp8Tokens>(results, sum);
+  store_results<kFp8Tokens, Held, Weights>(results, threadIdx.x / 32 - 4, rows, tile, first, count,
+                                           load, store);
 }

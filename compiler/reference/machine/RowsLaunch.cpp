@@ -64,7 +64,8 @@ Result<void> machine::run(Launch &launch, kernel::RowwiseOp op) {
 
 /// Steps of few tokens leave these rows out, and the norm that makes theirs as well.
 Result<void> machine::run(Launch &launch, kernel::Fp8RowsOp op) {
-  for (int64_t unit = 0; unit < launch.units(op.isPerRow()); ++unit)
+  const int64_t units = launch.units(op.isPerRow()) * int64_t(op.getRowsOfToken());
+  for (int64_t unit = 0; unit < units; ++unit)
     launch.write(op.getOutput(), unit, launch.read(op.getX(), unit, Items::one(unit)),
                  Items::one(unit));
   return {};

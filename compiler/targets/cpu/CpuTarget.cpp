@@ -121,7 +121,9 @@ private:
       if (auto known = context.cache->lookup(key))
         return *known;
     }
-    auto object = cpu::compileKernels(kernels, isa, {static_cast<unsigned>(context.threads)});
+    TimingScope scope = context.timing.nest("code of cpu:" + std::string(isa.name));
+    auto object =
+        cpu::compileKernels(kernels, isa, {static_cast<unsigned>(context.threads), &scope});
     if (failed(object))
       return failure();
     std::string code(object->begin(), object->end());

@@ -104,6 +104,7 @@ static std::unique_ptr<fb::VariantT> variantOf(const cuda::CudaVariant &from, ui
     map->element = fb::TensorElement::BF16;
     map->box_rows = from.boxRows;
     map->box_columns = 64;
+    map->unit_rows = from.unitRows;
     map->swizzle = true;
     to->tensor_maps.push_back(std::move(map));
   }

@@ -12,11 +12,10 @@ using namespace ingot;
 using namespace ingot::compiler;
 
 /// Units for which a launch is foretold: the two terms of its maximum are straight lines in between, but where fp8
-/// begins to multiply fp8 (kFp8From).
+/// begins to multiply fp8 (fp8From).
 static constexpr uint64_t kUnits[] = {1, 8, 64, 65, 512, 2048};
 /// The same of experts, of which few tokens read some: the part of them that is read is a curve.
 static constexpr uint64_t kUnitsOfExperts[] = {1, 2, 4, 8, 16, 32, 64, 128, 512, 2048};
-static constexpr uint64_t kFp8From = 65;
 
 /// The section's first launch of the kernel, in any case; null: it has none.
 static const fb::LaunchT *launchOf(const fb::SectionT &section, uint32_t kernel) {
@@ -42,13 +41,32 @@ static uint64_t weightBytes(const fb::ProgramT &program, uint32_t kernel) {
   return 0;
 }
 
-static bool multipliesFp8(const fb::KernelVariantsT &variants) {
-  return llvm::any_of(variants.variants,
-                      [](const auto &v) { return StringRef(v->symbol).ends_with("_wgmma_fp8"); });
+/// The first units that are multiplied in fp8: those beyond what the variants before that one take. Of a kernel for steps
+/// of as many alone that is the first. 0: none are.
+static uint64_t fp8From(kernel::FuncOp kernel, const fb::KernelVariantsT &variants) {
+  uint64_t from = uint64_t(kernel.leastCount());
+  for (const auto &v : variants.variants) {
+    if (StringRef(v->symbol).ends_with("_wgmma_fp8"))
+      return from;
+    from = std::max(v->max_tokens, v->max_rows) + 1;
+  }
+  return 0;
+}
+
+/// For which units a projection is foretold that multiplies in fp8 from so many on (0: never).
+static SmallVector<uint64_t> unitsOf(kernel::MatmulOp op, uint64_t fp8) {
+  if (!op.getRoutes())
+    return SmallVector<uint64_t>(ArrayRef(kUnits));
+  SmallVector<uint64_t> units{ArrayRef(kUnitsOfExperts)};
+  if (fp8 > 1)
+    units.append({fp8 - 1, fp8});
+  llvm::sort(units);
+  units.erase(llvm::unique(units), units.end());
+  return units;
 }
 
 /// Projections alone: others have no weights, and what they ask for is in proportion to their units.
-static void foretell(fb::KernelCostT &cost, kernel::MatmulOp op, uint64_t weights, bool fp8,
+static void foretell(fb::KernelCostT &cost, kernel::MatmulOp op, uint64_t weights, uint64_t fp8,
                      const runtime::GpuMachine &machine) {
   auto read = [&](uint64_t tokens) {
     const double share = op.getRoutes() ? shareOfExperts(double(op.experts()),
@@ -56,8 +74,8 @@ static void foretell(fb::KernelCostT &cost, kernel::MatmulOp op, uint64_t weight
                                         : 1;
     return static_cast<uint64_t>(share * double(weights));
   };
-  for (uint64_t units : op.getRoutes() ? ArrayRef(kUnitsOfExperts) : ArrayRef(kUnits)) {
-    const double perClock = fp8 && units >= kFp8From ? machine.fp8PerClock : machine.bf16PerClock;
+  for (uint64_t units : unitsOf(op, fp8)) {
+    const double perClock = fp8 && units >= fp8 ? machine.fp8PerClock : machine.bf16PerClock;
     const double nanoseconds = static_cast<double>(units * cost.operations_per_unit) /
                                (machine.gops(perClock) * machine.reached);
     cost.predicted.push_back(
@@ -76,7 +94,7 @@ std::vector<std::unique_ptr<fb::KernelCostT>> compiler::gpuCosts(ArrayRef<kernel
     if (isa<kernel::AttentionOp, kernel::MatmulOp>(op))
       cost->arithmetic = fb::Arithmetic::Bf16;
     if (auto matmul = dyn_cast<kernel::MatmulOp>(op))
-      foretell(*cost, matmul, weightBytes(program, k), multipliesFp8(*code.variants[k]), machine);
+      foretell(*cost, matmul, weightBytes(program, k), fp8From(kernel, *code.variants[k]), machine);
     all.push_back(std::move(cost));
   }
   return all;

@@ -15,6 +15,9 @@ LogicalResult Fp8RowsOp::verify() {
       getOutput().getType().getKind() != RowKind::FP8 ||
       getX().getType().getN() != getOutput().getType().getN()) // fp8_rows_c1
     return emitOpError("expects bf16 rows and fp8 rows of one width");
+  const int64_t rows = getRowsOfToken();
+  if (rows < 1 || (rows > 1 && getExtent() != Extent::Tokens)) // fp8_rows_c2
+    return emitOpError("expects a row, or as many for each token as it has experts");
   return success();
 }
 
@@ -66,7 +69,12 @@ LogicalResult GatherOp::verify() {
   return success();
 }
 
-WorkItems Fp8RowsOp::workItems() { return unitsOf(getExtent()); }
+WorkItems Fp8RowsOp::workItems() {
+  WorkItems items = unitsOf(getExtent());
+  items.factor = getRowsOfToken();
+  return items;
+}
+int64_t Fp8RowsOp::rowsOfUnit(Value) { return getRowsOfToken(); }
 bool Fp8RowsOp::isPerRow() { return getExtent() == Extent::Rows; }
 WorkItems RowwiseOp::workItems() {
   WorkItems items = unitsOf(getExtent());

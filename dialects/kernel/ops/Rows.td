@@ -4,13 +4,15 @@
 
 include "dialects/kernel/KernelTypes.td"
 
-def Kernel_Fp8RowsOp : Kernel_LaunchOp<"fp8_rows", ["workItems", "isPerRow"]> {
+def Kernel_Fp8RowsOp : Kernel_LaunchOp<"fp8_rows", ["workItems", "isPerRow", "rowsOfUnit"]> {
   let summary = "y[t] = x[t] as E4M3, a scale per 128 values: largest |x| / 448";
   let description = [{
     For GPUs, before projections that multiply in fp8, which takes many tokens.
-    Values lie in the order in which such products take k (FragmentLayout.h). Work items: tokens (or logits rows).
+    Values lie in the order in which such products take k (FragmentLayout.h). `rows_of_token`: there are so many rows
+    for each token, as experts have them. Work items: rows of tokens (or logits rows).
   }];
-  let arguments = (ins Kernel_Read<Kernel_RowsType>:$x, Kernel_Write<Kernel_RowsType>:$output, Kernel_Extent:$extent);
+  let arguments = (ins Kernel_Read<Kernel_RowsType>:$x, Kernel_Write<Kernel_RowsType>:$output, Kernel_Extent:$extent,
+                   DefaultValuedAttr<I64Attr, "1">:$rows_of_token);
   let assemblyFormat = "$x `:` type($x) `outs` `(` $output `:` type($output) `)` attr-dict";
   let hasVerifier = 1;
 }

@@ -343,9 +343,10 @@ Result<void *> Executor::tensorMapOf(const fb::TensorMap &map, const fb::Launch 
   TensorRows rows{};
   rows.base = bufferAddress(index);
   rows.bf16 = map.element() == fb::TensorElement::BF16;
-  rows.columns = buffer.per_unit() / (rows.bf16 ? 2 : 1);
-  rows.rows = buffer.class_() == fb::BufferClass::PerRow ? statement.limits.logitsRows
-                                                         : statement.limits.maxBatchTokens;
+  rows.columns = buffer.per_unit() / map.unit_rows() / (rows.bf16 ? 2 : 1);
+  rows.rows = map.unit_rows() * (buffer.class_() == fb::BufferClass::PerRow
+                                     ? statement.limits.logitsRows
+                                     : statement.limits.maxBatchTokens);
   rows.boxColumns = map.box_columns();
   rows.boxRows = map.box_rows();
   rows.swizzle = map.swizzle();

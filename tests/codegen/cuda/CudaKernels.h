@@ -62,11 +62,12 @@ inline std::string vectorType(int64_t n) { return "!lm.weight<" + std::to_string
 inline std::string fp8Argument(int64_t k) { return ", %xfp8: " + rowsType("fp8", k); }
 inline std::string fp8Clause(int64_t k) { return " fp8(%xfp8 : " + rowsType("fp8", k) + ")"; }
 
-inline std::string fp8Rows(const std::string &name, int64_t k) {
+inline std::string fp8Rows(const std::string &name, int64_t k, int64_t ofToken = 1) {
   return "kernel.func @" + name + "(%x: " + rowsType("bf16", k) + fp8Argument(k) +
          ") {\n  kernel.fp8_rows %x : " + rowsType("bf16", k) +
          " outs(%xfp8 : " + rowsType("fp8", k) +
-         ") {extent = #kernel.extent<tokens>}\n  kernel.return\n}\n";
+         ") {extent = #kernel.extent<tokens>, rows_of_token = " + std::to_string(ofToken) +
+         " : i64}\n  kernel.return\n}\n";
 }
 
 /// One output of one weight: y = x w^T.

@@ -47,16 +47,18 @@ struct Stack {
   int64_t experts, used, n, k;
   bool pair; ///< (gate + bias) * up, bf16 rows; else the sums and a residual, f32 rows
 
-  std::string kernel(const std::string &name) const {
+  /// `fp8`: rows of it stand beside those of bf16, the last operand.
+  std::string kernel(const std::string &name, bool fp8 = false) const {
     const std::string x = rowsType("bf16", k), r = routesType(experts, used),
                       w = stackType(experts, n, k, std::string(numericFormat(format).name)),
                       b = stackType(experts, n, 1, "f32"), y = rowsType(pair ? "bf16" : "f32", n),
                       a = pair ? b : y;
     return "kernel.func @" + name + "(%x: " + x + ", %w0: " + w +
            (pair ? ", %w1: " + w : std::string()) + ", %a: " + a + ", %y: " + y + ", %r: " + r +
-           ") {\n  kernel.matmul %x : " + x +
+           (fp8 ? fp8Argument(k) : "") + ") {\n  kernel.matmul %x : " + x +
            (pair ? " weights(%w0, %w1 : " + w + ", " + w : " weights(%w0 : " + w) +
-           ") aux(%a : " + a + ") outs(%y : " + y + ") of %r : " + r +
+           ") aux(%a : " + a + ") outs(%y : " + y + ")" + (fp8 ? fp8Clause(k) : "") +
+           " of %r : " + r +
            " attributes {aux_counts = array<i64: 1>, extent = #kernel.extent<tokens>" +
            (pair
                 ? ", pair} {\n  ^bb0(%g: f32, %u: f32, %b: f32):\n    %s = arith.addf %g, %b : f32\n"

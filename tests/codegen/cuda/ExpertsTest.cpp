@@ -1,6 +1,7 @@
 //===- ExpertsTest.cpp - Experts on the emulator: choice, places, products, sums ===//
 #include "CudaRunner.h"
 #include "ExpertKernels.h"
+#include "Fp8RowsReference.h"
 #include "FragmentReference.h"
 #include "runtime/abi/Routes.h"
 
@@ -382,10 +383,10 @@ struct RandomStack {
 };
 
 /// Σ w x in f64, and Σ |w x|.
-std::pair<double, double> productOf(const RandomFragments &w, int64_t row, const uint16_t *x) {
+std::pair<double, double> productOf(const RandomFragments &w, int64_t row, const float *x) {
   double value = 0, size = 0;
   for (int64_t i = 0; i < w.layout.k; ++i) {
-    const double term = double(w.reader().value(row, i)) * fromBf16(x[i]);
+    const double term = double(w.reader().value(row, i)) * x[i];
     value += term, size += std::abs(term);
   }
   return {value, size};
@@ -395,17 +396,18 @@ std::pair<double, double> productOf(const RandomFragments &w, int64_t row, const
 /// of a token must be the same bits in every variant and in every company.
 class Steps {
 public:
-  Steps(const Stack &s, Emulated &gpu, const HostKernels &kernels)
-      : s(s), gpu(gpu), kernels(kernels), w0(s, 5), w1(s, 500),
+  /// `fp8`: products of rows of E4M3, which the kernel "rows" makes.
+  Steps(const Stack &s, Emulated &gpu, const HostKernels &kernels, bool fp8 = false)
+      : s(s), gpu(gpu), kernels(kernels), fp8(fp8), w0(s, 5), w1(s, 500),
         width(roundUp(s.n, s.pair ? 64 : 32)), bias(f32Rows(s.experts, s.n, 9)) {
     weights.push_back(gpu.put(w0.bytes, "w0"));
     if (s.pair)
       weights.push_back(gpu.put(w1.bytes, "w1")), weights.push_back(gpu.put(bias, "bias"));
   }
 
-  /// Tokens firstToken … of a row of them.
+  /// Tokens firstToken … of a row of them. Rows of the expert `hurt` are NaN, which is nobody else's affair.
   void expectVariants(const std::string &name, const Places &places, int64_t firstToken,
-                      bool allValues) {
+                      bool allValues, int32_t hurt = -1) {
     const int64_t inWidth = roundUp(s.k, 64);
     const std::vector<uint16_t> ofTokens = bf16Rows(firstToken + places.tokens(), s.k, 6);
     const std::vector<float> residuals = f32Rows(firstToken + places.tokens(), s.n, 7);
@@ -417,8 +419,15 @@ public:
       const int64_t w = roundUp(s.n, 32);
       rest.insert(rest.end(), residuals.begin() + from * w, residuals.begin() + (from + 1) * w);
     }
-    auto *xs = gpu.put(x, "x");
+    for (int64_t r = 0; r < places.rows(); ++r)
+      if (places.expertOfRow(int32_t(r)) == hurt)
+        std::fill_n(x.begin() + r * inWidth, s.k, toBf16(std::nanf("")));
+    auto *xs = gpu.putBefore(x, size_t(100 * inWidth), "x"); // boxes of copies go beyond the rows
     auto *routes = gpu.put(places.words(), "routes");
+    std::vector<float> numbers(size_t(places.rows() * s.k));
+    for (size_t i = 0; i < numbers.size(); ++i)
+      numbers[i] = fromBf16(x[i / size_t(s.k) * size_t(inWidth) + i % size_t(s.k)]);
+    const uint8_t *codes = fp8 ? codesOf(places, xs, x, numbers) : nullptr;
     const size_t count = size_t(places.rows() * width);
     for (const CudaVariant &variant : kernels.program(name).variants) {
       void *y = s.pair ? static_cast<void *>(gpu.make<uint16_t>(count, "y"))
@@ -428,6 +437,8 @@ public:
       if (!s.pair)
         operands.push_back(gpu.put(rest, "residual"));
       operands.push_back(y), operands.push_back(routes);
+      if (fp8)
+        operands.push_back(codes);
       gpu.launch(variant.symbol, operands, places.batch());
       std::vector<float> got;
       if (s.pair)
@@ -444,13 +455,17 @@ public:
             ASSERT_EQ(value, 0.0f) << variant.symbol << " pads with zeros";
             continue;
           }
+          if (expert == hurt) {
+            ASSERT_TRUE(std::isnan(value)) << variant.symbol << " row " << r << " at " << i;
+            continue;
+          }
           auto [known, fresh] = first.try_emplace({token, expert, i}, value);
           ASSERT_EQ(value, known->second)
               << variant.symbol << " token " << token << " expert " << expert << " at " << i
               << ": not the bits of another variant or step";
           if (!fresh || (!allValues && (r + i) % 7))
             continue;
-          const uint16_t *row = &x[size_t(r * inWidth)];
+          const float *row = &numbers[size_t(r * s.k)];
           auto [gate, size] = productOf(w0.matrices[size_t(expert)], i, row);
           if (s.pair) {
             auto [up, upSize] = productOf(w1.matrices[size_t(expert)], i, row);
@@ -468,9 +483,29 @@ public:
   }
 
 private:
+  /// Rows of E4M3, made of x on the device and held against the reference (rows of NaN are not), and their numbers.
+  const uint8_t *codesOf(const Places &places, const uint16_t *xs, const std::vector<uint16_t> &x,
+                         std::vector<float> &numbers) {
+    const int64_t stride = fp8RowBytes(s.k), used = roundUp(s.k, 128) / 128 * 132;
+    auto *codes = gpu.make<uint8_t>(size_t(places.rows() * stride), "fp8");
+    gpu.launch("rows", {xs, codes}, places.batch());
+    const std::vector<uint8_t> made = gpu.get(codes, size_t(places.rows() * stride)),
+                               want = fp8Of(x, places.rows(), s.k);
+    for (int64_t r = 0; r < places.rows(); ++r) {
+      if (std::isnan(numbers[size_t(r * s.k)]))
+        continue;
+      for (int64_t i = 0; i < used; ++i)
+        EXPECT_EQ(made[size_t(r * stride + i)], want[size_t(r * stride + i)]) << r << " byte " << i;
+      for (int64_t i = 0; i < s.k; ++i)
+        numbers[size_t(r * s.k + i)] = numberOf(&want[size_t(r * stride)], i, s.k);
+    }
+    return codes;
+  }
+
   const Stack &s;
   Emulated &gpu;
   const HostKernels &kernels;
+  const bool fp8;
   RandomStack w0, w1;
   int64_t width;
   std::vector<float> bias;
@@ -484,8 +519,37 @@ Places part(const Places &all, int64_t from, int64_t tokens) {
       {all.expert.begin() + from * all.used, all.expert.begin() + (from + tokens) * all.used});
 }
 
+/// Of sm_90a, with the variants of projections that it alone has.
+std::vector<CudaProgram> wgmmaPrograms(const std::string &text) {
+  EmitOptions options;
+  options.wgmma = true;
+  std::vector<CudaProgram> programs = emitAll(text, options);
+  for (CudaProgram &program : programs)
+    if (program.variants.size() > 1)
+      std::erase_if(program.variants, [](const CudaVariant &v) {
+        return v.symbol.find("wgmma") == std::string::npos;
+      });
+  return programs;
+}
+/// "m" has the variants of any GPU, "w" those that only sm_90a has. On the emulator their bits are the same.
+std::vector<CudaProgram> programsOf(const Stack &s) {
+  std::vector<CudaProgram> programs = emitAll(s.kernel("m")), more = wgmmaPrograms(s.kernel("w"));
+  EXPECT_EQ(more[0].variants.size(), numericFormat(s.format).isFloat() ? 2u : 1u);
+  programs.push_back(std::move(more[0]));
+  return programs;
+}
+
+/// All tokens with the same experts, the last.
+Places withLast(const Stack &s, int64_t tokens) {
+  std::vector<int32_t> last;
+  for (int64_t t = 0; t < tokens; ++t)
+    for (int64_t i = 0; i < s.used; ++i)
+      last.push_back(int32_t(s.experts - s.used + i));
+  return Places(s.experts, s.used, last);
+}
+
 void expectSteps(const Stack &s, int64_t most) {
-  std::vector<CudaProgram> programs = emitAll(s.kernel("m"));
+  std::vector<CudaProgram> programs = programsOf(s);
   for (Build build : {Build{true, 1}, Build{false, 2}}) {
     SCOPED_TRACE(nameOf(build));
     HostKernels kernels(programs, build.checked);
@@ -493,20 +557,39 @@ void expectSteps(const Stack &s, int64_t most) {
     Emulated gpu(kernels, build.seed);
     Steps steps(s, gpu, kernels);
     const Places all = randomPlaces(s.experts, s.used, most, 3);
-    steps.expectVariants("m", part(all, 0, 1), 0, true);
-    steps.expectVariants("m", part(all, 1, 3), 1, true);
-    if (build.checked) { // slow
-      steps.expectVariants("m", part(all, 0, 11), 0, false);
-      continue;
+    for (const std::string name : {"m", "w"}) {
+      steps.expectVariants(name, part(all, 0, 1), 0, true);
+      steps.expectVariants(name, part(all, 1, 3), 1, true);
+      if (build.checked) { // slow
+        steps.expectVariants(name, part(all, 0, 11), 0, false, all.expert[0]);
+        continue;
+      }
+      steps.expectVariants(name, part(all, 0, 37), 0, false);
+      steps.expectVariants(name, all, 0, false, all.expert[0]);
+      // One expert for all; and as many as there are, where they are few.
+      steps.expectVariants(name, withLast(s, name == "w" ? 150 : 75), 0, false);
     }
-    steps.expectVariants("m", part(all, 0, 37), 0, false);
-    steps.expectVariants("m", all, 0, false);
-    // All tokens with one expert, the last; and with as many as there are, where they are few.
-    std::vector<int32_t> last;
-    for (int64_t t = 0; t < 75; ++t)
-      for (int64_t i = 0; i < s.used; ++i)
-        last.push_back(int32_t(s.experts - s.used + i));
-    steps.expectVariants("m", Places(s.experts, s.used, last), 0, false);
+  }
+}
+
+/// Products of fp8: K that goes around the ring twice and ends inside a group of scales.
+void expectFp8Steps(const Stack &s) {
+  std::vector<CudaProgram> programs =
+      wgmmaPrograms(s.kernel("e", /*fp8=*/true) + fp8Rows("rows", s.k, s.used));
+  EXPECT_EQ(programs[0].variants.size(), 1u);
+  for (Build build : {Build{true, 1}, Build{false, 2}}) {
+    SCOPED_TRACE(nameOf(build));
+    HostKernels kernels(programs, build.checked);
+    ASSERT_TRUE(bool(kernels));
+    Emulated gpu(kernels, build.seed);
+    Steps steps(s, gpu, kernels, /*fp8=*/true);
+    const Places all = randomPlaces(s.experts, s.used, 100, 3);
+    steps.expectVariants("e", part(all, 0, 1), 0, true);
+    steps.expectVariants("e", part(all, 0, 11), 0, false, all.expert[0]);
+    if (build.checked) // slow
+      continue;
+    steps.expectVariants("e", all, 0, false);
+    steps.expectVariants("e", withLast(s, 150), 0, false);
   }
 }
 
@@ -515,6 +598,10 @@ TEST(CudaExperts, PairsOfMany) { expectSteps({WeightFormat::Int4G128, 64, 8, 70,
 TEST(CudaExperts, OneForEachToken) { expectSteps({WeightFormat::BF16, 5, 1, 35, 100, true}, 150); }
 TEST(CudaExperts, SuperBlocks) { expectSteps({WeightFormat::Q4_K, 6, 2, 40, 512, true}, 100); }
 TEST(CudaExperts, Fp8) { expectSteps({WeightFormat::Fp8, 6, 2, 33, 200, false}, 100); }
+TEST(CudaExperts, Fp8Products) { expectFp8Steps({WeightFormat::Fp8, 6, 2, 33, 1100, false}); }
+TEST(CudaExperts, Fp8ProductsOfPairs) {
+  expectFp8Steps({WeightFormat::Fp8Block128, 40, 3, 70, 200, true});
+}
 TEST(CudaExperts, Mxfp4) { expectSteps({WeightFormat::Mxfp4, 9, 4, 48, 96, true}, 70); }
 
 } // namespace

@@ -71,8 +71,10 @@ struct ExpertShape {
 };
 inline constexpr ExpertShape kExpertShape = {"moe", 2048, 768, 128, 8};
 inline std::map<std::string, std::string> expertsOf(const ExpertShape &m, WeightFormat format) {
-  return {{"gate_up", Stack{format, m.experts, m.used, m.inner, m.hidden, true}.kernel("gate_up")},
-          {"down", Stack{format, m.experts, m.used, m.hidden, m.inner, false}.kernel("down")}};
+  const bool fp8 = numericFormat(format).isScaledFloat();
+  return {
+      {"gate_up", Stack{format, m.experts, m.used, m.inner, m.hidden, true}.kernel("gate_up", fp8)},
+      {"down", Stack{format, m.experts, m.used, m.hidden, m.inner, false}.kernel("down", fp8)}};
 }
 inline std::map<std::string, std::string> aroundExperts(const ExpertShape &m) {
   return {

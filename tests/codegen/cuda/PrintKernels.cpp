@@ -71,7 +71,8 @@ int main(int count, char **arguments) {
       if (variant.cluster > 1)
         llvm::outs() << ", clusters of " << variant.cluster;
       for (const cuda::TensorMapOf &map : variant.tensorMaps)
-        llvm::outs() << ", boxes of " << map.boxRows << " rows of operand " << map.operand;
+        llvm::outs() << ", boxes of " << map.boxRows << " rows of operand " << map.operand
+                     << (map.unitRows > 1 ? ", " + std::to_string(map.unitRows) + " a token" : "");
       if (variant.maxCount != cuda::kUnlimited)
         llvm::outs() << ", at most " << variant.maxCount;
       if (variant.maxTileTokens != cuda::kUnlimited)

@@ -189,7 +189,7 @@ int main(int count, char **arguments) {
   if (llvm::is_contained(models, "1b"))
     writer.writeModel(kModelShapes[1], {BF16, Int4G64});
   if (llvm::is_contained(models, "moe"))
-    writer.writeExperts(kExpertShape, {BF16, Int4G64, Mxfp4});
+    writer.writeExperts(kExpertShape, {BF16, Fp8, Int4G64, Mxfp4});
   if (llvm::is_contained(models, "tiny"))
     writer.writeModel(kTiny, {Int4G64});
   return writer.finish() ? 0 : 1;

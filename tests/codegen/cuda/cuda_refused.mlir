@@ -109,9 +109,13 @@ kernel.func @route(%l: !kernel.rows<64, f32>, %r: !kernel.routes<64, 33>) {
   kernel.return
 }
 
-// CHECK: error: 'kernel.matmul' op expects rows of experts in memory, in bf16 alone, on GPUs
-kernel.func @fp8_experts(%x: !kernel.rows<128, bf16>, %w: !lm.weight<8x64x128, fp8>, %y: !kernel.rows<64, f32>, %e: !kernel.rows<128, fp8>, %r: !kernel.routes<8, 2>) {
-  kernel.matmul %x : !kernel.rows<128, bf16> weights(%w : !lm.weight<8x64x128, fp8>) outs(%y : !kernel.rows<64, f32>) fp8(%e : !kernel.rows<128, fp8>) of %r : !kernel.routes<8, 2> attributes {aux_counts = array<i64: 0>, extent = #kernel.extent<tokens>} {
+// CHECK: error: 'kernel.matmul' op expects rows of experts in memory, on GPUs
+kernel.func @computed_experts(%x: !kernel.rows<128, f32>, %w: !lm.weight<8x64x128, fp8>, %y: !kernel.rows<64, f32>, %r: !kernel.routes<8, 2>) {
+  %f = kernel.rowwise ins(%x : !kernel.rows<128, f32>) -> !kernel.flow<128, bf16> attributes {extent = #kernel.extent<tokens>, rows_of_token = 2 : i64} {
+  ^bb0(%a: f32):
+    kernel.yield %a : f32
+  }
+  kernel.matmul %f : !kernel.flow<128, bf16> weights(%w : !lm.weight<8x64x128, fp8>) outs(%y : !kernel.rows<64, f32>) of %r : !kernel.routes<8, 2> attributes {aux_counts = array<i64: 0>, extent = #kernel.extent<tokens>} {
   ^bb0(%acc: f32):
     kernel.yield %acc : f32
   }

@@ -107,3 +107,71 @@ kernel.func @rows(%x: !kernel.rows<256, bf16>, %e: !kernel.rows<256, fp8>) {
   kernel.fp8_rows %x : !kernel.rows<256, bf16> outs(%e : !kernel.rows<256, fp8>) {extent = #kernel.extent<tokens>}
   kernel.return
 }
+
+// Experts: clusters take tiles of one expert's rows, in boxes of the rows that it has of x, and find its matrix themselves.
+// Padding comes first.
+// CHECK-LABEL: // expert_gate_up: matmul
+// CHECK:       #include "matmul_experts_wgmma.cuh"
+// CHECK:       each_row_tile<8, 64>
+// CHECK:       KERNEL void __launch_bounds__(384, 1) expert_gate_up_wgmma({{.*}}, u16 *y0, const i32 *routes, const BatchView *batch, const __grid_constant__ TensorMap x_map) {
+// CHECK:         const auto [block, first] = wgmma_place<128>();
+// CHECK-NEXT:    const RowTiles<8, 128> tiles{routes, batch, first / 128};
+// CHECK-NEXT:    const i32 tile = block * 4;
+// CHECK-NEXT:    pdl_wait();
+// CHECK-NEXT:    if (block == 1)
+// CHECK-NEXT:      pad_row_tiles<72, 128>(y0, tiles);
+// CHECK-NEXT:    const u8 *const weights[2] = {w0, w1};
+// CHECK-NEXT:    matmul_experts_wgmma<Q4_0, 100, 4, 1>(weights, 5760, &x_map, 72, tile, tiles, shared,
+// CHECK-NEXT:        [&](i32 expert, i32 token, i32 row, float (&held)[1]) {
+// CHECK-NEXT:      held[0] = vector0[expert * 96 + row];
+// CHECK:       // expert_gate_up_prefill: grid 1 * 2 / 1, tokens * 8 / 32; 256 threads, 49152 bytes, at most 512
+// CHECK-NEXT:  // expert_gate_up_wgmma: grid 1 * 2 / 1, tokens * 8 / 64; 384 threads, 139360 bytes, clusters of 2, boxes of 64 rows of operand 0, 8 a token{{$}}
+kernel.func @expert_gate_up(%x: !kernel.rows<100, bf16>, %w0: !lm.weight<64x72x100, q4_0>, %w1: !lm.weight<64x72x100, q4_0>, %b0: !lm.weight<64x72x1, f32>, %y: !kernel.rows<72, bf16>, %r: !kernel.routes<64, 8>) {
+  kernel.matmul %x : !kernel.rows<100, bf16> weights(%w0, %w1 : !lm.weight<64x72x100, q4_0>, !lm.weight<64x72x100, q4_0>) aux(%b0 : !lm.weight<64x72x1, f32>) outs(%y : !kernel.rows<72, bf16>) of %r : !kernel.routes<64, 8> attributes {aux_counts = array<i64: 1>, extent = #kernel.extent<tokens>, pair} {
+  ^bb0(%g: f32, %u: f32, %b: f32):
+    %a = arith.addf %g, %b : f32
+    %m = arith.mulf %a, %u : f32
+    kernel.yield %m : f32
+  }
+  kernel.return
+}
+
+// Of a float weight 256 rows of an expert where it has more than 128 on average. 5 experts of which a token meets 2 have three
+// times as many rows, rounded up to whole tokens each.
+// CHECK-LABEL: // expert_down: matmul
+// CHECK:         matmul_experts_wgmma<BF16, 64, 4, 1>(weights, 20480, &x_map, 160, tile, tiles, shared,
+// CHECK:         const auto [block, first] = wgmma_place<256>();
+// CHECK:       // expert_down_prefill: grid 1 * 2 / 1, tokens * 2 / 32; 256 threads, 49152 bytes, at most 192
+// CHECK-NEXT:  // expert_down_wgmma128: grid 1 * 2 / 1, tokens * 2 / 64; 384 threads, 139360 bytes, clusters of 2, boxes of 64 rows of operand 0, 2 a token, at most 384
+// CHECK-NEXT:  // expert_down_wgmma: grid 1 * 2 / 1, tokens * 2 / 128; 384 threads, 229448 bytes, clusters of 2, boxes of 128 rows of operand 0, 2 a token{{$}}
+kernel.func @expert_down(%x: !kernel.rows<64, bf16>, %w: !lm.weight<5x160x64, bf16>, %y: !kernel.rows<160, f32>, %r: !kernel.routes<5, 2>) {
+  kernel.matmul %x : !kernel.rows<64, bf16> weights(%w : !lm.weight<5x160x64, bf16>) outs(%y : !kernel.rows<160, f32>) of %r : !kernel.routes<5, 2> attributes {aux_counts = array<i64: 0>, extent = #kernel.extent<tokens>} {
+  ^bb0(%acc: f32):
+    kernel.yield %acc : f32
+  }
+  kernel.return
+}
+
+// Rows of fp8 take the place of tensor maps: each block brings its own.
+// CHECK-LABEL: // expert_eighth: matmul
+// CHECK:       #include "matmul_experts_fp8.cuh"
+// CHECK:       KERNEL void __launch_bounds__(384, 1) expert_eighth_wgmma_fp8(const u16 *x, const u8 *w0, float *y0, const u8 *xFp8, const i32 *routes, const BatchView *batch) {
+// CHECK:         const RowTiles<2, 128> tiles{routes, batch, (i32)blockIdx.y};
+// CHECK:         matmul_experts_fp8<256, 1>(weights, 38016, xFp8, 144, tile, tiles, shared,
+// CHECK:       // expert_eighth_prefill: {{.*}}, at most 192
+// CHECK-NEXT:  // expert_eighth_wgmma_fp8: grid 1 * 2 / 1, tokens * 2 / 64; 384 threads, 67648 bytes{{$}}
+kernel.func @expert_eighth(%x: !kernel.rows<256, bf16>, %w: !lm.weight<5x144x256, fp8>, %y: !kernel.rows<144, f32>, %e: !kernel.rows<256, fp8>, %r: !kernel.routes<5, 2>) {
+  kernel.matmul %x : !kernel.rows<256, bf16> weights(%w : !lm.weight<5x144x256, fp8>) outs(%y : !kernel.rows<144, f32>) fp8(%e : !kernel.rows<256, fp8>) of %r : !kernel.routes<5, 2> attributes {aux_counts = array<i64: 0>, extent = #kernel.extent<tokens>} {
+  ^bb0(%acc: f32):
+    kernel.yield %acc : f32
+  }
+  kernel.return
+}
+
+// CHECK-LABEL: // expert_rows: fp8_rows
+// CHECK:         fp8_rows<256>((const u8 *)x, y, batch->tokens * 2);
+// CHECK:       // expert_rows: grid tokens * 2 / 1, 1 * 1 / 1; 128 threads, 0 bytes{{$}}
+kernel.func @expert_rows(%x: !kernel.rows<256, bf16>, %e: !kernel.rows<256, fp8>) {
+  kernel.fp8_rows %x : !kernel.rows<256, bf16> outs(%e : !kernel.rows<256, fp8>) {extent = #kernel.extent<tokens>, rows_of_token = 2 : i64}
+  kernel.return
+}

@@ -51,3 +51,19 @@
 // RUN: sed 's/layer_weight<3>, #plan.layer_weight<4>/layer_weight<4>, #plan.layer_weight<3>/' %t.lowered.mlir | not ingot-opt --slow-check=against=%t.fused.mlir -o /dev/null 2>&1 | FileCheck %s --check-prefix=WEIGHTS
 // RUN: sed '/launch @group_routes_0/s/$/ no_barrier/' %t.lowered.mlir | not ingot-opt --slow-check=against=%t.fused.mlir -o /dev/null 2>&1 | FileCheck %s --check-prefix=BARRIER
 // BARRIER: error[E0881]: no barrier stands between @group_routes_0 of layer 0 and
+
+// Experts of fp8 weights read rows of fp8 where each has more than 64 on average: of 6 a token meets 2, so that is from 193
+// tokens on.
+// RUN: sed 's/\(6x[0-9]*x[0-9]*\), q4_0/\1, fp8/g' %{model} | ingot-opt --pass-pipeline='builtin.module(ingot-fuse,lm.model(lm-choose-forms{device=cuda fp8-rows=true}),lm-lower-to-plan{precision=fast kv=bf16 device=cuda},kernel-choose-layouts{device=cuda},kernel-fp8-cases)' | FileCheck %s --check-prefix=FP8
+// FP8-LABEL: kernel.func @fp8_0(
+// FP8:         kernel.fp8_rows %{{.*}} : <64, bf16> outs(%{{.*}} : <64, fp8>) {extent = #kernel.extent<tokens>, rows_of_token = 2 : i64}
+// FP8-LABEL: kernel.func @gate_up_0(
+// FP8:         kernel.matmul {{.*}} fp8(%{{.*}} : !kernel.rows<64, fp8>) of %{{.*}} : !kernel.routes<6, 2>
+// FP8:         plan.launch @dispatch_0
+// FP8-NEXT:    plan.when [tokens <= 192] {
+// FP8-NEXT:      plan.launch @gate_up_0_bf16
+// FP8-NEXT:    } else {
+// FP8-NEXT:      plan.launch @fp8_0 [#plan.buffer<@dispatch>, #plan.buffer<@[[E:.*]]>]
+// FP8-NEXT:      plan.launch @gate_up_0 [#plan.buffer<@dispatch>, {{.*}}, #plan.buffer<@[[E]]>, #plan.buffer<@routes>]
+// FP8:         plan.when [tokens <= 192] {
+// FP8-NEXT:      plan.launch @linear_1_bf16
