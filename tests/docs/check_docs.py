@@ -22,7 +22,7 @@ LONG = set()
 FOREIGN = {
     "cmake, ctest, lit, gdb": "--build --component --install --prefix --strip --preset --target --test-dir --filter --args",
     "GoogleTest": "--gtest_filter --gtest_list_tests",
-    "ingot-opt, ingot-reduce, LLVM": "--obj --pdll-compilation-database --reduction-tree --ingot-fuse --ingot-lower --load-pass-plugin --mlir-disable-threading --mlir-pass-pipeline-crash-reproducer "
+    "ingot-opt, ingot-reduce, LLVM": "--obj --pdll-compilation-database --pdll-extra-dir --reduction-tree --ingot-fuse --ingot-lower --load-pass-plugin --mlir-disable-threading --mlir-pass-pipeline-crash-reproducer "
         "--mlir-pass-pipeline-local-reproducer --mlir-print-ir-after-all --mlir-print-ir-after-change --mlir-timing --pass-pipeline "
         "--run-reproducer",
     "gguf-new-metadata": "--pre-tokenizer",

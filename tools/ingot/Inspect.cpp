@@ -118,7 +118,7 @@ Result<int> inspect(const InspectOptions &options) {
                      std::to_string(most) + " positions",
                  "give --context " + std::to_string(most) + " or less"};
   if (!options.html.empty()) {
-    std::string measured;
+    MeasuredKernels measured;
     if (options.roofline)
       if (auto ran = roofline(options.path, options.common, options.limits, options.svg, &measured);
           !ran)

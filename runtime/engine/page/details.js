@@ -61,6 +61,7 @@ function loadTable(at, kernel) {
 }
 
 function operandTable(at) {
+  const many = entry().steps.filter(step => step.section === at[0]).length > 1
   const does = { r: 'read', w: 'written', rw: 'read, written', '': '' }
   return el('table', {}, el('tr', {}, ['', 'what', 'memory', ''].map(head => el('th', {}, head))), operandsOf(...at).map((operand, i) => {
     const { kind, name, buffer, weight, state, effect, ofLayer } = operand
@@ -68,7 +69,7 @@ function operandTable(at) {
       : kind === 'State' ? stateText(state).replace(`${name}: `, '') : `${weight?.format ?? ''} ${weight?.shape.join(' × ') ?? ''}, ${bytesText(weight?.size ?? 0)}`
     return el('tr', {}, el('td', { class: 'soft' }, `%arg${i}`),
       el('td', {}, el('span', { class: `chip ${kind === 'Buffer' ? 'buffer' : kind === 'State' ? 'state' : 'weight'}` }, name),
-        ofLayer || kind === 'State' ? el('div', { class: 'soft small' }, 'and so on, of each layer its own') : null),
+        many && (ofLayer || kind === 'State') ? el('div', { class: 'soft small' }, 'and so on, of each layer its own') : null),
       el('td', { class: 'small' }, memory), el('td', { class: 'small soft' }, does[effect] ?? effect))
   }))
 }

@@ -89,8 +89,9 @@ const families = [...new Set(engine.programs.flatMap(one => one.kernels.map(kern
 const familyColour = family => `var(--c${Math.max(0, families.indexOf(family)) % 8})`
 const familyOf = name => program().kernels[kernelNumber(name)]?.family ?? ''
 
-/** The kernel's row of `inspect --roofline`, if that was run for what is shown. */
-const measuredOf = kernel => looked.program === 0 ? more.measured?.find(row => row.kernel === kernel) : undefined
+/** Rows of `inspect --roofline`, if that was run with the code that is shown. */
+const measuredRows = () => program().targets[looked.target]?.target === more.measured_target ? more.measured ?? [] : []
+const measuredOf = kernel => measuredRows().find(row => row.kernel === kernel)
 const measuredUs = (row, launches) => {
   const us = { decode: row?.decode_us, prompt: row?.prompt512_us }[more.loads[looked.load]?.name]
   return us ? us / (launches || 1) : 0

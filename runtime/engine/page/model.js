@@ -42,7 +42,7 @@ function stepHead(total) {
     el('p', { class: 'soft small' }, limits ? `Limits: ${limits.source}.` : `No times: ${targetFigures()?.no_limits ?? 'nothing was foretold'}.`))
 }
 
-const measuredStep = () => more.measured?.reduce((sum, row) => sum + (measuredUs(row, 1) || 0), 0) ?? 0
+const measuredStep = () => measuredRows().reduce((sum, row) => sum + (measuredUs(row, 1) || 0), 0)
 
 /** A step's time by launch, in the colours of the families. */
 function shareBar(total) {

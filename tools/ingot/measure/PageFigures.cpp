@@ -39,7 +39,7 @@ runtime::StepCounts countsOf(const PageLoad &load) {
 /// What runs code of each target at most. Memory is measured once, at the best level of this CPU.
 class Limits {
 public:
-  explicit Limits(int threads) : threads(threads) {}
+  Limits(int threads, const MeasuredKernels &measured) : threads(threads), measured(measured) {}
 
   /// `source`: where they are from. readGbPerS is 0 where they are not known.
   MachineLimits of(const std::string &target, std::string &source) {
@@ -47,23 +47,30 @@ public:
       source = std::string("data sheet of an ") + gpu->name;
       return limitsFor(target, threads);
     }
+    if (target == measured.target && measured.limits.readGbPerS > 0) {
+      source = "measured on this machine before and after the kernels, " + std::to_string(threads) +
+               " threads: " + host.name + (measured.busy.empty() ? "" : "; " + measured.busy);
+      return measured.limits;
+    }
     const auto level = runtime::isaNamed(target);
     if (!level || !host.has(*level)) {
       source = "this machine has no " + target;
       return {};
     }
     source = "measured on this machine now, " + std::to_string(threads) + " threads: " + host.name;
-    if (best.readGbPerS == 0)
-      best = measureLimits(*host.best(), threads);
-    MachineLimits limits = *level == *host.best() ? best : measureRates(*level, threads);
-    limits.readGbPerS = best.readGbPerS;
+    if (read == 0)
+      read = measured.limits.readGbPerS > 0 ? measured.limits.readGbPerS
+                                            : measureLimits(*host.best(), threads).readGbPerS;
+    MachineLimits limits = measureRates(*level, threads);
+    limits.readGbPerS = read;
     return limits;
   }
 
 private:
   int threads;
+  const MeasuredKernels &measured;
   runtime::CpuFeatures host = runtime::hostCpu();
-  MachineLimits best;
+  double read = 0;
 };
 
 std::string base64(std::string_view bytes) {
@@ -189,14 +196,14 @@ void writeChosen(JsonText &j, const fb::Program &program, const std::vector<Page
 } // namespace
 
 std::string pageFigures(const runtime::EngineFile &engine, int threads,
-                        const std::string &measured) {
+                        const MeasuredKernels &measured) {
   const std::vector<PageLoad> loads = loadsOf(engine.table());
   simdjson::dom::parser parser;
   simdjson::dom::element listing;
   const simdjson::padded_string text(runtime::engineListing(engine));
   if (parser.parse(text).get(listing))
     listing = parser.parse(std::string_view("{}")).value_unsafe();
-  Limits limits(threads);
+  Limits limits(threads, measured);
   JsonText j;
   j.open('{').key("loads").open('[');
   for (const PageLoad &load : loads) {
@@ -230,7 +237,8 @@ std::string pageFigures(const runtime::EngineFile &engine, int threads,
     }
     j.close().close();
   }
-  j.close().key("measured").raw(measured.empty() ? "null" : measured);
+  j.close().key("measured").raw(measured.rows.empty() ? "null" : measured.rows);
+  j.key("measured_target").value(measured.target);
   return j.close().text();
 }
 

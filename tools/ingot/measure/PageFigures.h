@@ -2,6 +2,7 @@
 #pragma once
 
 #include "runtime/engine/EngineFile.h"
+#include "tools/ingot/measure/Roofline.h"
 
 #include <string>
 
@@ -15,11 +16,11 @@ namespace ingot::cli {
 ///     "targets":[{"target","limits":{"read","int8","bf16","f32","source","exposed_us"} or null,
 ///                 "code": base64 of what the compiler lists (CompilerLibrary.h), or null with "no_code", why
 ///                 "work":[[[[ [bytes, of weights, of KV, operations, µs] of each load] launches] cases] sections]}]}],
-///   "measured": what `inspect --roofline --json` prints, or null
+///   "measured": what `inspect --roofline --json` prints of the code for "measured_target", or null
 ///
 /// The time is the cost model's (StepTime.h); 0 where no limits are known. Measures what this machine can do at most,
-/// which takes some 0.3 s. `measured`: JSON, may be empty.
+/// which takes some 0.3 s, unless that was measured with the kernels. `measured` may be empty.
 std::string pageFigures(const runtime::EngineFile &engine, int threads,
-                        const std::string &measured);
+                        const MeasuredKernels &measured);
 
 } // namespace ingot::cli

@@ -228,7 +228,7 @@ std::vector<RooflinePoint> pointsOf(const std::vector<Row> &rows) {
 } // namespace
 
 Result<int> roofline(const std::string &path, const CommonOptions &common,
-                     const LimitOptions &given, const std::string &svg, std::string *measured) {
+                     const LimitOptions &given, const std::string &svg, MeasuredKernels *measured) {
   const double load = loadAverage();
   if (!svg.empty())
     if (auto writable = checkWritable(svg); !writable)
@@ -290,7 +290,7 @@ Result<int> roofline(const std::string &path, const CommonOptions &common,
       return written.error();
   }
   if (measured)
-    *measured = json(rows, limits, busy);
+    *measured = {json(rows, limits, busy), std::string((*session)->target()), limits, busy};
   else if (common.json)
     emit(json(rows, limits, busy));
   else
