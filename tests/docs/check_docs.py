@@ -20,7 +20,7 @@ LONG = set()
 
 # Options of other programs that the documents speak of.
 FOREIGN = {
-    "cmake, ctest, lit, gdb": "--build --component --preset --target --test-dir --filter --args",
+    "cmake, ctest, lit, gdb": "--build --component --install --prefix --strip --preset --target --test-dir --filter --args",
     "GoogleTest": "--gtest_filter --gtest_list_tests",
     "ingot-opt, ingot-reduce, LLVM": "--obj --pdll-compilation-database --reduction-tree --ingot-fuse --ingot-lower --load-pass-plugin --mlir-disable-threading --mlir-pass-pipeline-crash-reproducer "
         "--mlir-pass-pipeline-local-reproducer --mlir-print-ir-after-all --mlir-print-ir-after-change --mlir-timing --pass-pipeline "
