@@ -3,10 +3,20 @@
 #   bin/ingot  lib/libingot-compiler.so  lib/libingot-cuda-emulator.so     the command line, which finds the others
 #   share/ingot                                                             the compiler's patterns, what others include
 #   lib/libingot.so.0  include/ingot.h(pp)  lib/cmake/Ingot  lib/pkgconfig  for programs that embed engines
+#   include/ingot  lib/cmake/Ingot                                          for plugins of the compiler
 #
-# Component `library` is the second line alone, `python` what a wheel holds (python/pyproject.toml).
+# Components: `command` is the first two lines, `library` the third, `development` the last, which wants `command` beside
+# it, and `python` what a wheel holds (python/pyproject.toml).
 include(GNUInstallDirs)
 include(CMakePackageConfigHelpers)
+
+# find_package(Ingot) finds libingot.so.0, and with COMPONENTS compiler what plugins are built with.
+set(package_folder ${CMAKE_INSTALL_LIBDIR}/cmake/Ingot)
+configure_package_config_file(cmake/IngotConfig.cmake.in ${CMAKE_BINARY_DIR}/IngotConfig.cmake
+                              INSTALL_DESTINATION ${package_folder})
+# The library's file name says which interface it has: any release with libingot.so.0 will do. Plugins are for one build
+# of the compiler, which looks at that itself (compiler/extend/Plugin.h).
+write_basic_package_version_file(${CMAKE_BINARY_DIR}/IngotConfigVersion.cmake COMPATIBILITY SameMajorVersion)
 
 if(TARGET ingot-shared)
   # The target is called Ingot::ingot where it is used.
@@ -16,12 +26,7 @@ if(TARGET ingot-shared)
           INCLUDES DESTINATION ${CMAKE_INSTALL_INCLUDEDIR})
   install(FILES runtime/embed/include/ingot.h runtime/embed/include/ingot.hpp COMPONENT library
           DESTINATION ${CMAKE_INSTALL_INCLUDEDIR})
-  set(package_folder ${CMAKE_INSTALL_LIBDIR}/cmake/Ingot)
   install(EXPORT IngotTargets NAMESPACE Ingot:: COMPONENT library DESTINATION ${package_folder})
-  configure_package_config_file(cmake/IngotConfig.cmake.in ${CMAKE_BINARY_DIR}/IngotConfig.cmake
-                                INSTALL_DESTINATION ${package_folder})
-  # The library's file name says which interface it has: any release with libingot.so.0 will do.
-  write_basic_package_version_file(${CMAKE_BINARY_DIR}/IngotConfigVersion.cmake COMPATIBILITY SameMajorVersion)
   install(FILES ${CMAKE_BINARY_DIR}/IngotConfig.cmake ${CMAKE_BINARY_DIR}/IngotConfigVersion.cmake COMPONENT library
           DESTINATION ${package_folder})
   file(RELATIVE_PATH INGOT_PC_TO_PREFIX /${CMAKE_INSTALL_LIBDIR}/pkgconfig /)
@@ -35,6 +40,21 @@ endif()
 # The compiler looks for its patterns, and for what users' patterns include, in ../share/ingot of the library's folder.
 if(TARGET ingot-compiler)
   install(DIRECTORY ${CMAKE_BINARY_DIR}/share/ingot COMPONENT command DESTINATION share)
+endif()
+
+# What a plugin includes: dialects with what tablegen makes of them, families, and what their headers include.
+if(TARGET ingot-compiler)
+  install(FILES ${CMAKE_BINARY_DIR}/IngotConfig.cmake ${CMAKE_BINARY_DIR}/IngotConfigVersion.cmake
+                cmake/IngotPlugins.cmake COMPONENT development DESTINATION ${package_folder})
+  foreach(folder ${CMAKE_SOURCE_DIR} ${CMAKE_BINARY_DIR})
+    foreach(room dialects models compiler/import compiler/extend runtime/error runtime/formats runtime/abi)
+      if(EXISTS ${folder}/${room})
+        install(DIRECTORY ${folder}/${room}/ COMPONENT development DESTINATION include/ingot/${room}
+                FILES_MATCHING PATTERN "*.h" PATTERN "*.td" PATTERN "*.h.inc" PATTERN CMakeFiles EXCLUDE
+                PATTERN test EXCLUDE)
+      endif()
+    endforeach()
+  endforeach()
 endif()
 
 # LLVM and MLIR are those of the machine, where the build found them.

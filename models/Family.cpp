@@ -2,10 +2,13 @@
 #include "models/Family.h"
 
 #include "compiler/import/ImportErrors.h"
+#include "models/AddFamily.h"
 #include "models/Families.h"
 #include "models/ModelErrors.h"
 
 #include "llvm/ADT/StringExtras.h"
+
+#include <vector>
 
 using namespace ingot;
 using namespace ingot::models;
@@ -118,7 +121,14 @@ static constexpr Names kModelTypes[] = {
     "qwen3_moe",
 };
 
-llvm::ArrayRef<Family> models::families() { return kFamilies; }
+static std::vector<Family> &allFamilies() {
+  static std::vector<Family> all(std::begin(kFamilies), std::end(kFamilies));
+  return all;
+}
+
+llvm::ArrayRef<Family> models::families() { return allFamilies(); }
+
+void models::addFamily(const Family &family) { allFamilies().push_back(family); }
 
 bool models::isOfConfig(llvm::StringRef architecture) {
   return llvm::any_of(architecture, llvm::isUpper);
@@ -129,7 +139,7 @@ bool models::isOfGguf(llvm::StringRef architecture) {
 }
 
 const Family *models::findFamily(llvm::StringRef architecture) {
-  for (const Family &family : kFamilies)
+  for (const Family &family : families())
     for (llvm::StringRef known : family.architectures)
       if (known == architecture)
         return &family;
@@ -141,7 +151,7 @@ ImportedModel models::importModel(mlir::MLIRContext &context, const import::Chec
   if (const Family *family = findFamily(checkpoint.architecture))
     return importDecoder(context, checkpoint, family->name, family->read, why);
   std::string list;
-  for (const Family &family : kFamilies)
+  for (const Family &family : families())
     for (llvm::StringRef known : family.architectures)
       list += (list.empty() ? "" : ", ") + known.str();
   why = import::refuse(cause::architectureUnknown,

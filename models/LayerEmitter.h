@@ -68,11 +68,14 @@ public:
   mlir::Value dispatch(mlir::Value value, mlir::Value routes);
   mlir::Value combine(mlir::Value value, mlir::Value routes);
   mlir::Value scaleRows(mlir::Value value, mlir::Value factors);
+  /// For ops of other dialects: where they go, what they are called, and the batch that some of them take.
+  mlir::OpBuilder &ops() { return builder; }
+  mlir::Location at(llvm::StringRef role);
+  mlir::Value stepBatch() const { return batch; }
 
 private:
   friend class ModelBuilder;
   LayerEmitter(mlir::OpBuilder builder, mlir::Block &body) : builder(builder), body(body) {}
-  mlir::Location at(llvm::StringRef role);
   mlir::Value permuted(mlir::Value value, llvm::StringRef role, mlir::Value routes);
 
   mlir::OpBuilder builder;

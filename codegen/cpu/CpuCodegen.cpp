@@ -5,6 +5,7 @@
 #include "codegen/cpu/Threads.h"
 #include "dialects/kernel/ops/Attention.h"
 #include "dialects/kernel/ops/CausalConv.h"
+#include "dialects/kernel/ops/Custom.h"
 #include "dialects/kernel/ops/Experts.h"
 #include "dialects/kernel/ops/Matmul.h"
 #include "dialects/kernel/ops/Rope.h"
@@ -13,6 +14,7 @@
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Math/IR/Math.h"
+#include "mlir/Dialect/MemRef/IR/MemRef.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
 #include "mlir/IR/Verifier.h"
@@ -44,6 +46,7 @@ static LogicalResult emitBody(KernelBuilder &k, kernel::FuncOp kernel) {
       .Case([&](kernel::RopeAppendOp op) { return emitRopeAppend(k, op); })
       .Case([&](kernel::AttentionOp op) { return emitAttention(k, op); })
       .Case([&](kernel::CausalConvOp op) { return emitCausalConv(k, op); })
+      .Case([&](kernel::CustomOp op) { return emitCustom(k, op); })
       .Case([&](kernel::RouteOp op) { return emitRoute(k, op); })
       .Case([&](kernel::GroupRoutesOp op) { return emitGroupRoutes(k, op); })
       .Case([&](kernel::CombineOp op) { return emitCombine(k, op); })
@@ -77,11 +80,23 @@ static std::string textOf(kernel::FuncOp kernel) {
   return text;
 }
 
+/// "body of my.op:3:5: ", of text that somebody wrote.
+static std::string placeOf(Diagnostic &diagnostic) {
+  auto at = dyn_cast<FileLineColLoc>(diagnostic.getLocation());
+  if (!at || !at.getFilename().getValue().starts_with("body of "))
+    return "";
+  return (at.getFilename().getValue() + ":" + llvm::Twine(at.getLine()) + ":" +
+          llvm::Twine(at.getColumn()) + ": ")
+      .str();
+}
+
 namespace {
 /// What one thread compiles with.
 class Workplace {
 public:
   Workplace() : context(registry(), MLIRContext::Threading::DISABLED) {
+    // What a kernel from outside means is of no matter here, only what it is called with.
+    context.allowUnregisteredDialects();
     context.loadAllAvailableDialects();
   }
 
@@ -91,7 +106,7 @@ public:
                                  TimingScope &timing) {
     ScopedDiagnosticHandler handler(&context, [&](Diagnostic &diagnostic) {
       if (diagnostic.getSeverity() == DiagnosticSeverity::Error)
-        problem += (problem.empty() ? "" : "; ") + diagnostic.str();
+        problem += (problem.empty() ? "" : "; ") + placeOf(diagnostic) + diagnostic.str();
     });
     TimingScope generating = timing.nest("generation");
     auto module = parseSourceString<ModuleOp>(text, ParserConfig(&context));
@@ -115,7 +130,8 @@ private:
     static const DialectRegistry dialects = [] {
       DialectRegistry all;
       all.insert<arith::ArithDialect, func::FuncDialect, LLVM::LLVMDialect, math::MathDialect,
-                 scf::SCFDialect, vector::VectorDialect, lm::LmDialect, kernel::KernelDialect>();
+                 memref::MemRefDialect, scf::SCFDialect, vector::VectorDialect, lm::LmDialect,
+                 kernel::KernelDialect>();
       return all;
     }();
     return dialects;
@@ -192,6 +208,7 @@ int64_t ingot::cpu::scratchBytes(kernel::FuncOp kernel) {
       .Case([](kernel::RopeAppendOp op) { return ropeAppendScratchBytes(op); })
       .Case([](kernel::AttentionOp op) { return attentionScratchBytes(op); })
       .Case([](kernel::CausalConvOp op) { return causalConvScratchBytes(op); })
+      .Case([](kernel::CustomOp op) { return customScratchBytes(op); })
       .Case([](kernel::RouteOp op) { return routeScratchBytes(op); })
       .Case([](kernel::GroupRoutesOp op) { return groupRoutesScratchBytes(op); })
       .Default([](Operation *) { return int64_t(0); });

@@ -12,6 +12,7 @@ namespace ingot::kernel {
 class AttentionOp;
 class CausalConvOp;
 class CombineOp;
+class CustomOp;
 class GatherOp;
 class GroupRoutesOp;
 class MatmulOp;
@@ -30,6 +31,7 @@ mlir::LogicalResult emitRopeTable(KernelBuilder &k, kernel::RopeTableOp op);
 mlir::LogicalResult emitRopeAppend(KernelBuilder &k, kernel::RopeAppendOp op);
 mlir::LogicalResult emitAttention(KernelBuilder &k, kernel::AttentionOp op);
 mlir::LogicalResult emitCausalConv(KernelBuilder &k, kernel::CausalConvOp op);
+mlir::LogicalResult emitCustom(KernelBuilder &k, kernel::CustomOp op);
 mlir::LogicalResult emitRoute(KernelBuilder &k, kernel::RouteOp op);
 mlir::LogicalResult emitGroupRoutes(KernelBuilder &k, kernel::GroupRoutesOp op);
 mlir::LogicalResult emitCombine(KernelBuilder &k, kernel::CombineOp op);
@@ -43,6 +45,7 @@ int64_t rowwiseScratchBytes(kernel::RowwiseOp op);
 int64_t ropeAppendScratchBytes(kernel::RopeAppendOp op);
 int64_t attentionScratchBytes(kernel::AttentionOp op);
 int64_t causalConvScratchBytes(kernel::CausalConvOp op);
+int64_t customScratchBytes(kernel::CustomOp op);
 int64_t routeScratchBytes(kernel::RouteOp op);
 int64_t groupRoutesScratchBytes(kernel::GroupRoutesOp op);
 

@@ -3,6 +3,8 @@
 #include "codegen/cpu/MathApproximation.h"
 
 #include "mlir/Conversion/Passes.h"
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "mlir/Dialect/MemRef/Transforms/Passes.h"
 #include "mlir/IR/Verifier.h"
 #include "mlir/Pass/PassManager.h"
 #include "mlir/Target/LLVMIR/Dialect/Builtin/BuiltinToLLVMIRTranslation.h"
@@ -22,6 +24,11 @@
 using namespace mlir;
 using namespace ingot::cpu;
 
+/// Whether somebody else's functions stand beside the kernel (Custom.cpp).
+static bool hasBodies(ModuleOp module) {
+  return !llvm::hasSingleElement(module.getOps<func::FuncOp>());
+}
+
 static LogicalResult lowerToLlvm(ModuleOp module) {
   // exp and its kin become explicit polynomials: the same bits everywhere, and no libm.
   RewritePatternSet patterns(module.getContext());
@@ -32,8 +39,15 @@ static LogicalResult lowerToLlvm(ModuleOp module) {
   // longer than the passes.
   pm.enableVerifier(false);
   pm.addPass(createCSEPass());
+  const bool bodies = hasBodies(module);
+  if (bodies) {
+    pm.addPass(createConvertVectorToSCFPass());
+    pm.addPass(memref::createExpandStridedMetadataPass());
+  }
   pm.addPass(createSCFToControlFlowPass());
   pm.addPass(createConvertVectorToLLVMPass());
+  if (bodies)
+    pm.addPass(createFinalizeMemRefToLLVMConversionPass());
   pm.addPass(createConvertMathToLLVMPass());
   pm.addPass(createArithToLLVMConversionPass());
   pm.addPass(createConvertControlFlowToLLVMPass());
@@ -43,8 +57,9 @@ static LogicalResult lowerToLlvm(ModuleOp module) {
 }
 
 /// The generators have unrolled and ordered the code already: what is left is address
-/// arithmetic. The O2 pipeline gives the same speed for eight times the time.
-static LogicalResult optimise(llvm::Module &module, llvm::TargetMachine &machine) {
+/// arithmetic. The O2 pipeline gives the same speed for eight times the time; it is for functions that
+/// others wrote, as loops over single values.
+static LogicalResult optimise(llvm::Module &module, llvm::TargetMachine &machine, bool bodies) {
   llvm::PassBuilder builder(&machine);
   llvm::LoopAnalysisManager loops;
   llvm::FunctionAnalysisManager functions;
@@ -56,8 +71,8 @@ static LogicalResult optimise(llvm::Module &module, llvm::TargetMachine &machine
   builder.registerLoopAnalyses(loops);
   builder.crossRegisterProxies(loops, functions, graph, modules);
   llvm::ModulePassManager passes;
-  if (auto error =
-          builder.parsePassPipeline(passes, "function(instcombine,loop-mssa(licm),early-cse)"))
+  if (auto error = builder.parsePassPipeline(
+          passes, bodies ? "default<O2>" : "function(instcombine,loop-mssa(licm),early-cse)"))
     return llvm::consumeError(std::move(error)), failure();
   passes.run(module, modules);
   return success();
@@ -84,6 +99,7 @@ static std::unique_ptr<llvm::TargetMachine> targetMachine(const Isa &isa) {
 
 FailureOr<std::string> ingot::cpu::emitCode(ModuleOp module, const Isa &isa, CodeForm form,
                                             TimingScope &timing) {
+  const bool bodies = hasBodies(module);
   TimingScope stage = timing.nest("lowering to the LLVM dialect");
   if (failed(lowerToLlvm(module)))
     return failure();
@@ -98,10 +114,13 @@ FailureOr<std::string> ingot::cpu::emitCode(ModuleOp module, const Isa &isa, Cod
   code->setTargetTriple(machine->getTargetTriple());
   code->setDataLayout(machine->createDataLayout());
   for (llvm::Function &fn : *code)
-    if (!fn.isDeclaration())
+    if (!fn.isDeclaration()) {
       fn.addFnAttr(llvm::Attribute::NoUnwind); // no .eh_frame
+      if (bodies)
+        fn.addFnAttr("no-builtins"); // a loop stays one: there is no memset to call
+    }
   stage = timing.nest("LLVM's passes");
-  if (failed(optimise(*code, *machine)))
+  if (failed(optimise(*code, *machine, bodies)))
     return failure();
   stage = timing.nest("LLVM's code generator");
 

@@ -49,6 +49,8 @@ kernel::KernelShape ingot::cuda::kernelShape(kernel::FuncOp kernel) {
   kernel::KernelShape shape;
   if (auto attention = dyn_cast<kernel::AttentionOp>(anchor))
     shape.workspaceBytes = workspaceBytes(attention);
+  if (auto custom = dyn_cast<kernel::CustomOp>(anchor))
+    shape.refused = refusalOf(custom);
   if (auto route = dyn_cast<kernel::RouteOp>(anchor))
     shape.refused = refusalOf(route);
   if (auto group = dyn_cast<kernel::GroupRoutesOp>(anchor))
@@ -72,6 +74,7 @@ FailureOr<CudaProgram> ingot::cuda::emitKernel(kernel::FuncOp kernel, const Emit
           .Case([&](kernel::RopeAppendOp op) { return emitRopeAppend(k, op); })
           .Case([&](kernel::AttentionOp op) { return emitAttention(k, op); })
           .Case([&](kernel::CausalConvOp op) { return emitCausalConv(k, op); })
+          .Case([&](kernel::CustomOp op) { return emitCustom(k, op); })
           .Case([&](kernel::RouteOp op) { return emitRoute(k, op); })
           .Case([&](kernel::GroupRoutesOp op) { return emitGroupRoutes(k, op); })
           .Case([&](kernel::CombineOp op) { return emitCombine(k, op); })

@@ -13,6 +13,7 @@ class ArgmaxOp;
 class AttentionOp;
 class CausalConvOp;
 class CombineOp;
+class CustomOp;
 class DrawIdsOp;
 class DrawWeighOp;
 class Fp8RowsOp;
@@ -35,6 +36,7 @@ mlir::LogicalResult emitRopeTable(KernelText &k, kernel::RopeTableOp op);
 mlir::LogicalResult emitRopeAppend(KernelText &k, kernel::RopeAppendOp op);
 mlir::LogicalResult emitAttention(KernelText &k, kernel::AttentionOp op);
 mlir::LogicalResult emitCausalConv(KernelText &k, kernel::CausalConvOp op);
+mlir::LogicalResult emitCustom(KernelText &k, kernel::CustomOp op);
 mlir::LogicalResult emitRoute(KernelText &k, kernel::RouteOp op);
 mlir::LogicalResult emitGroupRoutes(KernelText &k, kernel::GroupRoutesOp op);
 mlir::LogicalResult emitCombine(KernelText &k, kernel::CombineOp op);
@@ -46,6 +48,7 @@ mlir::LogicalResult emitDrawIds(KernelText &k, kernel::DrawIdsOp op);
 /// Bytes of the workspace through which blocks share positions, whether the op has one yet or not; 0: they do not.
 int64_t workspaceBytes(kernel::AttentionOp op);
 /// Why the op has no code; empty: it has.
+std::string refusalOf(kernel::CustomOp op);
 std::string refusalOf(kernel::RouteOp op);
 std::string refusalOf(kernel::GroupRoutesOp op);
 

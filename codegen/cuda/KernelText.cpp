@@ -89,7 +89,7 @@ void KernelText::close() {
 
 CudaProgram KernelText::finish() {
   std::string head = "// " + program.name + ": " + anchor.family().str() + "\n";
-  program.source = head + includes + body;
+  program.source = head + includes + definitions + body;
   return std::move(program);
 }
 

@@ -22,6 +22,8 @@ public:
 
   /// `#include "header"` of the device library, once.
   void include(llvm::StringRef header);
+  /// What stands between the headers and the functions.
+  void prelude(llvm::StringRef text) { definitions += text; }
   /// A line at the present indentation; lines that end in { indent, lines that start with } go
   /// back.
   template <typename... Args> void line(const char *format, Args &&...args) {
@@ -67,7 +69,7 @@ private:
   kernel::LaunchInterface anchor; ///< in the body of the kernel
   const int64_t least, most;
   CudaProgram program;
-  std::string includes, body;
+  std::string includes, definitions, body;
   int depth = 0;
   llvm::SmallVector<std::string> included;
   llvm::DenseMap<mlir::Value, std::string> names;

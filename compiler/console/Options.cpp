@@ -252,7 +252,9 @@ Result<std::optional<CompileOptions>> compiler::parseCompileOptions(int argc,
           "rewrite patterns, .pdll or .pdl.mlir, applied before fusion or at a point of --insert; may be repeated")
       .typeName("[POINT=]F")
       .takesOne();
-  command.option("--plugin", o.plugins, "a shared object with your own passes; may be repeated")
+  command
+      .option("--plugin", o.plugins,
+              "a shared object with passes, ops and families of yours; may be repeated")
       .typeName("F.so")
       .takesOne(); // what follows may be MODEL
   command

@@ -26,12 +26,17 @@ void Diagnostics::warn(const std::string &line) const {
 }
 
 Error Diagnostics::compilerError(std::string what) const {
+  if (first().find("body of ") != std::string::npos) // a kernel from outside
+    return {ExitCode::File, "E0490", std::move(what), first(),
+            "correct that text: docs/kernel-from-outside.md says what it may use"};
   if (options.from != Phase::Checkpoint)
     return {ExitCode::File, "E0490", std::move(what), first(),
             "correct " + options.fromFile +
                 "; if nobody changed it, it is a bug of ingot: please report it"};
   return {ExitCode::Internal, "E0490", std::move(what), first(),
-          options.insertions.empty()
+          options.insertions.empty() && options.plugins.empty()
               ? "this is a bug of ingot: please report it with the checkpoint's config"
-              : "if it fails without --insert as well, it is a bug of ingot: please report it"};
+              : std::string("if it fails without ") +
+                    (options.insertions.empty() ? "--plugin" : "--insert") +
+                    " as well, it is a bug of ingot: please report it"};
 }

@@ -2,6 +2,7 @@
 #include "compiler/driver/Extensions.h"
 #include "compiler/driver/CrashWords.h"
 #include "compiler/driver/Provenance.h"
+#include "compiler/extend/KernelFile.h"
 #include "compiler/extend/PatternFile.h"
 #include "compiler/extend/Plugins.h"
 #include "dialects/lm/ops/Model.h"
@@ -14,14 +15,19 @@ using namespace ingot;
 using namespace ingot::compiler;
 
 Result<void> Extensions::loadPlugins(const Diagnostics &diagnostics) {
+  DialectRegistry dialects;
+  bool passesAlone = !options.plugins.empty();
   for (const std::string &path : options.plugins) {
     suspect("the plugin " + path, "it was being loaded");
-    auto ok = extend::loadPlugin(path);
+    auto loaded = extend::loadPlugin(path, dialects);
     suspect("");
-    if (!ok)
-      return ok;
+    if (!loaded)
+      return loaded.error();
+    passesAlone &= !loaded->dialects && !loaded->families;
   }
-  if (!options.plugins.empty() && options.insertions.empty())
+  context.appendDialectRegistry(dialects);
+  context.loadAllAvailableDialects();
+  if (passesAlone && options.insertions.empty())
     diagnostics.warn(
         "--plugin without --insert: its passes are not run (--insert 'pre-fusion=lm.model(my-pass)')");
   return {};
@@ -55,6 +61,13 @@ Result<void> Extensions::noteInserted(const std::string &point, const std::strin
 
 Result<void> Extensions::read() {
   for (const auto &[point, path] : options.patterns) {
+    if (extend::isKernelFile(path)) {
+      if (isBehindLowering(point))
+        return Error{ExitCode::Usage, "E0450", path + " comes too late at " + point,
+                     "its region has become a kernel.func", "--patterns post-fusion=" + path};
+      patterns.emplace_back();
+      continue;
+    }
     auto read = extend::readPatterns(context, path);
     if (!read)
       return read.error();
@@ -81,7 +94,9 @@ Result<void> Extensions::read() {
 void Extensions::addAt(StringRef point, OpPassManager &pm) const {
   for (const auto &[given, rules] : llvm::zip(options.patterns, patterns))
     if (given.point == point) {
-      if (isBehindLowering(given.point))
+      if (extend::isKernelFile(given.path))
+        pm.nest<lm::ModelOp>().addPass(extend::attachKernel(given.path));
+      else if (isBehindLowering(given.point))
         pm.addPass(extend::applyKernelPatterns(given.path, rules));
       else
         pm.nest<lm::ModelOp>().addPass(extend::applyPatterns(given.path, rules));
@@ -96,6 +111,13 @@ std::string Extensions::plugins() const {
   for (const std::string &plugin : options.plugins)
     list += (list.empty() ? "; --plugin " : ", ") + plugin;
   return list;
+}
+
+std::string Extensions::replayCommand() const {
+  std::string command = "ingot-opt";
+  for (const std::string &plugin : options.plugins)
+    command += " --plugin=" + plugin;
+  return command;
 }
 
 std::string Extensions::nestedInsertion() const {

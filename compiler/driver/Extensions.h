@@ -33,6 +33,8 @@ public:
   const llvm::StringSet<> &passes() const { return inserted; }
   /// "; --plugin a.so, b.so", for words about passes that crash; "" without plugins.
   std::string plugins() const;
+  /// "ingot-opt --plugin=a.so", which has the same passes and ops.
+  std::string replayCommand() const;
   /// "--insert 'pre-fusion=lm.model(my-pass)'" for the first that names no op.
   std::string nestedInsertion() const;
 

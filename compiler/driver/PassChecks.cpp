@@ -44,6 +44,8 @@ void PassChecks::runAfterPass(Pass *pass, Operation *op) {
   if (!isa<lm::ModelOp>(op) || pass->getArgument().empty() || failure)
     return;
   std::string name = pass->getArgument().str();
+  suspect("the reference interpreter, behind the pass " + name, "it ran what the pass has left",
+          users.contains(name) ? Whose::Theirs : Whose::Ours);
   auto change = checker.check(module);
   if (!change) {
     failure = change.error();
@@ -108,7 +110,7 @@ void PassNames::runBeforePass(Pass *pass, Operation *op) {
   if (users.contains(pass->getArgument()))
     suspect("the pass " + asText(pass) + " of --insert", where + plugins);
   else if (!pass->getArgument().empty())
-    suspect("the pass " + asText(pass), where, Whose::Ours);
+    suspect("the pass " + asText(pass), where + plugins, Whose::Ours);
 }
 
 void PassNames::runAfterPass(Pass *, Operation *) { suspect(""); }

@@ -1,7 +1,9 @@
 //===- PassRuns.cpp - See PassRuns.h --------------------------------------===//
 #include "compiler/driver/PassRuns.h"
 #include "compiler/driver/Compile.h"
+#include "compiler/driver/CrashWords.h"
 #include "compiler/driver/PlanChecks.h"
+#include "compiler/extend/KernelFile.h"
 #include "compiler/extend/PatternFile.h"
 #include "passes/Passes.h"
 #include "runtime/error/Suggest.h"
@@ -53,11 +55,26 @@ static void printAsAsked(const CompileOptions &options, PassManager &pm) {
       /*printModuleScope=*/true, /*printAfterOnlyOnChange=*/all);
 }
 
+/// The module with the pipeline that is about to run, as `ingot-opt --run-reproducer` takes them.
+static std::string reproducerOf(ModuleOp module, PassManager &pm) {
+  std::string text, pipeline;
+  llvm::raw_string_ostream out(text), passes(pipeline);
+  pm.printAsTextualPipeline(passes);
+  module->print(out, OpPrintingFlags().printGenericOpForm());
+  out << "\n{-#\n  external_resources: {\n    mlir_reproducer: {\n      pipeline: \"";
+  llvm::printEscapedString(pipeline, out);
+  out << "\",\n      disable_threading: true,\n      verify_each: true\n    }\n  }\n#-}\n";
+  return text;
+}
+
 Error PassRuns::failed(const std::string &name, const std::string &text,
                        const std::string &invalid) {
   if (name == extend::applyPatternsName() || name == extend::applyKernelPatternsName())
     return {ExitCode::File, "E0427", "a pattern leaves no valid program: " + text,
             (invalid.empty() ? "" : invalid + ": ") + diagnostics.first(), "correct the file"};
+  if (name == extend::attachKernelName())
+    return {ExitCode::File, "E0450", "a kernel from a file has no launch: " + text,
+            diagnostics.first(), "give the patterns that make its region before it (--patterns)"};
   // A pass without a name failed before it ran; ours do not.
   if ((name.empty() && !options.insertions.empty()) || extensions.passes().contains(name)) {
     return {ExitCode::File, "E0433",
@@ -85,6 +102,7 @@ Result<void> PassRuns::run(ModuleOp module, Build build, TimingScope &scope,
   if (auto writer = intermediates.watch())
     pm.addInstrumentation(std::move(writer));
   pm.enableTiming(scope); // last: what watches is no part of a pass
+  const Reproducer reproducer(reproducerOf(module, pm), extensions.replayCommand());
   return succeeded(pm.run(module)) ? Result<void>() : failed(name, text, invalid);
 }
 
@@ -95,7 +113,7 @@ Result<void> PassRuns::overModel(ModuleOp module, Build build,
   TimingScope scope = timing.nest("passes over lm");
   auto ran = run(module, build, scope,
                  std::make_unique<PassChecks>(module, extensions.passes(), evidence, broken,
-                                              invalid, scope, "ingot-opt"),
+                                              invalid, scope, extensions.replayCommand()),
                  invalid);
   return broken ? *broken : ran; // whatever failed after it
 }

@@ -46,7 +46,7 @@ Result<void> Compilation::check() {
         from, [&](OpPassManager &pm) { addLowering(pm), addPlanning(pm); }, std::move(watch));
   };
   auto verdict = model ? checkPlan(*model, *lowered, *module, again, extensions.passes(),
-                                   pipeline.device, evidence, "ingot-opt")
+                                   pipeline.device, evidence, extensions.replayCommand())
                        : checkPlanAlone(lowered ? *lowered : ModuleOp(), *module);
   if (!verdict)
     return verdict.error();

@@ -1,9 +1,13 @@
 //===- Provenance.cpp - See Provenance.h ----------------------------------===//
 #include "compiler/driver/Provenance.h"
 #include "compiler/console/RecipeFile.h"
+#include "compiler/import/ContentHash.h"
 #include "dialects/plan/ops/Program.h"
 
+#include "llvm/Support/MemoryBuffer.h"
 #include "llvm/Support/Path.h"
+
+#include <span>
 
 using namespace ingot;
 using namespace ingot::compiler;
@@ -17,6 +21,15 @@ static void addAttribute(std::vector<std::unique_ptr<fb::AttributeT>> &to, std::
   auto entry = std::make_unique<fb::AttributeT>();
   entry->key = std::move(key), entry->value = std::move(value);
   to.push_back(std::move(entry));
+}
+
+/// A hash of a file that was read before.
+static std::string contentOf(const std::string &path) {
+  auto bytes = llvm::MemoryBuffer::getFile(path);
+  if (!bytes)
+    return "unknown";
+  llvm::StringRef text = (*bytes)->getBuffer();
+  return import::hashContent({std::as_bytes(std::span(text.data(), text.size()))});
 }
 
 void compiler::writeOrigin(const CompileOptions &options, const import::Checkpoint &checkpoint,
@@ -36,7 +49,7 @@ void compiler::writeOrigin(const CompileOptions &options, const import::Checkpoi
   for (const PatternsAt &patterns : options.patterns)
     attribute("patterns", textOf({patterns.point, llvm::sys::path::filename(patterns.path).str()}));
   for (const std::string &path : options.plugins)
-    attribute("plugin", llvm::sys::path::filename(path).str());
+    attribute("plugin", llvm::sys::path::filename(path).str() + ", content " + contentOf(path));
   for (const auto &[point, passes] : options.insertions)
     attribute("insert", point + "=" + passes);
   for (const auto &[point, passes] : options.insertions)

@@ -1,7 +1,6 @@
 //===- Interpreter.cpp - Runs lm, slowly and plainly ----------------------===//
 #include "compiler/reference/Interpreter.h"
-#include "compiler/reference/Routes.h"
-#include "dialects/lm/LmOps.h"
+#include "compiler/reference/Run.h"
 
 #include "llvm/ADT/TypeSwitch.h"
 #include "llvm/Support/raw_ostream.h"
@@ -11,80 +10,19 @@
 using namespace mlir;
 using namespace ingot;
 using namespace ingot::reference;
-
-namespace {
-
-/// A state inside a layer kind, when the value was made.
-struct StateValue {
-  int64_t slot = -1;                  ///< the number of its lm.state; -1: all of them, in the entry
-  std::map<int32_t, int64_t> lengths; ///< paged: by sequence
-  std::map<int32_t, std::vector<float>> values; ///< fixed: by sequence of this step
-};
-
-/// What an SSA value stands for. Batch and ids are the step's own.
-struct Content {
-  std::shared_ptr<const Matrix> rows;
-  lm::WeightOp weight;
-  StateValue state = {};
-  std::shared_ptr<const Routes> routes = {};
-};
-
-/// One step through the program.
-class Run {
-public:
-  Run(lm::ModelOp model, WeightProvider &weights, ArrayRef<int64_t> layers, const Step &step,
-      const Batch &batch, KvState &kv, const Interpreter::WatchLayer &watch)
-      : symbols(model), weights(weights), layers(layers), step(step), batch(batch), state(kv),
-        watch(watch) {
-    for (auto [i, op] : llvm::enumerate(model.getBody().getOps<lm::StateOp>()))
-      slots[op.getSymNameAttr()] = static_cast<int64_t>(i);
-  }
-
-  /// Runs a block whose arguments are bound; returns the terminator's operands.
-  Result<SmallVector<Content>> runBlock(Block &block);
-  void bind(Value value, Content content) { contents[value] = std::move(content); }
-
-private:
-  Result<void> runOp(Operation *op);
-  Result<Matrix> compute(Operation *op);
-  Result<Matrix> embed(lm::EmbedOp op);
-  Result<Matrix> embedPositions(lm::EmbedPositionsOp op);
-  Result<Matrix> linear(lm::LinearOp op);
-  Result<Matrix> linearOfRoutes(lm::LinearOp op);
-  Result<void> route(lm::RouteOp op);
-  Result<void> runFused(lm::FusedOp op);
-  Result<void> runLayers(lm::LayersOp op);
-  Result<Content> runLayer(lm::LayersOp op, int64_t index, Content x);
-  StateValue stateBefore(int64_t slot, Value argument);
-  void keep(const StateValue &left);
-  void append(lm::KvAppendOp op);
-  Result<void> convolve(lm::CausalConvOp op);
-  /// The numbers of a weight that has no other shape; none where there is no weight.
-  Result<std::vector<float>> vectorOf(Value weight);
-  const Routes &routes(Value value) { return *contents.lookup(value).routes; }
-
-  const Matrix &rows(Value value) { return *contents.lookup(value).rows; }
-
-  SymbolTable symbols;
-  WeightProvider &weights;
-  ArrayRef<int64_t> layers;
-  const Step &step;
-  const Batch &batch;
-  KvState &state;
-  const Interpreter::WatchLayer &watch;
-  DenseMap<Attribute, int64_t> slots; ///< by symbol
-  DenseMap<Value, Content> contents;
-};
-
-} // namespace
+using namespace ingot::reference::interpreter;
 
 Result<SmallVector<Content>> Run::runBlock(Block &block) {
-  for (Operation &op : block.without_terminator())
+  return runOps(block, std::prev(block.end()), block.getTerminator()->getOperands());
+}
+
+Result<SmallVector<Content>> Run::runOps(Block &block, Block::iterator end, ValueRange given) {
+  for (Operation &op : llvm::make_range(block.begin(), end))
     if (auto done = runOp(&op); !done)
       return std::move(done.error());
   SmallVector<Content> results;
-  for (Value operand : block.getTerminator()->getOperands())
-    results.push_back(contents.lookup(operand));
+  for (Value value : given)
+    results.push_back(contents.lookup(value));
   // Nothing outside reads a block's own values: free the memory, and let the next layer
   // of this kind start afresh.
   for (Operation &op : block)
@@ -110,6 +48,8 @@ Result<void> Run::runOp(Operation *op) {
     append(appendOp);
     return {};
   }
+  if (auto outside = dyn_cast<lm::RowOpInterface>(op))
+    return runOutside(outside);
   auto result = compute(op);
   if (!result)
     return std::move(result.error());

@@ -61,4 +61,15 @@ private:
   WatchLayer watch;
 };
 
+/// What a block of lm takes and gives outside of a program. Of a batch: nothing.
+struct RowsValue {
+  std::shared_ptr<const Matrix> rows;
+  mlir::Operation *weight = nullptr;                ///< an lm.weight
+  std::map<int32_t, std::vector<float>> state = {}; ///< a fixed one, by sequence
+};
+
+/// Computes a block of ops that work on rows: its arguments are `operands`, its results what its terminator has.
+Result<std::vector<RowsValue>> runRows(mlir::Block &block, std::vector<RowsValue> operands,
+                                       const Batch &batch, WeightProvider &weights);
+
 } // namespace ingot::reference

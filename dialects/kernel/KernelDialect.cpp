@@ -80,6 +80,9 @@ void KernelDialect::initialize() {
 #include "dialects/kernel/ops/CausalConv.cpp.inc"
       ,
 #define GET_OP_LIST
+#include "dialects/kernel/ops/Custom.cpp.inc"
+      ,
+#define GET_OP_LIST
 #include "dialects/kernel/ops/Experts.cpp.inc"
       ,
 #define GET_OP_LIST

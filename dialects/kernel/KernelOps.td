@@ -19,6 +19,7 @@ include "dialects/kernel/ops/Flow.td"
 include "dialects/kernel/ops/Rope.td"
 include "dialects/kernel/ops/Attention.td"
 include "dialects/kernel/ops/CausalConv.td"
+include "dialects/kernel/ops/Custom.td"
 include "dialects/kernel/ops/Experts.td"
 include "dialects/kernel/ops/Ids.td"
 

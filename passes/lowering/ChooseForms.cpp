@@ -8,6 +8,7 @@
 //   lm.fused "norms"  read by a sum as well        … -> f32, "q8"
 //   lm.causal_conv    cannot write it              lm.causal_conv, then lm.round: a launch more
 //===----------------------------------------------------------------------===//
+#include "dialects/lm/LmInterfaces.h"
 #include "dialects/lm/LmOps.h"
 #include "passes/Target.h"
 #include "passes/fusion/Regions.h"
@@ -121,6 +122,8 @@ private:
 
   /// Whether the launch that makes a value can write these rows of it.
   bool writes(Operation *maker, lm::RoundOp round) const {
+    if (maker->hasAttr(lm::kernelAttrOf(device))) // somebody else's code
+      return false;
     SmallVector<Operation *> ops = opsOf(maker);
     if (llvm::all_of(ops, isRowwise) || isa<lm::PermuteOp>(ops.front()))
       return true;

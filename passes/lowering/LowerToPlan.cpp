@@ -49,7 +49,7 @@ struct LowerToPlan : ingot::impl::LowerToPlanPassBase<LowerToPlan> {
       return signalPassFailure();
     }
     lm::ModelOp model = models.front();
-    if (failed(lower(model, {precision == "exact", *format})))
+    if (failed(lower(model, {precision == "exact", *format, target->name()})))
       return signalPassFailure();
     model.erase();
   }

@@ -31,6 +31,7 @@ constexpr llvm::StringLiteral kBeginSection = "begin", kEndSection = "end";
 struct LoweringChoices {
   bool exact;
   KvFormat kv;
+  llvm::StringRef device; ///< what the target is called
 };
 
 /// How kernels use a state of a layer kind.

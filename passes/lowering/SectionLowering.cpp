@@ -4,6 +4,7 @@
 #include "dialects/kernel/ops/Region.h"
 #include "dialects/kernel/ops/Rope.h"
 #include "dialects/kernel/ops/Rows.h"
+#include "dialects/lm/LmInterfaces.h"
 #include "dialects/lm/LmOps.h"
 #include "passes/lowering/Origin.h"
 #include "passes/lowering/RegionLowering.h"
@@ -150,6 +151,10 @@ LogicalResult SectionLowering::lower(Operation *op) {
                                              isa<RankedTensorType>(read.getType()) &&
                                              !refs.contains(read) && !isReadInOrderAlone(maker))
         return inner->emitOpError("expects rows of its own section, or such as lm.layers hands on");
+  if (auto outside = dyn_cast<lm::RowOpInterface>(op))
+    return lowerOutside(outside);
+  if (auto body = op->getAttrOfType<StringAttr>(lm::kernelAttrOf(program.choices.device)))
+    return lowerWithKernel(cast<lm::FusedOp>(op), body.getValue());
   if (llvm::any_of(ops, llvm::IsaPred<lm::KvAppendOp>))
     return lowerRopeAppend(op, ops);
   if (llvm::any_of(ops, llvm::IsaPred<lm::LinearOp>))

@@ -11,6 +11,7 @@
 #include "passes/lowering/RowForms.h"
 
 #include "mlir/IR/AsmState.h"
+#include "mlir/IR/IRMapping.h"
 
 namespace ingot::lm {
 class AttentionOp;
@@ -18,10 +19,12 @@ class CausalConvOp;
 class CombineOp;
 class EmbedOp;
 class EmbedPositionsOp;
+class FusedOp;
 class KvAppendOp;
 class PermuteOp;
 class RoundOp;
 class RouteOp;
+class RowOpInterface;
 } // namespace ingot::lm
 
 namespace ingot {
@@ -62,6 +65,21 @@ private:
   mlir::LogicalResult lowerRopeAppend(mlir::Operation *top, llvm::ArrayRef<mlir::Operation *> ops);
   mlir::LogicalResult lowerAttention(mlir::Operation *top, lm::AttentionOp op);
   mlir::LogicalResult lowerCausalConv(lm::CausalConvOp op);
+
+  // CustomLowering.cpp
+  /// The code of a kernel from outside, and what it means.
+  struct CustomKernel {
+    llvm::StringRef origin, body;
+    double error;
+    int64_t operations;
+    /// Builds ops of lm where the builder stands, and maps results.
+    llvm::function_ref<void(mlir::ImplicitLocOpBuilder &, mlir::IRMapping &)> meaning;
+  };
+  mlir::LogicalResult lowerCustom(mlir::Operation *top, llvm::ArrayRef<mlir::Value> read,
+                                  const CustomKernel &code);
+  mlir::LogicalResult lowerOutside(lm::RowOpInterface op);
+  mlir::LogicalResult lowerDecomposed(lm::RowOpInterface op);
+  mlir::LogicalResult lowerWithKernel(lm::FusedOp op, llvm::StringRef body);
 
   /// Rows, routes or a weight that a launch reads.
   LaunchOperand operand(mlir::Value value) const;

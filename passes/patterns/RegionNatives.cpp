@@ -1,4 +1,5 @@
 //===- RegionNatives.cpp - Fuse, Missed, and what norms read a value ------===//
+#include "dialects/lm/LmOps.h"
 #include "passes/fusion/OneLaunch.h"
 #include "passes/lowering/RowForms.h"
 #include "passes/patterns/Natives.h"
@@ -62,7 +63,20 @@ static void open(PatternRewriter &rewriter, lm::FusedOp fused, OpGroup &group) {
   rewriter.replaceOp(fused, results);
 }
 
+/// Why a kernel from outside cannot compute these ops; none: it can.
+static std::optional<std::string> whyNotRowByRow(const OpGroup &group) {
+  for (Operation *op : group)
+    for (Operation *inner : opsOf(op))
+      if (isa<lm::AttentionOp, lm::CombineOp, lm::DispatchOp, lm::EmbedOp, lm::EmbedPositionsOp,
+              lm::GetWeightOp, lm::KvAppendOp, lm::LayersOp, lm::LinearOp, lm::RouteOp,
+              lm::SelectRowsOp>(inner))
+        return inner->getName().getStringRef().str() +
+               " does not make a row of rows, vectors and a fixed state";
+  return std::nullopt;
+}
+
 /// The ops that make these values become one region, if a launch can compute it. Regions among them are taken in.
+template <std::optional<std::string> whyNot(const OpGroup &)>
 static void fuseOps(PatternRewriter &rewriter, Attribute name, ValueRange values) {
   OpGroup group;
   for (Value value : values)
@@ -77,7 +91,7 @@ static void fuseOps(PatternRewriter &rewriter, Attribute name, ValueRange values
     return no("some of its ops are in another region");
   if (!isConvex(group))
     return no("a value leaves it and comes back");
-  if (auto why = whyNotOneLaunch(group))
+  if (auto why = whyNot(group))
     return no(*why);
   OpGroup ops;
   for (Operation *op : group)
@@ -113,7 +127,8 @@ static LogicalResult hasReadingNorms(PatternRewriter &, Value value, Attribute c
 }
 
 static constexpr Native kNatives[] = {
-    does<fuseOps>("Fuse(attribute, range<value>)"),
+    does<fuseOps<whyNotOneLaunch>>("Fuse(attribute, range<value>)"),
+    does<fuseOps<whyNotRowByRow>>("FuseForKernel(attribute, range<value>)"),
     does<missed>("Missed(attribute, attribute, operation)"),
     asks<hasReadingNorms>("HasReadingNorms(value, attribute)"),
     does<readingNorms>("ReadingNorms(value) -> range<value>"),

@@ -316,6 +316,54 @@ kernel.func @k(%x: !kernel.rows<64, f32>, %w: !lm.weight<192, f32>, %s: !kernel.
 
 // -----
 
+// custom_c1
+kernel.func @k(%x: !kernel.rows<64, f32>, %y: !kernel.rows<64, f32>) {
+  // expected-error @+1 {{where that takes 'tensor<?x32xf32>'}}
+  kernel.custom "my.op" ins(%x : !kernel.rows<64, f32>) outs(%y : !kernel.rows<64, f32>) attributes {body = "", error = 0.0 : f64} {
+  ^bb0(%a: tensor<?x32xf32>):
+    kernel.results %a : tensor<?x32xf32>
+  }
+  kernel.return
+}
+
+// -----
+
+// custom_c2
+kernel.func @k(%x: !kernel.rows<64, f32>, %y: !kernel.rows<64, f32>, %z: !kernel.rows<64, f32>) {
+  // expected-error @+1 {{expects its region to take each of its operands}}
+  kernel.custom "my.op" ins(%x, %z : !kernel.rows<64, f32>, !kernel.rows<64, f32>) outs(%y : !kernel.rows<64, f32>) attributes {body = "", error = 0.0 : f64} {
+  ^bb0(%a: tensor<?x64xf32>):
+    kernel.results %a : tensor<?x64xf32>
+  }
+  kernel.return
+}
+
+// -----
+
+// custom_c3
+kernel.func @k(%x: !kernel.rows<64, f32>, %y: !kernel.rows<64, f32>) {
+  // expected-error @+1 {{expects its region to give rows of its outputs, then its state}}
+  kernel.custom "my.op" ins(%x : !kernel.rows<64, f32>) outs(%y : !kernel.rows<64, f32>) attributes {body = "", error = 0.0 : f64} {
+  ^bb0(%a: tensor<?x64xf32>):
+    kernel.results %a, %a : tensor<?x64xf32>, tensor<?x64xf32>
+  }
+  kernel.return
+}
+
+// -----
+
+// custom_c4
+kernel.func @k(%x: !kernel.rows<64, f32>, %y: !kernel.rows<64, f32>, %s: !kernel.fixed_state<#lm.fixed<[x: 1x64 x f32, z: 1x64 x f32]>>) {
+  // expected-error @+1 {{expects a state of one stream}}
+  kernel.custom "my.op" ins(%x : !kernel.rows<64, f32>) over %s : !kernel.fixed_state<#lm.fixed<[x: 1x64 x f32, z: 1x64 x f32]>> outs(%y : !kernel.rows<64, f32>) attributes {body = "", error = 0.0 : f64} {
+  ^bb0(%a: tensor<?x64xf32>, %t: !lm.state<#lm.fixed<[x: 1x64 x f32, z: 1x64 x f32]>>):
+    kernel.results %a, %t : tensor<?x64xf32>, !lm.state<#lm.fixed<[x: 1x64 x f32, z: 1x64 x f32]>>
+  }
+  kernel.return
+}
+
+// -----
+
 // matmul_c19
 kernel.func @k(%x: !kernel.rows<64, f32>, %v: !lm.weight<32x64, f32, panel32>, %w: !lm.weight<32x64, f32, frag16>, %y: !kernel.rows<32, f32>) {
   // expected-error @+1 {{expects its weights to lie in one layout}}

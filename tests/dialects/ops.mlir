@@ -215,6 +215,18 @@ kernel.func @conv(%x: !kernel.rows<64, f32>, %w: !lm.weight<192, f32>, %b: !lm.w
   kernel.return
 }
 
+// CHECK-LABEL: kernel.func @custom
+kernel.func @custom(%x: !kernel.rows<64, f32>, %w: !lm.weight<192, f32>, %s: !kernel.fixed_state<#lm.fixed<[x: 2x64 x f32]>>, %y: !kernel.rows<64, f32>) {
+  // CHECK: kernel.custom "my.op" ins(%{{.*}}, %{{.*}} : !kernel.rows<64, f32>, !lm.weight<192, f32>) over %{{.*}} : !kernel.fixed_state<#lm.fixed<[x: 2x64 x f32]>> outs(%{{.*}} : !kernel.rows<64, f32>) attributes {body = "its code", error = 5.000000e-01 : f64}
+  kernel.custom "my.op" ins(%x, %w : !kernel.rows<64, f32>, !lm.weight<192, f32>) over %s : !kernel.fixed_state<#lm.fixed<[x: 2x64 x f32]>> outs(%y : !kernel.rows<64, f32>) attributes {body = "its code", error = 0.5 : f64} {
+  ^bb0(%a: tensor<?x64xf32>, %c: !lm.weight<192, f32>, %before: !lm.state<#lm.fixed<[x: 2x64 x f32]>>, %b: !lm.batch):
+    %r, %after = lm.causal_conv %a, %c over %before at %b : tensor<?x64xf32>, !lm.weight<192, f32>, !lm.state<#lm.fixed<[x: 2x64 x f32]>>
+    // CHECK: kernel.results %{{.*}}, %{{.*}} : tensor<?x64xf32>, !lm.state
+    kernel.results %r, %after : tensor<?x64xf32>, !lm.state<#lm.fixed<[x: 2x64 x f32]>>
+  }
+  kernel.return
+}
+
 // CHECK-LABEL: kernel.func @route_0
 kernel.func @route_0(%x: !kernel.rows<8, f32>, %s: !lm.weight<8, f32>, %r: !kernel.routes<8, 2>) {
   // CHECK: kernel.route %{{.*}} : <8, f32> expert_scale %{{.*}} : !lm.weight<8, f32> outs(%{{.*}} : <8, 2>) {group_score = #lm.group_score<top2sum>

@@ -50,7 +50,7 @@ ROOMS = [
     ("compiler/reference", "what `lm` and plans mean, in plain arithmetic", "MLIR compiler/import dialects"),
     ("compiler/pack", "rows into the layouts of devices", "compiler/import"),
     ("compiler/engine", "writes engine files; the cache of code", "runtime/engine"),
-    ("compiler/extend", "patterns and plugins of users", "MLIR dialects passes"),
+    ("compiler/extend", "patterns and plugins of users", "MLIR compiler/import dialects models passes"),
     ("compiler/console", "what a compilation is told, and shows", "compiler/engine runtime/engine tools/options"),
     ("compiler/targets", "devices: code",
      "MLIR codegen compiler/console compiler/engine compiler/reference dialects passes runtime/engine"),
@@ -58,8 +58,8 @@ ROOMS = [
      "MLIR compiler dialects models passes runtime"),
     ("tools/hub", "models by name: a hub's files, in the cache of Python programs", ""),
     ("tools/ingot", "`ingot`: thin mains; `measure/` has what measures", "compiler/import runtime tools/hub tools/options"),
-    ("tools/mlir", "`ingot-opt` and MLIR's other tools",
-     "MLIR compiler/reference compiler/targets dialects passes"),
+    ("tools/mlir", "`ingot-opt`, …",
+     "MLIR compiler/extend compiler/reference compiler/targets dialects passes"),
 ]
 FOR_ALL = {"runtime/error", "runtime/schema", "runtime/formats", "runtime/abi", "runtime/json"}
 LIBRARIES = {"MLIR"}

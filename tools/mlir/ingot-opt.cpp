@@ -1,4 +1,9 @@
 //===- ingot-opt.cpp - mlir-opt over Ingot's dialects and passes ----------===//
+//
+//   --plugin=F.so    as --plugin of `ingot compile`: its dialects and passes are known, and those of reproducers of crashes
+//===----------------------------------------------------------------------===//
+#include "compiler/extend/KernelFile.h"
+#include "compiler/extend/Plugins.h"
 #include "compiler/reference/CheckModel.h"
 #include "compiler/reference/machine/CheckPlan.h"
 #include "compiler/targets/CodeTarget.h"
@@ -6,6 +11,8 @@
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/Tools/mlir-opt/MlirOptMain.h"
 #include "mlir/Transforms/Passes.h"
+
+#include <cstdio>
 
 int main(int argc, char **argv) {
   mlir::DialectRegistry registry;
@@ -16,6 +23,19 @@ int main(int argc, char **argv) {
   ingot::registerPassesAndPipelines();
   ingot::reference::registerModelCheckPass();
   ingot::reference::machine::registerSlowCheckPass();
-  return mlir::asMainReturnCode(
-      mlir::MlirOptMain(argc, argv, "Ingot optimizer driver\n", registry));
+  ingot::extend::registerAttachKernel();
+  std::vector<char *> others;
+  for (char *argument : llvm::ArrayRef(argv, size_t(argc))) {
+    llvm::StringRef path = argument;
+    if (!path.consume_front("--plugin=")) {
+      others.push_back(argument);
+      continue;
+    }
+    if (auto loaded = ingot::extend::loadPlugin(path.str(), registry); !loaded) {
+      std::fputs(loaded.error().format().c_str(), stderr);
+      return static_cast<int>(loaded.error().exit);
+    }
+  }
+  return mlir::asMainReturnCode(mlir::MlirOptMain(static_cast<int>(others.size()), others.data(),
+                                                  "Ingot optimizer driver\n", registry));
 }

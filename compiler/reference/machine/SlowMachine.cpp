@@ -145,9 +145,9 @@ Result<void> PlanMachine::runLaunch(plan::LaunchOp op, plan::StepOp step, const 
                  .Case<kernel::MatmulOp, kernel::RowwiseOp, kernel::GatherOp, kernel::Fp8RowsOp,
                        kernel::StoreOp, kernel::PanelMaximaOp, kernel::RopeTableOp,
                        kernel::RopeAppendOp, kernel::AttentionOp, kernel::CausalConvOp,
-                       kernel::RouteOp, kernel::GroupRoutesOp, kernel::CombineOp, kernel::ArgmaxOp,
-                       kernel::ArgmaxFinishOp, kernel::DrawWeighOp, kernel::DrawIdsOp>(
-                     [&](auto known) { return run(launch, known); })
+                       kernel::CustomOp, kernel::RouteOp, kernel::GroupRoutesOp, kernel::CombineOp,
+                       kernel::ArgmaxOp, kernel::ArgmaxFinishOp, kernel::DrawWeighOp,
+                       kernel::DrawIdsOp>([&](auto known) { return run(launch, known); })
                  .Default([](Operation *other) { return notInterpreted(other); });
   if (observer && done)
     observer->behind(op, step, batch, mode, *machine.memory);

@@ -6,6 +6,7 @@
 #include "compiler/reference/machine/RowForms.h"
 #include "compiler/targets/cpu/LoadedCode.h"
 #include "dialects/kernel/ops/Attention.h"
+#include "dialects/kernel/ops/Custom.h"
 #include "dialects/kernel/ops/Matmul.h"
 #include "dialects/kernel/ops/Rope.h"
 #include "dialects/plan/ops/Entry.h"
@@ -42,6 +43,7 @@ constexpr Bound kBounds[] = {
     {"causal_conv", 1e-6}, // the order of a sum
     {"route", 1e-6},       // exp; the choice is the same
     {"group_routes", 0},   // integers
+    {"custom", 0},         // what its author says
     {"combine", 0},        // fused multiplications in one order
 };
 /// A value of a q8 row may be a code off, since its code may round the other way: but few are. Codes of a second plane are
@@ -236,6 +238,16 @@ void Lockstep::find(plan::LaunchOp launch, plan::StepOp step, const std::string 
   std::string where = "@" + launch.getKernel().str();
   if (step.getLayer())
     where += " in layer " + std::to_string(*step.getLayer());
+  auto fn = module.lookupSymbol<kernel::FuncOp>(launch.getKernel());
+  if (auto custom = dyn_cast<kernel::CustomOp>(fn.anchor())) {
+    wrong =
+        Error{ExitCode::File, "E0886",
+              "the kernel of " + custom.getOrigin().str() + " for cpu:" + std::string(isa.name) +
+                  " computes something else than the op means",
+              where + ": " + why,
+              "correct its body or its meaning, or allow more (RowOpInterface::largestError)"};
+    return;
+  }
   wrong = Error{
       ExitCode::Internal, "E0886",
       "the code of " + where + " for cpu:" + std::string(isa.name) +
@@ -304,6 +316,8 @@ double Lockstep::allowedOf(kernel::FuncOp fn, double ofOp) {
   }
   if (auto append = dyn_cast<kernel::RopeAppendOp>(fn.anchor()))
     return ofOp + (append.getQNorm() || append.getKNorm() ? kNormedHeads : 0);
+  if (auto custom = dyn_cast<kernel::CustomOp>(fn.anchor()))
+    return custom.getError().convertToDouble();
   auto matmul = dyn_cast<kernel::MatmulOp>(fn.anchor());
   if (!matmul)
     return ofOp;

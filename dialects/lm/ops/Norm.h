@@ -3,6 +3,6 @@
 
 #include "dialects/lm/LmDialect.h"
 
-#include "dialects/lm/LmInterfaces.h.inc"
+#include "dialects/lm/LmInterfaces.h"
 #define GET_OP_CLASSES
 #include "dialects/lm/ops/Norm.h.inc"

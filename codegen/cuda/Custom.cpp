@@ -1,0 +1,146 @@
+//===- Custom.cpp - kernel.custom for GPUs ----------------------------------===//
+//
+// The text of a kernel from outside defines `DEVICE void row(…)`, and what it calls. All threads of a block come to it, for
+// one token: it gets what the op of lm takes, in that order, then what it gives: `const float *` of the token's row and of
+// a vector, `i32` of the token's position, `float *` of a state, which is in shared memory, and of rows to write. What it
+// may name beside the device library is kThreads, and kWidth0, kWidth1, … of what it gets. A state is read and left by who has walked over the tokens of the span.
+//===----------------------------------------------------------------------===//
+#include "dialects/kernel/ops/Custom.h"
+#include "codegen/cuda/Emitters.h"
+
+using namespace mlir;
+using namespace ingot;
+using namespace ingot::cuda;
+using kernel::RowsType;
+
+static constexpr uint32_t kThreads = 128;
+/// Of a state in shared memory: what a block may have without asking, less what a body may want.
+static constexpr int64_t kMostStateValues = 8192;
+
+static int64_t stateValues(kernel::CustomOp op) {
+  return op.getState() ? op.getState().getType().getLayout().getStreams().front().values() : 0;
+}
+
+std::string ingot::cuda::refusalOf(kernel::CustomOp op) {
+  const int64_t values = stateValues(op);
+  return values <= kMostStateValues ? ""
+                                    : "has a state of " + std::to_string(values) + " values; " +
+                                          std::to_string(kMostStateValues) + " fit on GPUs";
+}
+
+/// The text without its headers, which are included before it. Lines keep their numbers.
+static std::string withoutHeaders(KernelText &k, StringRef text) {
+  std::string rest;
+  while (!text.empty()) {
+    auto [line, behind] = text.split('\n');
+    StringRef header = line.trim();
+    if (header.consume_front("#include \"") && header.consume_back("\""))
+      k.include(header);
+    else
+      rest += line;
+    rest += '\n';
+    text = behind;
+  }
+  return rest;
+}
+
+/// `row(x0 + …, position, state, y0 + …);`
+static std::string callOf(kernel::CustomOp op) {
+  SmallVector<std::string> arguments;
+  int64_t number = 0;
+  for (Value memory : op.memoryOfArguments()) {
+    if (!memory)
+      arguments.push_back("batch->positions[token]");
+    else if (auto rows = dyn_cast<RowsType>(memory.getType()))
+      arguments.push_back(llvm::formatv("x{0} + (i64)token * {1}", number++, rowStride(rows)));
+    else if (memory == op.getState())
+      arguments.push_back("state");
+    else
+      arguments.push_back("x" + std::to_string(number++));
+  }
+  for (auto [i, output] : llvm::enumerate(op.getOutputs()))
+    arguments.push_back(
+        llvm::formatv("y{0} + (i64)token * {1}", i, rowStride(cast<RowsType>(output.getType()))));
+  return "outside::row(" + llvm::join(arguments, ", ") + ");";
+}
+
+/// `kWidth0`, `kWidth1`, …: how many values what `row` gets has, a position 1.
+static std::string widthsOf(kernel::CustomOp op) {
+  std::string text;
+  SmallVector<Value> memory = op.memoryOfArguments();
+  llvm::append_range(memory, op.getOutputs());
+  for (auto [i, of] : llvm::enumerate(memory)) {
+    auto rows = of ? dyn_cast<RowsType>(of.getType()) : RowsType();
+    const int64_t width = rows                  ? rows.getN()
+                          : !of                 ? 1
+                          : of == op.getState() ? stateValues(op)
+                                                : cast<lm::WeightType>(of.getType()).rows();
+    text += llvm::formatv("constexpr i32 kWidth{0} = {1};\n", i, width);
+  }
+  return text;
+}
+
+static void emitCall(KernelText &k, kernel::CustomOp op) {
+  k.write(callOf(op));
+  for (auto [i, output] : llvm::enumerate(op.getOutputs())) {
+    auto rows = cast<RowsType>(output.getType());
+    if (int64_t stride = rowStride(rows); stride != rows.getN())
+      k.line("pad_rows<{0}, {1}>(y{2}, token, token + 1);", rows.getN(), stride, i);
+  }
+}
+
+static void emitSpan(KernelText &k, kernel::CustomOp op) {
+  auto copy = [&](const char *to, const char *from) {
+    k.line("for (i32 i = threadIdx.x; i < {0}; i += kThreads) {{", stateValues(op));
+    k.line("{0} = {1};", to, from);
+    k.write("}");
+  };
+  k.line("if (blockIdx.x >= batch->spanCount) {{");
+  k.line("return;");
+  k.write("}");
+  k.line("SHARED(float, state, [{0}]);", stateValues(op));
+  k.line("const StateSpan span = batch->stateSpans[blockIdx.x];");
+  k.line("const float *before = (const float *)(states + (i64)span.from * {0});",
+         op.getState().getType().slotBytes());
+  copy("state[i]", "span.from < 0 ? 0.0f : before[i]");
+  k.line("const StateWrite *write = batch->stateWrites + span.firstWrite;");
+  k.line("const StateWrite *last = write + span.writes;");
+  k.line("for (i32 token = span.firstToken; token < span.firstToken + span.tokens; token++) {{");
+  k.line("sync_block();");
+  emitCall(k, op);
+  k.line("sync_block();");
+  k.line("for (; write < last && write->token == token; write++) {{");
+  k.line("float *to = (float *)(states + (i64)write->slot * {0});",
+         op.getState().getType().slotBytes());
+  copy("to[i]", "state[i]");
+  k.write("}");
+  k.write("}");
+}
+
+LogicalResult ingot::cuda::emitCustom(KernelText &k, kernel::CustomOp op) {
+  k.include("batch.cuh");
+  k.include("region_math.cuh");
+  k.prelude(llvm::formatv("constexpr i32 kThreads = {0};\n{3}namespace outside {{\n"
+                          "#line 1 \"body of {1}\"\n{2}} // namespace outside\n",
+                          kThreads, op.getOrigin(), withoutHeaders(k, op.getBody()), widthsOf(op))
+                .str());
+  for (auto [i, v] : llvm::enumerate(op.getInputs()))
+    k.name(v, "x" + std::to_string(i));
+  for (auto [i, v] : llvm::enumerate(op.getOutputs()))
+    k.name(v, "y" + std::to_string(i), /*written=*/true);
+  if (op.getState())
+    k.name(op.getState(), "states", /*written=*/true);
+  k.open("", kThreads).grid[0] = {op.getState() ? LaunchExtent::Spans : LaunchExtent::Tokens, 1, 1};
+  k.line("pdl_wait();");
+  if (op.getState()) {
+    emitSpan(k, op);
+  } else {
+    k.line("const i32 token = blockIdx.x;");
+    k.line("if (token >= batch->tokens) {{");
+    k.line("return;");
+    k.write("}");
+    emitCall(k, op);
+  }
+  k.close();
+  return success();
+}

@@ -1,0 +1,83 @@
+//===- Run.h - One step of the interpreter, under way ------------------------===//
+//
+// Interpreter.cpp has the ops of lm, OutsideOps.cpp those that plugins bring.
+//===----------------------------------------------------------------------===//
+#pragma once
+
+#include "compiler/reference/Interpreter.h"
+#include "compiler/reference/Routes.h"
+#include "dialects/lm/LmInterfaces.h"
+#include "dialects/lm/LmOps.h"
+
+/// What the interpreter's own sources share.
+namespace ingot::reference::interpreter {
+
+/// A state inside a layer kind, when the value was made.
+struct StateValue {
+  int64_t slot = -1;                  ///< the number of its lm.state; -1: all of them, in the entry
+  std::map<int32_t, int64_t> lengths; ///< paged: by sequence
+  std::map<int32_t, std::vector<float>> values; ///< fixed: by sequence of this step
+};
+
+/// What an SSA value stands for. Batch and ids are the step's own.
+struct Content {
+  std::shared_ptr<const Matrix> rows;
+  lm::WeightOp weight;
+  StateValue state = {};
+  std::shared_ptr<const Routes> routes = {};
+};
+
+/// One step through the program.
+class Run {
+public:
+  /// `root`: the lm.model, or another table of symbols where only rows are computed.
+  Run(mlir::Operation *root, WeightProvider &weights, llvm::ArrayRef<int64_t> layers,
+      const Step &step, const Batch &batch, KvState &kv, const Interpreter::WatchLayer &watch = {})
+      : symbols(root), weights(weights), layers(layers), step(step), batch(batch), state(kv),
+        watch(watch) {
+    if (auto model = mlir::dyn_cast<lm::ModelOp>(root))
+      for (auto [i, op] : llvm::enumerate(model.getBody().getOps<lm::StateOp>()))
+        slots[op.getSymNameAttr()] = static_cast<int64_t>(i);
+  }
+
+  /// Runs a block whose arguments are bound; returns the terminator's operands.
+  Result<llvm::SmallVector<Content>> runBlock(mlir::Block &block);
+  void bind(mlir::Value value, Content content) { contents[value] = std::move(content); }
+
+private:
+  Result<llvm::SmallVector<Content>> runOps(mlir::Block &block, mlir::Block::iterator end,
+                                            mlir::ValueRange results);
+  Result<void> runOp(mlir::Operation *op);
+  Result<Matrix> compute(mlir::Operation *op);
+  Result<Matrix> embed(lm::EmbedOp op);
+  Result<Matrix> embedPositions(lm::EmbedPositionsOp op);
+  Result<Matrix> linear(lm::LinearOp op);
+  Result<Matrix> linearOfRoutes(lm::LinearOp op);
+  Result<void> route(lm::RouteOp op);
+  Result<void> runFused(lm::FusedOp op);
+  Result<void> runLayers(lm::LayersOp op);
+  Result<Content> runLayer(lm::LayersOp op, int64_t index, Content x);
+  StateValue stateBefore(int64_t slot, mlir::Value argument);
+  void keep(const StateValue &left);
+  void append(lm::KvAppendOp op);
+  Result<void> convolve(lm::CausalConvOp op);
+  Result<void> runOutside(lm::RowOpInterface op);
+  Result<void> evaluateRows(lm::RowOpInterface op);
+  /// The numbers of a weight that has no other shape; none where there is no weight.
+  Result<std::vector<float>> vectorOf(mlir::Value weight);
+  const Routes &routes(mlir::Value value) { return *contents.lookup(value).routes; }
+
+  const Matrix &rows(mlir::Value value) { return *contents.lookup(value).rows; }
+
+  mlir::SymbolTable symbols;
+  WeightProvider &weights;
+  llvm::ArrayRef<int64_t> layers;
+  const Step &step;
+  const Batch &batch;
+  KvState &state;
+  const Interpreter::WatchLayer watch;
+  llvm::DenseMap<mlir::Attribute, int64_t> slots; ///< by symbol
+  llvm::DenseMap<mlir::Value, Content> contents;
+};
+
+} // namespace ingot::reference::interpreter

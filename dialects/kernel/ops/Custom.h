@@ -1,0 +1,7 @@
+//===- Custom.h - Kernels from outside --------------------------------------===//
+#pragma once
+
+#include "dialects/kernel/KernelDialect.h"
+
+#define GET_OP_CLASSES
+#include "dialects/kernel/ops/Custom.h.inc"
