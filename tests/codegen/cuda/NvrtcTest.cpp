@@ -159,6 +159,20 @@ TEST(NvrtcWgmma, Fp8) {
                         fp8Rows("rows", 4096) + fp8Rows("rows_wide", 14336),
                     {"sm_90a"}, printing(), withWgmma());
 }
+/// Formats that leave the fewest registers, in the variants of most rows alone.
+TEST(NvrtcWgmma, Experts) {
+  std::string text;
+  for (WeightFormat format :
+       {WeightFormat::F16, WeightFormat::Q2_K, WeightFormat::Q4_K, WeightFormat::Q6_K})
+    for (bool pair : {false, true}) {
+      const std::string name =
+          std::string(pair ? "pair_" : "plain_") + std::string(numericFormat(format).name);
+      text +=
+          counted(Stack{format, 128, 8, pair ? 700 : 2048, pair ? 2048 : 768, pair}.kernel(name),
+                  name, 1 << 20, 1 << 21);
+    }
+  compileEverywhere(text, {"sm_90a"}, printing(), withWgmma());
+}
 /// Two main loops in one kernel, and rows that are padded.
 TEST(NvrtcWgmma, Segments) {
   compileEverywhere(
