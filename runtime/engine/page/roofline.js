@@ -60,7 +60,7 @@ function rooflinePicture(points, limits) {
     }
     const start = Math.max(xFrom, yFrom / limits.read), end = top / limits.read
     parts.push(svgEl('line', { x1: x(start), y1: y(start * limits.read), x2: x(end), y2: y(end * limits.read), stroke: 'var(--soft)', 'stroke-width': 2 }))
-    const label = Math.sqrt(start * end), angle = Math.atan2(y(end * limits.read) - y(start * limits.read), x(end) - x(start)) * 180 / Math.PI
+    const label = start * (end / start) ** .3, angle = Math.atan2(y(end * limits.read) - y(start * limits.read), x(end) - x(start)) * 180 / Math.PI
     parts.push(svgEl('text', { x: x(label), y: y(label * limits.read) - 6, 'text-anchor': 'middle', transform: `rotate(${angle} ${x(label)} ${y(label * limits.read) - 6})` }, `memory ${limits.read.toFixed(1)} GB/s`))
     const whole = points.reduce((sum, point) => sum + point.us, 0)
     const labels = []
