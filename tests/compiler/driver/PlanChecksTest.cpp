@@ -73,7 +73,7 @@ protected:
       ++runsAgain;
       (void)run(from, passes, std::move(watch));
     };
-    auto verdict = checkPlan(*model, *lowered, *plan, again, users, "cpu", evidence);
+    auto verdict = checkPlan(*model, *lowered, *plan, again, users, "cpu", evidence, "ingot-opt");
     return verdict ? "" : verdict.error().format();
   }
 
