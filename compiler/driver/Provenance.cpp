@@ -47,7 +47,8 @@ void compiler::writeOrigin(const CompileOptions &options, const import::Checkpoi
   for (const std::string &rule : options.recipe)
     attribute("format", rule);
   for (const PatternsAt &patterns : options.patterns)
-    attribute("patterns", textOf({patterns.point, llvm::sys::path::filename(patterns.path).str()}));
+    attribute("patterns", textOf({patterns.point, llvm::sys::path::filename(patterns.path).str()}) +
+                              ", content " + contentOf(patterns.path));
   for (const std::string &path : options.plugins)
     attribute("plugin", llvm::sys::path::filename(path).str() + ", content " + contentOf(path));
   for (const auto &[point, passes] : options.insertions)

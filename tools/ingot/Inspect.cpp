@@ -13,6 +13,7 @@
 #include "tools/ingot/measure/PageFigures.h"
 #include "tools/ingot/measure/Roofline.h"
 
+#include <filesystem>
 #include <fstream>
 #include <thread>
 
@@ -70,6 +71,32 @@ Result<int> verify(const std::string &path, const CommonOptions &common, bool sa
   return 0;
 }
 
+/// An engine keeps the names of the files that it was compiled with: those in this folder are linked into `place`, where
+/// its recipe is.
+Result<void> linkFilesOfRecipe(const EngineFile &engine, const std::string &path,
+                               const std::string &place) {
+  if (!engine.table().provenance())
+    return {};
+  for (const auto *attribute : *engine.table().provenance()) {
+    const std::string key = attribute->key()->str();
+    if (key != "patterns" && key != "plugin")
+      continue;
+    std::string name = attribute->value()->str();
+    name = name.substr(0, name.find(", content ")); // "pre-fusion=rules.pdll, content 0123…"
+    name = name.substr(name.find('=') + 1);
+    std::error_code failure;
+    const std::filesystem::path here = std::filesystem::absolute(name, failure);
+    if (failure || !std::filesystem::exists(here, failure))
+      return Error{ExitCode::File, "E0167", path + " was compiled with " + name,
+                   "there is no file of that name in this folder",
+                   "run it where the file is; its content must be what it was"};
+    const auto link = std::filesystem::path(place) / here.filename();
+    if (!std::filesystem::exists(link, failure))
+      std::filesystem::create_symlink(here, link, failure);
+  }
+  return {};
+}
+
 /// The engine that its own recipe makes of the checkpoint now, beside it.
 Result<int> compileAgain(const std::string &path, const std::string &model,
                          const CommonOptions &common) {
@@ -86,6 +113,8 @@ Result<int> compileAgain(const std::string &path, const std::string &model,
     return place.error();
   const std::string again = (*place)->path + "/again.ingot", file = (*place)->path + "/recipe.toml";
   std::ofstream(file) << recipe;
+  if (auto linked = linkFilesOfRecipe(**engine, path, (*place)->path); !linked)
+    return linked.error();
   if (auto done = compileAsChild({model, "--recipe", file, "-o", again, "--quiet"}); !done)
     return done.error();
   return diff(path, again, common.json);
