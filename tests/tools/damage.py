@@ -1,6 +1,6 @@
 """damage.py HOW… -- FOLDER: damages the files of a folder, in order of their names; there must be one for each HOW.
 
-  cut    the last byte goes      flip   a bit in the middle changes
+  cut    the last byte goes      flip   a bit changes, a third of the way in (in an engine: of a weight)
   empty  all bytes go            swap   it gets the bytes of the next file
 """
 import pathlib
@@ -18,7 +18,7 @@ for i, (path, how) in enumerate(zip(files, ways)):
     elif how == "empty":
         data.clear()
     elif how == "flip":
-        data[len(data) // 2] ^= 16
+        data[len(data) // 3] ^= 16
     elif how == "swap":
         data = contents[(i + 1) % len(files)]
     path.write_bytes(data)
