@@ -45,9 +45,9 @@ struct CompileOptions {
   std::string cache;      ///< folder that keeps generated code, or empty
   bool intoCache = false; ///< --cache without -o: the engine is kept there, too
   std::vector<std::string>
-      identity;      ///< the arguments that decide what is in the engine (CacheName.h)
-  std::string kv;    ///< "f32", "bf16", "f16" of CPU code; of GPU code if there is no other
-  std::string gpuKv; ///< "bf16", "fp8"
+      identity;        ///< the arguments that decide what is in the engine (CacheName.h)
+  std::string kv;      ///< "f32", "bf16", "f16" of CPU code; of GPU code if there is no other
+  std::string gpuKv;   ///< "bf16", "fp8"
   std::string kvAsked; ///< what --kv said, or empty
   bool exact = false;
   bool batchInvariant = false; ///< GPU code whose bits do not depend on the batch: no wgmma
