@@ -2,16 +2,13 @@
 #include "compiler/console/Mixes.h"
 #include "compiler/console/Options.h"
 #include "runtime/abi/Limits.h"
+#include "runtime/engine/Inspect.h"
 
 #include <algorithm>
 
 using namespace ingot;
 using namespace ingot::compiler;
-
-static const KvFormatInfo *formatOf(const Mixture &m) {
-  const auto known = kvFormatNamed(m.kv);
-  return known ? &kvFormat(*known) : nullptr;
-}
+using runtime::grouped;
 
 static bool isOnGpu(const Mix &, const Mixture &m) { return !m.gpu.empty(); }
 static bool hasExperts(const Mix &, const Mixture &m) { return m.model.experts != 0; }
@@ -23,14 +20,6 @@ static bool hasKv(const Mix &mix, const Mixture &m) { return m.kv == kvFormat(mi
 static bool hasKvOnDevice(const Mix &mix, const Mixture &m) {
   const KvFormatInfo &format = kvFormat(mix.kv);
   return hasKv(mix, m) && ((format.cpu && !m.cpu.empty()) || (format.gpu && !m.gpu.empty()));
-}
-
-/// "1,024".
-static std::string grouped(int64_t number) {
-  std::string text = std::to_string(number);
-  for (size_t at = text.size(); at > 3;)
-    text.insert(at -= 3, ",");
-  return text;
 }
 
 /// "the model has 2,000 experts", where that is more than the limit.

@@ -1,9 +1,4 @@
 # Writes TO, a header with VERSION and the hash of FILES.
-set(all "")
-foreach(file ${FILES})
-  file(SHA256 ${file} hash)
-  string(APPEND all ${hash})
-endforeach()
-string(SHA256 hash "${all}")
+include(${CMAKE_CURRENT_LIST_DIR}/../../cmake/HashFiles.cmake)
 string(SUBSTRING ${hash} 0 8 hash)
 file(WRITE ${TO} "#define INGOT_PLUGIN_VERSION \"${VERSION} (headers ${hash})\"\n")

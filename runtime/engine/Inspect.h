@@ -121,6 +121,8 @@ constexpr uint64_t kUploadPieces = 8, kUploadPiece = uint64_t(4) << 20;
 
 /// "105.3 MiB"
 std::string humanBytes(uint64_t bytes);
+/// "1,234,567"
+std::string grouped(uint64_t number);
 
 /// `ingot inspect E`: model, targets, weights by format, program, memory, provenance, evidence.
 std::string inspectText(const EngineFile &engine, const MemoryLimits &limits);

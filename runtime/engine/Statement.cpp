@@ -74,6 +74,13 @@ uint64_t slotsFor(uint64_t sequences, uint64_t pages, uint64_t kvBytes, uint64_t
   return sequences + 1 + std::min(pages / kSnapshotPages, kvBytes / 4 / slotBytes);
 }
 
+std::string grouped(uint64_t number) {
+  std::string digits = std::to_string(number);
+  for (size_t at = digits.size(); at > 3; at -= 3)
+    digits.insert(at - 3, ",");
+  return digits;
+}
+
 std::string humanBytes(uint64_t bytes) {
   static constexpr const char *kUnits[] = {"B", "KiB", "MiB", "GiB", "TiB", "PiB", "EiB"};
   double value = static_cast<double>(bytes);

@@ -69,13 +69,6 @@ std::string formatted(const char *pattern, ...) {
   return text;
 }
 
-std::string grouped(uint64_t number) {
-  std::string digits = std::to_string(number);
-  for (size_t at = digits.size(); at > 3; at -= 3)
-    digits.insert(at - 3, ",");
-  return digits;
-}
-
 std::string shortNumber(double value) {
   char text[32];
   std::snprintf(text, sizeof text, value < 10 ? "%.2f" : value < 1000 ? "%.1f" : "%.0f", value);

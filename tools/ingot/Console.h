@@ -5,6 +5,7 @@
 //===----------------------------------------------------------------------===//
 #pragma once
 
+#include "runtime/engine/Inspect.h"
 #include "runtime/error/Error.h"
 
 #include <string>
@@ -30,8 +31,7 @@ int finishOutput(int code);
 
 /// As printf would write it, whatever its length.
 std::string formatted(const char *pattern, ...) __attribute__((format(printf, 1, 2)));
-/// "1,234,567"
-std::string grouped(uint64_t number);
+using runtime::grouped;
 /// "412.3" with the digits that matter: three at least.
 std::string shortNumber(double value);
 
