@@ -19,7 +19,7 @@ function(ingot_headers name)
   endif()
   target_compile_options(${name} PRIVATE ${ARG_OPTIONS})
   if(ARG_SCHEMA)
-    list(APPEND ARG_HEADERS ${CMAKE_BINARY_DIR}/runtime/schema/engine_generated.h)
+    list(APPEND ARG_HEADERS <runtime/schema/engine_generated.h>) # no path: the text is the same in each clone
     add_dependencies(${name} ingot-schema)
   endif()
   target_precompile_headers(${name} PRIVATE ${ARG_HEADERS})
