@@ -4,8 +4,6 @@ A request that has not begun to stream when its replica is lost is asked again e
 first event that says more than "here I am" (a chat's role, a message's start), or when it has waited so long that the
 engine's server sends a ping. One that had begun ends with an error as its last event.
 """
-from __future__ import annotations
-
 import asyncio
 import contextlib
 import hmac
@@ -238,6 +236,7 @@ class Ingress:
 
 
 def make_ingress() -> serve.Deployment:
+    # Annotations of this module are no strings: FastAPI reads those of a class that Ray has pickled.
     api = FastAPI(docs_url=None, redoc_url=None, openapi_url=None)
 
     @serve.deployment
@@ -246,7 +245,7 @@ def make_ingress() -> serve.Deployment:
         def __init__(self, models: List[Dict[str, Any]], settings: Dict[str, Any], handles: Dict[str, Any]) -> None:
             self._ingress = Ingress(models, settings, handles)
 
-        @api.api_route("/{path:path}", methods=["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"])
+        @api.api_route("/{path:path}", methods=["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"], response_model=None)
         async def any_route(self, request: Request) -> Response:
             path, root = request.scope["path"], request.scope.get("root_path", "")
             if root and path.startswith(root):
