@@ -22,7 +22,7 @@ from .._prefixes import conversation_text, prefix_blocks
 from . import _errors
 from ._errors import ApiError, Answer
 from ._metrics import merged
-from ._upstream import Headers, UpstreamGone
+from .._upstream import Headers, UpstreamGone
 
 _MOST_BODY = 8 << 20  # as `ingot serve`
 _LOST = (ray.exceptions.RayActorError, ray.exceptions.WorkerCrashedError, ray.exceptions.ObjectLostError, UpstreamGone)

@@ -9,7 +9,7 @@ from ray import serve
 
 from .._stored import engine_path
 from ._settings import ModelSettings, alias_of
-from ._upstream import Head, Headers, UpstreamGone, open_upstream, replica_figures
+from .._upstream import Head, Headers, UpstreamGone, open_upstream, replica_figures
 
 # Where a stream may be cut: behind an event, or a line of Ollama's. What breaks off then ends with a whole one.
 _CUTS = {"text/event-stream": b"\n\n", "application/x-ndjson": b"\n"}

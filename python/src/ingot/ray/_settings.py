@@ -107,7 +107,7 @@ def _model(name: Optional[str], given: Any) -> ModelSettings:
         scaling(model)
     elif isinstance(model.replicas, bool) or not isinstance(model.replicas, int) or model.replicas < 1:
         raise _wrong(f"the model {model.name}: replicas is {model.replicas!r}", "a number from 1, or min and max are expected", "write replicas: 1")
-    from ._upstream import command_options
+    from .._upstream import command_options
 
     command_options(model.options)
     return model

@@ -1,6 +1,6 @@
 """What a replica asks: `ingot serve` started beside it, or the same server inside of its own process.
 
-Both take the options of `ingot serve` and answer HTTP requests: a head, and pieces of a body. The bytes are the
+No Ray here: ingot.ray's replicas use it. Both take the options of `ingot serve` and answer HTTP requests: a head, and pieces of a body. The bytes are the
 server's own, so that an answer through Ray is that of `ingot serve`.
 """
 from __future__ import annotations
@@ -19,7 +19,7 @@ import tempfile
 import threading
 from typing import Any, AsyncIterator, Dict, List, Mapping, NamedTuple, Optional, Tuple
 
-from .._library import IngotError
+from ._library import IngotError
 
 Headers = List[Tuple[str, str]]
 
@@ -64,7 +64,7 @@ def _die_with_parent() -> None:
 
 def find_program(given: Optional[str]) -> str:
     here = pathlib.Path(__file__).resolve()
-    beside = [here.parents[1] / "bin" / "ingot", *(parent / "build" / "bin" / "ingot" for parent in list(here.parents)[4:5])]
+    beside = [here.with_name("bin") / "ingot", *(parent / "build" / "bin" / "ingot" for parent in list(here.parents)[3:4])]
     found = shutil.which(given or "ingot") or next((str(place) for place in beside if given is None and place.exists()), None)
     if found is None:
         raise IngotError(

@@ -13,7 +13,7 @@ import threading
 import urllib.parse
 from typing import Any, AsyncIterator, Dict, Mapping, Optional
 
-from .._library import IngotError
+from ._library import IngotError
 from ._upstream import Head, Headers, UpstreamGone, command_options
 
 NAME = "libingot-server.so.0"
@@ -37,10 +37,11 @@ _FUNCTIONS: Dict[str, Any] = {
 }
 
 
-def open_library() -> ctypes.CDLL:
+def open_library(path: Optional[str] = None) -> ctypes.CDLL:
+    """That file, the one beside this package or in the build, or the system's. IngotError E0579."""
     here = pathlib.Path(__file__).resolve()
-    places = [here.parents[1] / NAME, *(parent / "build" / "lib" / NAME for parent in list(here.parents)[4:5])]
-    chosen = next((str(place) for place in places if place.exists()), NAME)
+    places = [here.with_name(NAME), *(parent / "build" / "lib" / NAME for parent in list(here.parents)[3:4])]
+    chosen = path or next((str(place) for place in places if place.exists()), NAME)
     try:
         library = ctypes.CDLL(chosen)
     except OSError as error:
@@ -59,8 +60,11 @@ def open_library() -> ctypes.CDLL:
 class InsideServer:
     """Answers as ServeProcess does, without a process and a socket."""
 
-    def __init__(self, engine: pathlib.Path, name: str, alias: str, options: Mapping[str, Any]) -> None:
-        self._library = open_library()
+    def __init__(
+        self, engine: pathlib.Path, name: str, alias: str, options: Mapping[str, Any], library: Optional[str] = None
+    ) -> None:
+        self._handle: Any = None
+        self._library = open_library(library)
         self._folder = tempfile.TemporaryDirectory(prefix="ingot-ray-")
         place = pathlib.Path(self._folder.name) / f"{alias}{engine.suffix}"
         place.symlink_to(engine.resolve())
