@@ -92,6 +92,14 @@ async def ask(server, method, path, body):
 
 
 class InsideTest(unittest.TestCase):
+    def test_it_gives_out_what_its_header_says(self):
+        header = (pathlib.Path(__file__).parents[2] / "tools" / "ingot" / "ServeInside.h").read_text()
+        declared = set(re.findall(r"INGOT_SERVER_API[^;{]*?\b(ingot_server_\w+)\(", header))
+        listed = subprocess.run(["nm", "-D", "--defined-only", LIBRARY], capture_output=True, text=True, check=True).stdout
+        self.assertEqual({line.split()[-1].split("@")[0] for line in listed.splitlines() if " A " not in line}, declared)
+        self.assertEqual(declared - {"ingot_server_abi_version"}, set(_inside._FUNCTIONS))
+        self.assertIn(f"#define INGOT_SERVER_ABI_VERSION {_inside.ABI_VERSION}\n", header)
+
     def open(self, **more):
         return _inside.InsideServer(ENGINE, "m", "test", {**OPTIONS, **more}, str(LIBRARY))
 

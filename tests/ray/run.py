@@ -80,7 +80,7 @@ ASKED = [
     ("POST", "/v1/chat/completions", chat("hello", logprobs=True, top_logprobs=2)),
     ("POST", "/v1/completions", {"model": "m", "prompt": "abc", "max_tokens": 8, "temperature": 0}),
     ("POST", "/v1/completions", {"prompt": ["abc", "de"], "max_tokens": 8, "temperature": 0, "stream": True}),
-    ("POST", "/v1/completions", {"model": "test:latest", "prompt": [3, 1, 4], "max_tokens": 4, "temperature": 0}),
+    ("POST", "/v1/completions", {"model": f"{ENGINE.stem}:latest", "prompt": [3, 1, 4], "max_tokens": 4, "temperature": 0}),
     ("POST", "/v1/responses", {"model": "m", "input": "hello", "temperature": 0, "max_output_tokens": 8, "stream": True}),
     ("POST", "/v1/messages", {"model": "m", "max_tokens": 8, "temperature": 0, "messages": [{"role": "user", "content": "hello"}], "stream": True}),
     ("POST", "/v1/messages/count_tokens", {"model": "m", "messages": [{"role": "user", "content": "hello"}]}),
@@ -139,7 +139,7 @@ class AnswersTest(unittest.TestCase):
 
     def test_several_models(self):
         cluster.deploy({"m": model(), "n": model(kind="inside")})
-        asked = [("POST", "/v1/chat/completions", chat("hello", model=name)) for name in ("m", "n", "m:latest", "", "other", "test")]
+        asked = [("POST", "/v1/chat/completions", chat("hello", model=name)) for name in ("m", "n", "m:latest", "", "other", ENGINE.stem)]
         asked += [("GET", "/v1/models", None), ("GET", "/v1/models/n", None), ("GET", "/api/tags", None)]
         with Direct(INGOT, ENGINE, *flags(SERVE), "--model", f"n={ENGINE}") as direct:
             for method, path, body in asked:

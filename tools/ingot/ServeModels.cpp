@@ -143,9 +143,9 @@ openVerified(const ServeModels &options, const ModelSource &source, const api::P
 void ServeModels::defineEngine(CommandLine &command) {
   engine.define(command);
   // Here it is of all models together, or of one by name.
-  Option kvMemory = command.find("--kv-memory");
-  const std::string limits = kvMemory.group();
-  command.remove(kvMemory);
+  Option single = command.find("--kv-memory");
+  const std::string limits = single.group();
+  command.remove(single);
   command
       .option("--kv-memory", kvMemory,
               "bytes for KV pages of all models, as 800M or 2GiB, which share them by need; "

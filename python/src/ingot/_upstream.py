@@ -56,10 +56,13 @@ def command_options(options: Mapping[str, Any]) -> List[str]:
     return out
 
 
+_PR_SET_PDEATHSIG = 1
+_prctl = ctypes.CDLL(None).prctl  # looked up here: a child of a process with threads must not load anything
+
+
 def _die_with_parent() -> None:
     """In the child: a replica that is killed leaves no server behind."""
-    PR_SET_PDEATHSIG = 1
-    ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
+    _prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
 
 
 def find_program(given: Optional[str]) -> str:
