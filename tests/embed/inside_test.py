@@ -122,15 +122,14 @@ class InsideTest(unittest.TestCase):
 
     def test_many_at_once_and_some_that_leave(self):
         async def clients():
-            server = self.open(context=20000)
+            server = self.open()
             await server.start()
             body = json.dumps({"prompt": "abc", "max_tokens": 200, "temperature": 0, "ignore_eos": True, "stream": True}).encode()
-            endless = json.dumps({"prompt": "abc", "max_tokens": 19000, "temperature": 0, "ignore_eos": True, "stream": True}).encode()
+            endless = json.dumps({"prompt": "abc", "max_tokens": 250, "temperature": 0, "ignore_eos": True, "stream": True}).encode()
 
             async def leaves():
                 pieces = server.answer("POST", "/v1/completions", [], endless)
-                await pieces.__anext__()
-                await pieces.__anext__()
+                await pieces.__anext__()  # the head, which comes while it still waits for its turn
                 await pieces.aclose()
 
             answers = await asyncio.gather(*(ask(server, "POST", "/v1/completions", body) for _ in range(12)), *(leaves() for _ in range(6)))
@@ -145,6 +144,7 @@ class InsideTest(unittest.TestCase):
                 (_, _, metrics), _ = await ask(server, "GET", "/metrics", b"")
             else:
                 self.fail("a request that was left runs on")
+            self.assertRegex(metrics, rb'vllm:request_success_total{[^}]*finished_reason="abort"[^}]*} [1-9]')
             self.assertEqual(server._queues, {})
             # Ends with a request under way.
             open_one = server.answer("POST", "/v1/completions", [], endless)

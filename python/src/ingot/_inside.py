@@ -73,6 +73,7 @@ class InsideServer:
         error = ctypes.c_void_p()
         self._handle = self._library.ingot_server_open((ctypes.c_char_p * len(words))(*words), len(words), ctypes.byref(error))
         if not self._handle:
+            self._folder.cleanup()
             raise self._read(error)
         self._numbers = itertools.count(1)
         self._queues: Dict[int, "asyncio.Queue[Any]"] = {}
