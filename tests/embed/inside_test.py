@@ -17,7 +17,7 @@ from ingot._library import IngotError  # noqa: E402
 from ingot._upstream import Head, command_options  # noqa: E402
 
 LIBRARY, INGOT, ENGINE = map(pathlib.Path, sys.argv[1:4])
-OPTIONS = {"threads": 1, "max-seqs": 4, "context": 256}
+OPTIONS = {"threads": 1, "max-seqs": 4, "context": 2048, "kv-memory": "64M", "swap": "64M"}
 MASKS = [(rb'"(id|item_id)":"[a-z]+[-_][0-9a-f]{16,}"', rb'"\1":"ID"'), (rb'"(created|created_at|completed_at)":\d+', rb'"\1":0')]
 
 
@@ -125,7 +125,7 @@ class InsideTest(unittest.TestCase):
             server = self.open()
             await server.start()
             body = json.dumps({"prompt": "abc", "max_tokens": 200, "temperature": 0, "ignore_eos": True, "stream": True}).encode()
-            endless = json.dumps({"prompt": "abc", "max_tokens": 250, "temperature": 0, "ignore_eos": True, "stream": True}).encode()
+            endless = json.dumps({"prompt": "abc", "max_tokens": 2000, "n": 40, "temperature": 1, "ignore_eos": True, "stream": True}).encode()
 
             async def leaves():
                 pieces = server.answer("POST", "/v1/completions", [], endless)
@@ -135,6 +135,8 @@ class InsideTest(unittest.TestCase):
             answers = await asyncio.gather(*(ask(server, "POST", "/v1/completions", body) for _ in range(12)), *(leaves() for _ in range(6)))
             texts = {masked(answer[0][2]) for answer in answers[:12]}
             self.assertEqual(len(texts), 1)
+            self.assertEqual([answer[0][0] for answer in answers[:12]], [200] * 12, texts)
+            self.assertTrue(all(text.endswith(b"data: [DONE]\n\n") for text in texts), texts)
             (_, _, metrics), _ = await ask(server, "GET", "/metrics", b"")
             # Those that left are not under way any more, a step later.
             for _ in range(100):

@@ -28,7 +28,7 @@ parser.add_argument("--report", type=pathlib.Path)
 parser.add_argument("--requests", type=int, default=1000, help="of the upgrade")
 options, rest = parser.parse_known_args()
 INGOT, ENGINE, WORK = options.ingot.resolve(), options.engine.resolve(), options.work.resolve()
-SERVE = {"threads": 1, "max-seqs": 8, "context": 512}
+SERVE = {"threads": 1, "max-seqs": 8, "context": 2048, "kv-memory": "64M", "swap": "64M"}
 figures = {}
 cluster = None
 
@@ -179,17 +179,17 @@ class AnswersTest(unittest.TestCase):
 
     def test_a_client_that_leaves(self):
         for kind in ("process", "inside"):
-            cluster.deploy({"m": model(kind=kind, options={**SERVE, "context": 100000})})
+            cluster.deploy({"m": model(kind=kind, replicas=1)})
             connection = cluster.connect()
             connection.request("POST", "/v1/completions", json.dumps(
-                {"model": "m", "prompt": "abc", "max_tokens": 90000, "stream": True, "ignore_eos": True}), {"Content-Type": "application/json"})
+                {"model": "m", "prompt": "abc", "max_tokens": 2000, "n": 128, "stream": True, "ignore_eos": True}), {"Content-Type": "application/json"})
             answer = connection.getresponse()
             answer.read1()
 
             def running():
                 return sum(map(float, re.findall(r"^vllm:num_requests_running{.*} (\S+)$", cluster.request("GET", "/metrics")[2].decode(), re.M)))
 
-            self.assertEqual(running(), 1)
+            self.assertGreater(running(), 0)
             answer.close()
             connection.close()
             wait_until(lambda: running() == 0, 10, "a stream that was left ends")
@@ -264,7 +264,7 @@ class DeployTest(unittest.TestCase):
 
     def test_more_replicas_where_there_is_more_to_do(self):
         scale = {"min": 1, "max": 2, "target_requests": 2, "upscale_delay": 0, "downscale_delay": 1, "look_back": 2}
-        cluster.deploy({"m": model(replicas=scale, options={**SERVE, "context": 100000})})
+        cluster.deploy({"m": model(replicas=scale)})
 
         def running():
             return len(children(os.getpid(), str(INGOT)))
@@ -274,7 +274,7 @@ class DeployTest(unittest.TestCase):
 
         def load():
             while not over.is_set():
-                cluster.request("POST", "/v1/completions", {"model": "m", "prompt": "abc", "max_tokens": 3000, "ignore_eos": True})
+                cluster.request("POST", "/v1/completions", {"model": "m", "prompt": "abc", "max_tokens": 1500, "n": 8, "ignore_eos": True})
 
         threads = [threading.Thread(target=load) for _ in range(6)]
         for thread in threads:
@@ -365,9 +365,9 @@ class LossTest(unittest.TestCase):
 
     def test_requests_that_have_not_begun_are_answered(self):
         """All wait behind a long prompt's answer; none has begun when its replica goes."""
-        cluster.deploy({"m": model(replicas=2, options={**SERVE, "max-seqs": 1, "context": 100000})})
+        cluster.deploy({"m": model(replicas=2, options={**SERVE, "max-seqs": 1})})
         with concurrent.futures.ThreadPoolExecutor(8) as pool:
-            body = {"model": "m", "prompt": "abc", "max_tokens": 3000, "temperature": 0, "ignore_eos": True}
+            body = {"model": "m", "max_tokens": 1500, "n": 30, "temperature": 1, "ignore_eos": True}
             done = [pool.submit(cluster.request, "POST", "/v1/completions", {**body, "prompt": f"abc {number}"}) for number in range(8)]
             time.sleep(0.5)
             os.kill(children(os.getpid(), str(INGOT))[0], signal.SIGKILL)
@@ -417,16 +417,16 @@ class LossTest(unittest.TestCase):
 class PrefixTest(unittest.TestCase):
     def hits(self, router):
         """Of ids of prompts, how many two replicas had in their caches: conversations of five turns, in turns."""
-        cluster.deploy({"m": model(router=router, replicas=2, options={**SERVE, "context": 4096})})
+        cluster.deploy({"m": model(router=router, replicas=2)})
         import random
 
         words = random.Random(1)
-        talks = [[{"role": "system", "content": "".join(words.choices("abcdefgh ", k=700))}] for _ in range(12)]
+        talks = [[{"role": "system", "content": "".join(words.choices("abcdefgh ", k=500))}] for _ in range(12)]
         for turn in range(5):
             order = list(range(len(talks)))
             words.shuffle(order)
             for number in order:
-                talks[number].append({"role": "user", "content": "".join(words.choices("abcdefgh ", k=150))})
+                talks[number].append({"role": "user", "content": "".join(words.choices("abcdefgh ", k=100))})
                 status, _, data = cluster.request("POST", "/v1/chat/completions", {"model": "m", "messages": talks[number], "max_tokens": 4, "temperature": 0})
                 self.assertEqual(status, 200, data)
                 talks[number].append({"role": "assistant", "content": json.loads(data)["choices"][0]["message"]["content"] or "-"})

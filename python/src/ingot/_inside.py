@@ -65,11 +65,12 @@ class InsideServer:
     ) -> None:
         self._handle: Any = None
         self._library = open_library(library)
+        options = {"log": "none", **{str(key).replace("_", "-"): value for key, value in options.items()}}
+        given = [os.fsencode(word) for word in command_options(options)]
         self._folder = tempfile.TemporaryDirectory(prefix="ingot-ray-")
         place = pathlib.Path(self._folder.name) / f"{alias}{engine.suffix}"
         place.symlink_to(engine.resolve())
-        options = {"log": "none", **{str(key).replace("_", "-"): value for key, value in options.items()}}
-        words = [os.fsencode(str(place)), b"--model-name", os.fsencode(name), *map(os.fsencode, command_options(options))]
+        words = [os.fsencode(str(place)), b"--model-name", os.fsencode(name), *given]
         error = ctypes.c_void_p()
         self._handle = self._library.ingot_server_open((ctypes.c_char_p * len(words))(*words), len(words), ctypes.byref(error))
         if not self._handle:
@@ -80,6 +81,7 @@ class InsideServer:
         self._loop: Optional[asyncio.AbstractEventLoop] = None
         self._callback = _ANSWER(self._on_answer)
         self._stopping = threading.Event()
+        self._watcher = threading.Thread(target=self._watch, daemon=True)
 
     def _read(self, error: Any) -> IngotError:
         part = self._library.ingot_server_error_part
@@ -90,7 +92,7 @@ class InsideServer:
 
     async def start(self) -> None:
         self._loop = asyncio.get_running_loop()
-        threading.Thread(target=self._watch, daemon=True).start()
+        self._watcher.start()
 
     def _watch(self) -> None:
         """An engine that has failed is not built again inside of a process: the replica ends, and Ray starts another."""
@@ -110,11 +112,15 @@ class InsideServer:
                 loop.call_soon_threadsafe(queue.put_nowait, item)
 
     def failure(self) -> Optional[str]:
+        if not self._handle:
+            return "the server is closed"
         error = self._library.ingot_server_failure(self._handle)
         return str(self._read(ctypes.c_void_p(error))) if error else None
 
     async def answer(self, method: str, target: str, headers: Headers, body: bytes) -> AsyncIterator[Any]:
-        """A Head, then bytes."""
+        """A Head, then bytes. UpstreamGone if the answer breaks off."""
+        if not self._handle:
+            raise UpstreamGone("the server is closed")
         number = next(self._numbers)
         queue: "asyncio.Queue[Any]" = asyncio.Queue()
         self._queues[number] = queue
@@ -151,12 +157,14 @@ class InsideServer:
                 if over:
                     return
         finally:
-            if not over:
+            if not over and self._handle:
                 self._library.ingot_server_cancel(self._handle, request)
             del self._queues[number]
 
     async def stop(self, drain: float) -> None:
         self._stopping.set()
+        if self._watcher.is_alive():
+            await asyncio.to_thread(self._watcher.join)  # it asks the server
         if self._handle:
             handle, self._handle = self._handle, None
             if not await asyncio.to_thread(self._library.ingot_server_close, handle):
