@@ -32,7 +32,9 @@ class Cluster:
 
     def __enter__(self):
         os.environ["PYTHONPATH"] = str(SOURCE)  # of workers
-        os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
+        for name in ("RAY_USAGE_STATS_ENABLED", "RAY_ENABLE_UV_RUN_RUNTIME_ENV"):
+            os.environ.setdefault(name, "0")
+        os.environ.setdefault("PYTHONWARNINGS", "ignore")  # Ray's own, by the hundred
         os.environ.setdefault("RAY_SERVE_LOG_TO_STDERR", "0")
         import ray
         from ray import serve
@@ -57,12 +59,6 @@ class Cluster:
 
     def remove(self):
         self.serve.delete("ingot")
-
-    def replicas(self, deployment):
-        """Process ids of a deployment's replicas that run."""
-        from ray.util.state import list_actors  # needs no dashboard's page, only its state: see pids()
-
-        return [actor for actor in list_actors() if deployment in actor["class_name"]]
 
     def connect(self):
         return http.client.HTTPConnection("127.0.0.1", self.port, timeout=120)

@@ -443,4 +443,4 @@ class PrefixTest(unittest.TestCase):
 
 
 if __name__ == "__main__":
-    unittest.main(argv=[sys.argv[0], *rest], verbosity=2)
+    unittest.main(argv=[sys.argv[0], *rest], verbosity=2, warnings="ignore")

@@ -8,8 +8,8 @@ from typing import Any, AsyncIterator, Dict, List, Tuple
 from ray import serve
 
 from .._stored import engine_path
-from ._settings import ModelSettings, alias_of
 from .._upstream import Head, Headers, UpstreamGone, open_upstream, replica_figures
+from ._settings import ModelSettings, alias_of
 
 # Where a stream may be cut: behind an event, or a line of Ollama's. What breaks off then ends with a whole one.
 _CUTS = {"text/event-stream": b"\n\n", "application/x-ndjson": b"\n"}
@@ -26,7 +26,6 @@ class EngineReplica:
             self._settings.options, self._settings.program,
         )  # fmt: skip
         await self._upstream.start()
-        self._metrics = ""
 
     async def answer(self, method: str, target: str, headers: Headers, body: bytes, blocks: bytes = b"") -> AsyncIterator[Any]:
         """`blocks` are for the router, which looks at a call's arguments."""
