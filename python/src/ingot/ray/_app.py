@@ -29,7 +29,7 @@ def build_app(engines: Any) -> serve.Application:
     described = [{"name": model.name, "alias": alias_of(model.engine), "block": model.block} for model in models]
     ingress = make_ingress().options(
         name="ingress", num_replicas=app.ingress_replicas, ray_actor_options={"num_cpus": app.ingress_cpus},
-        max_ongoing_requests=1 << 16, health_check_period_s=2, graceful_shutdown_timeout_s=max(model.drain for model in models) + 10,
+        max_ongoing_requests=1 << 16, health_check_period_s=2, max_surge_percent=100, graceful_shutdown_timeout_s=max(model.drain for model in models) + 10,
     )  # fmt: skip
     settings = {"api_key_file": app.api_key_file, "retries": app.retries, "wait_for_replica": app.wait_for_replica}
     return ingress.bind(described, settings, handles)
@@ -48,6 +48,7 @@ def _deployment(model: ModelSettings) -> serve.Deployment:
         "graceful_shutdown_wait_loop_s": 0.5,
         "health_check_period_s": model.health_period,
         "health_check_timeout_s": 30,
+        "max_surge_percent": model.surge,
         "request_router_config": RequestRouterConfig(
             request_router_class="ingot.ray._router.PrefixRouter",
             request_router_kwargs={

@@ -36,6 +36,7 @@ class ModelSettings:
     blocks: int = 32768
     drain: float = 30
     health_period: float = 2
+    surge: int = 0  # percent of replicas that there may be more during an upgrade
 
 
 @dataclasses.dataclass
