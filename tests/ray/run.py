@@ -109,7 +109,7 @@ ASKED = [
     ("POST", "/v1/chat/completions", '{"model": "m", "model": "n"}'),
     ("POST", "/v1/chat/completions", "{"),
     ("POST", "/v1/chat/completions", "[" * 100000),
-    ("POST", "/v1/chat/completions", "\xff"),
+    ("POST", "/v1/chat/completions", b"\xff"),
     ("POST", "/v1/chat/completions", ""),
     ("POST", "/v1/completions", {"model": "m", "prompt": "x" * (9 << 20)}),
 ]

@@ -28,6 +28,8 @@ _MOST_BODY = 8 << 20  # as `ingot serve`
 _LOST = (ray.exceptions.RayActorError, ray.exceptions.WorkerCrashedError, ray.exceptions.ObjectLostError, UpstreamGone)
 # An engine that failed, or a server that ends: another replica may answer. Inside of a text these quotes have backslashes.
 _ENDING = re.compile(rb'"code":"E0(?:7\d\d|561)"')
+# What the protocols end a stream with: nothing is missing behind it.
+_LAST_EVENT = re.compile(rb'(data: \[DONE\]|data: \{"type":"(message_stop|response\.(completed|incomplete|failed))"[^\n]*)\n\n$')
 _HOP = {"connection", "keep-alive", "transfer-encoding", "te", "trailer", "upgrade", "proxy-authorization", "proxy-authenticate"}
 _NOT_SENT = _HOP | {"host", "content-length", "authorization", "x-api-key", "origin", "expect", "cookie"}
 _NOT_GIVEN = _HOP | {"content-length", "date", "server", "x-request-id"}
@@ -37,6 +39,13 @@ _OF_ONE = re.compile(r"/live(\.json|/.*)?|/slots")
 _LISTS = {"/v1/models": "data", "/models": "data", "/api/tags": "models", "/api/ps": "models"}
 
 logger = logging.getLogger("ray.serve")
+
+
+def _once(pairs: List[Tuple[str, Any]]) -> Dict[str, Any]:
+    out = dict(pairs)
+    if len(out) != len(pairs):
+        raise ValueError("a field stands twice")
+    return out
 
 
 def opening_events(path: str, body: Mapping[str, Any]) -> int:
@@ -110,7 +119,8 @@ class Ingress:
         fields: Mapping[str, Any] = {}
         if body:
             with contextlib.suppress(ValueError, RecursionError):
-                parsed = json.loads(body)
+                # A model that is named twice is for the server to refuse.
+                parsed = json.loads(body, object_pairs_hook=_once if body.count(b'"model"') > 1 else None)
                 fields = parsed if isinstance(parsed, dict) else {}
         model = self.model_of(path, fields)
         if isinstance(model, ApiError):
@@ -174,16 +184,19 @@ class Ingress:
 
     async def _rest(self, model: str, path: str, response: Any, data: bytes) -> AsyncIterator[bytes]:
         """A stream that has begun."""
-        events, ended = 0, False
+        events, ended, last = 0, False, data
         try:
             while True:
                 events += data.count(b"\n\n")
                 yield data
+                last, data = data, b""
                 data = await response.__anext__()
         except StopAsyncIteration:
             ended = True
         except _LOST as error:
             ended = True
+            if _LAST_EVENT.search(last):
+                return
             logger.warning(f"a replica of {model} was lost in the middle of an answer: {error}")
             yield _errors.last_event(_errors.lost(model, type(error).__name__), path, events)
         finally:
