@@ -1,7 +1,8 @@
 """Ingot behind Ray Serve beside `ingot serve` alone, on one machine (docs/ray.md).
 
-  ray_serve.py --ingot PROGRAM --engine SMOLLM2 --tiny ENGINE --work FOLDER [--only overhead|limits|replicas|prefix] [--report FILE]
+  ray_serve.py --ingot PROGRAM --engine SMOLLM2 --tiny ENGINE --work FOLDER [--only kinds|overhead|limits|replicas|prefix] [--report FILE]
 
+kinds: what both kinds of replicas cost of processor time, without Ray; other work on the machine does not matter.
 overhead: one client, answers of 1 and of 64 tokens: what a request and a token take longer. limits: the engine of
 write-test-engine, whose steps take microseconds, so that all that is measured is on the way: requests and tokens a
 second. replicas: two of one thread beside one of two. prefix: conversations at two replicas, by prefix and by load.
@@ -26,7 +27,7 @@ parser.add_argument("--ingot", required=True, type=pathlib.Path)
 parser.add_argument("--engine", required=True, type=pathlib.Path)
 parser.add_argument("--tiny", required=True, type=pathlib.Path)
 parser.add_argument("--work", required=True, type=pathlib.Path)
-parser.add_argument("--only", action="append", choices=["overhead", "limits", "replicas", "prefix"])
+parser.add_argument("--only", action="append", choices=["kinds", "overhead", "limits", "replicas", "prefix"])
 parser.add_argument("--rounds", type=int, default=2)
 parser.add_argument("--report", type=pathlib.Path)
 options = parser.parse_args()
@@ -47,6 +48,89 @@ def load(port, **given):
     if figures["failed"]:
         raise RuntimeError(f"{figures['failed']} requests failed: {figures['errors'][:2]}")
     return figures
+
+
+def kinds():
+    """Milliseconds of processor time a request and a token: of the replica's process, and of `ingot serve` beside it. The
+    engine is tiny, so that its own part is small, and the same for both."""
+    import asyncio
+    import os
+    import resource
+
+    from ingot.ray._replica import EngineReplica
+
+    end, EngineReplica.__del__ = EngineReplica.__del__, lambda self: None  # Ray calls it itself
+    ticks = os.sysconf("SC_CLK_TCK")
+
+    def spent(child):
+        own = resource.getrusage(resource.RUSAGE_SELF)
+        beside = 0.0
+        if child:
+            fields = pathlib.Path(f"/proc/{child}/stat").read_text().rsplit(")", 1)[1].split()
+            beside = (int(fields[11]) + int(fields[12])) / ticks
+        return own.ru_utime + own.ru_stime + beside
+
+    async def measured(kind):
+        replica = EngineReplica.__new__(EngineReplica)
+        await replica.__init__({"name": "m", "engine": str(options.tiny), "kind": kind, "program": str(options.ingot),
+                                "options": {"threads": 1, "max-seqs": 8, "context": 2048, "kv-memory": "64M", "swap": "64M"}})
+        child = replica._upstream._process.pid if kind == "process" else 0
+
+        async def ask(tokens, stream):
+            body = json.dumps({"prompt": "abc", "max_tokens": tokens, "ignore_eos": True, "temperature": 0, "stream": stream}).encode()
+            return [item async for item in replica.answer("POST", "/v1/completions", [("content-type", "application/json")], body)]
+
+        async def many(count, tokens, stream):
+            begin = spent(child)
+            for _ in range(count // 4):
+                await asyncio.gather(*(ask(tokens, stream) for _ in range(4)))
+            return 1000 * (spent(child) - begin)
+
+        await many(40, 1, False)
+        whole = await many(400, 1, False) / 400
+        short, long = await many(40, 1, True), await many(40, 501, True)
+        await end(replica)
+        return {"request_ms": whole, "token_ms": (long - short) / 40 / 500}
+
+    async def paced(kind):
+        """A token of a model whose steps take their time: of the threads that pass it on alone."""
+        replica = EngineReplica.__new__(EngineReplica)
+        await replica.__init__({"name": "m", "engine": str(options.engine), "kind": kind, "program": str(options.ingot),
+                                "options": {"threads": 1, "max-seqs": 4, "context": 512}})
+        threads = {threading.get_native_id()}
+        if kind == "inside":
+            call = replica._upstream._on_answer
+
+            def noted(*given):
+                threads.add(threading.get_native_id())
+                call(*given)
+
+            replica._upstream._on_answer = noted
+            replica._upstream._callback = type(replica._upstream._callback)(noted)
+
+        def spent():
+            return sum(int(pathlib.Path(f"/proc/self/task/{one}/schedstat").read_text().split()[0]) for one in threads) / 1e6
+
+        async def ask(tokens):
+            body = json.dumps({"prompt": "The capital", "max_tokens": tokens, "ignore_eos": True, "temperature": 0, "stream": True}).encode()
+            async for _ in replica.answer("POST", "/v1/completions", [("content-type", "application/json")], body):
+                pass
+
+        await ask(2)
+        begin = spent()
+        await asyncio.gather(*(ask(1) for _ in range(4)))
+        middle = spent()
+        await asyncio.gather(*(ask(49) for _ in range(4)))
+        out = (spent() - middle - (middle - begin)) / (4 * 48)
+        await end(replica)
+        return out
+
+    out = {}
+    for kind in KINDS[1:] * options.rounds:
+        out.setdefault(kind, {}).setdefault("paced_token_ms", []).append(asyncio.run(paced(kind)))
+        for name, value in asyncio.run(measured(kind)).items():
+            out.setdefault(kind, {}).setdefault(name, []).append(value)
+    return {kind: {name: statistics.median(values) for name, values in figures.items()} for kind, figures in out.items()}
 
 
 def each_kind(cluster, engine, serve, measured):
@@ -166,8 +250,16 @@ def prefix(cluster):
 def main():
     options.work.mkdir(parents=True, exist_ok=True)
     out = json.loads(options.report.read_text()) if options.report and options.report.exists() else {}
+    wanted = options.only or ["kinds", "overhead", "limits", "replicas", "prefix"]
+    if "kinds" in wanted:
+        out["kinds"] = kinds()
+        print(json.dumps({"kinds": out["kinds"]}, indent=1), flush=True)
+        if options.report:
+            options.report.write_text(json.dumps(out, indent=1) + "\n")
+    if wanted == ["kinds"]:
+        return
     with Cluster(options.work / "ray") as cluster:
-        for name in options.only or ["overhead", "limits", "replicas", "prefix"]:
+        for name in [one for one in wanted if one != "kinds"]:
             out[name] = {"overhead": overhead, "limits": limits, "replicas": replicas, "prefix": prefix}[name](cluster)
             print(json.dumps({name: out[name]}, indent=1), flush=True)
             if options.report:

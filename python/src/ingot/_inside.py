@@ -2,6 +2,7 @@
 from __future__ import annotations
 
 import asyncio
+import collections
 import contextlib
 import ctypes
 import itertools
@@ -11,7 +12,7 @@ import sys
 import tempfile
 import threading
 import urllib.parse
-from typing import Any, AsyncIterator, Dict, Mapping, Optional
+from typing import Any, AsyncIterator, Dict, Mapping, Optional, Tuple
 
 from ._library import IngotError
 from ._upstream import Head, Headers, UpstreamGone, command_options
@@ -78,6 +79,8 @@ class InsideServer:
             raise self._read(error)
         self._numbers = itertools.count(1)
         self._queues: Dict[int, "asyncio.Queue[Any]"] = {}
+        self._come: "collections.deque[Tuple[int, Any]]" = collections.deque()
+        self._woken = False
         self._loop: Optional[asyncio.AbstractEventLoop] = None
         self._callback = _ANSWER(self._on_answer)
         self._stopping = threading.Event()
@@ -104,12 +107,20 @@ class InsideServer:
                 os._exit(4)
 
     def _on_answer(self, number: int, kind: int, status: int, headers: bytes, data: int, size: int) -> None:
-        """On the server's threads."""
-        loop, queue = self._loop, self._queues.get(number)
-        if loop is not None and queue is not None:
-            item = (kind, status, headers, ctypes.string_at(data, size) if size else b"")
+        """On the server's threads. The loop is woken once for all that a step brings, not for each of its tokens."""
+        self._come.append((number, (kind, status, headers, ctypes.string_at(data, size) if size else b"")))
+        if not self._woken and self._loop is not None:
+            self._woken = True
             with contextlib.suppress(RuntimeError):  # a loop that has ended wants nothing
-                loop.call_soon_threadsafe(queue.put_nowait, item)
+                self._loop.call_soon_threadsafe(self._hand_out)
+
+    def _hand_out(self) -> None:
+        self._woken = False  # first: what comes from here on wakes again
+        while self._come:
+            number, item = self._come.popleft()
+            queue = self._queues.get(number)
+            if queue is not None:
+                queue.put_nowait(item)
 
     def failure(self) -> Optional[str]:
         if not self._handle:
