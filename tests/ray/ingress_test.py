@@ -192,6 +192,90 @@ class InsideTest(unittest.IsolatedAsyncioTestCase):
         self.assertEqual(_scaling.desired_replicas(1, 0, 24, [], 0.8), 0)
 
 
+class PartsTest(unittest.IsolatedAsyncioTestCase):
+    """What Ray is handed, as Ray uses it."""
+
+    def router(self, **settings):
+        from ray.serve._private.common import DeploymentHandleSource, DeploymentID
+
+        from ingot.ray import PrefixRouter
+
+        router = PrefixRouter(DeploymentID("model-m", "ingot"), DeploymentHandleSource.REPLICA, use_replica_queue_len_cache=True, self_node_id="n",
+                              prefer_local_node_routing=True)
+        router.initialize_state(**settings)
+        return router
+
+    @staticmethod
+    def pending(number, blocks):
+        from ray.serve._private.common import RequestMetadata
+        from ray.serve._private.request_router.common import PendingRequest
+
+        return PendingRequest(args=[], kwargs={"blocks": blocks}, metadata=RequestMetadata(str(number), f"internal {number}"))
+
+    async def test_the_router(self):
+        from ingot._prefixes import prefix_blocks
+
+        router = self.router(slack=4, slack_share=1.25, blocks=100, prefix=True)
+        replicas = [unittest.mock.Mock(replica_id=name) for name in "ab"]
+        router._replicas = {one.replica_id: one for one in replicas}
+        mine, other = (prefix_blocks(("m",), letter * 640) for letter in "xy")
+
+        async def first(pending):
+            ranks = await router.choose_replicas(replicas, pending)
+            self.assertEqual([len(rank) for rank in ranks], [1, 1])  # the others, where it has no room
+            return ranks[0][0].replica_id
+
+        one = self.pending(1, mine)
+        home = await first(one)
+        router.on_request_routed(one, home, None)
+        two = self.pending(2, other)
+        self.assertNotEqual(await first(two), home)  # the load of what is only on its way counts
+        self.assertEqual(await first(self.pending(3, mine)), home)
+        two.future.cancel()  # a client that left before it was sent
+        self.assertNotEqual(await first(self.pending(4, other)), home)
+        self.assertEqual(router._policy.load(home), 2)
+        router.on_request_completed(home, "internal 1")
+        self.assertEqual(router._policy.load(home), 1)
+        self.assertEqual([len(await router.choose_replicas(replicas, None)), await router.choose_replicas([], one)], [2, []])
+        router.on_replica_actor_died(home)
+        self.assertEqual(router._policy.load(home), 0)
+
+    async def test_the_policy_of_scaling(self):
+        from ray.serve._private.autoscaling_state import _resolve_policy_callable
+        from ray.serve.config import AutoscalingContext
+
+        from ingot.ray._app import _deployment
+        from ingot.ray._settings import ModelSettings
+
+        model = ModelSettings("m", "m.ingot", replicas={"min": 1, "max": 8, "target_requests": 10, "target_kv": 0.5})
+        config = _deployment(model)._deployment_config.autoscaling_config
+        policy = _resolve_policy_callable(config.policy)
+
+        def wanted(requests, kv):
+            context = AutoscalingContext(None, "m", "ingot", 2, 2, [], requests, 0, {"kv": dict(enumerate(kv))}, None, 1, 8, {}, None, None, 0, config)
+            return policy(context)[0]
+
+        self.assertEqual(wanted(50, [0.1, 0.1]), 5)
+        self.assertEqual(wanted(5, [0.9, 0.6]), 3)
+
+    async def test_the_yaml_of_the_docs_builds(self):
+        import re
+
+        import yaml
+        from ray.serve._private.api import call_user_app_builder_with_args_if_necessary
+        from ray.serve.schema import ServeDeploySchema
+
+        from ingot.ray import build_app
+
+        text = re.search(r"```yaml\n(.*?)```", (ROOT / "docs" / "ray.md").read_text(), re.S)[1]
+        config = ServeDeploySchema.model_validate(yaml.safe_load(text))
+        self.assertEqual(config.applications[0].import_path, "ingot.ray:build_app")
+        call_user_app_builder_with_args_if_necessary(build_app, config.applications[0].args)
+
+    async def test_what_cannot_be(self):
+        run.DeployTest("test_what_cannot_be").test_what_cannot_be()
+
+
 class BesideTest(InsideTest):
     kind = "process"
 
