@@ -62,11 +62,11 @@ if(TARGET ingot-compiler)
   set_target_properties(ingot-compiler PROPERTIES INSTALL_RPATH "${LLVM_LIBRARY_DIRS}")
 endif()
 
-# `ingot` looks for both in ../lib of its own folder, wherever other libraries go.
+# `ingot` looks for the first two in ../lib of its own folder, wherever other libraries go.
 if(TARGET ingot)
   install(TARGETS ingot COMPONENT command RUNTIME DESTINATION bin)
 endif()
-foreach(opened ingot-compiler ingot-cuda-emulator)
+foreach(opened ingot-compiler ingot-cuda-emulator ingot-server-shared)
   if(TARGET ${opened})
     install(TARGETS ${opened} COMPONENT command LIBRARY DESTINATION lib)
   endif()

@@ -20,10 +20,13 @@ EXECUTABLE, READABLE = 0o100755, 0o100644
 
 def contents(build):
     """What stands where in the wheel: (name, file)."""
-    for path in sorted((HERE / "src" / "ingot").iterdir()):
+    for path in sorted((HERE / "src" / "ingot").rglob("*")):
         if path.suffix in (".py", ".typed"):
-            yield f"ingot/{path.name}", path
+            yield f"ingot/{path.relative_to(HERE / 'src' / 'ingot')}", path
     yield "ingot/libingot.so.0", build / "lib" / "libingot.so.0"
+    server = build / "lib" / "libingot-server.so.0"  # ingot.ray's engines inside of replicas
+    if server.exists():
+        yield "ingot/libingot-server.so.0", server
     compiler = build / "lib" / "libingot-compiler.so"
     if compiler.exists():
         yield "ingot/lib/libingot-compiler.so", compiler
@@ -36,7 +39,11 @@ def metadata(project):
     lines = ["Metadata-Version: 2.4", f"Name: {project['name']}", f"Version: {project['version']}", f"Summary: {project['description']}",
              f"License-Expression: {project['license']}", f"Requires-Python: {project['requires-python']}"]
     for extra, wanted in project["optional-dependencies"].items():
-        lines += [f"Provides-Extra: {extra}", *(f"Requires-Dist: {package}; extra == '{extra}'" for package in wanted)]
+        lines.append(f"Provides-Extra: {extra}")
+        for package in wanted:
+            name, _, marker = package.partition(";")
+            marker = f"({marker.strip()}) and " if marker else ""
+            lines.append(f"Requires-Dist: {name}; {marker}extra == '{extra}'")
     lines += ["Description-Content-Type: text/markdown", "", (HERE / project["readme"]).read_text()]
     return "\n".join(lines).encode()
 

@@ -11,18 +11,11 @@
 //                     verified, and takes over; requests under way finish on the engine that they
 //                     began with
 //===----------------------------------------------------------------------===//
-#include "runtime/device/cpu/HostMemory.h"
-#include "runtime/engine/EngineFile.h"
-#include "runtime/engine/Inspect.h"
-#include "runtime/server/api/Api.h"
 #include "runtime/server/http/Server.h"
 #include "tools/ingot/Command.h"
 #include "tools/ingot/Console.h"
-#include "tools/ingot/EngineOptions.h"
 #include "tools/ingot/Files.h"
-#include "tools/ingot/KvBudget.h"
-#include "tools/ingot/ServedOptions.h"
-#include "tools/ingot/ServerLog.h"
+#include "tools/ingot/ServeModels.h"
 
 #include <algorithm>
 #include <csignal>
@@ -31,23 +24,10 @@ namespace ingot::cli {
 
 namespace {
 
-struct ServeOptions {
-  EngineOptions engine;
+struct ServeOptions : ServeModels {
   http::ServerOptions http;
-  std::vector<std::string> moreModels; ///< NAME=PATH
-  std::vector<std::string> kvMemory;   ///< SIZE or NAME=SIZE
-  ServedOptions served;
-  std::string modelName, apiKeyFile;
-  ServerLogOptions log;
-  bool fair = false;
-  double itlMs = 0, ttftMs = 0;
-  int64_t queueRequests = 256, queueTokens = 1'000'000, drainSeconds = 30;
-  double stepLimit = -1;
-};
-
-struct ModelSource {
-  std::string name, path;
-  uint64_t kvMemory = 0; ///< 0: what a single model gets
+  std::string apiKeyFile;
+  int64_t drainSeconds = 30;
 };
 
 /// Signals that a server listens to; blocked in every thread, taken by sigwait in the main one.
@@ -81,81 +61,6 @@ Result<std::vector<std::string>> readKeys(const ServeOptions &options) {
   return keys;
 }
 
-Result<std::shared_ptr<service::ServedModel>>
-openModel(const ServeOptions &options, const ModelSource &source, const api::Post &post) {
-  EngineOptions engine = options.engine;
-  engine.model = source.path;
-  engine.limits.kvMemory = source.kvMemory;
-  runtime::SessionOptions session;
-  session.fair = options.fair;
-  session.targetItl = options.itlMs * 1e-3;
-  session.targetTtft = options.ttftMs * 1e-3;
-  service::ServiceOptions service;
-  service.queueRequests = options.queueRequests;
-  service.queueTokens = options.queueTokens;
-  service.stepLimit = options.stepLimit;
-  service.dispatch = post;
-  auto model = options.served.open(std::move(engine), source.name, session, std::move(service));
-  if (model)
-    (*model)->prepareGrammars();
-  return model;
-}
-
-/// What each model gets of the memory for KV pages. Several share it.
-Result<void> shareKv(const ServeOptions &options, std::vector<ModelSource> &sources) {
-  std::vector<KvUser> users;
-  for (const ModelSource &source : sources) {
-    EngineOptions engine = options.engine;
-    engine.model = source.path;
-    auto path = engine.enginePath();
-    if (!path)
-      return path.error();
-    auto file = runtime::EngineFile::open(*path);
-    if (!file)
-      return file.error();
-    auto need = runtime::kvNeed(*path, engine.withLimits(ServedOptions::defaults({})));
-    if (!need)
-      return need.error();
-    const std::string own = (*file)->table().model()->name()->str();
-    users.push_back({{source.name.empty() ? own : source.name, fileStem(source.path)}, *need});
-  }
-  // A device whose memory is taken at once: each takes its part of what is left.
-  if (options.kvMemory.empty() && std::ranges::any_of(users, [](auto &user) { return !user.need; }))
-    return {};
-  auto shares = divideKv(options.kvMemory, users, cpu::availableMemory());
-  if (!shares)
-    return shares.error();
-  for (size_t i = 0; i < sources.size(); ++i)
-    sources[i].kvMemory = (*shares)[i];
-  return {};
-}
-
-/// E0557 where what all models take does not fit what was free before; says the sum.
-Result<void> checkSum(const ServeOptions &options, const service::ModelRegistry &models,
-                      uint64_t available) {
-  if (models.all().size() < 2)
-    return {};
-  uint64_t kv = 0, all = 0;
-  std::string parts;
-  for (const auto &model : models.all()) {
-    const runtime::MemoryStatement &use = model->session().memory();
-    kv += use.kv;
-    all += use.allocated();
-    parts += (parts.empty() ? "" : ", ") + model->name() + " " + runtime::humanBytes(use.kv);
-  }
-  const std::string sum = runtime::humanBytes(kv) + " KV of " +
-                          std::to_string(models.all().size()) + " models (" + parts +
-                          "), with working memory " + runtime::humanBytes(all);
-  if (available && all > available &&
-      models.all().front()->session().memory().kind == runtime::DeviceKind::Cpu)
-    return Error{ExitCode::File, "E0557", "the models do not fit the free memory together",
-                 sum + "; " + runtime::humanBytes(available) + " are free",
-                 "lower --kv-memory, --swap or --max-seqs, or serve fewer models"};
-  options.engine.common.say(
-      sum + (available ? " of " + runtime::humanBytes(available) + " free" : std::string()));
-  return {};
-}
-
 /// The next of the signals, or 0 as soon as a model has failed.
 int nextSignal(const sigset_t &signals, const service::ModelRegistry &models,
                std::shared_ptr<const Error> &failure) {
@@ -184,25 +89,6 @@ std::string connectionMetrics(const http::ServerStats &stats) {
   family("ingot:slow_clients_dropped_total", "Clients that did not read their answers.", "counter",
          stats.droppedSlow);
   return out;
-}
-
-/// A model of a file whose every byte is as it was written. Weights are not looked at when an
-/// engine is opened; here there is time for that, since the old one serves meanwhile.
-Result<std::shared_ptr<service::ServedModel>>
-openVerified(const ServeOptions &options, const ModelSource &source, const api::Post &post) {
-  EngineOptions engine = options.engine;
-  engine.model = source.path;
-  auto path = engine.enginePath();
-  if (!path)
-    return path.error();
-  auto file = runtime::EngineFile::open(*path, runtime::VerifyLevel::Everything);
-  if (!file)
-    return file.error();
-  auto model = openModel(options, source, post);
-  if (model && (*model)->session().engine().header().tableHash != (*file)->header().tableHash)
-    return Error{ExitCode::File, "E0558", *path + " was replaced while it was verified", "",
-                 "send SIGHUP again"};
-  return model;
 }
 
 /// Keys and certificates as their files are now; what cannot be read changes nothing.
@@ -244,14 +130,9 @@ Result<int> serve(ServeOptions options) {
   options.http.apiKeys = std::move(*keys);
   options.http.openPaths = {"/health", "/ping"};
 
-  std::vector<ModelSource> sources{{options.modelName, options.engine.model}};
-  for (const std::string &more : options.moreModels) {
-    const size_t sign = more.find('=');
-    if (sign == std::string::npos || sign == 0 || sign + 1 == more.size())
-      return Error{ExitCode::Usage, "E0554", "--model cannot be read: " + more, "",
-                   "give NAME=PATH, as --model small=smollm2.ingot"};
-    sources.push_back({more.substr(0, sign), more.substr(sign + 1)});
-  }
+  auto sources = modelSources(options);
+  if (!sources)
+    return sources.error();
 
   auto log = ServerLog::open(options.log, options.engine.common.quiet, INGOT_VERSION);
   if (!log)
@@ -267,23 +148,10 @@ Result<int> serve(ServeOptions options) {
   if (!server)
     return server.error();
   api::Post post = [&server](std::function<void()> work) { (*server)->post(std::move(work)); };
-  auto models = std::make_shared<service::ModelRegistry>();
-  const uint64_t available = cpu::availableMemory();
-  if (auto shared = shareKv(options, sources); !shared)
-    return shared.error();
-  for (ModelSource &source : sources) {
-    auto model = openModel(options, source, post);
-    if (!model)
-      return model.error();
-    if (source.name.empty())
-      source.name = (*model)->name();
-    else if (models->find(source.name) && models->all().size())
-      return Error{ExitCode::Usage, "E0555", "two models have the name " + source.name, "",
-                   "give another name: --model NAME=PATH"};
-    models->add(std::move(*model));
-  }
-  if (auto fits = checkSum(options, *models, available); !fits)
-    return fits.error();
+  auto opened = openModels(options, *sources, post);
+  if (!opened)
+    return opened.error();
+  std::shared_ptr<service::ModelRegistry> models = std::move(*opened);
   api::ApiOptions apiOptions;
   apiOptions.version = INGOT_VERSION;
   apiOptions.observers = log->observers();
@@ -303,7 +171,7 @@ Result<int> serve(ServeOptions options) {
   while ((signal = nextSignal(signals, *models, failure)) == SIGHUP) {
     log->reopen();
     renewAccess(options, givenKeys, **server, *log);
-    reload(options, sources, *models, post, *log);
+    reload(options, *sources, *models, post, *log);
   }
   if (failure)
     log->say(*failure);
@@ -354,64 +222,17 @@ Result<int> serve(ServeOptions options) {
 
 Action defineServe(CommandLine &command) {
   auto options = std::make_shared<ServeOptions>();
-  options->engine.define(command);
-  // Here it is of all models together, or of one by name.
-  Option kvMemory = command.find("--kv-memory");
-  const std::string limits = kvMemory.group();
-  command.remove(kvMemory);
-  command
-      .option("--kv-memory", options->kvMemory,
-              "bytes for KV pages of all models, as 800M or 2GiB, which share them by need; "
-              "NAME=SIZE: of one of them (default: half of the free memory, of a GPU's half of "
-              "what is left)")
-      .takesOne()
-      .group(limits);
-  const char *service = "Service";
+  options->defineEngine(command);
+  const char *service = ServeModels::kGroup;
   command.option("--host", options->http.host, "address to listen on").showDefault().group(service);
   command.option("--port", options->http.port, "port; 0: any free one")
       .showDefault()
       .group(service);
-  command
-      .option("--model-name", options->modelName,
-              "what requests call the model (default: its name in the engine)")
-      .group(service);
-  command.option("--model", options->moreModels, "NAME=PATH: one more engine (repeatable)")
-      .takesOne()
-      .group(service);
-  command.option("--queue", options->queueRequests, "requests that may wait; more are answered 429")
-      .range(int64_t{0}, int64_t{1} << 20)
-      .showDefault()
-      .group(service);
-  command.option("--queue-tokens", options->queueTokens, "prompt tokens that may wait")
-      .range(int64_t{1}, int64_t{1} << 40)
-      .showDefault()
-      .group(service);
-  command.option("--ttft-ms", options->ttftMs, "first tokens that are wanted within this time")
-      .notNegative()
-      .group(service);
-  command
-      .option("--itl-ms", options->itlMs,
-              "time between two tokens to keep to, when prompts come in (default: at most about "
-              "twice that of a step without them)")
-      .notNegative()
-      .group(service);
-  command
-      .flag("--fair", options->fair,
-            "keys, or users within one, share alike (default: who comes first)")
-      .group(service);
+  options->defineService(command);
   command.option("--drain", options->drainSeconds, "seconds that running requests have at the end")
       .range(int64_t{0}, int64_t{86400})
       .showDefault()
       .group(service);
-  command
-      .option("--step-limit", options->stepLimit,
-              "seconds after which a step of the engine counts as hung, and the server ends "
-              "(default: 20 times "
-              "what its costs say of the longest, 60 at least); 0: never")
-      .range(0.0, 1e6)
-      .group(service);
-  options->served.define(command, service);
-  options->log.define(command);
   const char *access = "Access";
   command.option("--api-key", options->http.apiKeys, "a key that clients must give (repeatable)")
       .takesOne()

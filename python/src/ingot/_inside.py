@@ -1,0 +1,192 @@
+"""The server of `ingot serve` inside of the replica's own process: libingot-server.so.0 through ctypes."""
+from __future__ import annotations
+
+import asyncio
+import collections
+import contextlib
+import ctypes
+import itertools
+import os
+import pathlib
+import sys
+import tempfile
+import threading
+import urllib.parse
+from typing import Any, AsyncIterator, Dict, Mapping, Optional, Tuple
+
+from ._library import IngotError
+from ._upstream import Head, Headers, UpstreamGone, command_options
+
+NAME = "libingot-server.so.0"
+ABI_VERSION = 1
+_WHOLE, _HEAD, _BYTES, _END, _BROKEN = range(5)
+_ANSWER = ctypes.CFUNCTYPE(
+    None, ctypes.c_uint64, ctypes.c_int32, ctypes.c_int32, ctypes.c_char_p, ctypes.c_void_p, ctypes.c_size_t
+)
+_FUNCTIONS: Dict[str, Any] = {
+    "ingot_server_error_status": (ctypes.c_int32, [ctypes.c_void_p]),
+    "ingot_server_error_part": (ctypes.c_char_p, [ctypes.c_void_p, ctypes.c_int]),
+    "ingot_server_error_free": (None, [ctypes.c_void_p]),
+    "ingot_server_open": (ctypes.c_void_p, [ctypes.POINTER(ctypes.c_char_p), ctypes.c_size_t, ctypes.POINTER(ctypes.c_void_p)]),
+    "ingot_server_close": (ctypes.c_int, [ctypes.c_void_p]),
+    "ingot_server_ask": (
+        ctypes.c_uint64,
+        [ctypes.c_void_p, ctypes.c_char_p, ctypes.c_char_p, ctypes.c_char_p, ctypes.c_char_p, ctypes.c_size_t, _ANSWER, ctypes.c_uint64],
+    ),
+    "ingot_server_cancel": (None, [ctypes.c_void_p, ctypes.c_uint64]),
+    "ingot_server_failure": (ctypes.c_void_p, [ctypes.c_void_p]),
+}
+
+
+def open_library(path: Optional[str] = None) -> ctypes.CDLL:
+    """That file, the one beside this package or in the build, or the system's. IngotError E0579."""
+    here = pathlib.Path(__file__).resolve()
+    places = [here.with_name(NAME), *(parent / "build" / "lib" / NAME for parent in list(here.parents)[3:4])]
+    chosen = path or next((str(place) for place in places if place.exists()), NAME)
+    try:
+        library = ctypes.CDLL(chosen)
+    except OSError as error:
+        raise IngotError(
+            3, "E0579", f"{NAME} cannot be opened", str(error), "install the package whole, or take kind: process"
+        ) from None
+    library.ingot_server_abi_version.restype = ctypes.c_uint32
+    if library.ingot_server_abi_version() != ABI_VERSION:
+        raise IngotError(3, "E0579", f"{chosen} is of another release than this package", "", "install both from one release")
+    for name, (result, arguments) in _FUNCTIONS.items():
+        function = getattr(library, name)
+        function.restype, function.argtypes = result, arguments
+    return library
+
+
+class InsideServer:
+    """Answers as ServeProcess does, without a process and a socket."""
+
+    def __init__(
+        self, engine: pathlib.Path, name: str, alias: str, options: Mapping[str, Any], library: Optional[str] = None
+    ) -> None:
+        self._handle: Any = None
+        self._library = open_library(library)
+        options = {"log": "none", **{str(key).replace("_", "-"): value for key, value in options.items()}}
+        given = [os.fsencode(word) for word in command_options(options)]
+        self._folder = tempfile.TemporaryDirectory(prefix="ingot-ray-")
+        place = pathlib.Path(self._folder.name) / f"{alias}{engine.suffix}"
+        place.symlink_to(engine.resolve())
+        words = [os.fsencode(str(place)), b"--model-name", os.fsencode(name), *given]
+        error = ctypes.c_void_p()
+        self._handle = self._library.ingot_server_open((ctypes.c_char_p * len(words))(*words), len(words), ctypes.byref(error))
+        if not self._handle:
+            self._folder.cleanup()
+            raise self._read(error)
+        self._numbers = itertools.count(1)
+        self._queues: Dict[int, "asyncio.Queue[Any]"] = {}
+        self._come: "collections.deque[Tuple[int, Any]]" = collections.deque()
+        self._woken = False
+        self._loop: Optional[asyncio.AbstractEventLoop] = None
+        self._callback = _ANSWER(self._on_answer)
+        self._stopping = threading.Event()
+        self._watcher = threading.Thread(target=self._watch, daemon=True)
+
+    def _read(self, error: Any) -> IngotError:
+        part = self._library.ingot_server_error_part
+        words = [part(error, index).decode("utf-8", "replace") for index in range(4)]
+        status = self._library.ingot_server_error_status(error)
+        self._library.ingot_server_error_free(error)
+        return IngotError(status, *words)
+
+    async def start(self) -> None:
+        self._loop = asyncio.get_running_loop()
+        self._watcher.start()
+
+    def _watch(self) -> None:
+        """An engine that has failed is not built again inside of a process: the replica ends, and Ray starts another."""
+        while not self._stopping.wait(0.25):
+            if (failure := self.failure()) is not None:
+                print(f"the engine has failed, and its replica ends: {failure}", flush=True)
+                self._stopping.wait(1)  # for those who are told so
+                sys.stdout.flush()
+                os._exit(4)
+
+    def _on_answer(self, number: int, kind: int, status: int, headers: bytes, data: int, size: int) -> None:
+        """On the server's threads. The loop is woken once for all that a step brings, not for each of its tokens."""
+        self._come.append((number, (kind, status, headers, ctypes.string_at(data, size) if size else b"")))
+        if not self._woken and self._loop is not None:
+            self._woken = True
+            with contextlib.suppress(RuntimeError):  # a loop that has ended wants nothing
+                self._loop.call_soon_threadsafe(self._hand_out)
+
+    def _hand_out(self) -> None:
+        self._woken = False  # first: what comes from here on wakes again
+        while self._come:
+            number, item = self._come.popleft()
+            queue = self._queues.get(number)
+            if queue is not None:
+                queue.put_nowait(item)
+
+    def failure(self) -> Optional[str]:
+        if not self._handle:
+            return "the server is closed"
+        error = self._library.ingot_server_failure(self._handle)
+        return str(self._read(ctypes.c_void_p(error))) if error else None
+
+    async def answer(self, method: str, target: str, headers: Headers, body: bytes) -> AsyncIterator[Any]:
+        """A Head, then bytes. UpstreamGone if the answer breaks off."""
+        if not self._handle:
+            raise UpstreamGone("the server is closed")
+        number = next(self._numbers)
+        queue: "asyncio.Queue[Any]" = asyncio.Queue()
+        self._queues[number] = queue
+        lines = "".join(f"{name}: {value}\n" for name, value in headers).encode("latin-1", "replace")
+        path, _, query = target.partition("?")
+        told = (_unquoted(path) + (f"?{query}" if query else "")).encode("utf-8", "surrogateescape")
+        request = self._library.ingot_server_ask(
+            self._handle, method.encode(), told.replace(b"\0", b""), lines, body, len(body), self._callback, number
+        )
+        over = False
+        try:
+            kind, status, given, data = await queue.get()
+            over = kind in (_WHOLE, _BROKEN)
+            if kind == _BROKEN:
+                raise UpstreamGone("the server gave no answer")
+            yield Head(status, _header_pairs(given), kind == _WHOLE)
+            if kind == _WHOLE:
+                yield b"" if method == "HEAD" else data
+                return
+            while True:
+                parts = []
+                item = await queue.get()
+                while True:  # all that a step has brought is one piece
+                    kind, _, _, data = item
+                    parts.append(data)
+                    if kind != _BYTES or queue.empty():
+                        break
+                    item = queue.get_nowait()
+                over = kind != _BYTES
+                if piece := b"".join(parts):
+                    yield piece
+                if kind == _BROKEN:
+                    raise UpstreamGone("the answer broke off")
+                if over:
+                    return
+        finally:
+            if not over and self._handle:
+                self._library.ingot_server_cancel(self._handle, request)
+            del self._queues[number]
+
+    async def stop(self, drain: float) -> None:
+        self._stopping.set()
+        if self._watcher.is_alive():
+            await asyncio.to_thread(self._watcher.join)  # it asks the server
+        if self._handle:
+            handle, self._handle = self._handle, None
+            if not await asyncio.to_thread(self._library.ingot_server_close, handle):
+                os._exit(4)  # a step that hangs
+        self._folder.cleanup()
+
+
+def _header_pairs(lines: bytes) -> Headers:
+    pairs = (line.split(": ", 1) for line in lines.decode("latin-1").splitlines())
+    return [(name.lower(), value) for name, value in pairs]
+
+
+def _unquoted(path: str) -> str:
+    return urllib.parse.unquote(path, errors="surrogateescape")

@@ -1,0 +1,168 @@
+"""Which replica has a prompt's beginning: hashes of its leading blocks, and who was sent them.
+
+No Ray here: ingot.ray's router asks this, and so do the tests. The names that an engine gives its KV pages are secret
+to its process, so blocks are cut from what a request says, in the order in which a chat template would write it. A
+conversation that grows keeps its leading blocks.
+"""
+from __future__ import annotations
+
+import hashlib
+import json
+from collections import Counter, OrderedDict
+from typing import Any, Dict, Generic, Hashable, Iterator, List, Mapping, Sequence, Tuple, TypeVar
+
+BLOCK = 64  # characters
+MOST_BLOCKS = 1024  # of one request; what lies behind them no longer tells replicas apart
+HASH = 8  # bytes
+
+# Fields that say what a prompt is, for each protocol, in the order of what a template makes of them.
+_BEFORE = ("tools", "functions", "documents", "chat_template_kwargs")
+_PROMPT = ("system", "instructions", "messages", "input", "prompt", "input_prefix", "content")
+
+
+def conversation_text(body: Mapping[str, Any]) -> str:
+    """What a request's prompt begins with, as text: not what a template makes of it, but equal where that is equal."""
+    parts: List[str] = []
+    for field in _BEFORE:
+        if body.get(field):
+            parts.append(f"{field}={json.dumps(body[field], sort_keys=True, ensure_ascii=False)}\n")
+    for field in _PROMPT:
+        value = body.get(field)
+        if not value:
+            continue
+        if isinstance(value, str):
+            parts.append(value)
+        elif isinstance(value, list):
+            # A list may hold messages, prompts or ids. Of several prompts the first decides.
+            several = field == "prompt" and isinstance(value[0], (str, list))
+            for item in value[:1] if several else value:
+                parts.append(_item_text(item))
+        if sum(map(len, parts)) >= BLOCK * MOST_BLOCKS:
+            break
+    return "".join(parts)
+
+
+def _item_text(item: Any) -> str:
+    if not isinstance(item, dict):
+        return item if isinstance(item, str) else json.dumps(item)
+    content = item.get("content")
+    text = content if isinstance(content, str) else json.dumps(content, sort_keys=True, ensure_ascii=False)
+    more = {name: value for name, value in item.items() if name not in ("role", "content")}
+    told = json.dumps(more, sort_keys=True, ensure_ascii=False) if more else ""
+    return f"\x1e{item.get('role', '')}\x1f{text}{told}"
+
+
+def prefix_blocks(key: Sequence[str], text: str, block: int = BLOCK) -> bytes:
+    """The hashes of the text's whole blocks, HASH bytes each; each covers all before it. `key`: what else must be equal
+    for two prompts to share a prefix (the model, the salt of its cache)."""
+    hashed = hashlib.blake2b("\0".join(key).encode("utf-8", "surrogatepass"), digest_size=HASH).digest()
+    out = []
+    for begin in range(0, min(len(text), block * MOST_BLOCKS) - block + 1, block):
+        piece = text[begin : begin + block].encode("utf-8", "surrogatepass")
+        hashed = hashlib.blake2b(hashed + piece, digest_size=HASH).digest()
+        out.append(hashed)
+    return b"".join(out)
+
+
+def _each(blocks: bytes) -> Iterator[bytes]:
+    return (blocks[at : at + HASH] for at in range(0, len(blocks), HASH))
+
+
+_Replica = TypeVar("_Replica", bound=Hashable)
+
+
+class PrefixPolicy(Generic[_Replica]):
+    """The replica that was sent the longest part of a prompt before, unless it has too much to do.
+
+    A replica's load is the requests that it was sent and that have not ended. It is overloaded if that is more than
+    `slack_share` times the least load plus `slack`. Of those that are not, the one with the longest matching prefix
+    gets the request; without a match the least loaded one; of equals the one that was sent the fewest so far.
+    `blocks` are remembered for each replica, and those forgotten first that were not asked for longest. With `prefix`
+    false loads alone decide.
+    """
+
+    def __init__(self, slack_share: float = 1.25, slack: float = 4, blocks: int = 32768, prefix: bool = True) -> None:
+        if slack_share < 1 or slack < 0 or blocks < 1:
+            raise ValueError("slack_share is 1 at least, slack 0, blocks 1")
+        self.slack_share, self.slack, self.blocks, self.prefix = slack_share, slack, blocks, prefix
+        self._known: Dict[_Replica, "OrderedDict[bytes, None]"] = {}
+        self._under_way: Dict[str, _Replica] = {}
+        self._loads: "Counter[_Replica]" = Counter()
+        self._sent: "Counter[_Replica]" = Counter()
+
+    def load(self, replica: _Replica) -> int:
+        return self._loads[replica]
+
+    def matching(self, replica: _Replica, blocks: bytes) -> int:
+        """How many of the leading blocks the replica was sent."""
+        known = self._known.get(replica)
+        if not known:
+            return 0
+        count = 0
+        for one in _each(blocks):
+            if one not in known:
+                break
+            count += 1
+        return count
+
+    def order(self, replicas: Sequence[_Replica], blocks: bytes) -> List[_Replica]:
+        """All of them, the one to ask first at the front: the others are for when it has no room."""
+        if not replicas:
+            return []
+
+        def rank(replica: _Replica) -> Tuple[int, int]:
+            return self._loads[replica], self._sent[replica]
+
+        found = sorted(replicas, key=rank)
+        if self.prefix and blocks:
+            most = self._loads[found[0]] * self.slack_share + self.slack
+            matches = {replica: self.matching(replica, blocks) for replica in found if self._loads[replica] <= most}
+            best = min(matches, key=lambda replica: (-matches[replica], *rank(replica)))
+            if matches[best]:
+                found.remove(best)
+                found.insert(0, best)
+        return found
+
+    def chosen(self, request: str, replica: _Replica) -> None:
+        """The request is on its way to the replica: it counts there from now on, and no longer where it was before."""
+        before = self._under_way.get(request)
+        if before == replica:
+            return
+        if before is not None:
+            self._loads[before] -= 1
+        self._under_way[request] = replica
+        self._loads[replica] += 1
+
+    def sent(self, request: str, replica: _Replica, blocks: bytes) -> None:
+        """The replica has taken the request, and its cache has the blocks."""
+        self.chosen(request, replica)
+        self._sent[replica] += 1
+        if not self.prefix:
+            return
+        known = self._known.setdefault(replica, OrderedDict())
+        # The last block first: what is forgotten first is then the end of a prompt, not its beginning.
+        for one in reversed(list(_each(blocks))):
+            known[one] = None
+            known.move_to_end(one)
+        while len(known) > self.blocks:
+            known.popitem(last=False)
+
+    def ended(self, request: str, replica: _Replica) -> None:
+        """However it ended. One that went elsewhere meanwhile is not this replica's any more."""
+        if self._under_way.get(request) == replica:
+            del self._under_way[request]
+            self._loads[replica] -= 1
+
+    def drop(self, request: str) -> None:
+        """A request that was on its way and will not be sent."""
+        replica = self._under_way.pop(request, None)
+        if replica is not None:
+            self._loads[replica] -= 1
+
+    def keep(self, replicas: Sequence[_Replica]) -> None:
+        """Forgets all that is known of others."""
+        kept = set(replicas)
+        for table in (self._known, self._loads, self._sent):
+            for gone in [replica for replica in table if replica not in kept]:
+                del table[gone]
+        self._under_way = {request: replica for request, replica in self._under_way.items() if replica in kept}

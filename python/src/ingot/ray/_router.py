@@ -1,0 +1,65 @@
+"""Requests go where their prefix is: Ray's own interface of request routers over ingot._prefixes' policy.
+
+Each process that sends requests (each replica of the ingress) has a router of its own, which knows what it sent itself.
+Ray pickles this module with an application's configuration, so that it is small and imports the rest.
+"""
+from __future__ import annotations
+
+from typing import Any, Dict, List, Optional
+
+from ray.serve.request_router import PendingRequest, ReplicaID, RequestRouter, RunningReplica
+
+from ingot._prefixes import PrefixPolicy
+
+
+class PrefixRouter(RequestRouter):
+    """`request_router_kwargs`: slack_share, slack, blocks, prefix (PrefixPolicy has them)."""
+
+    def initialize_state(self, **settings: Any) -> None:
+        self._policy: PrefixPolicy[ReplicaID] = PrefixPolicy(**settings)
+        self._choices: Dict[str, PendingRequest] = {}  # not taken by a replica yet
+
+    async def choose_replicas(
+        self, candidate_replicas: List[RunningReplica], pending_request: Optional[PendingRequest] = None
+    ) -> List[List[RunningReplica]]:
+        by_id = {replica.replica_id: replica for replica in candidate_replicas}
+        ordered = self._policy.order(list(by_id), self._blocks(pending_request))
+        if pending_request is not None:
+            # Where it had no room it is asked again after a pause, which grows.
+            pending_request.routing_context.should_backoff = True
+            if ordered:
+                # Others are chosen for before a replica has said that it takes this one: it counts at once.
+                self._give_up_cancelled()
+                request = pending_request.metadata.internal_request_id
+                self._policy.chosen(request, ordered[0])
+                self._choices[request] = pending_request
+        return [[by_id[replica]] for replica in ordered]
+
+    @staticmethod
+    def _blocks(pending_request: Optional[PendingRequest]) -> bytes:
+        """EngineReplica.answer's last argument."""
+        blocks = pending_request.kwargs.get("blocks", b"") if pending_request is not None else b""
+        return blocks if isinstance(blocks, bytes) else b""
+
+    def _give_up_cancelled(self) -> None:
+        """Nobody says that a request has ended which its client left before it was sent."""
+        for request, pending in list(self._choices.items()):
+            if pending.future.cancelled():
+                del self._choices[request]
+                self._policy.drop(request)
+
+    def on_request_routed(self, pending_request: PendingRequest, replica_id: ReplicaID, result: Any) -> None:
+        request = pending_request.metadata.internal_request_id
+        self._choices.pop(request, None)
+        self._policy.sent(request, replica_id, self._blocks(pending_request))
+
+    def on_request_completed(self, replica_id: ReplicaID, internal_request_id: str) -> None:
+        self._policy.ended(internal_request_id, replica_id)
+
+    def on_replica_actor_died(self, replica_id: ReplicaID) -> None:
+        super().on_replica_actor_died(replica_id)
+        self._policy.keep(list(self.curr_replicas))
+
+    def update_replicas(self, replicas: List[RunningReplica]) -> None:
+        super().update_replicas(replicas)
+        self._policy.keep([replica.replica_id for replica in replicas])

@@ -1,0 +1,446 @@
+"""run.py --ingot PROGRAM --engine TINY --work FOLDER [--report FILE] [-k NAME]: ingot.ray on a Ray of its own.
+
+The engine is that of `write-test-engine`: its steps take microseconds. Answers are held against `ingot serve` with the
+same options, byte for byte but for ids and times. Needs tests/ray/requirements.txt; `dev test --long` has them.
+"""
+import argparse
+import concurrent.futures
+import contextlib
+import hashlib
+import json
+import os
+import pathlib
+import re
+import signal
+import subprocess
+import sys
+import threading
+import time
+import unittest
+
+from cluster import ROOT, SOURCE, Cluster, Direct, children, free_port, request, wait_until
+
+parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+parser.add_argument("--ingot", required=True, type=pathlib.Path)
+parser.add_argument("--engine", required=True, type=pathlib.Path)
+parser.add_argument("--work", required=True, type=pathlib.Path)
+parser.add_argument("--report", type=pathlib.Path)
+parser.add_argument("--requests", type=int, default=1000, help="of the upgrade")
+options, rest = parser.parse_known_args()
+INGOT, ENGINE, WORK = options.ingot.resolve(), options.engine.resolve(), options.work.resolve()
+SERVE = {"threads": 1, "max-seqs": 8, "context": 2048, "kv-memory": "64M", "swap": "64M"}
+figures = {}
+cluster = None
+
+MASKS = [(rb'"(id|item_id|response_id)":"[a-z]+[-_][0-9a-f]{16,}"', rb'"\1":"ID"'), (rb'"(created|created_at|completed_at|until)":\d+(\.\d+)?', rb'"\1":0'),
+         (rb'"created_at":"[^"]*"', rb'"created_at":"T"'), (rb'"(total_duration|load_duration|prompt_eval_duration|eval_duration)":\d+', rb'"\1":0'),
+         (rb'"[a-z_]+_(ms|per_second)":[\d.e+-]+', b'"TIME":0')]
+
+
+def masked(data):
+    for pattern, instead in MASKS:
+        data = re.sub(pattern, instead, data)
+    return data
+
+
+def setUpModule():
+    global cluster
+    cluster = Cluster(WORK)
+    unittest.addModuleCleanup(cluster.__exit__)
+    cluster.__enter__()
+
+
+def tearDownModule():
+    print(json.dumps(figures, indent=1))
+    if options.report:
+        options.report.write_text(json.dumps(figures, indent=1) + "\n")
+
+
+def model(**more):
+    return {"engine": str(ENGINE), "program": str(INGOT), "options": SERVE, "num_cpus": 0.1, **more}
+
+
+def flags(serve):
+    return [word for name, value in serve.items() for word in (f"--{name}", value)]
+
+
+def chat(content, **more):
+    return {"model": "m", "messages": [{"role": "user", "content": content}], "temperature": 0, "max_tokens": 12, **more}
+
+
+SCHEMA = {"type": "json_schema", "json_schema": {"name": "x", "schema": {"type": "object", "properties": {"a": {"type": "boolean"}},
+                                                                        "required": ["a"], "additionalProperties": False}}}
+TOOLS = [{"type": "function", "function": {"name": "look", "parameters": {"type": "object", "properties": {}, "additionalProperties": False}}}]
+ASKED = [
+    ("POST", "/v1/chat/completions", chat("hello")),
+    ("POST", "/v1/chat/completions", chat("hello", stream=True, stream_options={"include_usage": True})),
+    ("POST", "/v1/chat/completions", chat("hello", n=3, seed=1, temperature=0.8, stream=True)),
+    ("POST", "/v1/chat/completions", chat("hello", response_format=SCHEMA, max_tokens=60)),
+    ("POST", "/v1/chat/completions", chat("hello", tools=TOOLS, tool_choice="required", max_tokens=100)),
+    ("POST", "/v1/chat/completions", chat("hello", logprobs=True, top_logprobs=2)),
+    ("POST", "/v1/completions", {"model": "m", "prompt": "abc", "max_tokens": 8, "temperature": 0}),
+    ("POST", "/v1/completions", {"prompt": ["abc", "de"], "max_tokens": 8, "temperature": 0, "stream": True}),
+    ("POST", "/v1/completions", {"model": f"{ENGINE.stem}:latest", "prompt": [3, 1, 4], "max_tokens": 4, "temperature": 0}),
+    ("POST", "/v1/responses", {"model": "m", "input": "hello", "temperature": 0, "max_output_tokens": 8, "stream": True}),
+    ("POST", "/v1/messages", {"model": "m", "max_tokens": 8, "temperature": 0, "messages": [{"role": "user", "content": "hello"}], "stream": True}),
+    ("POST", "/v1/messages/count_tokens", {"model": "m", "messages": [{"role": "user", "content": "hello"}]}),
+    ("POST", "/api/chat", {"model": "m", "messages": [{"role": "user", "content": "hello"}], "options": {"temperature": 0, "num_predict": 6}}),
+    ("POST", "/v1/embeddings", {"model": "m", "input": "hello"}),
+    ("POST", "/tokenize", {"prompt": "hello"}),
+    ("GET", "/v1/models", None),
+    ("GET", "/v1/models/m", None),
+    ("GET", "/v1/models/none", None),
+    ("GET", "/health", None),
+    ("GET", "/version", None),
+    ("GET", "/openapi.json", None),
+    ("GET", "/tokenizer_info", None),
+    ("GET", "/nothing", None),
+    ("PUT", "/v1/chat/completions", chat("hello")),
+    ("GET", "/v1/chat/completions", None),
+    # What is refused is refused in the same words.
+    ("POST", "/v1/chat/completions", chat("hello", model="other")),
+    ("POST", "/v1/messages", {"model": "other", "max_tokens": 8, "messages": [{"role": "user", "content": "hello"}]}),
+    ("POST", "/api/chat", {"model": "other", "messages": []}),
+    ("POST", "/v1/rerank", {"model": "other", "query": "a", "documents": []}),
+    ("POST", "/v1/chat/completions", chat("hello", temperature=9)),
+    ("POST", "/v1/chat/completions", chat("hello", model=3)),
+    ("POST", "/v1/chat/completions", chat("hello", max_tokens=100000)),
+    ("POST", "/v1/chat/completions", {"model": "m"}),
+    ("POST", "/v1/chat/completions", '{"model": "m", "model": "n"}'),
+    ("POST", "/v1/chat/completions", "{"),
+    ("POST", "/v1/chat/completions", "[" * 100000),
+    ("POST", "/v1/chat/completions", b"\xff"),
+    ("POST", "/v1/chat/completions", ""),
+    ("POST", "/v1/completions", {"model": "m", "prompt": "x" * (9 << 20)}),
+]
+
+
+class AnswersTest(unittest.TestCase):
+    """What a client gets through Ray is what `ingot serve` gives it."""
+
+    def same(self, kind):
+        cluster.deploy({"m": model(kind=kind)})
+        with Direct(INGOT, ENGINE, *flags(SERVE)) as direct:
+            for method, path, body in ASKED:
+                with self.subTest(kind=kind, method=method, path=path, body=str(body)[:120]):
+                    wanted, got = (request(port, method, path, body) for port in (direct.port, cluster.port))
+                    self.assertEqual(got[0], wanted[0], got[2][:500])
+                    self.assertEqual(masked(got[2]), masked(wanted[2]))
+                    for name in ("content-type", "retry-after", "cache-control"):
+                        self.assertEqual(got[1].get(name), wanted[1].get(name), name)
+        given = cluster.request("POST", "/v1/chat/completions", chat("hello"), {"X-Request-Id": "mine"})[1]
+        self.assertEqual(given["x-request-id"], "mine")
+
+    def test_beside(self):
+        self.same("process")
+
+    def test_inside(self):
+        self.same("inside")
+
+    def test_several_models(self):
+        cluster.deploy({"m": model(), "n": model(kind="inside")})
+        asked = [("POST", "/v1/chat/completions", chat("hello", model=name)) for name in ("m", "n", "m:latest", "", "other", ENGINE.stem)]
+        asked += [("GET", "/v1/models", None), ("GET", "/v1/models/n", None), ("GET", "/api/tags", None)]
+        with Direct(INGOT, ENGINE, *flags(SERVE), "--model", f"n={ENGINE}") as direct:
+            for method, path, body in asked:
+                with self.subTest(path=path, body=str(body)[:120]):
+                    wanted, got = (request(port, method, path, body) for port in (direct.port, cluster.port))
+                    self.assertEqual((got[0], masked(got[2])), (wanted[0], masked(wanted[2])))
+        text = cluster.request("GET", "/metrics")[2].decode()
+        for name in ("m", "n"):
+            self.assertRegex(text, rf'vllm:prompt_tokens_total{{replica="[^"]+",[^}}]*model_name="{name}"[^}}]*}} [1-9]')
+        self.assertEqual(text.count("# TYPE vllm:prompt_tokens_total "), 1)
+
+    def test_the_official_client(self):
+        import openai
+
+        cluster.deploy({"m": model(replicas=2)})
+        client = openai.OpenAI(base_url=f"http://127.0.0.1:{cluster.port}/v1", api_key="none", max_retries=0)
+        messages = [{"role": "user", "content": "hello"}]
+        whole = client.chat.completions.create(model="m", messages=messages, temperature=0, max_tokens=12)
+        pieces = client.chat.completions.create(model="m", messages=messages, temperature=0, max_tokens=12, stream=True)
+        self.assertEqual("".join(piece.choices[0].delta.content or "" for piece in pieces), whole.choices[0].message.content)
+        self.assertEqual([one.id for one in client.models.list()], ["m"])
+        with self.assertRaises(openai.NotFoundError) as caught:
+            client.chat.completions.create(model="other", messages=messages)
+        self.assertEqual((caught.exception.code, caught.exception.param), ("model_not_found", "model"))
+        with self.assertRaises(openai.BadRequestError):
+            client.chat.completions.create(model="m", messages=messages, temperature=9)
+
+    def test_keys(self):
+        keys = WORK / "keys"
+        keys.write_text("# of clients\nsecret\n")
+        cluster.deploy({"m": model()}, api_key_file=str(keys))
+        with Direct(INGOT, ENGINE, *flags(SERVE), "--api-key-file", keys) as direct:
+            for headers in ({}, {"Authorization": "Bearer wrong"}, {"Authorization": "Bearer secret"}, {"X-Api-Key": "secret"}):
+                wanted, got = (request(port, "GET", "/v1/models", None, headers) for port in (direct.port, cluster.port))
+                self.assertEqual((got[0], masked(got[2])), (wanted[0], masked(wanted[2])), headers)
+            self.assertEqual(cluster.request("GET", "/health")[0], 200)
+
+    def test_a_client_that_leaves(self):
+        for kind in ("process", "inside"):
+            cluster.deploy({"m": model(kind=kind, replicas=1)})
+            connection = cluster.connect()
+            connection.request("POST", "/v1/completions", json.dumps(
+                {"model": "m", "prompt": "abc", "max_tokens": 2000, "n": 128, "stream": True, "ignore_eos": True}), {"Content-Type": "application/json"})
+            answer = connection.getresponse()
+            answer.read1()
+
+            def running():
+                return sum(map(float, re.findall(r"^vllm:num_requests_running{.*} (\S+)$", cluster.request("GET", "/metrics")[2].decode(), re.M)))
+
+            self.assertGreater(running(), 0)
+            answer.close()
+            connection.close()
+            wait_until(lambda: running() == 0, 10, "a stream that was left ends")
+
+
+class DeployTest(unittest.TestCase):
+    def test_the_yaml_of_the_docs(self):
+        """As it stands there, with this machine's paths."""
+        text = re.search(r"```yaml\n(.*?)```", (ROOT / "docs" / "ray.md").read_text(), re.S)[1]
+        (WORK / "copied.ingot").write_bytes(ENGINE.read_bytes())
+        digest = hashlib.sha256(ENGINE.read_bytes()).hexdigest()
+        for there, here in (("/models/small.ingot", str(ENGINE)), ("s3://models/large.ingot", f"file://{WORK}/copied.ingot"), ("0123456789abcdef" * 4, digest),
+                            ("port: 8000", f"port: {cluster.port}"), ("/etc/ingot/keys", str(WORK / "keys")), ("program: ingot", f"program: {INGOT}"),
+                            ("cache: /var/cache/ingot", f"cache: {WORK}/cache"), ("num_cpus: 4", "num_cpus: 0.1"), ("threads: 4", "threads: 1")):
+            self.assertIn(there, text)
+            text = text.replace(there, here)
+        (WORK / "keys").write_text("secret\n")
+        (WORK / "app.yaml").write_text(text)
+        cluster.remove()
+        command = [pathlib.Path(sys.executable).with_name("serve"), "run", "--address", cluster.address, "--non-blocking", WORK / "app.yaml"]
+        done = subprocess.run([*map(str, command)], capture_output=True, text=True, timeout=300, env={**os.environ, "PYTHONPATH": str(SOURCE)})
+        self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
+        key = {"Authorization": "Bearer secret"}
+
+        def models():
+            with contextlib.suppress(OSError, ValueError, KeyError):
+                return [one["id"] for one in json.loads(cluster.request("GET", "/v1/models", None, key)[2])["data"]]
+
+        wait_until(lambda: models() == ["small", "large"], 120, "both models of the file are served")
+        for name in ("small", "large"):
+            self.assertEqual(cluster.request("POST", "/v1/chat/completions", chat("hello", model=name), key)[0], 200)
+        self.assertEqual([path.name for path in (WORK / "cache").glob("*.ingot")], [f"copied-sha256-{digest}.ingot"])
+
+    def test_a_store_in_memory(self):
+        import fsspec
+
+        from ingot._stored import engine_path
+
+        content = ENGINE.read_bytes()
+        digest = hashlib.sha256(content).hexdigest()
+        with fsspec.open("memory://models/m.ingot", "wb") as file:
+            file.write(content)
+        place = engine_path("memory://models/m.ingot", digest, str(WORK / "memory-cache"))
+        self.assertEqual(place.read_bytes(), content)
+        cluster.deploy({"m": model(engine=f"sha256:{digest}", cache=str(WORK / "memory-cache"))})
+        self.assertEqual(cluster.request("POST", "/v1/chat/completions", chat("hello"))[0], 200)
+
+    def test_what_cannot_be(self):
+        from ingot.ray import IngotError, build_app
+
+        for wrong in (3, {}, {"engines": []}, {"m": 3}, {"m": {}}, {"m": model(replicas=0)}, {"m": model(replicas={"min": 3, "max": 2})},
+                      {"m": model(kind="thread")}, {"m": model(router="random")}, {"m": model(options={"port": 3})}, {"m": model(num_cpus="x")},
+                      {"engines": "m.ingot", "retry": 1}, [model(name="m"), model(name="m")]):
+            with self.assertRaises(IngotError, msg=str(wrong)) as caught:
+                build_app(wrong)
+            self.assertEqual(caught.exception.code, "E0597")
+            self.assertTrue(caught.exception.fix)
+
+    def test_engines_that_are_not_there(self):
+        """The application says why it does not start, in the words of `ingot`."""
+        (WORK / "bad.ingot").write_bytes(ENGINE.read_bytes()[:5000])
+        for engine, kind, code in ((str(WORK / "none.ingot"), "process", "E0599"), (str(WORK / "bad.ingot"), "process", "E03"), (str(WORK / "bad.ingot"), "inside", "E03")):
+            cluster.remove()
+            with self.assertRaises(RuntimeError) as caught:
+                cluster.deploy({"m": model(engine=engine, kind=kind)})
+            said = str(caught.exception)
+            if code not in said:
+                app = cluster.serve.status().applications["ingot"]
+                said = " ".join(one.message for one in app.deployments.values()) + app.message
+            self.assertIn(code, said)
+        cluster.remove()
+
+    def test_more_replicas_where_there_is_more_to_do(self):
+        scale = {"min": 1, "max": 2, "target_requests": 2, "upscale_delay": 0, "downscale_delay": 1, "look_back": 2}
+        cluster.deploy({"m": model(replicas=scale)})
+
+        def running():
+            return len(children(os.getpid(), str(INGOT)))
+
+        self.assertEqual(running(), 1)
+        over = threading.Event()
+
+        def load():
+            while not over.is_set():
+                cluster.request("POST", "/v1/completions", {"model": "m", "prompt": "abc", "max_tokens": 1500, "n": 8, "ignore_eos": True})
+
+        threads = [threading.Thread(target=load) for _ in range(6)]
+        for thread in threads:
+            thread.start()
+        try:
+            wait_until(lambda: running() == 2, 60, "a second replica under load")
+        finally:
+            over.set()
+            for thread in threads:
+                thread.join()
+        wait_until(lambda: running() == 1, 60, "one replica at rest")
+
+
+class LossTest(unittest.TestCase):
+    """Replicas that go."""
+
+    def load(self, over, count=8, stream=True, tokens=400):
+        """What clients saw: (kind, seconds, when it ended)."""
+        seen = []
+
+        def client(number):
+            turn = 0
+            while not over.is_set():
+                turn += 1
+                begin = time.monotonic()
+                body = {"model": "m", "prompt": f"{number} {turn}", "max_tokens": tokens, "stream": stream and number % 2 == 0, "ignore_eos": True, "temperature": 0}
+                try:
+                    status, _, data = cluster.request("POST", "/v1/completions", body)
+                    kind = "status %d" % status
+                    if status == 200 and body["stream"]:
+                        events = [event for event in data.decode().split("\n\n") if event and not event.startswith(":")]
+                        last = json.loads(events[-1][6:]) if events[-1] != "data: [DONE]" else {}
+                        kind = "error event" if "error" in last else "answered" if events[-1] == "data: [DONE]" else "cut"
+                        if kind == "error event":
+                            self.assertEqual((last["error"]["type"], last["error"]["code"]), ("engine_error", "E0727"))
+                    elif status == 200:
+                        kind = "answered" if json.loads(data)["usage"]["completion_tokens"] == tokens else "short"
+                except Exception as error:
+                    kind = f"{type(error).__name__}: {error}"
+                seen.append((kind, time.monotonic() - begin, time.monotonic()))
+
+        threads = [threading.Thread(target=client, args=(number,)) for number in range(count)]
+        for thread in threads:
+            thread.start()
+        return seen, threads
+
+    def killed(self, kind, victim):
+        """Kills one of two replicas under load."""
+        cluster.deploy({"m": model(kind=kind, replicas=2)})
+        over = threading.Event()
+        seen, threads = self.load(over)
+        try:
+            time.sleep(4)
+            before = list(seen)
+            begin = time.monotonic()
+            os.kill(victim(), signal.SIGKILL)
+            time.sleep(14)
+        finally:
+            over.set()
+            for thread in threads:
+                thread.join(60)
+        self.assertFalse(any(thread.is_alive() for thread in threads), "a request hangs")
+        kinds = {}
+        for what, _, _ in seen:
+            kinds[what] = kinds.get(what, 0) + 1
+        self.assertLessEqual(set(kinds), {"answered", "error event"}, kinds)
+        rate = len(before) / 4
+        # Seconds from the kill until two seconds in a row have 0.9 of the answers of before.
+        counts = [sum(begin + second <= at < begin + second + 1 for what, _, at in seen if what == "answered") for second in range(13)]
+        back = next((second for second in range(12) if min(counts[second], counts[second + 1]) >= 0.9 * rate), None)
+        return {"requests": kinds, "answers_per_s_before": rate, "answers_each_second_after": counts, "full_speed_after_s": back,
+                "longest_s": max(seconds for _, seconds, _ in seen)}
+
+    def test_a_replica_is_killed(self):
+        def replica():
+            """The parent of a server, which has it alone."""
+            server = children(os.getpid(), str(INGOT))[0]
+            return int(pathlib.Path(f"/proc/{server}/stat").read_text().rsplit(")", 1)[1].split()[1])
+
+        figures["a replica is killed"] = self.killed("process", replica)
+        wait_until(lambda: len(children(os.getpid(), str(INGOT))) == 2, 30, "as many servers as replicas")
+
+    def test_a_server_is_killed(self):
+        figures["ingot serve of a replica is killed"] = self.killed("process", lambda: children(os.getpid(), str(INGOT))[0])
+
+    def test_a_replica_with_its_engine_inside_is_killed(self):
+        figures["a replica with its engine inside is killed"] = self.killed("inside", lambda: children(os.getpid(), "ServeReplica:ingot:model-m")[0])
+
+    def test_requests_that_have_not_begun_are_answered(self):
+        """All wait behind a long prompt's answer; none has begun when its replica goes."""
+        cluster.deploy({"m": model(replicas=2, options={**SERVE, "max-seqs": 1})})
+        with concurrent.futures.ThreadPoolExecutor(8) as pool:
+            body = {"model": "m", "max_tokens": 1500, "n": 30, "temperature": 1, "ignore_eos": True}
+            done = [pool.submit(cluster.request, "POST", "/v1/completions", {**body, "prompt": f"abc {number}"}) for number in range(8)]
+            time.sleep(0.5)
+            os.kill(children(os.getpid(), str(INGOT))[0], signal.SIGKILL)
+            answers = [one.result(timeout=100) for one in done]
+        self.assertEqual([status for status, _, _ in answers], [200] * 8, answers)
+
+    def test_an_upgrade_loses_nothing(self):
+        cluster.deploy({"m": model(replicas=2)})
+        left = iter(range(options.requests))
+        wrong, lock, progress = [], threading.Lock(), [0]
+
+        def client():
+            connection = cluster.connect()
+            while True:
+                with lock:
+                    number = next(left, None)
+                if number is None:
+                    return
+                try:
+                    connection.request("POST", "/v1/chat/completions", json.dumps(chat(f"hello {number}", max_tokens=4, stream=number % 2 == 0)),
+                                       {"Content-Type": "application/json"})
+                    answer = connection.getresponse()
+                    data = answer.read()
+                    if answer.status != 200 or (number % 2 == 0 and not data.endswith(b"data: [DONE]\n\n")):
+                        wrong.append((number, answer.status, data[-300:]))
+                except Exception as error:
+                    wrong.append((number, repr(error)))
+                    connection = cluster.connect()
+                with lock:
+                    progress[0] += 1
+
+        threads = [threading.Thread(target=client) for _ in range(4)]
+        begin = time.monotonic()
+        for thread in threads:
+            thread.start()
+        upgrades = 0
+        while any(thread.is_alive() for thread in threads):
+            if progress[0] < 0.8 * options.requests:
+                upgrades += 1
+                cluster.deploy({"m": model(replicas=2, options={**SERVE, "queue": 100 + upgrades})})
+            time.sleep(0.2)
+        figures["upgrade"] = {"requests": options.requests, "errors": len(wrong), "upgrades": upgrades, "seconds": time.monotonic() - begin}
+        self.assertEqual(wrong, [])
+        self.assertGreater(upgrades, 0)
+
+
+class PrefixTest(unittest.TestCase):
+    def hits(self, router):
+        """Of ids of prompts, how many two replicas had in their caches: conversations of five turns, in turns."""
+        cluster.deploy({"m": model(router=router, replicas=2)})
+        import random
+
+        words = random.Random(1)
+        talks = [[{"role": "system", "content": "".join(words.choices("abcdefgh ", k=500))}] for _ in range(12)]
+        for turn in range(5):
+            order = list(range(len(talks)))
+            words.shuffle(order)
+            for number in order:
+                talks[number].append({"role": "user", "content": "".join(words.choices("abcdefgh ", k=100))})
+                status, _, data = cluster.request("POST", "/v1/chat/completions", {"model": "m", "messages": talks[number], "max_tokens": 4, "temperature": 0})
+                self.assertEqual(status, 200, data)
+                talks[number].append({"role": "assistant", "content": json.loads(data)["choices"][0]["message"]["content"] or "-"})
+        text = cluster.request("GET", "/metrics")[2].decode()
+        return tuple(sum(map(float, re.findall(rf"^vllm:prefix_cache_{name}_total{{.*}} (\S+)$", text, re.M))) for name in ("hits", "queries"))
+
+    def test_conversations_find_their_cache(self):
+        shares = {}
+        for router in ("prefix", "least"):
+            hits, asked = self.hits(router)
+            shares[router] = hits / asked
+        figures["share of prompts found in caches, 2 replicas"] = shares
+        self.assertGreater(shares["prefix"], 1.2 * shares["least"])
+
+
+if __name__ == "__main__":
+    unittest.main(argv=[sys.argv[0], *rest], verbosity=2, warnings="ignore")
