@@ -41,8 +41,14 @@ endif()
 # The prefix is the server's folder, /opt/tritonserver, or one that --backend-directory names with /backends behind it.
 if(TARGET ingot-triton)
   install(TARGETS ingot-triton COMPONENT triton EXCLUDE_FROM_ALL LIBRARY DESTINATION backends/ingot)
-  install(FILES $<TARGET_FILE:ingot-shared> RENAME $<TARGET_SONAME_FILE_NAME:ingot-shared> COMPONENT triton
-          EXCLUDE_FROM_ALL DESTINATION backends/ingot)
+  foreach(needed ingot-shared simdjson::simdjson)
+    install(FILES $<TARGET_FILE:${needed}> RENAME $<TARGET_SONAME_FILE_NAME:${needed}> COMPONENT triton EXCLUDE_FROM_ALL
+            DESTINATION backends/ingot)
+  endforeach()
+  get_filename_component(xxhash ${INGOT_XXHASH_LIBRARY} REALPATH)
+  if(xxhash MATCHES "\\.so\\.") # else it is inside libingot
+    install(FILES ${xxhash} RENAME libxxhash.so.0 COMPONENT triton EXCLUDE_FROM_ALL DESTINATION backends/ingot)
+  endif()
 endif()
 
 # The compiler looks for its patterns, and for what users' patterns include, in ../share/ingot of the library's folder.
