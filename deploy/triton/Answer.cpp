@@ -4,6 +4,7 @@
 #include "deploy/triton/Call.h"
 #include "deploy/triton/Model.h"
 
+#include <algorithm>
 #include <exception>
 
 namespace ingot::triton {
@@ -64,11 +65,7 @@ Outcome Answer::enqueue(const std::shared_ptr<Answer> &self) {
     return wrong;
   streaming = call.streaming;
   logprobs = call.request.logprobs >= 0;
-  const size_t choices = size_t(std::max(call.request.choices, 1));
-  echoed.assign(choices, !call.echo);
-  sums.assign(choices, 0);
-  if (!streaming)
-    rows.resize(choices);
+  echo = call.echo;
   echoedText = std::move(call.echoedText);
   echoedIds = std::move(call.echoedIds);
   call.request.on_output = &Answer::onOutput;
@@ -104,17 +101,16 @@ void Answer::onOutput(void *user, const ingot_output *output) {
 
 Part Answer::partOf(const ingot_output &output) {
   Part part;
-  const size_t choice = size_t(output.choice);
-  if (!echoed[choice]) {
+  const auto [sum, fresh] = sums.try_emplace(output.choice, 0);
+  if (echo && fresh) {
     part.text = echoedText;
     part.ids = echoedIds;
     if (logprobs)
       part.logprobs.assign(echoedIds.size(), 0);
-    echoed[choice] = true;
   }
-  part.logprobSum = sums[choice];
+  part.logprobSum = sum->second;
   part.append(output);
-  sums[choice] = part.logprobSum;
+  sum->second = part.logprobSum;
   return part;
 }
 
@@ -128,7 +124,9 @@ void Answer::take(const ingot_output &output) {
   if (failed || cancelled)
     return;
   if (!streaming) {
-    rows[size_t(output.choice)] = partOf(output); // its only output
+    const size_t choice = size_t(output.choice);
+    rows.resize(std::max(rows.size(), choice + 1));
+    rows[choice] = partOf(output); // its only output
     return;
   }
   Part part = partOf(output);

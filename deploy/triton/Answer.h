@@ -13,6 +13,7 @@
 
 #include <atomic>
 #include <cstdint>
+#include <map>
 #include <memory>
 #include <optional>
 
@@ -57,12 +58,11 @@ private:
   const uint64_t begun; ///< ns of the steady clock
 
   std::vector<const OutputPort *> ports;
-  bool streaming = false, logprobs = false;
+  bool streaming = false, logprobs = false, echo = false;
   std::string echoedText;
   std::vector<int32_t> echoedIds;
-  std::vector<bool> echoed;     ///< of each choice
-  std::vector<double> sums;     ///< of log-probabilities, of each choice
-  std::vector<Part> rows;       ///< unless streaming: the choices
+  std::map<int32_t, double> sums; ///< of log-probabilities, of each choice that has begun
+  std::vector<Part> rows;         ///< unless streaming: the choices
   std::optional<Part> lastPart; ///< streaming: what the final response has
   double queueMs = 0;
   Outcome failed;

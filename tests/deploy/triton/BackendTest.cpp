@@ -1,6 +1,7 @@
 //===- BackendTest.cpp - The backend of Triton under a server of ours --------===//
 #include "tests/deploy/triton/Repository.h"
 
+#include <algorithm>
 #include <cmath>
 #include <filesystem>
 #include <fstream>
@@ -38,15 +39,15 @@ HostError errorOf(const std::shared_ptr<Conversation> &conversation) {
 TEST_F(BackendTest, streamsWhatTheLibraryAnswers) {
   const auto model = load();
   const Library library(engine);
-  for (const std::string prompt : {std::string("Once upon"), std::string("a\0b", 3)}) {
+  for (const std::string &prompt : {std::string("Once upon"), std::string("a\0b", 3)}) {
     const Reference wanted = library.answer([&](ingot_request &request) {
       request.prompt = prompt.data();
       request.prompt_size = prompt.size();
-      request.max_tokens = 40;
+      request.max_tokens = 1500;
       request.ignore_eos = 1;
     });
     HostRequest request;
-    request.text("text_input", prompt).int32("max_tokens", 40).flag("ignore_eos", true);
+    request.text("text_input", prompt).int32("max_tokens", 1500).flag("ignore_eos", true);
     const auto whole = model->send(request);
     EXPECT_EQ(whole->responses().size(), 1u);
     EXPECT_EQ(whole->text(), wanted.texts[0]);
@@ -245,7 +246,7 @@ TEST_F(BackendTest, wordsThatStopAndWordsThatAreBad) {
   const Library library(engine);
   const std::string all = model->send(ids(1, 30, false))->text();
   HostRequest stopped = ids(1, 30);
-  stopped.text("stop_words", {"", all.substr(10, 3)});
+  stopped.text("stop_words", std::vector<std::string>{"", all.substr(10, 3)});
   const auto conversation = model->send(stopped);
   EXPECT_EQ(conversation->text(), all.substr(0, all.find(all.substr(10, 3))));
   EXPECT_EQ(tensors(*conversation, "finish_reason").back().texts().at(0), "stop");
@@ -552,7 +553,7 @@ TEST_F(BackendTest, badRequestsAreRefused) {
       {HostRequest().ids("input_ids", {}), "E0503"},
       {HostRequest().ids("input_ids", {1}).int32("input_lengths", 2), "E0953"},
       {HostRequest().text("text_input", ""), "E0503"},
-      {HostRequest().text("text_input", {"a", "b"}), "E0953"},
+      {HostRequest().text("text_input", std::vector<std::string>{"a", "b"}), "E0953"},
       {HostRequest().text("messages", "[}"), "E0"},
       {HostRequest().text("messages", "[]").flag("exclude_input_in_output", false), "E0954"},
   };

@@ -1,6 +1,8 @@
 //===- HostFunctions.cpp - The functions that the backend calls --------------===//
 #include "tests/deploy/triton/HostObjects.h"
 
+#include <utility>
+
 using namespace ingot::test;
 
 namespace {
