@@ -160,12 +160,12 @@ void Answer::end(bool started) {
                                                          computing, now, now),
              "ModelInstanceReportStatistics");
   if (started)
-    expectFine(TRITONBACKEND_ModelInstanceReportBatchStatistics(instance, 1, begun, computing, now,
-                                                                now),
-               "ModelInstanceReportBatchStatistics");
+    expectFine(
+        TRITONBACKEND_ModelInstanceReportBatchStatistics(instance, 1, begun, computing, now, now),
+        "ModelInstanceReportBatchStatistics");
   if (!wrong) {
-    const std::span<const Part> all = streaming ? std::span<const Part>(&*lastPart, 1)
-                                                : std::span<const Part>(rows);
+    const std::span<const Part> all =
+        streaming ? std::span<const Part>(&*lastPart, 1) : std::span<const Part>(rows);
     wrong = send(all, TRITONSERVER_RESPONSE_COMPLETE_FINAL);
   }
   if (wrong)
@@ -193,14 +193,15 @@ void Answer::sendError(const Failure &failure) {
   TRITONBACKEND_Response *response = nullptr;
   if (TRITONSERVER_Error *error = TRITONBACKEND_ResponseNewFromFactory(&response, factory)) {
     expectFine(error, "ResponseNewFromFactory");
-    expectFine(TRITONBACKEND_ResponseFactorySendFlags(factory,
-                                                      TRITONSERVER_RESPONSE_COMPLETE_FINAL),
-               "ResponseFactorySendFlags");
+    expectFine(
+        TRITONBACKEND_ResponseFactorySendFlags(factory, TRITONSERVER_RESPONSE_COMPLETE_FINAL),
+        "ResponseFactorySendFlags");
     return;
   }
   const ErrorPtr error(give(failure));
-  expectFine(TRITONBACKEND_ResponseSend(response, TRITONSERVER_RESPONSE_COMPLETE_FINAL, error.get()),
-             "ResponseSend");
+  expectFine(
+      TRITONBACKEND_ResponseSend(response, TRITONSERVER_RESPONSE_COMPLETE_FINAL, error.get()),
+      "ResponseSend");
 }
 
 } // namespace ingot::triton

@@ -63,7 +63,7 @@ private:
   std::vector<int32_t> echoedIds;
   std::map<int32_t, double> sums; ///< of log-probabilities, of each choice that has begun
   std::vector<Part> rows;         ///< unless streaming: the choices
-  std::optional<Part> lastPart; ///< streaming: what the final response has
+  std::optional<Part> lastPart;   ///< streaming: what the final response has
   double queueMs = 0;
   Outcome failed;
   bool cancelled = false;

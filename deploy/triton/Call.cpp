@@ -67,7 +67,9 @@ Outcome onlyOff(Call &, const Value &value) {
 Outcome ignored(Call &, const Value &) { return {}; }
 
 #define INGOT_INT32(field, ...)                                                                    \
-  [](Call &call, const Value &value) -> Outcome { return value.int32(field __VA_OPT__(, ) __VA_ARGS__); }
+  [](Call &call, const Value &value) -> Outcome {                                                  \
+    return value.int32(field __VA_OPT__(, ) __VA_ARGS__);                                          \
+  }
 #define INGOT_REAL(field)                                                                          \
   [](Call &call, const Value &value) -> Outcome { return value.real(field); }
 #define INGOT_FLAG(field)                                                                          \
@@ -111,29 +113,39 @@ Outcome setEnd(Call &call, const Value &value) {
 
 const std::vector<Option> &options() {
   static const std::vector<Option> kOptions = {
-      {"text_input", "TYPE_STRING", {1},
+      {"text_input",
+       "TYPE_STRING",
+       {1},
        [](Call &call, const Value &value) {
          call.hasPrompt = true;
          return value.text(call.prompt);
        }},
-      {"messages", "TYPE_STRING", {1},
+      {"messages",
+       "TYPE_STRING",
+       {1},
        [](Call &call, const Value &value) {
          call.hasMessages = true;
          return value.textWithoutNul(call.messages);
        }},
       {"template_variables", "TYPE_STRING", {1}, INGOT_TEXT(call.variables)},
-      {"input_ids", "TYPE_INT32", {-1},
+      {"input_ids",
+       "TYPE_INT32",
+       {-1},
        [](Call &call, const Value &value) {
          call.hasIds = true;
          return value.integerList(call.ids);
        }},
-      {"input_lengths", "TYPE_INT32", {1},
+      {"input_lengths",
+       "TYPE_INT32",
+       {1},
        [](Call &call, const Value &value) {
          return value.integer(0, std::numeric_limits<int32_t>::max(), call.length);
        }},
       {"max_tokens", "TYPE_INT32", {1}, setMaxTokens},
       {"request_output_len", "TYPE_INT32", {1}, setMaxTokens},
-      {"min_tokens", "TYPE_INT32", {1},
+      {"min_tokens",
+       "TYPE_INT32",
+       {1},
        [](Call &call, const Value &value) {
          return value.integer(0, std::numeric_limits<int32_t>::max(), call.request.min_tokens);
        }},
@@ -150,31 +162,45 @@ const std::vector<Option> &options() {
       {"frequency_penalty", "TYPE_FP32", {1}, INGOT_REAL(call.request.frequency_penalty)},
       {"seed", "TYPE_UINT64", {1}, setSeed},
       {"random_seed", "TYPE_UINT64", {1}, setSeed},
-      {"stop_words", "TYPE_STRING", {-1},
+      {"stop_words",
+       "TYPE_STRING",
+       {-1},
        [](Call &call, const Value &value) { return value.textList(call.stops); }},
-      {"bad_words", "TYPE_STRING", {-1},
+      {"bad_words",
+       "TYPE_STRING",
+       {-1},
        [](Call &call, const Value &value) { return value.textList(call.badTexts); }},
-      {"stop_words_list", "TYPE_INT32", {2, -1},
+      {"stop_words_list",
+       "TYPE_INT32",
+       {2, -1},
        [](Call &call, const Value &value) { return readWords(value, call.stopWords); }},
-      {"bad_words_list", "TYPE_INT32", {2, -1},
+      {"bad_words_list",
+       "TYPE_INT32",
+       {2, -1},
        [](Call &call, const Value &value) { return readWords(value, call.badWords); }},
       {"end_id", "TYPE_INT32", {1}, setEnd},
       {"pad_id", "TYPE_INT32", {1}, ignored}, // nothing is padded
-      {"ignore_eos", "TYPE_BOOL", {1},
+      {"ignore_eos",
+       "TYPE_BOOL",
+       {1},
        [](Call &call, const Value &value) {
          bool on = false;
          Outcome failed = value.flag(on);
          call.request.ignore_eos = on;
          return failed;
        }},
-      {"skip_special_tokens", "TYPE_BOOL", {1},
+      {"skip_special_tokens",
+       "TYPE_BOOL",
+       {1},
        [](Call &call, const Value &value) {
          bool skip = true;
          Outcome failed = value.flag(skip);
          call.request.show_special = !skip;
          return failed;
        }},
-      {"exclude_input_in_output", "TYPE_BOOL", {1},
+      {"exclude_input_in_output",
+       "TYPE_BOOL",
+       {1},
        [](Call &call, const Value &value) {
          bool exclude = true;
          Outcome failed = value.flag(exclude);
@@ -185,7 +211,9 @@ const std::vector<Option> &options() {
       {"beam_width", "TYPE_INT32", {1}, setBeams},
       {"length_penalty", "TYPE_FP32", {1}, INGOT_REAL(call.request.length_penalty)},
       {"len_penalty", "TYPE_FP32", {1}, INGOT_REAL(call.request.length_penalty)},
-      {"early_stopping", "TYPE_BOOL", {1},
+      {"early_stopping",
+       "TYPE_BOOL",
+       {1},
        [](Call &call, const Value &value) {
          bool early = false;
          Outcome failed = value.flag(early);
@@ -203,9 +231,13 @@ const std::vector<Option> &options() {
       {"sampling_parameters", "TYPE_STRING", {1}, Option::json},
       // vLLM's words for some of them.
       {"n", nullptr, {}, INGOT_INT32(call.request.choices)},
-      {"stop", nullptr, {},
+      {"stop",
+       nullptr,
+       {},
        [](Call &call, const Value &value) { return value.textList(call.stops); }},
-      {"stop_token_ids", nullptr, {},
+      {"stop_token_ids",
+       nullptr,
+       {},
        [](Call &call, const Value &value) { return value.integerList(call.stopIds); }},
       {"logprobs", nullptr, {}, INGOT_INT32(call.request.logprobs, -1)},
   };
@@ -236,8 +268,8 @@ std::span<const Port> inputPorts() {
 }
 
 bool acceptsType(const Port &input, std::string_view type) {
-  static constexpr std::string_view kIntegers[] = {"TYPE_INT8",   "TYPE_INT16",  "TYPE_INT32",
-                                                   "TYPE_INT64",  "TYPE_UINT8",  "TYPE_UINT16",
+  static constexpr std::string_view kIntegers[] = {"TYPE_INT8",   "TYPE_INT16", "TYPE_INT32",
+                                                   "TYPE_INT64",  "TYPE_UINT8", "TYPE_UINT16",
                                                    "TYPE_UINT32", "TYPE_UINT64"};
   static constexpr std::string_view kReals[] = {"TYPE_FP32", "TYPE_FP64"};
   auto both = [&](auto &types) {
@@ -314,7 +346,8 @@ Outcome Call::read(TRITONBACKEND_Request *given, bool batched, bool ignoreUnknow
   }
   const int prompts = hasPrompt + hasMessages + hasIds;
   if (prompts != 1)
-    return badRequest("E0956", prompts ? "the prompt is given more than once" : "there is no prompt",
+    return badRequest("E0956",
+                      prompts ? "the prompt is given more than once" : "there is no prompt",
                       std::to_string(prompts) + " of text_input, messages and input_ids are given",
                       "give one of them");
   return {};

@@ -36,8 +36,8 @@ constexpr Metric kAll[kMetrics] = {
 
 MetricFamilies::MetricFamilies() {
   for (size_t i = 0; i < kMetrics; ++i)
-    if (Outcome failed = taken(TRITONSERVER_MetricFamilyNew(&families[i], kAll[i].kind,
-                                                            kAll[i].name, kAll[i].help))) {
+    if (Outcome failed = taken(
+            TRITONSERVER_MetricFamilyNew(&families[i], kAll[i].kind, kAll[i].name, kAll[i].help))) {
       families[i] = nullptr;
       log(TRITONSERVER_LOG_VERBOSE, "ingot: no metrics: " + failed->text);
     }

@@ -37,8 +37,8 @@ Outcome complete(TRITONBACKEND_Model *model, std::string &json) {
   if (more.empty())
     return {};
   TRITONSERVER_Message *message = nullptr;
-  if (Outcome failed = taken(
-          TRITONSERVER_MessageNewFromSerializedJson(&message, more.data(), more.size())))
+  if (Outcome failed =
+          taken(TRITONSERVER_MessageNewFromSerializedJson(&message, more.data(), more.size())))
     return failed;
   const MessagePtr owned(message);
   if (Outcome failed = taken(TRITONBACKEND_ModelSetConfig(model, kConfigVersion, message)))
@@ -72,8 +72,8 @@ Outcome Model::open(TRITONBACKEND_Model *given, std::unique_ptr<Model> &into) {
     return failed;
   model->name = name;
   model->version = std::to_string(version);
-  if (Outcome failed = Settings::read(json, std::string(location) + "/" + model->version,
-                                      model->itsSettings))
+  if (Outcome failed =
+          Settings::read(json, std::string(location) + "/" + model->version, model->itsSettings))
     return failed;
   if (Outcome failed = model->openEngine())
     return failed;
@@ -99,12 +99,12 @@ Outcome Model::openEngine() {
   ingot_model is = {};
   is.struct_size = sizeof is;
   ingot_model_get(itsExecutor, &is);
-  log(TRITONSERVER_LOG_INFO,
-      "ingot: '" + name + "' version " + version + ": " + is.name + " as " + is.target + " on " +
-          is.device + ", context " + std::to_string(is.context) + ", " +
-          std::to_string(is.max_seqs) + " sequences a step, " +
-          std::to_string(is.kv_bytes / (1 << 20)) + " MiB of KV pages, loaded in " +
-          std::to_string(int64_t(is.load_ms)) + " ms");
+  log(TRITONSERVER_LOG_INFO, "ingot: '" + name + "' version " + version + ": " + is.name + " as " +
+                                 is.target + " on " + is.device + ", context " +
+                                 std::to_string(is.context) + ", " + std::to_string(is.max_seqs) +
+                                 " sequences a step, " + std::to_string(is.kv_bytes / (1 << 20)) +
+                                 " MiB of KV pages, loaded in " +
+                                 std::to_string(int64_t(is.load_ms)) + " ms");
   if (*is.remark)
     log(TRITONSERVER_LOG_WARN, "ingot: '" + name + "': " + is.remark);
   return {};

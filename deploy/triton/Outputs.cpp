@@ -76,49 +76,93 @@ std::span<const OutputPort> outputPorts() {
   using Rows = std::span<const Part>;
   static constexpr int32_t kPadId = -1;
   static const std::vector<OutputPort> kPorts = {
-      {"text_output", "TYPE_STRING", TRITONSERVER_TYPE_BYTES, {-1}, false,
+      {"text_output",
+       "TYPE_STRING",
+       TRITONSERVER_TYPE_BYTES,
+       {-1},
+       false,
        [](Rows rows, Tensor &into) {
          column(rows, into, [](const Part &row, std::string &d) { appendText(row.text, d); });
        }},
-      {"finish_reason", "TYPE_STRING", TRITONSERVER_TYPE_BYTES, {-1}, false,
+      {"finish_reason",
+       "TYPE_STRING",
+       TRITONSERVER_TYPE_BYTES,
+       {-1},
+       false,
        [](Rows rows, Tensor &into) {
          column(rows, into,
                 [](const Part &row, std::string &d) { appendText(nameOfFinish(row.finish), d); });
        }},
-      {"output_ids", "TYPE_INT32", TRITONSERVER_TYPE_INT32, {-1, -1}, false,
+      {"output_ids",
+       "TYPE_INT32",
+       TRITONSERVER_TYPE_INT32,
+       {-1, -1},
+       false,
        [](Rows rows, Tensor &into) { table(rows, into, &Part::ids, kPadId); }},
-      {"sequence_length", "TYPE_INT32", TRITONSERVER_TYPE_INT32, {-1}, false,
+      {"sequence_length",
+       "TYPE_INT32",
+       TRITONSERVER_TYPE_INT32,
+       {-1},
+       false,
        [](Rows rows, Tensor &into) {
          column(rows, into,
                 [](const Part &row, std::string &d) { appendNumber(int32_t(row.ids.size()), d); });
        }},
-      {"sequence_index", "TYPE_INT32", TRITONSERVER_TYPE_INT32, {-1}, false,
+      {"sequence_index",
+       "TYPE_INT32",
+       TRITONSERVER_TYPE_INT32,
+       {-1},
+       false,
        [](Rows rows, Tensor &into) {
          column(rows, into, [](const Part &row, std::string &d) { appendNumber(row.choice, d); });
        }},
-      {"batch_index", "TYPE_INT32", TRITONSERVER_TYPE_INT32, {1}, false,
+      {"batch_index",
+       "TYPE_INT32",
+       TRITONSERVER_TYPE_INT32,
+       {1},
+       false,
        [](Rows, Tensor &into) {
          into.shape = {1};
          appendNumber(int32_t(0), into.data);
        }},
-      {"cum_log_probs", "TYPE_FP32", TRITONSERVER_TYPE_FP32, {-1}, true,
+      {"cum_log_probs",
+       "TYPE_FP32",
+       TRITONSERVER_TYPE_FP32,
+       {-1},
+       true,
        [](Rows rows, Tensor &into) {
          column(rows, into,
                 [](const Part &row, std::string &d) { appendNumber(float(row.logprobSum), d); });
        }},
-      {"output_log_probs", "TYPE_FP32", TRITONSERVER_TYPE_FP32, {-1, -1}, true,
+      {"output_log_probs",
+       "TYPE_FP32",
+       TRITONSERVER_TYPE_FP32,
+       {-1, -1},
+       true,
        [](Rows rows, Tensor &into) { table(rows, into, &Part::logprobs, 0.0f); }},
-      {"num_input_tokens", "TYPE_INT32", TRITONSERVER_TYPE_INT32, {1}, false,
+      {"num_input_tokens",
+       "TYPE_INT32",
+       TRITONSERVER_TYPE_INT32,
+       {1},
+       false,
        [](Rows rows, Tensor &into) {
          into.shape = {1};
          appendNumber(int32_t(rows.front().promptTokens), into.data);
        }},
-      {"num_cached_tokens", "TYPE_INT32", TRITONSERVER_TYPE_INT32, {1}, false,
+      {"num_cached_tokens",
+       "TYPE_INT32",
+       TRITONSERVER_TYPE_INT32,
+       {1},
+       false,
        [](Rows rows, Tensor &into) {
          into.shape = {1};
          appendNumber(int32_t(rows.front().cachedTokens), into.data);
        }},
-      {"num_output_tokens", "TYPE_INT32", TRITONSERVER_TYPE_INT32, {-1}, false,
+      {"num_output_tokens",
+       "TYPE_INT32",
+       TRITONSERVER_TYPE_INT32,
+       {-1},
+       false,
        [](Rows rows, Tensor &into) {
          column(rows, into,
                 [](const Part &row, std::string &d) { appendNumber(int32_t(row.newTokens), d); });
@@ -135,10 +179,8 @@ Outcome wantedOutputs(TRITONBACKEND_Request *request, std::vector<const OutputPo
     const char *name = nullptr;
     if (Outcome failed = taken(TRITONBACKEND_RequestOutputName(request, i, &name)))
       return failed;
-    const auto known =
-        std::ranges::find_if(outputPorts(), [&](const OutputPort &port) {
-          return !std::strcmp(port.name, name);
-        });
+    const auto known = std::ranges::find_if(
+        outputPorts(), [&](const OutputPort &port) { return !std::strcmp(port.name, name); });
     if (known == outputPorts().end())
       return badRequest("E0954", std::string("there is no output '") + name + "'",
                         "docs/triton.md lists those that there are", "ask for others");
@@ -157,15 +199,15 @@ Outcome writeOutputs(TRITONBACKEND_Response *response, std::span<const OutputPor
     if (batched)
       tensor.shape.insert(tensor.shape.begin(), 1);
     TRITONBACKEND_Output *output = nullptr;
-    if (Outcome failed = taken(TRITONBACKEND_ResponseOutput(response, &output, port->name,
-                                                            port->code, tensor.shape.data(),
-                                                            uint32_t(tensor.shape.size()))))
+    if (Outcome failed =
+            taken(TRITONBACKEND_ResponseOutput(response, &output, port->name, port->code,
+                                               tensor.shape.data(), uint32_t(tensor.shape.size()))))
       return failed;
     void *buffer = nullptr;
     TRITONSERVER_MemoryType memory = TRITONSERVER_MEMORY_CPU;
     int64_t memoryId = 0;
-    if (Outcome failed = taken(TRITONBACKEND_OutputBuffer(output, &buffer, tensor.data.size(),
-                                                          &memory, &memoryId)))
+    if (Outcome failed = taken(
+            TRITONBACKEND_OutputBuffer(output, &buffer, tensor.data.size(), &memory, &memoryId)))
       return failed;
     if (memory == TRITONSERVER_MEMORY_GPU)
       return badRequest("E0958", std::string("the output '") + port->name + "' cannot be written",

@@ -194,19 +194,17 @@ Outcome notJson(simdjson::error_code code) {
 }
 
 Outcome unknownPort(const char *kind, std::string_view name) {
-  return badRequest("E0963",
-                    std::string("the model has an unknown ") + kind + " '" + std::string(name) +
-                        "'",
-                    "config.pbtxt lists it, and the backend knows no such tensor",
-                    "take it out; without any list all that there are are filled in");
+  return badRequest(
+      "E0963", std::string("the model has an unknown ") + kind + " '" + std::string(name) + "'",
+      "config.pbtxt lists it, and the backend knows no such tensor",
+      "take it out; without any list all that there are are filled in");
 }
 
 Outcome wrongType(const char *kind, std::string_view name, std::string_view type,
                   const char *wanted) {
-  return badRequest("E0963",
-                    std::string("the ") + kind + " '" + std::string(name) + "' has another type",
-                    "config.pbtxt says " + std::string(type) + ", it is " + wanted,
-                    "correct data_type");
+  return badRequest(
+      "E0963", std::string("the ") + kind + " '" + std::string(name) + "' has another type",
+      "config.pbtxt says " + std::string(type) + ", it is " + wanted, "correct data_type");
 }
 
 template <typename Each> Outcome eachPort(const element &json, const char *list, Each &&each) {

@@ -21,10 +21,10 @@ struct Settings {
   /// For ingot_executor_open; points into this.
   ingot_config config() const;
 
-  std::string engine; ///< path
+  std::string engine;     ///< path
   bool batched = false;   ///< max_batch_size > 0: the first dimension of all tensors is the batch
   bool decoupled = false; ///< a request may have more than one response
-  int64_t checkPeriodMs = 20;         ///< between two looks at who has cancelled
+  int64_t checkPeriodMs = 20;           ///< between two looks at who has cancelled
   bool ignoreUnknownParameters = false; ///< of requests
 
 private:

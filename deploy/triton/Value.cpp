@@ -76,9 +76,9 @@ size_t sizeOf(TRITONSERVER_DataType type) {
 } // namespace
 
 const char *nameOf(TRITONSERVER_DataType type) {
-  static constexpr const char *kNames[] = {"INVALID", "BOOL",  "UINT8", "UINT16", "UINT32",
-                                           "UINT64",  "INT8",  "INT16", "INT32",  "INT64",
-                                           "FP16",    "FP32",  "FP64",  "BYTES",  "BF16"};
+  static constexpr const char *kNames[] = {"INVALID", "BOOL", "UINT8", "UINT16", "UINT32",
+                                           "UINT64",  "INT8", "INT16", "INT32",  "INT64",
+                                           "FP16",    "FP32", "FP64",  "BYTES",  "BF16"};
   return size_t(type) < std::size(kNames) ? kNames[type] : "?";
 }
 
@@ -88,8 +88,8 @@ Outcome Value::ofTensor(TRITONBACKEND_Input *input, bool batched, Value &into) {
   const int64_t *shape = nullptr;
   uint32_t dimensions = 0, buffers = 0;
   uint64_t size = 0;
-  if (Outcome failed = taken(TRITONBACKEND_InputProperties(input, &name, &type, &shape, &dimensions,
-                                                           &size, &buffers)))
+  if (Outcome failed = taken(
+          TRITONBACKEND_InputProperties(input, &name, &type, &shape, &dimensions, &size, &buffers)))
     return failed;
   into = Value();
   into.itsName = name;
@@ -123,8 +123,8 @@ Outcome Value::tensorData(TRITONSERVER_DataType type, const std::string &bytes, 
     for (uint64_t i = 0; i < count; ++i) {
       uint32_t length = 0;
       if (rest.size() < sizeof length)
-        return wrongTensor(itsName, "string " + std::to_string(i) + " of " +
-                                        std::to_string(count) + " has no length before it");
+        return wrongTensor(itsName, "string " + std::to_string(i) + " of " + std::to_string(count) +
+                                        " has no length before it");
       std::memcpy(&length, rest.data(), sizeof length);
       rest.remove_prefix(sizeof length);
       if (length > rest.size())

@@ -30,8 +30,9 @@ public:
   /// Of a tensor, without the batch.
   const std::vector<int64_t> &shape() const { return itsShape; }
   size_t count() const {
-    return itsKind == Kind::Texts ? texts.size()
-                                  : itsKind == Kind::Reals ? reals.size() : integers.size();
+    return itsKind == Kind::Texts   ? texts.size()
+           : itsKind == Kind::Reals ? reals.size()
+                                    : integers.size();
   }
 
   // The one value of another kind or number is refused.

@@ -290,7 +290,8 @@ TEST_F(BackendTest, manyAtOnceAreAllAnswered) {
   std::vector<std::vector<std::shared_ptr<Conversation>>> all(2);
   std::vector<std::thread> threads; // two instances are called at the same time
   for (int instance = 0; instance < 2; ++instance)
-    threads.emplace_back([&, instance] { all[size_t(instance)] = model->sendAll(batch, instance); });
+    threads.emplace_back(
+        [&, instance] { all[size_t(instance)] = model->sendAll(batch, instance); });
   for (std::thread &thread : threads)
     thread.join();
   for (const auto &conversations : all)
@@ -400,8 +401,8 @@ TEST_F(BackendTest, aFullQueueIsUnavailable) {
 }
 
 TEST_F(BackendTest, onlyDecoupledModelsStream) {
-  const auto model = load(
-      config({{"threads", "1"}}, R"(,"model_transaction_policy":{"decoupled":false})"));
+  const auto model =
+      load(config({{"threads", "1"}}, R"(,"model_transaction_policy":{"decoupled":false})"));
   EXPECT_TRUE(holds(errorOf(model->send(ids(1, 5, true))).text, "error[E0950]"));
   EXPECT_EQ(model->send(ids(1, 5, false))->ids(), expected(1, 5));
 }
@@ -416,8 +417,7 @@ TEST_F(BackendTest, batchesHaveOneRow) {
   const auto answer = tensors(*model->send(one), "text_output").at(0);
   EXPECT_EQ(answer.shape, (std::vector<int64_t>{1, 1}));
   HostRequest two;
-  two.tensor("text_input", TRITONSERVER_TYPE_BYTES, {2, 1},
-             std::string("\1\0\0\0a\1\0\0\0b", 10));
+  two.tensor("text_input", TRITONSERVER_TYPE_BYTES, {2, 1}, std::string("\1\0\0\0a\1\0\0\0b", 10));
   EXPECT_TRUE(holds(errorOf(model->send(two)).text, "error[E0952]"));
 }
 
@@ -428,8 +428,7 @@ TEST_F(BackendTest, aConfigurationOfNothingIsCompleted) {
         R"({"name":"output_ids","data_type":"TYPE_INT32","dims":[-1,-1]})",
         R"("model_transaction_policy":{"decoupled":true})", R"("name":"fake")"})
     EXPECT_TRUE(holds(model->config(), part));
-  const std::string own =
-      config({}, R"(,"model_transaction_policy":{"decoupled":false})");
+  const std::string own = config({}, R"(,"model_transaction_policy":{"decoupled":false})");
   EXPECT_TRUE(holds(load(own)->config(), R"("decoupled":false)"));
   EXPECT_EQ(load(own, {.autoComplete = false})->config(), own);
   EXPECT_EQ(backend->preferredKind(), TRITONSERVER_INSTANCEGROUPKIND_CPU);
@@ -463,13 +462,13 @@ TEST_F(BackendTest, badConfigurationsAreRefused) {
     const HostError error = refusal(config);
     EXPECT_TRUE(holds(error.text, number)) << config;
     EXPECT_TRUE(holds(error.text, word)) << config;
-    EXPECT_NE(error.code, TRITONSERVER_ERROR_INTERNAL) << (config == "{" ? "" : config);
-    if (config == "{")
-      break;
+    EXPECT_EQ(error.code == TRITONSERVER_ERROR_INTERNAL, config == "{")
+        << config; // the server's fault
   }
-  EXPECT_TRUE(holds(refusal(config(), {.kind = TRITONSERVER_INSTANCEGROUPKIND_GPU}).text,
-              "error[E0966]"));
-  EXPECT_TRUE(load(R"({"input":[{"name":"max_tokens","data_type":"TYPE_INT64"}],"parameters":{}})"));
+  EXPECT_TRUE(
+      holds(refusal(config(), {.kind = TRITONSERVER_INSTANCEGROUPKIND_GPU}).text, "error[E0966]"));
+  EXPECT_TRUE(
+      load(R"({"input":[{"name":"max_tokens","data_type":"TYPE_INT64"}],"parameters":{}})"));
 }
 
 TEST_F(BackendTest, badEnginesAreRefused) {
@@ -585,16 +584,19 @@ TEST_F(BackendTest, textThatIsNoUtf8IsAnswered) {
 }
 
 TEST_F(BackendTest, unknownParametersMayBeIgnored) {
-  const auto model =
-      load(config({{"threads", "1"}, {"unknown_request_parameters", "ignore"}}));
+  const auto model = load(config({{"threads", "1"}, {"unknown_request_parameters", "ignore"}}));
   EXPECT_EQ(model->send(ids(1, 5).parameter("x-request-id", "7"))->ids(), expected(1, 5));
 }
 
 TEST_F(BackendTest, olderServersAreRefused) {
   setHostMinorVersion(15);
-  { const HostBackend older(INGOT_TRITON_BACKEND); }
+  {
+    const HostBackend older(INGOT_TRITON_BACKEND);
+  }
   setHostMinorVersion(16);
-  { const HostBackend old(INGOT_TRITON_BACKEND); }
+  {
+    const HostBackend old(INGOT_TRITON_BACKEND);
+  }
   setHostMinorVersion(19);
   const auto violations = hostViolations();
   ASSERT_EQ(violations.size(), 1u);

@@ -250,9 +250,10 @@ TRITONSERVER_Error *TRITONBACKEND_ModelInstanceReportStatistics(
   instance->statistics.computeNs += computeEnd - computeStart;
   return nullptr;
 }
-TRITONSERVER_Error *TRITONBACKEND_ModelInstanceReportBatchStatistics(
-    TRITONBACKEND_ModelInstance *instance, const uint64_t, const uint64_t, const uint64_t,
-    const uint64_t, const uint64_t) {
+TRITONSERVER_Error *
+TRITONBACKEND_ModelInstanceReportBatchStatistics(TRITONBACKEND_ModelInstance *instance,
+                                                 const uint64_t, const uint64_t, const uint64_t,
+                                                 const uint64_t, const uint64_t) {
   const std::lock_guard lock(instance->mutex);
   ++instance->statistics.batches;
   return nullptr;
@@ -344,14 +345,13 @@ TRITONSERVER_Error *TRITONBACKEND_ResponseFactorySendFlags(TRITONBACKEND_Respons
   factory->conversation->receive({{}, {}, (flags & TRITONSERVER_RESPONSE_COMPLETE_FINAL) != 0});
   return nullptr;
 }
-TRITONSERVER_Error *
-TRITONBACKEND_ResponseFactoryIsCancelled(TRITONBACKEND_ResponseFactory *factory, bool *cancelled) {
+TRITONSERVER_Error *TRITONBACKEND_ResponseFactoryIsCancelled(TRITONBACKEND_ResponseFactory *factory,
+                                                             bool *cancelled) {
   *cancelled = factory->conversation->cancelled;
   return nullptr;
 }
-TRITONSERVER_Error *
-TRITONBACKEND_ResponseNewFromFactory(TRITONBACKEND_Response **response,
-                                     TRITONBACKEND_ResponseFactory *factory) {
+TRITONSERVER_Error *TRITONBACKEND_ResponseNewFromFactory(TRITONBACKEND_Response **response,
+                                                         TRITONBACKEND_ResponseFactory *factory) {
   *response = new TRITONBACKEND_Response;
   (*response)->factory = factory;
   return nullptr;

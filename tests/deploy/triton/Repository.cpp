@@ -68,6 +68,7 @@ void BackendTest::TearDownTestSuite() {
 
 void BackendTest::SetUp() {
   hostViolations();
+  hostLog();
   backend = std::make_unique<HostBackend>(INGOT_TRITON_BACKEND);
 }
 
@@ -79,8 +80,9 @@ void BackendTest::TearDown() {
 
 std::string BackendTest::config(const std::vector<std::pair<std::string, std::string>> &parameters,
                                 const std::string &more) {
-  std::string json = R"({"name":"fake","backend":"ingot","max_batch_size":0,"input":[],"output":[],)"
-                     R"("parameters":{)";
+  std::string json =
+      R"({"name":"fake","backend":"ingot","max_batch_size":0,"input":[],"output":[],)"
+      R"("parameters":{)";
   for (size_t i = 0; i < parameters.size(); ++i)
     json += (i ? ",\"" : "\"") + parameters[i].first + R"(":{"string_value":")" +
             parameters[i].second + "\"}";

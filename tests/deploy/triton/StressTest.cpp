@@ -22,11 +22,27 @@ protected:
 
   /// One that may make no sense.
   static HostRequest senseless(std::mt19937 &random) {
-    static constexpr const char *kNames[] = {
-        "text_input", "input_ids",   "messages",  "max_tokens", "temperature",         "top_p",
-        "stop_words", "beam_width",  "bad_words", "seed",       "stop_words_list",     "stream",
-        "end_id",     "min_tokens",  "n",         "nonsense",   "sampling_parameters", "logprobs",
-        "input_lengths", "num_return_sequences", "guided_decoding_guide_type"};
+    static constexpr const char *kNames[] = {"text_input",
+                                             "input_ids",
+                                             "messages",
+                                             "max_tokens",
+                                             "temperature",
+                                             "top_p",
+                                             "stop_words",
+                                             "beam_width",
+                                             "bad_words",
+                                             "seed",
+                                             "stop_words_list",
+                                             "stream",
+                                             "end_id",
+                                             "min_tokens",
+                                             "n",
+                                             "nonsense",
+                                             "sampling_parameters",
+                                             "logprobs",
+                                             "input_lengths",
+                                             "num_return_sequences",
+                                             "guided_decoding_guide_type"};
     HostRequest request;
     request.int32("max_tokens", 5);
     if (random() % 2)
@@ -38,8 +54,8 @@ protected:
       std::vector<int64_t> shape(random() % 3);
       for (int64_t &extent : shape)
         extent = int64_t(random() % 5) - 1;
-      request.tensor(kNames[random() % std::size(kNames)],
-                     TRITONSERVER_DataType(random() % 16), shape, data);
+      request.tensor(kNames[random() % std::size(kNames)], TRITONSERVER_DataType(random() % 16),
+                     shape, data);
     }
     request.cutBuffers = random() % 2;
     return request;
@@ -56,8 +72,8 @@ protected:
         break;
       case 1: { // cancels itself at some response
         const auto conversation = std::make_shared<Conversation>();
-        conversation->onResponse = [left = random() % 8, raw = conversation.get()](
-                                       const HostResponse &) mutable {
+        conversation->onResponse = [left = random() % 8,
+                                    raw = conversation.get()](const HostResponse &) mutable {
           if (left-- == 0)
             raw->cancel();
         };
@@ -69,8 +85,8 @@ protected:
           sent[random() % sent.size()].conversation->cancel();
         break;
       default:
-        sent.push_back({model.send(ids(prompt, count, random() % 2), instance),
-                        expected(prompt, count)});
+        sent.push_back(
+            {model.send(ids(prompt, count, random() % 2), instance), expected(prompt, count)});
       }
     }
   }

@@ -179,8 +179,8 @@ std::unique_ptr<HostModel> HostBackend::load(const std::string &folder, const st
       violation("the model was refused: " + failed->text);
     return failed.has_value();
   };
-  if (refused(taken(entry<decltype(TRITONBACKEND_ModelInitialize)>(
-          "TRITONBACKEND_ModelInitialize")(loaded->model)))) {
+  if (refused(taken(entry<decltype(TRITONBACKEND_ModelInitialize)>("TRITONBACKEND_ModelInitialize")(
+          loaded->model)))) {
     delete std::exchange(loaded->model, nullptr); // not initialised: nothing to finalize
     return nullptr;
   }
@@ -210,9 +210,9 @@ void HostModel::unload() {
     delete instance;
   }
   if (TRITONBACKEND_Model *gone = std::exchange(model, nullptr)) {
-    expectFine(host->entry<decltype(TRITONBACKEND_ModelFinalize)>("TRITONBACKEND_ModelFinalize")(
-                   gone),
-               "TRITONBACKEND_ModelFinalize");
+    expectFine(
+        host->entry<decltype(TRITONBACKEND_ModelFinalize)>("TRITONBACKEND_ModelFinalize")(gone),
+        "TRITONBACKEND_ModelFinalize");
     delete gone;
   }
 }
@@ -265,8 +265,8 @@ HostModel::sendAll(const std::vector<HostRequest> &contents, int instance) {
     requests.push_back(make(content, conversations.back()));
   }
   expectFine(host->entry<decltype(TRITONBACKEND_ModelInstanceExecute)>(
-                 "TRITONBACKEND_ModelInstanceExecute")(
-                 instances[size_t(instance)], requests.data(), uint32_t(requests.size())),
+                 "TRITONBACKEND_ModelInstanceExecute")(instances[size_t(instance)], requests.data(),
+                                                       uint32_t(requests.size())),
              "TRITONBACKEND_ModelInstanceExecute");
   return conversations;
 }
