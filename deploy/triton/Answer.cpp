@@ -32,14 +32,19 @@ void Answer::start(Model &model, TRITONBACKEND_ModelInstance *instance,
                "RequestRelease");
     return;
   }
-  const auto answer = std::make_shared<Answer>(model, instance, request, factory, now);
+  std::shared_ptr<Answer> answer;
   Outcome failed;
   try {
+    answer = std::make_shared<Answer>(model, instance, request, factory, now);
     failed = answer->enqueue(answer);
   } catch (const std::exception &error) { // before ingot_enqueue, which throws nothing
     failed = thrown(error.what());
   }
-  if (failed) { // nothing was enqueued, so no output comes
+  if (!answer) { // there is no memory to say so
+    Answer last(model, instance, request, factory, now);
+    last.failed = std::move(failed);
+    last.end(/*started=*/false);
+  } else if (failed) { // nothing was enqueued, so no output comes
     answer->failed = std::move(failed);
     answer->end(/*started=*/false);
   }
@@ -150,19 +155,36 @@ Outcome Answer::ending() const {
 }
 
 /// The last that is done for a request. After it, `*this` is gone if it was under way.
-void Answer::end(bool started) {
+void Answer::end(bool started) noexcept {
   if (started)
     model.underWay().ending(*this);
-  Outcome wrong = ending();
+  const bool success = !failed && !cancelled;
   const uint64_t now = steadyNow();
   const uint64_t computing = std::min(now, begun + uint64_t(queueMs * 1e6));
-  expectFine(TRITONBACKEND_ModelInstanceReportStatistics(instance, request, !wrong, begun,
+  expectFine(TRITONBACKEND_ModelInstanceReportStatistics(instance, request, success, begun,
                                                          computing, now, now),
              "ModelInstanceReportStatistics");
   if (started)
     expectFine(
         TRITONBACKEND_ModelInstanceReportBatchStatistics(instance, 1, begun, computing, now, now),
         "ModelInstanceReportBatchStatistics");
+  try {
+    respond();
+  } catch (const std::exception &) { // no memory for a response: the client sees an end at least
+    expectFine(
+        TRITONBACKEND_ResponseFactorySendFlags(factory, TRITONSERVER_RESPONSE_COMPLETE_FINAL),
+        "ResponseFactorySendFlags");
+  }
+  expectFine(TRITONBACKEND_ResponseFactoryDelete(factory), "ResponseFactoryDelete");
+  expectFine(TRITONBACKEND_RequestRelease(request, TRITONSERVER_REQUEST_RELEASE_ALL),
+             "RequestRelease");
+  if (started)
+    model.underWay().ended(*this);
+}
+
+/// The final response.
+void Answer::respond() {
+  Outcome wrong = ending();
   if (!wrong) {
     const std::span<const Part> all =
         streaming ? std::span<const Part>(&*lastPart, 1) : std::span<const Part>(rows);
@@ -170,11 +192,6 @@ void Answer::end(bool started) {
   }
   if (wrong)
     sendError(*wrong);
-  expectFine(TRITONBACKEND_ResponseFactoryDelete(factory), "ResponseFactoryDelete");
-  expectFine(TRITONBACKEND_RequestRelease(request, TRITONSERVER_REQUEST_RELEASE_ALL),
-             "RequestRelease");
-  if (started)
-    model.underWay().ended(*this);
 }
 
 Outcome Answer::send(std::span<const Part> parts, uint32_t flags) {

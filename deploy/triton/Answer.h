@@ -1,5 +1,4 @@
-//===- Answer.h - One request of Triton, from its tensors to its last response
-//===//
+//===- Answer.h - One request, from its tensors to its last response ---------===//
 //
 //   Execute   read → ingot_enqueue                                        Triton's thread
 //   output    → response …                                                libingot's thread of outputs
@@ -45,7 +44,8 @@ private:
   Outcome enqueue(const std::shared_ptr<Answer> &self);
   static void onOutput(void *user, const ingot_output *output);
   void take(const ingot_output &output);
-  void end(bool started);
+  void end(bool started) noexcept;
+  void respond();
   Outcome ending() const;
   Outcome send(std::span<const Part> rows, uint32_t flags);
   void sendError(const Failure &failure);

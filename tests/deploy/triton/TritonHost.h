@@ -29,7 +29,8 @@ struct HostTensor {
 
   template <typename T> std::vector<T> values() const {
     std::vector<T> all(data.size() / sizeof(T));
-    std::memcpy(all.data(), data.data(), all.size() * sizeof(T));
+    if (!all.empty())
+      std::memcpy(all.data(), data.data(), all.size() * sizeof(T));
     return all;
   }
   std::vector<std::string> texts() const;
