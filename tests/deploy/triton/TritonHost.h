@@ -7,7 +7,9 @@
 //===----------------------------------------------------------------------===//
 #pragma once
 
+#pragma GCC visibility push(default) // the backend finds them in the program
 #include "deploy/triton/TritonApi.h"
+#pragma GCC visibility pop
 
 #include <atomic>
 #include <condition_variable>
