@@ -19,7 +19,7 @@ def symbols(library, kind):
 def main():
     library, header = sys.argv[1:]
     text = open(header).read()
-    entries = set(re.findall(r"INGOT_TRITON_ENTRY (\w+)\(", text))
+    entries = set(re.findall(r"INGOT_TRITON_ENTRY (TRITON\w+)\(", text))
     declared = set(re.findall(r"\b(TRITON(?:SERVER|BACKEND)_\w+)\(", text))
     assert len(entries) == 8 and len(declared) > 50, (entries, declared)
     given = symbols(library, "defined")
