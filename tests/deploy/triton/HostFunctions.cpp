@@ -211,11 +211,6 @@ TRITONSERVER_Error *TRITONBACKEND_ModelSetState(TRITONBACKEND_Model *model, void
   model->state = state;
   return nullptr;
 }
-TRITONSERVER_Error *TRITONBACKEND_ModelInstanceName(TRITONBACKEND_ModelInstance *instance,
-                                                    const char **name) {
-  *name = instance->name.c_str();
-  return nullptr;
-}
 TRITONSERVER_Error *TRITONBACKEND_ModelInstanceKind(TRITONBACKEND_ModelInstance *instance,
                                                     TRITONSERVER_InstanceGroupKind *kind) {
   *kind = instance->kind;

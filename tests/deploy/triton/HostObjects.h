@@ -50,7 +50,6 @@ struct TRITONBACKEND_Model : ingot::test::Counted {
 };
 struct TRITONBACKEND_ModelInstance : ingot::test::Counted {
   TRITONBACKEND_Model *model;
-  std::string name;
   TRITONSERVER_InstanceGroupKind kind;
   void *state = nullptr;
   std::mutex mutex;

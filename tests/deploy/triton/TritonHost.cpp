@@ -188,7 +188,6 @@ std::unique_ptr<HostModel> HostBackend::load(const std::string &folder, const st
   for (int i = 0; i < options.instances; ++i) {
     auto *instance = new TRITONBACKEND_ModelInstance;
     instance->model = loaded->model;
-    instance->name = loaded->model->name + "_" + std::to_string(i);
     instance->kind = options.kind;
     if (refused(taken(entry<decltype(TRITONBACKEND_ModelInstanceInitialize)>(
             "TRITONBACKEND_ModelInstanceInitialize")(instance)))) {
