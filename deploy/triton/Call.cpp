@@ -60,7 +60,7 @@ Outcome onlyOff(Call &, const Value &value) {
   if (Outcome failed = value.flag(on))
     return failed;
   return on ? badRequest("E0954", "'" + value.name() + "' is not supported", "it is true",
-                         "leave it out; ingot_request.on_logits in C gives every row of logits")
+                         "leave it out")
             : Outcome();
 }
 

@@ -18,6 +18,18 @@
 
 namespace ingot::test {
 
+inline testing::AssertionResult holds(const std::string &text, const std::string &part) {
+  if (text.find(part) != text.npos)
+    return testing::AssertionSuccess();
+  return testing::AssertionFailure() << "no \"" << part << "\" in: " << text;
+}
+
+/// Of the final response.
+inline HostError errorOf(const std::shared_ptr<Conversation> &conversation) {
+  return conversation->error().value_or(
+      HostError{TRITONSERVER_ERROR_UNKNOWN, "there is no error: " + conversation->text()});
+}
+
 /// What libingot says to a request.
 struct Reference {
   std::vector<std::vector<int32_t>> ids; ///< of each choice
