@@ -4,9 +4,10 @@
 #   share/ingot                                                             the compiler's patterns, what others include
 #   lib/libingot.so.0  include/ingot.h(pp)  lib/cmake/Ingot  lib/pkgconfig  for programs that embed engines
 #   include/ingot  lib/cmake/Ingot                                          for plugins of the compiler
+#   backends/ingot                                                          the backend of Triton, libingot beside it
 #
-# Components: `command` is the first two lines, `library` the third, `development` the last, which wants `command` beside
-# it, and `python` what a wheel holds (python/pyproject.toml).
+# Components: `command` is the first two lines, `library` the third, `development` the fourth, which wants `command`
+# beside it, `triton` the last, and `python` what a wheel holds (python/pyproject.toml).
 include(GNUInstallDirs)
 include(CMakePackageConfigHelpers)
 
@@ -35,6 +36,19 @@ if(TARGET ingot-shared)
 
   install(FILES $<TARGET_FILE:ingot-shared> RENAME $<TARGET_SONAME_FILE_NAME:ingot-shared> COMPONENT python EXCLUDE_FROM_ALL
           DESTINATION ingot)
+endif()
+
+# The prefix is the server's folder, /opt/tritonserver, or one that --backend-directory names with /backends behind it.
+if(TARGET ingot-triton)
+  install(TARGETS ingot-triton COMPONENT triton EXCLUDE_FROM_ALL LIBRARY DESTINATION backends/ingot)
+  foreach(needed ingot-shared simdjson::simdjson)
+    install(FILES $<TARGET_FILE:${needed}> RENAME $<TARGET_SONAME_FILE_NAME:${needed}> COMPONENT triton EXCLUDE_FROM_ALL
+            DESTINATION backends/ingot)
+  endforeach()
+  get_filename_component(xxhash ${INGOT_XXHASH_LIBRARY} REALPATH)
+  if(xxhash MATCHES "\\.so\\.") # else it is inside libingot
+    install(FILES ${xxhash} RENAME libxxhash.so.0 COMPONENT triton EXCLUDE_FROM_ALL DESTINATION backends/ingot)
+  endif()
 endif()
 
 # The compiler looks for its patterns, and for what users' patterns include, in ../share/ingot of the library's folder.

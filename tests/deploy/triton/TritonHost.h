@@ -1,0 +1,184 @@
+//===- TritonHost.h - The server's half of Triton's backend interface --------===//
+//
+// Enough of Triton Inference Server to load the backend, send requests and look at the responses:
+// the functions of deploy/triton/TritonApi.h, written from their documentation, which the program
+// exports to the backend that it opens. What the interface forbids (a response after the final one,
+// a request released twice, objects left behind) is recorded as a violation.
+//===----------------------------------------------------------------------===//
+#pragma once
+
+#pragma GCC visibility push(default) // the backend finds them in the program
+#include "deploy/triton/TritonApi.h"
+#pragma GCC visibility pop
+
+#include <atomic>
+#include <condition_variable>
+#include <cstring>
+#include <functional>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace ingot::test {
+
+struct HostTensor {
+  TRITONSERVER_DataType type = TRITONSERVER_TYPE_INVALID;
+  std::vector<int64_t> shape;
+  std::string data;
+
+  template <typename T> std::vector<T> values() const {
+    std::vector<T> all(data.size() / sizeof(T));
+    if (!all.empty())
+      std::memcpy(all.data(), data.data(), all.size() * sizeof(T));
+    return all;
+  }
+  std::vector<std::string> texts() const;
+};
+
+struct HostError {
+  TRITONSERVER_Error_Code code;
+  std::string text;
+};
+
+struct HostResponse {
+  std::map<std::string, HostTensor> outputs;
+  std::optional<HostError> error;
+  bool final = false;
+};
+
+/// What a client sends.
+class HostRequest {
+public:
+  HostRequest &text(const char *name, const std::vector<std::string> &values);
+  HostRequest &text(const char *name, const std::string &value) {
+    return text(name, std::vector<std::string>{value});
+  }
+  HostRequest &ids(const char *name, const std::vector<int32_t> &values);
+  HostRequest &int32(const char *name, int32_t value) { return ids(name, {value}); }
+  HostRequest &uint64(const char *name, uint64_t value);
+  HostRequest &fp32(const char *name, float value);
+  HostRequest &flag(const char *name, bool value);
+  HostRequest &tensor(const char *name, TRITONSERVER_DataType type, std::vector<int64_t> shape,
+                      std::string data);
+  HostRequest &parameter(const std::string &name, const std::string &value);
+  HostRequest &want(const char *output);
+
+  struct Input {
+    std::string name;
+    HostTensor tensor;
+    std::vector<std::string> buffers; ///< the data, cut
+    TRITONSERVER_MemoryType memory = TRITONSERVER_MEMORY_CPU;
+  };
+  struct Parameter {
+    std::string name, text;
+  };
+  std::vector<Input> inputs;
+  std::vector<Parameter> parameters;
+  std::vector<std::string> outputs; ///< empty: all that there are
+  bool cutBuffers = false;          ///< inputs come in two pieces
+};
+
+/// What came back for a request, as its client sees it.
+class Conversation {
+public:
+  /// Called with each response on the thread that sends it.
+  std::function<void(const HostResponse &)> onResponse;
+
+  void cancel() { cancelled = true; }
+  /// Until the final response came and the request was released.
+  void wait();
+  bool over();
+  std::vector<HostResponse> responses(); ///< after wait()
+  /// Of the final response.
+  std::optional<HostError> error();
+  /// All texts of all responses.
+  std::string text();
+  std::vector<int32_t> ids();
+
+  // The server's side.
+  std::atomic<bool> cancelled = false;
+  void receive(HostResponse response);
+  void release();
+
+private:
+  std::mutex mutex;
+  std::condition_variable changed;
+  std::vector<HostResponse> all;
+  bool finished = false, released = false;
+};
+
+struct HostStatistics {
+  uint64_t success = 0, failure = 0, batches = 0;
+  uint64_t computeNs = 0;
+};
+
+class HostModel;
+
+/// The backend, opened and initialised.
+class HostBackend {
+public:
+  explicit HostBackend(const std::string &library);
+  ~HostBackend();
+
+  struct Options {
+    int instances = 1;
+    TRITONSERVER_InstanceGroupKind kind = TRITONSERVER_INSTANCEGROUPKIND_CPU;
+    bool autoComplete = true;
+  };
+  /// `folder` is NAME of the model repository; nothing and `error` if the backend refuses it.
+  std::unique_ptr<HostModel> load(const std::string &folder, const std::string &config,
+                                  const Options &options, HostError *error = nullptr);
+  std::unique_ptr<HostModel> load(const std::string &folder, const std::string &config,
+                                  HostError *error = nullptr) {
+    return load(folder, config, Options(), error);
+  }
+
+  /// Which kind of instance the backend prefers where a model says nothing.
+  TRITONSERVER_InstanceGroupKind preferredKind();
+
+private:
+  friend class HostModel;
+  template <typename T> T *entry(const char *name);
+  void *library = nullptr;
+  TRITONBACKEND_Backend *backend = nullptr;
+};
+
+class HostModel {
+public:
+  ~HostModel();
+  HostModel(const HostModel &) = delete;
+  HostModel &operator=(const HostModel &) = delete;
+
+  std::shared_ptr<Conversation> send(const HostRequest &request, int instance = 0,
+                                     std::shared_ptr<Conversation> conversation = nullptr);
+  /// Several in one call of the backend.
+  std::vector<std::shared_ptr<Conversation>> sendAll(const std::vector<HostRequest> &requests,
+                                                     int instance = 0);
+  /// As the server does it: while requests are under way too.
+  void unload();
+  std::string config() const;
+  HostStatistics statistics(int instance = 0) const;
+
+private:
+  friend class HostBackend;
+  HostModel() = default;
+  HostBackend *host = nullptr;
+  TRITONBACKEND_Model *model = nullptr;
+  std::vector<TRITONBACKEND_ModelInstance *> instances;
+};
+
+/// Value of a metric: "ingot_new_tokens{model=m,version=1}".
+std::optional<double> hostMetric(const std::string &name);
+/// What the backend did against the interface, since the last call.
+std::vector<std::string> hostViolations();
+/// Objects of the interface that are alive: errors, messages, requests, responses, factories …
+int64_t hostObjects();
+/// Lines that the backend has logged since the last call.
+std::vector<std::string> hostLog();
+/// What TRITONBACKEND_ApiVersion says as minor.
+void setHostMinorVersion(uint32_t minor);
+
+} // namespace ingot::test
