@@ -39,7 +39,7 @@ struct ServeOptions {
   ServedOptions served;
   std::string modelName, apiKeyFile;
   ServerLogOptions log;
-  bool fair = false;
+  bool fair = false, openMetrics = false;
   double itlMs = 0, ttftMs = 0;
   int64_t queueRequests = 256, queueTokens = 1'000'000, drainSeconds = 30;
   double stepLimit = -1;
@@ -243,6 +243,8 @@ Result<int> serve(ServeOptions options) {
     return keys.error();
   options.http.apiKeys = std::move(*keys);
   options.http.openPaths = {"/health", "/ping"};
+  if (options.openMetrics)
+    options.http.openPaths.push_back("/metrics");
 
   std::vector<ModelSource> sources{{options.modelName, options.engine.model}};
   for (const std::string &more : options.moreModels) {
@@ -419,6 +421,10 @@ Action defineServe(CommandLine &command) {
   command
       .option("--api-key-file", options->apiKeyFile,
               "a file with one key a line; # begins a comment")
+      .group(access);
+  command
+      .flag("--open-metrics", options->openMetrics,
+            "answer /metrics without a key, for scrapers that send none; also while draining")
       .group(access);
   command
       .option("--allowed-origin", options->http.allowedOrigins,
