@@ -100,11 +100,12 @@ def rust_library():
 
 
 def npm_packages(modules):
-    """Packages that the page is made of: (name, version, licence, folder)."""
-    lock = json.loads((ROOT / "web/package-lock.json").read_text())
-    for path, package in sorted(lock["packages"].items()):
-        if path and not package.get("dev") and not package.get("optional"):
-            yield path.rpartition("node_modules/")[2], package["version"], package.get("license", ""), modules.parent / path
+    """Packages that the page imports: (name, version, licence, folder). What they want for their own command lines, as
+    KaTeX does, is not in the page."""
+    lock = json.loads((ROOT / "web/package-lock.json").read_text())["packages"]
+    for name in sorted(lock[""]["dependencies"]):
+        package = lock[f"node_modules/{name}"]
+        yield name, package["version"], package.get("license", ""), modules / name
 
 
 # ---------------------------------------------------------------- the document
