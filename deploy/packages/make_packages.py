@@ -126,11 +126,11 @@ def make_wheel_package(build, output, work):
             shutil.copyfile(path, made.root / path.name)
     for path in inside.files():
         path.chmod(0o755 if elf.is_elf(path) else 0o644)
+    (information / "entry_points.txt").write_text("[console_scripts]\ningot = ingot._command:main\n")
     shutil.copyfile(ROOT / "LICENSE", information / "LICENSE")
     sbom.write_sbom(inside, information, sbom_place, build, parts, "ingot-wheel", version(), epoch())
     check(inside, build)
     tag = f"py3-none-{manylinux(inside)}"
-    (information / "entry_points.txt").write_text("[console_scripts]\ningot = ingot._command:main\n")
     contents = [(inside.name(path), path) for path in inside.files()]
     return [(make_wheel.write_wheel(output, tag, contents), inside)]
 

@@ -94,9 +94,11 @@ def crates():
 
 
 def rust_library():
+    """Rust's own library: of rustup's toolchain, or of Debian's package."""
     version = subprocess.run(["rustc", "--version"], capture_output=True, text=True, check=True).stdout.split()[1]
     root = pathlib.Path(subprocess.run(["rustc", "--print", "sysroot"], capture_output=True, text=True, check=True).stdout.strip())
-    return "rust-std", version, "MIT OR Apache-2.0", root / "share/doc/rust"
+    texts = [root / "share/doc/rust/COPYRIGHT-library.html", *sorted(pathlib.Path("/usr/share/doc").glob("libstd-rust-*/copyright"))]
+    return "rust-std", version, "MIT OR Apache-2.0", [text for text in texts if text.exists()][:1]
 
 
 def npm_packages(modules):
@@ -155,9 +157,11 @@ class Sbom:
             package = debian_package(file)
             if package:
                 self.add_debian(package, "static archive" if file.endswith(".a") else "headers")
-        for name, version, licence, folder in [*crates(), rust_library()]:
+        for name, version, licence, folder in crates():
             texts = sorted(path for pattern in ("*", "*/*") for path in folder.glob(pattern) if LICENCE_FILES.match(path.name))
             self.add(name, version, "crate", licence, texts, f"pkg:cargo/{name}@{version}", "compiled in")
+        name, version, licence, texts = rust_library()
+        self.add(name, version, "crate", licence, texts, f"pkg:cargo/{name}@{version}", "compiled in")
         if "command" in parts:
             modules = build / "page" / "node_modules"
             for name, version, licence, folder in npm_packages(modules):
@@ -180,7 +184,7 @@ class Sbom:
             if package["kind"] == "debian" and package["texts"]:
                 licence = f"LicenseRef-{key}"
                 extracted.append({"licenseId": licence, "name": f"debian/copyright of {package['name']}",
-                                  "extractedText": package["texts"][0].read_text(errors="replace")})
+                                  "extractedText": f"The text is {self.tree.name(package['texts'][0])} of this package, sha256 {sha256(package['texts'][0])}"})
             packages.append({"SPDXID": f"SPDXRef-{key}", "name": package["name"], "versionInfo": package["version"], "downloadLocation": "NOASSERTION",
                              "filesAnalyzed": False, "licenseConcluded": "NOASSERTION", "licenseDeclared": licence, "copyrightText": "NOASSERTION",
                              "comment": ", ".join(sorted(package["how"])),
