@@ -20,7 +20,7 @@ def statement(ingot, engine, limits):
     done = subprocess.run([ingot, "inspect", engine, "--json", *limits], capture_output=True, text=True)
     if done.returncode:
         sys.exit(done.stderr.strip())
-    return json.loads(done.stdout)["memory"]
+    return json.loads(done.stdout)["programs"][0]["statement"]  # of an engine for CPUs and GPUs: the CPU's
 
 
 def main():
@@ -32,7 +32,8 @@ def main():
     parser.add_argument("--kv-memory", type=int, metavar="MIB", help="default: what --max-seqs of --context take")
     parser.add_argument("--ingot", default="ingot")
     options = parser.parse_args()
-    memory = statement(options.ingot, options.engine, ["--context", str(options.context), "--max-seqs", str(options.max_seqs)])
+    memory = statement(options.ingot, options.engine, ["--context", str(options.context), "--max-seqs", str(options.max_seqs),
+                                                                   "--threads", str(options.cpus)])
     kv = options.kv_memory or math.ceil(memory["kv"] / MIB)
     file = options.engine.stat().st_size
     total = kv * MIB + memory["allocated"] - memory["kv"] + file + PROGRAM

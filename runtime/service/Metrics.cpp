@@ -115,14 +115,17 @@ struct Writer {
   }
 
   /// Adapters: none are loaded, and none can be. Endpoint pickers want the series all the same, and
-  /// report an error at each scrape of a server without it. Its value says how old the labels are.
+  /// report an error at each scrape of a server without it. Its value is the time of the last
+  /// change, of which there has been none since the first answer.
   void adapters() {
+    static const auto since = std::chrono::duration_cast<std::chrono::seconds>(
+        std::chrono::system_clock::now().time_since_epoch());
     head(out, "vllm:lora_requests_info", "Adapters; the value is the time of the last change.",
          "gauge");
     for (const auto &[labels, numbers] : models)
       sample(out, "vllm:lora_requests_info",
              labels + ",max_lora=\"0\",running_lora_adapters=\"\",waiting_lora_adapters=\"\"",
-             double(numbers.loadedAt));
+             double(since.count()));
   }
 
   /// Nothing is put to sleep here: every engine is awake.
@@ -189,10 +192,7 @@ Measurements Metrics::read() const {
 }
 
 Measurements::Measurements()
-    : loadedAt(std::chrono::duration_cast<std::chrono::seconds>(
-                   std::chrono::system_clock::now().time_since_epoch())
-                   .count()),
-      timeToFirstToken(kFirstToken), interTokenLatency(kBetweenTokens),
+    : timeToFirstToken(kFirstToken), interTokenLatency(kBetweenTokens),
       timePerToken(kBetweenTokens), endToEnd(kRequest), queueTime(kRequest), prefillTime(kRequest),
       decodeTime(kRequest), inferenceTime(kRequest), stepTime(kStep), promptLength(kLength),
       computedPrompt(kLength), answerLength(kLength), askedTokens(kLength), stepTokens(kStepTokens),

@@ -66,7 +66,6 @@ struct Measurements {
   int64_t pageTokens = 0;     ///< positions that a page holds
   double tokensPerSecond = 0; ///< new tokens, over the last seconds; read() fills it in
   RecentRate recent;          ///< new tokens
-  int64_t loadedAt = 0;       ///< seconds since 1970
   // Counters
   uint64_t promptTokens = 0, generationTokens = 0, preemptions = 0, steps = 0;
   uint64_t prefixQueries = 0, prefixHits = 0; ///< tokens
