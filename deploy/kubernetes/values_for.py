@@ -41,7 +41,7 @@ def main():
     print(f"# {options.engine.name}: {kv} MiB KV, {math.ceil((memory['allocated'] - memory['kv']) / MIB)} MiB working memory, "
           f"{math.ceil(file / MIB)} MiB mapped file, {PROGRAM // MIB} MiB program\n"
           f"model: {{name: {options.engine.stem}, engine: {options.engine.name}}}\n"
-          f"server: {{context: {options.context}, maxSeqs: {options.max_seqs}, kvMemory: {kv}Mi}}\n"
+          f"server: {{context: {options.context}, maxSeqs: {options.max_seqs}, kvMemory: {kv}Mi, threads: {options.cpus}}}\n"
           f"resources:\n  requests: {{cpu: \"{options.cpus}\", memory: {size}Mi}}\n  limits: {{memory: {size}Mi}}")
 
 

@@ -198,8 +198,14 @@ class Sbom:
                           "checksums": [{"algorithm": "SHA1", "checksumValue": hashlib.sha1(path.read_bytes()).hexdigest()},
                                         {"algorithm": "SHA256", "checksumValue": sha256(path)}],
                           "fileTypes": ["BINARY" if elf.is_elf(path) else "TEXT"]})
-            owner = self.holds.get(name, "ingot")
-            relations.append({"spdxElementId": f"SPDXRef-{owner}", "relationshipType": "CONTAINS", "relatedSpdxElement": identifier})
+            relations.append({"spdxElementId": "SPDXRef-ingot", "relationshipType": "CONTAINS", "relatedSpdxElement": identifier})
+            if name in self.holds:
+                relations.append({"spdxElementId": identifier, "relationshipType": "GENERATED_FROM", "relatedSpdxElement": f"SPDXRef-{self.holds[name]}"})
+        # Of our own package the files were looked at, all but this document.
+        sums = "".join(sorted(file["checksums"][0]["checksumValue"] for file in files))
+        next(package for package in packages if package["SPDXID"] == "SPDXRef-ingot").update(
+            filesAnalyzed=True, packageVerificationCode={"packageVerificationCodeValue": hashlib.sha1(sums.encode()).hexdigest(),
+                                                         "packageVerificationCodeExcludedFiles": [f"./{self.tree.name(place)}"]})
         digest = hashlib.sha256(json.dumps([packages, files], sort_keys=True).encode()).hexdigest()
         relations.insert(0, {"spdxElementId": "SPDXRef-DOCUMENT", "relationshipType": "DESCRIBES", "relatedSpdxElement": "SPDXRef-ingot"})
         place.parent.mkdir(parents=True, exist_ok=True)
