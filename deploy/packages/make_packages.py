@@ -45,7 +45,7 @@ def epoch():
 def paths_of_this_machine(build):
     """What must not be in a package: where the sources and the builder's crates lie."""
     cargo = os.environ.get("CARGO_HOME", os.path.expanduser("~/.cargo"))
-    return [f"{ROOT}/", f"{build}/", f"{cargo}/"]
+    return [str(ROOT), str(build), cargo]
 
 
 def check(made, build):

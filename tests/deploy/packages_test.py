@@ -101,6 +101,9 @@ def check_checks(made):
 shutil.rmtree(work, ignore_errors=True)
 made, problems = make("first")
 assert not problems, problems
+# The compiler is in other packages, and is held to the same.
+compiler = (build / "lib/libingot-compiler.so").read_bytes()
+assert not any(text.encode() in compiler for text in make_packages.paths_of_this_machine(build)), "libingot-compiler.so names a folder of this machine"
 check_tree(made)
 packages, without = check_sbom(made)
 hashes = set()
