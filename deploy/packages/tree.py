@@ -7,6 +7,7 @@ import dataclasses
 import hashlib
 import os
 import pathlib
+import re
 import shutil
 import subprocess
 
@@ -110,6 +111,11 @@ def look_beside(tree, folder="lib"):
             elf.set_runpath(path, [there])
 
 
+def names_folder(data, folder):
+    """Whether these bytes have the folder as a path of its own or the beginning of one: not as a part of another."""
+    return re.search(rb"(?<![\w./-])" + re.escape(folder.encode()) + rb"(?![\w.-])", data) is not None
+
+
 def problems(tree, forbidden):
     """What must not be in a tree that goes to other machines: paths of this one, and libraries looked for outside of it."""
     inside = {path.name for path in tree.files()}
@@ -126,6 +132,6 @@ def problems(tree, forbidden):
                 yield f"{tree.name(path)} leads nowhere"
             continue
         data = path.read_bytes()
-        for text in forbidden:
-            if text.encode() in data:
-                yield f"{tree.name(path)} names {text}"
+        for folder in forbidden:
+            if names_folder(data, folder):
+                yield f"{tree.name(path)} names {folder}"
