@@ -113,7 +113,11 @@ def look_beside(tree, folder="lib"):
 
 def names_folder(data, folder):
     """Whether these bytes have the folder as a path of its own or the beginning of one: not as a part of another."""
-    return re.search(rb"(?<![\w./-])" + re.escape(folder.encode()) + rb"(?![\w.-])", data) is not None
+    text, at = folder.encode(), -1
+    while (at := data.find(text, at + 1)) >= 0:
+        if not re.match(rb"[\w./-]", data[max(at - 1, 0) : at]) and not re.match(rb"[\w.-]", data[at + len(text) : at + len(text) + 1]):
+            return True
+    return False
 
 
 def problems(tree, forbidden):
