@@ -112,10 +112,11 @@ def look_beside(tree, folder="lib"):
 
 
 def names_folder(data, folder):
-    """Whether these bytes have the folder as a path of its own or the beginning of one: not as a part of another."""
-    text, at = folder.encode(), -1
+    """Whether these bytes have the folder as a path or the beginning of one. What stands before it says nothing, since
+    Rust's texts lie one behind the other; but a folder of one part (/ingot) is a part of many."""
+    text, at, short = folder.encode(), -1, folder.count("/") == 1
     while (at := data.find(text, at + 1)) >= 0:
-        if not re.match(rb"[\w./-]", data[max(at - 1, 0) : at]) and not re.match(rb"[\w.-]", data[at + len(text) : at + len(text) + 1]):
+        if not (short and re.match(rb"[\w./-]", data[max(at - 1, 0) : at])) and not re.match(rb"[\w.-]", data[at + len(text) : at + len(text) + 1]):
             return True
     return False
 
