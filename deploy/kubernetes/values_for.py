@@ -12,7 +12,7 @@ import pathlib
 import subprocess
 import sys
 
-PROGRAM = 96 << 20  # code, threads' stacks, connections and their bodies: measured at 32 users, with room
+PROGRAM = 96 << 20  # code, threads' stacks, connections and bodies of requests: an allowance, of which 10 MiB are taken at rest
 MIB = 1 << 20
 
 
