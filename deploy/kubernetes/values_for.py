@@ -33,7 +33,7 @@ def main():
     parser.add_argument("--ingot", default="ingot")
     options = parser.parse_args()
     memory = statement(options.ingot, options.engine, ["--context", str(options.context), "--max-seqs", str(options.max_seqs),
-                                                                   "--threads", str(options.cpus)])
+                                                                   "--threads", str(options.cpus), "--swap", "0"])
     kv = options.kv_memory or math.ceil(memory["kv"] / MIB)
     file = options.engine.stat().st_size
     total = kv * MIB + memory["allocated"] - memory["kv"] + file + PROGRAM

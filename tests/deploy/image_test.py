@@ -72,11 +72,11 @@ def first_token(port):
                 return
 
 
-def serve(root, engines, engine):
+def serve(root, engines, engine, context):
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         port = probe.getsockname()[1]
-    arguments = ("serve", f"/engines/{engine}", "--port", port, "--api-key", "secret", "--open-metrics", "--context", "1024", "--kv-memory", "256MiB")
+    arguments = ("serve", f"/engines/{engine}", "--port", port, "--api-key", "secret", "--open-metrics", "--context", context, "--kv-memory", "256MiB", "--swap", "0")
     begun = time.monotonic()
     server = start(root, engines, *arguments)
     try:
@@ -124,6 +124,7 @@ def main():
     parser.add_argument("engine", type=pathlib.Path)
     parser.add_argument("work", type=pathlib.Path)
     parser.add_argument("--checkpoint", type=pathlib.Path)
+    parser.add_argument("--context", type=int, default=1024)
     options = parser.parse_args()
     work = options.work.resolve()
     same_stages()
@@ -155,7 +156,7 @@ def main():
         engine = "model.ingot"
     else:
         shutil.copy(options.engine, engines / engine)
-    times = sorted(serve(work / "runtime-root", engines, engine) for _ in range(5))
+    times = sorted(serve(work / "runtime-root", engines, engine, options.context) for _ in range(5))
     print(f"from chroot to the first token: {times[2] * 1000:.0f} ms (median of 5, {times[0] * 1000:.0f} to {times[-1] * 1000:.0f})")
     print(build_images(work, kinds))
 
