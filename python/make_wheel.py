@@ -4,7 +4,7 @@
 
 `pip install ./python` builds the library itself (pyproject.toml); this takes the one that is there, and needs neither a
 network nor a package. The wheel runs on machines that have what the libraries link: those of the same distribution, and
-LLVM 22 if they are to compile.
+LLVM 22 if they are to compile. One that brings them is made by deploy/packages (./dev package).
 """
 import base64
 import hashlib
@@ -48,10 +48,14 @@ def metadata(project):
     return "\n".join(lines).encode()
 
 
-def make_wheel(build, output):
-    project = tomllib.loads((HERE / "pyproject.toml").read_text())["project"]
+def project_of():
+    return tomllib.loads((HERE / "pyproject.toml").read_text())["project"]
+
+
+def write_wheel(output, tag, files):
+    """Packs (name, file) pairs; what describes the wheel itself is added."""
+    project = project_of()
     stem = f"{project['name']}-{project['version']}"
-    tag = f"py3-none-{sysconfig.get_platform().replace('-', '_').replace('.', '_')}"
     output.mkdir(parents=True, exist_ok=True)
     wheel = output / f"{stem}-{tag}.whl"
     record = []
@@ -64,14 +68,20 @@ def make_wheel(build, output):
         record.append(f"{name},sha256={digest},{len(data)}")
 
     with zipfile.ZipFile(wheel, "w") as archive:
-        for name, path in contents(build):
-            add(name, path.read_bytes(), EXECUTABLE if ".so" in path.name else READABLE)
+        for name, path in files:
+            data = path.read_bytes()
+            add(name, data, EXECUTABLE if data.startswith(b"\x7fELF") else READABLE)
         information = f"{stem}.dist-info"
         add(f"{information}/METADATA", metadata(project))
         add(f"{information}/WHEEL", f"Wheel-Version: 1.0\nGenerator: ingot\nRoot-Is-Purelib: false\nTag: {tag}\n".encode())
         record += [f"{information}/RECORD,,", ""]
         archive.writestr(zipfile.ZipInfo(f"{information}/RECORD"), "\n".join(record))
     return wheel
+
+
+def make_wheel(build, output):
+    tag = f"py3-none-{sysconfig.get_platform().replace('-', '_').replace('.', '_')}"
+    return write_wheel(output, tag, contents(build))
 
 
 if __name__ == "__main__":

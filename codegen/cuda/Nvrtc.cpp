@@ -74,7 +74,11 @@ static std::vector<std::string> candidates() {
   std::string executable = llvm::sys::fs::getMainExecutable("ingot", &here);
   StringRef bin = llvm::sys::path::parent_path(executable);
   addEnvironment(llvm::sys::path::parent_path(bin), paths);
-  addEnvironment(INGOT_BUILD_DIR, paths);
+  // In a process of Python's the program is Python: this library lies in lib beside the folder.
+  Dl_info own;
+  if (dladdr(&here, &own) && own.dli_fname)
+    addEnvironment(llvm::sys::path::parent_path(llvm::sys::path::parent_path(own.dli_fname)),
+                   paths);
   paths.push_back(kLibrary);
   return paths;
 }

@@ -331,6 +331,10 @@ Result<std::optional<CompileOptions>> compiler::parseCompileOptions(int argc,
           "in DIR, and its path is printed")
       .typeName("DIR");
   command
+      .option("--link", o.link,
+              "with --cache alone: make F a symbolic link to the engine, when it is whole")
+      .typeName("F");
+  command
       .option("--tuning", o.tuning,
               "take schedules from this file of rows (ingot tune writes them)")
       .typeName("F");
@@ -391,6 +395,10 @@ Result<std::optional<CompileOptions>> compiler::parseCompileOptions(int argc,
     return usage("E0405", "no engine to write",
                  "-o names the file; with --cache DIR alone it is kept there",
                  "ingot compile " + o.model + " -o model.ingot");
+  if (!o.link.empty() && !o.intoCache)
+    return usage("E0498", "--link has no engine to name",
+                 "it names what --cache DIR keeps under a hash of its content",
+                 "ingot compile " + o.model + " --cache DIR --link " + o.link);
   if (o.intoCache)
     if (auto ok = noteIdentity(command, o); !ok)
       return ok.error();

@@ -44,6 +44,7 @@ struct CompileOptions {
       insertions;         ///< extension point, textual pipeline
   std::string cache;      ///< folder that keeps generated code, or empty
   bool intoCache = false; ///< --cache without -o: the engine is kept there, too
+  std::string link;       ///< symbolic link to that engine, or empty
   std::vector<std::string>
       identity;        ///< the arguments that decide what is in the engine (CacheName.h)
   std::string kv;      ///< "f32", "bf16", "f16" of CPU code; of GPU code if there is no other

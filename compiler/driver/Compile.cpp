@@ -26,6 +26,8 @@
 #include "mlir/Transforms/Passes.h"
 #include "llvm/Support/Path.h"
 
+#include <optional>
+
 using namespace mlir;
 using namespace ingot;
 using namespace ingot::compiler;
@@ -153,11 +155,17 @@ Result<void> compiler::compile(const CompileOptions &options) {
     return place.error();
   CompileOptions kept = options;
   kept.output = *place;
-  if (isEngineFile(*place))
-    return writeText(*place + "\n", "");
-  if (auto ok = checkOutput(kept); !ok)
-    return ok;
-  if (auto ok = Compilation(kept).run(); !ok)
-    return ok;
+  std::optional<CacheTurn> turn;
+  if (!options.link.empty())
+    turn.emplace(options.cache);
+  if (!isEngineFile(*place)) {
+    if (auto ok = checkOutput(kept); !ok)
+      return ok;
+    if (auto ok = Compilation(kept).run(); !ok)
+      return ok;
+  }
+  if (!options.link.empty())
+    if (auto ok = linkEngine(options.link, *place); !ok)
+      return ok;
   return writeText(*place + "\n", "");
 }

@@ -4,6 +4,7 @@
 #include "runtime/device/Trace.h"
 
 #include <algorithm>
+#include <chrono>
 #include <cmath>
 #include <cstdio>
 
@@ -111,6 +112,20 @@ struct Writer {
              labels + ",block_size=\"" + std::to_string(numbers.pageTokens) +
                  "\",num_gpu_blocks=\"" + std::to_string(numbers.pages) + "\"",
              1);
+  }
+
+  /// Adapters: none are loaded, and none can be. Endpoint pickers want the series all the same, and
+  /// report an error at each scrape of a server without it. Its value is the time of the last
+  /// change, of which there has been none since the first answer.
+  void adapters() {
+    static const auto since = std::chrono::duration_cast<std::chrono::seconds>(
+        std::chrono::system_clock::now().time_since_epoch());
+    head(out, "vllm:lora_requests_info", "Adapters; the value is the time of the last change.",
+         "gauge");
+    for (const auto &[labels, numbers] : models)
+      sample(out, "vllm:lora_requests_info",
+             labels + ",max_lora=\"0\",running_lora_adapters=\"\",waiting_lora_adapters=\"\"",
+             double(since.count()));
   }
 
   /// Nothing is put to sleep here: every engine is awake.
@@ -239,6 +254,7 @@ std::string exposition(std::span<const std::pair<std::string, Measurements>> mod
   w.histogram("vllm:request_params_max_tokens", "Most new tokens, where a request says it.",
               &M::askedTokens);
   w.cacheConfig();
+  w.adapters();
   w.histogram("vllm:iteration_tokens_total", "New tokens of a step.", &M::stepTokens);
   w.counter("ingot:requests_refused_total", "Requests answered 429.",
             [](const M &m) { return m.refused; });

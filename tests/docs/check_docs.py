@@ -27,6 +27,7 @@ FOREIGN = {
         "--run-reproducer",
     "gguf-new-metadata": "--pre-tokenizer",
     "nvcc": "--fmad --std",
+    "docker, helm, kubectl, openssl": "--from-literal --read-only --set --strict --tmpfs --variant",
     "tar": "--zstd",
     "lm-eval, guidellm, aiperf, vLLM's bench": "--backend --concurrency --constraint --data --endpoint-type --extra-inputs "
         "--model_args --output-tokens-mean --profile --request-count --server-metrics --streaming --synthetic-input-tokens-mean --tasks --tokenizer "

@@ -17,6 +17,7 @@ Action defineCompile(CommandLine &command) {
                            "--weights",
                            "--seed",
                            "--cache",
+                           "--link",
                            "--recipe",
                            "--patterns",
                            "--plugin",

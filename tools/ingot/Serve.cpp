@@ -27,6 +27,7 @@ namespace {
 struct ServeOptions : ServeModels {
   http::ServerOptions http;
   std::string apiKeyFile;
+  bool openMetrics = false;
   int64_t drainSeconds = 30;
 };
 
@@ -129,6 +130,8 @@ Result<int> serve(ServeOptions options) {
     return keys.error();
   options.http.apiKeys = std::move(*keys);
   options.http.openPaths = {"/health", "/ping"};
+  if (options.openMetrics)
+    options.http.openPaths.push_back("/metrics");
 
   auto sources = modelSources(options);
   if (!sources)
@@ -240,6 +243,10 @@ Action defineServe(CommandLine &command) {
   command
       .option("--api-key-file", options->apiKeyFile,
               "a file with one key a line; # begins a comment")
+      .group(access);
+  command
+      .flag("--open-metrics", options->openMetrics,
+            "answer /metrics without a key, for scrapers that send none; also while draining")
       .group(access);
   command
       .option("--allowed-origin", options->http.allowedOrigins,

@@ -183,6 +183,12 @@ TEST(Exposition, isValidWithSeveralModelsAndHostileNames) {
       read.samples["vllm:cache_config_info"]
                   ["{model_name=\"plain\",engine=\"0\",block_size=\"32\",num_gpu_blocks=\"100\"}"],
       1);
+  // What an endpoint picker reads of adapters: none, and since when.
+  const double loaded =
+      read.samples["vllm:lora_requests_info"]
+                  ["{model_name=\"plain\",engine=\"0\",max_lora=\"0\",running_lora_adapters=\"\","
+                   "waiting_lora_adapters=\"\"}"];
+  EXPECT_NEAR(loaded, double(std::time(nullptr)), 600);
 }
 
 TEST(Exposition, theParserOfThisTestIsStrict) {
