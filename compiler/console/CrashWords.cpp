@@ -152,7 +152,7 @@ void onCrash(int number, siginfo_t *, void *context) {
     tell("`%.*s%s%s` crashes alike; ", int(gap - reproducerCommand), reproducerCommand, place,
          gap + std::strlen(kPlace));
   }
-  tell("`llvm-symbolizer-22 --obj=FILE ADDRESS` tells the line of\n");
+  tell("%s", "`llvm-symbolizer-22 --obj=FILE ADDRESS` tells the line of\n");
   const auto &registers = static_cast<ucontext_t *>(context)->uc_mcontext.gregs;
   who->name[0] = '\0'; // a second crash, in here, is just one
   tellPlaces(static_cast<uintptr_t>(registers[REG_RIP]));

@@ -47,18 +47,20 @@ std::vector<runtime::SamplingParams> waysToDraw(int64_t rows) {
   return all;
 }
 
-/// Zeroed memory on a line of its own, as executors lend it.
+/// Zeroed memory on a line of its own, as executors lend it. Kernels read tiles of rows: behind those of a step are others,
+/// or nothing.
 class Bytes {
 public:
   explicit Bytes(int64_t size)
       : size(size),
-        memory(static_cast<std::byte *>(std::aligned_alloc(256, size_t(roundUp(size + 64, 256))))) {
-    std::memset(memory.get(), 0, size_t(size + 64));
+        memory(static_cast<std::byte *>(std::aligned_alloc(256, size_t(roundUp(size + kBehind, 256))))) {
+    std::memset(memory.get(), 0, size_t(size + kBehind));
   }
   std::byte *data() const { return memory.get(); }
   const int64_t size;
 
 private:
+  static constexpr int64_t kBehind = 64 << 10;
   struct Free {
     void operator()(std::byte *p) const { std::free(p); }
   };
