@@ -3,7 +3,6 @@
 #include "compiler/console/OutputPlace.h"
 #include "compiler/reference/Compare.h"
 #include "compiler/reference/machine/CheckPlan.h"
-#include "dialects/kernel/ops/Structure.h"
 #include "dialects/lm/ops/Layers.h"
 #include "dialects/lm/ops/Model.h"
 #include "dialects/plan/ops/Entry.h"
@@ -13,6 +12,7 @@
 
 #include "mlir/IR/Diagnostics.h"
 #include "mlir/IR/Verifier.h"
+#include "mlir/Interfaces/FunctionInterfaces.h"
 #include "mlir/Pass/PassManager.h"
 #include "mlir/Pass/PassRegistry.h"
 #include "llvm/Support/raw_ostream.h"
@@ -158,7 +158,7 @@ static void dropUnnamed(ModuleOp module) {
           [&](FlatSymbolRefAttr symbol) { named.insert(symbol.getAttr()); });
     });
     module.walk([&](Operation *op) {
-      if (isa<kernel::FuncOp, plan::SectionOp, plan::WeightOp, plan::BufferOp>(op) &&
+      if (isa<FunctionOpInterface, plan::SectionOp, plan::WeightOp, plan::BufferOp>(op) &&
           !named.contains(op->getAttr(SymbolTable::getSymbolAttrName()))) {
         op->erase();
         again = true;

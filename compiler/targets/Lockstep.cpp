@@ -7,6 +7,7 @@
 #include "compiler/reference/machine/RowForms.h"
 #include "compiler/targets/StepBatch.h"
 #include "dialects/kernel/ops/Custom.h"
+#include "dialects/kernel/ops/Structure.h"
 #include "dialects/plan/ops/Entry.h"
 #include "dialects/plan/ops/Program.h"
 #include "dialects/plan/ops/Section.h"
@@ -52,8 +53,8 @@ std::vector<runtime::SamplingParams> waysToDraw(int64_t rows) {
 class Bytes {
 public:
   explicit Bytes(int64_t size)
-      : size(size),
-        memory(static_cast<std::byte *>(std::aligned_alloc(256, size_t(roundUp(size + kBehind, 256))))) {
+      : size(size), memory(static_cast<std::byte *>(
+                        std::aligned_alloc(256, size_t(roundUp(size + kBehind, 256))))) {
     std::memset(memory.get(), 0, size_t(size + kBehind));
   }
   std::byte *data() const { return memory.get(); }

@@ -10,7 +10,7 @@
 //===----------------------------------------------------------------------===//
 #pragma once
 
-#include "dialects/kernel/ops/Structure.h"
+#include "dialects/kernel/KernelDialect.h"
 #include "runtime/abi/Batch.h"
 #include "runtime/error/Error.h"
 
@@ -21,6 +21,10 @@
 #include <optional>
 #include <string>
 #include <vector>
+
+namespace ingot::kernel {
+class FuncOp;
+}
 
 namespace ingot::compiler {
 

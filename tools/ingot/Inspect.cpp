@@ -115,8 +115,7 @@ Result<void> linkFilesOfRecipe(const EngineFile &engine, const std::string &path
       std::filesystem::create_symlink(file, link, failure);
   }
   for (const std::string &plugin : plugins)
-    if (std::ranges::find(taken, std::filesystem::path(plugin).filename().string()) ==
-        taken.end())
+    if (std::ranges::find(taken, std::filesystem::path(plugin).filename().string()) == taken.end())
       return Error{
           ExitCode::Usage, "E0168", path + " was not compiled with " + plugin,
           taken.empty() ? "it was compiled without plugins and patterns" : "its files are: " + all,

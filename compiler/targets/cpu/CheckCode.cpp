@@ -6,6 +6,7 @@
 #include "dialects/kernel/ops/Custom.h"
 #include "dialects/kernel/ops/Matmul.h"
 #include "dialects/kernel/ops/Rope.h"
+#include "dialects/kernel/ops/Structure.h"
 #include "runtime/formats/PanelLayout.h"
 
 #include <cmath>

@@ -3,7 +3,7 @@
 #include "codegen/cpu/Disassembly.h"
 #include "compiler/console/OutputPlace.h"
 #include "compiler/targets/CodeTarget.h"
-#include "compiler/targets/SuspectCode.h"
+#include "compiler/targets/KernelWork.h"
 #include "compiler/targets/cpu/CheckCode.h"
 #include "compiler/targets/cpu/Schedules.h"
 #include "compiler/targets/cpu/Tune.h"

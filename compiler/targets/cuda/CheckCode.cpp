@@ -4,6 +4,7 @@
 #include "dialects/kernel/ops/Custom.h"
 #include "dialects/kernel/ops/Matmul.h"
 #include "dialects/kernel/ops/Rope.h"
+#include "dialects/kernel/ops/Structure.h"
 #include "runtime/device/cuda/BatchImage.h"
 #include "runtime/device/cuda/EmulatorDriver.h"
 #include "runtime/device/cuda/StepShape.h"

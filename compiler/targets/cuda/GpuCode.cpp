@@ -2,7 +2,7 @@
 #include "compiler/targets/cuda/GpuCode.h"
 #include "codegen/cuda/CudaCodegen.h"
 #include "codegen/cuda/Sass.h"
-#include "compiler/targets/SuspectCode.h"
+#include "compiler/targets/KernelWork.h"
 #include "compiler/targets/cuda/GpuCosts.h"
 #include "dialects/kernel/ops/Structure.h"
 #include "runtime/engine/GpuTarget.h"
