@@ -224,8 +224,8 @@ double CodeOnEmulator::allowed(kernel::FuncOp fn, size_t way, const BatchView &b
          (isa<BlockArgument>(matmul.getX()) ? 0 : kOwnRows) + (fp8 ? kFp8Rows : 0);
 }
 
-Result<CodeAgreement> compiler::checkCode(ModuleOp plan, const CodeOfArchitecture &code,
-                                          int threads, double slack) {
+Result<CodeAgreement> compiler::checkOnEmulator(ModuleOp plan, const CodeOfArchitecture &code,
+                                                int threads, double slack) {
   CodeOnEmulator own(plan, code);
   if (auto ok = own.load(threads); !ok)
     return ok.error();

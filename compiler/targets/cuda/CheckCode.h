@@ -24,7 +24,7 @@ struct CodeOfArchitecture {
 };
 
 /// Runs the code beside one run of the machine. Errors: those of Lockstep.h, E0723 (there is no emulator), E0717.
-Result<CodeAgreement> checkCode(mlir::ModuleOp plan, const CodeOfArchitecture &code, int threads,
-                                double slack = kCodeSlack);
+Result<CodeAgreement> checkOnEmulator(mlir::ModuleOp plan, const CodeOfArchitecture &code,
+                                      int threads, double slack = kCodeSlack);
 
 } // namespace ingot::compiler

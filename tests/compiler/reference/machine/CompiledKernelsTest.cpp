@@ -148,8 +148,8 @@ compiler::CodeCache &cache() {
 }
 
 /// The plan beside the code of other kernels, or of its own.
-Result<CodeAgreement> checkOnEmulator(mlir::ModuleOp plan, mlir::ModuleOp from,
-                                      const std::string &target) {
+Result<CodeAgreement> checkForGpus(mlir::ModuleOp plan, mlir::ModuleOp from,
+                                   const std::string &target) {
   const Kernels kernels(from.getOps<kernel::FuncOp>());
   fb::ProgramT table;
   std::vector<compiler::SegmentSource> segments;
@@ -167,13 +167,13 @@ Result<CodeAgreement> checkOnEmulator(mlir::ModuleOp plan, mlir::ModuleOp from,
     code.variants.variants.push_back(std::make_unique<fb::KernelVariantsT>(*variants));
   code.shared = ingot::cuda::sharedAttention(kernels);
   code.textOf = [](kernel::FuncOp) { return std::string("text"); };
-  return compiler::checkCode(plan, code, 1, /*slack=*/1);
+  return compiler::checkOnEmulator(plan, code, 1, /*slack=*/1);
 }
 
 void checkAllOnEmulator(std::initializer_list<const char *> models, const std::string &target) {
   for (const char *name : models) {
     LoweredModel model(kCuda, name);
-    auto found = checkOnEmulator(model.get(), model.get(), target);
+    auto found = checkForGpus(model.get(), model.get(), target);
     ASSERT_TRUE(found) << name << ", " << target << "\n" << found.error().format();
     EXPECT_GT(found->launches, 20);
     for (auto [op, off] : found->largest)
@@ -192,7 +192,7 @@ void plantForGpus(const std::string &kernel, llvm::function_ref<bool(Op)> change
       changed = change(op);
   });
   ASSERT_TRUE(changed);
-  auto found = checkOnEmulator(model.get(), *wrong, "sm_80");
+  auto found = checkForGpus(model.get(), *wrong, "sm_80");
   ASSERT_FALSE(found);
   EXPECT_EQ(found.error().code, "E0886");
   EXPECT_NE(found.error().what.find(kernel), std::string::npos) << found.error().format();
