@@ -130,10 +130,17 @@ const char *leaveReproducer() {
   return reproducerPlaces[int(place)];
 }
 
+/// The first thread that crashed; others that do so as well wait for the end.
+std::atomic<pid_t> crashed{0};
+
 void onCrash(int number, siginfo_t *, void *context) {
+  pid_t nobody = 0;
+  const bool first = crashed.compare_exchange_strong(nobody, gettid());
+  while (!first && nobody != gettid())
+    pause();
   TemporaryFile::removeUnfinished();
-  Suspect *who = suspectOf();
-  if (!who) { // as if nobody had caught it
+  Suspect *who = first ? suspectOf() : nullptr; // a second crash, in here, is just one
+  if (!who) {                                   // as if nobody had caught it
     signal(number, SIG_DFL);
     raise(number);
     return;
@@ -154,7 +161,6 @@ void onCrash(int number, siginfo_t *, void *context) {
   }
   tell("%s", "`llvm-symbolizer-22 --obj=FILE ADDRESS` tells the line of\n");
   const auto &registers = static_cast<ucontext_t *>(context)->uc_mcontext.gregs;
-  who->name[0] = '\0'; // a second crash, in here, is just one
   tellPlaces(static_cast<uintptr_t>(registers[REG_RIP]));
   _exit(static_cast<int>(ExitCode::Internal));
 }
