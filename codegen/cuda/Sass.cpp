@@ -44,7 +44,8 @@ static std::vector<SassFunction> functionsOf(StringRef listing) {
     rest = more;
     if (line.ltrim().starts_with("//---")) // a ruler between sections
       continue;
-    if (StringRef section = line.ltrim(); section.consume_front(".section")) {
+    if (StringRef section = line.ltrim();
+        section.consume_front(".section") && section.starts_with("\t")) { // no .sectionflags
       section = section.ltrim();
       inside = section.consume_front(".text.");
       if (inside)

@@ -303,7 +303,7 @@ Result<std::string> compiler::printSass(ArrayRef<kernel::FuncOp> kernels,
   if (kind == GpuTarget::Kind::Emulator)
     return Error{ExitCode::Usage, "E0494", target + " has no machine code of a GPU",
                  "the emulator runs code of this CPU",
-                 "--target " + target.substr(target.find(':') + 1) + ", or --emit cuda"};
+                 "--target cuda:" + target.substr(target.find(':') + 1) + ", or --emit cuda"};
   const std::string disassembler = cuda::findDisassembler();
   if (disassembler.empty() && kind == GpuTarget::Kind::Cubin)
     return Error{ExitCode::File, "E0494", "nvdisasm, which reads the code of GPUs, was not found",
