@@ -144,9 +144,15 @@ private:
 FailureOr<std::vector<char>> ingot::cpu::compileKernels(ArrayRef<kernel::FuncOp> kernels,
                                                         const Isa &isa,
                                                         const CodegenOptions &options) {
-  std::vector<std::string> texts, objects(kernels.size()), problems(kernels.size());
-  for (kernel::FuncOp kernel : kernels)
+  std::vector<std::string> names, texts, objects(kernels.size()), problems(kernels.size());
+  for (kernel::FuncOp kernel : kernels) {
+    names.push_back(kernel.getSymName().str());
     texts.push_back(textOf(kernel));
+  }
+  auto tell = [&](llvm::StringRef kernel) {
+    if (options.underWay)
+      options.underWay(kernel);
+  };
 
   TimingScope untimed, &timing = options.timing ? *options.timing : untimed;
   std::atomic<size_t> next = 0;
@@ -154,12 +160,14 @@ FailureOr<std::vector<char>> ingot::cpu::compileKernels(ArrayRef<kernel::FuncOp>
   auto work = [&] {
     Workplace place;
     for (size_t i; (i = next++) < texts.size();) {
+      tell(names[i]);
       FailureOr<std::string> object =
           place.compile(texts[i], isa, CodeForm::Object, problems[i], timing);
       failures[i] = failed(object);
       if (succeeded(object))
         objects[i] = std::move(*object);
     }
+    tell("");
   };
   runOnThreads(std::min<size_t>(options.threads, kernels.size()), work);
 

@@ -15,6 +15,7 @@
 
 #include "mlir/Support/Timing.h"
 
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -27,6 +28,8 @@ namespace ingot::cpu {
 struct CodegenOptions {
   unsigned threads = 1;                ///< that compile kernels
   mlir::TimingScope *timing = nullptr; ///< its stages become parts of this
+  /// Told by a thread which kernel it compiles from now on; empty: none.
+  std::function<void(llvm::StringRef)> underWay = {};
 };
 
 /// How a CPU runs the kernel, or why not.

@@ -124,7 +124,8 @@ static std::vector<std::string> textsOf(const CudaProgram &program, const Nvrtc 
 
 FailureOr<std::vector<std::vector<CompiledProgram>>>
 ingot::cuda::compilePrograms(ArrayRef<CudaProgram> programs, ArrayRef<std::string> architectures,
-                             unsigned threads, std::string &problem, KeptCode *kept) {
+                             unsigned threads, std::string &problem, KeptCode *kept,
+                             const std::function<void(llvm::StringRef)> &underWay) {
   const Nvrtc *nvrtc = Nvrtc::get(problem);
   if (!nvrtc)
     return failure();
@@ -150,12 +151,16 @@ ingot::cuda::compilePrograms(ArrayRef<CudaProgram> programs, ArrayRef<std::strin
   auto work = [&] {
     for (size_t i; (i = next++) < jobs.size();) {
       Job &job = jobs[i];
+      if (underWay)
+        underWay(job.program.name);
       NvrtcResult result = nvrtc->compile(job.program.source, job.program.name, job.architecture);
       if (!result.ok)
         job.problem = "kernel " + job.program.name + " cannot be compiled for " + job.architecture +
                       "\n" + result.log;
       job.compiled = {std::move(result.code), std::move(result.kernels), std::move(result.log)};
     }
+    if (underWay)
+      underWay("");
   };
   std::vector<std::thread> others;
   for (size_t i = 1; i < std::min<size_t>(threads, jobs.size()); ++i)

@@ -14,6 +14,7 @@
 #include "codegen/cuda/Nvrtc.h"
 #include "dialects/kernel/KernelDialect.h"
 
+#include <functional>
 #include <limits>
 #include <optional>
 #include <string>
@@ -127,10 +128,12 @@ struct CompiledProgram {
 
 /// result[a][p]: program p for architectures[a] ("sm_80" … "sm_120a"; "compute_80": PTX that the
 /// driver compiles where no cubin fits). `problem` says what went wrong. What `kept` has is not
-/// compiled, and what it lacks is given to it.
+/// compiled, and what it lacks is given to it. `underWay` is told by a thread which program it compiles from now on; empty:
+/// none.
 mlir::FailureOr<std::vector<std::vector<CompiledProgram>>>
 compilePrograms(llvm::ArrayRef<CudaProgram> programs, llvm::ArrayRef<std::string> architectures,
-                unsigned threads, std::string &problem, KeptCode *kept = nullptr);
+                unsigned threads, std::string &problem, KeptCode *kept = nullptr,
+                const std::function<void(llvm::StringRef)> &underWay = {});
 
 /// Options of a host build.
 struct EmulatorOptions {

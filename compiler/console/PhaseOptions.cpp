@@ -65,8 +65,7 @@ Result<void> compiler::choosePhases(const PhaseWords &words, CompileOptions &o) 
       o.emit = kind;
   if (words.to == "kernel")
     o.emit = Emit::Lowered;
-  if ((o.emit == Emit::Cuda && o.gpuTargets.empty()) ||
-      ((o.emit == Emit::Llvm || o.emit == Emit::Asm) && o.targets.empty()))
+  if ((o.emit == Emit::Cuda && o.gpuTargets.empty()) || (o.emit == Emit::Llvm && o.targets.empty()))
     return Error{ExitCode::Usage, "E0464", "--emit " + words.emit + " has nothing to print",
                  "no target of that kind was given",
                  o.emit == Emit::Cuda ? "--target cuda:sm_90a" : "--target cpu"};

@@ -1,7 +1,7 @@
 //===- Main.cpp - The entry points that `ingot` calls ---------------------===//
+#include "compiler/console/CrashWords.h"
 #include "compiler/console/Mixes.h"
 #include "compiler/driver/Compile.h"
-#include "compiler/driver/CrashWords.h"
 #include "compiler/engine/TemporaryFile.h"
 #include "compiler/targets/CodeTarget.h"
 #include "runtime/error/OutOfMemory.h"

@@ -1,6 +1,6 @@
 //===- PassChecks.cpp -----------------------------------------------------===//
 #include "compiler/driver/PassChecks.h"
-#include "compiler/driver/CrashWords.h"
+#include "compiler/console/CrashWords.h"
 #include "compiler/driver/WrongValue.h"
 #include "compiler/extend/PatternFile.h"
 #include "dialects/lm/ops/Model.h"

@@ -1,16 +1,18 @@
 //===- PassRuns.cpp - See PassRuns.h --------------------------------------===//
 #include "compiler/driver/PassRuns.h"
+#include "compiler/console/CrashWords.h"
 #include "compiler/driver/Compile.h"
-#include "compiler/driver/CrashWords.h"
 #include "compiler/driver/PlanChecks.h"
 #include "compiler/extend/KernelFile.h"
 #include "compiler/extend/PatternFile.h"
 #include "passes/Passes.h"
 #include "runtime/error/Suggest.h"
 
+#include "mlir/IR/Action.h"
 #include "mlir/IR/Diagnostics.h"
 #include "mlir/IR/Remarks.h"
 #include "mlir/Pass/PassRegistry.h"
+#include "mlir/Rewrite/PatternApplicator.h"
 
 using namespace mlir;
 using namespace ingot;
@@ -88,6 +90,32 @@ Error PassRuns::failed(const std::string &name, const std::string &text,
   return diagnostics.compilerError("the pass " + text + " failed");
 }
 
+/// Notes the op that a pattern is tried on, should it crash.
+static void noteOp(llvm::function_ref<void()> work, const tracing::Action &action) {
+  if (action.getTag() == ApplyPatternAction::tag && !action.getContextIRUnits().empty())
+    if (auto *op = llvm::dyn_cast_if_present<Operation *>(action.getContextIRUnits().front())) {
+      StringRef symbol;
+      for (Operation *up = op; up && symbol.empty(); up = up->getParentOp())
+        if (auto name = up->getAttrOfType<StringAttr>(SymbolTable::getSymbolAttrName()))
+          symbol = name.getValue();
+      suspectAt(op->getName().getStringRef(), symbol);
+    }
+  work();
+}
+
+namespace {
+class NotesOps {
+public:
+  explicit NotesOps(MLIRContext *context) : context(context) {
+    context->registerActionHandler(noteOp);
+  }
+  ~NotesOps() { context->registerActionHandler({}); }
+
+private:
+  MLIRContext *context;
+};
+} // namespace
+
 Result<void> PassRuns::run(ModuleOp module, Build build, TimingScope &scope,
                            std::unique_ptr<PassInstrumentation> watch, const std::string &invalid) {
   PassManager pm(module.getContext());
@@ -102,7 +130,9 @@ Result<void> PassRuns::run(ModuleOp module, Build build, TimingScope &scope,
   if (auto writer = intermediates.watch())
     pm.addInstrumentation(std::move(writer));
   pm.enableTiming(scope); // last: what watches is no part of a pass
-  const Reproducer reproducer(reproducerOf(module, pm), extensions.replayCommand());
+  const Reproducer reproducer([&] { return reproducerOf(module, pm); },
+                              extensions.replayCommand() + " --run-reproducer PLACE");
+  const NotesOps noted(module.getContext());
   return succeeded(pm.run(module)) ? Result<void>() : failed(name, text, invalid);
 }
 

@@ -1,7 +1,6 @@
 //===- PhaseText.cpp - See PhaseText.h ------------------------------------===//
 #include "compiler/driver/PhaseText.h"
 #include "compiler/import/RowSource.h"
-#include "dialects/kernel/ops/Structure.h"
 #include "dialects/lm/ops/Layers.h"
 #include "dialects/lm/ops/Model.h"
 #include "dialects/lm/ops/Weights.h"

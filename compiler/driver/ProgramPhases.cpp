@@ -1,4 +1,5 @@
 //===- ProgramPhases.cpp - From fused lm to a program, and to the engine ----===//
+#include "compiler/console/CrashWords.h"
 #include "compiler/driver/Compilation.h"
 #include "compiler/driver/EmitText.h"
 #include "compiler/driver/EngineTable.h"
@@ -77,8 +78,21 @@ Result<void> Compilation::checkCode(CodeJob &job) {
   return {};
 }
 
+/// Compiles the plan alone again; PLACE is its file.
+static std::string commandFromPlan(const CompileOptions &options) {
+  std::string command = "ingot compile " + options.model + " --from plan=PLACE";
+  for (const std::string &level : options.targets)
+    command += " --target cpu:" + level;
+  for (const std::string &target : options.gpuTargets)
+    command += " --target " + target;
+  for (const std::string &plugin : options.plugins)
+    command += " --plugin " + plugin;
+  return command + " -o E";
+}
+
 Result<bool> Compilation::addProgram(CodeJob &job) {
   progress.phase(target->phases().second);
+  const Reproducer reproducer([this] { return irText(*module); }, commandFromPlan(options));
   plan::ProgramOp program = *module->getOps<plan::ProgramOp>().begin();
   SmallVector<kernel::FuncOp> kernels;
   auto built = std::make_unique<fb::ProgramT>();

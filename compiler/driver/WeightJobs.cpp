@@ -4,6 +4,7 @@
 // evenly. The writer takes several at once (EngineWriter.cpp): memory stays at threads * 16 MiB.
 // Only stored weights have jobs.
 //===----------------------------------------------------------------------===//
+#include "compiler/driver/CheckPacked.h"
 #include "compiler/driver/EngineTable.h"
 #include "compiler/pack/Pack.h"
 #include "dialects/plan/ops/Program.h"
@@ -71,13 +72,16 @@ std::vector<FillJob> compiler::weightJobs(plan::ProgramOp program, const fb::Pro
       checkpoint.forgetPages();
       return source->checkFinite();
     };
+    const std::string name = op.getSymName().str();
     if (weight.layout == fb::WeightLayout::Fragment16) {
       FragmentLayout layout = kernel::fragmentLayoutOf(op.getType());
       addPieces(jobs, weight.offset, layout.tiles, layout.tileBytes(),
                 [=](int64_t first, std::span<std::byte> out) -> Result<void> {
                   if (auto finite = checked(first); !finite)
                     return finite;
-                  return packFragments(*source, layout, first, out);
+                  if (auto packed = packFragments(*source, layout, first, out); !packed)
+                    return packed;
+                  return checkPacked(*source, layout, first, out, name);
                 });
       continue;
     }
@@ -86,7 +90,9 @@ std::vector<FillJob> compiler::weightJobs(plan::ProgramOp program, const fb::Pro
               [=](int64_t first, std::span<std::byte> out) -> Result<void> {
                 if (auto finite = checked(first); !finite)
                   return finite;
-                return packPanels(*source, layout, first, out);
+                if (auto packed = packPanels(*source, layout, first, out); !packed)
+                  return packed;
+                return checkPacked(*source, layout, first, out, name);
               });
   }
   return jobs;

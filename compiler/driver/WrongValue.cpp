@@ -2,25 +2,37 @@
 #include "compiler/driver/WrongValue.h"
 #include "compiler/console/OutputPlace.h"
 #include "compiler/reference/Compare.h"
+#include "compiler/reference/machine/CheckPlan.h"
 #include "dialects/lm/ops/Layers.h"
 #include "dialects/lm/ops/Model.h"
+#include "dialects/plan/ops/Entry.h"
+#include "dialects/plan/ops/Program.h"
+#include "dialects/plan/ops/Section.h"
 #include "passes/patterns/Natives.h"
 
 #include "mlir/IR/Diagnostics.h"
+#include "mlir/IR/Verifier.h"
+#include "mlir/Interfaces/FunctionInterfaces.h"
 #include "mlir/Pass/PassManager.h"
 #include "mlir/Pass/PassRegistry.h"
 #include "llvm/Support/raw_ostream.h"
 
+#include <chrono>
+#include <optional>
+
 using namespace mlir;
 using namespace ingot;
 using namespace ingot::compiler;
+namespace machine = ingot::reference::machine;
+
+/// Seconds that may go by with making a plan smaller: of large models each try takes a part of one.
+static constexpr std::chrono::seconds kMostReducing(20);
 
 /// What the pipeline makes of the program; null where it fails.
 static OwningOpRef<ModuleOp> runOn(ModuleOp program, const std::string &pipeline) {
   OwningOpRef<ModuleOp> copy(program.clone());
   PassManager pm(program.getContext());
-  if (failed(parsePassPipeline("lm.model(" + pipeline + ")", pm, llvm::nulls())) ||
-      failed(pm.run(*copy)))
+  if (failed(parsePassPipeline(pipeline, pm, llvm::nulls())) || failed(pm.run(*copy)))
     return {};
   return copy;
 }
@@ -55,9 +67,28 @@ static OwningOpRef<ModuleOp> withLayer(ModuleOp program, size_t layer) {
   return copy;
 }
 
-/// The smallest program that the pass still makes something else of, and what that is; null: it is right.
-static std::pair<OwningOpRef<ModuleOp>, OwningOpRef<ModuleOp>> reduce(ModuleOp program,
-                                                                      const std::string &pass) {
+namespace {
+/// A program, and what the pass makes of it.
+struct Pair {
+  OwningOpRef<ModuleOp> before, after;
+};
+
+/// Whether the second of a pair computes something else.
+using Differs = llvm::function_ref<bool(ModuleOp before, ModuleOp after)>;
+} // namespace
+
+/// The pair, if the pipeline still makes something else of the program.
+static std::optional<Pair> tryOn(OwningOpRef<ModuleOp> program, const std::string &pipeline,
+                                 Differs differs) {
+  OwningOpRef<ModuleOp> after = runOn(*program, pipeline);
+  if (!after || !differs(*program, *after))
+    return std::nullopt;
+  return Pair{std::move(program), std::move(after)};
+}
+
+/// The smallest model that the pipeline still makes something else of; none: it is right.
+static std::optional<Pair> reduceModel(ModuleOp program, const std::string &pipeline,
+                                       Differs differs) {
   size_t layers = 0;
   llvm::DenseSet<Attribute> tried;
   SmallVector<size_t> firstOfKind;
@@ -67,17 +98,10 @@ static std::pair<OwningOpRef<ModuleOp>, OwningOpRef<ModuleOp>> reduce(ModuleOp p
         firstOfKind.push_back(i);
     ++layers;
   });
-  auto whole = OwningOpRef<ModuleOp>(program.clone());
-  for (size_t layer : layers == 1 ? firstOfKind : SmallVector<size_t>()) {
-    OwningOpRef<ModuleOp> one = withLayer(program, layer);
-    if (OwningOpRef<ModuleOp> after = runOn(*one, pass);
-        after && computesSomethingElse(*one, *after))
-      return {std::move(one), std::move(after)};
-  }
-  if (OwningOpRef<ModuleOp> after = runOn(*whole, pass);
-      after && computesSomethingElse(*whole, *after))
-    return {std::move(whole), std::move(after)};
-  return {};
+  for (size_t layer : layers == 1 ? firstOfKind : SmallVector<size_t>())
+    if (auto found = tryOn(withLayer(program, layer), pipeline, differs))
+      return found;
+  return tryOn(OwningOpRef<ModuleOp>(program.clone()), pipeline, differs);
 }
 
 /// Writes both files. `pipeline` makes the second of the first, and `check` is the pass that compares them.
@@ -99,13 +123,90 @@ static std::string leave(const std::string &code, ModuleOp before, ModuleOp afte
 std::string compiler::leaveWrongValue(const std::string &code, ModuleOp before,
                                       const std::string &pass, const std::string &command) {
   ScopedDiagnosticHandler silent(before.getContext(), [](Diagnostic &) { return success(); });
-  auto [small, after] = reduce(before, pass);
-  if (!small)
-    return "";
-  return leave(code, *small, *after, "lm.model(" + pass + ")", "lm-check", command);
+  const std::string pipeline = "lm.model(" + pass + ")";
+  auto found = reduceModel(before, pipeline, computesSomethingElse);
+  return found ? leave(code, *found->before, *found->after, pipeline, "lm-check", command) : "";
+}
+
+//===----------------------------------------------------------------------===//
+// Plans
+//===----------------------------------------------------------------------===//
+
+static bool isRight(const Result<void> &checked) {
+  return checked || machine::isNotInterpreted(checked.error());
+}
+
+/// What slow-check{against=before} asks.
+static bool plansSomethingElse(ModuleOp before, ModuleOp after) {
+  reference::SeededWeights weights;
+  machine::PlanEvidence ignored;
+  const bool planned = !before.getOps<plan::ProgramOp>().empty();
+  if (planned && !isRight(machine::checkCases(before, weights, ignored)))
+    return false; // too little is left
+  return !isRight(planned ? machine::checkPlanning(before, after, weights)
+                          : machine::checkLowering(before, after, weights, ignored)) ||
+         !isRight(machine::checkCases(after, weights, ignored));
+}
+
+/// Erases kernels, sections, weights and buffers that nobody names any more.
+static void dropUnnamed(ModuleOp module) {
+  for (bool again = true; again;) {
+    again = false;
+    llvm::DenseSet<Attribute> named;
+    module.walk([&](Operation *op) {
+      op->getAttrDictionary().walk(
+          [&](FlatSymbolRefAttr symbol) { named.insert(symbol.getAttr()); });
+    });
+    module.walk([&](Operation *op) {
+      if (isa<FunctionOpInterface, plan::SectionOp, plan::WeightOp, plan::BufferOp>(op) &&
+          !named.contains(op->getAttr(SymbolTable::getSymbolAttrName()))) {
+        op->erase();
+        again = true;
+        return WalkResult::skip();
+      }
+      return WalkResult::advance();
+    });
+  }
+}
+
+/// The plan with the fewest steps and launches that the pipeline still makes something else of: each is left out, from
+/// the last on, where what is left is a plan that runs. Launches that nobody reads from any more go one after the other.
+static std::optional<Pair> reducePlan(ModuleOp program, const std::string &pipeline) {
+  auto found = tryOn(OwningOpRef<ModuleOp>(program.clone()), pipeline, plansSomethingElse);
+  const auto begin = std::chrono::steady_clock::now();
+  auto hasTime = [&] { return std::chrono::steady_clock::now() - begin < kMostReducing; };
+  auto parts = [](ModuleOp module) {
+    SmallVector<Operation *> steps, launches;
+    module.walk([&](Operation *op) {
+      if (isa<plan::StepOp>(op))
+        steps.push_back(op);
+      else if (isa<plan::LaunchOp>(op))
+        launches.push_back(op);
+    });
+    launches.append(steps); // from the last on: layers go whole where they can
+    return launches;
+  };
+  for (size_t left = found ? parts(*found->before).size() : 0; left > 0 && hasTime(); --left) {
+    OwningOpRef<ModuleOp> fewer(found->before->clone());
+    const auto all = parts(*fewer);
+    if (left > all.size()) // with a step its section's launches went
+      continue;
+    all[left - 1]->erase();
+    dropUnnamed(*fewer);
+    if (failed(verify(*fewer)))
+      continue;
+    if (auto smaller = tryOn(std::move(fewer), pipeline, plansSomethingElse))
+      found = std::move(smaller);
+  }
+  return found;
 }
 
 std::string compiler::leaveWrongPlan(const std::string &code, ModuleOp before, ModuleOp after,
                                      const std::string &pipeline, const std::string &command) {
-  return leave(code, before, after, pipeline, "slow-check", command);
+  ScopedDiagnosticHandler silent(before.getContext(), [](Diagnostic &) { return success(); });
+  auto found = before.getOps<plan::ProgramOp>().empty()
+                   ? reduceModel(before, pipeline, plansSomethingElse)
+                   : reducePlan(before, pipeline);
+  return found ? leave(code, *found->before, *found->after, pipeline, "slow-check", command)
+               : leave(code, before, after, pipeline, "slow-check", command);
 }

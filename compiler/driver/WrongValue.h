@@ -1,7 +1,8 @@
 //===- WrongValue.h - What is left of a pass that computes something else ----===//
 //
 // The program before the pass and what the pass made of it, as files that ingot-opt reads, as small as still shows the
-// mistake: one layer, if one is enough, with the weights that it names.
+// mistake: one layer, if one is enough, with the weights that it names; behind the lowering, the launches without which the
+// two plans are the same.
 //===----------------------------------------------------------------------===//
 #pragma once
 
@@ -17,8 +18,8 @@ namespace ingot::compiler {
 std::string leaveWrongValue(const std::string &code, mlir::ModuleOp before, const std::string &pass,
                             const std::string &command);
 
-/// The same of a pass behind lowering, or of lowering itself, whose program before is in lm. Nothing is reduced. `pipeline` is
-/// over builtin.module.
+/// The same of a pass behind lowering, with the fewest launches, or of lowering itself, whose program before is in lm and
+/// keeps one layer if that is enough. `pipeline` is over builtin.module. What is not found again is left whole.
 std::string leaveWrongPlan(const std::string &code, mlir::ModuleOp before, mlir::ModuleOp after,
                            const std::string &pipeline, const std::string &command);
 

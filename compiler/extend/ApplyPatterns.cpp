@@ -6,7 +6,7 @@
 // any pass.
 //===----------------------------------------------------------------------===//
 #include "compiler/extend/PatternFile.h"
-#include "dialects/kernel/ops/Structure.h"
+#include "dialects/kernel/KernelDialect.h"
 #include "dialects/lm/ops/Layers.h"
 #include "dialects/lm/ops/Linear.h"
 #include "dialects/lm/ops/Model.h"
@@ -16,6 +16,7 @@
 
 #include "mlir/Dialect/PDL/IR/PDL.h"
 #include "mlir/Dialect/PDLInterp/IR/PDLInterp.h"
+#include "mlir/Interfaces/FunctionInterfaces.h"
 #include "mlir/Transforms/GreedyPatternRewriteDriver.h"
 #include "llvm/ADT/MapVector.h"
 #include "llvm/ADT/StringSet.h"
@@ -211,7 +212,7 @@ struct ApplyKernelPatterns : ingot::impl::ApplyKernelPatternsPassBase<ApplyKerne
     return applied.read(context, patterns.getValue());
   }
   void runOnOperation() override {
-    SmallVector<Operation *> kernels(getOperation().getOps<kernel::FuncOp>());
+    SmallVector<Operation *> kernels(getOperation().getOps<FunctionOpInterface>());
     if (failed(applied.applyTo(kernels, getOperation(), patterns, -1)))
       signalPassFailure();
   }

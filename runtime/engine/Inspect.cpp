@@ -203,7 +203,7 @@ std::string evidenceText(const EngineFile &engine) {
   }
   out += std::string("evidence: each pass over lm against the reference interpreter") +
          (plan ? ", the plan against it in the slow machine" : "") +
-         (code ? ", code of CPUs against that, launch by launch" : "") + "\n";
+         (code ? ", compiled code against that, launch by launch" : "") + "\n";
   for (const fb::Evidence *x : *evidence)
     print(out, "  %-24s max abs %-10.3g max rel %-10.3g %s\n", shown(x->pass()).c_str(),
           x->max_abs(), x->max_rel(), shown(x->inputs()).c_str());

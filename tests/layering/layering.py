@@ -54,7 +54,7 @@ ROOMS = [
     ("compiler/extend", "patterns and plugins of users", "MLIR compiler/import dialects models passes"),
     ("compiler/console", "what a compilation is told, and shows", "compiler/engine runtime/engine tools/options"),
     ("compiler/targets", "devices: code",
-     "MLIR codegen compiler/console compiler/engine compiler/reference dialects passes runtime/engine"),
+     "MLIR codegen compiler/console compiler/engine compiler/reference dialects passes runtime"),
     ("compiler/driver", "a compilation, phase by phase",
      "MLIR compiler dialects models passes runtime"),
     ("tools/hub", "models by name: a hub's files, in the cache of Python programs", ""),

@@ -7,6 +7,7 @@
 #   %play-drafts    an engine's answers with drafts of several kinds (PlayDrafts.cpp)
 #   %play-schedules an engine's answers in random companies (PlaySchedules.cpp)
 #   %plugins   the folder of ingot-sample-plugin.so, ingot-bad-plugin.so and ingot-old-plugin.so (tests/plugins)
+import glob
 import os
 import subprocess
 
@@ -28,6 +29,12 @@ if os.path.exists(config.compiler_library):
     done = subprocess.run([config.ingot, "compile", checkpoint, "-o", engine, "--quiet"], capture_output=True, text=True)
     if done.returncode:
         lit_config.error(f"the tiny checkpoint does not compile:\n{done.stderr}")
+
+wheels = os.path.join(os.path.dirname(os.path.dirname(config.ingot)), "venv/lib/python*/site-packages/nvidia/cu13")
+if glob.glob(wheels + "/lib/libnvrtc.so.13"):
+    config.available_features.add("nvrtc")
+if glob.glob(wheels + "/bin/nvdisasm"):
+    config.available_features.add("nvdisasm")
 
 config.substitutions += [
     ("%ingot", config.ingot),

@@ -13,6 +13,7 @@
 #include "tools/ingot/measure/PageFigures.h"
 #include "tools/ingot/measure/Roofline.h"
 
+#include <algorithm>
 #include <filesystem>
 #include <fstream>
 #include <thread>
@@ -71,35 +72,60 @@ Result<int> verify(const std::string &path, const CommonOptions &common, bool sa
   return 0;
 }
 
-/// An engine keeps the names of the files that it was compiled with: those in this folder are linked into `place`, where
-/// its recipe is.
+/// Of the files that a user names, the one called so, and else the one in this folder; empty: there is none.
+std::filesystem::path fileCalled(const std::string &name, const std::vector<std::string> &named) {
+  std::error_code failure;
+  for (const std::string &path : named)
+    if (std::filesystem::path(path).filename() == name)
+      return std::filesystem::absolute(path, failure);
+  const std::filesystem::path here = std::filesystem::absolute(name, failure);
+  return !failure && std::filesystem::exists(here, failure) ? here : std::filesystem::path();
+}
+
+/// An engine keeps the names of the files that it was compiled with: those that are named, or in this folder, are linked
+/// into `place`, where its recipe is.
 Result<void> linkFilesOfRecipe(const EngineFile &engine, const std::string &path,
-                               const std::string &place) {
-  if (!engine.table().provenance())
-    return {};
-  for (const auto *attribute : *engine.table().provenance()) {
+                               const std::vector<std::string> &plugins, const std::string &place) {
+  std::vector<std::string> taken;
+  std::string all;
+  for (unsigned i = 0; engine.table().provenance() && i < engine.table().provenance()->size();
+       ++i) {
+    const auto *attribute = engine.table().provenance()->Get(i);
     const std::string key = attribute->key()->str();
     if (key != "patterns" && key != "plugin")
       continue;
     std::string name = attribute->value()->str();
     name = name.substr(0, name.find(", content ")); // "pre-fusion=rules.pdll, content 0123…"
-    name = name.substr(name.find('=') + 1);
+    if (key == "patterns")
+      name = name.substr(name.find('=') + 1);
+    const std::filesystem::path file =
+        fileCalled(name, key == "plugin" ? plugins : std::vector<std::string>());
     std::error_code failure;
-    const std::filesystem::path here = std::filesystem::absolute(name, failure);
-    if (failure || !std::filesystem::exists(here, failure))
+    if (file.empty() || !std::filesystem::exists(file, failure))
       return Error{ExitCode::File, "E0167", path + " was compiled with " + name,
-                   "there is no file of that name in this folder",
-                   "run it where the file is; its content must be what it was"};
-    const auto link = std::filesystem::path(place) / here.filename();
+                   file.empty() ? "there is no file of that name in this folder"
+                                : "there is no file " + file.string(),
+                   std::string("run it where the file is") +
+                       (key == "plugin" ? ", or name it with --plugin" : "") +
+                       "; its content must be what it was"};
+    taken.push_back(name);
+    all += (all.empty() ? "" : ", ") + name;
+    const auto link = std::filesystem::path(place) / name;
     if (!std::filesystem::exists(link, failure))
-      std::filesystem::create_symlink(here, link, failure);
+      std::filesystem::create_symlink(file, link, failure);
   }
+  for (const std::string &plugin : plugins)
+    if (std::ranges::find(taken, std::filesystem::path(plugin).filename().string()) == taken.end())
+      return Error{
+          ExitCode::Usage, "E0168", path + " was not compiled with " + plugin,
+          taken.empty() ? "it was compiled without plugins and patterns" : "its files are: " + all,
+          "leave --plugin out; ingot inspect " + path + " --recipe shows what it was made by"};
   return {};
 }
 
 /// The engine that its own recipe makes of the checkpoint now, beside it.
 Result<int> compileAgain(const std::string &path, const std::string &model,
-                         const CommonOptions &common) {
+                         const std::vector<std::string> &plugins, const CommonOptions &common) {
   auto engine = EngineFile::open(path);
   if (!engine)
     return engine.error();
@@ -113,7 +139,7 @@ Result<int> compileAgain(const std::string &path, const std::string &model,
     return place.error();
   const std::string again = (*place)->path + "/again.ingot", file = (*place)->path + "/recipe.toml";
   std::ofstream(file) << recipe;
-  if (auto linked = linkFilesOfRecipe(**engine, path, (*place)->path); !linked)
+  if (auto linked = linkFilesOfRecipe(**engine, path, plugins, (*place)->path); !linked)
     return linked.error();
   if (auto done = compileAsChild({model, "--recipe", file, "-o", again, "--quiet"}); !done)
     return done.error();
@@ -222,10 +248,15 @@ Action defineInspect(CommandLine &command) {
 Action defineVerify(CommandLine &command) {
   auto options = std::make_shared<InspectOptions>();
   auto replay = std::make_shared<std::string>();
+  auto plugins = std::make_shared<std::vector<std::string>>();
   command.option("ENGINE", options->path, "an engine file").required();
-  command.option("--replay", *replay,
-                 "the checkpoint: compiles it again by the engine's recipe, all checks included, "
-                 "and says what differs");
+  auto again = command.option(
+      "--replay", *replay,
+      "the checkpoint: compiles it again by the engine's recipe, all checks included, "
+      "and says what differs");
+  command.option("--plugin", *plugins, "a plugin of the engine that is not in this folder")
+      .typeName("FILE")
+      .needs(again);
   options->common.define(command);
   command.remove(command.find("--trace")); // nothing runs
   command.examples("  ingot verify smollm2.ingot\n"
@@ -234,8 +265,9 @@ Action defineVerify(CommandLine &command) {
                    "engines that you built.\n");
   return [=]() -> Result<int> {
     auto whole = verify(options->path, options->common, /*says=*/replay->empty());
-    return !whole || replay->empty() ? whole
-                                     : compileAgain(options->path, *replay, options->common);
+    return !whole || replay->empty()
+               ? whole
+               : compileAgain(options->path, *replay, *plugins, options->common);
   };
 }
 

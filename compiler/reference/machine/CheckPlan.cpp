@@ -198,8 +198,7 @@ static Result<void> holdRow(const StepResult &found, int64_t row, std::span<cons
                "row " + std::to_string(row) + ": " + other, ""};
 }
 
-/// Counts up to which cases go, and one beyond them all.
-static std::vector<int64_t> countsOfCases(plan::ProgramOp program) {
+std::vector<int64_t> machine::countsOfCases(plan::ProgramOp program) {
   std::set<int64_t> counts{plan::kManyTokens};
   program.walk([&](Operation *op) {
     plan::WhenAttr when = isa<plan::WhenOp>(op)   ? cast<plan::WhenOp>(op).getWhenAttr()

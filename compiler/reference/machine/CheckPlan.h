@@ -24,6 +24,9 @@ constexpr double kLargestWiringError = 1e-4;
 /// The first layer of each kind: all that a check of code or of wiring needs to run.
 std::vector<int64_t> firstLayers(plan::ProgramOp program);
 
+/// Counts of tokens and rows up to which cases go, and one beyond them all, rising.
+std::vector<int64_t> countsOfCases(plan::ProgramOp program);
+
 struct CheckOptions {
   uint64_t seed = 1;
   Effects effects; ///< of kernels; empty: those that their ops declare

@@ -125,6 +125,73 @@ static int fileOf(std::span<const std::byte> bytes, int64_t &length) {
   return file;
 }
 
+/// Fills memory with `unit`, again and again; false where the system lends none.
+bool PanelWeights::repeat(const Mapping &mapping, std::span<const std::byte> unit) {
+  int64_t length;
+  const int file = fileOf(unit, length);
+  const bool mapped = file >= 0 && mapping.repeat(file, length);
+  if (file >= 0)
+    close(file);
+  return mapped;
+}
+
+/// As CPUs read them, and GPUs where rows are f32.
+bool PanelWeights::packPanels(const Base &base, llvm::StringRef name, lm::WeightType type,
+                              const Mapping &mapping) const {
+  if (!repeat(mapping, base.panels))
+    return false;
+  const int64_t of = panelsOfMatrix(type), panelBytes = base.layout.panelBytes();
+  const int64_t last =
+      type.rows() % kPanelRows; // of the last panel of each matrix: behind them is padding
+  for (int64_t matrix = 0; last != 0 && matrix < type.matrices(); ++matrix) {
+    const int64_t panel = (matrix + 1) * of - 1, like = panel % kBasePanels;
+    const std::span<std::byte> out(mapping.address + panel * panelBytes, size_t(panelBytes));
+    std::ranges::fill(out, std::byte{0});
+    fillSeedPanels(seed, tensorOf(name),
+                   panelLayout(type.getFormat(), like * kPanelRows + last, type.columns()), like,
+                   out);
+  }
+  return true;
+}
+
+/// As tensor cores read them: a panel is two tiles, but for the last of a matrix of an odd number.
+bool PanelWeights::packFragments(llvm::StringRef name, lm::WeightType type,
+                                 const Mapping &mapping) const {
+  constexpr int64_t kTiles = kPanelRows / kFragmentRows;
+  const FragmentLayout own = kernel::fragmentLayoutOf(type);
+  const FragmentLayout all =
+      fragmentLayout(type.getFormat(), kBasePanels * kPanelRows, type.columns());
+  std::vector<std::byte> tiles(size_t(all.bytes()));
+  fillSeedFragments(seed, tensorOf(name), all, 0, tiles);
+  const int64_t of = own.tilesOfMatrix(), tileBytes = own.tileBytes();
+  const int64_t panels = panelsOfMatrix(type);
+  auto likeOf = [&](int64_t matrix, int64_t tile) { // the tile whose copy it is
+    return (matrix * panels + tile / kTiles) % kBasePanels * kTiles + tile % kTiles;
+  };
+  if (of % kTiles == 0 || own.matrices == 1) {
+    if (!repeat(mapping, tiles))
+      return false;
+  } else {
+    if (mprotect(mapping.address, size_t(mapping.bytes), PROT_READ | PROT_WRITE) != 0)
+      return false;
+    for (int64_t matrix = 0; matrix < own.matrices; ++matrix)
+      for (int64_t tile = 0; tile < of; ++tile)
+        std::memcpy(mapping.address + (matrix * of + tile) * tileBytes,
+                    tiles.data() + likeOf(matrix, tile) * tileBytes, size_t(tileBytes));
+  }
+  const int64_t last = type.rows() % kFragmentRows;
+  for (int64_t matrix = 0; last != 0 && matrix < own.matrices; ++matrix) {
+    const int64_t like = likeOf(matrix, of - 1);
+    const std::span<std::byte> out(mapping.address + ((matrix + 1) * of - 1) * tileBytes,
+                                   size_t(tileBytes));
+    std::ranges::fill(out, std::byte{0});
+    fillSeedFragments(seed, tensorOf(name),
+                      fragmentLayout(type.getFormat(), like * kFragmentRows + last, type.columns()),
+                      like, out);
+  }
+  return true;
+}
+
 const void *PanelWeights::packed(llvm::StringRef name, lm::WeightType type,
                                  llvm::ArrayRef<float> values) {
   std::unique_ptr<Mapping> &own = mappings[name];
@@ -142,23 +209,8 @@ const void *PanelWeights::packed(llvm::StringRef name, lm::WeightType type,
     std::memcpy(own->address, from, size_t(type.rows()) * sizeof(float));
     return own->address;
   }
-  int64_t length;
-  const int file = fileOf(base->panels, length);
-  const bool mapped = file >= 0 && own->repeat(file, length);
-  if (file >= 0)
-    close(file);
-  if (!mapped)
-    return nullptr;
-  const int64_t of = panelsOfMatrix(type), panelBytes = base->layout.panelBytes();
-  const int64_t last =
-      type.rows() % kPanelRows; // of the last panel of each matrix: behind them is padding
-  for (int64_t matrix = 0; last != 0 && matrix < type.matrices(); ++matrix) {
-    const int64_t panel = (matrix + 1) * of - 1, like = panel % kBasePanels;
-    const std::span<std::byte> out(own->address + panel * panelBytes, size_t(panelBytes));
-    std::ranges::fill(out, std::byte{0});
-    fillSeedPanels(seed, tensorOf(name),
-                   panelLayout(type.getFormat(), like * kPanelRows + last, type.columns()), like,
-                   out);
-  }
-  return own->address;
+  const bool isPacked = type.getLayout() == lm::WeightLayout::Fragment16
+                            ? packFragments(name, type, *own)
+                            : packPanels(*base, name, type, *own);
+  return isPacked ? own->address : nullptr;
 }

@@ -3,6 +3,7 @@
 #include "codegen/cpu/Disassembly.h"
 #include "compiler/console/OutputPlace.h"
 #include "compiler/targets/CodeTarget.h"
+#include "compiler/targets/KernelWork.h"
 #include "compiler/targets/cpu/CheckCode.h"
 #include "compiler/targets/cpu/Schedules.h"
 #include "compiler/targets/cpu/Tune.h"
@@ -27,13 +28,16 @@ public:
     const cpu::Isa &isa = *cpu::isaNamed(options.targets.back());
     ScheduledKernels scheduled(kernels, isa, rows);
     std::string all;
+    auto underWay = suspectCode(kernels, "cpu:" + std::string(isa.name));
     for (kernel::FuncOp fn : scheduled.kernels()) {
+      underWay(fn.getSymName());
       auto printed = cpu::printKernel(
           fn, isa, options.emit == Emit::Asm ? cpu::CodeText::Assembly : cpu::CodeText::Llvm);
       if (failed(printed))
         return context.compilerError("kernel " + fn.getSymName().str() + " has no code");
       all += *printed;
     }
+    underWay("");
     return writeText(all, options.output);
   }
 
@@ -122,8 +126,9 @@ private:
         return *known;
     }
     TimingScope scope = context.timing.nest("code of cpu:" + std::string(isa.name));
-    auto object =
-        cpu::compileKernels(kernels, isa, {static_cast<unsigned>(context.threads), &scope});
+    auto object = cpu::compileKernels(kernels, isa,
+                                      {static_cast<unsigned>(context.threads), &scope,
+                                       suspectCode(kernels, "cpu:" + std::string(isa.name))});
     if (failed(object))
       return failure();
     std::string code(object->begin(), object->end());

@@ -2,8 +2,10 @@
 #include "codegen/cuda/CudaCodegen.h"
 #include "compiler/console/OutputPlace.h"
 #include "compiler/targets/CodeTarget.h"
+#include "compiler/targets/cuda/CheckCode.h"
 #include "compiler/targets/cuda/GpuCode.h"
 #include "dialects/kernel/ops/Structure.h"
+#include "runtime/engine/GpuTarget.h"
 
 using namespace mlir;
 using namespace ingot;
@@ -16,7 +18,9 @@ public:
   explicit CudaJob(const CodeContext &context) : context(context), options(context.options) {}
 
   Result<void> emit(ArrayRef<kernel::FuncOp> kernels) override {
-    auto printed = printCuda(kernels, options.gpuTargets, options.batchInvariant);
+    auto printed = options.emit == Emit::Asm
+                       ? printSass(kernels, howToMake())
+                       : printCuda(kernels, options.gpuTargets, options.batchInvariant);
     if (!printed)
       return printed.error();
     return writeText(*printed, options.output);
@@ -25,12 +29,19 @@ public:
   Result<std::string> addCode(ArrayRef<kernel::FuncOp> kernels, fb::ProgramT &table,
                               std::vector<SegmentSource> &segments) override {
     CodeCache *cache = context.cache ? &*context.cache : nullptr;
-    auto code = addGpuCode(
-        kernels,
-        {options.gpuTargets, options.batchInvariant, context.threads, cache, context.identity},
-        table, segments);
+    auto code = addGpuCode(kernels, howToMake(), table, segments);
     if (!code)
       return code.error();
+    emulated = std::move(code->emulated);
+    made.clear();
+    for (const auto &object : table.code)
+      if (llvm::is_contained(options.gpuTargets, object->target)) {
+        fb::CodeObjectT &own = made.emplace_back();
+        own.target = object->target;
+        for (const auto &variants : object->variants)
+          own.variants.push_back(std::make_unique<fb::KernelVariantsT>(*variants));
+      }
+    checked.assign(kernels.begin(), kernels.end());
     uint64_t weightBytes = 0;
     for (const auto &weight : table.weights)
       if (weight->source == fb::WeightSource::Stored)
@@ -42,9 +53,73 @@ public:
            std::to_string(weightBytes / 1000000) + " MB of weights";
   }
 
+  Result<std::vector<CodeEvidence>> checkCode(ModuleOp plan) override {
+    std::vector<CodeEvidence> all;
+    for (const fb::CodeObjectT &object : made) {
+      CodeEvidence evidence{"code of " + object.target, ""};
+      auto image = imageFor(object.target, evidence.inputs);
+      if (!image)
+        return image.error();
+      if (!image->empty())
+        if (auto ok = check(plan, object, *image, evidence); !ok)
+          return ok.error();
+      all.push_back(std::move(evidence));
+    }
+    return all;
+  }
+
 private:
+  GpuCodeOptions howToMake() const {
+    return {options.gpuTargets, options.batchInvariant, context.threads,
+            context.cache ? &*context.cache : nullptr, context.identity};
+  }
+
+  /// The target's code as the emulator runs it: its own, or with --verify that of a GPU compiled for the host. Empty, and
+  /// why: there is none.
+  Result<std::string> imageFor(const std::string &target, std::string &why) {
+    if (auto own = emulated.find(target); own != emulated.end())
+      return own->second;
+    if (!options.verify) {
+      why = "not run: --verify runs it on the emulator";
+      return std::string();
+    }
+    auto image = codeForEmulator(checked, target, howToMake());
+    if (image || image.error().code == "E0460")
+      return image;
+    why = "not run: " + image.error().what +
+          (image.error().why.empty() ? "" : ", " + image.error().why);
+    return std::string();
+  }
+
+  Result<void> check(ModuleOp plan, const fb::CodeObjectT &object, StringRef image,
+                     CodeEvidence &evidence) {
+    CodeOfArchitecture code;
+    code.target = object.target, code.image = image, code.kernels = checked;
+    code.variants = fb::CodeObjectT(object);
+    code.shared = cuda::sharedAttention(checked);
+    code.textOf = [&](kernel::FuncOp fn) {
+      auto text = printCuda(fn, object.target, options.batchInvariant);
+      return text ? *text : std::string();
+    };
+    auto found = compiler::checkOnEmulator(plan, code, context.threads);
+    if (!found && found.error().code == "E0723") {
+      evidence.inputs = "not run: " + found.error().what;
+      return {};
+    }
+    if (!found)
+      return found.error();
+    evidence.inputs = std::to_string(found->launches) +
+                      " launches on the emulator, seeded weights; allowed: 8 times each op's bound";
+    evidence.maxAbs = found->largestAbsolute, evidence.maxRel = found->largestOfAll();
+    evidence.launches = found->launches;
+    return {};
+  }
+
   const CodeContext &context;
   const CompileOptions &options;
+  std::vector<fb::CodeObjectT> made; ///< the variants of each target, as they were added
+  std::vector<kernel::FuncOp> checked;
+  std::map<std::string, std::string> emulated; ///< code for the emulator, by target
 };
 
 class CudaTarget : public CodeTarget {
@@ -84,7 +159,7 @@ public:
   bool isWanted(const CompileOptions &options) const override {
     return !options.gpuTargets.empty();
   }
-  bool emits(Emit stage) const override { return stage == Emit::Cuda; }
+  bool emits(Emit stage) const override { return stage == Emit::Cuda || stage == Emit::Asm; }
   const std::string &kv(const CompileOptions &options) const override { return options.gpuKv; }
   void choosePasses(const CompileOptions &options, PipelineOptions &passes) const override {
     // Products of fp8 round activations: by wgmma alone, and not where all steps shall give the same
@@ -94,16 +169,30 @@ public:
     });
   }
   std::pair<const char *, const char *> phases() const override { return {"gpu plan", "gpu"}; }
-  /// A cubin is read by NVIDIA's tools alone: the text that it is compiled from.
+  /// Cubins as NVIDIA's disassembler prints what is in the engine, where it is there; of others, and without it, the text
+  /// that they were compiled from.
   llvm::Expected<std::vector<CodeText>>
-  listCode(StringRef codeTarget, StringRef, llvm::function_ref<ArrayRef<kernel::FuncOp>()> kernels,
+  listCode(StringRef codeTarget, StringRef object,
+           llvm::function_ref<ArrayRef<kernel::FuncOp>()> kernels,
            bool batchInvariant) const override {
     std::vector<CodeText> all;
+    std::string note;
+    const auto target = runtime::gpuTargetNamed(codeTarget);
+    if (target && target->kind == runtime::GpuTarget::Kind::Cubin) {
+      auto modules = sassOfModules(object);
+      if (!modules)
+        note = "// " + llvm::toString(modules.takeError()) + "\n";
+      else if (modules->size() >= kernels().size() && !kernels().empty()) {
+        for (auto [fn, text] : llvm::zip(kernels(), *modules))
+          all.push_back({kernel::FuncOp(fn).getSymName().str(), std::move(text)});
+        return all;
+      }
+    }
     for (kernel::FuncOp fn : kernels()) {
       auto text = printCuda(fn, codeTarget.str(), batchInvariant);
       if (!text)
         return llvm::createStringError(text.error().what);
-      all.push_back({fn.getSymName().str(), std::move(*text)});
+      all.push_back({fn.getSymName().str(), note + *text});
     }
     return all;
   }

@@ -1,6 +1,8 @@
 //===- GpuCode.cpp --------------------------------------------------------===//
 #include "compiler/targets/cuda/GpuCode.h"
 #include "codegen/cuda/CudaCodegen.h"
+#include "codegen/cuda/Sass.h"
+#include "compiler/targets/KernelWork.h"
 #include "compiler/targets/cuda/GpuCosts.h"
 #include "dialects/kernel/ops/Structure.h"
 #include "runtime/engine/GpuTarget.h"
@@ -26,7 +28,9 @@ static cuda::EmitOptions optionsFor(StringRef target, bool batchInvariant) {
 static Result<std::vector<cuda::CudaProgram>> programsOf(ArrayRef<kernel::FuncOp> kernels,
                                                          const cuda::EmitOptions &options) {
   std::vector<cuda::CudaProgram> programs;
+  auto underWay = suspectCode(kernels, "GPUs");
   for (kernel::FuncOp fn : kernels) {
+    underWay(fn.getSymName());
     auto program = cuda::emitKernel(fn, options);
     if (failed(program))
       return Error{ExitCode::Internal, "E0460",
@@ -34,6 +38,7 @@ static Result<std::vector<cuda::CudaProgram>> programsOf(ArrayRef<kernel::FuncOp
                    "leave GPU targets out, and please report it with the checkpoint's config"};
     programs.push_back(std::move(*program));
   }
+  underWay("");
   return programs;
 }
 
@@ -177,6 +182,32 @@ static uint64_t addCode(const std::string &target, ArrayRef<kernel::FuncOp> kern
   return size;
 }
 
+/// The programs as host code for the target's architecture.
+static Result<std::string> emulated(ArrayRef<cuda::CudaProgram> programs, const std::string &target,
+                                    const GpuCodeOptions &options, cuda::KeptCode *kept) {
+  std::string problem;
+  cuda::EmulatorOptions how;
+  how.architecture = "sm_" + target.substr(target.rfind('_') + 1); // of PTX, too
+  how.threads = options.threads;
+  how.kept = kept;
+  auto object = cuda::compileForEmulator(programs, how, problem);
+  if (failed(object))
+    return problemError("E0462", problem);
+  return std::string(object->begin(), object->end());
+}
+
+Result<std::string> compiler::codeForEmulator(ArrayRef<kernel::FuncOp> kernels,
+                                              const std::string &target,
+                                              const GpuCodeOptions &options) {
+  auto programs = programsOf(kernels, optionsFor(target, options.batchInvariant));
+  if (!programs)
+    return programs.error();
+  std::unique_ptr<Cached> kept;
+  if (options.cache)
+    kept = std::make_unique<Cached>(*options.cache, options.identity);
+  return emulated(*programs, target, options, kept.get());
+}
+
 /// Code for targets that share one text; adds to `sum`.
 static Result<void> addCodeOf(ArrayRef<kernel::FuncOp> kernels, ArrayRef<std::string> targets,
                               const cuda::EmitOptions &text, const GpuCodeOptions &options,
@@ -196,8 +227,8 @@ static Result<void> addCodeOf(ArrayRef<kernel::FuncOp> kernels, ArrayRef<std::st
   if (options.cache)
     kept = std::make_unique<Cached>(*options.cache, options.identity);
   if (!architectures.empty()) {
-    auto compiled =
-        cuda::compilePrograms(programs->all, architectures, options.threads, problem, kept.get());
+    auto compiled = cuda::compilePrograms(programs->all, architectures, options.threads, problem,
+                                          kept.get(), suspectCode(kernels, "GPUs, by NVRTC,"));
     if (failed(compiled))
       return problemError("E0461", problem);
     for (auto [target, modules] : llvm::zip_equal(named, *compiled)) {
@@ -214,15 +245,11 @@ static Result<void> addCodeOf(ArrayRef<kernel::FuncOp> kernels, ArrayRef<std::st
   for (const std::string &target : targets) {
     if (runtime::gpuTargetNamed(target)->kind != GpuTarget::Kind::Emulator)
       continue;
-    cuda::EmulatorOptions how;
-    how.architecture = target.substr(target.find(':') + 1);
-    how.threads = options.threads;
-    how.kept = kept.get();
-    auto object = cuda::compileForEmulator(programs->all, how, problem);
-    if (failed(object))
-      return problemError("E0462", problem);
-    sum.bytes += addCode(target, kernels, *programs, std::string(object->begin(), object->end()),
-                         table, segments);
+    auto object = emulated(programs->all, target, options, kept.get());
+    if (!object)
+      return object.error();
+    sum.bytes += addCode(target, kernels, *programs, *object, table, segments);
+    sum.emulated[target] = std::move(*object);
   }
   sum.programs = programs->all.size();
   return {};
@@ -256,4 +283,67 @@ Result<std::string> compiler::printCuda(ArrayRef<kernel::FuncOp> kernels,
   for (const cuda::CudaProgram &program : *programs)
     text += program.source + "\n";
   return text;
+}
+
+/// All functions of a cubin, one behind the other.
+static llvm::Expected<std::string> sassOf(const std::string &disassembler, StringRef cubin) {
+  std::vector<cuda::SassFunction> functions;
+  std::string problem, text;
+  if (!cuda::disassembleCubin(disassembler, cubin, functions, problem))
+    return llvm::createStringError(problem);
+  for (const cuda::SassFunction &function : functions)
+    text += function.symbol + ":\n" + function.text + "\n";
+  return text;
+}
+
+Result<std::string> compiler::printSass(ArrayRef<kernel::FuncOp> kernels,
+                                        const GpuCodeOptions &options) {
+  const std::string &target = options.targets.front();
+  const GpuTarget::Kind kind = runtime::gpuTargetNamed(target)->kind;
+  if (kind == GpuTarget::Kind::Emulator)
+    return Error{ExitCode::Usage, "E0494", target + " has no machine code of a GPU",
+                 "the emulator runs code of this CPU",
+                 "--target cuda:" + target.substr(target.find(':') + 1) + ", or --emit cuda"};
+  const std::string disassembler = cuda::findDisassembler();
+  if (disassembler.empty() && kind == GpuTarget::Kind::Cubin)
+    return Error{ExitCode::File, "E0494", "nvdisasm, which reads the code of GPUs, was not found",
+                 "neither beside NVRTC nor in PATH",
+                 std::string(cuda::kDisassemblerHint) + "; --emit cuda does without"};
+  auto programs = programsOf(kernels, optionsFor(target, options.batchInvariant));
+  if (!programs)
+    return programs.error();
+  std::string problem, all;
+  auto compiled =
+      cuda::compilePrograms(*programs, {target.substr(target.find(':') + 1)}, options.threads,
+                            problem, nullptr, suspectCode(kernels, "GPUs, by NVRTC,"));
+  if (failed(compiled))
+    return problemError("E0461", problem);
+  for (const cuda::CompiledProgram &program : compiled->front()) {
+    const StringRef code(program.code.data(), program.code.size());
+    if (kind == GpuTarget::Kind::Ptx) {
+      all += code.rtrim('\0').str();
+      continue;
+    }
+    auto text = sassOf(disassembler, code);
+    if (!text)
+      return Error{ExitCode::File, "E0494", "the code of a kernel cannot be disassembled",
+                   llvm::toString(text.takeError()), "--emit cuda does without"};
+    all += *text;
+  }
+  return all;
+}
+
+llvm::Expected<std::vector<std::string>> compiler::sassOfModules(StringRef object) {
+  const std::string disassembler = cuda::findDisassembler();
+  if (disassembler.empty())
+    return llvm::createStringError(std::string("for machine code: ") + cuda::kDisassemblerHint);
+  std::vector<std::string> modules;
+  while (const size_t size = cuda::sizeOfElf(object)) {
+    auto text = sassOf(disassembler, object.take_front(size));
+    if (!text)
+      return text.takeError();
+    modules.push_back(std::move(*text));
+    object = object.drop_front(std::min<size_t>(roundUp(int64_t(size), 64), object.size()));
+  }
+  return modules;
 }

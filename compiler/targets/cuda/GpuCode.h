@@ -6,7 +6,9 @@
 #include "dialects/kernel/KernelDialect.h"
 
 #include "llvm/ADT/ArrayRef.h"
+#include "llvm/Support/Error.h"
 
+#include <map>
 #include <string>
 #include <vector>
 
@@ -32,6 +34,8 @@ struct GpuCodeOptions {
 struct GpuCode {
   uint64_t bytes = 0;  ///< of all code
   size_t programs = 0; ///< of one target: the kernels, and what makes weights
+  /// Of those targets that are the emulator's, their code.
+  std::map<std::string, std::string> emulated;
 };
 
 /// Adds a code object and its segment for each target ("cuda:sm_90a", "cuda:compute_80", "cuda-emulator:sm_90a") to the
@@ -39,8 +43,20 @@ struct GpuCode {
 Result<GpuCode> addGpuCode(llvm::ArrayRef<kernel::FuncOp> kernels, const GpuCodeOptions &options,
                            fb::ProgramT &table, std::vector<SegmentSource> &segments);
 
+/// The code of such a target as the emulator runs it: that of "cuda:sm_90a" compiled for the host. E0460, E0462.
+Result<std::string> codeForEmulator(llvm::ArrayRef<kernel::FuncOp> kernels,
+                                    const std::string &target, const GpuCodeOptions &options);
+
 /// `--emit cuda`: the kernels as CUDA C++ for the first of the targets, one after the other. E0460.
 Result<std::string> printCuda(llvm::ArrayRef<kernel::FuncOp> kernels,
                               llvm::ArrayRef<std::string> targets, bool batchInvariant);
+
+/// `--emit asm`: SASS of the kernels for the first of the targets, PTX for one that is PTX. Errors: E0460, E0461; E0494
+/// there is no disassembler, or the target is the emulator.
+Result<std::string> printSass(llvm::ArrayRef<kernel::FuncOp> kernels,
+                              const GpuCodeOptions &options);
+
+/// The functions of each cubin of a code object, in the order of its modules. The error says why they are not known.
+llvm::Expected<std::vector<std::string>> sassOfModules(llvm::StringRef object);
 
 } // namespace ingot::compiler

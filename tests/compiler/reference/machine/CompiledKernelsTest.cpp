@@ -1,17 +1,23 @@
 //===- CompiledKernelsTest.cpp - Compiled kernels against the slow machine ---===//
 //
-// CheckCode.h over plans of small models, at each level that the tests go over, written out where this machine lacks it;
-// and code that is wrong, which it must find.
+// CheckCode.h over plans of small models, at each level that the tests go over, written out where this machine lacks it,
+// and for GPUs on the emulator; and code that is wrong, which it must find.
 //===----------------------------------------------------------------------===//
 #include "KernelRunner.h"
 #include "LoweredModel.h"
 
 #include "compiler/targets/cpu/CheckCode.h"
+#include "compiler/targets/cuda/CheckCode.h"
+#include "compiler/targets/cuda/GpuCode.h"
 #include "dialects/kernel/ops/Attention.h"
 #include "dialects/kernel/ops/Matmul.h"
+#include "dialects/kernel/ops/Rope.h"
+#include "dialects/kernel/ops/Structure.h"
 #include "dialects/plan/ops/Section.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
+
+#include <thread>
 
 using namespace ingot;
 using compiler::CodeAgreement;
@@ -121,4 +127,114 @@ TEST(CompiledKernels, AMissingKernelIsFound) {
   ASSERT_FALSE(found);
   EXPECT_EQ(found.error().code, "E0886");
   EXPECT_NE(found.error().what.find("@" + name), std::string::npos) << found.error().format();
+}
+
+//===----------------------------------------------------------------------===//
+// Kernels for GPUs, on the emulator
+//===----------------------------------------------------------------------===//
+
+namespace {
+
+constexpr const char *kCuda =
+    "lm.model(lm-choose-forms{device=cuda fp8-rows=true}),lm-lower-to-plan{device=cuda kv=bf16},"
+    "kernel-choose-layouts{device=cuda},kernel-fold-argmax{device=cuda},kernel-fp8-cases{few=64},kernel-append-epilogues,"
+    "kernel-norm-prologues,plan-add-workspaces,plan-find-ids,plan-expand-cases,"
+    "plan.program(plan-elide-barriers,plan-pack-buffers)";
+
+/// Kernels that were compiled once, for all tests: a kernel takes a second.
+compiler::CodeCache &cache() {
+  static auto opened = compiler::CodeCache::open(testing::TempDir() + "ingot-compiled-cuda");
+  return *opened;
+}
+
+/// The plan beside the code of other kernels, or of its own.
+Result<CodeAgreement> checkForGpus(mlir::ModuleOp plan, mlir::ModuleOp from,
+                                   const std::string &target) {
+  const Kernels kernels(from.getOps<kernel::FuncOp>());
+  fb::ProgramT table;
+  std::vector<compiler::SegmentSource> segments;
+  const std::string emulated = "cuda-emulator:" + target;
+  const std::vector<std::string> targets{emulated};
+  auto made = compiler::addGpuCode(
+      kernels,
+      {targets, false, int(std::thread::hardware_concurrency()), &cache(), "CompiledCudaTest"},
+      table, segments);
+  if (!made)
+    return made.error();
+  compiler::CodeOfArchitecture code;
+  code.target = emulated, code.image = made->emulated[emulated], code.kernels = kernels;
+  for (const auto &variants : table.code.front()->variants)
+    code.variants.variants.push_back(std::make_unique<fb::KernelVariantsT>(*variants));
+  code.shared = ingot::cuda::sharedAttention(kernels);
+  code.textOf = [](kernel::FuncOp) { return std::string("text"); };
+  return compiler::checkOnEmulator(plan, code, 1, /*slack=*/1);
+}
+
+void checkAllOnEmulator(std::initializer_list<const char *> models, const std::string &target) {
+  for (const char *name : models) {
+    LoweredModel model(kCuda, name);
+    auto found = checkForGpus(model.get(), model.get(), target);
+    ASSERT_TRUE(found) << name << ", " << target << "\n" << found.error().format();
+    EXPECT_GT(found->launches, 20);
+    for (auto [op, off] : found->largest)
+      std::printf("%-8s %-13s largest difference %.2g\n", name, op.c_str(), off);
+  }
+}
+
+/// The plan of one model beside the code of a copy that `change` has changed, which must be told with this kernel.
+template <typename Op>
+void plantForGpus(const std::string &kernel, llvm::function_ref<bool(Op)> change) {
+  LoweredModel model(kCuda);
+  mlir::OwningOpRef<mlir::ModuleOp> wrong = model.get().clone();
+  bool changed = false;
+  wrong->walk([&](Op op) {
+    if (!changed && op->template getParentOfType<kernel::FuncOp>())
+      changed = change(op);
+  });
+  ASSERT_TRUE(changed);
+  auto found = checkForGpus(model.get(), *wrong, "sm_80");
+  ASSERT_FALSE(found);
+  EXPECT_EQ(found.error().code, "E0886");
+  EXPECT_NE(found.error().what.find(kernel), std::string::npos) << found.error().format();
+  EXPECT_NE(found.error().what.find("cuda-emulator:sm_80"), std::string::npos);
+}
+
+} // namespace
+
+TEST(CompiledCuda, OfSm80) { checkAllOnEmulator({"model"}, "sm_80"); }
+TEST(CompiledCuda, DISABLED_LongOfAllModels) {
+  checkAllOnEmulator({"model", "conv", "experts", "ordered"}, "sm_90a");
+  checkAllOnEmulator({"conv", "experts", "ordered"}, "sm_80");
+}
+
+TEST(CompiledCuda, ASumForAProductIsFound) {
+  plantForGpus<mlir::arith::MulFOp>("@", [](mlir::arith::MulFOp op) {
+    mlir::OpBuilder b(op);
+    op.replaceAllUsesWith(
+        mlir::arith::AddFOp::create(b, op.getLoc(), op.getLhs(), op.getRhs()).getResult());
+    return true;
+  });
+}
+TEST(CompiledCuda, AnotherScaleOfAttentionIsFound) {
+  plantForGpus<kernel::AttentionOp>("@attention", [](kernel::AttentionOp op) {
+    op.setScale(llvm::APFloat(op.getScale().convertToFloat() * 2));
+    return true;
+  });
+}
+TEST(CompiledCuda, SwappedWeightsAreFound) {
+  plantForGpus<kernel::MatmulOp>("@", [](kernel::MatmulOp op) {
+    if (!op.getPair())
+      return false;
+    mlir::Value first = op.getWeights()[0], second = op.getWeights()[1];
+    op.getWeightsMutable().slice(0, 1).assign(second);
+    op.getWeightsMutable().slice(1, 1).assign(first);
+    return true;
+  });
+}
+TEST(CompiledCuda, TheOtherStyleOfRopeIsFound) {
+  plantForGpus<kernel::RopeAppendOp>("@", [](kernel::RopeAppendOp op) {
+    op.setStyle(op.getStyle() == lm::RopeStyle::Half ? lm::RopeStyle::Interleaved
+                                                     : lm::RopeStyle::Half);
+    return true;
+  });
 }

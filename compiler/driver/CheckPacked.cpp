@@ -1,0 +1,79 @@
+//===- CheckPacked.cpp - See CheckPacked.h --------------------------------===//
+#include "compiler/driver/CheckPacked.h"
+#include "compiler/reference/machine/WeightReader.h"
+
+#include <algorithm>
+#include <cmath>
+#include <vector>
+
+using namespace ingot;
+using namespace ingot::compiler;
+using reference::machine::WeightReader;
+
+/// What a number may be off that a format holds for `wanted`, in a row whose largest is `largest`. As stored: what the
+/// order of a few products does; tables hold whole numbers (docs/numerics.md). `step`: from a code to the next.
+static double allowedOf(const NumericFormat &format, bool asStored, double wanted, double largest,
+                        double step) {
+  const double exact = (format.table ? 1e-2 : 1e-5) * largest;
+  if (asStored)
+    return exact;
+  if (format.isFloat())
+    return exact + 0x1p-8 * std::abs(wanted);
+  if (format.isScaledFloat()) // E4M3: half of an eighth; next to 0 half of 2^-9 of the scale
+    return exact + 0x1p-4 * std::abs(wanted) + 0x1p-9 * step;
+  return exact + 1.01 * step; // the largest of a group may be cut by one
+}
+
+/// `unit`: the panel or tile of the weight that `bytes` are, which alone have the layout `own`.
+template <typename Layout>
+static Result<void> check(const import::RowSource &source, const Layout &layout, const Layout &own,
+                          int64_t unit, std::span<const std::byte> bytes, const std::string &name) {
+  const RowSpan rows = layout.rowsOf(unit);
+  const int64_t row = (unit * 7919 + 5) % rows.count;
+  std::vector<float> wanted(size_t(layout.k));
+  if (auto ok = source.read(rows.first + row, wanted); !ok)
+    return ok;
+  const WeightReader<Layout> reader(own, bytes.data());
+  const NumericFormat &format = numericFormat(layout.format);
+  const bool asStored =
+      source.format() == layout.format &&
+      !(layout.format == WeightFormat::F32 && std::is_same_v<Layout, FragmentLayout>);
+  double largest = 0;
+  for (float value : wanted)
+    largest = std::max(largest, std::abs(double(value)));
+  for (int64_t k = 0; k < layout.k; ++k) {
+    const double value = reader.value(row, k), of = wanted[size_t(k)];
+    const double step = format.isFloat() || asStored ? 0 : std::abs(double(reader.d(row, k)));
+    const double allowed = allowedOf(format, asStored, of, largest, step);
+    if (!(std::abs(value - of) <= allowed))
+      return Error{ExitCode::Internal, "E0493",
+                   "the weight " + name + " is packed as other numbers than the checkpoint's",
+                   "column " + std::to_string(k) + " of row " + std::to_string(rows.first + row) +
+                       " is " + std::to_string(value) + " for " + std::to_string(of) +
+                       " (allowed: " + std::to_string(allowed) + " off)",
+                   "this is a bug of ingot: please report it with the checkpoint's config"};
+  }
+  return {};
+}
+
+/// One of so many panels or tiles, another in each piece.
+static int64_t chosen(int64_t first, int64_t units) { return (first * 40503 + 3) % units; }
+
+Result<void> compiler::checkPacked(const import::RowSource &source, const PanelLayout &layout,
+                                   int64_t first, std::span<const std::byte> packed,
+                                   const std::string &name) {
+  const int64_t unit = chosen(first, int64_t(packed.size()) / layout.panelBytes());
+  const PanelLayout own = panelLayout(layout.format, kPanelRows, layout.k);
+  return check(source, layout, own, first + unit,
+               packed.subspan(size_t(unit * layout.panelBytes()), size_t(layout.panelBytes())),
+               name);
+}
+
+Result<void> compiler::checkPacked(const import::RowSource &source, const FragmentLayout &layout,
+                                   int64_t first, std::span<const std::byte> packed,
+                                   const std::string &name) {
+  const int64_t unit = chosen(first, int64_t(packed.size()) / layout.tileBytes());
+  const FragmentLayout own = fragmentLayout(layout.format, kFragmentRows, layout.k);
+  return check(source, layout, own, first + unit,
+               packed.subspan(size_t(unit * layout.tileBytes()), size_t(layout.tileBytes())), name);
+}

@@ -1,0 +1,568 @@
+//===- Lockstep.cpp - See Lockstep.h --------------------------------------===//
+#include "compiler/targets/Lockstep.h"
+#include "compiler/console/CrashWords.h"
+#include "compiler/console/OutputPlace.h"
+#include "compiler/reference/machine/CheckPlan.h"
+#include "compiler/reference/machine/PanelWeights.h"
+#include "compiler/reference/machine/RowForms.h"
+#include "compiler/targets/StepBatch.h"
+#include "dialects/kernel/ops/Custom.h"
+#include "dialects/kernel/ops/Structure.h"
+#include "dialects/plan/ops/Entry.h"
+#include "dialects/plan/ops/Program.h"
+#include "dialects/plan/ops/Section.h"
+#include "runtime/abi/Routes.h"
+#include "runtime/sample/Sampler.h"
+
+#include "llvm/ADT/DenseSet.h"
+
+#include <bit>
+#include <cmath>
+#include <cstring>
+#include <set>
+
+using namespace mlir;
+using namespace ingot;
+using namespace ingot::compiler;
+using namespace ingot::reference;
+using namespace ingot::reference::machine;
+using kernel::RowKind;
+using kernel::RowsType;
+
+namespace {
+
+/// A value of a q8 row may be a code off, since its code may round the other way: but few are. Codes of a second plane are
+/// so fine that many may. The same of numbers that lose digits: here of the value, not of the row's largest.
+constexpr double kCode = 1.01 / 127, kMostCodesOff = 0.005;
+constexpr double kBf16Step = 0x1.01p-8, kE4M3Step = 0x1.01p-3;
+
+/// How the rows of a step that draws want their ids: the largest logit; a cut list; all of the vocabulary.
+std::vector<runtime::SamplingParams> waysToDraw(int64_t rows) {
+  std::vector<runtime::SamplingParams> all{size_t(rows)};
+  for (size_t r = 0; r < all.size(); ++r) {
+    all[r].seed = 11 * r + 3;
+    all[r].temperature = r % 3 == 2 ? 0.0f : 0.8f;
+    if (r % 3 == 1)
+      all[r].topK = 20, all[r].topP = 0.9f;
+  }
+  return all;
+}
+
+/// Zeroed memory on a line of its own, as executors lend it. Kernels read tiles of rows: behind those of a step are others,
+/// or nothing.
+class Bytes {
+public:
+  explicit Bytes(int64_t size)
+      : size(size), memory(static_cast<std::byte *>(
+                        std::aligned_alloc(256, size_t(roundUp(size + kBehind, 256))))) {
+    std::memset(memory.get(), 0, size_t(size + kBehind));
+  }
+  std::byte *data() const { return memory.get(); }
+  const int64_t size;
+
+private:
+  static constexpr int64_t kBehind = 64 << 10;
+  struct Free {
+    void operator()(std::byte *p) const { std::free(p); }
+  };
+  std::unique_ptr<std::byte, Free> memory;
+};
+
+class Lockstep : public LaunchObserver {
+public:
+  Lockstep(ModuleOp module, CodeUnderCheck &code, PanelWeights &weights, double slack)
+      : module(module), code(code), weights(weights), slack(slack) {}
+
+  void before(plan::LaunchOp launch, plan::StepOp step, const Batch &batch, plan::Mode mode,
+              Memory &memory) override;
+  void behind(plan::LaunchOp launch, plan::StepOp step, const Batch &batch, plan::Mode mode,
+              Memory &memory) override;
+
+  const std::vector<int32_t> *ids = nullptr; ///< of the step under way
+  CodeAgreement agreement;
+  std::optional<Error> wrong; ///< the first that was found
+
+private:
+  /// Where the compiled kernel finds an operand; no memory where there is none.
+  CodeUnderCheck::Operand operand(Attribute passed, Type type, plan::StepOp step, Memory &memory);
+  void compare(kernel::FuncOp fn, plan::LaunchOp launch, const Batch &batch, Memory &memory);
+  void compareBuffer(kernel::FuncOp fn, unsigned argument, StringRef name, const Batch &batch,
+                     Memory &memory);
+  /// The weights that a launch leaves in a buffer of routes may be off; the rest is the same. Infinity: it is not.
+  double compareRoutes(StringRef op, RoutesLayout layout, Memory &memory, int64_t buffer);
+  void compareRows(RowsType type, int64_t count, const std::byte *expected, const std::byte *found);
+  /// Rows that hold no numbers: keys, ids.
+  void compareWords(RowsType type, int64_t count, const std::byte *expected,
+                    const std::byte *found);
+  /// The ids that a launch has drawn, against the host's for the same logits.
+  void compareDrawn(kernel::FuncOp fn, plan::LaunchOp launch, const Batch &batch, Memory &memory);
+  void find(const std::string &why);
+
+  /// The launch under way, for findings.
+  struct UnderWay {
+    kernel::FuncOp fn;
+    plan::StepOp step;
+    std::string way, op, buffer;
+    double allowed = 0;
+  };
+
+  ModuleOp module;
+  CodeUnderCheck &code;
+  PanelWeights &weights;
+  const double slack; ///< times the bounds
+  llvm::DenseMap<Attribute, std::unique_ptr<Bytes>>
+      kept; ///< between launches: of states, and bytes that kernels share
+  std::map<int64_t, std::unique_ptr<Bytes>> found,
+      copies; ///< of the launch under way, by buffer: before it, and its own
+  UnderWay now;
+  int64_t idsOff = 0;
+};
+
+} // namespace
+
+double CodeAgreement::largestOfAll() const {
+  double most = 0;
+  for (const auto &[op, off] : largest)
+    most = std::max(most, off);
+  return most;
+}
+
+void Lockstep::before(plan::LaunchOp launch, plan::StepOp, const Batch &, plan::Mode,
+                      Memory &memory) {
+  found.clear();
+  for (Attribute passed : launch.getArgs())
+    if (auto ref = dyn_cast<plan::BufferRefAttr>(passed)) {
+      const int64_t buffer = memory.find(ref.getSymbol().getValue());
+      auto &copy = found[buffer];
+      if (copy)
+        continue;
+      copy = std::make_unique<Bytes>(memory.buffer(buffer).bytes);
+      std::memcpy(copy->data(), memory.peek(buffer, 0), size_t(copy->size));
+    }
+}
+
+CodeUnderCheck::Operand Lockstep::operand(Attribute passed, Type type, plan::StepOp step,
+                                          Memory &memory) {
+  plan::ProgramOp program = *module.getOps<plan::ProgramOp>().begin();
+  auto lent = [](Bytes &bytes) { return CodeUnderCheck::Operand{bytes.data(), bytes.size}; };
+  if (auto ref = dyn_cast<plan::BufferRefAttr>(passed)) {
+    const int64_t buffer = memory.find(ref.getSymbol().getValue());
+    auto rows = dyn_cast<RowsType>(type);
+    if (!rows || rows.getKind() != RowKind::Bytes)
+      return lent(*copies[buffer]);
+    auto &own = kept[ref]; // what lies there only kernels understand that share it
+    if (!own)
+      own = std::make_unique<Bytes>(memory.buffer(buffer).bytes);
+    return lent(*own);
+  }
+  if (auto ref = dyn_cast<plan::StateRefAttr>(passed)) {
+    auto symbol = cast<FlatSymbolRefAttr>((*step.getStates())[ref.getIndex()]).getAttr();
+    auto &pool = kept[symbol];
+    if (!pool) {
+      auto state = cast<plan::StateOp>(SymbolTable::lookupSymbolIn(program, symbol));
+      pool = std::make_unique<Bytes>(int64_t(state.getBytes()) * StepBatch::kSequences *
+                                     StepBatch::kPages);
+    }
+    return lent(*pool);
+  }
+  auto layer = dyn_cast<plan::LayerWeightRefAttr>(passed);
+  auto symbol = layer ? cast<FlatSymbolRefAttr>((*step.getWeights())[layer.getIndex()])
+                      : cast<plan::WeightRefAttr>(passed).getSymbol();
+  auto weight = cast<plan::WeightOp>(SymbolTable::lookupSymbolIn(program, symbol.getAttr()));
+  const void *packed = weights.packed(weight.getSymName(), weight.getType(),
+                                      weight.getValues().value_or(ArrayRef<float>()));
+  return {static_cast<std::byte *>(const_cast<void *>(packed)),
+          kernel::packedBytes(weight.getType())};
+}
+
+void Lockstep::find(const std::string &what) {
+  if (wrong)
+    return;
+  kernel::FuncOp fn = now.fn;
+  std::string where = "@" + fn.getSymName().str();
+  if (!now.way.empty())
+    where += " (" + now.way + ")";
+  if (now.step.getLayer())
+    where += " in layer " + std::to_string(*now.step.getLayer());
+  const std::string why = what + (now.buffer.empty() ? "" : " of @" + now.buffer);
+  const bool left = bool(writeText(code.textOf(fn), code.fileName()));
+  const std::string text = left ? "; its text: " + code.fileName() : "";
+  if (auto custom = dyn_cast<kernel::CustomOp>(fn.anchor())) {
+    wrong = Error{ExitCode::File, "E0886",
+                  "the kernel of " + custom.getOrigin().str() + " for " + code.name() +
+                      " computes something else than the op means",
+                  where + ": " + why,
+                  "correct its body or its meaning, or allow more (RowOpInterface::largestError)" +
+                      text};
+    return;
+  }
+  wrong = Error{ExitCode::Internal, "E0886",
+                "the code of " + where + " for " + code.name() +
+                    " computes something else than its plan",
+                why,
+                "this is a bug of ingot: please report it with the kernel" +
+                    (left ? " in " + code.fileName() : std::string("")) +
+                    "; another --target may do without it"};
+}
+
+void Lockstep::behind(plan::LaunchOp launch, plan::StepOp step, const Batch &batch, plan::Mode mode,
+                      Memory &memory) {
+  if (wrong)
+    return;
+  auto fn = module.lookupSymbol<kernel::FuncOp>(launch.getKernel());
+  now = {fn, step, "", fn.anchor()->getName().stripDialect().str(), ""};
+  StepBatch stepBatch(batch, *ids);
+  std::vector<RowSampling> sampling;
+  for (const runtime::SamplingParams &params : waysToDraw(int64_t(batch.logitsRows.size())))
+    sampling.push_back(runtime::rowSampling(params));
+  if (mode == plan::Mode::Drawn)
+    stepBatch.draw(sampling);
+  const BatchView &view = stepBatch.view();
+  const size_t ways = code.waysOf(fn, view);
+  if (ways == 0)
+    return find("it is not in the code object");
+  // Every way begins with what was there before the first.
+  std::map<std::byte *, std::vector<std::byte>> earlier;
+  for (size_t way = 0; way < ways && !wrong; ++way) {
+    now.way = code.nameOf(fn, way, view), now.buffer.clear();
+    now.allowed = code.allowed(fn, way, view, slack);
+    for (auto &[buffer, bytes] : found) {
+      auto &copy = copies[buffer];
+      if (!copy || copy->size != bytes->size)
+        copy = std::make_unique<Bytes>(bytes->size);
+      std::memcpy(copy->data(), bytes->data(), size_t(bytes->size));
+    }
+    SmallVector<CodeUnderCheck::Operand> operands;
+    for (auto [passed, type] : llvm::zip_equal(launch.getArgs(), fn.getArgumentTypes())) {
+      const CodeUnderCheck::Operand own = operand(passed, type, step, memory);
+      if (!own.memory)
+        return find("there is no memory for its operands");
+      operands.push_back(own);
+      if (ways > 1 && (isa<plan::StateRefAttr>(passed) ||
+                       (isa<RowsType>(type) && cast<RowsType>(type).getKind() == RowKind::Bytes))) {
+        std::vector<std::byte> &was = earlier[own.memory];
+        if (way == 0)
+          was.assign(own.memory, own.memory + own.bytes);
+        else
+          std::ranges::copy(was, own.memory);
+      }
+    }
+    suspect("the code of @" + fn.getSymName().str() +
+                (now.way.empty() ? "" : " (" + now.way + ")") + " for " + code.name(),
+            "it ran beside the slow machine",
+            isa<kernel::CustomOp>(fn.anchor()) ? Whose::Theirs : Whose::Ours);
+    const std::string problem = code.run(fn, way, operands, view);
+    suspect("");
+    if (!problem.empty())
+      return find(problem);
+    ++agreement.launches;
+    compare(fn, launch, batch, memory);
+  }
+  copies.clear();
+}
+
+double Lockstep::compareRoutes(StringRef op, RoutesLayout layout, Memory &memory, int64_t buffer) {
+  const std::byte *expected = memory.peek(buffer, 0), *seen = copies[buffer]->data();
+  auto differs = [&](int64_t at, int64_t words) {
+    return std::memcmp(expected + at, seen + at, size_t(4 * words)) != 0;
+  };
+  if (op == "group_routes") {
+    int32_t segments;
+    std::memcpy(&segments, expected + layout.count(), 4);
+    return differs(layout.row(), 2 * layout.pairs) || differs(layout.count(), 1) ||
+                   differs(layout.segments(), 3 * segments)
+               ? INFINITY
+               : 0;
+  }
+  if (differs(layout.expert(), layout.pairs))
+    return INFINITY;
+  double off = 0;
+  for (int64_t at = layout.weight(); at < layout.row(); at += 4) {
+    float a, b;
+    std::memcpy(&a, expected + at, 4), std::memcpy(&b, seen + at, 4);
+    off = std::max(off, std::abs(double(a) - double(b)));
+  }
+  return off;
+}
+
+/// Numbers of all rows, one row behind the other.
+static Matrix decodeRows(RowsType type, int64_t count, const std::byte *from) {
+  Matrix rows(count, type.getN());
+  for (int64_t row = 0; row < count; ++row)
+    decodeRow(type, from + row * type.rowBytes(), rows.row(row));
+  return rows;
+}
+
+static double largestOf(std::span<const float> values) {
+  double most = 0;
+  for (float value : values)
+    most = std::max(most, double(std::abs(value)));
+  return most;
+}
+
+/// What rounding the other way makes of a number `wanted` in a row whose largest is `size`.
+static double stepOf(RowKind kind, double wanted, double size) {
+  switch (kind) {
+  case RowKind::Q8:
+    return kCode * size;
+  case RowKind::Q8x2:
+    return kCode / 256 * size;
+  case RowKind::BF16:
+    return kBf16Step * std::abs(wanted);
+  case RowKind::FP8: // a group's numbers next to 0 are multiples of 2^-9 of its scale
+    return kE4M3Step * std::abs(wanted) + size * 0x1p-9 / 448;
+  default:
+    return 0;
+  }
+}
+
+void Lockstep::compareRows(RowsType type, int64_t count, const std::byte *expectedBytes,
+                           const std::byte *foundBytes) {
+  const Matrix expected = decodeRows(type, count, expectedBytes),
+               seen = decodeRows(type, count, foundBytes);
+  int64_t codesOff = 0;
+  const double ofAll = largestOf(expected.values), allowed = now.allowed;
+  for (int64_t row = 0; row < count; ++row) {
+    // The few numbers of a narrow row may all be small by chance.
+    const double size = type.getN() < kPanelRows ? ofAll : largestOf(expected.row(row));
+    for (int64_t i = 0; i < expected.columns; ++i) {
+      const float wanted = expected.row(row)[size_t(i)], value = seen.row(row)[size_t(i)];
+      const double off = std::abs(double(value) - double(wanted));
+      const double most = allowed * size + stepOf(type.getKind(), wanted, size);
+      codesOff += off > allowed * size;
+      if (!(off <= most)) { // of what is no number, too
+        std::string why;
+        llvm::raw_string_ostream(why) << "value " << i << " of row " << row << " is " << value
+                                      << " for " << wanted << " (allowed: " << most << " off)";
+        return find(why);
+      }
+      if (size > 0)
+        agreement.largest[now.op] = std::max(agreement.largest[now.op], off / size);
+      agreement.largestAbsolute = std::max(agreement.largestAbsolute, off);
+    }
+  }
+  if (type.getKind() != RowKind::Q8)
+    return;
+  if (const auto values = int64_t(expected.values.size());
+      double(codesOff) > 2 + (kMostCodesOff + 127 * allowed) * double(values))
+    find(std::to_string(codesOff) + " of " + std::to_string(values) + " codes are others, in " +
+         std::to_string(count) + " rows");
+}
+
+/// The logit of a key (RowForms.h: keyOf).
+static double logitOf(uint64_t key) {
+  const auto sorted = uint32_t(key >> 32);
+  return std::bit_cast<float>(sorted & 0x80000000u ? sorted & 0x7fffffffu : ~sorted);
+}
+
+void Lockstep::compareWords(RowsType type, int64_t count, const std::byte *expected,
+                            const std::byte *seen) {
+  agreement.largest.try_emplace(now.op, 0);
+  for (int64_t row = 0; row < count; ++row) {
+    const int64_t at = row * type.rowBytes();
+    if (std::memcmp(expected + at, seen + at, size_t(type.rowBytes())) == 0)
+      continue;
+    const bool keys = type.getKind() == RowKind::Key;
+    uint64_t wanted = 0, value = 0;
+    std::memcpy(&wanted, expected + at, keys ? 8 : 4), std::memcpy(&value, seen + at, keys ? 8 : 4);
+    // Keys of logits that are off by little are others, too, and of two that are as good either may be the largest: but
+    // hardly ever.
+    if (keys && now.allowed > 0) {
+      const double largest = logitOf(wanted), off = std::abs(logitOf(value) - largest);
+      if (off <= now.allowed * std::abs(largest) && (idOf(value) == idOf(wanted) || ++idsOff <= 1))
+        continue;
+    }
+    return find((keys ? "the largest of row " : "the id of row ") + std::to_string(row) + " is " +
+                (keys ? "id " + std::to_string(idOf(value)) + ", " +
+                            std::to_string(logitOf(value)) + ", for id " +
+                            std::to_string(idOf(wanted)) + ", " + std::to_string(logitOf(wanted))
+                      : std::to_string(value) + " for " + std::to_string(wanted)));
+  }
+}
+
+void Lockstep::compareDrawn(kernel::FuncOp fn, plan::LaunchOp launch, const Batch &batch,
+                            Memory &memory) {
+  const auto nameAt = [&](unsigned argument) {
+    return cast<plan::BufferRefAttr>(launch.getArgs()[argument]).getSymbol().getValue();
+  };
+  auto logitsType = cast<RowsType>(fn.getArgumentTypes().front());
+  const auto rows = int64_t(batch.logitsRows.size());
+  const Matrix logits = decodeRows(logitsType, rows, memory.peek(memory.find(nameAt(0)), 0));
+  runtime::Sampler sampler(logits.columns);
+  const auto ways = waysToDraw(rows);
+  now.buffer = nameAt(fn.getNumArguments() - 1).str();
+  agreement.largest.try_emplace(now.op, 0);
+  for (int64_t row = 0; row < rows; ++row) {
+    int32_t id;
+    std::memcpy(&id, copies[memory.find(now.buffer)]->data() + 4 * row, sizeof id);
+    const int64_t position = batch.positions[size_t(batch.logitsRows[size_t(row)])] + 1;
+    const int32_t wanted = sampler
+                               .choose(logits.row(row).data(), ways[size_t(row)],
+                                       /*history=*/nullptr, uint64_t(position))
+                               .id;
+    if (id != wanted)
+      return find("the id of row " + std::to_string(row) + " is " + std::to_string(id) + " for " +
+                  std::to_string(wanted));
+  }
+}
+
+void Lockstep::compareBuffer(kernel::FuncOp fn, unsigned argument, StringRef name,
+                             const Batch &batch, Memory &memory) {
+  const auto units =
+      int64_t(fn.launch().isPerRow() ? batch.logitsRows.size() : batch.positions.size());
+  const int64_t buffer = memory.find(name);
+  now.buffer = name.str();
+  if (auto routes = dyn_cast<kernel::RoutesType>(fn.getArgumentTypes()[argument])) {
+    const double off =
+        compareRoutes(now.op, RoutesLayout{units * routes.getUsed()}, memory, buffer);
+    double &largest = agreement.largest[now.op];
+    if (off > now.allowed)
+      return find("it chooses other experts, or weighs them otherwise, in a row");
+    largest = std::max(largest, off);
+    return;
+  }
+  auto rows = cast<RowsType>(fn.getArgumentTypes()[argument]);
+  const int64_t count = units * fn.launch().rowsOfUnit(fn.getArgument(argument));
+  const std::byte *expected = memory.peek(buffer, 0), *seen = copies[buffer]->data();
+  if (holdsNumbers(rows.getKind()))
+    compareRows(rows, count, expected, seen);
+  else if (rows.getKind() != RowKind::Bytes)
+    compareWords(rows, count, expected, seen);
+}
+
+void Lockstep::compare(kernel::FuncOp fn, plan::LaunchOp launch, const Batch &batch,
+                       Memory &memory) {
+  if (now.op == "draw_ids")
+    return compareDrawn(fn, launch, batch, memory);
+  for (auto [argument, type, passed, effect] :
+       llvm::enumerate(fn.getArgumentTypes(), launch.getArgs(), fn.operandEffects()))
+    if (effect.writes && !wrong && isa<RowsType, kernel::RoutesType>(type))
+      compareBuffer(fn, argument, cast<plan::BufferRefAttr>(passed).getSymbol().getValue(), batch,
+                    memory);
+}
+
+//===----------------------------------------------------------------------===//
+// Steps
+//===----------------------------------------------------------------------===//
+
+namespace {
+struct Run {
+  plan::Mode mode;
+  Step step;
+  int64_t asIf = 1; ///< counts as a step of so many tokens and rows
+};
+
+/// One run of the machine is seen by all.
+class AllCode : public LaunchObserver {
+public:
+  void before(plan::LaunchOp launch, plan::StepOp step, const Batch &batch, plan::Mode mode,
+              Memory &memory) override {
+    for (auto &one : each)
+      one->before(launch, step, batch, mode, memory);
+  }
+  void behind(plan::LaunchOp launch, plan::StepOp step, const Batch &batch, plan::Mode mode,
+              Memory &memory) override {
+    for (auto &one : each)
+      one->behind(launch, step, batch, mode, memory);
+  }
+  std::vector<std::unique_ptr<Lockstep>> each;
+};
+} // namespace
+
+/// The step of one more token for each sequence of a step of one token each.
+static Step behind(Step step) {
+  for (int64_t &position : step.positions)
+    ++position;
+  return step;
+}
+
+/// The launches of a step that counts as one of so many tokens and rows, in that mode.
+static std::vector<Operation *> launchesAt(plan::ProgramOp program, plan::Mode mode, int64_t tokens,
+                                           int64_t rows) {
+  std::vector<Operation *> launches;
+  for (plan::SectionOp section : program.getBody().getOps<plan::SectionOp>())
+    for (plan::LaunchOp launch : section.launchesIn({mode, tokens, rows, tokens}))
+      launches.push_back(launch);
+  return launches;
+}
+
+/// Two tiles and two pages of a prompt beside a short one; then decoding, beside a prompt that begins. Modes differ in
+/// what becomes of the logits: one step of each other shows that, and goes on where the last one was. Then a step as each
+/// case runs it that did not come up, and one of one token.
+static std::vector<Run> runsOf(plan::ProgramOp program) {
+  const auto vocabulary = int64_t(program.getVocab());
+  auto id = [&](int64_t i) { return int32_t((i * 7919 + 13) % vocabulary); };
+  Step first, second;
+  for (int64_t t = 0; t < 35; ++t)
+    first.ids.push_back(id(t)), first.sequences.push_back(0), first.positions.push_back(t);
+  for (int64_t t = 0; t < 3; ++t)
+    first.ids.push_back(id(40 + t)), first.sequences.push_back(2), first.positions.push_back(t);
+  first.logitsRows = {34, 37};
+  second.ids = {id(50), id(51), id(52)};
+  second.sequences = {0, 1, 2};
+  second.positions = {35, 0, 3};
+  second.logitsRows = {0, 1, 2};
+
+  const std::vector<int64_t> counts = countsOfCases(program);
+  std::set<std::vector<Operation *>> seen;
+  std::vector<Run> runs;
+  auto add = [&](plan::Mode mode, const Step &step, int64_t asIf, bool always) {
+    auto atLeast = [&](size_t count) { return std::max(int64_t(count), asIf); };
+    const bool isNew = seen.insert(launchesAt(program, mode, atLeast(step.ids.size()),
+                                              atLeast(step.logitsRows.size())))
+                           .second;
+    if (isNew || always)
+      runs.push_back({mode, step, asIf});
+    return isNew || always;
+  };
+  add(plan::Mode::Logits, first, counts.size() > 1 ? plan::kManyTokens : 1, true);
+  add(plan::Mode::Logits, second, 1, true);
+  Step next = behind(second);
+  auto goOn = [&](plan::Mode mode, int64_t asIf, bool always = false) {
+    if (next.positions.front() < StepBatch::kPages * kPageTokens && add(mode, next, asIf, always))
+      next = behind(next);
+  };
+  for (plan::Mode mode : program.generateEntry().getModes().getModes()) {
+    if (mode != plan::Mode::Logits)
+      goOn(mode, 1, /*always=*/true);
+    if (counts.size() > 1)
+      for (int64_t count : counts)
+        goOn(mode, count);
+  }
+  const Step alone{{next.ids[0]}, {next.sequences[0]}, {next.positions[0]}, {0}};
+  if (next.positions.front() < StepBatch::kPages * kPageTokens)
+    add(plan::Mode::Logits, alone, 1, false);
+  return runs;
+}
+
+Result<std::vector<CodeAgreement>>
+compiler::runInLockstep(ModuleOp plan, ArrayRef<CodeUnderCheck *> codes, double slack) {
+  plan::ProgramOp program = *plan.getOps<plan::ProgramOp>().begin();
+  PanelWeights weights;
+  AllCode all;
+  for (CodeUnderCheck *code : codes)
+    all.each.push_back(std::make_unique<Lockstep>(plan, *code, weights, slack));
+  const std::vector<Run> runs = runsOf(program);
+  MachineOptions options;
+  options.tokens = int64_t(runs.front().step.ids.size());
+  options.rows = StepBatch::kSequences;
+  options.layers = firstLayers(program);
+  options.observer = &all;
+  auto machine = SlowMachine::create(plan, weights, std::move(options));
+  if (!machine)
+    return machine.error();
+  for (const Run &run : runs) {
+    for (auto &one : all.each)
+      one->ids = &run.step.ids;
+    auto done = (*machine)->step(run.step, run.mode, run.asIf);
+    if (!done)
+      return done.error();
+    for (auto &one : all.each)
+      if (one->wrong)
+        return *one->wrong;
+  }
+  std::vector<CodeAgreement> agreements;
+  for (auto &one : all.each)
+    agreements.push_back(std::move(one->agreement));
+  return agreements;
+}

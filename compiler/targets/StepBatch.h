@@ -1,0 +1,33 @@
+//===- StepBatch.h - A step of the slow machine as kernels read it --------===//
+//
+// Each sequence has pages of its own, and a slot for its fixed states, whose version is replaced where it lies.
+//===----------------------------------------------------------------------===//
+#pragma once
+
+#include "compiler/reference/Arithmetic.h"
+#include "runtime/abi/Batch.h"
+
+#include <vector>
+
+namespace ingot::compiler {
+
+class StepBatch {
+public:
+  static constexpr int64_t kSequences = 3, kPages = 2; ///< of each sequence
+
+  StepBatch(const reference::Batch &batch, const std::vector<int32_t> &ids);
+  StepBatch(const StepBatch &) = delete;
+  /// Points into this and into what it was made from.
+  const BatchView &view() const { return batch; }
+  /// The step draws, each row in its own way (runtime/sample/SamplingParams.h).
+  void draw(const std::vector<RowSampling> &rows) { batch.sampling = rows.data(); }
+
+private:
+  std::vector<int32_t> positions, table;
+  std::vector<AttentionTile> tiles;
+  std::vector<StateSpan> spans;
+  std::vector<StateWrite> writes;
+  BatchView batch{};
+};
+
+} // namespace ingot::compiler

@@ -1,0 +1,236 @@
+//===- CheckCode.cpp - See CheckCode.h ------------------------------------===//
+#include "compiler/targets/cuda/CheckCode.h"
+#include "dialects/kernel/ops/Attention.h"
+#include "dialects/kernel/ops/Custom.h"
+#include "dialects/kernel/ops/Matmul.h"
+#include "dialects/kernel/ops/Rope.h"
+#include "dialects/kernel/ops/Structure.h"
+#include "runtime/device/cuda/BatchImage.h"
+#include "runtime/device/cuda/EmulatorDriver.h"
+#include "runtime/device/cuda/StepShape.h"
+#include "runtime/formats/FragmentLayout.h"
+
+#include <cmath>
+
+using namespace mlir;
+using namespace ingot;
+using namespace ingot::compiler;
+using kernel::RowKind;
+
+namespace {
+
+constexpr CodeBound kBounds[] = {
+    {"gather", 0},         // one product
+    {"rope_table", 2e-7},  // the last bit of cos and sin
+    {"rope_append", 0},    // two products and a sum
+    {"rowwise", 1e-6},     // the order of a mean
+    {"matmul", 4e-6},      // the order of sums; exp
+    {"attention", 4e-3},   // queries, keys and weights of positions are bf16; exp2
+    {"causal_conv", 1e-6}, // the order of a sum
+    {"route", 1e-6},       // exp; the choice is the same
+    {"group_routes", 0},   // integers
+    {"custom", 0},         // what its author says
+    {"combine", 0},        // fused multiplications in one order
+    {"fp8_rows", 0},       // a quotient and a code
+    {"argmax", 0},         // comparisons
+    {"argmax_finish", 0},  // a word
+    {"draw_weigh", 0},     // leaves nothing that is compared
+    {"draw_ids", 0},       // the host's ids
+};
+/// As on CPUs: where heads are normed, the order of a mean decides how keys are rounded, and moves scores.
+constexpr double kNormedHeads = 1e-6, kRoundedKeys = 2e-3;
+/// Rows of a norm that a projection computes itself: a few are rounded the other way.
+constexpr double kOwnRows = 2e-4;
+/// Products of rows in E4M3, whose numbers are off by up to a sixteenth: their sum is by less, since they are off either
+/// way.
+constexpr double kFp8Rows = 0.06;
+
+class CodeOnEmulator : public CodeUnderCheck {
+public:
+  CodeOnEmulator(ModuleOp plan, const CodeOfArchitecture &code) : code(code) {
+    builder.Finish(fb::CodeObject::Pack(builder, &code.variants));
+    object = flatbuffers::GetRoot<fb::CodeObject>(builder.GetBufferPointer());
+    sharing.shares = code.shared.shares, sharing.slots = code.shared.slots;
+    for (auto [i, fn] : llvm::enumerate(code.kernels))
+      indices[kernel::FuncOp(fn).getSymName()] = uint32_t(i);
+    plan.walk([&](kernel::RopeAppendOp op) { normsHeads |= op.getQNorm() || op.getKNorm(); });
+  }
+  Result<void> load(int threads);
+
+  std::string name() const override { return code.target; }
+  size_t waysOf(kernel::FuncOp fn, const BatchView &batch) override {
+    return waysOfKernel(fn, batch).size();
+  }
+  std::string nameOf(kernel::FuncOp fn, size_t way, const BatchView &batch) override;
+  std::string run(kernel::FuncOp fn, size_t way, ArrayRef<Operand> operands,
+                  const BatchView &batch) override;
+  double allowed(kernel::FuncOp fn, size_t way, const BatchView &batch, double slack) override;
+  std::string textOf(kernel::FuncOp fn) override { return code.textOf(fn); }
+  std::string fileName() const override { return "ingot-E0886.cu"; }
+
+private:
+  /// Variants that a step launches together.
+  using Way = SmallVector<const fb::Variant *, 2>;
+  std::vector<Way> waysOfKernel(kernel::FuncOp fn, const BatchView &batch) const;
+  Result<void> launch(const fb::Variant &variant, const cuda::StepShape &shape,
+                      ArrayRef<Operand> operands, kernel::FuncOp fn, const BatchView *view);
+
+  const CodeOfArchitecture &code;
+  flatbuffers::FlatBufferBuilder builder;
+  const fb::CodeObject *object = nullptr;
+  cuda::AttentionSharing sharing;
+  llvm::StringMap<uint32_t> indices; ///< of kernels
+  bool normsHeads = false;
+  std::unique_ptr<cuda::Driver> driver;
+  cuda::Module module = nullptr;
+};
+
+} // namespace
+
+Result<void> CodeOnEmulator::load(int threads) {
+  cuda::EmulatorSetup setup;
+  if (const auto target = runtime::gpuTargetNamed(code.target))
+    setup.capability = target->capability;
+  setup.workers = threads;
+  auto opened = cuda::openEmulator(setup);
+  if (!opened)
+    return opened.error();
+  driver = std::move(*opened);
+  auto loaded =
+      driver->load({reinterpret_cast<const std::byte *>(code.image.data()), code.image.size()},
+                   "the check of code");
+  if (!loaded)
+    return loaded.error();
+  module = *loaded;
+  return {};
+}
+
+/// Of a kernel with a variant for tiles of prompts and one for those that decode, a step takes both.
+std::vector<CodeOnEmulator::Way> CodeOnEmulator::waysOfKernel(kernel::FuncOp fn,
+                                                              const BatchView &batch) const {
+  auto index = indices.find(fn.getSymName());
+  if (index == indices.end())
+    return {};
+  const cuda::StepShape shape = cuda::StepShape::of(batch, sharing);
+  auto holds = [](uint64_t most, uint64_t count) { return most == 0 || count <= most; };
+  Way any, decoding, prompts;
+  for (const fb::Variant *v : *object->variants()->Get(index->second)->variants())
+    if (holds(v->max_tokens(), shape.tokens) && holds(v->max_rows(), shape.rows) &&
+        holds(v->max_tile_tokens(), shape.tileTokens))
+      (v->x()->base() == fb::GridBase::Shares        ? decoding
+       : v->x()->base() == fb::GridBase::PromptTiles ? prompts
+                                                     : any)
+          .push_back(v);
+  std::vector<Way> ways;
+  for (const fb::Variant *v : any)
+    ways.push_back({v});
+  for (size_t i = 0; i < std::max(decoding.size(), prompts.size()); ++i) {
+    Way &way = ways.emplace_back();
+    for (const Way *kind : {&decoding, &prompts})
+      if (!kind->empty())
+        way.push_back((*kind)[std::min(i, kind->size() - 1)]);
+  }
+  return ways;
+}
+
+std::string CodeOnEmulator::nameOf(kernel::FuncOp fn, size_t way, const BatchView &batch) {
+  std::string names;
+  const Way taken = waysOfKernel(fn, batch)[way];
+  for (const fb::Variant *v : taken)
+    names += (names.empty() ? "" : ", ") + v->symbol()->str();
+  return names == fn.getSymName() ? "" : names;
+}
+
+Result<void> CodeOnEmulator::launch(const fb::Variant &variant, const cuda::StepShape &shape,
+                                    ArrayRef<Operand> operands, kernel::FuncOp fn,
+                                    const BatchView *view) {
+  auto how = cuda::launchOf(variant, shape);
+  if (!how)
+    return Error{ExitCode::Device, "E0719", "its grid is more than a GPU takes", "", ""};
+  if (how->grid[0] == 0 || how->grid[1] == 0 || how->grid[2] == 0)
+    return {};
+  how->overlap = false; // there is nothing to overlap with
+  auto kernel = driver->find(module, variant.symbol()->str(), variant.shared_bytes());
+  if (!kernel)
+    return kernel.error();
+  std::vector<const void *> values;
+  for (const Operand &operand : operands)
+    values.push_back(operand.memory);
+  values.push_back(view);
+  std::vector<void *> arguments;
+  for (const void *&value : values)
+    arguments.push_back(&value);
+  std::vector<cuda::TensorMap> maps;
+  for (unsigned i = 0; variant.tensor_maps() && i < variant.tensor_maps()->size(); ++i) {
+    const fb::TensorMap &map = *variant.tensor_maps()->Get(i);
+    const Operand &of = operands[map.operand()];
+    auto type = cast<kernel::RowsType>(fn.getArgumentTypes()[map.operand()]);
+    cuda::TensorRows rows{};
+    rows.base = reinterpret_cast<cuda::Address>(of.memory);
+    rows.bf16 = map.element() == fb::TensorElement::BF16;
+    rows.columns = uint64_t(type.rowBytes()) / (rows.bf16 ? 2 : 1);
+    rows.rows = uint64_t(of.bytes / type.rowBytes());
+    rows.boxColumns = map.box_columns(), rows.boxRows = map.box_rows();
+    rows.swizzle = map.swizzle();
+    auto described = driver->describe(rows);
+    if (!described)
+      return described.error();
+    maps.push_back(*described);
+  }
+  for (cuda::TensorMap &map : maps)
+    arguments.push_back(&map);
+  if (auto ok = driver->launch(*kernel, *how, arguments.data()); !ok)
+    return ok;
+  return driver->wait();
+}
+
+std::string CodeOnEmulator::run(kernel::FuncOp fn, size_t way, ArrayRef<Operand> operands,
+                                const BatchView &batch) {
+  constexpr size_t kLine = 256, kImage = 64 << 10; // of some forty tokens
+  std::unique_ptr<std::byte, decltype(&std::free)> image(
+      static_cast<std::byte *>(std::aligned_alloc(kLine, kImage)), std::free);
+  const auto address = reinterpret_cast<cuda::Address>(image.get());
+  if (!cuda::packBatch(batch, sharing, address, {image.get(), kImage}))
+    return "its step is too large for the check";
+  const auto *view = reinterpret_cast<const BatchView *>(image.get());
+  const cuda::StepShape shape = cuda::StepShape::of(batch, sharing);
+  const Way taken = waysOfKernel(fn, batch)[way];
+  for (const fb::Variant *variant : taken)
+    if (auto ok = launch(*variant, shape, operands, fn, view); !ok)
+      return ok.error().what + (ok.error().why.empty() ? "" : ": " + ok.error().why);
+  return "";
+}
+
+double CodeOnEmulator::allowed(kernel::FuncOp fn, size_t way, const BatchView &batch,
+                               double slack) {
+  const StringRef name = fn.anchor()->getName().stripDialect();
+  const auto *bound = llvm::find_if(kBounds, [&](const CodeBound &own) { return name == own.op; });
+  assert(bound != std::end(kBounds) && "an op that the machine knows has a bound");
+  const double ofOp = bound->allowed;
+  if (isa<kernel::AttentionOp>(fn.anchor()))
+    return slack * (ofOp + (normsHeads ? kRoundedKeys : 0));
+  if (auto append = dyn_cast<kernel::RopeAppendOp>(fn.anchor()))
+    return slack * (ofOp + (append.getQNorm() || append.getKNorm() ? kNormedHeads : 0));
+  if (auto custom = dyn_cast<kernel::CustomOp>(fn.anchor()))
+    return slack * custom.getError().convertToDouble();
+  auto matmul = dyn_cast<kernel::MatmulOp>(fn.anchor());
+  if (!matmul)
+    return slack * ofOp;
+  const Way taken = waysOfKernel(fn, batch)[way];
+  const bool fp8 = llvm::any_of(taken, [](const fb::Variant *v) {
+    return v->symbol()->string_view().ends_with("_wgmma_fp8");
+  });
+  return slack * ofOp * std::max(1.0, std::sqrt(double(matmul.xType().getN()) / 64)) +
+         (isa<BlockArgument>(matmul.getX()) ? 0 : kOwnRows) + (fp8 ? kFp8Rows : 0);
+}
+
+Result<CodeAgreement> compiler::checkOnEmulator(ModuleOp plan, const CodeOfArchitecture &code,
+                                                int threads, double slack) {
+  CodeOnEmulator own(plan, code);
+  if (auto ok = own.load(threads); !ok)
+    return ok.error();
+  auto found = runInLockstep(plan, {&own}, slack);
+  if (!found)
+    return found.error();
+  return std::move(found->front());
+}

@@ -1,0 +1,82 @@
+//===- CheckPackedTest.cpp - A weight that is packed wrong is found ---------===//
+#include "compiler/driver/CheckPacked.h"
+#include "compiler/pack/Pack.h"
+
+#include "gtest/gtest.h"
+
+#include <cstring>
+#include <random>
+
+using namespace ingot;
+
+namespace {
+
+constexpr int64_t kRows = 70, kColumns = 256;
+
+/// A matrix of f32.
+struct Stored {
+  std::vector<float> numbers;
+  import::Tensor tensor;
+
+  Stored() : numbers(size_t(kRows * kColumns)) {
+    std::mt19937 random(3);
+    std::normal_distribution<float> normal(0, 0.02f);
+    for (float &number : numbers)
+      number = normal(random);
+    tensor.name = "t", tensor.format = WeightFormat::F32, tensor.shape = {kRows, kColumns};
+    tensor.data = std::as_bytes(std::span(numbers));
+  }
+};
+
+auto pack(const import::RowSource &source, const PanelLayout &layout, std::span<std::byte> out) {
+  return compiler::packPanels(source, layout, 0, out);
+}
+auto pack(const import::RowSource &source, const FragmentLayout &layout, std::span<std::byte> out) {
+  return compiler::packFragments(source, layout, 0, out);
+}
+
+/// All pieces of one panel or tile, so that each of them is looked at.
+template <typename Layout>
+Result<void> checkAll(const import::RowSource &source, const Layout &layout, int64_t unitBytes,
+                      std::span<const std::byte> packed) {
+  for (int64_t unit = 0; unit * unitBytes < int64_t(packed.size()); ++unit)
+    if (auto ok = compiler::checkPacked(
+            source, layout, unit, packed.subspan(size_t(unit * unitBytes), size_t(unitBytes)), "w");
+        !ok)
+      return ok;
+  return {};
+}
+
+template <typename Layout> void hold(const Layout &layout, int64_t unitBytes) {
+  const Stored stored;
+  const import::RowSource source(stored.tensor);
+  std::vector<std::byte> packed(size_t(layout.bytes()));
+  ASSERT_TRUE(pack(source, layout, packed));
+  const std::string format(numericFormat(layout.format).name);
+  auto right = checkAll(source, layout, unitBytes, packed);
+  EXPECT_TRUE(right) << format << "\n" << (right ? "" : right.error().format());
+  // The first unit in place of the second, and codes of all of it the other way round.
+  std::vector<std::byte> wrong = packed;
+  std::memcpy(&wrong[size_t(unitBytes)], packed.data(), size_t(unitBytes));
+  auto exchanged = checkAll(source, layout, unitBytes, wrong);
+  ASSERT_FALSE(exchanged) << format;
+  EXPECT_EQ(exchanged.error().code, "E0493");
+  EXPECT_NE(exchanged.error().what.find("weight w "), std::string::npos);
+}
+
+} // namespace
+
+TEST(CheckPacked, FindsPanelsOfOtherRows) {
+  for (WeightFormat format : {WeightFormat::F32, WeightFormat::F16, WeightFormat::BF16,
+                              WeightFormat::Int8, WeightFormat::Int4G32, WeightFormat::Fp8}) {
+    const PanelLayout layout = panelLayout(format, kRows, kColumns);
+    hold(layout, layout.panelBytes());
+  }
+}
+TEST(CheckPacked, FindsTilesOfOtherRows) {
+  for (WeightFormat format :
+       {WeightFormat::F32, WeightFormat::BF16, WeightFormat::Int8, WeightFormat::Int4G64}) {
+    const FragmentLayout layout = fragmentLayout(format, kRows, kColumns);
+    hold(layout, layout.tileBytes());
+  }
+}

@@ -1,0 +1,11 @@
+"""replay_command.py FILE BIN: runs the command that an error in FILE says finds the mistake again, with the tools in BIN."""
+import pathlib
+import re
+import subprocess
+import sys
+
+said = re.search(r"`(ingot-opt [^`]*)` finds it again", pathlib.Path(sys.argv[1]).read_text())
+assert said, "no command is said"
+done = subprocess.run(f"{sys.argv[2]}/{said[1]}", shell=True, capture_output=True, text=True)
+assert done.returncode == 1, (done.returncode, done.stderr)
+print(done.stderr)
