@@ -2,6 +2,7 @@
 #pragma once
 
 #include "compiler/console/ExtensionPoints.h"
+#include "compiler/console/KvLayers.h"
 #include "runtime/error/Error.h"
 
 #include <cstdint>
@@ -49,6 +50,7 @@ struct CompileOptions {
   std::string kv;      ///< "f32", "bf16", "f16" of CPU code; of GPU code if there is no other
   std::string gpuKv;   ///< "bf16", "fp8"
   std::string kvAsked; ///< what --kv said, or empty
+  std::vector<KvRule> kvLayers; ///< of layers whose cache is of another type
   bool exact = false;
   bool batchInvariant = false; ///< GPU code whose bits do not depend on the batch: no wgmma
   bool verify = false;         ///< check passes with the real weights as well

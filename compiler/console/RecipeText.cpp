@@ -98,10 +98,17 @@ std::string compiler::recipeText(const CompileOptions &o,
                ", format = " + quoted(dashed(rule.substr(colon + 1))) + " },\n";
   }
 
+  std::string kvLayers;
+  for (const KvRule &rule : o.kvLayers)
+    kvLayers += "  { layers = " + quoted(rule.layers) +
+                ", format = " + quoted(std::string(kvFormat(rule.format).name)) + " },\n";
+
   Lines lines;
   lines.list("target", targets);
   lines.one("precision", o.exact ? "exact" : "fast");
   lines.one("kv", kvOf(o));
+  if (!kvLayers.empty())
+    lines.raw("kv-layers", "[\n" + kvLayers + "]");
   lines.flag("batch-invariant", o.batchInvariant);
   lines.one("quantize", dashed(o.quantize));
   if (!formats.empty())

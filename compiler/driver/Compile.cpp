@@ -60,6 +60,9 @@ Result<void> Compilation::run() {
     return Error{ExitCode::Usage, "E0488", options.fromFile + " is for one kind of device",
                  std::to_string(jobs.size()) + " kinds are among the targets",
                  "leave --target of the other out"};
+  if (options.from > Phase::Lm)
+    if (auto ok = chooseCaches(); !ok)
+      return ok;
   fused = std::move(module);
   for (auto &[chosen, job] : jobs)
     if (auto done = buildProgram(*chosen, *job); !done || *done)
@@ -76,11 +79,12 @@ Result<bool> Compilation::buildProgram(const CodeTarget &chosen, CodeJob &job) {
   lowered = OwningOpRef<ModuleOp>();
   pipeline.device = target->name();
   pipeline.kv = target->kv(options);
+  pipeline.kvLayers = caches.runsFor(*target, options);
   target->choosePasses(options, pipeline);
   progress.phase(target->phases().first);
   intermediates.begin(*module, "fused", pipeline.device);
   if (options.from >= Phase::Kernel)
-    if (auto ok = checkMadeFor(*module, *target, options); !ok)
+    if (auto ok = checkMadeFor(*module, *target, caches, options); !ok)
       return ok.error();
   if (options.from == Phase::Plan)
     if (auto ok = check(); !ok)

@@ -133,16 +133,17 @@ static SmallVector<lm::WeightLayout> layoutsOf(ModuleOp module) {
 }
 
 Result<void> compiler::checkMadeFor(ModuleOp module, const CodeTarget &target,
-                                    const CompileOptions &options) {
+                                    const KvCaches &caches, const CompileOptions &options) {
   auto wrong = [&](const std::string &why, const std::string &fix) {
     return Error{ExitCode::Usage, "E0486",
                  options.fromFile + " is not what these options would have made", why, fix};
   };
-  for (plan::StateOp state : (*module.getOps<plan::ProgramOp>().begin()).getOps<plan::StateOp>())
-    if (state.getElement() && *state.getElement() != target.kv(options))
-      return wrong("its KV cache is of " + state.getElement()->str() + ", that of " +
-                       target.name().str() + " would be of " + target.kv(options),
-                   "--kv " + state.getElement()->str() + ", or the --target that it is for");
+  if (auto other = caches.firstOther(module, target, options)) {
+    std::string as;
+    for (const std::string &word : kvWords(*module.getOps<plan::ProgramOp>().begin()))
+      as += (as.empty() ? "--kv " : " --kv ") + word;
+    return wrong(*other, as + ", or the --target that it is for");
+  }
   // How matrices lie is the target's choice: chosen again, it is the same.
   OwningOpRef<ModuleOp> copy = module.clone();
   PassManager pm(module.getContext());

@@ -1,9 +1,11 @@
 //===- Provenance.cpp - See Provenance.h ----------------------------------===//
 #include "compiler/driver/Provenance.h"
 #include "compiler/console/RecipeFile.h"
+#include "compiler/driver/KvCaches.h"
 #include "compiler/import/ContentHash.h"
 #include "dialects/plan/ops/Program.h"
 
+#include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/MemoryBuffer.h"
 #include "llvm/Support/Path.h"
 
@@ -85,7 +87,8 @@ void compiler::writeOriginOfProgram(const std::string &kv, plan::ProgramOp progr
   auto attribute = [&](std::string key, std::string value) {
     addAttribute(table.provenance, std::move(key), std::move(value));
   };
-  attribute("kv", kv);
+  const std::vector<std::string> words = kvWords(program);
+  attribute("kv", words.empty() ? kv : llvm::join(words, ", "));
   if (program.getPeak() && program.getLowerBound()) {
     attribute("arena.bytes_per_token", std::to_string((*program.getPeak())[0]) + ", lower bound " +
                                            std::to_string((*program.getLowerBound())[0]));

@@ -2,6 +2,7 @@
 #include "dialects/lm/LmOps.h"
 #include "runtime/abi/Limits.h"
 #include "runtime/formats/FixedState.h"
+#include "runtime/formats/KvFormat.h"
 
 #include "mlir/IR/DialectImplementation.h"
 #include "llvm/ADT/TypeSwitch.h"
@@ -263,7 +264,10 @@ static LogicalResult verifyStreams(function_ref<InFlightDiagnostic()> emitError,
   return success();
 }
 LogicalResult PagedAttr::verify(function_ref<InFlightDiagnostic()> emitError,
-                                ArrayRef<StreamAttr> streams) {
+                                ArrayRef<StreamAttr> streams, StringAttr element) {
+  if (element && !kvFormatNamed(element.getValue())) // layout_c3
+    return emitError() << "expects the numbers of a paged state to be "
+                       << kvFormatNames(isOfAny, "or") << ", got " << element;
   return verifyStreams(emitError, streams);
 }
 LogicalResult FixedAttr::verify(function_ref<InFlightDiagnostic()> emitError,
@@ -303,31 +307,50 @@ static StreamAttr parseStream(AsmParser &parser, bool fixed) {
                                 StringAttr::get(context, name), shape[0], shape[1]);
 }
 
-template <typename Layout> static Attribute parseLayout(AsmParser &parser, bool fixed) {
-  SMLoc at = parser.getCurrentLocation();
-  SmallVector<StreamAttr> streams;
+/// `[k: 8x128, v: 8x128]`
+static ParseResult parseStreams(AsmParser &parser, bool fixed, SmallVector<StreamAttr> &streams) {
   auto one = [&] { return success(bool(streams.emplace_back(parseStream(parser, fixed)))); };
-  if (parser.parseLess() || parser.parseCommaSeparatedList(AsmParser::Delimiter::Square, one) ||
-      parser.parseGreater())
-    return {};
-  return Layout::getChecked([&] { return parser.emitError(at); }, parser.getContext(), streams);
+  return parser.parseCommaSeparatedList(AsmParser::Delimiter::Square, one);
 }
 static void printStreams(AsmPrinter &printer, ArrayRef<StreamAttr> streams, StringRef element) {
-  printer << "<[";
+  printer << "[";
   llvm::interleaveComma(streams, printer, [&](StreamAttr stream) {
     printer.printKeywordOrString(stream.getName());
     printer << ": " << stream.getRows() << 'x' << stream.getWidth() << element;
   });
-  printer << "]>";
+  printer << "]";
 }
 Attribute PagedAttr::parse(AsmParser &parser, Type) {
-  return parseLayout<PagedAttr>(parser, /*fixed=*/false);
+  SMLoc at = parser.getCurrentLocation();
+  SmallVector<StreamAttr> streams;
+  StringAttr element;
+  if (parser.parseLess() || parseStreams(parser, /*fixed=*/false, streams) ||
+      (succeeded(parser.parseOptionalKeyword("of")) && parser.parseAttribute(element)) ||
+      parser.parseGreater())
+    return {};
+  return getChecked([&] { return parser.emitError(at); }, parser.getContext(),
+                    ArrayRef<StreamAttr>(streams), element);
 }
-void PagedAttr::print(AsmPrinter &printer) const { printStreams(printer, getStreams(), ""); }
+void PagedAttr::print(AsmPrinter &printer) const {
+  printer << '<';
+  printStreams(printer, getStreams(), "");
+  if (getElement())
+    printer << " of " << getElement();
+  printer << '>';
+}
 Attribute FixedAttr::parse(AsmParser &parser, Type) {
-  return parseLayout<FixedAttr>(parser, /*fixed=*/true);
+  SMLoc at = parser.getCurrentLocation();
+  SmallVector<StreamAttr> streams;
+  if (parser.parseLess() || parseStreams(parser, /*fixed=*/true, streams) || parser.parseGreater())
+    return {};
+  return getChecked([&] { return parser.emitError(at); }, parser.getContext(),
+                    ArrayRef<StreamAttr>(streams));
 }
-void FixedAttr::print(AsmPrinter &printer) const { printStreams(printer, getStreams(), " x f32"); }
+void FixedAttr::print(AsmPrinter &printer) const {
+  printer << '<';
+  printStreams(printer, getStreams(), " x f32");
+  printer << '>';
+}
 
 //===----------------------------------------------------------------------===//
 // Formats and weights

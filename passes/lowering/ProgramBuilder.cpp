@@ -96,7 +96,8 @@ LogicalResult ProgramBuilder::addState(lm::StateOp state, Value argument) {
     return success();
   }
   auto pool = cast<kernel::KvPoolType>(use.memory);
-  plan::StateOp::create(b, state.getSymNameAttr(), state.getLayout(),
+  plan::StateOp::create(b, state.getSymNameAttr(),
+                        cast<lm::PagedAttr>(state.getLayout()).of(StringAttr()),
                         b.getStringAttr(pool.info().name), b.getI64IntegerAttr(use.window),
                         b.getI64IntegerAttr(pool.pageBytes()));
   return success();

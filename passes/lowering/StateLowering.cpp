@@ -18,8 +18,10 @@ LaunchOperand SectionLowering::stateOperand(Value value) {
     memory = kernel::FixedStateType::get(type.getContext(), fixed);
   } else {
     lm::StreamAttr keys = type.paged().getStreams().front();
-    memory = kernel::KvPoolType::get(type.getContext(), keys.getRows(), keys.getWidth(),
-                                     program.choices.kv);
+    StringAttr element = type.paged().getElement();
+    memory =
+        kernel::KvPoolType::get(type.getContext(), keys.getRows(), keys.getWidth(),
+                                element ? *kvFormatNamed(element.getValue()) : program.choices.kv);
   }
   program.stateUses[argument].memory = memory;
   return {memory, plan::StateRefAttr::get(type.getContext(), argument.getArgNumber() - 1)};

@@ -768,6 +768,13 @@ func.func private @f(!lm.state<#lm.paged<[k: 2x16, k: 2x16]>>)
 
 // -----
 
+// layout_c3
+// expected-error @+2 {{expects the numbers of a paged state to be f32, bf16, f16, int8, fp8 or int4, got "int9"}}
+// expected-error @+1 {{failed to parse Lm_StateType parameter}}
+func.func private @f(!lm.state<#lm.paged<[k: 2x16, v: 2x16] of "int9">>)
+
+// -----
+
 // layout_c2
 // expected-error @+1 {{expects a paged or a fixed layout}}
 func.func private @f(!lm.state<#lm.format<f32>>)
