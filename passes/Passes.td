@@ -120,7 +120,7 @@ def ChooseFormsPass : Pass<"lm-choose-forms", "::ingot::lm::ModelOp"> {
 def ChooseKvPass : Pass<"lm-choose-kv", "::ingot::lm::ModelOp"> {
   let summary = "what the numbers in the KV caches of single layers are";
   let description = [{
-    Paged states of the layers that are named get an element (`#lm.paged<[…] of "int8">`). Layers of one kind that come to
+    Paged states of the layers that are named get an element (`lm.state @kv.0 : #lm.paged<[…]> of "int8"`). Layers of one kind that come to
     differ get kinds of their own, which are called for the element: `@layer` and `@layer_int8`. All other states are as
     lm-lower-to-plan says. An element that the device does not have is refused there.
   }];

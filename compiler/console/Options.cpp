@@ -86,7 +86,7 @@ struct Typed {
   }
 };
 
-/// Gives options the values of a recipe. What was typed stays, and is noted.
+/// Gives options the values of a recipe. What was typed stays.
 class FromRecipe {
 public:
   FromRecipe(const cli::CommandLine &command, const RecipeFile &recipe, Typed &typed,
@@ -122,12 +122,10 @@ private:
     auto found = recipe.find(key);
     if (found == recipe.end())
       return nullptr;
-    if (!command.find(std::string("--") + option).given()) {
-      typed.places[key] = found->second.place;
-      return &found->second;
-    }
-    o.overridden.push_back(key);
-    return nullptr;
+    if (command.find(std::string("--") + option).given())
+      return nullptr;
+    typed.places[key] = found->second.place;
+    return &found->second;
   }
 
   const cli::CommandLine &command;

@@ -34,8 +34,6 @@ struct CompileOptions {
   std::vector<std::string> recipe;     ///< "GLOB:FORMAT" over weight symbols, from --recipe
   std::vector<std::string> recipePlaces; ///< of each rule: "r.toml, line 3, column 5"
   std::string recipeFile;
-  std::vector<std::string>
-      overridden;                 ///< keys of the recipe that the command line gave another value
   std::string writeRecipe;        ///< file that gets the recipe of these options, or empty
   Phase from = Phase::Checkpoint; ///< of which fromFile has the IR
   std::string fromFile;

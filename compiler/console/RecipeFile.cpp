@@ -275,8 +275,11 @@ Result<RecipeFile> Reader::read(std::string_view text) {
 
 Result<RecipeFile> compiler::readRecipe(const std::string &path) {
   std::ifstream in(path, std::ios::binary);
-  if (!in)
-    return Error{ExitCode::File, "E0413", "cannot read the recipe", path,
+  std::error_code ignored;
+  const bool folder = fs::is_directory(path, ignored);
+  if (!in || folder)
+    return Error{ExitCode::File, "E0413", "cannot read the recipe",
+                 path + (folder ? " is a folder" : ""),
                  "--recipe names a file of lines: KEY = VALUE"};
   const std::string text{std::istreambuf_iterator<char>(in), {}};
   return Reader(path).read(text);

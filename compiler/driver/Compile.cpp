@@ -24,6 +24,8 @@
 #include "passes/patterns/OurPatterns.h"
 
 #include "mlir/Transforms/Passes.h"
+#include "llvm/ADT/StringMap.h"
+#include "llvm/Support/FileSystem.h"
 #include "llvm/Support/Path.h"
 
 using namespace mlir;
@@ -98,6 +100,22 @@ Result<bool> Compilation::buildProgram(const CodeTarget &chosen, CodeJob &job) {
   return addProgram(job);
 }
 
+/// An engine knows files by their names. The first that two have.
+static std::string nameOfTwo(const CompileOptions &options) {
+  std::vector<std::string> paths = options.plugins;
+  for (const PatternsAt &patterns : options.patterns)
+    paths.push_back(patterns.path);
+  for (const std::string &path : {options.tuning, options.chatTemplate})
+    if (!path.empty())
+      paths.push_back(path);
+  llvm::StringMap<StringRef> known;
+  for (const std::string &path : paths)
+    if (StringRef other = known.try_emplace(llvm::sys::path::filename(path), path).first->second;
+        other != path && !llvm::sys::fs::equivalent(other, path))
+      return llvm::sys::path::filename(path).str();
+  return "";
+}
+
 Result<void> Compilation::lookAtOptions() {
   registerTargets();
   registerPassesAndPipelines();
@@ -108,6 +126,9 @@ Result<void> Compilation::lookAtOptions() {
                  "install share/ingot beside the folder lib of libingot-compiler.so"};
   if (auto ok = extensions.loadPlugins(diagnostics); !ok)
     return ok;
+  if (const std::string name = nameOfTwo(options); !name.empty())
+    diagnostics.warn("two files are called " + name +
+                     ": the recipe that the engine keeps cannot tell them apart");
   if (auto ok = checkPassNames(options); !ok)
     return ok;
   if (auto ok = enableRemarks(options, context); !ok)
@@ -138,7 +159,12 @@ Result<void> Compilation::lookAtOptions() {
 /// --write-recipe, before anything that may take long.
 static Result<void> writeRecipe(const CompileOptions &options) {
   const std::string folder = llvm::sys::path::parent_path(options.writeRecipe).str();
-  return writeText("# ingot compile MODEL --recipe THIS -o E\n" + recipeIn(folder, options),
+  const std::string from = options.from == Phase::Checkpoint
+                               ? ""
+                               : "# It began with IR, which this does not bring: --from " +
+                                     std::string(phaseName(options.from)) + "=" + options.fromFile +
+                                     "\n";
+  return writeText("# ingot compile MODEL --recipe THIS -o E\n" + from + recipeIn(folder, options),
                    options.writeRecipe);
 }
 

@@ -53,6 +53,10 @@ void compiler::writeOrigin(const CompileOptions &options, const import::Checkpoi
                               ", content " + contentOf(patterns.path));
   for (const std::string &path : options.plugins)
     attribute("plugin", llvm::sys::path::filename(path).str() + ", content " + contentOf(path));
+  for (auto [key, path] :
+       {std::pair("tuning", &options.tuning), std::pair("chat-template", &options.chatTemplate)})
+    if (!path->empty())
+      attribute(key, llvm::sys::path::filename(*path).str() + ", content " + contentOf(*path));
   for (const auto &[point, passes] : options.insertions)
     attribute("insert", point + "=" + passes);
   for (const auto &[point, passes] : options.insertions)
@@ -71,8 +75,6 @@ void compiler::writeOrigin(const CompileOptions &options, const import::Checkpoi
   if (options.from != Phase::Checkpoint)
     attribute("from", std::string(phaseName(options.from)) + "=" +
                           llvm::sys::path::filename(options.fromFile).str());
-  for (const std::string &key : options.overridden)
-    attribute("recipe.overridden", key);
   attribute("recipe", recipeInEngine(options));
   for (const PassEvidence &pass : evidence) {
     auto entry = std::make_unique<fb::EvidenceT>();

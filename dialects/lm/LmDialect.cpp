@@ -2,7 +2,6 @@
 #include "dialects/lm/LmOps.h"
 #include "runtime/abi/Limits.h"
 #include "runtime/formats/FixedState.h"
-#include "runtime/formats/KvFormat.h"
 
 #include "mlir/IR/DialectImplementation.h"
 #include "llvm/ADT/TypeSwitch.h"
@@ -264,10 +263,7 @@ static LogicalResult verifyStreams(function_ref<InFlightDiagnostic()> emitError,
   return success();
 }
 LogicalResult PagedAttr::verify(function_ref<InFlightDiagnostic()> emitError,
-                                ArrayRef<StreamAttr> streams, StringAttr element) {
-  if (element && !kvFormatNamed(element.getValue())) // layout_c3
-    return emitError() << "expects the numbers of a paged state to be "
-                       << kvFormatNames(isOfAny, "or") << ", got " << element;
+                                ArrayRef<StreamAttr> streams) {
   return verifyStreams(emitError, streams);
 }
 LogicalResult FixedAttr::verify(function_ref<InFlightDiagnostic()> emitError,
@@ -307,50 +303,31 @@ static StreamAttr parseStream(AsmParser &parser, bool fixed) {
                                 StringAttr::get(context, name), shape[0], shape[1]);
 }
 
-/// `[k: 8x128, v: 8x128]`
-static ParseResult parseStreams(AsmParser &parser, bool fixed, SmallVector<StreamAttr> &streams) {
+template <typename Layout> static Attribute parseLayout(AsmParser &parser, bool fixed) {
+  SMLoc at = parser.getCurrentLocation();
+  SmallVector<StreamAttr> streams;
   auto one = [&] { return success(bool(streams.emplace_back(parseStream(parser, fixed)))); };
-  return parser.parseCommaSeparatedList(AsmParser::Delimiter::Square, one);
+  if (parser.parseLess() || parser.parseCommaSeparatedList(AsmParser::Delimiter::Square, one) ||
+      parser.parseGreater())
+    return {};
+  return Layout::getChecked([&] { return parser.emitError(at); }, parser.getContext(), streams);
 }
 static void printStreams(AsmPrinter &printer, ArrayRef<StreamAttr> streams, StringRef element) {
-  printer << "[";
+  printer << "<[";
   llvm::interleaveComma(streams, printer, [&](StreamAttr stream) {
     printer.printKeywordOrString(stream.getName());
     printer << ": " << stream.getRows() << 'x' << stream.getWidth() << element;
   });
-  printer << "]";
+  printer << "]>";
 }
 Attribute PagedAttr::parse(AsmParser &parser, Type) {
-  SMLoc at = parser.getCurrentLocation();
-  SmallVector<StreamAttr> streams;
-  StringAttr element;
-  if (parser.parseLess() || parseStreams(parser, /*fixed=*/false, streams) ||
-      (succeeded(parser.parseOptionalKeyword("of")) && parser.parseAttribute(element)) ||
-      parser.parseGreater())
-    return {};
-  return getChecked([&] { return parser.emitError(at); }, parser.getContext(),
-                    ArrayRef<StreamAttr>(streams), element);
+  return parseLayout<PagedAttr>(parser, /*fixed=*/false);
 }
-void PagedAttr::print(AsmPrinter &printer) const {
-  printer << '<';
-  printStreams(printer, getStreams(), "");
-  if (getElement())
-    printer << " of " << getElement();
-  printer << '>';
-}
+void PagedAttr::print(AsmPrinter &printer) const { printStreams(printer, getStreams(), ""); }
 Attribute FixedAttr::parse(AsmParser &parser, Type) {
-  SMLoc at = parser.getCurrentLocation();
-  SmallVector<StreamAttr> streams;
-  if (parser.parseLess() || parseStreams(parser, /*fixed=*/true, streams) || parser.parseGreater())
-    return {};
-  return getChecked([&] { return parser.emitError(at); }, parser.getContext(),
-                    ArrayRef<StreamAttr>(streams));
+  return parseLayout<FixedAttr>(parser, /*fixed=*/true);
 }
-void FixedAttr::print(AsmPrinter &printer) const {
-  printer << '<';
-  printStreams(printer, getStreams(), " x f32");
-  printer << '>';
-}
+void FixedAttr::print(AsmPrinter &printer) const { printStreams(printer, getStreams(), " x f32"); }
 
 //===----------------------------------------------------------------------===//
 // Formats and weights

@@ -141,19 +141,7 @@ class Lm_LayoutAttr<string name, string mnemonic_> : AttrDef<Lm_Dialect, name> {
 }
 def Lm_PagedAttr : Lm_LayoutAttr<"Paged", "paged"> {
   let summary = "a state that keeps vectors of every position: `#lm.paged<[k: 8x128, v: 8x128]>`";
-  let description = [{
-    What its numbers are, a row of runtime/formats/KvFormat.h says: `#lm.paged<[k: 8x128, v: 8x128] of "int4">`. Without
-    one they are as `--kv` says for the device. The interpreter keeps f32 in either.
-  }];
-  let parameters = (ins ArrayRefParameter<"::ingot::lm::StreamAttr">:$streams,
-                        OptionalParameter<"::mlir::StringAttr">:$element);
-  let builders = [AttrBuilder<(ins "::llvm::ArrayRef<::ingot::lm::StreamAttr>":$streams), [{
-    return $_get($_ctxt, streams, ::mlir::StringAttr());
-  }]>];
-  let extraClassDeclaration = [{
-    /// The same streams, of that element; null: of the device's.
-    ::ingot::lm::PagedAttr of(::mlir::StringAttr element) const { return get(getContext(), getStreams(), element); }
-  }];
+  let description = "What the numbers are, the pass says that `--kv` drives: they are the same in all paged states.";
 }
 def Lm_FixedAttr : Lm_LayoutAttr<"Fixed", "fixed"> {
   let summary = "a state as large for one position as for a thousand: `#lm.fixed<[x: 2x1024 x f32]>`";

@@ -19,29 +19,10 @@ using namespace ingot::lm;
 /// What the layer's caches are of; null: what they were.
 using Elements = SmallVector<StringAttr>;
 
-/// The state as one of that element. Fixed ones have none.
-static Type withElement(Type type, StringAttr element) {
-  auto state = dyn_cast<StateType>(type);
-  PagedAttr paged = state ? state.paged() : PagedAttr();
-  return paged ? StateType::get(type.getContext(), paged.of(element)) : type;
-}
-
-/// The kind as one whose caches are of that element: arguments, and all that is made of them.
-static void retype(LayerKindOp kind, StringAttr element) {
-  auto change = [&](Value value) { value.setType(withElement(value.getType(), element)); };
-  auto changed = [&](ArrayRef<Type> types) {
-    SmallVector<Type> all;
-    for (Type type : types)
-      all.push_back(withElement(type, element));
-    return all;
-  };
-  kind.getBody().walk<WalkOrder::PreOrder>([&](Block *block) {
-    llvm::for_each(block->getArguments(), change);
-    for (Operation &op : *block)
-      llvm::for_each(op.getResults(), change);
-  });
-  kind.setFunctionType(FunctionType::get(kind.getContext(), changed(kind.getArgumentTypes()),
-                                         changed(kind.getResultTypes())));
+static void setElement(LayerKindOp kind, StringAttr element) {
+  for (auto [i, type] : llvm::enumerate(kind.stateTypes()))
+    if (cast<StateType>(type).paged())
+      kind.setElement(unsigned(i), element);
 }
 
 /// Points each layer at the kind whose caches are as its own. The kind that was there stays with the layers that have no
@@ -64,12 +45,12 @@ static void splitKinds(ModelOp model, LayersOp layers, const Elements &elements)
       LayerKindOp copy = original.clone();
       copy.setSymName((name.getValue() + "_" + element.getValue()).str());
       symbols.insert(copy, std::next(last->getIterator())); // renames it where that is taken
-      retype(copy, element);
+      setElement(copy, element);
       kindOf[{name, element}] = FlatSymbolRefAttr::get(copy.getSymNameAttr());
       last = copy;
     }
     if (staying)
-      retype(original, staying);
+      setElement(original, staying);
   }
   SmallVector<Attribute> all;
   for (auto [kind, element] : llvm::zip(kinds, elements))
@@ -98,10 +79,10 @@ struct ChooseKv : ingot::impl::ChooseKvPassBase<ChooseKv> {
       bool any = false;
       for (auto ref : cast<ArrayAttr>(states).getAsRange<FlatSymbolRefAttr>()) {
         auto state = cast<StateOp>(symbols.lookup(ref.getAttr()));
-        auto paged = dyn_cast<PagedAttr>(state.getLayout());
-        any |= bool(paged);
+        const bool paged = isa<PagedAttr>(state.getLayout());
+        any |= paged;
         if (paged && element)
-          state.setLayoutAttr(paged.of(element));
+          state.setElementAttr(element);
       }
       if (!any) // a layer without a cache
         element = StringAttr();

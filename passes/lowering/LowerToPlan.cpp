@@ -50,12 +50,12 @@ struct LowerToPlan : ingot::impl::LowerToPlanPassBase<LowerToPlan> {
     }
     lm::ModelOp model = models.front();
     for (lm::StateOp state : model.getBody().getOps<lm::StateOp>())
-      if (auto paged = dyn_cast<lm::PagedAttr>(state.getLayout()); paged && paged.getElement())
-        if (!target->kvFormats()(kvFormat(*kvFormatNamed(paged.getElement().getValue())))) {
-          state.emitOpError("is of ") << paged.getElement() << ", and " << device << " has "
-                                      << kvFormatNames(target->kvFormats(), "and");
-          return signalPassFailure();
-        }
+      if (state.getElement() &&
+          !target->kvFormats()(kvFormat(*kvFormatNamed(*state.getElement())))) {
+        state.emitOpError("is of ") << state.getElementAttr() << ", and " << device << " has "
+                                    << kvFormatNames(target->kvFormats(), "and");
+        return signalPassFailure();
+      }
     if (failed(lower(model, {precision == "exact", *format, target->name()})))
       return signalPassFailure();
     model.erase();

@@ -96,8 +96,7 @@ LogicalResult ProgramBuilder::addState(lm::StateOp state, Value argument) {
     return success();
   }
   auto pool = cast<kernel::KvPoolType>(use.memory);
-  plan::StateOp::create(b, state.getSymNameAttr(),
-                        cast<lm::PagedAttr>(state.getLayout()).of(StringAttr()),
+  plan::StateOp::create(b, state.getSymNameAttr(), state.getLayout(),
                         b.getStringAttr(pool.info().name), b.getI64IntegerAttr(use.window),
                         b.getI64IntegerAttr(pool.pageBytes()));
   return success();

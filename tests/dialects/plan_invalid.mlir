@@ -374,14 +374,6 @@ plan.program @p attributes {family = "t", vocab = 8 : i64, hidden = 64 : i64, ma
 
 // -----
 
-// state_c3
-plan.program @p attributes {family = "t", vocab = 8 : i64, hidden = 64 : i64, max_positions = 8 : i64} {
-  // expected-error @+1 {{says what its numbers are behind its layout, not in it}}
-  plan.state @kv.0 : #lm.paged<[k: 2x16, v: 2x16] of "f16"> of "f16" window 0 bytes 4096
-}
-
-// -----
-
 // step_c5
 kernel.func @attend(%q: !kernel.rows<64, f32>, %kv: !kernel.kv_pool<1, 64, bf16>, %y: !kernel.rows<64, f32>) {
   kernel.attention %q, %kv : !kernel.rows<64, f32>, !kernel.kv_pool<1, 64, bf16> outs(%y : !kernel.rows<64, f32>) {heads = 1 : i64, scale = 1.0 : f32}

@@ -79,11 +79,12 @@ Result<void> linkFilesOfRecipe(const EngineFile &engine, const std::string &path
     return {};
   for (const auto *attribute : *engine.table().provenance()) {
     const std::string key = attribute->key()->str();
-    if (key != "patterns" && key != "plugin")
+    if (key != "patterns" && key != "plugin" && key != "tuning" && key != "chat-template")
       continue;
     std::string name = attribute->value()->str();
     name = name.substr(0, name.find(", content ")); // "pre-fusion=rules.pdll, content 0123…"
-    name = name.substr(name.find('=') + 1);
+    if (key == "patterns")
+      name = name.substr(name.find('=') + 1);
     std::error_code failure;
     const std::filesystem::path here = std::filesystem::absolute(name, failure);
     if (failure || !std::filesystem::exists(here, failure))

@@ -30,8 +30,6 @@ Type StateOp::memoryType() {
 
 LogicalResult StateOp::verify() {
   const bool paged = isa<lm::PagedAttr>(getLayout());
-  if (paged && cast<lm::PagedAttr>(getLayout()).getElement()) // state_c3
-    return emitOpError("says what its numbers are behind its layout, not in it");
   if (paged != bool(getElement()) || paged != bool(getWindow()) || !memoryType()) // state_c1
     return emitOpError("expects keys and values of a format and a window if it is paged, and "
                        "neither if it is fixed");
