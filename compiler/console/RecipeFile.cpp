@@ -132,6 +132,9 @@ Result<void> Reader::addText(const RecipeKey &key, const toml::node &node, Recip
   auto text = node.value_exact<std::string>();
   if (!text)
     return wrongKind(at(node), key);
+  if (text->empty())
+    return wrong(at(node), std::string("'") + key.name + "' holds an empty text",
+                 "what is not wanted is not said", "leave it out");
   const bool file = key.kind == RecipeKind::File || key.kind == RecipeKind::Files;
   PatternsAt beside{kPatternsPoint, *text};
   if (key.name == std::string_view("patterns")) // "post-fusion=rules.pdll"

@@ -224,9 +224,10 @@ Action defineVerify(CommandLine &command) {
   auto options = std::make_shared<InspectOptions>();
   auto replay = std::make_shared<std::string>();
   command.option("ENGINE", options->path, "an engine file").required();
-  command.option("--replay", *replay,
-                 "the checkpoint: compiles it again by the engine's recipe, all checks included, "
-                 "and says what differs");
+  auto given = command.option(
+      "--replay", *replay,
+      "the checkpoint: compiles it again by the engine's recipe, all checks included, "
+      "and says what differs");
   options->common.define(command);
   command.remove(command.find("--trace")); // nothing runs
   command.examples("  ingot verify smollm2.ingot\n"
@@ -234,9 +235,8 @@ Action defineVerify(CommandLine &command) {
                    "Hashes find damage, not attackers: an engine holds native code, so run only "
                    "engines that you built.\n");
   return [=]() -> Result<int> {
-    auto whole = verify(options->path, options->common, /*says=*/replay->empty());
-    return !whole || replay->empty() ? whole
-                                     : compileAgain(options->path, *replay, options->common);
+    auto whole = verify(options->path, options->common, /*says=*/!given.given());
+    return !whole || !given.given() ? whole : compileAgain(options->path, *replay, options->common);
   };
 }
 
