@@ -117,7 +117,7 @@ def ChooseFormsPass : Pass<"lm-choose-forms", "::ingot::lm::ModelOp"> {
                  Option<"fp8Rows", "fp8-rows", "bool", "false",
                         "for cuda: projections of fp8 weights get fp8 rows as well">];
 }
-def ChooseKvPass : Pass<"lm-choose-kv", "::ingot::lm::ModelOp"> {
+def ChooseKvPass : Pass<"lm-choose-kv", "::mlir::ModuleOp"> {
   let summary = "what the numbers in the KV caches of single layers are";
   let description = [{
     Paged states of the layers that are named get an element (`lm.state @kv.0 : #lm.paged<[…]> of "int8"`). Layers of one kind that come to

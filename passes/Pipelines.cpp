@@ -68,7 +68,7 @@ void ingot::buildLoweringPipeline(OpPassManager &pm, const PipelineOptions &opti
   if (!options.kvLayers.empty()) {
     ChooseKvPassOptions chosen;
     chosen.layers.assign(options.kvLayers.begin(), options.kvLayers.end());
-    pm.nest<lm::ModelOp>().addPass(createChooseKvPass(chosen));
+    pm.addPass(createChooseKvPass(chosen));
   }
   // Rows between launches are rounded as projections will read them.
   pm.nest<lm::ModelOp>().addPass(

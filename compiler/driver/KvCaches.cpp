@@ -2,7 +2,6 @@
 #include "compiler/driver/KvCaches.h"
 #include "dialects/lm/ops/Attention.h"
 #include "dialects/lm/ops/Layers.h"
-#include "dialects/lm/ops/Model.h"
 #include "dialects/plan/ops/Entry.h"
 #include "dialects/plan/ops/Program.h"
 
@@ -19,22 +18,23 @@ static void addWidths(Attribute layout, LayerCache &to) {
         to.widths.push_back(stream.getWidth());
 }
 
-static std::vector<LayerCache> cachesOf(lm::ModelOp model) {
-  llvm::DenseMap<Attribute, int64_t> windows; // by kind
-  for (lm::LayerKindOp kind : model.getBody().getOps<lm::LayerKindOp>())
-    kind.walk(
-        [&](lm::AttentionOp op) { windows[kind.getSymNameAttr()] = int64_t(op.getWindow()); });
+static std::vector<LayerCache> cachesOf(lm::LayersOp op) {
+  SymbolTable symbols(SymbolTable::getNearestSymbolTable(op));
+  auto windowOf = [&](FlatSymbolRefAttr kind) {
+    int64_t window = 0;
+    symbols.lookup(kind.getAttr())->walk([&](lm::AttentionOp op) {
+      window = int64_t(op.getWindow());
+    });
+    return window;
+  };
   std::vector<LayerCache> layers;
-  SymbolTable symbols(model);
-  model.walk([&](lm::LayersOp op) {
-    for (auto [kind, states] :
-         llvm::zip(op.getKinds().getAsRange<FlatSymbolRefAttr>(), op.getStates())) {
-      LayerCache &cache = layers.emplace_back();
-      cache.window = windows.lookup(kind.getAttr());
-      for (auto ref : cast<ArrayAttr>(states).getAsRange<FlatSymbolRefAttr>())
-        addWidths(cast<lm::StateOp>(symbols.lookup(ref.getAttr())).getLayout(), cache);
-    }
-  });
+  for (auto [kind, states] :
+       llvm::zip(op.getKinds().getAsRange<FlatSymbolRefAttr>(), op.getStates())) {
+    LayerCache &cache = layers.emplace_back();
+    cache.window = windowOf(kind);
+    for (auto ref : cast<ArrayAttr>(states).getAsRange<FlatSymbolRefAttr>())
+      addWidths(cast<lm::StateOp>(symbols.lookup(ref.getAttr())).getLayout(), cache);
+  }
   return layers;
 }
 
@@ -78,10 +78,10 @@ Result<KvCaches> KvCaches::of(ModuleOp module, const CompileOptions &options,
       return ok.error();
     return caches;
   }
-  auto models = module.getOps<lm::ModelOp>();
-  const std::vector<LayerCache> layers = models.empty()
-                                             ? cachesOf(*module.getOps<plan::ProgramOp>().begin())
-                                             : cachesOf(*models.begin());
+  lm::LayersOp model;
+  module.walk([&](lm::LayersOp op) { model = op; });
+  const std::vector<LayerCache> layers =
+      model ? cachesOf(model) : cachesOf(*module.getOps<plan::ProgramOp>().begin());
   auto asked = askedCaches(options.kvLayers, layers);
   if (!asked)
     return asked.error();

@@ -1,6 +1,5 @@
 //===- ChooseKv.cpp - KV caches of single layers in formats of their own ----===//
 #include "dialects/lm/ops/Layers.h"
-#include "dialects/lm/ops/Model.h"
 #include "passes/Passes.h"
 #include "runtime/formats/KvFormat.h"
 
@@ -27,8 +26,7 @@ static void setElement(LayerKindOp kind, StringAttr element) {
 
 /// Points each layer at the kind whose caches are as its own. The kind that was there stays with the layers that have no
 /// element, or else with the first.
-static void splitKinds(ModelOp model, LayersOp layers, const Elements &elements) {
-  SymbolTable symbols(model);
+static void splitKinds(SymbolTable &symbols, LayersOp layers, const Elements &elements) {
   SmallVector<FlatSymbolRefAttr> kinds(layers.getKinds().getAsRange<FlatSymbolRefAttr>());
   llvm::MapVector<StringAttr, llvm::SetVector<StringAttr>> wanted; // elements by kind
   for (auto [kind, element] : llvm::zip(kinds, elements))
@@ -55,7 +53,7 @@ static void splitKinds(ModelOp model, LayersOp layers, const Elements &elements)
   SmallVector<Attribute> all;
   for (auto [kind, element] : llvm::zip(kinds, elements))
     all.push_back(kindOf.lookup({kind.getAttr(), element}));
-  layers.setKindsAttr(ArrayAttr::get(model.getContext(), all));
+  layers.setKindsAttr(ArrayAttr::get(layers.getContext(), all));
 }
 
 namespace {
@@ -74,7 +72,7 @@ struct ChooseKv : ingot::impl::ChooseKvPassBase<ChooseKv> {
     for (const std::string &rule : layers)
       if (failed(take(rule, elements)))
         return signalPassFailure();
-    SymbolTable symbols(getOperation());
+    SymbolTable symbols(SymbolTable::getNearestSymbolTable(op));
     for (auto [element, states] : llvm::zip(elements, op.getStates())) {
       bool any = false;
       for (auto ref : cast<ArrayAttr>(states).getAsRange<FlatSymbolRefAttr>()) {
@@ -87,7 +85,7 @@ struct ChooseKv : ingot::impl::ChooseKvPassBase<ChooseKv> {
       if (!any) // a layer without a cache
         element = StringAttr();
     }
-    splitKinds(getOperation(), op, elements);
+    splitKinds(symbols, op, elements);
   }
 
 private:

@@ -1,12 +1,12 @@
 // Caches of single layers get an element, and layers of one kind that come to differ kinds of their own. The kind that was
 // there stays with those that nobody named, and a layer without a cache is left alone.
-// RUN: ingot-opt %s --pass-pipeline='builtin.module(lm.model(lm-choose-kv{layers=1-2:int8,4-4:f32,5-5:int8}))' | FileCheck %s
-// RUN: ingot-opt %s --pass-pipeline='builtin.module(lm.model(lm-choose-kv{layers=0-5:int8}))' | FileCheck %s --check-prefix=ALL
-// RUN: ingot-opt %s --pass-pipeline='builtin.module(lm.model(lm-choose-kv{layers=1-2:int8,4-4:f32}),lm-lower-to-plan{kv=f16})' | FileCheck %s --check-prefix=PLAN
-// RUN: not ingot-opt %s --pass-pipeline='builtin.module(lm.model(lm-choose-kv{layers=1-1:fp8}),lm-lower-to-plan{kv=f16})' 2>&1 | FileCheck %s --check-prefix=DEVICE
-// RUN: not ingot-opt %s --pass-pipeline='builtin.module(lm.model(lm-choose-kv{layers=1-2:int8,2-4:f32}))' 2>&1 | FileCheck %s --check-prefix=TWICE
-// RUN: not ingot-opt %s --pass-pipeline='builtin.module(lm.model(lm-choose-kv{layers=1-6:int8}))' 2>&1 | FileCheck %s --check-prefix=RANGE
-// RUN: not ingot-opt %s --pass-pipeline='builtin.module(lm.model(lm-choose-kv{layers=1-2:int9}))' 2>&1 | FileCheck %s --check-prefix=FORMAT
+// RUN: ingot-opt %s --pass-pipeline='builtin.module(lm-choose-kv{layers=1-2:int8,4-4:f32,5-5:int8})' | FileCheck %s
+// RUN: ingot-opt %s --pass-pipeline='builtin.module(lm-choose-kv{layers=0-5:int8})' | FileCheck %s --check-prefix=ALL
+// RUN: ingot-opt %s --pass-pipeline='builtin.module(lm-choose-kv{layers=1-2:int8,4-4:f32},lm-lower-to-plan{kv=f16})' | FileCheck %s --check-prefix=PLAN
+// RUN: not ingot-opt %s --pass-pipeline='builtin.module(lm-choose-kv{layers=1-1:fp8},lm-lower-to-plan{kv=f16})' 2>&1 | FileCheck %s --check-prefix=DEVICE
+// RUN: not ingot-opt %s --pass-pipeline='builtin.module(lm-choose-kv{layers=1-2:int8,2-4:f32})' 2>&1 | FileCheck %s --check-prefix=TWICE
+// RUN: not ingot-opt %s --pass-pipeline='builtin.module(lm-choose-kv{layers=1-6:int8})' 2>&1 | FileCheck %s --check-prefix=RANGE
+// RUN: not ingot-opt %s --pass-pipeline='builtin.module(lm-choose-kv{layers=1-2:int9})' 2>&1 | FileCheck %s --check-prefix=FORMAT
 
 // CHECK:      lm.state @kv.0 : #lm.paged<[k: 1x64, v: 1x64]>{{$}}
 // CHECK-NEXT: lm.state @kv.1 : #lm.paged<[k: 1x64, v: 1x64]> of "int8"
