@@ -13,9 +13,9 @@
 // CHECK-NEXT: lm.state @kv.2 : #lm.paged<[k: 1x64, v: 1x64]> of "int8"
 // CHECK-NEXT: lm.state @kv.3 : #lm.paged<[k: 1x64, v: 1x64]>{{$}}
 // CHECK-NEXT: lm.state @kv.4 : #lm.paged<[k: 1x64, v: 1x64]> of "f32"
-// CHECK:      lm.layer_kind @layer({{.*}}%kv: !lm.state<#lm.paged<[k: 1x64, v: 1x64]>>,
-// CHECK:      lm.layer_kind @layer_int8({{.*}}%kv: !lm.state<#lm.paged<[k: 1x64, v: 1x64]>> {lm.element = "int8"},
-// CHECK:      lm.layer_kind @layer_f32({{.*}}%kv: !lm.state<#lm.paged<[k: 1x64, v: 1x64]>> {lm.element = "f32"},
+// CHECK:      lm.layer_kind @layer({{.*}}%{{[a-z0-9]+}}: !lm.state<#lm.paged<[k: 1x64, v: 1x64]>>,
+// CHECK:      lm.layer_kind @layer_int8({{.*}}%{{[a-z0-9]+}}: !lm.state<#lm.paged<[k: 1x64, v: 1x64]>> {lm.element = "int8"},
+// CHECK:      lm.layer_kind @layer_f32({{.*}}%{{[a-z0-9]+}}: !lm.state<#lm.paged<[k: 1x64, v: 1x64]>> {lm.element = "f32"},
 // CHECK:      lm.layer_kind @norm(
 // CHECK-NOT:  lm.layer_kind
 // CHECK:      lm.layers {{.*}}kinds = [@layer, @layer_int8, @layer_int8, @layer, @layer_f32, @norm]
@@ -24,9 +24,9 @@
 // ALL-NOT: @layer_
 // ALL:     kinds = [@layer, @layer, @layer, @layer, @layer, @norm]
 
-// PLAN-DAG: kernel.rope_append {{.*}}!kernel.kv_pool<1, 64, f16>
-// PLAN-DAG: kernel.rope_append {{.*}}!kernel.kv_pool<1, 64, int8>
-// PLAN-DAG: kernel.rope_append {{.*}}!kernel.kv_pool<1, 64, f32>
+// PLAN-DAG: kernel.rope_append {{.*}}<1, 64, f16>
+// PLAN-DAG: kernel.rope_append {{.*}}<1, 64, int8>
+// PLAN-DAG: kernel.rope_append {{.*}}<1, 64, f32>
 // PLAN:     plan.state @kv.0 : #lm.paged<[k: 1x64, v: 1x64]> of "f16" window 0 bytes 8192
 // PLAN:     plan.state @kv.1 : #lm.paged<[k: 1x64, v: 1x64]> of "int8" window 0 bytes 4352
 // PLAN:     plan.state @kv.4 : #lm.paged<[k: 1x64, v: 1x64]> of "f32" window 0 bytes 16384
