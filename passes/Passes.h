@@ -24,6 +24,8 @@ struct PipelineOptions {
   std::string device = "cpu"; ///< the name of a target (passes/Target.h)
   bool fp8Rows =
       false; ///< projections of fp8 weights may multiply in fp8, where it has kernels for it
+  std::vector<std::string> kvLayers =
+      {}; ///< "FIRST-LAST:FORMAT" of layers whose cache is of another than `kv`
 };
 
 /// Arguments of the passes that may be disabled: fusion only saves launches and traffic.

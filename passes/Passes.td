@@ -117,11 +117,21 @@ def ChooseFormsPass : Pass<"lm-choose-forms", "::ingot::lm::ModelOp"> {
                  Option<"fp8Rows", "fp8-rows", "bool", "false",
                         "for cuda: projections of fp8 weights get fp8 rows as well">];
 }
+def ChooseKvPass : Pass<"lm-choose-kv", "::mlir::ModuleOp"> {
+  let summary = "what the numbers in the KV caches of single layers are";
+  let description = [{
+    Paged states of the layers that are named get an element (`lm.state @kv.0 : #lm.paged<[…]> of "int8"`). Layers of one kind that come to
+    differ get kinds of their own, which are called for the element: `@layer` and `@layer_int8`. All other states are as
+    lm-lower-to-plan says. An element that the device does not have is refused there.
+  }];
+  let options = [ListOption<"layers", "layers", "std::string",
+                            "FIRST-LAST:FORMAT, from 0 on, of runtime/formats/KvFormat.h; no layer twice">];
+}
 def LowerToPlanPass : Pass<"lm-lower-to-plan", "::mlir::ModuleOp"> {
   let summary = "outline every fused region into a kernel.func and every function into a plan section";
   let description = [{
     Rows are held as lm-choose-forms says. With `fast`, bf16 weights that read f32 rows may round those. `kv` is the
-    element type of the KV pool.
+    element type of the KV pools whose state does not say another (lm-choose-kv).
   }];
   let options = [Option<"precision", "precision", "std::string", "\"fast\"", "fast or exact">,
                  Option<"kv", "kv", "std::string", "\"bf16\"", "a name of runtime/formats/KvFormat.h">,

@@ -64,6 +64,12 @@ static const Target &targetOf(const PipelineOptions &options) {
 
 void ingot::buildLoweringPipeline(OpPassManager &pm, const PipelineOptions &options) {
   const char *precision = options.exact ? "exact" : "fast";
+  // Caches that the user wants of other numbers are said before anything depends on them.
+  if (!options.kvLayers.empty()) {
+    ChooseKvPassOptions chosen;
+    chosen.layers.assign(options.kvLayers.begin(), options.kvLayers.end());
+    pm.addPass(createChooseKvPass(chosen));
+  }
   // Rows between launches are rounded as projections will read them.
   pm.nest<lm::ModelOp>().addPass(
       createChooseFormsPass({precision, options.device, options.fp8Rows}));

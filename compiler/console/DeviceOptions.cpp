@@ -66,7 +66,10 @@ Result<void> compiler::chooseKv(CompileOptions &o) {
   const std::optional<KvFormat> wanted = kvFormatNamed(o.kv);
   if (!o.kv.empty() && !wanted)
     return usage("E0403", "unsupported type of KV cache '" + o.kv + "'",
-                 "types are " + kvFormatNames(isOfAny, "and"), "--kv bf16");
+                 "types are " + kvFormatNames(isOfAny, "and"),
+                 o.kv.find('=') == std::string::npos
+                     ? "--kv bf16"
+                     : "kv-layers = [ { layers = \"0-3\", format = \"bf16\" } ]");
   const bool gpuHas = wanted && kvFormat(*wanted).gpu, cpuHas = wanted && kvFormat(*wanted).cpu;
   o.kvAsked = o.kv;
   o.gpuKv = gpuHas ? o.kv : "bf16";

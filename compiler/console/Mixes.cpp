@@ -126,18 +126,43 @@ static const Mix *brokenBy(const Mixture &mixture) {
   return nullptr;
 }
 
+/// "--kv int4" of single layers is "--kv 0-3=int4", and so is what to say instead.
+static std::string inLayers(std::string text, const Mixture &mixture) {
+  for (KvFormat id : {KvFormat::F32, KvFormat::BF16, KvFormat::F16, KvFormat::Int8, KvFormat::FP8,
+                      KvFormat::Int4})
+    if (const size_t at = text.find("--kv " + std::string(kvFormat(id).name));
+        at != std::string::npos && !mixture.kvLayers.empty())
+      text.insert(at + 5, mixture.kvLayers + "=");
+  return text;
+}
+
 Result<void> compiler::checkMixture(const Mixture &mixture) {
   const Mix *mix = brokenBy(mixture);
   if (!mix)
     return {};
-  return Error{ExitCode::Usage, mix->code, mix->feature + " needs " + mix->needs,
-               mix->lacks(*mix, mixture), mix->fix};
+  return Error{ExitCode::Usage, mix->code, inLayers(mix->feature, mixture) + " needs " + mix->needs,
+               mix->lacks(*mix, mixture), inLayers(mix->fix, mixture)};
+}
+
+Result<void> compiler::checkMixture(const CompileOptions &options, const KvRule &rule,
+                                    ModelSizes model) {
+  Mixture mixture = mixtureOf(options, std::move(model));
+  mixture.kv = kvFormat(rule.format).name;
+  mixture.kvLayers = rule.layers;
+  auto held = checkMixture(mixture);
+  if (held)
+    return {};
+  Error error = held.error();
+  if (!rule.place.empty())
+    error.what = rule.place + ": " + error.what;
+  return error;
 }
 
 Mixture compiler::mixtureOf(const CompileOptions &options, ModelSizes model) {
   return {options.targets.empty() ? "" : "cpu:" + options.targets.front(),
           options.gpuTargets.empty() ? "" : options.gpuTargets.front(),
           options.kvAsked,
+          "",
           options.exact,
           options.verify,
           options.weights != WeightOrigin::Checkpoint,
@@ -192,6 +217,11 @@ static const std::vector<Ingredient> &choices() {
       {"cuda, kv fp8", [](Mixture &m) { m.cpu = "", m.gpu = "cuda", m.kv = "fp8"; }},
       {"cuda, kv f16", [](Mixture &m) { m.cpu = "", m.gpu = "cuda", m.kv = "f16"; }},
       {"kv fp8", [](Mixture &m) { m.kv = "fp8"; }},
+      {"kv 1-=int4", [](Mixture &m) { m.kv = "int4", m.kvLayers = "1-"; }},
+      {"cuda, kv 1-=fp8",
+       [](Mixture &m) { m.cpu = "", m.gpu = "cuda", m.kv = "fp8", m.kvLayers = "1-"; }},
+      {"cuda, kv 1-=int8",
+       [](Mixture &m) { m.cpu = "", m.gpu = "cuda", m.kv = "int8", m.kvLayers = "1-"; }},
       {"exact", [](Mixture &m) { m.exact = true; }},
       {"int4-g32", [](Mixture &) {}},
       {"fp8", [](Mixture &) {}},
@@ -250,7 +280,9 @@ std::string compiler::mixesJson() {
       const Mix *broken = cell(feature, choice, mixture);
       text += (text.empty() ? "[" : ",\n ") + std::string("{\"feature\":\"") + feature.name +
               "\",\"with\":\"" + choice.name + "\",\"code\":\"" + (broken ? broken->code : "") +
-              "\",\"why\":\"" + (broken ? broken->feature + " needs " + broken->needs : "") + "\"}";
+              "\",\"why\":\"" +
+              (broken ? inLayers(broken->feature, mixture) + " needs " + broken->needs : "") +
+              "\"}";
     }
   return text + "]\n";
 }

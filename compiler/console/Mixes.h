@@ -21,6 +21,7 @@
 namespace ingot::compiler {
 
 struct CompileOptions;
+struct KvRule;
 
 /// Sizes of a model that something has a limit for; 0 or empty where there is nothing of the kind, or nothing is known.
 struct ModelSizes {
@@ -32,6 +33,7 @@ struct ModelSizes {
 struct Mixture {
   std::string cpu, gpu; ///< the first target of the kind; empty: there is none
   std::string kv;       ///< that was asked for, or empty
+  std::string kvLayers; ///< of these layers alone: "0-3"; empty: of all
   bool exact = false, verify = false, madeUp = false;
   ModelSizes model;
 };
@@ -51,6 +53,8 @@ const std::vector<Mix> &mixes();
 
 /// The first rule that the mixture breaks, as an error; exit 2.
 Result<void> checkMixture(const Mixture &mixture);
+/// The same of the caches of single layers, of which `model` has the sizes.
+Result<void> checkMixture(const CompileOptions &options, const KvRule &rule, ModelSizes model = {});
 
 /// What these options say, and the sizes.
 Mixture mixtureOf(const CompileOptions &options, ModelSizes model = {});

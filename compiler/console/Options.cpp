@@ -63,7 +63,7 @@ static Result<void> noteIdentity(const cli::CommandLine &command, CompileOptions
 namespace {
 /// What is looked at once more before it is an option.
 struct Typed {
-  std::vector<std::string> targets, insertions, patterns;
+  std::vector<std::string> targets, insertions, patterns, kv;
   std::string recipe, precision = "fast", quantize, weights;
   bool seed = false, dumpChanges = false;    ///< were given
   std::map<std::string, std::string> places; ///< of what a recipe gave
@@ -86,7 +86,7 @@ struct Typed {
   }
 };
 
-/// Gives options the values of a recipe. What was typed stays, and is noted.
+/// Gives options the values of a recipe. What was typed stays.
 class FromRecipe {
 public:
   FromRecipe(const cli::CommandLine &command, const RecipeFile &recipe, Typed &typed,
@@ -109,18 +109,23 @@ public:
     if (const RecipeValue *value = valueOf(key))
       to = value->number;
   }
+  /// --kv says both `kv` and `kv-layers`: typed, it replaces both.
+  void giveKv(std::string &kv, std::vector<KvRule> &layers) {
+    give("kv", kv);
+    if (const RecipeValue *value = valueOf("kv-layers", "kv"))
+      layers = value->kvRules;
+  }
 
 private:
-  const RecipeValue *valueOf(const char *key) {
+  const RecipeValue *valueOf(const char *key) { return valueOf(key, key); }
+  const RecipeValue *valueOf(const char *key, const char *option) {
     auto found = recipe.find(key);
     if (found == recipe.end())
       return nullptr;
-    if (!command.find(std::string("--") + key).given()) {
-      typed.places[key] = found->second.place;
-      return &found->second;
-    }
-    o.overridden.push_back(key);
-    return nullptr;
+    if (command.find(std::string("--") + option).given())
+      return nullptr;
+    typed.places[key] = found->second.place;
+    return &found->second;
   }
 
   const cli::CommandLine &command;
@@ -140,7 +145,7 @@ static Result<void> takeRecipe(const cli::CommandLine &command, Typed &typed, Co
   FromRecipe recipe(command, *read, typed, o);
   recipe.give("target", typed.targets);
   recipe.give("precision", typed.precision);
-  recipe.give("kv", o.kv);
+  recipe.giveKv(o.kv, o.kvLayers);
   recipe.give("batch-invariant", o.batchInvariant);
   recipe.give("quantize", typed.quantize);
   recipe.give("patterns", typed.patterns);
@@ -188,6 +193,28 @@ static Result<void> chooseWeights(const Typed &typed, CompileOptions &o) {
     return usage("E0407", typed.at("seed") + "--seed has nothing to seed",
                  "the weights are the checkpoint's own",
                  "add --weights random or --weights seed, or drop --seed");
+  return {};
+}
+
+/// What --kv says: of all layers, once, or "0-3=bf16".
+static Result<void> addKv(const Typed &typed, CompileOptions &o) {
+  bool all = false;
+  for (const std::string &given : typed.kv) {
+    const size_t equals = given.find('=');
+    if (equals == std::string::npos) {
+      if (all)
+        return usage("E0403", "--kv " + o.kv + " and --kv " + given + " are both of all layers",
+                     "those that no other --kv names have one type",
+                     "name layers: --kv " + o.kv + " --kv 0-3=" + given);
+      all = true;
+      o.kv = given;
+      continue;
+    }
+    auto rule = kvRule(given.substr(0, equals), given.substr(equals + 1));
+    if (!rule)
+      return rule.error();
+    o.kvLayers.push_back(std::move(*rule));
+  }
   return {};
 }
 
@@ -262,10 +289,15 @@ Result<std::optional<CompileOptions>> compiler::parseCompileOptions(int argc,
               "run passes at a point: import, pre-fusion, post-fusion, pre-plan or pre-codegen")
       .typeName("POINT=PIPELINE")
       .takesOne();
-  command.option("--kv", o.kv,
-                 "type of the KV cache: " + kvFormatNames(isOfCpus, "or") +
-                     " (default f16; f32 with --precision exact); on GPUs " +
-                     kvFormatNames(isOfGpus, "or") + " (default bf16)");
+  command
+      .option(
+          "--kv", typed.kv,
+          "type of the KV cache: " + kvFormatNames(isOfCpus, "or") +
+              " (default f16; f32 with --precision exact); on GPUs " +
+              kvFormatNames(isOfGpus, "or") +
+              " (default bf16); of single layers: 0-3,28-=T, window=T or global=T; may be repeated")
+      .typeName("[LAYERS=]T")
+      .takesOne();
   command
       .option("--precision", typed.precision,
               "fast: int8 activations for quantised weights; exact: f32 throughout")
@@ -370,6 +402,8 @@ Result<std::optional<CompileOptions>> compiler::parseCompileOptions(int argc,
     (void)addTarget(emit == "cuda" ? "cuda:sm_90a" : "cpu", o);
   if (auto ok = choosePrecision(typed, o); !ok)
     return ok.error();
+  if (auto ok = addKv(typed, o); !ok)
+    return ok.error();
   if (auto ok = chooseKv(o); !ok)
     return typed.placed("kv", ok.error());
   if (auto ok = addPatterns(typed, o); !ok)
@@ -382,6 +416,9 @@ Result<std::optional<CompileOptions>> compiler::parseCompileOptions(int argc,
     return ok.error();
   if (auto ok = checkMixture(mixtureOf(o)); !ok)
     return typed.placedAny({"kv", "precision", "target", "verify"}, ok.error());
+  for (const KvRule &rule : o.kvLayers)
+    if (auto ok = checkMixture(o, rule); !ok)
+      return ok.error();
   if (kernel.given() && o.emit != Emit::Kernel && o.emit != Emit::Llvm && o.emit != Emit::Asm &&
       o.emit != Emit::Cuda)
     return usage("E0474", "--kernel has nothing to choose from", "it is for what prints kernels",

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "compiler/console/ExtensionPoints.h"
+#include "compiler/console/KvLayers.h"
 #include "runtime/error/Error.h"
 
 #include <cstdint>
@@ -33,8 +34,6 @@ struct CompileOptions {
   std::vector<std::string> recipe;     ///< "GLOB:FORMAT" over weight symbols, from --recipe
   std::vector<std::string> recipePlaces; ///< of each rule: "r.toml, line 3, column 5"
   std::string recipeFile;
-  std::vector<std::string>
-      overridden;                 ///< keys of the recipe that the command line gave another value
   std::string writeRecipe;        ///< file that gets the recipe of these options, or empty
   Phase from = Phase::Checkpoint; ///< of which fromFile has the IR
   std::string fromFile;
@@ -50,6 +49,7 @@ struct CompileOptions {
   std::string kv;      ///< "f32", "bf16", "f16" of CPU code; of GPU code if there is no other
   std::string gpuKv;   ///< "bf16", "fp8"
   std::string kvAsked; ///< what --kv said, or empty
+  std::vector<KvRule> kvLayers; ///< of layers whose cache is of another type
   bool exact = false;
   bool batchInvariant = false; ///< GPU code whose bits do not depend on the batch: no wgmma
   bool verify = false;         ///< check passes with the real weights as well

@@ -30,6 +30,13 @@ static bool isSameFile(const std::string &path, const struct stat &file) {
          other.st_ino == file.st_ino;
 }
 
+/// Whether both will be one file; they need not be there.
+static bool isSamePlace(const std::string &a, const std::string &b) {
+  std::error_code failure;
+  const fs::path whole = fs::weakly_canonical(fs::absolute(a, failure), failure);
+  return !a.empty() && !failure && whole == fs::weakly_canonical(fs::absolute(b, failure), failure);
+}
+
 /// The folder whose files make up the checkpoint; empty for a GGUF, which is one file unless its
 /// name says otherwise (NAME-00001-of-00003.gguf).
 static fs::path folderOf(const std::string &model) {
@@ -90,8 +97,16 @@ Result<void> compiler::checkOutput(const CompileOptions &options) {
                    "the result would replace it; " + options.model + " is what it is made from",
                    "give another name: " + std::string(option) +
                        (path == &options.output ? " model.ingot" : " recipe.toml")};
-    if (auto ok = TemporaryFile::checkTarget(*path); !ok)
-      return ok;
+    if (auto ok = TemporaryFile::checkTarget(*path); !ok) {
+      Error error = ok.error();
+      if (path == &options.writeRecipe)
+        error.fix = "give another place: --write-recipe recipe.toml";
+      return error;
+    }
   }
+  if (!options.writeRecipe.empty() && isSamePlace(options.output, options.writeRecipe))
+    return Error{ExitCode::Usage, "E0416", "-o and --write-recipe name one file: " + options.output,
+                 "the engine would replace its recipe",
+                 "give another name: --write-recipe recipe.toml"};
   return {};
 }

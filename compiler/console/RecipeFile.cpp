@@ -18,15 +18,23 @@ using namespace ingot;
 using namespace ingot::compiler;
 
 const std::vector<RecipeKey> &compiler::recipeKeys() {
-  static const std::vector<RecipeKey> keys = {
-      {"target", RecipeKind::Texts},     {"precision", RecipeKind::Text},
-      {"kv", RecipeKind::Text},          {"batch-invariant", RecipeKind::Flag},
-      {"quantize", RecipeKind::Text},    {"formats", RecipeKind::Formats},
-      {"patterns", RecipeKind::Files},   {"plugin", RecipeKind::Files},
-      {"insert", RecipeKind::Texts},     {"disable", RecipeKind::Texts},
-      {"tuning", RecipeKind::File},      {"chat-template", RecipeKind::File},
-      {"ignore-key", RecipeKind::Texts}, {"weights", RecipeKind::Text},
-      {"seed", RecipeKind::Number},      {"verify", RecipeKind::Flag}};
+  static const std::vector<RecipeKey> keys = {{"target", RecipeKind::Texts},
+                                              {"precision", RecipeKind::Text},
+                                              {"kv", RecipeKind::Text},
+                                              {"kv-layers", RecipeKind::KvLayers},
+                                              {"batch-invariant", RecipeKind::Flag},
+                                              {"quantize", RecipeKind::Text},
+                                              {"formats", RecipeKind::Formats},
+                                              {"patterns", RecipeKind::Files},
+                                              {"plugin", RecipeKind::Files},
+                                              {"insert", RecipeKind::Texts},
+                                              {"disable", RecipeKind::Texts},
+                                              {"tuning", RecipeKind::File},
+                                              {"chat-template", RecipeKind::File},
+                                              {"ignore-key", RecipeKind::Texts},
+                                              {"weights", RecipeKind::Text},
+                                              {"seed", RecipeKind::Number},
+                                              {"verify", RecipeKind::Flag}};
   return keys;
 }
 
@@ -34,6 +42,23 @@ namespace {
 
 const std::vector<std::string> kFormats = {"int8",      "int4-g32", "int4-g64",
                                            "int4-g128", "fp8",      "bf16"};
+
+/// "int8, fp8 and bf16"
+std::string listed(const std::vector<std::string> &names) {
+  std::string all;
+  for (const std::string &name : names)
+    all += (all.empty() ? "" : &name == &names.back() ? " and " : ", ") + name;
+  return all;
+}
+
+/// Those of KvFormat.h.
+std::vector<std::string> kvNames() {
+  std::vector<std::string> names;
+  for (KvFormat format : {KvFormat::F32, KvFormat::BF16, KvFormat::F16, KvFormat::Int8,
+                          KvFormat::FP8, KvFormat::Int4})
+    names.emplace_back(kvFormat(format).name);
+  return names;
+}
 
 const char *wordsFor(RecipeKind kind) {
   switch (kind) {
@@ -51,6 +76,8 @@ const char *wordsFor(RecipeKind kind) {
     return "a number from 0";
   case RecipeKind::Formats:
     return "a list of { weights = \"GLOB\", format = \"int8\" }";
+  case RecipeKind::KvLayers:
+    return "a list of { layers = \"0-3, 28-\", format = \"bf16\" }";
   }
   return "";
 }
@@ -82,7 +109,11 @@ private:
 
   Result<RecipeValue> valueOf(const RecipeKey &key, const toml::node &node) const;
   Result<void> addText(const RecipeKey &key, const toml::node &node, RecipeValue &to) const;
+  Result<std::pair<std::string, std::string>> pairOf(const RecipeKey &key, const toml::node &node,
+                                                     const char *first,
+                                                     const std::vector<std::string> &formats) const;
   Result<void> addFormat(const RecipeKey &key, const toml::node &node, RecipeValue &to) const;
+  Result<void> addKvRule(const RecipeKey &key, const toml::node &node, RecipeValue &to) const;
 
   const std::string path;
   const fs::path folder;
@@ -101,6 +132,9 @@ Result<void> Reader::addText(const RecipeKey &key, const toml::node &node, Recip
   auto text = node.value_exact<std::string>();
   if (!text)
     return wrongKind(at(node), key);
+  if (text->empty())
+    return wrong(at(node), std::string("'") + key.name + "' holds an empty text",
+                 "what is not wanted is not said", "leave it out");
   const bool file = key.kind == RecipeKind::File || key.kind == RecipeKind::Files;
   PatternsAt beside{kPatternsPoint, *text};
   if (key.name == std::string_view("patterns")) // "post-fusion=rules.pdll"
@@ -110,31 +144,54 @@ Result<void> Reader::addText(const RecipeKey &key, const toml::node &node, Recip
   return {};
 }
 
-/// { weights = "blk.*.ffn_down", format = "int8" }, as the pass takes it: "blk.*.ffn_down:int8".
-Result<void> Reader::addFormat(const RecipeKey &key, const toml::node &node,
-                               RecipeValue &to) const {
+/// { FIRST = "…", format = "…" }: both texts, of which the second is one of `formats`.
+Result<std::pair<std::string, std::string>>
+Reader::pairOf(const RecipeKey &key, const toml::node &node, const char *first,
+               const std::vector<std::string> &formats) const {
   const toml::table *table = node.as_table();
   if (!table)
     return wrongKind(at(node), key);
-  std::string weights, format;
+  std::pair<std::string, std::string> pair;
   for (auto &&[name, value] : *table) {
     const std::string field(name.str());
-    if (field != "weights" && field != "format")
-      return unknown(at(name.source().begin), field, {"weights", "format"});
+    if (field != first && field != "format")
+      return unknown(at(name.source().begin), field, {first, "format"});
     auto text = value.value_exact<std::string>();
     if (!text)
       return wrongKind(at(value), key);
-    if (field == "format" && std::find(kFormats.begin(), kFormats.end(), *text) == kFormats.end())
+    if (field == "format" && std::find(formats.begin(), formats.end(), *text) == formats.end())
       return wrong(at(value), "there is no format '" + *text + "'",
-                   "formats are int8, int4-g32, int4-g64, int4-g128, fp8 and bf16",
-                   didYouMean(*text, kFormats, "format = \"int8\""));
-    (field == "format" ? format : weights) = *text;
+                   "formats are " + listed(formats),
+                   didYouMean(*text, formats, "format = \"int8\""));
+    (field == "format" ? pair.second : pair.first) = *text;
   }
-  if (weights.empty() || format.empty())
+  if (pair.first.empty() || pair.second.empty())
     return wrongKind(at(node), key);
-  std::replace(format.begin(), format.end(), '-', '_');
-  to.texts.push_back(weights + ":" + format);
+  return pair;
+}
+
+/// { weights = "blk.*.ffn_down", format = "int8" }, as the pass takes it: "blk.*.ffn_down:int8".
+Result<void> Reader::addFormat(const RecipeKey &key, const toml::node &node,
+                               RecipeValue &to) const {
+  auto pair = pairOf(key, node, "weights", kFormats);
+  if (!pair)
+    return pair.error();
+  std::replace(pair->second.begin(), pair->second.end(), '-', '_');
+  to.texts.push_back(pair->first + ":" + pair->second);
   to.places.push_back(at(node));
+  return {};
+}
+
+/// { layers = "0-3", format = "bf16" }
+Result<void> Reader::addKvRule(const RecipeKey &key, const toml::node &node,
+                               RecipeValue &to) const {
+  auto pair = pairOf(key, node, "layers", kvNames());
+  if (!pair)
+    return pair.error();
+  auto rule = kvRule(pair->first, pair->second, at(node));
+  if (!rule)
+    return rule.error();
+  to.kvRules.push_back(std::move(*rule));
   return {};
 }
 
@@ -173,13 +230,15 @@ Result<RecipeValue> Reader::valueOf(const RecipeKey &key, const toml::node &node
     break;
   case RecipeKind::Texts:
   case RecipeKind::Files:
-  case RecipeKind::Formats: {
+  case RecipeKind::Formats:
+  case RecipeKind::KvLayers: {
     const toml::array *list = node.as_array();
     if (!list)
       return wrongKind(value.place, key);
     for (const toml::node &element : *list)
-      if (auto ok = key.kind == RecipeKind::Formats ? addFormat(key, element, value)
-                                                    : addText(key, element, value);
+      if (auto ok = key.kind == RecipeKind::Formats    ? addFormat(key, element, value)
+                    : key.kind == RecipeKind::KvLayers ? addKvRule(key, element, value)
+                                                       : addText(key, element, value);
           !ok)
         return ok.error();
   }
@@ -219,8 +278,11 @@ Result<RecipeFile> Reader::read(std::string_view text) {
 
 Result<RecipeFile> compiler::readRecipe(const std::string &path) {
   std::ifstream in(path, std::ios::binary);
-  if (!in)
-    return Error{ExitCode::File, "E0413", "cannot read the recipe", path,
+  std::error_code ignored;
+  const bool folder = fs::is_directory(path, ignored);
+  if (!in || folder)
+    return Error{ExitCode::File, "E0413", "cannot read the recipe",
+                 path + (folder ? " is a folder" : ""),
                  "--recipe names a file of lines: KEY = VALUE"};
   const std::string text{std::istreambuf_iterator<char>(in), {}};
   return Reader(path).read(text);

@@ -1,10 +1,11 @@
 //===- RecipeFile.h - The file of --recipe ----------------------------------===//
 //
-// TOML. A key is an option of `ingot compile` without its dashes, and `formats` alone has none:
+// TOML. A key is an option of `ingot compile` without its dashes; `formats` has none, and `kv-layers` is of --kv:
 //
 //   target = ["cpu:avx2", "cuda:sm_90a"]
 //   quantize = "int4-g64"
 //   formats = [ { weights = "blk.[01].ffn_down", format = "int8" } ]    # the first that matches decides
+//   kv-layers = [ { layers = "0-3", format = "bf16" } ]                 # --kv 0-3=bf16
 //   patterns = ["rules.pdll"]                                           # beside the recipe
 //
 // Everything that decides what is in the engine is here, but the checkpoint. toml++ does the parsing, and RecipeFile.cpp
@@ -22,7 +23,7 @@
 namespace ingot::compiler {
 
 /// What a key may hold.
-enum class RecipeKind { Text, Texts, File, Files, Flag, Number, Formats };
+enum class RecipeKind { Text, Texts, File, Files, Flag, Number, Formats, KvLayers };
 
 struct RecipeKey {
   const char *name;
@@ -37,6 +38,7 @@ struct RecipeValue {
   std::vector<std::string>
       texts; ///< of all kinds but flags and numbers; paths as this process reads them
   std::vector<std::string> places; ///< of each format: "r.toml, line 3, column 5"
+  std::vector<KvRule> kvRules;
   bool flag = false;
   uint64_t number = 0;
   std::string place;

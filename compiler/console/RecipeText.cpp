@@ -98,10 +98,17 @@ std::string compiler::recipeText(const CompileOptions &o,
                ", format = " + quoted(dashed(rule.substr(colon + 1))) + " },\n";
   }
 
+  std::string kvLayers;
+  for (const KvRule &rule : o.kvLayers)
+    kvLayers += "  { layers = " + quoted(rule.layers) +
+                ", format = " + quoted(std::string(kvFormat(rule.format).name)) + " },\n";
+
   Lines lines;
   lines.list("target", targets);
   lines.one("precision", o.exact ? "exact" : "fast");
   lines.one("kv", kvOf(o));
+  if (!kvLayers.empty())
+    lines.raw("kv-layers", "[\n" + kvLayers + "]");
   lines.flag("batch-invariant", o.batchInvariant);
   lines.one("quantize", dashed(o.quantize));
   if (!formats.empty())
@@ -129,13 +136,19 @@ std::string compiler::recipeInEngine(const CompileOptions &options) {
       "");
 }
 
+/// Links are not followed: engines know files by the names that were given. Where the way goes up, out of a folder that is
+/// a link itself, the path stays whole.
+static std::string relativeTo(const std::string &path, const std::string &folder) {
+  std::error_code failure;
+  const fs::path base = fs::absolute(folder.empty() ? "." : folder, failure).lexically_normal();
+  const fs::path whole = fs::absolute(path, failure).lexically_normal();
+  const fs::path relative = whole.lexically_relative(base);
+  if (failure || relative.empty())
+    return path;
+  const bool up = *relative.begin() == "..";
+  return up && fs::canonical(base, failure) != base ? whole.string() : relative.string();
+}
+
 std::string compiler::recipeIn(const std::string &folder, const CompileOptions &options) {
-  return recipeText(
-      options,
-      [](const std::string &path, const std::string &folder) {
-        std::error_code ignored;
-        const fs::path relative = fs::relative(path, folder.empty() ? "." : folder, ignored);
-        return relative.empty() ? path : relative.string();
-      },
-      folder);
+  return recipeText(options, relativeTo, folder);
 }

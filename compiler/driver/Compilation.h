@@ -8,6 +8,7 @@
 #include "compiler/console/Progress.h"
 #include "compiler/driver/CompilerIdentity.h"
 #include "compiler/driver/EngineText.h"
+#include "compiler/driver/KvCaches.h"
 #include "compiler/driver/Listing.h"
 #include "compiler/driver/PassRuns.h"
 #include "compiler/driver/Recipe.h"
@@ -55,6 +56,8 @@ private:
   Result<void> importModel();
   /// Says what of the recipe has nothing to do, and has matrices whose scales f16 cannot hold stay bf16.
   Result<void> chooseFormats();
+  /// Holds the caches that were asked for, and all else that has limits, against the model or program.
+  Result<void> chooseCaches();
   Result<void> fuse();
 
   Result<void> lower();
@@ -84,6 +87,7 @@ private:
   PassRuns passes{options, extensions, diagnostics, intermediates, timing};
   PipelineOptions pipeline;
   Recipe recipe;
+  KvCaches caches;
   std::optional<CodeCache> cache;
   CodeContext codeContext{
       options,

@@ -24,6 +24,8 @@
 #include "passes/patterns/OurPatterns.h"
 
 #include "mlir/Transforms/Passes.h"
+#include "llvm/ADT/StringMap.h"
+#include "llvm/Support/FileSystem.h"
 #include "llvm/Support/Path.h"
 
 #include <optional>
@@ -62,6 +64,9 @@ Result<void> Compilation::run() {
     return Error{ExitCode::Usage, "E0488", options.fromFile + " is for one kind of device",
                  std::to_string(jobs.size()) + " kinds are among the targets",
                  "leave --target of the other out"};
+  if (options.from > Phase::Lm)
+    if (auto ok = chooseCaches(); !ok)
+      return ok;
   fused = std::move(module);
   for (auto &[chosen, job] : jobs)
     if (auto done = buildProgram(*chosen, *job); !done || *done)
@@ -78,11 +83,12 @@ Result<bool> Compilation::buildProgram(const CodeTarget &chosen, CodeJob &job) {
   lowered = OwningOpRef<ModuleOp>();
   pipeline.device = target->name();
   pipeline.kv = target->kv(options);
+  pipeline.kvLayers = caches.runsFor(*target, options);
   target->choosePasses(options, pipeline);
   progress.phase(target->phases().first);
   intermediates.begin(*module, "fused", pipeline.device);
   if (options.from >= Phase::Kernel)
-    if (auto ok = checkMadeFor(*module, *target, options); !ok)
+    if (auto ok = checkMadeFor(*module, *target, caches, options); !ok)
       return ok.error();
   if (options.from == Phase::Plan)
     if (auto ok = check(); !ok)
@@ -96,6 +102,22 @@ Result<bool> Compilation::buildProgram(const CodeTarget &chosen, CodeJob &job) {
   return addProgram(job);
 }
 
+/// An engine knows files by their names. The first that two have.
+static std::string nameOfTwo(const CompileOptions &options) {
+  std::vector<std::string> paths = options.plugins;
+  for (const PatternsAt &patterns : options.patterns)
+    paths.push_back(patterns.path);
+  for (const std::string &path : {options.tuning, options.chatTemplate})
+    if (!path.empty())
+      paths.push_back(path);
+  llvm::StringMap<StringRef> known;
+  for (const std::string &path : paths)
+    if (StringRef other = known.try_emplace(llvm::sys::path::filename(path), path).first->second;
+        other != path && !llvm::sys::fs::equivalent(other, path))
+      return llvm::sys::path::filename(path).str();
+  return "";
+}
+
 Result<void> Compilation::lookAtOptions() {
   registerTargets();
   registerPassesAndPipelines();
@@ -106,6 +128,9 @@ Result<void> Compilation::lookAtOptions() {
                  "install share/ingot beside the folder lib of libingot-compiler.so"};
   if (auto ok = extensions.loadPlugins(diagnostics); !ok)
     return ok;
+  if (const std::string name = nameOfTwo(options); !name.empty())
+    diagnostics.warn("two files are called " + name +
+                     ": the recipe that the engine keeps cannot tell them apart");
   if (auto ok = checkPassNames(options); !ok)
     return ok;
   if (auto ok = enableRemarks(options, context); !ok)
@@ -136,7 +161,12 @@ Result<void> Compilation::lookAtOptions() {
 /// --write-recipe, before anything that may take long.
 static Result<void> writeRecipe(const CompileOptions &options) {
   const std::string folder = llvm::sys::path::parent_path(options.writeRecipe).str();
-  return writeText("# ingot compile MODEL --recipe THIS -o E\n" + recipeIn(folder, options),
+  const std::string from = options.from == Phase::Checkpoint
+                               ? ""
+                               : "# It began with IR, which this does not bring: --from " +
+                                     std::string(phaseName(options.from)) + "=" + options.fromFile +
+                                     "\n";
+  return writeText("# ingot compile MODEL --recipe THIS -o E\n" + from + recipeIn(folder, options),
                    options.writeRecipe);
 }
 

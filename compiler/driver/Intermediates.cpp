@@ -2,10 +2,13 @@
 #include "compiler/driver/Intermediates.h"
 #include "compiler/console/OutputPlace.h"
 #include "compiler/driver/EmitText.h"
+#include "compiler/targets/CodeTarget.h"
 
 #include "mlir/Pass/Pass.h"
+#include "mlir/Pass/PassRegistry.h"
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/Format.h"
+#include "llvm/Support/Path.h"
 #include "llvm/Support/raw_ostream.h"
 
 #include <filesystem>
@@ -16,11 +19,18 @@ using namespace mlir;
 using namespace ingot;
 using namespace ingot::compiler;
 
-/// NNN-name.mlir.
+/// NNN-PASS.mlir, or NNN-TARGET-PASS.mlir: what an earlier run left. Other names are somebody's.
 static bool isOurs(const fs::path &path) {
-  const std::string name = path.filename().string();
-  return path.extension() == ".mlir" && name.size() > 9 && name[3] == '-' &&
-         llvm::all_of(name.substr(0, 3), llvm::isDigit);
+  StringRef name = path.native();
+  name = llvm::sys::path::filename(name);
+  if (!name.consume_back(".mlir") || name.size() < 5 || name[3] != '-' ||
+      !llvm::all_of(name.take_front(3), llvm::isDigit))
+    return false;
+  name = name.drop_front(4);
+  for (const CodeTarget *target : codeTargets())
+    if (StringRef rest = name; rest.consume_front(target->name()) && rest.consume_front("-"))
+      name = rest;
+  return name == "lm" || name == "fused" || PassInfo::lookup(name);
 }
 
 Result<void> Intermediates::open(const std::string &where) {

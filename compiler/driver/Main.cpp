@@ -80,6 +80,7 @@ std::vector<std::string> compiler::pipelinePasses() {
     mlir::PassManager pm(&context);
     PipelineOptions options;
     options.quantize = "int8";
+    options.kvLayers = {"0-0:int8"};
     options.device = target->name();
     buildImportPipeline(pm, options);
     buildFusionPipeline(pm, options);

@@ -1,5 +1,4 @@
 //===- ModelPhases.cpp - From a checkpoint to fused lm ----------------------===//
-#include "compiler/console/Mixes.h"
 #include "compiler/driver/Compilation.h"
 #include "compiler/driver/OpenModel.h"
 #include "compiler/driver/PhaseText.h"
@@ -94,8 +93,16 @@ Result<void> Compilation::chooseFormats() {
   return {};
 }
 
+Result<void> Compilation::chooseCaches() {
+  auto chosen = KvCaches::of(*module, options, sizesOf(*module));
+  if (!chosen)
+    return chosen.error();
+  caches = std::move(*chosen);
+  return {};
+}
+
 Result<void> Compilation::fuse() {
-  if (auto ok = checkMixture(mixtureOf(options, sizesOf(*module))); !ok)
+  if (auto ok = chooseCaches(); !ok)
     return ok;
   if (auto ok = chooseFormats(); !ok)
     return ok;

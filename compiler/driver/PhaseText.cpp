@@ -20,16 +20,42 @@ static Error otherPhase(const CompileOptions &options, std::string why, std::str
           std::move(why), std::move(fix)};
 }
 
+/// Numbers that a model or a program says of itself, which nothing else would look at.
+template <typename Op> static Result<void> checkSizes(Op op, const CompileOptions &options) {
+  constexpr uint64_t kMostPositions = (uint64_t(1) << 31) - 1;
+  if (const uint64_t positions = op.getMaxPositions(); positions < 1 || positions > kMostPositions)
+    return otherPhase(options,
+                      "max_positions is " + std::to_string(int64_t(positions)) +
+                          "; a model has from 1 to " + std::to_string(kMostPositions),
+                      "correct it");
+  return {};
+}
+
+static Result<void> checkVocabulary(lm::ModelOp model, const CompileOptions &options) {
+  for (lm::EntryOp entry : model.getBody().getOps<lm::EntryOp>())
+    if (auto logits = dyn_cast<RankedTensorType>(entry.getFunctionType().getResult(0));
+        logits && logits.getRank() == 2 && logits.getDimSize(1) != int64_t(model.getVocab()))
+      return otherPhase(options,
+                        "vocab is " + std::to_string(model.getVocab()) + ", and its entry leaves " +
+                            std::to_string(logits.getDimSize(1)) + " logits",
+                        "correct it");
+  return {};
+}
+
 /// Where in a compilation the module was printed.
 static Result<void> checkPhase(ModuleOp module, const CompileOptions &options) {
   const auto models = llvm::range_size(module.getOps<lm::ModelOp>());
   const auto programs = llvm::range_size(module.getOps<plan::ProgramOp>());
   if (options.from <= Phase::Fused) {
-    if (models == 1 && programs == 0)
-      return (*module.getOps<lm::ModelOp>().begin()).getBody().getOps<lm::EntryOp>().empty()
-                 ? otherPhase(options, "its model has no lm.entry: it is a part of one",
-                              std::string("write it with --to ") + phaseName(options.from))
-                 : Result<void>();
+    if (models == 1 && programs == 0) {
+      lm::ModelOp model = *module.getOps<lm::ModelOp>().begin();
+      if (model.getBody().getOps<lm::EntryOp>().empty())
+        return otherPhase(options, "its model has no lm.entry: it is a part of one",
+                          std::string("write it with --to ") + phaseName(options.from));
+      if (auto ok = checkSizes(model, options); !ok)
+        return ok;
+      return checkVocabulary(model, options);
+    }
     return otherPhase(options,
                       "it has " + std::to_string(models) + " lm.model and " +
                           std::to_string(programs) + " plan.program; one lm.model is expected",
@@ -50,6 +76,8 @@ static Result<void> checkPhase(ModuleOp module, const CompileOptions &options) {
       }))
     return otherPhase(options, "no entry of its program leaves logits",
                       std::string("write it with --to ") + phaseName(options.from));
+  if (auto ok = checkSizes(program, options); !ok)
+    return ok;
   const bool planned = program.getPeak().has_value();
   if (planned == (options.from == Phase::Plan))
     return {};
@@ -132,16 +160,17 @@ static SmallVector<lm::WeightLayout> layoutsOf(ModuleOp module) {
 }
 
 Result<void> compiler::checkMadeFor(ModuleOp module, const CodeTarget &target,
-                                    const CompileOptions &options) {
+                                    const KvCaches &caches, const CompileOptions &options) {
   auto wrong = [&](const std::string &why, const std::string &fix) {
     return Error{ExitCode::Usage, "E0486",
                  options.fromFile + " is not what these options would have made", why, fix};
   };
-  for (plan::StateOp state : (*module.getOps<plan::ProgramOp>().begin()).getOps<plan::StateOp>())
-    if (state.getElement() && *state.getElement() != target.kv(options))
-      return wrong("its KV cache is of " + state.getElement()->str() + ", that of " +
-                       target.name().str() + " would be of " + target.kv(options),
-                   "--kv " + state.getElement()->str() + ", or the --target that it is for");
+  if (auto other = caches.firstOther(module, target, options)) {
+    std::string as;
+    for (const std::string &word : kvWords(*module.getOps<plan::ProgramOp>().begin()))
+      as += (as.empty() ? "--kv " : " --kv ") + word;
+    return wrong(*other, as + ", or the --target that it is for");
+  }
   // How matrices lie is the target's choice: chosen again, it is the same.
   OwningOpRef<ModuleOp> copy = module.clone();
   PassManager pm(module.getContext());

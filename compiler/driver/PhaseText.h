@@ -10,6 +10,7 @@
 #pragma once
 
 #include "compiler/driver/Diagnostics.h"
+#include "compiler/driver/KvCaches.h"
 #include "compiler/import/Checkpoint.h"
 #include "compiler/targets/CodeTarget.h"
 
@@ -25,8 +26,8 @@ Result<mlir::OwningOpRef<mlir::ModuleOp>> readPhase(mlir::MLIRContext &context,
                                                     const import::Checkpoint &checkpoint,
                                                     const Diagnostics &diagnostics);
 
-/// Whether kernels and a plan are the target's, with the cache that the options say: E0486.
-Result<void> checkMadeFor(mlir::ModuleOp module, const CodeTarget &target,
+/// Whether kernels and a plan are the target's, with the caches that the options say: E0486.
+Result<void> checkMadeFor(mlir::ModuleOp module, const CodeTarget &target, const KvCaches &caches,
                           const CompileOptions &options);
 
 } // namespace ingot::compiler

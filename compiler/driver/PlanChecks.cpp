@@ -161,7 +161,7 @@ Result<PlanVerdict> compiler::checkPlanAlone(ModuleOp lowered, ModuleOp plan) {
   return PlanVerdict{std::to_string(found.launches) + " launches checked, against no model", ""};
 }
 
-Result<void> compiler::checkKvElement(ModuleOp module, const std::string &kv) {
+Result<void> compiler::checkKvElements(ModuleOp module) {
   plan::ProgramOp program = *module.getOps<plan::ProgramOp>().begin();
   for (plan::StateOp state : program.getBody().getOps<plan::StateOp>()) {
     auto pool = dyn_cast<kernel::KvPoolType>(state.memoryType());
@@ -169,7 +169,8 @@ Result<void> compiler::checkKvElement(ModuleOp module, const std::string &kv) {
       continue;
     const KvFormatInfo &format = pool.info();
     if (pool.getHeadDim() % format.step != 0)
-      return Error{ExitCode::Usage, "E0467", "a KV cache of " + kv + " does not fit this model",
+      return Error{ExitCode::Usage, "E0467",
+                   "a KV cache of " + std::string(format.name) + " does not fit this model",
                    "its heads have " + std::to_string(pool.getHeadDim()) +
                        " elements, no multiple of " + std::to_string(format.step),
                    "--kv f16"};

@@ -47,8 +47,8 @@ Result<PlanVerdict> checkPlan(mlir::ModuleOp model, mlir::ModuleOp lowered, mlir
 /// The same of IR that --from brought: there is no model to hold it against. `lowered` is null where it was planned.
 Result<PlanVerdict> checkPlanAlone(mlir::ModuleOp lowered, mlir::ModuleOp plan);
 
-/// Whether a cache of this format fits the heads of the model: E0467.
-Result<void> checkKvElement(mlir::ModuleOp plan, const std::string &kv);
+/// Whether caches fit the heads of the model: E0467. What --kv says was held against them before; IR of --from may say more.
+Result<void> checkKvElements(mlir::ModuleOp plan);
 
 /// The same on the checkpoint's own numbers: the finished plan against the model (--verify).
 Result<void> verifyPlanOnWeights(mlir::ModuleOp model, mlir::ModuleOp plan,

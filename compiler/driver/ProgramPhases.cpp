@@ -38,7 +38,7 @@ Result<void> Compilation::plan() {
 }
 
 Result<void> Compilation::check() {
-  if (auto ok = checkKvElement(*module, target->kv(options)); !ok) // the slow machine holds to it
+  if (auto ok = checkKvElements(*module); !ok) // the slow machine holds to it
     return ok;
   progress.phase(target->phases().first + std::string(" check"));
   TimingScope scope = timing.nest("check of the plan");

@@ -1,9 +1,11 @@
 //===- Provenance.cpp - See Provenance.h ----------------------------------===//
 #include "compiler/driver/Provenance.h"
 #include "compiler/console/RecipeFile.h"
+#include "compiler/driver/KvCaches.h"
 #include "compiler/import/ContentHash.h"
 #include "dialects/plan/ops/Program.h"
 
+#include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/MemoryBuffer.h"
 #include "llvm/Support/Path.h"
 
@@ -51,6 +53,10 @@ void compiler::writeOrigin(const CompileOptions &options, const import::Checkpoi
                               ", content " + contentOf(patterns.path));
   for (const std::string &path : options.plugins)
     attribute("plugin", llvm::sys::path::filename(path).str() + ", content " + contentOf(path));
+  for (auto [key, path] :
+       {std::pair("tuning", &options.tuning), std::pair("chat-template", &options.chatTemplate)})
+    if (!path->empty())
+      attribute(key, llvm::sys::path::filename(*path).str() + ", content " + contentOf(*path));
   for (const auto &[point, passes] : options.insertions)
     attribute("insert", point + "=" + passes);
   for (const auto &[point, passes] : options.insertions)
@@ -69,8 +75,6 @@ void compiler::writeOrigin(const CompileOptions &options, const import::Checkpoi
   if (options.from != Phase::Checkpoint)
     attribute("from", std::string(phaseName(options.from)) + "=" +
                           llvm::sys::path::filename(options.fromFile).str());
-  for (const std::string &key : options.overridden)
-    attribute("recipe.overridden", key);
   attribute("recipe", recipeInEngine(options));
   for (const PassEvidence &pass : evidence) {
     auto entry = std::make_unique<fb::EvidenceT>();
@@ -85,7 +89,8 @@ void compiler::writeOriginOfProgram(const std::string &kv, plan::ProgramOp progr
   auto attribute = [&](std::string key, std::string value) {
     addAttribute(table.provenance, std::move(key), std::move(value));
   };
-  attribute("kv", kv);
+  const std::vector<std::string> words = kvWords(program);
+  attribute("kv", words.empty() ? kv : llvm::join(words, ", "));
   if (program.getPeak() && program.getLowerBound()) {
     attribute("arena.bytes_per_token", std::to_string((*program.getPeak())[0]) + ", lower bound " +
                                            std::to_string((*program.getLowerBound())[0]));

@@ -49,6 +49,13 @@ struct LowerToPlan : ingot::impl::LowerToPlanPassBase<LowerToPlan> {
       return signalPassFailure();
     }
     lm::ModelOp model = models.front();
+    for (lm::StateOp state : model.getBody().getOps<lm::StateOp>())
+      if (state.getElement() &&
+          !target->kvFormats()(kvFormat(*kvFormatNamed(*state.getElement())))) {
+        state.emitOpError("is of ") << state.getElementAttr() << ", and " << device << " has "
+                                    << kvFormatNames(target->kvFormats(), "and");
+        return signalPassFailure();
+      }
     if (failed(lower(model, {precision == "exact", *format, target->name()})))
       return signalPassFailure();
     model.erase();

@@ -30,7 +30,7 @@ constexpr llvm::StringLiteral kBeginSection = "begin", kEndSection = "end";
 
 struct LoweringChoices {
   bool exact;
-  KvFormat kv;
+  KvFormat kv;            ///< of states that do not say theirs
   llvm::StringRef device; ///< what the target is called
 };
 

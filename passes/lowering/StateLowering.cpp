@@ -4,6 +4,7 @@
 #include "dialects/kernel/ops/Rope.h"
 #include "dialects/lm/ops/Attention.h"
 #include "dialects/lm/ops/CausalConv.h"
+#include "dialects/lm/ops/Layers.h"
 #include "dialects/lm/ops/Norm.h"
 #include "passes/lowering/SectionLowering.h"
 
@@ -18,8 +19,11 @@ LaunchOperand SectionLowering::stateOperand(Value value) {
     memory = kernel::FixedStateType::get(type.getContext(), fixed);
   } else {
     lm::StreamAttr keys = type.paged().getStreams().front();
-    memory = kernel::KvPoolType::get(type.getContext(), keys.getRows(), keys.getWidth(),
-                                     program.choices.kv);
+    StringAttr element = cast<lm::LayerKindOp>(argument.getOwner()->getParentOp())
+                             .elementOf(argument.getArgNumber() - 1);
+    memory =
+        kernel::KvPoolType::get(type.getContext(), keys.getRows(), keys.getWidth(),
+                                element ? *kvFormatNamed(element.getValue()) : program.choices.kv);
   }
   program.stateUses[argument].memory = memory;
   return {memory, plan::StateRefAttr::get(type.getContext(), argument.getArgNumber() - 1)};

@@ -728,6 +728,24 @@ lm.model @m attributes {family = "t", vocab = 8 : i64, hidden = 64 : i64, max_po
 
 // -----
 
+// layers_c9
+lm.model @m attributes {family = "t", vocab = 8 : i64, hidden = 64 : i64, max_positions = 8 : i64} {
+  lm.state @s : #lm.paged<[k: 1x64, v: 1x64]> of "int8"
+  lm.layer_kind @k(%x: tensor<?x64xf32>, %s: !lm.state<#lm.paged<[k: 1x64, v: 1x64]>> {lm.element = "f16"}, %b: !lm.batch) -> (tensor<?x64xf32>, !lm.state<#lm.paged<[k: 1x64, v: 1x64]>>) {
+    lm.return %x, %s : tensor<?x64xf32>, !lm.state<#lm.paged<[k: 1x64, v: 1x64]>>
+  }
+  lm.entry @e(%i: tensor<?xi32>, %k: !lm.states, %b: !lm.batch) -> (tensor<?x64xf32>, !lm.states) {
+    %w = lm.get_weight @v : !lm.weight<8x64, f32>
+    %x = lm.embed %i, %w : tensor<?xi32>, !lm.weight<8x64, f32> -> tensor<?x64xf32>
+    // expected-error @+1 {{layer 0 passes @s, whose numbers are not those that @k takes (lm.element)}}
+    %y, %k1 = lm.layers %x, %k, %b {kinds = [@k], states = [[@s]], weights = [[]]} : tensor<?x64xf32> -> tensor<?x64xf32>
+    lm.return %y, %k1 : tensor<?x64xf32>, !lm.states
+  }
+  lm.weight @v : !lm.weight<8x64, f32> {source = "v"}
+}
+
+// -----
+
 // get_weight_c1
 lm.model @m attributes {family = "t", vocab = 8 : i64, hidden = 64 : i64, max_positions = 8 : i64} {
   lm.entry @e(%i: tensor<?xi32>, %k: !lm.states, %b: !lm.batch) -> (tensor<?x64xf32>, !lm.states) {
@@ -765,6 +783,22 @@ func.func private @f(!lm.state<#lm.paged<[k: 0x16, v: 2x16]>>)
 // expected-error @+2 {{expects a state of one stream or more}}
 // expected-error @+1 {{failed to parse Lm_StateType parameter}}
 func.func private @f(!lm.state<#lm.paged<[k: 2x16, k: 2x16]>>)
+
+// -----
+
+// state_c1
+lm.model @m attributes {family = "t", vocab = 8 : i64, hidden = 64 : i64, max_positions = 8 : i64} {
+  // expected-error @+1 {{expects a paged layout of f32, bf16, f16, int8, fp8 or int4, got "int9"}}
+  lm.state @kv.0 : #lm.paged<[k: 2x16, v: 2x16]> of "int9"
+}
+
+// -----
+
+// state_c1 of a fixed one
+lm.model @m attributes {family = "t", vocab = 8 : i64, hidden = 64 : i64, max_positions = 8 : i64} {
+  // expected-error @+1 {{expects a paged layout of}}
+  lm.state @conv.0 : #lm.fixed<[x: 2x64 x f32]> of "f32"
+}
 
 // -----
 

@@ -32,6 +32,8 @@ lm.model @tiny attributes {family = "llama", vocab = 100 : i64, hidden = 64 : i6
 
   // CHECK: lm.state @kv.0 : #lm.paged<[k: 2x16, v: 2x16]>
   lm.state @kv.0 : #lm.paged<[k: 2x16, v: 2x16]>
+  // CHECK: lm.state @kv.2 : #lm.paged<[k: 2x16, v: 2x16]> of "int8"
+  lm.state @kv.2 : #lm.paged<[k: 2x16, v: 2x16]> of "int8"
   // CHECK: lm.state @conv.1 : #lm.fixed<[x: 2x64 x f32, s: 4x8 x f32]>
   lm.state @conv.1 : #lm.fixed<[x: 2x64xf32, s: 4x8 x f32]>
 

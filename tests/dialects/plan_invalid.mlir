@@ -393,6 +393,25 @@ plan.program @p attributes {family = "t", vocab = 8 : i64, hidden = 64 : i64, ma
 
 // -----
 
+// step_c7
+kernel.func @attend(%q: !kernel.rows<64, f32>, %kv: !kernel.kv_pool<1, 64, bf16>, %y: !kernel.rows<64, f32>) {
+  kernel.attention %q, %kv : !kernel.rows<64, f32>, !kernel.kv_pool<1, 64, bf16> outs(%y : !kernel.rows<64, f32>) {heads = 1 : i64, scale = 1.0 : f32, window = 9 : i64}
+  kernel.return
+}
+plan.program @p attributes {family = "t", vocab = 8 : i64, hidden = 64 : i64, max_positions = 8 : i64} {
+  plan.buffer @x per_token 256
+  plan.state @kv.0 : #lm.paged<[k: 1x64, v: 1x64]> of "bf16" window 8 bytes 8192
+  plan.section @s {
+    plan.launch @attend [#plan.buffer<@x>, #plan.state<0>, #plan.buffer<@x>]
+  }
+  plan.entry @generate modes [logits] {
+    // expected-error @+1 {{expects @kv.0 to keep what @attend looks at, a window of 9 (0: all), and not of 8}}
+    plan.step @s states [@kv.0]
+  }
+}
+
+// -----
+
 // step_c6: the weights of a layer lie as its kernels take them
 kernel.func @head(%x: !kernel.rows<64, f32>, %w: !lm.weight<32x64, f32, panel32>, %y: !kernel.rows<32, f32>) {
   kernel.matmul %x : !kernel.rows<64, f32> weights(%w : !lm.weight<32x64, f32, panel32>) outs(%y : !kernel.rows<32, f32>) attributes {aux_counts = array<i64: 0>, extent = #kernel.extent<tokens>} {

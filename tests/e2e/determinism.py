@@ -4,6 +4,7 @@
 highest log-probabilities of every step are compared as printed (shortest text that reads back equal): a
 log-probability sums over the whole row, so a changed bit anywhere in the logits shows.
 """
+import contextlib
 import random
 
 import goldens
@@ -110,21 +111,37 @@ def seeds(ingot, checkpoint, precision):
     assert first != other, "another seed gave the same text"
 
 
+@contextlib.contextmanager
+def other_caches(ingot, checkpoint, name, *options):
+    """An engine of that name with other KV caches, for as long as it is looked at."""
+    engine = ingot.work / f"{checkpoint.name}-kv-{name}.ingot"
+    ingot("compile", checkpoint.path, "-o", engine, "--quiet", *options)
+    checkpoint.engines[name] = engine
+    try:
+        yield
+    finally:
+        del checkpoint.engines[name]
+        engine.unlink()
+
+
 def int8_cache(ingot, checkpoint):
     """KV in int8: the same bits in chunks and with any number of threads, and at both levels."""
-    engine = ingot.work / f"{checkpoint.name}-kv-int8.ingot"
-    ingot("compile", checkpoint.path, "-o", engine, "--kv", "int8", "--quiet")
-    checkpoint.engines["int8"] = engine
-    try:
+    with other_caches(ingot, checkpoint, "int8", "--kv", "int8"):
         chunks(ingot, checkpoint, "int8", ["--isa", "avx2", "--max-batch-tokens", 33])
-    finally:
-        del checkpoint.engines["int8"]
-        engine.unlink()
+
+
+def mixed_caches(ingot, checkpoint):
+    """Layers whose caches differ in type, and so in the bytes of a page: all that moves pages, or begins in the middle."""
+    with other_caches(ingot, checkpoint, "mixed", "--target", "cpu:avx2", "--kv", "int4", "--kv", "0-3,26-=bf16", "--kv", "12=int8"):
+        chunks(ingot, checkpoint, "mixed", ["--isa", "avx2", "--max-batch-tokens", 33])
+        prefixes(ingot, checkpoint, "mixed")
+        preempted(ingot, checkpoint, "mixed")
 
 
 def add(suite, ingot, checkpoint, long):
     if checkpoint.name == "smollm2":
         suite.check("smollm2 KV in int8: chunks, threads, levels", lambda: int8_cache(ingot, checkpoint))
+        suite.check("smollm2 KV of several types: chunks, prefixes, preempted, choices", lambda: mixed_caches(ingot, checkpoint))
     for precision in checkpoint.engines if long else ["fast"]:
         if precision not in checkpoint.engines:
             continue

@@ -40,6 +40,9 @@ CHOICES = {
     "cuda, kv fp8": CUDA + ["--kv", "fp8"],
     "cuda, kv f16": CUDA + ["--kv", "f16"],
     **{f"kv {kv}": CPU + ["--kv", kv] for kv in ("f32", "bf16", "f16", "int8", "int4", "fp8")},
+    "kv 1-=int4": CPU + ["--kv", "1-=int4"],
+    "cuda, kv 1-=fp8": CUDA + ["--kv", "1-=fp8"],
+    "cuda, kv 1-=int8": CUDA + ["--kv", "1-=int8"],
     "exact": CPU + ["--precision", "exact"],
     "int4-g32": CPU + ["--quantize", "int4-g32"],
     "fp8": CPU + ["--quantize", "fp8"],
@@ -57,7 +60,7 @@ def compile_cell(cell, work):
     model = os.path.join(checkpoints, name)
     options = CHOICES[cell["with"]]
     options = options + (extra if extra[:1] != options[2:3] else [])  # exact with exact
-    if cell["with"] in ("kv int8", "kv int4"):
+    if cell["with"] in ("kv int8", "kv int4", "kv 1-=int4"):
         overrides = HEADS.get(name, {"head_dim": 32}) | overrides
     if overrides:
         with open(os.path.join(model, "config.json")) as file:

@@ -42,7 +42,9 @@ void CompileOptions::define(CommandLine &command) {
       .group(group);
   command
       .option("--kv", kv,
-              kvFormatNames(isOfCpus, "or") + "; on GPUs " + kvFormatNames(isOfGpus, "or"))
+              kvFormatNames(isOfCpus, "or") + "; on GPUs " + kvFormatNames(isOfGpus, "or") +
+                  "; of single layers LAYERS=T (repeatable)")
+      .takesOne()
       .group(group);
   command.option("--precision", precision, "fast (default) or exact").group(group);
   command
@@ -67,7 +69,8 @@ std::vector<std::string> CompileOptions::arguments() const {
   for (const std::string &key : ignoredKeys)
     add("--ignore-key", key);
   add("--quantize", quantize);
-  add("--kv", kv);
+  for (const std::string &type : kv)
+    add("--kv", type);
   add("--precision", precision);
   add("--weights", weights);
   if (weightsSeed)

@@ -27,7 +27,8 @@ std::string seedProblem(const std::string &text);
 /// The options of `ingot compile` that `run` and its like pass on.
 struct CompileOptions {
   std::vector<std::string> targets, ignoredKeys;
-  std::string quantize, kv, precision, weights, cacheFolder;
+  std::string quantize, precision, weights, cacheFolder;
+  std::vector<std::string> kv; ///< "int4", "0-3=bf16"
   std::optional<uint64_t> weightsSeed;
 
   void define(CommandLine &command);

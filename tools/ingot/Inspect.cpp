@@ -92,7 +92,7 @@ Result<void> linkFilesOfRecipe(const EngineFile &engine, const std::string &path
        ++i) {
     const auto *attribute = engine.table().provenance()->Get(i);
     const std::string key = attribute->key()->str();
-    if (key != "patterns" && key != "plugin")
+    if (key != "patterns" && key != "plugin" && key != "tuning" && key != "chat-template")
       continue;
     std::string name = attribute->value()->str();
     name = name.substr(0, name.find(", content ")); // "pre-fusion=rules.pdll, content 0123…"
@@ -264,8 +264,8 @@ Action defineVerify(CommandLine &command) {
                    "Hashes find damage, not attackers: an engine holds native code, so run only "
                    "engines that you built.\n");
   return [=]() -> Result<int> {
-    auto whole = verify(options->path, options->common, /*says=*/replay->empty());
-    return !whole || replay->empty()
+    auto whole = verify(options->path, options->common, /*says=*/!again.given());
+    return !whole || !again.given()
                ? whole
                : compileAgain(options->path, *replay, *plugins, options->common);
   };

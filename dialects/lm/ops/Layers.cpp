@@ -1,6 +1,7 @@
 //===- Layers.cpp - See Layers.h ------------------------------------------===//
 #include "dialects/lm/ops/Layers.h"
 #include "dialects/lm/ops/Weights.h"
+#include "runtime/formats/KvFormat.h"
 
 #include "mlir/Interfaces/FunctionImplementation.h"
 
@@ -51,6 +52,23 @@ void EntryOp::build(OpBuilder &b, OperationState &state, StringRef name, Functio
 unsigned LayerKindOp::stateCount() {
   auto behind = getArgumentTypes().drop_front();
   return llvm::find_if_not(behind, llvm::IsaPred<StateType>) - behind.begin();
+}
+
+StringAttr LayerKindOp::elementOf(unsigned state) {
+  return getArgAttrOfType<StringAttr>(1 + state, kElementAttr);
+}
+
+void LayerKindOp::setElement(unsigned state, StringAttr element) {
+  setArgAttr(1 + state, kElementAttr, element);
+}
+
+LogicalResult StateOp::verify() {
+  if (!getElement())
+    return success();
+  if (!isa<PagedAttr>(getLayout()) || !kvFormatNamed(*getElement())) // state_c1
+    return emitOpError("expects a paged layout of ")
+           << kvFormatNames(isOfAny, "or") << ", got " << getElementAttr();
+  return success();
 }
 
 LogicalResult LayerKindOp::verify() {
@@ -128,13 +146,20 @@ LogicalResult LayersOp::verifySymbolUses(SymbolTableCollection &symbols) {
                << layer << " expects " << ref << " to be a weight of type " << type;
     }
     SmallVector<Type> passed;
+    SmallVector<StringAttr> elements;
     for (auto ref : cast<ArrayAttr>(states).getAsRange<FlatSymbolRefAttr>()) {
       auto state = symbols.lookupNearestSymbolFrom<StateOp>(*this, ref);
       passed.push_back(state ? StateType::get(getContext(), state.getLayout()) : Type());
+      elements.push_back(state ? state.getElementAttr() : StringAttr());
     }
     if (ArrayRef<Type>(passed) != fn.stateTypes()) // layers_c8
       return emitOpError("layer ") << layer << " passes states " << states << ", " << kind
                                    << " takes (" << fn.stateTypes() << ")";
+    for (auto [i, element] : llvm::enumerate(elements))
+      if (fn.elementOf(unsigned(i)) != element) // layers_c9
+        return emitOpError("layer ") << layer << " passes " << cast<ArrayAttr>(states)[i]
+                                     << ", whose numbers are not those that " << kind << " takes ("
+                                     << kElementAttr << ")";
   }
   return success();
 }

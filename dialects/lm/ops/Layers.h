@@ -5,7 +5,10 @@
 
 namespace ingot::lm {
 class ModelOp;
-}
+
+/// Argument attribute of a layer kind: what the numbers of a state are ("int4").
+constexpr llvm::StringLiteral kElementAttr = "lm.element";
+} // namespace ingot::lm
 
 #define GET_OP_CLASSES
 #include "dialects/lm/ops/Layers.h.inc"

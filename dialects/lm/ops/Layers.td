@@ -12,9 +12,17 @@ def Lm_StateOp : Lm_Op<"state", [Symbol, HasParent<"ModelOp">]> {
     lm.state @conv.1 : #lm.fixed<[x: 2x1024 x f32]>       // replaced by each token
     ```
     A state belongs to the layer that passes it to its kind (lm.layers).
+
+    What the numbers of a paged one are, `--kv` says for the device, unless the state says it itself, as does the argument of
+    its kind: `lm.state @kv.0 : #lm.paged<[k: 8x128, v: 8x128]> of "int4"`, a row of runtime/formats/KvFormat.h. The
+    interpreter keeps f32 in either.
   }];
-  let arguments = (ins SymbolNameAttr:$sym_name, Lm_StateLayout:$layout);
-  let assemblyFormat = "$sym_name `:` $layout attr-dict";
+  let arguments = (ins SymbolNameAttr:$sym_name, Lm_StateLayout:$layout, OptionalAttr<StrAttr>:$element);
+  let assemblyFormat = "$sym_name `:` $layout (`of` $element^)? attr-dict";
+  let builders = [OpBuilder<(ins "::llvm::StringRef":$name, "::mlir::Attribute":$layout), [{
+    build($_builder, $_state, name, layout, /*element=*/::mlir::StringAttr());
+  }]>];
+  let hasVerifier = 1;
 }
 
 class Lm_FunctionLike<string mnemonic> : Lm_Op<mnemonic,
@@ -38,8 +46,9 @@ def Lm_LayerKindOp : Lm_FunctionLike<"layer_kind"> {
   let summary = "one kind of layer: structure, tuple of weight formats, window";
   let description = [{
     Arguments: the hidden state `tensor<?xHxf32>`, the layer's states (none, one or several), `!lm.batch`, then the
-    weights. Each weight argument carries its role as the argument attribute `lm.role` ("attn_q"). Returns the hidden
-    state and the states as they are behind this step.
+    weights. Each weight argument carries its role as the argument attribute `lm.role` ("attn_q"), and that of a state which
+    says what its numbers are carries that as `lm.element` ("int4"). Returns the hidden state and the states as they are
+    behind this step.
   }];
   let extraClassDeclaration = functionDeclaration # [{
     /// How many states it takes; they begin at argument 1, and the batch comes behind them.
@@ -47,6 +56,9 @@ def Lm_LayerKindOp : Lm_FunctionLike<"layer_kind"> {
     /// The number of its first weight argument.
     unsigned firstWeight() { return stateCount() + 2; }
     ::llvm::ArrayRef<::mlir::Type> stateTypes() { return getArgumentTypes().slice(1, stateCount()); }
+    /// What the numbers of its i-th state are; null: what --kv says.
+    ::mlir::StringAttr elementOf(unsigned state);
+    void setElement(unsigned state, ::mlir::StringAttr element);
     ::llvm::ArrayRef<::mlir::Type> weightTypes() { return getArgumentTypes().drop_front(firstWeight()); }
   }];
 }

@@ -1,5 +1,6 @@
 //===- Entry.cpp - What can be asked of a program -------------------------===//
 #include "dialects/plan/ops/Entry.h"
+#include "dialects/kernel/ops/Attention.h"
 #include "dialects/plan/ops/Program.h"
 #include "dialects/plan/ops/Section.h"
 #include "llvm/ADT/SmallSet.h"
@@ -88,6 +89,13 @@ static LogicalResult verifyTypes(StepOp step, SectionOp section,
       if (state.memoryType() != fn.getArgumentTypes()[i]) // step_c5
         return step.emitOpError("expects ")
                << symbol << " to be of type " << fn.getArgumentTypes()[i];
+      const auto kept = int64_t(state.getWindow().value_or(0)); // pages behind it are given back
+      for (Operation *user : fn.getArgument(unsigned(i)).getUsers())
+        if (auto op = dyn_cast<kernel::AttentionOp>(user);
+            op && kept && (op.getWindow() == 0 || int64_t(op.getWindow()) > kept)) // step_c7
+          return step.emitOpError("expects ")
+                 << symbol << " to keep what @" << launch.getKernel() << " looks at, a window of "
+                 << op.getWindow() << " (0: all), and not of " << kept;
     }
     return success();
   });

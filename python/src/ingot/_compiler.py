@@ -64,7 +64,7 @@ def compile(
     quantize: Optional[str] = None,
     recipe: "Optional[Path]" = None,
     target: Union[None, str, Iterable[str]] = None,
-    kv: Optional[str] = None,
+    kv: Union[None, str, Iterable[str]] = None,
     precision: Optional[str] = None,
     weights: Optional[str] = None,
     seed: Optional[int] = None,
@@ -94,7 +94,7 @@ def compile(
     add("--target", [target] if target is None or isinstance(target, str) else target)
     add("--ignore-key", ignore_keys)
     add("--quantize", [quantize])
-    add("--kv", [kv])
+    add("--kv", [kv] if kv is None or isinstance(kv, str) else kv)
     add("--precision", [precision])
     add("--weights", [weights])
     add("--seed", [seed])
