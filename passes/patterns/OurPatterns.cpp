@@ -1,5 +1,6 @@
 //===- OurPatterns.cpp - See OurPatterns.h --------------------------------===//
 #include "passes/patterns/OurPatterns.h"
+#include "passes/lowering/Compositions.h"
 #include "passes/patterns/Natives.h"
 #include "passes/patterns/OurPatternsHash.h"
 
@@ -34,7 +35,7 @@ static std::string fileOf(StringRef name) {
 }
 
 std::string patterns::missingFile() {
-  for (StringRef name : {"GateUp", "Norms", "Residual"})
+  for (StringRef name : {"AppendEpilogues", "GateUp", "NormPrologues", "Norms", "Residual"})
     if (std::string file = fileOf(name); !llvm::sys::fs::exists(file))
       return file;
   return "";
@@ -53,18 +54,23 @@ LogicalResult patterns::OurPatterns::read(MLIRContext *context, StringRef name) 
 }
 
 namespace {
-struct Erased : RewriterBase::Listener {
-  void notifyOperationErased(Operation *op) override { ops.insert(op); }
+/// Remembers what is erased, and hands on what it hears.
+struct Erased : RewriterBase::ForwardingListener {
+  using ForwardingListener::ForwardingListener;
+  void notifyOperationErased(Operation *op) override {
+    ops.insert(op);
+    ForwardingListener::notifyOperationErased(op);
+  }
   llvm::SmallPtrSet<Operation *, 16> ops;
 };
 } // namespace
 
-void patterns::OurPatterns::applyTo(lm::ModelOp model) const {
-  SmallVector<Operation *> ops;
-  model.walk([&](Operation *op) { ops.push_back(op); });
-  Run run;
-  Erased erased;
-  PatternRewriter rewriter(model.getContext());
+void patterns::offerOnce(ArrayRef<Operation *> ops, const FrozenRewritePatternSet &rules,
+                         RewriterBase::Listener *listener) {
+  if (ops.empty())
+    return;
+  Erased erased(listener);
+  PatternRewriter rewriter(ops.front()->getContext());
   rewriter.setListener(&erased);
   PatternApplicator applicator(rules);
   applicator.applyDefaultCostModel();
@@ -74,4 +80,24 @@ void patterns::OurPatterns::applyTo(lm::ModelOp model) const {
     rewriter.setInsertionPoint(op);
     (void)applicator.matchAndRewrite(op, rewriter);
   }
+}
+
+SmallVector<Operation *> patterns::launchesOf(ModuleOp module) {
+  SmallVector<Operation *> launches;
+  module.walk([&](plan::LaunchOp launch) { launches.push_back(launch); });
+  return launches;
+}
+
+void patterns::OurPatterns::applyTo(lm::ModelOp model) const {
+  SmallVector<Operation *> ops;
+  model.walk([&](Operation *op) { ops.push_back(op); });
+  Run run;
+  offerOnce(ops, rules);
+}
+
+void patterns::OurPatterns::applyTo(ModuleOp module, const Target &target) const {
+  Compositions compositions(module, target);
+  Run run({}, &compositions);
+  offerOnce(launchesOf(module), rules);
+  compositions.finish();
 }
