@@ -87,7 +87,7 @@ struct Watch : RewriterBase::Listener {
 
   int64_t rewrites = 0;
   llvm::StringSet<> byPattern, byPlace; ///< which rewrote, and in which function
-  std::string begun, place, last, erased;
+  std::string begun, place, last, erased, impossible;
 };
 
 /// Applies them to a model or kernel until none matches, or `limit` rewrites are done (negative: no limit). True if it
@@ -106,7 +106,8 @@ bool applyTo(Operation *top, const FrozenRewritePatternSet &rules, int64_t limit
     const int64_t before = watch.rewrites;
     (void)applyPatternsGreedily(top, rules,
                                 config.setMaxNumRewrites(left)); // fails where it changed
-    if (watch.rewrites == before || !watch.erased.empty())
+    watch.impossible = patterns::Run::failure();
+    if (watch.rewrites == before || !watch.erased.empty() || !watch.impossible.empty())
       return true;
   }
   return limit >= 0 && watch.rewrites >= limit;
@@ -170,9 +171,14 @@ struct Applied {
     for (Operation *top : tops)
       done = done && ::applyTo(top, patterns->rules, rewrites, watch, whom);
     ingot::patterns::offerOnce(launches, patterns->rules, &watch);
+    if (watch.impossible.empty())
+      watch.impossible = ingot::patterns::Run::failure();
     if (!watch.erased.empty())
       return owner->emitError("a pattern of ")
              << path << " erases " << watch.erased << " whose value is used";
+    if (!watch.impossible.empty())
+      return owner->emitError("a pattern of ")
+             << path << " asks for what cannot be: " << watch.impossible;
     if (!done)
       return owner->emitError("the patterns of ")
              << path << " come to no end: " << watch.rewrites
@@ -281,7 +287,7 @@ std::string extend::firstWrongRewrite(Pass *pass, ModuleOp before,
     watch.emplace();
     for (lm::ModelOp model : copy->getOps<lm::ModelOp>())
       ::applyTo(model, patterns.applied.patterns->rules, rewrites, *watch, patterns.whom());
-    return watch->erased.empty() && right(*copy);
+    return watch->erased.empty() && watch->impossible.empty() && right(*copy);
   };
   if (rightAfter(patterns.rewrites))
     return "";

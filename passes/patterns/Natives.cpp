@@ -59,6 +59,7 @@ std::string patterns::signatureOf(Operation *call) {
 
 static thread_local patterns::Run *latest = nullptr;
 static thread_local bool nothingChanged = false;
+static thread_local std::string firstFailure;
 /// Of each op the reasons that were given, while a run lasts. Ops that go may leave their address to another, which then
 /// says a thing too little: it is a remark.
 static thread_local llvm::DenseMap<Operation *, llvm::StringSet<>> said;
@@ -79,6 +80,11 @@ const patterns::CompiledFor &patterns::Run::whom() {
 Compositions *patterns::Run::compositions() { return latest ? latest->composed : nullptr; }
 void patterns::Run::leaveAsItWas() { nothingChanged = true; }
 bool patterns::Run::leftAsItWas() { return std::exchange(nothingChanged, false); }
+void patterns::Run::fail(const std::string &why) {
+  if (firstFailure.empty())
+    firstFailure = why;
+}
+std::string patterns::Run::failure() { return std::exchange(firstFailure, ""); }
 
 void patterns::sayMissed(Operation *op, StringRef name, const std::string &why) {
   if (isa_and_present<lm::FusedOp>(op->getParentOp()))

@@ -91,6 +91,11 @@ public:
   /// True if the last one did; forgets it.
   static bool leftAsItWas();
 
+  /// What the rewrite that runs asks for cannot be: the first of these ends the run.
+  static void fail(const std::string &why);
+  /// "": all could be. Forgets it.
+  static std::string failure();
+
 private:
   Run *outer;
   CompiledFor own;

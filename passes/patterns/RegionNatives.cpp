@@ -82,9 +82,22 @@ static std::optional<std::string> whyNoRegion(const OpGroup &group, WhyNot whyNo
   return whyNot(group);
 }
 
+/// Launches and kernels are called after a region, and files beside the patterns (KernelFile.h).
+static bool isName(StringRef name) {
+  return !name.empty() && name.size() <= 64 && llvm::isAlpha(name.front()) &&
+         llvm::all_of(name, [](char c) { return llvm::isAlnum(c) || c == '_'; });
+}
+
 /// The ops that make these values become one region, if a launch can compute it. Regions among them are taken in.
 template <WhyNot whyNot>
 static void fuseOps(PatternRewriter &rewriter, Attribute name, ValueRange values) {
+  if (!isName(textOf(name))) {
+    std::string given;
+    llvm::raw_string_ostream(given) << name;
+    return Run::fail("Fuse: " + StringRef(given).take_front(80).str() +
+                     " is no name of a region, which has a letter first, then letters, digits and "
+                     "_, 64 at most");
+  }
   OpGroup group = makersOf(values);
   if (group.empty() || isa<lm::FusedOp>(group.front()->getParentOp()))
     return Run::leaveAsItWas();
