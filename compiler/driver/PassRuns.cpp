@@ -89,7 +89,8 @@ Error PassRuns::failed(const std::string &name, const std::string &text,
 }
 
 Result<void> PassRuns::run(ModuleOp module, Build build, TimingScope &scope,
-                           std::unique_ptr<PassInstrumentation> watch, const std::string &invalid) {
+                           std::unique_ptr<PassInstrumentation> watch, const std::string &invalid,
+                           StringRef behind) {
   PassManager pm(module.getContext());
   pm.enableVerifier(true);
   build(pm);
@@ -103,7 +104,18 @@ Result<void> PassRuns::run(ModuleOp module, Build build, TimingScope &scope,
     pm.addInstrumentation(std::move(writer));
   pm.enableTiming(scope); // last: what watches is no part of a pass
   const Reproducer reproducer(reproducerOf(module, pm), extensions.replayCommand());
-  return succeeded(pm.run(module)) ? Result<void>() : failed(name, text, invalid);
+  if (succeeded(pm.run(module)))
+    return {};
+  auto isBehind = [&](const auto &given) { return given.point == behind; };
+  if (!extensions.passes().contains(name) &&
+      (llvm::any_of(options.patterns, isBehind) ||
+       llvm::any_of(options.insertions, [&](const auto &given) { return given.first == behind; })))
+    return Error{ExitCode::File, "E0433",
+                 "the pass " + text + " failed on what --patterns or --insert left at " +
+                     behind.str(),
+                 diagnostics.first(),
+                 "correct them; if it fails without them as well, it is a bug of ingot"};
+  return failed(name, text, invalid);
 }
 
 Result<void> PassRuns::overModel(ModuleOp module, Build build,
@@ -125,7 +137,7 @@ Result<void> PassRuns::toPlan(ModuleOp module, Build build, OwningOpRef<ModuleOp
 
 Result<void> PassRuns::overPlan(ModuleOp module, Build build) {
   TimingScope scope = timing.nest("planning");
-  return run(module, build, scope, nullptr);
+  return run(module, build, scope, nullptr, "", "pre-plan");
 }
 
 void PassRuns::again(ModuleOp module, Build build, std::unique_ptr<PassInstrumentation> watch) {

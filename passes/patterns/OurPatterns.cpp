@@ -78,7 +78,17 @@ void patterns::offerOnce(ArrayRef<Operation *> ops, const FrozenRewritePatternSe
     if (erased.ops.contains(op))
       continue;
     rewriter.setInsertionPoint(op);
-    (void)applicator.matchAndRewrite(op, rewriter);
+    // Whoever drives patterns tells of their beginnings and ends.
+    auto begins = [&](const Pattern &pattern) {
+      erased.notifyPatternBegin(pattern, op);
+      return true;
+    };
+    auto fails = [&](const Pattern &pattern) { erased.notifyPatternEnd(pattern, failure()); };
+    auto ends = [&](const Pattern &pattern) {
+      erased.notifyPatternEnd(pattern, success());
+      return success();
+    };
+    (void)applicator.matchAndRewrite(op, rewriter, begins, fails, ends);
   }
 }
 
