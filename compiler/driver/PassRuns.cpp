@@ -75,6 +75,10 @@ Error PassRuns::failed(const std::string &name, const std::string &text,
   if (name == extend::attachKernelName())
     return {ExitCode::File, "E0450", "a kernel from a file has no launch: " + text,
             diagnostics.first(), "give the patterns that make its region before it (--patterns)"};
+  if (diagnostics.say("has neither a kernel for") || diagnostics.say("no kernel from outside"))
+    return {
+        ExitCode::File, "E0479", "an op of a plugin has no launch here", diagnostics.first(),
+        "give it a kernelBody for the target, or a decomposition (docs/kernel-from-outside.md)"};
   // A pass without a name failed before it ran; ours do not.
   if ((name.empty() && !options.insertions.empty()) || extensions.passes().contains(name)) {
     return {ExitCode::File, "E0433",

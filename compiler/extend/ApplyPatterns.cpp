@@ -6,18 +6,21 @@
 // any pass.
 //===----------------------------------------------------------------------===//
 #include "compiler/extend/PatternFile.h"
-#include "dialects/kernel/ops/Structure.h"
 #include "dialects/lm/ops/Layers.h"
 #include "dialects/lm/ops/Linear.h"
 #include "dialects/lm/ops/Model.h"
+#include "dialects/plan/PlanDialect.h"
 #include "passes/Target.h"
 #include "passes/fusion/Regions.h"
 #include "passes/lowering/Compositions.h"
 #include "passes/patterns/Natives.h"
 #include "passes/patterns/OurPatterns.h"
 
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/Dialect/PDL/IR/PDL.h"
 #include "mlir/Dialect/PDLInterp/IR/PDLInterp.h"
+#include "mlir/Interfaces/FunctionInterfaces.h"
 #include "mlir/Transforms/GreedyPatternRewriteDriver.h"
 #include "llvm/ADT/MapVector.h"
 #include "llvm/ADT/StringSet.h"
@@ -244,8 +247,10 @@ struct ApplyKernelPatterns : ingot::impl::ApplyKernelPatternsPassBase<ApplyKerne
     if (target)
       compositions.emplace(getOperation(), *target);
     ingot::patterns::Run run({}, compositions ? &*compositions : nullptr);
-    SmallVector<Operation *> kernels(getOperation().getOps<kernel::FuncOp>());
-    if (failed(applied.applyTo(kernels, ingot::patterns::launchesOf(getOperation()), getOperation(),
+    SmallVector<Operation *> kernels;
+    for (auto kernel : getOperation().getOps<FunctionOpInterface>())
+      kernels.push_back(kernel);
+    if (failed(applied.applyTo(kernels, Compositions::launchesOf(getOperation()), getOperation(),
                                patterns, -1, {})))
       signalPassFailure();
     if (compositions)

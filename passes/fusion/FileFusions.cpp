@@ -2,10 +2,12 @@
 //
 // Each applies the file of its name in passes/patterns.
 //===----------------------------------------------------------------------===//
-#include "mlir/Dialect/PDL/IR/PDL.h"
-#include "mlir/Dialect/PDLInterp/IR/PDLInterp.h"
+#include "dialects/lm/ops/Model.h"
 #include "passes/Target.h"
 #include "passes/patterns/OurPatterns.h"
+
+#include "mlir/Dialect/PDL/IR/PDL.h"
+#include "mlir/Dialect/PDLInterp/IR/PDLInterp.h"
 
 namespace ingot {
 #define GEN_PASS_DEF_APPENDEPILOGUESPASS

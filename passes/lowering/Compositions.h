@@ -11,18 +11,27 @@
 //===----------------------------------------------------------------------===//
 #pragma once
 
-#include "passes/lowering/KernelEdits.h"
+#include "mlir/IR/BuiltinOps.h"
 
-namespace ingot::kernel {
-class RopeAppendOp;
-class RowwiseOp;
-} // namespace ingot::kernel
+#include <memory>
+
+namespace ingot::plan {
+class LaunchOp;
+struct Condition;
+} // namespace ingot::plan
 
 namespace ingot {
 
+class KernelEdits;
+class Target;
+
 class Compositions {
 public:
-  Compositions(mlir::ModuleOp module, const Target &target) : edits(module), target(target) {}
+  Compositions(mlir::ModuleOp module, const Target &target);
+  ~Compositions();
+
+  /// The launches of all programs, in order.
+  static llvm::SmallVector<mlir::Operation *> launchesOf(mlir::ModuleOp module);
 
   /// Why it cannot be; "": it can, in steps of at most `shape.mostUnits`.
   std::string whyNotIntoReaders(plan::LaunchOp launch);
@@ -34,7 +43,7 @@ public:
   bool intoMaker(plan::LaunchOp launch, llvm::StringRef name, int64_t most);
 
   /// Once all is done: kernels that lost their launches go.
-  void finish() { edits.finish(); }
+  void finish();
 
 private:
   /// What becomes of a launch that writes rows for projections.
@@ -49,7 +58,8 @@ private:
   /// Steps of so few do not come to the launch: it stands in the `else` of such a condition.
   static bool isForMore(plan::LaunchOp launch, plan::Condition few);
 
-  KernelEdits edits;
+  std::unique_ptr<KernelEdits> owned;
+  KernelEdits &edits;
   const Target &target;
 };
 

@@ -15,6 +15,7 @@
 #include "passes/Target.h"
 #include "passes/fusion/Regions.h"
 #include "passes/lowering/Compositions.h"
+#include "passes/lowering/KernelEdits.h"
 #include "passes/lowering/Origin.h"
 
 using namespace mlir;

@@ -14,12 +14,24 @@
 #include "passes/Target.h"
 #include "passes/fusion/Regions.h"
 #include "passes/lowering/Compositions.h"
+#include "passes/lowering/KernelEdits.h"
 #include "passes/lowering/Origin.h"
 
 using namespace mlir;
 using namespace ingot;
 using kernel::MatmulOp;
 using kernel::RowsType;
+
+Compositions::Compositions(ModuleOp module, const Target &target)
+    : owned(std::make_unique<KernelEdits>(module)), edits(*owned), target(target) {}
+Compositions::~Compositions() = default;
+void Compositions::finish() { edits.finish(); }
+
+SmallVector<Operation *> Compositions::launchesOf(ModuleOp module) {
+  SmallVector<Operation *> launches;
+  module.walk([&](plan::LaunchOp launch) { launches.push_back(launch); });
+  return launches;
+}
 
 struct Compositions::Prologue {
   kernel::RowwiseOp rowwise;

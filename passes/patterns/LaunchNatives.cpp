@@ -4,10 +4,10 @@
 // functions find. A launch is op<plan.launch>; each takes whatever op there is, and says no of others.
 //===----------------------------------------------------------------------===//
 #include "dialects/kernel/ops/Rows.h"
-#include "dialects/kernel/ops/Structure.h"
 #include "dialects/plan/ops/Program.h"
 #include "dialects/plan/ops/Section.h"
 #include "passes/lowering/Compositions.h"
+#include "passes/lowering/KernelEdits.h"
 #include "passes/patterns/Natives.h"
 
 using namespace mlir;
@@ -38,9 +38,9 @@ static LogicalResult isAnchoredBy(PatternRewriter &, Operation *op, Attribute na
 /// What the launch passes for rows that its kernel writes and does not read, with their types.
 static SmallVector<std::pair<kernel::RowsType, Attribute>> rowsMadeBy(plan::LaunchOp launch) {
   SmallVector<std::pair<kernel::RowsType, Attribute>> made;
-  auto fn = launch.anchor()->getParentOfType<kernel::FuncOp>();
+  Block *body = launch.anchor()->getBlock();
   for (auto [effect, argument, passed] :
-       llvm::zip(launch.operandEffects(), fn.getBody().getArguments(), launch.getArgs()))
+       llvm::zip(launch.operandEffects(), body->getArguments(), launch.getArgs()))
     if (auto rows = dyn_cast<kernel::RowsType>(argument.getType()); rows && effect.writes)
       made.push_back({rows, passed});
   return made;

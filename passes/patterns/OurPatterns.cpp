@@ -1,5 +1,6 @@
 //===- OurPatterns.cpp - See OurPatterns.h --------------------------------===//
 #include "passes/patterns/OurPatterns.h"
+#include "dialects/lm/ops/Model.h"
 #include "passes/lowering/Compositions.h"
 #include "passes/patterns/Natives.h"
 #include "passes/patterns/OurPatternsHash.h"
@@ -92,12 +93,6 @@ void patterns::offerOnce(ArrayRef<Operation *> ops, const FrozenRewritePatternSe
   }
 }
 
-SmallVector<Operation *> patterns::launchesOf(ModuleOp module) {
-  SmallVector<Operation *> launches;
-  module.walk([&](plan::LaunchOp launch) { launches.push_back(launch); });
-  return launches;
-}
-
 void patterns::OurPatterns::applyTo(lm::ModelOp model) const {
   SmallVector<Operation *> ops;
   model.walk([&](Operation *op) { ops.push_back(op); });
@@ -108,6 +103,6 @@ void patterns::OurPatterns::applyTo(lm::ModelOp model) const {
 void patterns::OurPatterns::applyTo(ModuleOp module, const Target &target) const {
   Compositions compositions(module, target);
   Run run({}, &compositions);
-  offerOnce(launchesOf(module), rules);
+  offerOnce(Compositions::launchesOf(module), rules);
   compositions.finish();
 }

@@ -10,13 +10,15 @@
 //===----------------------------------------------------------------------===//
 #pragma once
 
-#include "dialects/lm/ops/Model.h"
-
+#include "mlir/IR/BuiltinOps.h"
 #include "mlir/Rewrite/FrozenRewritePatternSet.h"
 
 namespace ingot {
 class Target;
+namespace lm {
+class ModelOp;
 }
+} // namespace ingot
 
 namespace ingot::patterns {
 
@@ -32,8 +34,6 @@ std::string missingFile();
 /// Offers each op once, but for those that are erased meanwhile. `listener`, if any, hears what the rewriter does.
 void offerOnce(llvm::ArrayRef<mlir::Operation *> ops, const mlir::FrozenRewritePatternSet &rules,
                mlir::RewriterBase::Listener *listener = nullptr);
-/// The launches of all programs, in order.
-llvm::SmallVector<mlir::Operation *> launchesOf(mlir::ModuleOp module);
 
 class OurPatterns {
 public:
