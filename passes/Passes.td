@@ -49,18 +49,27 @@ def ApplyPatternsPass : Pass<"lm-apply-patterns", "::ingot::lm::ModelOp"> {
     `patterns` is a file of PDLL (`.pdll`, which the tool mlir-pdll translates) or of PDL IR (`.pdl.mlir`). Its
     patterns are applied until none matches. They are the user's: a remark says how often they matched, or that they
     never did. `rewrites=N` stops after the first N rewrites: what E0428 names is the difference between N - 1 and N.
+    `devices` are the targets that Fuse and TargetCanFuse ask; without any they ask nobody.
   }];
   let options = [Option<"patterns", "patterns", "std::string", "\"\"", "a .pdll, .pdl.mlir or .mlir file">,
-                 Option<"rewrites", "rewrites", "int64_t", "-1", "how many at most; negative: all">];
-  let dependentDialects = ["::mlir::pdl::PDLDialect", "::mlir::pdl_interp::PDLInterpDialect"];
+                 Option<"rewrites", "rewrites", "int64_t", "-1", "how many at most; negative: all">,
+                 ListOption<"devices", "devices", "std::string", "targets that are asked (passes/Target.h)">,
+                 Option<"precision", "precision", "std::string", "\"fast\"", "fast or exact">,
+                 Option<"fp8Rows", "fp8-rows", "bool", "false", "as lm-choose-forms will be told">];
+  let dependentDialects = ["::mlir::pdl::PDLDialect", "::mlir::pdl_interp::PDLInterpDialect",
+                           "::ingot::kernel::KernelDialect", "::ingot::plan::PlanDialect",
+                           "::mlir::arith::ArithDialect", "::mlir::math::MathDialect"];
 }
 
 def ApplyKernelPatternsPass : Pass<"kernel-apply-patterns", "::mlir::ModuleOp"> {
   let summary = "the rewrite patterns of a file, over kernels (ingot compile --patterns pre-plan=FILE)";
   let description = [{
-    As lm-apply-patterns, over each kernel.func. Fuse, Missed and weights are natives of `lm`: here they do nothing.
+    As lm-apply-patterns, over each kernel.func, until none matches; then over the launches of the program, each of
+    which is offered once. IntoReaders and IntoMaker ask the target `device` for kernels that do what several did. What
+    makes regions and weights is of `lm`: here it does nothing.
   }];
-  let options = [Option<"patterns", "patterns", "std::string", "\"\"", "a .pdll, .pdl.mlir or .mlir file">];
+  let options = [Option<"patterns", "patterns", "std::string", "\"\"", "a .pdll, .pdl.mlir or .mlir file">,
+                 Option<"device", "device", "std::string", "\"\"", "whose kernels launches become (passes/Target.h)">];
   let dependentDialects = ["::mlir::pdl::PDLDialect", "::mlir::pdl_interp::PDLInterpDialect"];
 }
 
@@ -170,8 +179,9 @@ def AppendEpiloguesPass : Pass<"kernel-append-epilogues", "::mlir::ModuleOp"> {
   let description = [{
     A `kernel.rope_append` without norms whose q, k and v are the outputs of one projection is left out of steps of few
     (8) tokens: there it stands behind a copy of the projection, in one kernel. Rows of k and v that somebody else
-    reads rule it out, and what the target has no code for.
+    reads rule it out, and what the target has no code for. Its patterns are passes/patterns/AppendEpilogues.pdll.
   }];
+  let dependentDialects = ["::mlir::pdl::PDLDialect", "::mlir::pdl_interp::PDLInterpDialect"];
   let options = [Option<"device", "device", "std::string", "\"cuda\"", "whose code it is (passes/Target.h)">];
 }
 def NormProloguesPass : Pass<"kernel-norm-prologues", "::mlir::ModuleOp"> {
@@ -180,8 +190,9 @@ def NormProloguesPass : Pass<"kernel-norm-prologues", "::mlir::ModuleOp"> {
     A `kernel.rowwise` whose only output is bf16 rows that projections of the same extent read, and nobody else, is
     left out of steps of few tokens: there it stands before copies of those projections, in their kernels. How many are
     few is what the target says of such kernels (on GPUs 1, 2, 4 or 8). It runs last: whatever other cases a projection
-    has are within.
+    has are within. Its patterns are passes/patterns/NormPrologues.pdll.
   }];
+  let dependentDialects = ["::mlir::pdl::PDLDialect", "::mlir::pdl_interp::PDLInterpDialect"];
   let options = [Option<"device", "device", "std::string", "\"cuda\"", "whose code it is (passes/Target.h)">];
 }
 

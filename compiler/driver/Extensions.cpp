@@ -5,6 +5,7 @@
 #include "compiler/extend/KernelFile.h"
 #include "compiler/extend/PatternFile.h"
 #include "compiler/extend/Plugins.h"
+#include "compiler/targets/CodeTarget.h"
 #include "dialects/lm/ops/Model.h"
 
 #include "mlir/Pass/PassRegistry.h"
@@ -65,13 +66,13 @@ Result<void> Extensions::read() {
       if (isBehindLowering(point))
         return Error{ExitCode::Usage, "E0450", path + " comes too late at " + point,
                      "its region has become a kernel.func", "--patterns post-fusion=" + path};
-      patterns.emplace_back();
+      files.emplace_back();
       continue;
     }
     auto read = extend::readPatterns(context, path);
     if (!read)
       return read.error();
-    patterns.push_back(std::move(*read));
+    files.push_back(std::move(*read));
     if (isBehindLowering(point))
       inserted.insert(extend::applyKernelPatternsName());
   }
@@ -91,15 +92,29 @@ Result<void> Extensions::read() {
   return {};
 }
 
-void Extensions::addAt(StringRef point, OpPassManager &pm) const {
-  for (const auto &[given, rules] : llvm::zip(options.patterns, patterns))
+patterns::CompiledFor Extensions::askedAt(StringRef point) const {
+  patterns::CompiledFor whom{{}, options.exact};
+  if (point == "import") // formats are chosen behind it
+    return whom;
+  for (const CodeTarget *target : codeTargets())
+    if (target->isWanted(options)) {
+      PipelineOptions passes;
+      target->choosePasses(options, passes);
+      whom.targets.push_back(target);
+      whom.fp8Rows |= passes.fp8Rows;
+    }
+  return whom;
+}
+
+void Extensions::addAt(StringRef point, OpPassManager &pm, StringRef device) const {
+  for (const auto &[given, rules] : llvm::zip(options.patterns, files))
     if (given.point == point) {
       if (extend::isKernelFile(given.path))
         pm.nest<lm::ModelOp>().addPass(extend::attachKernel(given.path));
       else if (isBehindLowering(given.point))
-        pm.addPass(extend::applyKernelPatterns(given.path, rules));
+        pm.addPass(extend::applyKernelPatterns(given.path, rules, device));
       else
-        pm.nest<lm::ModelOp>().addPass(extend::applyPatterns(given.path, rules));
+        pm.nest<lm::ModelOp>().addPass(extend::applyPatterns(given.path, rules, askedAt(point)));
     }
   for (const auto &[where, text] : options.insertions)
     if (where == point)

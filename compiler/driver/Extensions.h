@@ -26,8 +26,9 @@ public:
   /// Reads patterns, and holds pipelines against the passes and ops that there are.
   Result<void> read();
 
-  /// Adds what runs at a point: the patterns, then the passes, which may clean up behind them.
-  void addAt(llvm::StringRef point, mlir::OpPassManager &pm) const;
+  /// Adds what runs at a point: the patterns, then the passes, which may clean up behind them. `device`: for which the
+  /// program is lowered; "" before.
+  void addAt(llvm::StringRef point, mlir::OpPassManager &pm, llvm::StringRef device = "") const;
 
   /// Names of the passes that --insert brings.
   const llvm::StringSet<> &passes() const { return inserted; }
@@ -42,10 +43,13 @@ private:
   Result<void> noteInserted(const std::string &point, const std::string &text,
                             mlir::OpPassManager &pm);
 
+  /// Whom patterns over lm ask at a point.
+  patterns::CompiledFor askedAt(llvm::StringRef point) const;
+
   const CompileOptions &options;
   mlir::MLIRContext &context;
   llvm::StringSet<> inserted;
-  std::vector<extend::Patterns> patterns; ///< of each of the options' files
+  std::vector<extend::Patterns> files; ///< of each of the options' files
 };
 
 } // namespace ingot::compiler

@@ -77,6 +77,10 @@ Error PassRuns::failed(const std::string &name, const std::string &text,
   if (name == extend::attachKernelName())
     return {ExitCode::File, "E0450", "a kernel from a file has no launch: " + text,
             diagnostics.first(), "give the patterns that make its region before it (--patterns)"};
+  if (diagnostics.say("has neither a kernel for") || diagnostics.say("no kernel from outside"))
+    return {
+        ExitCode::File, "E0479", "an op of a plugin has no launch here", diagnostics.first(),
+        "give it a kernelBody for the target, or a decomposition (docs/kernel-from-outside.md)"};
   // A pass without a name failed before it ran; ours do not.
   if ((name.empty() && !options.insertions.empty()) || extensions.passes().contains(name)) {
     return {ExitCode::File, "E0433",
@@ -117,7 +121,8 @@ private:
 } // namespace
 
 Result<void> PassRuns::run(ModuleOp module, Build build, TimingScope &scope,
-                           std::unique_ptr<PassInstrumentation> watch, const std::string &invalid) {
+                           std::unique_ptr<PassInstrumentation> watch, const std::string &invalid,
+                           StringRef behind) {
   PassManager pm(module.getContext());
   pm.enableVerifier(true);
   build(pm);
@@ -133,7 +138,18 @@ Result<void> PassRuns::run(ModuleOp module, Build build, TimingScope &scope,
   const Reproducer reproducer([&] { return reproducerOf(module, pm); },
                               extensions.replayCommand() + " --run-reproducer PLACE");
   const NotesOps noted(module.getContext());
-  return succeeded(pm.run(module)) ? Result<void>() : failed(name, text, invalid);
+  if (succeeded(pm.run(module)))
+    return {};
+  auto isBehind = [&](const auto &given) { return given.point == behind; };
+  if (!extensions.passes().contains(name) &&
+      (llvm::any_of(options.patterns, isBehind) ||
+       llvm::any_of(options.insertions, [&](const auto &given) { return given.first == behind; })))
+    return Error{ExitCode::File, "E0433",
+                 "the pass " + text + " failed on what --patterns or --insert left at " +
+                     behind.str(),
+                 diagnostics.first(),
+                 "correct them; if it fails without them as well, it is a bug of ingot"};
+  return failed(name, text, invalid);
 }
 
 Result<void> PassRuns::overModel(ModuleOp module, Build build,
@@ -155,7 +171,7 @@ Result<void> PassRuns::toPlan(ModuleOp module, Build build, OwningOpRef<ModuleOp
 
 Result<void> PassRuns::overPlan(ModuleOp module, Build build) {
   TimingScope scope = timing.nest("planning");
-  return run(module, build, scope, nullptr);
+  return run(module, build, scope, nullptr, "", "pre-plan");
 }
 
 void PassRuns::again(ModuleOp module, Build build, std::unique_ptr<PassInstrumentation> watch) {

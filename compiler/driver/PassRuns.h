@@ -35,10 +35,11 @@ public:
   void again(mlir::ModuleOp module, Build build, std::unique_ptr<mlir::PassInstrumentation> watch);
 
 private:
-  /// `invalid`: which rewrite of patterns left an invalid program.
+  /// `invalid`: which rewrite of patterns left an invalid program. `behind`: a point before the pipeline, whose passes and
+  /// patterns may have left what ours cannot work on.
   Result<void> run(mlir::ModuleOp module, Build build, mlir::TimingScope &scope,
                    std::unique_ptr<mlir::PassInstrumentation> watch,
-                   const std::string &invalid = "");
+                   const std::string &invalid = "", llvm::StringRef behind = "");
   Error failed(const std::string &name, const std::string &text, const std::string &invalid);
 
   const CompileOptions &options;

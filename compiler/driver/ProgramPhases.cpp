@@ -16,12 +16,12 @@ using namespace ingot::compiler;
 
 void Compilation::addLowering(OpPassManager &pm) {
   buildLoweringPipeline(pm, pipeline);
-  extensions.addAt("pre-plan", pm);
+  extensions.addAt("pre-plan", pm, pipeline.device);
 }
 
 void Compilation::addPlanning(OpPassManager &pm) {
   buildPlanningPipeline(pm, pipeline);
-  extensions.addAt("pre-codegen", pm);
+  extensions.addAt("pre-codegen", pm, pipeline.device);
 }
 
 Result<void> Compilation::lower() {

@@ -6,14 +6,18 @@
 // any pass.
 //===----------------------------------------------------------------------===//
 #include "compiler/extend/PatternFile.h"
-#include "dialects/kernel/KernelDialect.h"
 #include "dialects/lm/ops/Layers.h"
 #include "dialects/lm/ops/Linear.h"
 #include "dialects/lm/ops/Model.h"
-#include "passes/Passes.h"
+#include "dialects/plan/PlanDialect.h"
+#include "passes/Target.h"
 #include "passes/fusion/Regions.h"
+#include "passes/lowering/Compositions.h"
 #include "passes/patterns/Natives.h"
+#include "passes/patterns/OurPatterns.h"
 
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/Dialect/PDL/IR/PDL.h"
 #include "mlir/Dialect/PDLInterp/IR/PDLInterp.h"
 #include "mlir/Interfaces/FunctionInterfaces.h"
@@ -86,17 +90,18 @@ struct Watch : RewriterBase::Listener {
 
   int64_t rewrites = 0;
   llvm::StringSet<> byPattern, byPlace; ///< which rewrote, and in which function
-  std::string begun, place, last, erased;
+  std::string begun, place, last, erased, impossible;
 };
 
 /// Applies them to a model or kernel until none matches, or `limit` rewrites are done (negative: no limit). True if it
 /// came to that end.
-bool applyTo(Operation *top, const FrozenRewritePatternSet &rules, int64_t limit, Watch &watch) {
+bool applyTo(Operation *top, const FrozenRewritePatternSet &rules, int64_t limit, Watch &watch,
+             const patterns::CompiledFor &whom) {
   GreedyRewriteConfig config;
   config.enableFolding(false).enableConstantCSE(false);
   config.setRegionSimplificationLevel(GreedySimplifyRegionLevel::Disabled);
   config.setMaxIterations(1).setListener(&watch);
-  patterns::Run run;
+  patterns::Run run(whom);
   for (int round = 0; round < kMostRounds; ++round) {
     int64_t left = limit < 0 ? kMostRewrites : std::min(kMostRewrites, limit - watch.rewrites);
     if (left == 0)
@@ -104,7 +109,8 @@ bool applyTo(Operation *top, const FrozenRewritePatternSet &rules, int64_t limit
     const int64_t before = watch.rewrites;
     (void)applyPatternsGreedily(top, rules,
                                 config.setMaxNumRewrites(left)); // fails where it changed
-    if (watch.rewrites == before || !watch.erased.empty())
+    watch.impossible = patterns::Run::failure();
+    if (watch.rewrites == before || !watch.erased.empty() || !watch.impossible.empty())
       return true;
   }
   return limit >= 0 && watch.rewrites >= limit;
@@ -159,16 +165,23 @@ struct Applied {
     return success();
   }
 
-  /// Of each of `tops`; what is said of all is said of `owner`.
-  LogicalResult applyTo(ArrayRef<Operation *> tops, Operation *owner, const std::string &path,
-                        int64_t rewrites) const {
+  /// Of each of `tops`, and once of each of `launches`; what is said of all is said of `owner`.
+  LogicalResult applyTo(ArrayRef<Operation *> tops, ArrayRef<Operation *> launches,
+                        Operation *owner, const std::string &path, int64_t rewrites,
+                        const ingot::patterns::CompiledFor &whom) const {
     Watch watch;
     bool done = true;
     for (Operation *top : tops)
-      done = done && ::applyTo(top, patterns->rules, rewrites, watch);
+      done = done && ::applyTo(top, patterns->rules, rewrites, watch, whom);
+    ingot::patterns::offerOnce(launches, patterns->rules, &watch);
+    if (watch.impossible.empty())
+      watch.impossible = ingot::patterns::Run::failure();
     if (!watch.erased.empty())
       return owner->emitError("a pattern of ")
              << path << " erases " << watch.erased << " whose value is used";
+    if (!watch.impossible.empty())
+      return owner->emitError("a pattern of ")
+             << path << " asks for what cannot be: " << watch.impossible;
     if (!done)
       return owner->emitError("the patterns of ")
              << path << " come to no end: " << watch.rewrites
@@ -184,17 +197,31 @@ struct Applied {
 
 struct ApplyPatterns : ingot::impl::ApplyPatternsPassBase<ApplyPatterns> {
   using ApplyPatternsPassBase::ApplyPatternsPassBase;
-  ApplyPatterns(const std::string &path, extend::Patterns read) {
+  ApplyPatterns(const std::string &path, extend::Patterns read,
+                const ingot::patterns::CompiledFor &whom) {
     applied.patterns = std::move(read);
     patterns = path;
+    devices = llvm::map_to_vector(whom.targets,
+                                  [](const Target *target) { return target->name().str(); });
+    precision = whom.exact ? "exact" : "fast";
+    fp8Rows = whom.fp8Rows;
   }
 
   LogicalResult initialize(MLIRContext *context) override {
     return applied.read(context, patterns.getValue());
   }
   void runOnOperation() override {
-    if (failed(applied.applyTo({getOperation()}, getOperation(), patterns, rewrites)))
+    for (const std::string &device : devices)
+      if (!expectTarget(getOperation(), device))
+        return signalPassFailure();
+    if (failed(applied.applyTo({getOperation()}, {}, getOperation(), patterns, rewrites, whom())))
       signalPassFailure();
+  }
+  ingot::patterns::CompiledFor whom() const {
+    ingot::patterns::CompiledFor whom{{}, precision == "exact", fp8Rows};
+    for (const std::string &device : devices)
+      whom.targets.push_back(targetNamed(device));
+    return whom;
   }
 
   using ApplyPatternsPassBase::patterns, ApplyPatternsPassBase::rewrites;
@@ -203,18 +230,31 @@ struct ApplyPatterns : ingot::impl::ApplyPatternsPassBase<ApplyPatterns> {
 
 struct ApplyKernelPatterns : ingot::impl::ApplyKernelPatternsPassBase<ApplyKernelPatterns> {
   using ApplyKernelPatternsPassBase::ApplyKernelPatternsPassBase;
-  ApplyKernelPatterns(const std::string &path, extend::Patterns read) {
+  ApplyKernelPatterns(const std::string &path, extend::Patterns read, StringRef target) {
     applied.patterns = std::move(read);
     patterns = path;
+    device = target.str();
   }
 
   LogicalResult initialize(MLIRContext *context) override {
     return applied.read(context, patterns.getValue());
   }
   void runOnOperation() override {
-    SmallVector<Operation *> kernels(getOperation().getOps<FunctionOpInterface>());
-    if (failed(applied.applyTo(kernels, getOperation(), patterns, -1)))
+    const Target *target = device.empty() ? nullptr : expectTarget(getOperation(), device);
+    if (!device.empty() && !target)
+      return signalPassFailure();
+    std::optional<Compositions> compositions;
+    if (target)
+      compositions.emplace(getOperation(), *target);
+    ingot::patterns::Run run({}, compositions ? &*compositions : nullptr);
+    SmallVector<Operation *> kernels;
+    for (auto kernel : getOperation().getOps<FunctionOpInterface>())
+      kernels.push_back(kernel);
+    if (failed(applied.applyTo(kernels, Compositions::launchesOf(getOperation()), getOperation(),
+                               patterns, -1, {})))
       signalPassFailure();
+    if (compositions)
+      compositions->finish();
   }
 
   using ApplyKernelPatternsPassBase::patterns;
@@ -225,14 +265,16 @@ struct ApplyKernelPatterns : ingot::impl::ApplyKernelPatternsPassBase<ApplyKerne
 
 llvm::StringRef extend::applyPatternsName() { return ApplyPatterns::getArgumentName(); }
 
-std::unique_ptr<Pass> extend::applyPatterns(const std::string &path, Patterns patterns) {
-  return std::make_unique<ApplyPatterns>(path, std::move(patterns));
+std::unique_ptr<Pass> extend::applyPatterns(const std::string &path, Patterns patterns,
+                                            const patterns::CompiledFor &whom) {
+  return std::make_unique<ApplyPatterns>(path, std::move(patterns), whom);
 }
 
 llvm::StringRef extend::applyKernelPatternsName() { return ApplyKernelPatterns::getArgumentName(); }
 
-std::unique_ptr<Pass> extend::applyKernelPatterns(const std::string &path, Patterns patterns) {
-  return std::make_unique<ApplyKernelPatterns>(path, std::move(patterns));
+std::unique_ptr<Pass> extend::applyKernelPatterns(const std::string &path, Patterns patterns,
+                                                  StringRef device) {
+  return std::make_unique<ApplyKernelPatterns>(path, std::move(patterns), device);
 }
 
 std::string extend::patternsFile(Pass *pass) {
@@ -249,8 +291,8 @@ std::string extend::firstWrongRewrite(Pass *pass, ModuleOp before,
     OwningOpRef<ModuleOp> copy(before.clone());
     watch.emplace();
     for (lm::ModelOp model : copy->getOps<lm::ModelOp>())
-      ::applyTo(model, patterns.applied.patterns->rules, rewrites, *watch);
-    return watch->erased.empty() && right(*copy);
+      ::applyTo(model, patterns.applied.patterns->rules, rewrites, *watch, patterns.whom());
+    return watch->erased.empty() && watch->impossible.empty() && right(*copy);
   };
   if (rightAfter(patterns.rewrites))
     return "";

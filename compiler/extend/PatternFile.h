@@ -11,6 +11,7 @@
 //===----------------------------------------------------------------------===//
 #pragma once
 
+#include "passes/patterns/Natives.h"
 #include "runtime/error/Error.h"
 
 #include "mlir/IR/BuiltinOps.h"
@@ -38,12 +39,14 @@ Result<Patterns> readPatterns(mlir::MLIRContext &context, const std::string &pat
 /// The pattern of such a set whose rewrite ran last in this thread: its name, or its place where it has none.
 llvm::StringRef lastPattern();
 
-/// The pass lm-apply-patterns over patterns that were read from `path`.
-std::unique_ptr<mlir::Pass> applyPatterns(const std::string &path, Patterns patterns);
+/// The pass lm-apply-patterns over patterns that were read from `path`; `whom` its questions of targets ask.
+std::unique_ptr<mlir::Pass> applyPatterns(const std::string &path, Patterns patterns,
+                                          const patterns::CompiledFor &whom);
 
-/// The same over kernels: the pass kernel-apply-patterns.
+/// The same over kernels and launches of a device: the pass kernel-apply-patterns.
 llvm::StringRef applyKernelPatternsName();
-std::unique_ptr<mlir::Pass> applyKernelPatterns(const std::string &path, Patterns patterns);
+std::unique_ptr<mlir::Pass> applyKernelPatterns(const std::string &path, Patterns patterns,
+                                                llvm::StringRef device);
 
 /// The file that a pass of either kind was given.
 std::string patternsFile(mlir::Pass *pass);

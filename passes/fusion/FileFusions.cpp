@@ -2,15 +2,19 @@
 //
 // Each applies the file of its name in passes/patterns.
 //===----------------------------------------------------------------------===//
-#include "mlir/Dialect/PDL/IR/PDL.h"
-#include "mlir/Dialect/PDLInterp/IR/PDLInterp.h"
-#include "passes/Passes.h"
+#include "dialects/lm/ops/Model.h"
+#include "passes/Target.h"
 #include "passes/patterns/OurPatterns.h"
 
+#include "mlir/Dialect/PDL/IR/PDL.h"
+#include "mlir/Dialect/PDLInterp/IR/PDLInterp.h"
+
 namespace ingot {
+#define GEN_PASS_DEF_APPENDEPILOGUESPASS
 #define GEN_PASS_DEF_FUSEGATEUPPASS
 #define GEN_PASS_DEF_FUSENORMSPASS
 #define GEN_PASS_DEF_FUSERESIDUALPASS
+#define GEN_PASS_DEF_NORMPROLOGUESPASS
 #include "passes/Passes.h.inc"
 } // namespace ingot
 
@@ -36,6 +40,36 @@ struct FuseResidual : ingot::impl::FuseResidualPassBase<FuseResidual> {
 struct FuseNorms : ingot::impl::FuseNormsPassBase<FuseNorms> {
   LogicalResult initialize(MLIRContext *context) override { return rules.read(context, "Norms"); }
   void runOnOperation() override { rules.applyTo(getOperation()); }
+  patterns::OurPatterns rules;
+};
+
+// Of launches, for a target.
+
+struct AppendEpilogues : ingot::impl::AppendEpiloguesPassBase<AppendEpilogues> {
+  using AppendEpiloguesPassBase::AppendEpiloguesPassBase;
+  LogicalResult initialize(MLIRContext *context) override {
+    return rules.read(context, "AppendEpilogues");
+  }
+  void runOnOperation() override {
+    const Target *target = expectTarget(getOperation(), device);
+    if (!target)
+      return signalPassFailure();
+    rules.applyTo(getOperation(), *target);
+  }
+  patterns::OurPatterns rules;
+};
+
+struct NormPrologues : ingot::impl::NormProloguesPassBase<NormPrologues> {
+  using NormProloguesPassBase::NormProloguesPassBase;
+  LogicalResult initialize(MLIRContext *context) override {
+    return rules.read(context, "NormPrologues");
+  }
+  void runOnOperation() override {
+    const Target *target = expectTarget(getOperation(), device);
+    if (!target)
+      return signalPassFailure();
+    rules.applyTo(getOperation(), *target);
+  }
   patterns::OurPatterns rules;
 };
 

@@ -25,20 +25,14 @@ using kernel::RowKind;
 
 namespace {
 
-struct ChooseForms : ingot::impl::ChooseFormsPassBase<ChooseForms> {
-  using ChooseFormsPassBase::ChooseFormsPassBase;
+/// For one device.
+class FormChooser {
+public:
+  FormChooser(const Target &target, bool fp8Rows)
+      : device(target.name()), bf16(target.readsBf16Rows()), fp8Rows(fp8Rows) {}
 
-  void runOnOperation() override {
-    const Target *target = targetNamed(device);
-    if (!target || (precision != "fast" && precision != "exact")) {
-      getOperation().emitError(
-          "expects precision fast or exact, and as device the name of a target");
-      return signalPassFailure();
-    }
-    if (precision == "exact")
-      return;
-    bf16 = target->readsBf16Rows();
-    getOperation().walk([&](FunctionOpInterface function) {
+  void choose(lm::ModelOp model) {
+    model.walk([&](FunctionOpInterface function) {
       // On CPUs the head (the entry's own projections) gets two planes: it runs on few rows and waits for memory, and
       // int8 costs more quality there than in any other projection (docs/numerics.md).
       form = bf16 ? RowKind::BF16 : isa<lm::EntryOp>(function) ? RowKind::Q8x2 : RowKind::Q8;
@@ -150,7 +144,27 @@ private:
     wrap(group, pattern);
   }
 
-  bool bf16 = false;
+  StringRef device;
+  bool bf16, fp8Rows;
   RowKind form = RowKind::F32; ///< what projections of this function read
 };
+
+struct ChooseForms : ingot::impl::ChooseFormsPassBase<ChooseForms> {
+  using ChooseFormsPassBase::ChooseFormsPassBase;
+
+  void runOnOperation() override {
+    const Target *target = targetNamed(device);
+    if (!target || (precision != "fast" && precision != "exact")) {
+      getOperation().emitError(
+          "expects precision fast or exact, and as device the name of a target");
+      return signalPassFailure();
+    }
+    if (precision == "fast")
+      chooseForms(getOperation(), *target, fp8Rows);
+  }
+};
 } // namespace
+
+void ingot::chooseForms(lm::ModelOp model, const Target &target, bool fp8Rows) {
+  FormChooser(target, fp8Rows).choose(model);
+}

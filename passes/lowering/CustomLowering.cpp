@@ -21,7 +21,9 @@ static std::string refusalOf(Value value) {
   if (auto state = dyn_cast<lm::StateType>(value.getType()))
     return state.fixed() ? "" : "a paged state";
   if (auto weight = dyn_cast<lm::WeightType>(value.getType()))
-    return weight.isVector() ? "" : "a matrix of weights";
+    return weight.isVector()
+               ? ""
+               : "a matrix of weights (multiply by it with lm.linear; the op takes the product)";
   if (!isa<RankedTensorType>(value.getType()))
     return "a value that is neither rows nor a vector";
   if (rowCountOf(value) != RowCount{})

@@ -18,6 +18,14 @@
 
 namespace ingot {
 
+class Target;
+namespace lm {
+class ModelOp;
+}
+
+/// Puts the conversions that the target's projections want, as lm-choose-forms does with precision fast.
+void chooseForms(lm::ModelOp model, const Target &target, bool fp8Rows);
+
 /// The form of rows of that type; none: the encoding names no form.
 std::optional<kernel::RowKind> formOf(mlir::Type rows);
 /// What a kernel sees of rows of that type, which names a form.

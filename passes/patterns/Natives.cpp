@@ -1,7 +1,11 @@
 //===- Natives.cpp - See Natives.h ----------------------------------------===//
 #include "passes/patterns/Natives.h"
 
+#include "dialects/lm/ops/Fused.h"
+#include "passes/fusion/Regions.h"
+
 #include "mlir/IR/BuiltinAttributes.h"
+#include "llvm/ADT/DenseMap.h"
 #include "llvm/ADT/StringSet.h"
 #include "llvm/Support/raw_ostream.h"
 
@@ -13,6 +17,7 @@ SmallVector<patterns::Native> patterns::natives() {
   llvm::append_range(all, regionNatives());
   llvm::append_range(all, weightNatives());
   llvm::append_range(all, scaleNatives());
+  llvm::append_range(all, launchNatives());
   return all;
 }
 
@@ -46,4 +51,44 @@ std::string patterns::signatureOf(Operation *call) {
     printKinds(call->getResultTypes(), out);
   }
   return text;
+}
+
+//===----------------------------------------------------------------------===//
+// What a run remembers
+//===----------------------------------------------------------------------===//
+
+static thread_local patterns::Run *latest = nullptr;
+static thread_local bool nothingChanged = false;
+static thread_local std::string firstFailure;
+/// Of each op the reasons that were given, while a run lasts. Ops that go may leave their address to another, which then
+/// says a thing too little: it is a remark.
+static thread_local llvm::DenseMap<Operation *, llvm::StringSet<>> said;
+
+patterns::Run::Run(CompiledFor whom, Compositions *compositions)
+    : outer(latest), own(std::move(whom)), composed(compositions) {
+  latest = this;
+}
+patterns::Run::~Run() {
+  latest = outer;
+  if (!latest)
+    said.clear();
+}
+const patterns::CompiledFor &patterns::Run::whom() {
+  static const CompiledFor nobody;
+  return latest ? latest->own : nobody;
+}
+Compositions *patterns::Run::compositions() { return latest ? latest->composed : nullptr; }
+void patterns::Run::leaveAsItWas() { nothingChanged = true; }
+bool patterns::Run::leftAsItWas() { return std::exchange(nothingChanged, false); }
+void patterns::Run::fail(const std::string &why) {
+  if (firstFailure.empty())
+    firstFailure = why;
+}
+std::string patterns::Run::failure() { return std::exchange(firstFailure, ""); }
+
+void patterns::sayMissed(Operation *op, StringRef name, const std::string &why) {
+  if (isa_and_present<lm::FusedOp>(op->getParentOp()))
+    return; // what is fused was not missed
+  if (said[op].insert((name + ": " + why).str()).second)
+    remarkMissed(op, name, why);
 }

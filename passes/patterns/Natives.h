@@ -5,9 +5,10 @@
 // arguments is undefined behaviour), so whoever reads a file compares signatureOf with what there is first.
 //
 //   Questions.cpp        constraints, and arithmetic on attributes
-//   RegionNatives.cpp    Fuse, Missed
+//   RegionNatives.cpp    Fuse, Missed, and whether targets have a launch
 //   WeightNatives.cpp    weights made of rows of others
 //   ScaleNatives.cpp     weights multiplied by vectors
+//   LaunchNatives.cpp    launches that become part of others
 //===----------------------------------------------------------------------===//
 #pragma once
 
@@ -15,9 +16,13 @@
 
 #include <string>
 
-namespace ingot::lm {
+namespace ingot {
+class Compositions;
+class Target;
+namespace lm {
 class ModelOp;
 }
+} // namespace ingot
 
 namespace ingot::patterns {
 
@@ -48,6 +53,7 @@ llvm::ArrayRef<Native> questions();
 llvm::ArrayRef<Native> regionNatives();
 llvm::ArrayRef<Native> weightNatives();
 llvm::ArrayRef<Native> scaleNatives();
+llvm::ArrayRef<Native> launchNatives();
 /// All of them.
 llvm::SmallVector<Native> natives();
 
@@ -60,14 +66,43 @@ void registerNatives(mlir::PDLPatternModule &patterns);
 /// were given to others. Unread, they would be packed all the same.
 void dropUnreadWeights(lm::ModelOp model);
 
+/// For whom a program is compiled, as far as questions of targets need it.
+struct CompiledFor {
+  llvm::SmallVector<const Target *> targets; ///< none: nobody is asked
+  bool exact = false;
+  bool fp8Rows = false; ///< as PipelineOptions has it
+};
+
 /// A run of patterns over a program, in this thread: what is said of an op is said once in it.
 class Run {
 public:
-  Run();
+  explicit Run(CompiledFor whom = {}, Compositions *compositions = nullptr);
   ~Run();
+  Run(const Run &) = delete;
+  Run &operator=(const Run &) = delete;
 
-  /// True if the last rewrite left the program as it was (Missed, a Fuse that cannot be); forgets it.
+  /// Of the run that began last.
+  static const CompiledFor &whom();
+  /// Null: the program has no launches yet, or nobody says for which device.
+  static Compositions *compositions();
+
+  /// The rewrite that runs leaves the program as it was (Missed, a Fuse that cannot be).
+  static void leaveAsItWas();
+  /// True if the last one did; forgets it.
   static bool leftAsItWas();
+
+  /// What the rewrite that runs asks for cannot be: the first of these ends the run.
+  static void fail(const std::string &why);
+  /// "": all could be. Forgets it.
+  static std::string failure();
+
+private:
+  Run *outer;
+  CompiledFor own;
+  Compositions *composed;
 };
+
+/// A missed remark of `op`, unless this run has said the same of it.
+void sayMissed(mlir::Operation *op, llvm::StringRef name, const std::string &why);
 
 } // namespace ingot::patterns

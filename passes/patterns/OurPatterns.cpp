@@ -1,5 +1,7 @@
 //===- OurPatterns.cpp - See OurPatterns.h --------------------------------===//
 #include "passes/patterns/OurPatterns.h"
+#include "dialects/lm/ops/Model.h"
+#include "passes/lowering/Compositions.h"
 #include "passes/patterns/Natives.h"
 #include "passes/patterns/OurPatternsHash.h"
 
@@ -34,7 +36,7 @@ static std::string fileOf(StringRef name) {
 }
 
 std::string patterns::missingFile() {
-  for (StringRef name : {"GateUp", "Norms", "Residual"})
+  for (StringRef name : {"AppendEpilogues", "GateUp", "NormPrologues", "Norms", "Residual"})
     if (std::string file = fileOf(name); !llvm::sys::fs::exists(file))
       return file;
   return "";
@@ -53,18 +55,23 @@ LogicalResult patterns::OurPatterns::read(MLIRContext *context, StringRef name) 
 }
 
 namespace {
-struct Erased : RewriterBase::Listener {
-  void notifyOperationErased(Operation *op) override { ops.insert(op); }
+/// Remembers what is erased, and hands on what it hears.
+struct Erased : RewriterBase::ForwardingListener {
+  using ForwardingListener::ForwardingListener;
+  void notifyOperationErased(Operation *op) override {
+    ops.insert(op);
+    ForwardingListener::notifyOperationErased(op);
+  }
   llvm::SmallPtrSet<Operation *, 16> ops;
 };
 } // namespace
 
-void patterns::OurPatterns::applyTo(lm::ModelOp model) const {
-  SmallVector<Operation *> ops;
-  model.walk([&](Operation *op) { ops.push_back(op); });
-  Run run;
-  Erased erased;
-  PatternRewriter rewriter(model.getContext());
+void patterns::offerOnce(ArrayRef<Operation *> ops, const FrozenRewritePatternSet &rules,
+                         RewriterBase::Listener *listener) {
+  if (ops.empty())
+    return;
+  Erased erased(listener);
+  PatternRewriter rewriter(ops.front()->getContext());
   rewriter.setListener(&erased);
   PatternApplicator applicator(rules);
   applicator.applyDefaultCostModel();
@@ -72,6 +79,30 @@ void patterns::OurPatterns::applyTo(lm::ModelOp model) const {
     if (erased.ops.contains(op))
       continue;
     rewriter.setInsertionPoint(op);
-    (void)applicator.matchAndRewrite(op, rewriter);
+    // Whoever drives patterns tells of their beginnings and ends.
+    auto begins = [&](const Pattern &pattern) {
+      erased.notifyPatternBegin(pattern, op);
+      return true;
+    };
+    auto fails = [&](const Pattern &pattern) { erased.notifyPatternEnd(pattern, failure()); };
+    auto ends = [&](const Pattern &pattern) {
+      erased.notifyPatternEnd(pattern, success());
+      return success();
+    };
+    (void)applicator.matchAndRewrite(op, rewriter, begins, fails, ends);
   }
+}
+
+void patterns::OurPatterns::applyTo(lm::ModelOp model) const {
+  SmallVector<Operation *> ops;
+  model.walk([&](Operation *op) { ops.push_back(op); });
+  Run run;
+  offerOnce(ops, rules);
+}
+
+void patterns::OurPatterns::applyTo(ModuleOp module, const Target &target) const {
+  Compositions compositions(module, target);
+  Run run({}, &compositions);
+  offerOnce(Compositions::launchesOf(module), rules);
+  compositions.finish();
 }

@@ -1,10 +1,9 @@
-//===- RegionNatives.cpp - Fuse, Missed, and what norms read a value ------===//
+//===- RegionNatives.cpp - Fuse, Missed, and what can be one launch -------===//
 #include "dialects/lm/LmOps.h"
 #include "passes/fusion/OneLaunch.h"
+#include "passes/lowering/RegionShape.h"
 #include "passes/lowering/RowForms.h"
 #include "passes/patterns/Natives.h"
-
-#include "llvm/ADT/StringSet.h"
 
 using namespace mlir;
 using namespace ingot;
@@ -13,39 +12,15 @@ using patterns::does;
 using patterns::Native;
 using patterns::Run;
 
-//===----------------------------------------------------------------------===//
-// What a run remembers
-//===----------------------------------------------------------------------===//
-
-static thread_local bool nothingChanged = false;
-/// Of each op the reasons that were given, while a run lasts. Ops that go may leave their address to another, which then
-/// says a thing too little: it is a remark.
-static thread_local llvm::DenseMap<Operation *, llvm::StringSet<>> said;
-static thread_local int runs = 0;
-
-Run::Run() { ++runs; }
-Run::~Run() {
-  if (--runs == 0)
-    said.clear();
-}
-bool Run::leftAsItWas() { return std::exchange(nothingChanged, false); }
-
 static StringRef textOf(Attribute attribute) {
   auto text = dyn_cast_or_null<StringAttr>(attribute);
   return text ? text.getValue() : "";
 }
 
-static void sayMissed(Operation *op, StringRef name, const std::string &why) {
-  nothingChanged = true;
-  if (isa<lm::FusedOp>(op->getParentOp()))
-    return; // what is fused was not missed
-  if (said[op].insert((name + ": " + why).str()).second)
-    remarkMissed(op, name, why);
-}
-
 /// A remark, and all stays as it is.
 static void missed(PatternRewriter &, Attribute name, Attribute why, Operation *op) {
-  sayMissed(op, textOf(name), textOf(why).str());
+  Run::leaveAsItWas();
+  patterns::sayMissed(op, textOf(name), textOf(why).str());
 }
 
 //===----------------------------------------------------------------------===//
@@ -75,24 +50,62 @@ static std::optional<std::string> whyNotRowByRow(const OpGroup &group) {
   return std::nullopt;
 }
 
-/// The ops that make these values become one region, if a launch can compute it. Regions among them are taken in.
-template <std::optional<std::string> whyNot(const OpGroup &)>
-static void fuseOps(PatternRewriter &rewriter, Attribute name, ValueRange values) {
+/// Why lowering, or a target of this compilation, has no launch for these ops; none: all have one.
+static std::optional<std::string> whyNotOnTargets(const OpGroup &group) {
+  if (auto why = whyNotOneLaunch(group))
+    return why;
+  for (const Target *target : Run::whom().targets)
+    if (std::string why = refusalOf(group, *target, Run::whom().exact, Run::whom().fp8Rows);
+        !why.empty())
+      return "no kernel of " + target->name().str() + ": " + why;
+  return std::nullopt;
+}
+
+/// The ops that make these values.
+static OpGroup makersOf(ValueRange values) {
   OpGroup group;
   for (Value value : values)
-    if (Operation *op = value.getDefiningOp())
+    if (Operation *op = value ? value.getDefiningOp() : nullptr)
       group.insert(op);
-  nothingChanged = true;
-  if (group.empty() || isa<lm::FusedOp>(group.front()->getParentOp()))
-    return;
-  Operation *last = values.back().getDefiningOp() ? values.back().getDefiningOp() : group.back();
-  auto no = [&](const std::string &why) { sayMissed(last, textOf(name), why); };
-  if (llvm::any_of(group, [&](Operation *op) { return op->getBlock() != last->getBlock(); }))
-    return no("some of its ops are in another region");
+  return group;
+}
+
+using WhyNot = std::optional<std::string> (*)(const OpGroup &);
+
+/// Why the ops cannot become one region; none: they can.
+static std::optional<std::string> whyNoRegion(const OpGroup &group, WhyNot whyNot) {
+  if (llvm::any_of(group,
+                   [&](Operation *op) { return op->getBlock() != group.front()->getBlock(); }))
+    return "some of its ops are in another region";
   if (!isConvex(group))
-    return no("a value leaves it and comes back");
-  if (auto why = whyNot(group))
-    return no(*why);
+    return "a value leaves it and comes back";
+  return whyNot(group);
+}
+
+/// Launches and kernels are called after a region, and files beside the patterns (KernelFile.h).
+static bool isName(StringRef name) {
+  return !name.empty() && name.size() <= 64 && llvm::isAlpha(name.front()) &&
+         llvm::all_of(name, [](char c) { return llvm::isAlnum(c) || c == '_'; });
+}
+
+/// The ops that make these values become one region, if a launch can compute it. Regions among them are taken in.
+template <WhyNot whyNot>
+static void fuseOps(PatternRewriter &rewriter, Attribute name, ValueRange values) {
+  if (!isName(textOf(name))) {
+    std::string given;
+    llvm::raw_string_ostream(given) << name;
+    return Run::fail("Fuse: " + StringRef(given).take_front(80).str() +
+                     " is no name of a region, which has a letter first, then letters, digits and "
+                     "_, 64 at most");
+  }
+  OpGroup group = makersOf(values);
+  if (group.empty() || isa<lm::FusedOp>(group.front()->getParentOp()))
+    return Run::leaveAsItWas();
+  Operation *last = values.back().getDefiningOp() ? values.back().getDefiningOp() : group.back();
+  if (auto why = whyNoRegion(group, whyNot)) {
+    Run::leaveAsItWas();
+    return patterns::sayMissed(last, textOf(name), *why);
+  }
   OpGroup ops;
   for (Operation *op : group)
     if (auto fused = dyn_cast<lm::FusedOp>(op))
@@ -100,7 +113,32 @@ static void fuseOps(PatternRewriter &rewriter, Attribute name, ValueRange values
     else
       ops.insert(op);
   fuse(ops, textOf(name));
-  nothingChanged = false;
+  (void)Run::leftAsItWas(); // if another of this rewrite was none
+}
+
+/// Whether Fuse would make a region of them. What is in one already is no question.
+static LogicalResult targetCanFuse(PatternRewriter &, Attribute name, ValueRange values) {
+  OpGroup group = makersOf(values);
+  if (group.empty() || isa<lm::FusedOp>(group.front()->getParentOp()))
+    return failure();
+  std::optional<std::string> why = whyNoRegion(group, whyNotOnTargets);
+  if (why)
+    patterns::sayMissed(group.back(), textOf(name), *why);
+  return success(!why);
+}
+
+/// Values of two lists, or single ones, in a list: a match of PDL has no lists of its own.
+static LogicalResult together(PatternRewriter &, PDLResultList &results, ArrayRef<PDLValue> given) {
+  SmallVector<Value> values;
+  for (const PDLValue &one : given)
+    if (!one)
+      return failure();
+    else if (auto value = one.dyn_cast<Value>())
+      values.push_back(value);
+    else
+      llvm::append_range(values, one.cast<ValueRange>());
+  results.push_back(ValueRange(values));
+  return success();
 }
 
 //===----------------------------------------------------------------------===//
@@ -127,8 +165,13 @@ static LogicalResult hasReadingNorms(PatternRewriter &, Value value, Attribute c
 }
 
 static constexpr Native kNatives[] = {
-    does<fuseOps<whyNotOneLaunch>>("Fuse(attribute, range<value>)"),
+    does<fuseOps<whyNotOnTargets>>("Fuse(attribute, range<value>)"),
     does<fuseOps<whyNotRowByRow>>("FuseForKernel(attribute, range<value>)"),
+    asks<targetCanFuse>("TargetCanFuse(attribute, range<value>)"),
+    asks<together>("Together(value, value) -> range<value>"),
+    asks<together>("Together(range<value>, value) -> range<value>"),
+    asks<together>("Together(value, range<value>) -> range<value>"),
+    asks<together>("Together(range<value>, range<value>) -> range<value>"),
     does<missed>("Missed(attribute, attribute, operation)"),
     asks<hasReadingNorms>("HasReadingNorms(value, attribute)"),
     does<readingNorms>("ReadingNorms(value) -> range<value>"),

@@ -125,17 +125,23 @@ static float numberOf(Attribute attr) {
   return 0;
 }
 
-// What cannot be gives the weight as it is: patterns ask first.
+// What cannot be ends the run: patterns ask first.
 
 static Value scaleColumns(PatternRewriter &rewriter, Value weight, Value vector, Attribute plus) {
-  if (!canScale(weight, vector, Axis::Columns))
+  if (!canScale(weight, vector, Axis::Columns)) {
+    patterns::Run::fail("ScaleColumns: the weight is not of floats, or the vector has not as many "
+                        "numbers, in the same layer: CanScaleColumns asks");
     return weight;
+  }
   return scaled(rewriter, weight, vector, numberOf(plus), Axis::Columns);
 }
 
 static Value scaleRows(PatternRewriter &rewriter, Value weight, Value vector, Attribute plus) {
-  if (!canScale(weight, vector, Axis::Rows))
+  if (!canScale(weight, vector, Axis::Rows)) {
+    patterns::Run::fail("ScaleRows: the weight is not of floats, or the vector has not as many "
+                        "numbers, in the same layer: CanScaleRows asks");
     return weight;
+  }
   return scaled(rewriter, weight, vector, numberOf(plus), Axis::Rows);
 }
 
@@ -173,8 +179,8 @@ static LogicalResult canFoldNorm(PatternRewriter &, Operation *norm) {
 }
 
 static void foldNorm(PatternRewriter &rewriter, Operation *op) {
-  if (!foldsIntoReaders(op))
-    return;
+  if (!foldsIntoReaders(op)) // or it is folded already
+    return patterns::Run::leaveAsItWas();
   auto norm = cast<NormInterface>(op);
   const float offset = norm.getWeightOffset().convertToFloat();
   for (Operation *reader : llvm::reverse(llvm::to_vector(op->getUsers()))) { // in their order

@@ -167,21 +167,30 @@ static LogicalResult canConcatRows(PatternRewriter &, Value a, Value b) {
   return success(goTogether(a, b));
 }
 
-// What cannot be gives the first weight as it is, which the verifier of its reader refuses.
+// What cannot be ends the run; until it does, the first weight stands for it.
 
 static Value rows(PatternRewriter &rewriter, Value weight, Attribute first, Attribute count) {
   auto from = dyn_cast_or_null<IntegerAttr>(first), number = dyn_cast_or_null<IntegerAttr>(count);
   if (!patterns::isNamed(weight) || !from || !number || from.getInt() < 0 || number.getInt() < 1 ||
-      from.getInt() + number.getInt() > cast<WeightType>(weight.getType()).rows())
+      from.getInt() + number.getInt() > cast<WeightType>(weight.getType()).rows()) {
+    std::string range;
+    llvm::raw_string_ostream out(range);
+    out << "Rows: there are no " << (number ? number.getInt() : 0) << " rows from "
+        << (from ? from.getInt() : 0) << " on of '" << weight.getType() << "'";
+    patterns::Run::fail(range);
     return weight;
+  }
   return deriveRows(rewriter, Wanted{weight, from.getInt(), number.getInt()});
 }
 
 static Value concatRows(PatternRewriter &rewriter, ValueRange weights) {
   SmallVector<Wanted> wanted;
   for (Value weight : weights) {
-    if (!goTogether(weights.front(), weight))
+    if (!goTogether(weights.front(), weight)) {
+      patterns::Run::fail("ConcatRows: weights of one format and as many columns, in one layer, go "
+                          "below each other: CanConcatRows asks");
       return weights.front();
+    }
     wanted.push_back({weight, 0, cast<WeightType>(weight.getType()).rows()});
   }
   return deriveRows(rewriter, wanted);

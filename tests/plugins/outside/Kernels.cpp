@@ -2,6 +2,7 @@
 #include "Sample.h"
 
 #include "dialects/lm/ops/Attention.h"
+#include "dialects/lm/ops/Elementwise.h"
 #include "dialects/lm/ops/Norm.h"
 
 #include "llvm/Support/FormatVariadic.h"
@@ -182,4 +183,59 @@ DEVICE void row(const float *x, float *state, float *y) {{
 )",
                          keep, lm::widthOf(getX()));
   return "";
+}
+
+//===----------------------------------------------------------------------===//
+// sample.gate, sample.cube: with code for CPUs alone
+//===----------------------------------------------------------------------===//
+
+FailureOr<SmallVector<Value>> sample::GateOp::decompose(OpBuilder &b) {
+  auto silu = lm::ActivationKindAttr::get(b.getContext(), lm::ActivationKind::Silu);
+  Value active = lm::ActivationOp::create(b, getLoc(), getType(), getGate(), silu);
+  return SmallVector<Value>{lm::MulOp::create(b, getLoc(), getType(), active, getUp())};
+}
+
+std::string sample::GateOp::kernelBody(StringRef target) {
+  return target != "cpu" ? "" : R"(
+func.func @row(%gate: memref<?xf32>, %up: memref<?xf32>, %y: memref<?xf32>) {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %one = arith.constant 1.0 : f32
+  %n = memref.dim %gate, %c0 : memref<?xf32>
+  scf.for %i = %c0 to %n step %c1 {
+    %g = memref.load %gate[%i] : memref<?xf32>
+    %u = memref.load %up[%i] : memref<?xf32>
+    %minus = arith.negf %g : f32
+    %e = math.exp %minus : f32
+    %below = arith.addf %e, %one : f32
+    %active = arith.divf %g, %below : f32
+    %product = arith.mulf %active, %u : f32
+    memref.store %product, %y[%i] : memref<?xf32>
+  }
+  return
+}
+)";
+}
+
+LogicalResult sample::CubeOp::evaluateRow(lm::RowOfOp &row) {
+  for (auto [x, y] : llvm::zip_equal(row.operands.front(), row.results.front()))
+    y = x * x * x;
+  return success();
+}
+
+std::string sample::CubeOp::kernelBody(StringRef target) {
+  return target != "cpu" ? "" : R"(
+func.func @row(%x: memref<?xf32>, %y: memref<?xf32>) {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %n = memref.dim %x, %c0 : memref<?xf32>
+  scf.for %i = %c0 to %n step %c1 {
+    %v = memref.load %x[%i] : memref<?xf32>
+    %square = arith.mulf %v, %v : f32
+    %cube = arith.mulf %square, %v : f32
+    memref.store %cube, %y[%i] : memref<?xf32>
+  }
+  return
+}
+)";
 }

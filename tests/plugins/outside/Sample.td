@@ -1,4 +1,4 @@
-//===- Sample.td - A dialect of two ops with kernels of their own ----------===//
+//===- Sample.td - A dialect of ops with kernels of their own ---------------===//
 include "dialects/lm/LmInterfaces.td"
 include "dialects/lm/LmTypes.td"
 
@@ -30,4 +30,22 @@ def Sample_FadingOp : Op<Sample_Dialect, "fading", [
   let arguments = (ins Lm_Activations:$x, Lm_StateType:$before, F32Attr:$keep);
   let results = (outs Lm_Activations:$result, Lm_StateType:$after);
   let assemblyFormat = "$x `over` $before attr-dict `:` type($x) `,` type($before)";
+}
+
+def Sample_GateOp : Op<Sample_Dialect, "gate", [
+    Pure, AllTypesMatch<["gate", "up", "result"]>,
+    DeclareOpInterfaceMethods<Lm_RowOpInterface, ["decompose", "kernelBody"]>]> {
+  let summary = "silu(gate) * up; CPUs have a kernel, elsewhere its decomposition is lowered";
+  let arguments = (ins Lm_Activations:$gate, Lm_Activations:$up);
+  let results = (outs Lm_Activations:$result);
+  let assemblyFormat = "$gate `,` $up attr-dict `:` type($gate)";
+}
+
+def Sample_CubeOp : Op<Sample_Dialect, "cube", [
+    Pure, AllTypesMatch<["x", "result"]>,
+    DeclareOpInterfaceMethods<Lm_RowOpInterface, ["evaluateRow", "kernelBody"]>]> {
+  let summary = "x^3; CPUs have a kernel, and elsewhere nothing is known of it";
+  let arguments = (ins Lm_Activations:$x);
+  let results = (outs Lm_Activations:$result);
+  let assemblyFormat = "$x attr-dict `:` type($x)";
 }

@@ -1,0 +1,157 @@
+//===- IntoReaders.cpp - Those who read rows compute them -------------------===//
+//
+//   plan.when [tokens <= few] {              } else {
+//     projections   x ─▶ [norm] ─▶ q, k, v     norm        x ─▶ n
+//                                              projections n ─▶ q, k, v
+//   }                                        }
+//
+// A launch that writes rows for projections alone is left out of steps of few tokens: those
+// projections compute the rows themselves, from the same inputs by the same region. How many tokens
+// are few is the target's to say, for each projection around which the norm would stand.
+//===----------------------------------------------------------------------===//
+#include "dialects/kernel/ops/Matmul.h"
+#include "dialects/kernel/ops/Rows.h"
+#include "passes/Target.h"
+#include "passes/fusion/Regions.h"
+#include "passes/lowering/Compositions.h"
+#include "passes/lowering/KernelEdits.h"
+#include "passes/lowering/Origin.h"
+
+using namespace mlir;
+using namespace ingot;
+using kernel::MatmulOp;
+using kernel::RowsType;
+
+Compositions::Compositions(ModuleOp module, const Target &target)
+    : owned(std::make_unique<KernelEdits>(module)), edits(*owned), target(target) {}
+Compositions::~Compositions() = default;
+void Compositions::finish() { edits.finish(); }
+
+SmallVector<Operation *> Compositions::launchesOf(ModuleOp module) {
+  SmallVector<Operation *> launches;
+  module.walk([&](plan::LaunchOp launch) { launches.push_back(launch); });
+  return launches;
+}
+
+struct Compositions::Prologue {
+  kernel::RowwiseOp rowwise;
+  SmallVector<plan::LaunchOp> readers;
+  SmallVector<plan::LaunchOp>
+      roundings; ///< who makes fp8 rows of them, for projections of many tokens
+  SmallVector<LaunchOperand> inputs;
+  kernel::KernelShape shape;
+
+  /// Puts the region before the projection that anchors a kernel; `added` are its inputs.
+  void compute(Operation *op, ValueRange added) {
+    auto matmul = cast<MatmulOp>(op);
+    OpBuilder b(matmul);
+    auto form = cast<RowsType>(rowwise.getOutputs().front().getType()).getKind();
+    auto flow = kernel::FlowType::get(b.getContext(), rowwise.width(), form);
+    auto rows = kernel::RowwiseOp::create(b, rowwise.getLoc(), flow, added, ValueRange(),
+                                          /*routes=*/Value(), /*columns=*/Value(),
+                                          rowwise.getExtent(), rowwise.getGather());
+    IRMapping mapping;
+    rowwise.getBody().cloneInto(&rows.getBody(), mapping);
+    matmul.getXMutable().assign(rows.getFlow());
+    matmul.getXFp8Mutable().clear();
+  }
+};
+
+bool Compositions::isForMore(plan::LaunchOp launch, plan::Condition few) {
+  for (Operation *op = launch; auto when = op->getParentOfType<plan::WhenOp>(); op = when)
+    if (when.getOtherwise().isAncestor(op->getParentRegion()))
+      for (const plan::Condition &condition : when.getWhen().getConditions())
+        if (condition.quantity == few.quantity && condition.value >= few.value &&
+            when.getWhen().getConditions().size() == 1)
+          return true;
+  return false;
+}
+
+std::string Compositions::find(plan::LaunchOp launch, Prologue &found) {
+  found.rowwise = dyn_cast<kernel::RowwiseOp>(launch.anchor());
+  if (!found.rowwise)
+    return "its kernel is no kernel.rowwise, whose rows alone are computed elsewhere";
+  if (found.rowwise.getRowsOfToken() > 1)
+    return "it makes rows of experts, which are found by routes";
+  if (found.rowwise.getColumns())
+    return "it orders columns, which blocks of projections do not";
+  if (found.rowwise.getOutputs().size() > 1)
+    return "it writes f32 rows too, which are not the blocks' to write";
+  if (std::string why = findReaders(launch, found); !why.empty())
+    return why;
+  for (Value input : found.rowwise.getInputs())
+    found.inputs.push_back({input.getType(), edits.passedFor(launch, input)});
+  found.shape = edits.shapeWith(target, found.readers, found.inputs,
+                                [&](Operation *op, ValueRange added) { found.compute(op, added); });
+  return found.shape.refused.empty() ? "" : "a reader of its rows " + found.shape.refused;
+}
+
+std::string Compositions::whyNotIntoReaders(plan::LaunchOp launch) {
+  Prologue found;
+  return find(launch, found);
+}
+
+bool Compositions::intoReaders(plan::LaunchOp launch, StringRef name, int64_t most) {
+  Prologue found;
+  if (std::string why = find(launch, found); !why.empty()) {
+    remarkMissed(launch, name, why);
+    return false;
+  }
+  most = std::min(most, found.shape.mostUnits);
+  const plan::Condition few{quantityOf(found.rowwise.getExtent()), uint64_t(most)};
+  if (isForMore(launch, few))
+    return false;
+  auto compute = [&](Operation *op, ValueRange added) { found.compute(op, added); };
+  IRMapping copies =
+      edits.split(launch, launch->getBlock()->findAncestorOpInBlock(*found.readers.back()), few);
+  for (plan::LaunchOp reader : found.readers) {
+    auto copy = cast<plan::LaunchOp>(copies.lookup(reader.getOperation()));
+    edits.edit(copy, "norm", found.inputs, compute);
+    addOriginBefore(copy, launch);
+  }
+  for (plan::LaunchOp rounding : found.roundings)
+    copies.lookup(rounding.getOperation())->erase();
+  copies.lookup(launch.getOperation())->erase();
+  remarkPassed(launch, name,
+               "computed by " + std::to_string(found.readers.size()) +
+                   " projections in steps of at most " + std::to_string(most));
+  return true;
+}
+
+/// Who reads the rows that the launch writes; why they cannot compute them, if so.
+std::string Compositions::findReaders(plan::LaunchOp norm, Prologue &found) {
+  kernel::RowwiseOp rowwise = found.rowwise;
+  Attribute rows = edits.passedFor(norm, rowwise.getOutputs().front());
+  SmallVector<Attribute> inputs;
+  for (Value input : rowwise.getInputs())
+    inputs.push_back(edits.passedFor(norm, input));
+  bool changed = false; // an input has other values by now
+  for (plan::LaunchOp launch : launchesBehind(norm)) {
+    Operation *anchor = launch.anchor();
+    bool reads = false, overwrites = false;
+    for (auto [effect, passed] : llvm::zip(launch.operandEffects(), launch.getArgs())) {
+      changed |= effect.writes && llvm::is_contained(inputs, passed);
+      reads |= effect.reads && passed == rows;
+      overwrites |= effect.writes && passed == rows;
+    }
+    if (reads && isa<kernel::Fp8RowsOp>(anchor)) {
+      found.roundings.push_back(launch);
+    } else if (reads) {
+      auto matmul = dyn_cast<MatmulOp>(anchor);
+      if (!matmul || !isa<RowsType>(matmul.getX().getType()) ||
+          edits.passedFor(launch, matmul.getX()) != rows ||
+          llvm::count(launch.getArgs(), rows) != 1)
+        return "a reader of its rows is not a projection of them";
+      if (matmul.getExtent() != rowwise.getExtent())
+        return "a reader of its rows counts tokens where it counts logits rows, or the other way round";
+      if (changed) // also by the reader itself: other blocks of it still read
+        return "its input is overwritten before a reader of its rows is done";
+      found.readers.push_back(launch);
+    }
+    if (overwrites)
+      break;
+  }
+  if (edits.areReadAcrossSections(rows))
+    return "its rows are read in a section that does not write them";
+  return found.readers.empty() ? "nobody in its section reads its rows" : "";
+}

@@ -1,0 +1,148 @@
+//===- LaunchNatives.cpp - What patterns say of launches -------------------===//
+//
+// Launches pass each other rows through buffers, which no pattern of PDL follows: what reads a launch's rows, these
+// functions find. A launch is op<plan.launch>; each takes whatever op there is, and says no of others.
+//===----------------------------------------------------------------------===//
+#include "dialects/kernel/ops/Rows.h"
+#include "dialects/plan/ops/Program.h"
+#include "dialects/plan/ops/Section.h"
+#include "passes/lowering/Compositions.h"
+#include "passes/lowering/KernelEdits.h"
+#include "passes/patterns/Natives.h"
+
+using namespace mlir;
+using namespace ingot;
+using patterns::asks;
+using patterns::does;
+using patterns::Native;
+using patterns::Run;
+
+static StringRef textOf(Attribute attribute) {
+  auto text = dyn_cast_or_null<StringAttr>(attribute);
+  return text ? text.getValue() : "";
+}
+static std::optional<int64_t> number(Attribute attribute) {
+  auto integer = dyn_cast_or_null<IntegerAttr>(attribute);
+  return integer ? std::optional(integer.getInt()) : std::nullopt;
+}
+
+//===----------------------------------------------------------------------===//
+// Questions
+//===----------------------------------------------------------------------===//
+
+static LogicalResult isAnchoredBy(PatternRewriter &, Operation *op, Attribute name) {
+  auto launch = dyn_cast<plan::LaunchOp>(op);
+  return success(launch && launch.anchor()->getName().getStringRef() == textOf(name));
+}
+
+/// What the launch passes for rows that its kernel writes and does not read, with their types.
+static SmallVector<std::pair<kernel::RowsType, Attribute>> rowsMadeBy(plan::LaunchOp launch) {
+  SmallVector<std::pair<kernel::RowsType, Attribute>> made;
+  Block *body = launch.anchor()->getBlock();
+  for (auto [effect, argument, passed] :
+       llvm::zip(launch.operandEffects(), body->getArguments(), launch.getArgs()))
+    if (auto rows = dyn_cast<kernel::RowsType>(argument.getType()); rows && effect.writes)
+      made.push_back({rows, passed});
+  return made;
+}
+
+static LogicalResult makesRows(PatternRewriter &, Operation *op, Attribute form) {
+  auto launch = dyn_cast<plan::LaunchOp>(op);
+  std::optional<kernel::RowKind> kind = kernel::symbolizeRowKind(textOf(form));
+  if (!launch || !kind)
+    return failure();
+  if (auto rowwise = dyn_cast<kernel::RowwiseOp>(launch.anchor());
+      rowwise && rowwise.getRowsOfToken() > 1)
+    return failure();
+  return success(llvm::any_of(rowsMadeBy(launch),
+                              [&](const auto &rows) { return rows.first.getKind() == *kind; }));
+}
+
+static LogicalResult makesWidth(PatternRewriter &, Operation *op, Attribute width) {
+  auto launch = dyn_cast<plan::LaunchOp>(op);
+  std::optional<int64_t> n = number(width);
+  return success(launch && n && llvm::any_of(rowsMadeBy(launch), [&](const auto &rows) {
+                   return rows.first.getN() == *n;
+                 }));
+}
+
+static LogicalResult hasReaders(PatternRewriter &, Operation *op, Attribute count) {
+  auto launch = dyn_cast<plan::LaunchOp>(op);
+  std::optional<int64_t> n = number(count);
+  if (!launch || !n)
+    return failure();
+  int64_t readers = 0;
+  const auto made = rowsMadeBy(launch);
+  for (plan::LaunchOp other : launchesBehind(launch)) {
+    bool reads = false;
+    for (auto [effect, passed] : llvm::zip(other.operandEffects(), other.getArgs()))
+      reads |= effect.reads &&
+               llvm::any_of(made, [&](const auto &rows) { return rows.second == passed; });
+    readers += reads;
+  }
+  return success(readers == *n);
+}
+
+//===----------------------------------------------------------------------===//
+// Compositions
+//===----------------------------------------------------------------------===//
+
+/// Why launches cannot be composed here; "": they can.
+static std::string whyNotHere(Operation *op) {
+  auto launch = dyn_cast<plan::LaunchOp>(op);
+  if (!launch)
+    return op->getName().getStringRef().str() + " is no launch";
+  auto program = launch->getParentOfType<plan::ProgramOp>();
+  if (llvm::any_of(program.getBody().getOps<plan::BufferOp>(),
+                   [](plan::BufferOp buffer) { return bool(buffer.getOffsetAttr()); }))
+    return "the program is planned: launches are composed at the point pre-plan";
+  return Run::compositions() ? "" : "nothing says for which device: device=cuda";
+}
+
+using WhyNot = std::string (Compositions::*)(plan::LaunchOp);
+using Compose = bool (Compositions::*)(plan::LaunchOp, StringRef, int64_t);
+
+template <WhyNot whyNot>
+static LogicalResult canGo(PatternRewriter &, Attribute name, Operation *op) {
+  std::string why = whyNotHere(op);
+  if (why.empty())
+    why = (Run::compositions()->*whyNot)(cast<plan::LaunchOp>(op));
+  if (!why.empty())
+    patterns::sayMissed(op, textOf(name), why);
+  return success(why.empty());
+}
+
+static void compose(Operation *op, Attribute name, Attribute most, Compose how) {
+  const std::optional<int64_t> limit = number(most);
+  std::string why = whyNotHere(op);
+  if (why.empty() && (!limit || *limit < 1))
+    why = "steps have at least one token: attr<\"8\">";
+  if (!why.empty())
+    patterns::sayMissed(op, textOf(name), why);
+  if (!why.empty() || !(Run::compositions()->*how)(cast<plan::LaunchOp>(op), textOf(name), *limit))
+    Run::leaveAsItWas();
+}
+template <Compose how>
+static void composeUpTo(PatternRewriter &, Attribute name, Operation *op, Attribute most) {
+  compose(op, name, most, how);
+}
+template <Compose how> static void composeAny(PatternRewriter &, Attribute name, Operation *op) {
+  auto any = IntegerType::get(op->getContext(), 64);
+  compose(op, name, IntegerAttr::get(any, std::numeric_limits<int64_t>::max()), how);
+}
+
+static constexpr Native kNatives[] = {
+    asks<isAnchoredBy>("IsAnchoredBy(operation, attribute)"),
+    asks<makesRows>("MakesRows(operation, attribute)"),
+    asks<makesWidth>("MakesWidth(operation, attribute)"),
+    asks<hasReaders>("HasReaders(operation, attribute)"),
+    asks<canGo<&Compositions::whyNotIntoReaders>>("CanGoIntoReaders(attribute, operation)"),
+    asks<canGo<&Compositions::whyNotIntoMaker>>("CanGoIntoMaker(attribute, operation)"),
+    does<composeAny<&Compositions::intoReaders>>("IntoReaders(attribute, operation)"),
+    does<composeAny<&Compositions::intoMaker>>("IntoMaker(attribute, operation)"),
+    does<composeUpTo<&Compositions::intoReaders>>(
+        "IntoReadersUpTo(attribute, operation, attribute)"),
+    does<composeUpTo<&Compositions::intoMaker>>("IntoMakerUpTo(attribute, operation, attribute)"),
+};
+
+ArrayRef<Native> patterns::launchNatives() { return kNatives; }
