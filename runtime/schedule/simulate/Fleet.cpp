@@ -89,9 +89,7 @@ private:
   void keepFigures(Replica &replica);
   void look();
   int64_t wanted() const;
-  int64_t count(State state) const {
-    return std::ranges::count(replicas, state, &Replica::state);
-  }
+  int64_t count(State state) const { return std::ranges::count(replicas, state, &Replica::state); }
   FleetResult result();
 
   const std::vector<SimulatedRequest> &requests;
@@ -99,8 +97,8 @@ private:
   Tally tally;
   Router router;
   std::vector<Replica> replicas;
-  std::vector<double> arrivals, reached;      ///< when a request came, and was at its replica
-  std::vector<std::vector<size_t>> followers; ///< of a request; empty: there are none at all
+  std::vector<double> arrivals, reached;           ///< when a request came, and was at its replica
+  std::vector<std::vector<size_t>> followers;      ///< of a request; empty: there are none at all
   std::map<int64_t, std::deque<size_t>> waitingOf; ///< by user; of a closed loop
   std::deque<size_t> homeless;                     ///< no replica takes any
 
@@ -264,9 +262,8 @@ void Fleet::start(size_t index, double seconds) {
 void Fleet::ready(size_t index) {
   Replica &replica = replicas[index];
   keepFigures(replica);
-  replica.service =
-      std::make_unique<SimulatedReplica>(requests, setup.replica, tally,
-                                         setup.network + setup.routerToken);
+  replica.service = std::make_unique<SimulatedReplica>(requests, setup.replica, tally,
+                                                       setup.network + setup.routerToken);
   replica.state = State::Up;
   router.take(index, true);
   sums.mostUp = std::max(sums.mostUp, count(State::Up));

@@ -60,11 +60,11 @@ struct ReplicaFigures {
 struct FleetResult {
   SimulationResult whole; ///< stats: sums
   std::vector<ReplicaFigures> replicas;
-  int64_t failed = 0;  ///< requests that ended in an error
-  int64_t resent = 0;  ///< that had to be sent again, each time
-  int64_t mostUp = 0;  ///< replicas at once
-  double paid = 0;     ///< replica-seconds, from the start of starting
-  double router = 0;   ///< seconds that routers worked
+  int64_t failed = 0;   ///< requests that ended in an error
+  int64_t resent = 0;   ///< that had to be sent again, each time
+  int64_t mostUp = 0;   ///< replicas at once
+  double paid = 0;      ///< replica-seconds, from the start of starting
+  double router = 0;    ///< seconds that routers worked
   double imbalance = 1; ///< busy seconds of the busiest replica, over the mean
 };
 

@@ -57,8 +57,8 @@ std::optional<double> SimulatedReplica::begin(double now) {
     return {};
   work = scheduler.work();
   computing = setup.cost.seconds(work);
-  whole = computing +
-          double(std::exchange(mover.moved, uint64_t(0))) / setup.policy.swapBytesPerSecond;
+  whole =
+      computing + double(std::exchange(mover.moved, uint64_t(0))) / setup.policy.swapBytesPerSecond;
   for (Scheduler::Share share : scheduler.shares()) {
     Running &own = running[size_t(share.sequence)];
     if (own.times.started < 0)

@@ -95,7 +95,8 @@ int64_t Router::choose(std::span<const int32_t> prompt, int64_t session) {
   case RoutePolicy::Random:
     return int64_t(able[drawBelow(able.size())]);
   case RoutePolicy::RoundRobin:
-    return int64_t(*std::ranges::min_element(able, {}, [this](size_t i) { return replicas[i].chosen; }));
+    return int64_t(
+        *std::ranges::min_element(able, {}, [this](size_t i) { return replicas[i].chosen; }));
   case RoutePolicy::Least:
     return least();
   case RoutePolicy::TwoChoices: {

@@ -104,8 +104,8 @@ private:
   std::mt19937_64 bits;
   PrefixHasher hasher;
   uint64_t sends = 0;
-  std::vector<uint64_t> chain;  ///< of the prompt that is sent
-  std::vector<size_t> able;     ///< replicas that take requests
+  std::vector<uint64_t> chain; ///< of the prompt that is sent
+  std::vector<size_t> able;    ///< replicas that take requests
 };
 
 } // namespace ingot::runtime

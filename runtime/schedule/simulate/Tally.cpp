@@ -56,7 +56,7 @@ void Tally::end(const RequestTimes &own) {
     tpot.push_back(mean);
   e2e.push_back(own.last - own.arrival);
   sums.good += (ttftLimit <= 0 || own.first - own.arrival <= ttftLimit) &&
-            (itlLimit <= 0 || mean <= itlLimit);
+               (itlLimit <= 0 || mean <= itlLimit);
 }
 
 SimulationResult Tally::result(double seconds) {

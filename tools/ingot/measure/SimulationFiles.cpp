@@ -2,6 +2,7 @@
 #include "tools/ingot/measure/SimulationFiles.h"
 
 #include <algorithm>
+#include <map>
 #include <utility>
 
 #include <simdjson.h>
@@ -23,6 +24,17 @@ bool read(const dom::object &object, const char *key, double least, double most,
   if (object[key].get(element))
     return true;
   return !element.get(value) && value >= least && value <= most;
+}
+
+/// Those of one session follow each other.
+void linkTurns(std::vector<runtime::SimulatedRequest> &requests) {
+  std::map<int64_t, int64_t> last;
+  for (size_t i = 0; i < requests.size(); ++i)
+    if (const int64_t session = requests[i].session; session >= 0) {
+      const auto [found, isFirst] = last.try_emplace(session, static_cast<int64_t>(i));
+      if (!isFirst)
+        requests[i].follows = std::exchange(found->second, static_cast<int64_t>(i));
+    }
 }
 
 } // namespace
@@ -54,8 +66,9 @@ Result<runtime::StepCostTable> parseCost(std::string_view json, const std::strin
   if (table.points.empty())
     return bad(where, "it has no points");
   if (!read(object, "per_row", 0, 1e6, table.perRow) ||
-      !read(object, "per_position", 0, 1e6, table.perPosition))
-    return bad(where, "\"per_row\" and \"per_position\" are seconds, 0 or more");
+      !read(object, "per_position", 0, 1e6, table.perPosition) ||
+      !read(object, "per_read", 0, 1e6, table.perRead))
+    return bad(where, "\"per_row\", \"per_position\" and \"per_read\" are seconds, 0 or more");
   return table;
 }
 
@@ -76,7 +89,7 @@ Result<std::vector<runtime::SimulatedRequest>> parseTrace(std::string_view lines
     if (auto error = parser.parse(padded).get(object))
       return bad(here, std::string("no JSON object: ") + simdjson::error_message(error));
     double arrival = -1, prompt = -1, output = -1, priority = 0, user = 0, prefix = -1,
-           prefixTokens = 0;
+           prefixTokens = 0, session = -1, think = 0;
     if (!read(object, "arrival_s", 0, 1e9, arrival) || arrival < 0)
       return bad(here, "\"arrival_s\" is seconds, 0 or more");
     if (!read(object, "prompt_tokens", 1, 1e7, prompt) || prompt < 1 ||
@@ -87,12 +100,15 @@ Result<std::vector<runtime::SimulatedRequest>> parseTrace(std::string_view lines
         !read(object, "prefix_tokens", 0, prompt, prefixTokens))
       return bad(here, "\"priority\", \"user\", \"prefix_id\" and \"prefix_tokens\" are whole "
                        "numbers; a prefix is no longer than its prompt");
+    if (!read(object, "session", 0, 1e15, session) || !read(object, "think_s", 0, 1e9, think))
+      return bad(here, "\"session\" is a whole number, \"think_s\" seconds, 0 or more");
     bool isLong = false;
     if (dom::element given; !object["long"].get(given) && given.get(isLong))
       return bad(here, "\"long\" is true or false");
     requests.push_back({arrival, static_cast<int64_t>(prompt), static_cast<int64_t>(output),
                         static_cast<int32_t>(priority), static_cast<int64_t>(user),
-                        static_cast<int64_t>(prefix), static_cast<int64_t>(prefixTokens), isLong});
+                        static_cast<int64_t>(prefix), static_cast<int64_t>(prefixTokens), isLong,
+                        -1, think, static_cast<int64_t>(session)});
   }
   if (requests.empty())
     return bad(where, "it holds no request");
@@ -103,6 +119,7 @@ Result<std::vector<runtime::SimulatedRequest>> parseTrace(std::string_view lines
   std::vector<runtime::SimulatedRequest> sorted;
   for (auto [arrival, index] : order)
     sorted.push_back(requests[index]);
+  linkTurns(sorted);
   return sorted;
 }
 
