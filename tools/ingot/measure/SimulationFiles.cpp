@@ -2,7 +2,10 @@
 #include "tools/ingot/measure/SimulationFiles.h"
 
 #include <algorithm>
+#include <chrono>
+#include <cstdio>
 #include <map>
+#include <optional>
 #include <utility>
 
 #include <simdjson.h>
@@ -24,6 +27,44 @@ bool read(const dom::object &object, const char *key, double least, double most,
   if (object[key].get(element))
     return true;
   return !element.get(value) && value >= least && value <= most;
+}
+
+/// Seconds since 1970 of "2026-11-21T19:25:31.898Z".
+std::optional<double> secondsOf(std::string_view time) {
+  int year = 0, month = 0, day = 0, hour = 0, minute = 0;
+  double second = 0;
+  if (std::sscanf(std::string(time).c_str(), "%4d-%2d-%2dT%2d:%2d:%lfZ", &year, &month, &day, &hour,
+                  &minute, &second) != 6)
+    return {};
+  const std::chrono::year_month_day date{std::chrono::year(year),
+                                         std::chrono::month(static_cast<unsigned>(month)),
+                                         std::chrono::day(static_cast<unsigned>(day))};
+  if (!date.ok())
+    return {};
+  return double(std::chrono::sys_days(date).time_since_epoch().count()) * 86400 + hour * 3600 +
+         minute * 60 + second;
+}
+
+/// A line of `ingot serve --log json`: a request that was answered, or nothing. It came when its
+/// end was written down, less what it took. What prompts begin with is not in a log.
+Result<std::optional<runtime::SimulatedRequest>>
+readLogged(const dom::object &object, std::string_view event, const std::string &here) {
+  double prompt = 0, output = 0, status = 0, took = 0;
+  if (event != "request" || !read(object, "status", 0, 999, status) || status != 200 ||
+      !read(object, "prompt_tokens", 0, 1e7, prompt) || prompt < 1 ||
+      !read(object, "new_tokens", 0, 1e7, output) || output < 1)
+    return std::optional<runtime::SimulatedRequest>();
+  std::string_view time;
+  std::optional<double> seconds;
+  if (object["time"].get(time) || !(seconds = secondsOf(time)) ||
+      !read(object, "total_ms", 0, 1e12, took))
+    return bad(here, "a line of a log has \"time\": \"2026-11-21T19:25:31.898Z\" and "
+                     "\"total_ms\": milliseconds");
+  runtime::SimulatedRequest one;
+  one.arrival = *seconds - took / 1e3;
+  one.promptTokens = static_cast<int64_t>(prompt);
+  one.outputTokens = static_cast<int64_t>(output);
+  return std::optional(one);
 }
 
 /// Those of one session follow each other.
@@ -77,6 +118,7 @@ Result<std::vector<runtime::SimulatedRequest>> parseTrace(std::string_view lines
   std::vector<runtime::SimulatedRequest> requests;
   dom::parser parser;
   size_t number = 0;
+  bool isLog = false;
   while (!lines.empty()) {
     const size_t end = std::min(lines.find('\n'), lines.size());
     const std::string_view line = lines.substr(0, end);
@@ -88,6 +130,15 @@ Result<std::vector<runtime::SimulatedRequest>> parseTrace(std::string_view lines
     simdjson::padded_string padded(line);
     if (auto error = parser.parse(padded).get(object))
       return bad(here, std::string("no JSON object: ") + simdjson::error_message(error));
+    if (std::string_view event; !object["event"].get(event)) {
+      auto logged = readLogged(object, event, here);
+      if (!logged)
+        return logged.error();
+      if (*logged)
+        requests.push_back(**logged);
+      isLog = true;
+      continue;
+    }
     double arrival = -1, prompt = -1, output = -1, priority = 0, user = 0, prefix = -1,
            prefixTokens = 0, session = -1, think = 0;
     if (!read(object, "arrival_s", 0, 1e9, arrival) || arrival < 0)
@@ -119,6 +170,9 @@ Result<std::vector<runtime::SimulatedRequest>> parseTrace(std::string_view lines
   std::vector<runtime::SimulatedRequest> sorted;
   for (auto [arrival, index] : order)
     sorted.push_back(requests[index]);
+  if (isLog) // from the first that came
+    for (const double first = sorted.front().arrival; runtime::SimulatedRequest &one : sorted)
+      one.arrival -= first;
   linkTurns(sorted);
   return sorted;
 }

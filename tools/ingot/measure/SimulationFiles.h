@@ -17,7 +17,8 @@ Result<runtime::StepCostTable> parseCost(std::string_view json, const std::strin
 
 /// A line per request: {"arrival_s", "prompt_tokens", "output_tokens"}, and where wanted
 /// "priority", "user", "prefix_id", "prefix_tokens", and "session", "think_s" (turns of a
-/// conversation, which begin with all that was said before). Sorted by arrival here. E0142, exit 3.
+/// conversation, which begin with all that was said before). Or the lines of `ingot serve --log
+/// json`, of which those count that were answered. Sorted by arrival here. E0142, exit 3.
 Result<std::vector<runtime::SimulatedRequest>> parseTrace(std::string_view lines,
                                                           const std::string &where);
 
