@@ -2,6 +2,8 @@
 #include "runtime/schedule/simulate/Fleet.h"
 #include "runtime/schedule/simulate/Simulator.h"
 
+#include <cmath>
+
 #include <gtest/gtest.h>
 
 using namespace ingot::runtime;
@@ -108,6 +110,15 @@ TEST(Fleet, ofOneIsTheSimulator) {
           if (tight)
             EXPECT_GT(many.whole.stats.preemptions, 0u);
         }
+}
+
+/// All that come at one moment are there when the step begins.
+TEST(Fleet, whoComesAtOnceIsInOneStep) {
+  auto requests = synthesize(load(3, 90));
+  for (SimulatedRequest &one : requests)
+    one.arrival = std::floor(one.arrival);
+  const FleetSetup setup = fleet(1);
+  expectEqual(simulateFleet(requests, setup).whole, simulate(requests, setup.replica));
 }
 
 TEST(Fleet, isDeterministic) {
