@@ -3,7 +3,10 @@
 
 #include <algorithm>
 #include <cmath>
+#include <functional>
+#include <queue>
 #include <random>
+#include <utility>
 
 namespace ingot::runtime {
 
@@ -72,7 +75,7 @@ public:
   std::vector<SimulatedRequest> run() {
     const double turns = std::max(1.0, load.turns);
     double now = 0;
-    for (int64_t begun = 0; int64_t(requests.size()) < load.requests; ++begun) {
+    for (int64_t begun = 0; arrivedBy(now) < load.requests; ++begun) {
       if (load.arrivals == Arrivals::Poisson)
         now += random.exponential() * turns / load.rate;
       else if (load.arrivals == Arrivals::Bursty)
@@ -80,8 +83,10 @@ public:
       first(now, begun);
       if (turns > 1)
         further(begun, random.geometric(turns));
+      for (; counted < requests.size(); ++counted)
+        times.push(requests[counted].arrival);
     }
-    return std::move(requests);
+    return firstOf(load.requests);
   }
 
 private:
@@ -106,13 +111,40 @@ private:
     requests.push_back(one);
   }
 
+  /// Requests that have come by then, at the earliest that they may.
+  int64_t arrivedBy(double now) {
+    for (; !times.empty() && times.top() <= now; times.pop())
+      ++arrived;
+    return arrived;
+  }
+
+  /// The first that come: the load ends for all at once, and not with the last turn of the longest
+  /// conversation.
+  std::vector<SimulatedRequest> firstOf(int64_t count) const {
+    std::vector<std::pair<double, size_t>> order; // equals stay as they were
+    for (const SimulatedRequest &one : requests)
+      order.emplace_back(one.arrival, order.size());
+    std::ranges::sort(order);
+    order.resize(size_t(count));
+    std::vector<int64_t> placeOf(requests.size(), -1);
+    std::vector<SimulatedRequest> chosen;
+    for (const auto &[arrival, i] : order) {
+      placeOf[i] = int64_t(chosen.size());
+      chosen.push_back(requests[i]);
+      if (int64_t &follows = chosen.back().follows; follows >= 0)
+        follows = placeOf[size_t(follows)];
+    }
+    return chosen;
+  }
+
   /// The rest of the conversation whose first turn is the last request.
   void further(int64_t session, int64_t turns) {
     requests.back().session = session;
-    for (int64_t turn = 1; turn < turns && int64_t(requests.size()) < load.requests; ++turn) {
+    for (int64_t turn = 1; turn < turns; ++turn) {
       SimulatedRequest one = requests.back();
       one.follows = int64_t(requests.size()) - 1;
       one.think = random.exponential() * load.think;
+      one.arrival += one.think; // where answers take no time
       one.promptTokens += one.outputTokens + random.length(load.promptTokens, load.spread);
       one.outputTokens = random.length(load.outputTokens, load.spread);
       if (one.promptTokens + one.outputTokens > load.mostTokens)
@@ -125,6 +157,9 @@ private:
   Random random;
   std::optional<Zipf> popular;
   std::vector<SimulatedRequest> requests;
+  std::priority_queue<double, std::vector<double>, std::greater<>> times; ///< still to come
+  size_t counted = 0;
+  int64_t arrived = 0;
 };
 
 } // namespace

@@ -61,7 +61,7 @@ struct SyntheticLoad {
   std::optional<double> zipf;
   /// Mean turns of a conversation (geometric, as far as the context goes), each with a question and
   /// an answer of those lengths, after `think` seconds in the mean (exponential). 1: none has more.
-  /// Conversations begin so often that there are `rate` requests a second where all turns come.
+  /// Conversations begin so often that there are `rate` requests a second once they are under way.
   double turns = 1;
   double think = 10;
   /// Every so many requests comes one with a long prompt, of `longTokens`; 0: none does.
@@ -70,7 +70,7 @@ struct SyntheticLoad {
   uint64_t seed = 1;
 };
 
-/// Rising in arrival, which those that follow another take from it. Of a closed loop: all at 0,
+/// Rising in arrival, which is the earliest of those that follow another. Of a closed loop: all at 0,
 /// those of one user in the order of asking; no conversations.
 std::vector<SimulatedRequest> synthesize(const SyntheticLoad &load);
 
