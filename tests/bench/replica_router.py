@@ -16,7 +16,7 @@ import resource
 import signal
 import sys
 
-BLOCK, BLOCKS, FACTOR, SLACK = 16, 65536, 1.25, 4
+BLOCK, BLOCKS, FACTOR, SLACK = 16, 32768, 1.25, 4
 SEED = 1
 
 
@@ -66,9 +66,8 @@ class Router:
         if self.policy == "least":
             return least
         chain = blocks(ids)
-        best = min(self.replicas, key=lambda one: (-one.matched(chain), *order(one)))
-        if not best.matched(chain) or best.load > least.load * FACTOR + SLACK:
-            best = least
+        free = [one for one in self.replicas if one.load <= least.load * FACTOR + SLACK]
+        best = min(free, key=lambda one: (-one.matched(chain), *order(one)))
         best.remember(chain)
         return best
 

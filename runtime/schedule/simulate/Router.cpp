@@ -71,13 +71,13 @@ void Router::hashBlocks(std::span<const int32_t> prompt) {
   }
 }
 
-/// -1: nobody has the first block.
-int64_t Router::longestMatch() const {
+/// Of those whose load is not above `most`; -1: none has the first block.
+int64_t Router::longestMatch(double most) const {
   int64_t best = -1;
   size_t matched = 0;
   for (size_t one : able) {
     const Replica &replica = replicas[one];
-    if (matched > 0 && !replica.sent.has(chain[matched - 1]))
+    if (double(replica.load) > most || (matched > 0 && !replica.sent.has(chain[matched - 1])))
       continue;
     size_t own = matched;
     while (own < chain.size() && replica.sent.has(chain[own]))
@@ -110,11 +110,10 @@ int64_t Router::choose(std::span<const int32_t> prompt, int64_t session) {
   }
   case RoutePolicy::Prefix: {
     hashBlocks(prompt);
-    const int64_t lightest = least(), match = longestMatch();
+    const int64_t lightest = least();
     const double most =
         double(replicas[size_t(lightest)].load) * options.loadFactor + options.loadSlack;
-    const bool tooMuch = match >= 0 && double(replicas[size_t(match)].load) > most;
-    const int64_t chosen = match < 0 || tooMuch ? lightest : match;
+    const int64_t match = longestMatch(most), chosen = match < 0 ? lightest : match;
     replicas[size_t(chosen)].sent.remember(chain);
     return chosen;
   }

@@ -9,11 +9,12 @@
 //   sent    replica 0: h0 h1      replica 1: h0 h1 h2       so many per replica, the one that was
 //                                 ^ longest match           sent longest ago is forgotten first
 //
-// The replica with the longest match gets it, unless its load is above
+// A replica is overloaded if its load, requests that were sent there and have not ended, is above
 //
-//   least load * loadFactor + loadSlack          load: requests sent there that have not ended
+//   least load * loadFactor + loadSlack
 //
-// since a queue costs more than a prefix; then, and where nothing matches, the least loaded does.
+// since a queue costs more than a prefix. Of the others the one with the longest match gets the
+// request; where nothing matches, the least loaded does.
 // Who sends the first blocks of a prompt sends those behind them later or never, and they are
 // remembered last to first; so whoever has block k has all before it.
 //
@@ -44,7 +45,7 @@ enum class RoutePolicy : uint8_t {
 struct RouterOptions {
   RoutePolicy policy = RoutePolicy::Least;
   int64_t blockTokens = 16;
-  int64_t blocks = 65536; ///< remembered for each replica
+  int64_t blocks = 32768; ///< remembered for each replica
   double loadFactor = 1.25, loadSlack = 4;
   uint64_t seed = 1;
 };
@@ -94,7 +95,7 @@ private:
 
   int64_t choose(std::span<const int32_t> prompt, int64_t session);
   int64_t least() const;
-  int64_t longestMatch() const;
+  int64_t longestMatch(double most) const;
   bool better(const Replica &a, const Replica &b) const;
   uint64_t drawBelow(uint64_t bound);
   void hashBlocks(std::span<const int32_t> prompt);

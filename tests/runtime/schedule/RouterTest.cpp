@@ -146,6 +146,22 @@ TEST(Router, prefixGivesWayToLoad) {
   EXPECT_EQ(router.send(a, -1), 0);
 }
 
+/// Where the longest match is overloaded, the next longest gets it, before one that has nothing.
+TEST(Router, prefixKnowsASecond) {
+  Router router = routerOf(RoutePolicy::Prefix, 3);
+  const auto half = ids(0, 64), whole = ids(0, 128);
+  router.take(0, false);
+  router.take(2, false);
+  EXPECT_EQ(router.send(half, -1), 1);
+  router.take(1, false);
+  router.take(2, true);
+  for (int i = 0; i < 6; ++i)
+    EXPECT_EQ(router.send(whole, -1), 2);
+  router.take(0, true);
+  router.take(1, true);
+  EXPECT_EQ(router.send(whole, -1), 1) << "of loads 0, 1 and 6";
+}
+
 TEST(Router, whatWasSentLongAgoIsForgotten) {
   SentBlocks blocks(6);
   const std::vector<uint64_t> a{1, 2, 3, 4}, b{11, 12}, c{21, 22, 23};

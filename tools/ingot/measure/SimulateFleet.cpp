@@ -345,11 +345,10 @@ void FleetOptions::define(CommandLine &command) {
           .range(int64_t{1}, int64_t{64}));
   add(command
           .option("--router-blocks", router.blocks,
-                  "prefix: blocks that are remembered for each replica (default: 65536)")
+                  "prefix: blocks that are remembered for each replica (default: 32768)")
           .range(int64_t{0}, int64_t{1} << 26));
   number("--load-factor", router.loadFactor,
-         "prefix: the longest match counts up to a load of F x the least + S (default: 1.25)", 0,
-         1e6);
+         "prefix: a replica of more load than F x the least + S gets none (default: 1.25)", 0, 1e6);
   number("--load-slack", router.loadSlack, "S of it (default: 4)", 0, 1e9);
   add(command.option("--router-seed", router.seed, "of random and two-choices (default: 1)"));
   number("--network-ms", networkMs, "between router and replica, one way", 0, 1e6);
