@@ -25,7 +25,7 @@ import sys
 import time
 
 from measure import Failed, run, say
-from servers import Contestant, free_port, serving, stop
+from servers import Contestant, free_port, serving
 
 HERE = pathlib.Path(__file__).parent
 CONTEXT, ROWS = 2048, 16
@@ -190,8 +190,9 @@ def routed(policy, urls):
 def replicas_of(options, page_bytes):
     """URLs of fresh replicas."""
     def command(port, sequences, positions):
-        return [options.ingot, "serve", options.engine, "--port", port, "--model-name", "m", "--threads", 1, "--max-seqs",
-                sequences, "--context", positions, "--kv-memory", page_bytes * sequences * positions // 32, "--log", "none"]
+        return [options.ingot, "serve", options.engine, "--port", port, "--model-name", "m", "--threads", 1,
+                "--max-seqs", sequences, "--context", positions, "--log", "none",
+                "--kv-memory", page_bytes * sequences * positions // 32]
     with contextlib.ExitStack() as stack:
         yield [stack.enter_context(serving(Contestant(f"replica {i}", command), options.work / f"replica{i}.log", ROWS,
                                            CONTEXT))[0] for i in range(options.replicas)]
@@ -294,8 +295,9 @@ def main():
             print(f"| {policy} | {name} | " + " | ".join(f"{figures[key]:.1f}" for key in keys) + " |")
         print(f"| {policy} | off | " + " | ".join(f"{100 * off[key]:+.1f} %" for key in keys) + " |", flush=True)
     result["worst"] = worst
+    beside = max(one["measured"]["router_cores"] + one["measured"]["client_cores"] for one in result["policies"].values())
     print(f"largest difference: {100 * worst:.1f} % (the bar: {100 * BAR:.0f} %); beside the replicas, router and client "
-          f"took {max(one['measured']['router_cores'] + one['measured']['client_cores'] for one in result['policies'].values()):.2f} cores")
+          f"took {beside:.2f} cores")
     if options.json:
         options.json.write_text(json.dumps(result, indent=1))
     sys.exit(worst > BAR)
