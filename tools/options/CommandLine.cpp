@@ -180,6 +180,8 @@ template Option CommandLine::option(const std::string &, std::vector<int32_t> &,
                                     const std::string &);
 template Option CommandLine::option(const std::string &, std::vector<int64_t> &,
                                     const std::string &);
+template Option CommandLine::option(const std::string &, std::vector<double> &,
+                                    const std::string &);
 template Option CommandLine::option(const std::string &, std::optional<int32_t> &,
                                     const std::string &);
 template Option CommandLine::option(const std::string &, std::optional<int64_t> &,

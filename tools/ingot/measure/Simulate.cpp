@@ -14,7 +14,9 @@
 #include "tools/ingot/EngineOptions.h"
 #include "tools/ingot/Files.h"
 #include "tools/ingot/Json.h"
+#include "tools/ingot/measure/SimulateFleet.h"
 #include "tools/ingot/measure/SimulationFiles.h"
+#include "tools/ingot/measure/SimulationJson.h"
 
 #include <algorithm>
 
@@ -29,10 +31,13 @@ struct SimulateOptions {
   std::string isa;
   int threads = 2;
   LimitOptions limits;
-  double rate = 0, burst = 8;
+  std::vector<double> rates{1};
+  double burst = 8;
   int64_t closed = 0;
   SyntheticLoad load;
-  std::vector<std::string> orders{"priority"}, chunks{"balanced", "whole"}, prompts{"shortest"};
+  double zipf = 1;
+  FleetOptions fleet;
+  std::vector<std::string> orders{"priority"}, chunks, prompts{"shortest"};
   double ttftMs = 0, itlMs = 0, targetTtftMs = 0, targetItlMs = 0;
   uint64_t pageBytes = 0;
   bool bursty = false, json = false;
@@ -98,7 +103,7 @@ Result<SimulationSetup> setupOf(const SimulateOptions &options) {
   return setup;
 }
 
-Result<std::vector<SimulatedRequest>> requestsOf(const SimulateOptions &options,
+Result<std::vector<SimulatedRequest>> requestsOf(const SimulateOptions &options, double rate,
                                                  const SimulationSetup &setup) {
   std::vector<SimulatedRequest> requests;
   if (!options.trace.empty()) {
@@ -114,7 +119,7 @@ Result<std::vector<SimulatedRequest>> requestsOf(const SimulateOptions &options,
     load.arrivals = options.closed   ? Arrivals::Closed
                     : options.bursty ? Arrivals::Bursty
                                      : Arrivals::Poisson;
-    load.rate = options.rate > 0 ? options.rate : 1;
+    load.rate = rate;
     load.burstiness = options.burst;
     if (options.closed)
       load.users = options.closed;
@@ -123,6 +128,8 @@ Result<std::vector<SimulatedRequest>> requestsOf(const SimulateOptions &options,
       load.longEvery = 10;
     if (load.prefixTokens > 0 && load.prefixes == 0)
       load.prefixes = 1;
+    if (load.prefixes > 1)
+      load.zipf = options.zipf;
     requests = synthesize(load);
   }
   const SequenceMemory memory(setup.pages, setup.rows, setup.context, kPageTokens);
@@ -140,44 +147,18 @@ Result<std::vector<SimulatedRequest>> requestsOf(const SimulateOptions &options,
   return requests;
 }
 
-std::string percentiles(const Percentiles &p) {
-  return JsonObject()
-      .field("p50", p.p50 * 1e3)
-      .field("p90", p.p90 * 1e3)
-      .field("p99", p.p99 * 1e3)
-      .field("max", p.most * 1e3)
-      .str();
-}
-
 /// What a run goes by, as it was named.
 struct Policy {
   std::string order, chunks, prompts;
 };
 
 std::string json(const Policy &policy, const SimulationResult &r) {
-  return JsonObject()
-      .field("policy", policy.order)
+  JsonObject json;
+  json.field("policy", policy.order)
       .field("chunks", policy.chunks)
-      .field("prompts", policy.prompts)
-      .field("requests", r.requests)
-      .field("seconds", r.seconds)
-      .field("requests_per_s", r.requestsPerSecond)
-      .field("tokens_per_s", r.tokensPerSecond)
-      .field("goodput_per_s", r.goodput)
-      .raw("ttft_ms", percentiles(r.ttft))
-      .raw("ttft_short_ms", percentiles(r.shortTtft))
-      .raw("ttft_long_ms", percentiles(r.longTtft))
-      .raw("itl_ms", percentiles(r.itl))
-      .field("longest_wait_ms", r.longestWait * 1e3)
-      .field("fairness", r.fairness)
-      .field("kv_waste", r.waste)
-      .field("kv_use", r.poolUse)
-      .field("steps", r.stats.steps)
-      .field("preemptions", r.stats.preemptions)
-      .field("swaps", r.stats.swaps)
-      .field("prefix_queries", r.stats.prefixQueries)
-      .field("prefix_hits", r.stats.prefixHits)
-      .str();
+      .field("prompts", policy.prompts);
+  writeSimulation(json, r);
+  return json.str();
 }
 
 std::string header(bool classes) {
@@ -204,6 +185,13 @@ std::string row(const Policy &policy, const SimulationResult &r, bool classes) {
   return text + "\n";
 }
 
+std::string ratesText(const std::vector<double> &rates) {
+  std::string text;
+  for (double rate : rates)
+    text += (text.empty() ? "" : ", ") + formatted("%g", rate);
+  return text;
+}
+
 /// What is simulated, in a line above the table.
 std::string loadText(const SimulateOptions &options, size_t requests,
                      const SimulationSetup &setup) {
@@ -212,50 +200,110 @@ std::string loadText(const SimulateOptions &options, size_t requests,
   if (!options.trace.empty())
     text += "of " + options.trace;
   else
-    text += (options.closed ? "of " + std::to_string(options.closed) + " users, one after the other"
-                            : formatted("%g", options.rate > 0 ? options.rate : 1) + " a second" +
-                                  (options.bursty ? " in bursts" : "")) +
+    text += (options.closed
+                 ? "of " + std::to_string(options.closed) + " users, one after the other"
+                 : ratesText(options.rates) + " a second" + (options.bursty ? " in bursts" : "")) +
             formatted(", %g prompt tokens and %g new ones in the mean", load.promptTokens,
                       load.outputTokens);
+  if (options.trace.empty() && load.turns > 1)
+    text += formatted(", conversations of %g turns, %g s apart", load.turns, load.think);
+  if (options.trace.empty() && load.prefixes > 1)
+    text += formatted(", behind %lld system prompts of %lld (Zipf %g)",
+                      static_cast<long long>(load.prefixes),
+                      static_cast<long long>(load.prefixTokens), options.zipf);
   return text + "; at most " + std::to_string(setup.rows) + " sequences and " +
          std::to_string(setup.limits.maxBatchTokens) + " tokens a step\n\n";
 }
 
-Result<int> simulateAll(const SimulateOptions &options) {
+/// What options say of each other, beside what fits into the context.
+Result<void> checkLoad(const SimulateOptions &options) {
   if (options.engine.empty() == options.cost.empty())
     return wrong("there is nothing to take times from, or too much",
                  "the costs of steps come from an engine or from a file",
                  "give ENGINE, or --cost F");
+  if (options.closed && options.load.turns > 1)
+    return wrong("--users and --turns do not go together",
+                 "users of a closed loop ask at once, turns come after a time",
+                 "give --rate, of all turns together, instead of --users");
+  if (options.load.prefixes > 0 && options.load.prefixTokens == 0)
+    return wrong("--prefixes has no length", "system prompts are of --prefix-tokens",
+                 "give --prefix-tokens 512");
+  return {};
+}
+
+/// The policy of a row, told to `setup`.
+void set(const Policy &policy, SimulationSetup &setup) {
+  setup.policy.order = policy.order == "fcfs"   ? QueueOrder::Arrival
+                       : policy.order == "fair" ? QueueOrder::Fair
+                                                : QueueOrder::Priority;
+  setup.policy.chunks.rule = policy.chunks == "whole" ? ChunkRule::Whole : ChunkRule::Balanced;
+  setup.policy.chunks.order =
+      policy.prompts == "arrival" ? PromptOrder::Arrival : PromptOrder::Shortest;
+  setup.policy.chunks.loneStep = policy.prompts == "arrival" ? 0 : kLoneStep;
+}
+
+/// Of one service, a row for each policy.
+std::string simulateOne(const SimulateOptions &options,
+                        const std::vector<SimulatedRequest> &requests, SimulationSetup &setup) {
+  std::vector<std::string> chunks = options.chunks;
+  if (chunks.empty())
+    chunks = {"balanced", "whole"};
+  const bool classes =
+      options.prompts.size() > 1 || std::ranges::any_of(requests, &SimulatedRequest::isLong);
+  std::string text =
+      options.json ? "[" : loadText(options, requests.size(), setup) + header(classes);
+  for (const std::string &order : options.orders)
+    for (const std::string &rule : chunks)
+      for (const std::string &prompts : options.prompts) {
+        const Policy policy{order, rule, prompts};
+        set(policy, setup);
+        const SimulationResult result = simulate(requests, setup);
+        if (options.json)
+          text += (text.size() > 1 ? ",\n " : "") + json(policy, result);
+        else
+          text += row(policy, result, classes);
+      }
+  return text + (options.json ? "]\n" : "");
+}
+
+/// Of many, with one policy.
+Result<std::string> simulateMany(const SimulateOptions &options,
+                                 const std::vector<FleetLoad> &loads, SimulationSetup &setup) {
+  if (options.orders.size() > 1 || options.chunks.size() > 1 || options.prompts.size() > 1)
+    return wrong("replicas have one policy", "rows compare routers and numbers of replicas",
+                 "give --policy, --chunks and --prompts one value each");
+  set({options.orders.front(), options.chunks.empty() ? "balanced" : options.chunks.front(),
+       options.prompts.front()},
+      setup);
+  return simulateFleets(options.fleet, loads, setup,
+                        loadText(options, loads.front().requests.size(), setup), options.json);
+}
+
+Result<int> simulateAll(const SimulateOptions &options) {
+  if (auto checked = checkLoad(options); !checked)
+    return checked.error();
   auto setup = setupOf(options);
   if (!setup)
     return setup.error();
-  auto requests = requestsOf(options, *setup);
-  if (!requests)
-    return requests.error();
-  const bool classes =
-      options.prompts.size() > 1 || std::ranges::any_of(*requests, &SimulatedRequest::isLong);
-  std::vector<Policy> policies;
-  for (const std::string &order : options.orders)
-    for (const std::string &chunks : options.chunks)
-      for (const std::string &prompts : options.prompts)
-        policies.push_back({order, chunks, prompts});
-  std::string text =
-      options.json ? "[" : loadText(options, requests->size(), *setup) + header(classes);
-  for (const Policy &policy : policies) {
-    setup->policy.order = policy.order == "fcfs"   ? QueueOrder::Arrival
-                          : policy.order == "fair" ? QueueOrder::Fair
-                                                   : QueueOrder::Priority;
-    setup->policy.chunks.rule = policy.chunks == "whole" ? ChunkRule::Whole : ChunkRule::Balanced;
-    setup->policy.chunks.order =
-        policy.prompts == "arrival" ? PromptOrder::Arrival : PromptOrder::Shortest;
-    setup->policy.chunks.loneStep = policy.prompts == "arrival" ? 0 : kLoneStep;
-    const SimulationResult result = simulate(*requests, *setup);
-    if (options.json)
-      text += (text.size() > 1 ? ",\n " : "") + json(policy, result);
-    else
-      text += row(policy, result, classes);
+  std::vector<FleetLoad> loads;
+  bool follows = false;
+  const bool timed = options.trace.empty() && !options.closed; // by --rate
+  for (double rate : timed ? options.rates : std::vector<double>{0}) {
+    auto requests = requestsOf(options, rate, *setup);
+    if (!requests)
+      return requests.error();
+    for (const SimulatedRequest &one : *requests)
+      follows |= one.follows >= 0;
+    loads.push_back({rate, std::move(*requests)});
   }
-  emit(text + (options.json ? "]\n" : ""));
+  if (!options.fleet.given() && loads.size() == 1 && !follows) {
+    emit(simulateOne(options, loads.front().requests, *setup));
+    return 0;
+  }
+  auto text = simulateMany(options, loads, *setup);
+  if (!text)
+    return text.error();
+  emit(*text);
   return 0;
 }
 
@@ -272,7 +320,10 @@ Action defineSimulate(CommandLine &command) {
                  "costs of steps instead: {\"points\": [[tokens, seconds], ...]}");
   command.option("--trace", o.trace,
                  "recorded requests, a JSON object a line (docs/scheduling.md)");
-  number("--rate", o.rate, "requests a second (default: 1)", 1e-6, 1e6);
+  command.option("--rate", o.rates, "requests a second; several are compared (default: 1)")
+      .separatedBy(',')
+      .takesOne()
+      .range(1e-6, 1e6);
   command.flag("--bursty", o.bursty, "in bursts: gamma intervals");
   number("--burst", o.burst, "variance of bursts, in that of Poisson's (default: 8)", 1, 1e4);
   number("--users", o.closed, "a closed loop of so many users instead of a rate", 1, 100000);
@@ -283,6 +334,14 @@ Action defineSimulate(CommandLine &command) {
   number("--output-tokens", o.load.outputTokens, "mean length of answers (default: 256)", 1, 1e6);
   number("--spread", o.load.spread, "sigma of their logarithms (default: 0.8)", 0, 3);
   number("--prefix-tokens", o.load.prefixTokens, "tokens that all prompts begin with", 0, 1e6);
+  number("--prefixes", o.load.prefixes, "so many system prompts of that length (default: 1)", 1,
+         1e6);
+  number("--zipf", o.zipf, "the k-th is chosen in proportion to k^-Z (default: 1)", 0, 10);
+  number("--turns", o.load.turns,
+         "mean turns of a conversation, each with all before it as its prompt (default: 1)", 1,
+         1e4);
+  number("--think-s", o.load.think, "mean seconds from an answer to the next turn (default: 10)", 0,
+         1e6);
   number("--long-tokens", o.load.longTokens, "length of a second class of prompts", 1, 1e6);
   number("--long-every", o.load.longEvery, "one of so many requests has such a one (default: 10)",
          1, 1e6);
@@ -306,6 +365,7 @@ Action defineSimulate(CommandLine &command) {
   number("--itl-ms", o.itlMs, "and whose mean time between ids is within", 0, 1e9);
   number("--target-ttft-ms", o.targetTtftMs, "target that prompts are cut for", 0, 1e9);
   number("--target-itl-ms", o.targetItlMs, "likewise, between ids", 0, 1e9);
+  o.fleet.define(command);
   o.limits.define(command);
   command.option("--page-bytes", o.pageBytes, "of a KV page, with --cost").bytes();
   number("--threads", o.threads, "that the engine's costs are shared by (default: 2)", 1, 4096);
@@ -319,7 +379,11 @@ Action defineSimulate(CommandLine &command) {
       "  ingot simulate smollm2.ingot --rate 2 --prompt-tokens 30 --output-tokens 20 "
       "--long-tokens 4000 --prompts shortest,arrival\n"
       "  ingot simulate smollm2.ingot --trace day.jsonl --ttft-ms 1000 --itl-ms 100 "
-      "--json\n");
+      "--json\n"
+      "  ingot simulate smollm2.ingot --replicas 8 --router least,prefix --rate 20 --turns 5 "
+      "--prefixes 20 --prefix-tokens 512\n"
+      "  ingot simulate smollm2.ingot --find-replicas --rate 10,100 --router prefix --ttft-ms 500 "
+      "--price-per-hour 0.2\n");
   return [options] { return simulateAll(*options); };
 }
 

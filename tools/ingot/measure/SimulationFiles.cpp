@@ -2,6 +2,10 @@
 #include "tools/ingot/measure/SimulationFiles.h"
 
 #include <algorithm>
+#include <chrono>
+#include <cstdio>
+#include <map>
+#include <optional>
 #include <utility>
 
 #include <simdjson.h>
@@ -23,6 +27,55 @@ bool read(const dom::object &object, const char *key, double least, double most,
   if (object[key].get(element))
     return true;
   return !element.get(value) && value >= least && value <= most;
+}
+
+/// Seconds since 1970 of "2026-11-21T19:25:31.898Z".
+std::optional<double> secondsOf(std::string_view time) {
+  int year = 0, month = 0, day = 0, hour = 0, minute = 0;
+  double second = 0;
+  if (std::sscanf(std::string(time).c_str(), "%4d-%2d-%2dT%2d:%2d:%lfZ", &year, &month, &day, &hour,
+                  &minute, &second) != 6)
+    return {};
+  const std::chrono::year_month_day date{std::chrono::year(year),
+                                         std::chrono::month(static_cast<unsigned>(month)),
+                                         std::chrono::day(static_cast<unsigned>(day))};
+  if (!date.ok())
+    return {};
+  return double(std::chrono::sys_days(date).time_since_epoch().count()) * 86400 + hour * 3600 +
+         minute * 60 + second;
+}
+
+/// A line of `ingot serve --log json`: a request that was answered, or nothing. It came when its
+/// end was written down, less what it took. What prompts begin with is not in a log.
+Result<std::optional<runtime::SimulatedRequest>>
+readLogged(const dom::object &object, std::string_view event, const std::string &here) {
+  double prompt = 0, output = 0, status = 0, took = 0;
+  if (event != "request" || !read(object, "status", 0, 999, status) || status != 200 ||
+      !read(object, "prompt_tokens", 0, 1e7, prompt) || prompt < 1 ||
+      !read(object, "new_tokens", 0, 1e7, output) || output < 1)
+    return std::optional<runtime::SimulatedRequest>();
+  std::string_view time;
+  std::optional<double> seconds;
+  if (object["time"].get(time) || !(seconds = secondsOf(time)) ||
+      !read(object, "total_ms", 0, 1e12, took))
+    return bad(here, "a line of a log has \"time\": \"2026-11-21T19:25:31.898Z\" and "
+                     "\"total_ms\": milliseconds");
+  runtime::SimulatedRequest one;
+  one.arrival = *seconds - took / 1e3;
+  one.promptTokens = static_cast<int64_t>(prompt);
+  one.outputTokens = static_cast<int64_t>(output);
+  return std::optional(one);
+}
+
+/// Those of one session follow each other.
+void linkTurns(std::vector<runtime::SimulatedRequest> &requests) {
+  std::map<int64_t, int64_t> last;
+  for (size_t i = 0; i < requests.size(); ++i)
+    if (const int64_t session = requests[i].session; session >= 0) {
+      const auto [found, isFirst] = last.try_emplace(session, static_cast<int64_t>(i));
+      if (!isFirst)
+        requests[i].follows = std::exchange(found->second, static_cast<int64_t>(i));
+    }
 }
 
 } // namespace
@@ -54,8 +107,9 @@ Result<runtime::StepCostTable> parseCost(std::string_view json, const std::strin
   if (table.points.empty())
     return bad(where, "it has no points");
   if (!read(object, "per_row", 0, 1e6, table.perRow) ||
-      !read(object, "per_position", 0, 1e6, table.perPosition))
-    return bad(where, "\"per_row\" and \"per_position\" are seconds, 0 or more");
+      !read(object, "per_position", 0, 1e6, table.perPosition) ||
+      !read(object, "per_read", 0, 1e6, table.perRead))
+    return bad(where, "\"per_row\", \"per_position\" and \"per_read\" are seconds, 0 or more");
   return table;
 }
 
@@ -64,6 +118,7 @@ Result<std::vector<runtime::SimulatedRequest>> parseTrace(std::string_view lines
   std::vector<runtime::SimulatedRequest> requests;
   dom::parser parser;
   size_t number = 0;
+  bool isLog = false;
   while (!lines.empty()) {
     const size_t end = std::min(lines.find('\n'), lines.size());
     const std::string_view line = lines.substr(0, end);
@@ -75,8 +130,17 @@ Result<std::vector<runtime::SimulatedRequest>> parseTrace(std::string_view lines
     simdjson::padded_string padded(line);
     if (auto error = parser.parse(padded).get(object))
       return bad(here, std::string("no JSON object: ") + simdjson::error_message(error));
+    if (std::string_view event; !object["event"].get(event)) {
+      auto logged = readLogged(object, event, here);
+      if (!logged)
+        return logged.error();
+      if (*logged)
+        requests.push_back(**logged);
+      isLog = true;
+      continue;
+    }
     double arrival = -1, prompt = -1, output = -1, priority = 0, user = 0, prefix = -1,
-           prefixTokens = 0;
+           prefixTokens = 0, session = -1, think = 0;
     if (!read(object, "arrival_s", 0, 1e9, arrival) || arrival < 0)
       return bad(here, "\"arrival_s\" is seconds, 0 or more");
     if (!read(object, "prompt_tokens", 1, 1e7, prompt) || prompt < 1 ||
@@ -87,12 +151,15 @@ Result<std::vector<runtime::SimulatedRequest>> parseTrace(std::string_view lines
         !read(object, "prefix_tokens", 0, prompt, prefixTokens))
       return bad(here, "\"priority\", \"user\", \"prefix_id\" and \"prefix_tokens\" are whole "
                        "numbers; a prefix is no longer than its prompt");
+    if (!read(object, "session", 0, 1e15, session) || !read(object, "think_s", 0, 1e9, think))
+      return bad(here, "\"session\" is a whole number, \"think_s\" seconds, 0 or more");
     bool isLong = false;
     if (dom::element given; !object["long"].get(given) && given.get(isLong))
       return bad(here, "\"long\" is true or false");
     requests.push_back({arrival, static_cast<int64_t>(prompt), static_cast<int64_t>(output),
                         static_cast<int32_t>(priority), static_cast<int64_t>(user),
-                        static_cast<int64_t>(prefix), static_cast<int64_t>(prefixTokens), isLong});
+                        static_cast<int64_t>(prefix), static_cast<int64_t>(prefixTokens), isLong,
+                        -1, think, static_cast<int64_t>(session)});
   }
   if (requests.empty())
     return bad(where, "it holds no request");
@@ -103,6 +170,10 @@ Result<std::vector<runtime::SimulatedRequest>> parseTrace(std::string_view lines
   std::vector<runtime::SimulatedRequest> sorted;
   for (auto [arrival, index] : order)
     sorted.push_back(requests[index]);
+  if (isLog) // from the first that came
+    for (const double first = sorted.front().arrival; runtime::SimulatedRequest &one : sorted)
+      one.arrival -= first;
+  linkTurns(sorted);
   return sorted;
 }
 

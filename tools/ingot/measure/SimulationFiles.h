@@ -11,12 +11,14 @@
 
 namespace ingot::cli {
 
-/// {"points": [[tokens, seconds], ...] rising, "per_row": seconds, "per_position": seconds}, the
-/// last two may be left out. E0142, exit 3; `where` names the file.
+/// {"points": [[tokens, seconds], ...] rising, "per_row", "per_position", "per_read": seconds}, the
+/// last three may be left out. E0142, exit 3; `where` names the file.
 Result<runtime::StepCostTable> parseCost(std::string_view json, const std::string &where);
 
 /// A line per request: {"arrival_s", "prompt_tokens", "output_tokens"}, and where wanted
-/// "priority", "user", "prefix_id", "prefix_tokens". Sorted by arrival here. E0142, exit 3.
+/// "priority", "user", "prefix_id", "prefix_tokens", and "session", "think_s" (turns of a
+/// conversation, which begin with all that was said before). Or the lines of `ingot serve --log
+/// json`, of which those count that were answered. Sorted by arrival here. E0142, exit 3.
 Result<std::vector<runtime::SimulatedRequest>> parseTrace(std::string_view lines,
                                                           const std::string &where);
 
