@@ -4,7 +4,6 @@
 #include "compiler/driver/BriefText.h"
 #include "dialects/kernel/ops/Structure.h"
 #include "dialects/lm/ops/Model.h"
-#include "dialects/plan/ops/Program.h"
 #include "runtime/error/Suggest.h"
 
 #include "llvm/ADT/StringExtras.h"
@@ -18,8 +17,8 @@ using namespace ingot::compiler;
 static OwningOpRef<ModuleOp> kernelsOf(ModuleOp module, StringRef name) {
   OwningOpRef<ModuleOp> kernels = module.clone();
   for (Operation &op : llvm::make_early_inc_range(*kernels->getBody()))
-    if (auto kernel = dyn_cast<kernel::FuncOp>(op);
-        isa<plan::ProgramOp>(op) || (kernel && !name.empty() && kernel.getSymName() != name))
+    if (auto kernel = dyn_cast<FunctionOpInterface>(op);
+        !kernel || (isa<kernel::FuncOp>(op) && !name.empty() && kernel.getName() != name))
       op.erase();
   return kernels;
 }

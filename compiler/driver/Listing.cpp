@@ -1,7 +1,6 @@
 //===- Listing.cpp - See Listing.h ----------------------------------------===//
 #include "compiler/driver/Listing.h"
 #include "dialects/kernel/ops/Structure.h"
-#include "dialects/plan/ops/Program.h"
 #include "dialects/plan/ops/Section.h"
 #include "passes/lowering/Origin.h"
 #include "runtime/json/JsonText.h"
@@ -23,7 +22,7 @@ static void addKernel(runtime::JsonText &json, kernel::FuncOp kernel) {
   json.close().close();
 }
 
-void Listing::add(plan::ProgramOp program, ArrayRef<kernel::FuncOp> kernels) {
+void Listing::add(Region &program, ArrayRef<kernel::FuncOp> kernels) {
   runtime::JsonText json;
   json.open('{').key("kernels").open('[');
   for (kernel::FuncOp kernel : kernels)
@@ -31,7 +30,7 @@ void Listing::add(plan::ProgramOp program, ArrayRef<kernel::FuncOp> kernels) {
   json.close();
   llvm::MapVector<StringRef, int> numbers; // cases have copies of launches
   json.key("launches").open('[');
-  for (plan::SectionOp section : program.getBody().getOps<plan::SectionOp>()) {
+  for (plan::SectionOp section : program.getOps<plan::SectionOp>()) {
     json.open('[');
     for (const plan::Case &one : section.cases()) {
       json.open('[');

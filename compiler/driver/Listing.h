@@ -19,16 +19,12 @@ namespace ingot::kernel {
 class FuncOp;
 }
 
-namespace ingot::plan {
-class ProgramOp;
-}
-
 namespace ingot::compiler {
 
 class Listing {
 public:
-  /// A program of the engine, with its kernels as its table has them.
-  void add(plan::ProgramOp program, llvm::ArrayRef<kernel::FuncOp> kernels);
+  /// The body of a program of the engine, with its kernels as its table has them.
+  void add(mlir::Region &program, llvm::ArrayRef<kernel::FuncOp> kernels);
   SegmentSource segment() const;
 
 private:

@@ -120,7 +120,7 @@ Result<bool> Compilation::addProgram(CodeJob &job) {
     return ok.error();
   writeOriginOfProgram(target->kv(options), program, *built);
   table.programs.push_back(std::move(built));
-  listing.add(program, kernels);
+  listing.add(program.getBody(), kernels);
   return false;
 }
 

@@ -2,7 +2,6 @@
 #include "CudaKernels.h"
 
 #include "codegen/cuda/EmbeddedHeaders.h"
-#include "dialects/kernel/ops/Structure.h"
 
 #include <map>
 

@@ -13,7 +13,6 @@
 #include "dialects/kernel/ops/Matmul.h"
 #include "dialects/kernel/ops/Rope.h"
 #include "dialects/kernel/ops/Structure.h"
-#include "dialects/plan/ops/Section.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 
