@@ -18,6 +18,10 @@ std::vector<CudaProgram> cuda::test::emitAll(const std::string &text, const Emit
   return programs;
 }
 
+mlir::FailureOr<CudaProgram> cuda::test::emitFirst(const KernelModule &module) {
+  return emitKernel(module.kernels()[0]);
+}
+
 std::map<std::string, int64_t> cuda::test::workspacesOf(const std::string &text) {
   KernelModule module(text);
   std::map<std::string, int64_t> bytes;

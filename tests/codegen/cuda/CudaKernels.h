@@ -13,6 +13,8 @@ using ingot::test::KernelModule;
 
 /// The programs of all kernels of a text, each with the workspace that it wants.
 std::vector<CudaProgram> emitAll(const std::string &text, const EmitOptions &options = {});
+/// The program of a module's first kernel; failure where it is refused.
+mlir::FailureOr<CudaProgram> emitFirst(const KernelModule &module);
 /// Bytes of workspaces by kernel name; kernels without one are left out.
 std::map<std::string, int64_t> workspacesOf(const std::string &text);
 
