@@ -131,25 +131,27 @@ private:
   std::vector<std::string> flags() const {
     llvm::StringRef digits = llvm::StringRef(options.architecture).drop_front(3);
     bool features = digits.consume_back("a");
-    std::vector<std::string> flags{"-x",
-                                   "c++",
-                                   "-std=c++20",
-                                   "-c",
-                                   "-fPIC",
-                                   "-fvisibility=hidden",
-                                   "-ffp-contract=off",
-                                   "-fno-math-errno",
-                                   "-fno-stack-protector",
-                                   "-fno-exceptions",
-                                   "-fno-rtti",
-                                   "-gline-tables-only", // addr2line asks for no more
-                                   "-march=x86-64-v3",
-                                   "-Wall",
-                                   "-Wno-unknown-pragmas",
-                                   "-Wno-unused-function",
-                                   "-Wno-unused-const-variable",
-                                   "-Wno-pass-failed",
-                                   "-DDEVICE_ARCH=" + digits.str() + "0"};
+    std::vector<std::string> flags{
+        "-x",
+        "c++",
+        "-std=c++20",
+        "-c",
+        "-fPIC",
+        "-fvisibility=hidden",
+        "-ffp-contract=off",
+        "-fno-math-errno",
+        "-fno-stack-protector",
+        "-fno-exceptions",
+        "-fno-rtti",
+        "-gline-tables-only",       // addr2line asks for no more
+        "-ffile-compilation-dir=/", // not the folder that a user stands in
+        "-march=x86-64-v3",
+        "-Wall",
+        "-Wno-unknown-pragmas",
+        "-Wno-unused-function",
+        "-Wno-unused-const-variable",
+        "-Wno-pass-failed",
+        "-DDEVICE_ARCH=" + digits.str() + "0"};
     if (features)
       flags.push_back("-DDEVICE_ARCH_FEATURES");
     if (options.checked) // our own hooks answer the sanitizer's calls: see
