@@ -151,7 +151,8 @@ Result<CodeAgreement> checkForGpus(mlir::ModuleOp plan, mlir::ModuleOp from,
                                    const std::string &target) {
   const Kernels kernels(from.getOps<kernel::FuncOp>());
   fb::ProgramT table;
-  table.entries.push_back(std::make_unique<fb::EntryT>()); // without steps: what a launch costs is of no matter
+  table.entries.push_back(
+      std::make_unique<fb::EntryT>()); // without steps: what a launch costs is of no matter
   std::vector<compiler::SegmentSource> segments;
   const std::string emulated = "cuda-emulator:" + target;
   const std::vector<std::string> targets{emulated};
