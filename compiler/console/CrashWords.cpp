@@ -78,10 +78,19 @@ void keep(char *buffer, size_t size, std::string_view text) {
   buffer[length] = '\0';
 }
 
+/// What is told of the crash, in one piece: other threads that fail meanwhile write to the same stream.
+char told[16 << 10];
+size_t toldLength = 0;
+
 template <typename... Words> void tell(const char *format, Words... words) {
-  char text[1024];
-  const int length = std::snprintf(text, sizeof text, format, words...);
-  (void)!write(STDERR_FILENO, text, std::min<size_t>(length, sizeof text - 1));
+  const size_t left = sizeof told - toldLength;
+  const int length = std::snprintf(told + toldLength, left, format, words...);
+  toldLength += std::min<size_t>(std::max(length, 0), left - 1);
+}
+
+void sayWhatIsTold() {
+  (void)!write(STDERR_FILENO, told, toldLength);
+  toldLength = 0;
 }
 
 /// "file 0xaddress" of the instruction that crashed and of those that called it, as symbolizers take them.
@@ -141,6 +150,7 @@ void onCrash(int number, siginfo_t *, void *context) {
   TemporaryFile::removeUnfinished();
   Suspect *who = first ? suspectOf() : nullptr; // a second crash, in here, is just one
   if (!who) {                                   // as if nobody had caught it
+    sayWhatIsTold();
     signal(number, SIG_DFL);
     raise(number);
     return;
@@ -162,6 +172,7 @@ void onCrash(int number, siginfo_t *, void *context) {
   tell("%s", "`llvm-symbolizer-22 --obj=FILE ADDRESS` tells the line of\n");
   const auto &registers = static_cast<ucontext_t *>(context)->uc_mcontext.gregs;
   tellPlaces(static_cast<uintptr_t>(registers[REG_RIP]));
+  sayWhatIsTold();
   _exit(static_cast<int>(ExitCode::Internal));
 }
 

@@ -32,9 +32,10 @@ using kernel::RowsType;
 namespace {
 
 /// A value of a q8 row may be a code off, since its code may round the other way: but few are. Codes of a second plane are
-/// so fine that many may. The same of numbers that lose digits: here of the value, not of the row's largest.
+/// so fine that many may. Of numbers that lose digits it is the last digit that is kept: a part of the value, not of the
+/// row's largest, and largest next to a power of two.
 constexpr double kCode = 1.01 / 127, kMostCodesOff = 0.005;
-constexpr double kBf16Step = 0x1.01p-8, kE4M3Step = 0x1.01p-3;
+constexpr double kBf16Step = 0x1.01p-7, kE4M3Step = 0x1.01p-3;
 
 /// How the rows of a step that draws want their ids: the largest logit; a cut list; all of the vocabulary.
 std::vector<runtime::SamplingParams> waysToDraw(int64_t rows) {

@@ -43,7 +43,14 @@ struct FuseNorms : ingot::impl::FuseNormsPassBase<FuseNorms> {
   patterns::OurPatterns rules;
 };
 
-// Of launches, for a target.
+/// Patterns of launches, which ask the target.
+static LogicalResult applyToLaunches(patterns::OurPatterns &rules, ModuleOp module,
+                                     StringRef device) {
+  const Target *target = expectTarget(module, device);
+  if (target)
+    rules.applyTo(module, *target);
+  return success(target);
+}
 
 struct AppendEpilogues : ingot::impl::AppendEpiloguesPassBase<AppendEpilogues> {
   using AppendEpiloguesPassBase::AppendEpiloguesPassBase;
@@ -51,10 +58,8 @@ struct AppendEpilogues : ingot::impl::AppendEpiloguesPassBase<AppendEpilogues> {
     return rules.read(context, "AppendEpilogues");
   }
   void runOnOperation() override {
-    const Target *target = expectTarget(getOperation(), device);
-    if (!target)
-      return signalPassFailure();
-    rules.applyTo(getOperation(), *target);
+    if (failed(applyToLaunches(rules, getOperation(), device)))
+      signalPassFailure();
   }
   patterns::OurPatterns rules;
 };
@@ -65,10 +70,8 @@ struct NormPrologues : ingot::impl::NormProloguesPassBase<NormPrologues> {
     return rules.read(context, "NormPrologues");
   }
   void runOnOperation() override {
-    const Target *target = expectTarget(getOperation(), device);
-    if (!target)
-      return signalPassFailure();
-    rules.applyTo(getOperation(), *target);
+    if (failed(applyToLaunches(rules, getOperation(), device)))
+      signalPassFailure();
   }
   patterns::OurPatterns rules;
 };

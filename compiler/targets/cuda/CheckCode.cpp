@@ -42,8 +42,8 @@ constexpr double kNormedHeads = 1e-6, kRoundedKeys = 2e-3;
 /// Rows of a norm that a projection computes itself: a few are rounded the other way.
 constexpr double kOwnRows = 2e-4;
 /// Products of rows in E4M3, whose numbers are off by up to a sixteenth: their sum is by less, since they are off either
-/// way.
-constexpr double kFp8Rows = 0.06;
+/// way. A gate times what it lets through has the errors of both, and its largest numbers are few.
+constexpr double kFp8Rows = 0.06, kFp8Pairs = 0.15;
 
 class CodeOnEmulator : public CodeUnderCheck {
 public:
@@ -221,7 +221,10 @@ double CodeOnEmulator::allowed(kernel::FuncOp fn, size_t way, const BatchView &b
     return v->symbol()->string_view().ends_with("_wgmma_fp8");
   });
   return slack * ofOp * std::max(1.0, std::sqrt(double(matmul.xType().getN()) / 64)) +
-         (isa<BlockArgument>(matmul.getX()) ? 0 : kOwnRows) + (fp8 ? kFp8Rows : 0);
+         (isa<BlockArgument>(matmul.getX()) ? 0 : kOwnRows) +
+         (!fp8               ? 0
+          : matmul.getPair() ? kFp8Pairs
+                             : kFp8Rows);
 }
 
 Result<CodeAgreement> compiler::checkOnEmulator(ModuleOp plan, const CodeOfArchitecture &code,
