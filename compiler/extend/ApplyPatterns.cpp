@@ -90,7 +90,7 @@ struct Watch : RewriterBase::Listener {
 
   int64_t rewrites = 0;
   llvm::StringSet<> byPattern, byPlace; ///< which rewrote, and in which function
-  std::string begun, place, last, erased, impossible;
+  std::string begun, place, last, erased, impossible, missed;
 };
 
 /// Applies them to a model or kernel until none matches, or `limit` rewrites are done (negative: no limit). True if it
@@ -110,6 +110,8 @@ bool applyTo(Operation *top, const FrozenRewritePatternSet &rules, int64_t limit
     (void)applyPatternsGreedily(top, rules,
                                 config.setMaxNumRewrites(left)); // fails where it changed
     watch.impossible = patterns::Run::failure();
+    if (watch.missed.empty())
+      watch.missed = patterns::Run::firstMissed();
     if (watch.rewrites == before || !watch.erased.empty() || !watch.impossible.empty())
       return true;
   }
@@ -135,8 +137,13 @@ std::string kindsOf(lm::ModelOp model, const Watch &watch, bool rewritten) {
 void report(Operation *top, const Watch &watch, const std::string &path,
             ArrayRef<std::string> names) {
   if (!watch.rewrites) {
-    remarkMissed(top, "patterns", "nothing matches the patterns of " + path);
-    top->emitWarning("nothing matches the patterns of ") << path;
+    const std::string none = watch.missed.empty()
+                                 ? "nothing matches the patterns of " + path
+                                 : "the patterns of " + path +
+                                       " match, and rewrite nothing: " + watch.missed +
+                                       " (--remarks missed says where)";
+    remarkMissed(top, "patterns", none);
+    top->emitWarning(none);
     return;
   }
   remarkPassed(top, "patterns", std::to_string(watch.rewrites) + " rewrites by " + path);

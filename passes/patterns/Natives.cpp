@@ -59,13 +59,15 @@ std::string patterns::signatureOf(Operation *call) {
 
 static thread_local patterns::Run *latest = nullptr;
 static thread_local bool nothingChanged = false;
-static thread_local std::string firstFailure;
+static thread_local std::string firstFailure, missedFirst;
 /// Of each op the reasons that were given, while a run lasts. Ops that go may leave their address to another, which then
 /// says a thing too little: it is a remark.
 static thread_local llvm::DenseMap<Operation *, llvm::StringSet<>> said;
 
 patterns::Run::Run(CompiledFor whom, Compositions *compositions)
     : outer(latest), own(std::move(whom)), composed(compositions) {
+  if (!outer)
+    missedFirst.clear();
   latest = this;
 }
 patterns::Run::~Run() {
@@ -85,10 +87,14 @@ void patterns::Run::fail(const std::string &why) {
     firstFailure = why;
 }
 std::string patterns::Run::failure() { return std::exchange(firstFailure, ""); }
+const std::string &patterns::Run::firstMissed() { return missedFirst; }
 
 void patterns::sayMissed(Operation *op, StringRef name, const std::string &why) {
   if (isa_and_present<lm::FusedOp>(op->getParentOp()))
     return; // what is fused was not missed
-  if (said[op].insert((name + ": " + why).str()).second)
+  const std::string words = (name + ": " + why).str();
+  if (missedFirst.empty())
+    missedFirst = words;
+  if (said[op].insert(words).second)
     remarkMissed(op, name, why);
 }

@@ -96,6 +96,9 @@ public:
   /// "": all could be. Forgets it.
   static std::string failure();
 
+  /// The first of what was said to be missed since the outermost run began, "NAME: why"; "": nothing was.
+  static const std::string &firstMissed();
+
 private:
   Run *outer;
   CompiledFor own;

@@ -54,9 +54,10 @@ def add(suite, ingot, long):
                 remarks.append(f"{kind} {mean:.3f}")
             return "mean difference " + ", ".join(remarks)
 
-        suite.check(f"tiny {folder.name}: exact", exact)
-        # Another container and another spelling of the configuration give the same module, which `exact` has shown.
+        # Another container and another spelling of the configuration give the same module: that is what test-models shows of all
+        # of them, on the interpreter; what compiled code makes of it is shown by one of each kind.
         if long or not folder.name.endswith(("-gguf", "-old-config")):
+            suite.check(f"tiny {folder.name}: exact", exact)
             suite.check(f"tiny {folder.name}: fast", fast)
         # Near HF, always of two; that none moved since is what the list of bits says (tests/bits).
         if not gguf.exists() and (long or folder.name in ("gemma3-layer-types", "llama3-tied")):

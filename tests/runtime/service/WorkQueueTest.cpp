@@ -29,11 +29,11 @@ struct Gate {
 TEST(WorkQueue, shortWorkPassesLongWork) {
   std::string order;
   {
-    WorkQueue queue(1);
+    std::promise<void> last;
     Gate gate;
+    WorkQueue queue(1);
     queue.push(gate.work());
     gate.begun.get_future().wait();
-    std::promise<void> last;
     queue.push(
         [&] {
           order += "8";
@@ -52,11 +52,11 @@ TEST(WorkQueue, shortWorkPassesLongWork) {
 /// 2 MB are passed by what comes within their second, and by nothing that comes later.
 TEST(WorkQueue, nothingWaitsForEver) {
   std::string order;
-  WorkQueue queue(1);
+  std::promise<void> last;
   Gate gate;
+  WorkQueue queue(1);
   queue.push(gate.work());
   gate.begun.get_future().wait();
-  std::promise<void> last;
   queue.push([&] { order += "2"; }, size_t(0.3 * WorkQueue::kBytesPerSecond));
   std::this_thread::sleep_for(400ms);
   queue.push(
@@ -71,12 +71,12 @@ TEST(WorkQueue, nothingWaitsForEver) {
 }
 
 TEST(WorkQueue, aThreadIsKeptForShortWork) {
-  WorkQueue queue(2);
+  std::promise<void> read;
   Gate first, second;
+  WorkQueue queue(2); // ends before what its work uses
   queue.push(first.work(), 8 * kMega);
   queue.push(second.work(), 8 * kMega);
   first.begun.get_future().wait();
-  std::promise<void> read;
   queue.push([&] { read.set_value(); }, WorkQueue::kShort);
   EXPECT_EQ(read.get_future().wait_for(10s), std::future_status::ready);
   EXPECT_EQ(second.begun.get_future().wait_for(50ms), std::future_status::timeout);

@@ -4,6 +4,7 @@
 
 #include "Goldens.h"
 #include "compiler/text/TextBuild.h"
+#include "tests/Sanitizers.h"
 
 #include <algorithm>
 #include <gtest/gtest.h>
@@ -12,6 +13,9 @@ using namespace ingot;
 using namespace ingot::text;
 
 namespace {
+
+/// Sanitizers look at every memory access, and at a part of the chats for that.
+constexpr size_t kEvery = INGOT_SANITIZED ? 8 : 1, kMany = 100 / kEvery;
 
 class Content : public testing::TestWithParam<const char *> {
 protected:
@@ -37,9 +41,9 @@ protected:
   template <typename See> size_t withAll(const std::string &more, See &&see) {
     simdjson::dom::parser parser;
     simdjson::dom::element golden = parser.load(goldens::path("templates.json"));
-    size_t seen = 0;
+    size_t seen = 0, number = 0;
     for (simdjson::dom::element one : golden["cases"].get_array()) {
-      if (one["refused"].error() == simdjson::SUCCESS)
+      if (number++ % kEvery != 0 || one["refused"].error() == simdjson::SUCCESS)
         continue;
       auto parsed =
           ChatTemplate::parse(goldens::text(golden["templates"][goldens::text(one["template"])]));
@@ -79,7 +83,7 @@ TEST_P(Content, OrdinaryChatsKeepTheirIds) {
                         EXPECT_EQ(encoded->ids, *tokenizer->encode(*text)) << *text;
                         return true;
                       }),
-              100u);
+              kMany);
 }
 
 TEST_P(Content, ControlTokensOfMessagesAreText) {
@@ -98,7 +102,7 @@ TEST_P(Content, ControlTokensOfMessagesAreText) {
     shown += controls(*tokenizer->encode(*text)) > controls(with->ids); // what it keeps out
     return true;
   });
-  EXPECT_GT(shown, 100u);
+  EXPECT_GT(shown, kMany);
 }
 
 TEST_P(Content, TagsOfTheTemplateAreTextInWhatUsersAndToolsSay) {
