@@ -22,27 +22,26 @@ std::map<std::string, int64_t> workspacesOf(const std::string &text);
 // Formats of tests that go through all of them
 //===----------------------------------------------------------------------===//
 
-/// One format of each way to lie in memory and to become numbers: floats, 4 bits with and without a
-/// minimum, a fifth bit, bytes, the kinds of super-blocks, two and three bits, a table, zero points, fp8. They run
-/// always.
+/// One format of each way to become numbers: floats, four bits with and without a minimum, super-blocks, codes in two
+/// planes, a table, bytes. They run always.
 inline auto eachKindOfFormat() {
-  return testing::Values(WeightFormat::BF16, WeightFormat::Q4_1, WeightFormat::Q5_0,
-                         WeightFormat::Int8, WeightFormat::Int4G128, WeightFormat::Q4_K,
-                         WeightFormat::Q6_K, WeightFormat::Q2_K, WeightFormat::Q3_K,
-                         WeightFormat::IQ4_XS, WeightFormat::Int4ZG128, WeightFormat::Fp8Tensor);
+  return testing::Values(WeightFormat::BF16, WeightFormat::Int4G128, WeightFormat::Q4_1,
+                         WeightFormat::Q4_K, WeightFormat::Q3_K, WeightFormat::IQ4_XS,
+                         WeightFormat::Fp8Tensor);
 }
 /// The others, of the long tests. The three of fp8 are packed alike and make the same kernels: one
 /// will do.
 inline auto otherFormats() {
-  return testing::Values(WeightFormat::F32, WeightFormat::F16, WeightFormat::Q4_0,
-                         WeightFormat::Q5_1, WeightFormat::Q8_0, WeightFormat::Q5_K,
-                         WeightFormat::Int4G32, WeightFormat::Int4G64, WeightFormat::IQ4_NL,
-                         WeightFormat::Mxfp4, WeightFormat::Nvfp4, WeightFormat::Nf4,
-                         WeightFormat::Fp4, WeightFormat::Int4ZG32, WeightFormat::Int4ZG64,
-                         WeightFormat::Int4BG32, WeightFormat::Int4BG128, WeightFormat::Int4ZBG32,
-                         WeightFormat::Int4ZBG128, WeightFormat::Int4ZFG32, WeightFormat::Int8F,
-                         WeightFormat::Int8ZF, WeightFormat::Int4MG64, WeightFormat::Int8MG32,
-                         WeightFormat::Int4MBG32, WeightFormat::Int4MBG64, WeightFormat::Int8MBG32);
+  return testing::Values(
+      WeightFormat::F32, WeightFormat::F16, WeightFormat::Q4_0, WeightFormat::Q5_0,
+      WeightFormat::Q5_1, WeightFormat::Q8_0, WeightFormat::Q2_K, WeightFormat::Q5_K,
+      WeightFormat::Q6_K, WeightFormat::Int8, WeightFormat::Int4G32, WeightFormat::Int4G64,
+      WeightFormat::Int4ZG128, WeightFormat::IQ4_NL, WeightFormat::Mxfp4, WeightFormat::Nvfp4,
+      WeightFormat::Nf4, WeightFormat::Fp4, WeightFormat::Int4ZG32, WeightFormat::Int4ZG64,
+      WeightFormat::Int4BG32, WeightFormat::Int4BG128, WeightFormat::Int4ZBG32,
+      WeightFormat::Int4ZBG128, WeightFormat::Int4ZFG32, WeightFormat::Int8F, WeightFormat::Int8ZF,
+      WeightFormat::Int4MG64, WeightFormat::Int8MG32, WeightFormat::Int4MBG32,
+      WeightFormat::Int4MBG64, WeightFormat::Int8MBG32);
 }
 inline std::string nameOfFormat(const testing::TestParamInfo<WeightFormat> &info) {
   return std::string(numericFormat(info.param).name);
