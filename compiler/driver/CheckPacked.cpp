@@ -3,7 +3,9 @@
 #include "compiler/reference/machine/WeightReader.h"
 
 #include <algorithm>
+#include <bit>
 #include <cmath>
+#include <cstring>
 #include <vector>
 
 using namespace ingot;
@@ -24,11 +26,22 @@ static double allowedOf(const NumericFormat &format, bool asStored, double wante
   return exact + 1.01 * step; // the largest of a group may be cut by one
 }
 
-/// `unit`: the panel or tile of the weight that `bytes` are, which alone have the layout `own`.
+static Error wrong(const std::string &name, const std::string &where, double value, double wanted,
+                   double allowed) {
+  return {ExitCode::Internal, "E0493",
+          "the weight " + name + " is packed as other numbers than the checkpoint's",
+          where + " is " + std::to_string(value) + " for " + std::to_string(wanted) +
+              " (allowed: " + std::to_string(allowed) + " off)",
+          "this is a bug of ingot: please report it with the checkpoint's config"};
+}
+
+/// A row of `bytes`, panel or tile `unit` of the weight, which alone have the layout `own`.
 template <typename Layout>
 static Result<void> check(const import::RowSource &source, const Layout &layout, const Layout &own,
                           int64_t unit, std::span<const std::byte> bytes, const std::string &name) {
   const RowSpan rows = layout.rowsOf(unit);
+  if (rows.count < 1) // padding
+    return {};
   const int64_t row = (unit * 7919 + 5) % rows.count;
   std::vector<float> wanted(size_t(layout.k));
   if (auto ok = source.read(rows.first + row, wanted); !ok)
@@ -46,34 +59,56 @@ static Result<void> check(const import::RowSource &source, const Layout &layout,
     const double step = format.isFloat() || asStored ? 0 : std::abs(double(reader.d(row, k)));
     const double allowed = allowedOf(format, asStored, of, largest, step);
     if (!(std::abs(value - of) <= allowed))
-      return Error{ExitCode::Internal, "E0493",
-                   "the weight " + name + " is packed as other numbers than the checkpoint's",
-                   "column " + std::to_string(k) + " of row " + std::to_string(rows.first + row) +
-                       " is " + std::to_string(value) + " for " + std::to_string(of) +
-                       " (allowed: " + std::to_string(allowed) + " off)",
-                   "this is a bug of ingot: please report it with the checkpoint's config"};
+      return wrong(name,
+                   "column " + std::to_string(k) + " of row " + std::to_string(rows.first + row),
+                   value, of, allowed);
   }
   return {};
 }
 
-/// One of so many panels or tiles, another in each piece.
-static int64_t chosen(int64_t first, int64_t units) { return (first * 40503 + 3) % units; }
+/// Of so many panels or tiles of a piece a row is read back.
+static constexpr int64_t kMostUnits = 8;
+
+template <typename Layout>
+static Result<void> checkSome(const import::RowSource &source, const Layout &layout,
+                              const Layout &own, int64_t unitBytes, int64_t first,
+                              std::span<const std::byte> packed, const std::string &name) {
+  const int64_t units = int64_t(packed.size()) / unitBytes, looks = std::min(units, kMostUnits);
+  for (int64_t look = 0; look < looks; ++look) { // spread over the piece, its last one among them
+    const int64_t unit = (units - 1) - look * units / looks;
+    if (auto ok = check(source, layout, own, first + unit,
+                        packed.subspan(size_t(unit * unitBytes), size_t(unitBytes)), name);
+        !ok)
+      return ok;
+  }
+  return {};
+}
 
 Result<void> compiler::checkPacked(const import::RowSource &source, const PanelLayout &layout,
                                    int64_t first, std::span<const std::byte> packed,
                                    const std::string &name) {
-  const int64_t unit = chosen(first, int64_t(packed.size()) / layout.panelBytes());
-  const PanelLayout own = panelLayout(layout.format, kPanelRows, layout.k);
-  return check(source, layout, own, first + unit,
-               packed.subspan(size_t(unit * layout.panelBytes()), size_t(layout.panelBytes())),
-               name);
+  return checkSome(source, layout, panelLayout(layout.format, kPanelRows, layout.k),
+                   layout.panelBytes(), first, packed, name);
 }
 
 Result<void> compiler::checkPacked(const import::RowSource &source, const FragmentLayout &layout,
                                    int64_t first, std::span<const std::byte> packed,
                                    const std::string &name) {
-  const int64_t unit = chosen(first, int64_t(packed.size()) / layout.tileBytes());
-  const FragmentLayout own = fragmentLayout(layout.format, kFragmentRows, layout.k);
-  return check(source, layout, own, first + unit,
-               packed.subspan(size_t(unit * layout.tileBytes()), size_t(layout.tileBytes())), name);
+  return checkSome(source, layout, fragmentLayout(layout.format, kFragmentRows, layout.k),
+                   layout.tileBytes(), first, packed, name);
+}
+
+Result<void> compiler::checkPackedVector(const import::RowSource &source,
+                                         std::span<const std::byte> packed,
+                                         const std::string &name) {
+  const auto count = int64_t(packed.size() / sizeof(float));
+  for (int64_t i = 0; i < std::min(count, source.rows()); ++i) {
+    float value, wanted;
+    std::memcpy(&value, &packed[size_t(i) * sizeof value], sizeof value);
+    if (auto ok = source.read(i, std::span(&wanted, 1)); !ok)
+      return ok;
+    if (std::bit_cast<uint32_t>(value) != std::bit_cast<uint32_t>(wanted))
+      return wrong(name, "value " + std::to_string(i), value, wanted, 0);
+  }
+  return {};
 }

@@ -122,7 +122,11 @@ Result<void> Compilation::fuse() {
     return ok;
   std::optional<double> roundingCost;
   if (options.verify) {
-    auto verified = verifyOnWeights(*imported, *module, *checkpoint, evidence);
+    auto again = [&](ModuleOp from, std::unique_ptr<PassInstrumentation> watch) {
+      passes.again(from, build, std::move(watch));
+    };
+    auto verified =
+        verifyOnWeights(*imported, *module, *checkpoint, extensions.passes(), again, evidence);
     if (!verified)
       return verified.error();
     roundingCost = *verified;

@@ -3,6 +3,7 @@
 #include "compiler/driver/WrongValue.h"
 #include "compiler/extend/PatternFile.h"
 #include "dialects/kernel/KernelDialect.h"
+#include "dialects/plan/ops/Entry.h"
 #include "dialects/plan/ops/Program.h"
 
 #include "compiler/reference/machine/CheckPlan.h"
@@ -30,10 +31,11 @@ void LoweredPlan::runAfterPass(Pass *pass, Operation *op) {
 
 /// All checks of a plan, against the model and against the plan as it was lowered.
 static Result<void> check(ModuleOp model, ModuleOp lowered, ModuleOp plan,
-                          reference::WeightProvider &weights, machine::PlanEvidence &evidence) {
-  if (auto done = machine::checkLowering(model, plan, weights, evidence); !done)
+                          reference::WeightProvider &weights, machine::PlanEvidence &evidence,
+                          const machine::CheckOptions &options = {}) {
+  if (auto done = machine::checkLowering(model, plan, weights, evidence, options); !done)
     return done;
-  if (auto done = machine::checkCases(plan, weights, evidence); !done)
+  if (auto done = machine::checkCases(plan, weights, evidence, options); !done)
     return done;
   return plan == lowered ? Result<void>() : machine::checkPlanning(lowered, plan, weights);
 }
@@ -46,12 +48,18 @@ struct WrongPass {
   OwningOpRef<ModuleOp> before, after;
 };
 
-/// Holds the plan against the model behind every pass, until one is wrong.
+static bool findsIds(ModuleOp plan) {
+  plan::EntryOp entry = (*plan.getOps<plan::ProgramOp>().begin()).generateEntry();
+  return entry && entry.outputOf(plan::OutputRole::Ids);
+}
+
+/// Holds the plan against the model behind every pass, until one is wrong. `withIds`: the finished plan finds ids, and until
+/// the pass has run that makes it do so, some steps may leave none.
 class WrongPassSearch : public PassInstrumentation {
 public:
-  WrongPassSearch(ModuleOp model, reference::WeightProvider &weights,
+  WrongPassSearch(ModuleOp model, reference::WeightProvider &weights, bool withIds,
                   std::optional<WrongPass> &found)
-      : model(model), weights(weights), found(found) {}
+      : model(model), weights(weights), withIds(withIds), found(found) {}
 
   void runBeforePass(Pass *pass, Operation *op) override {
     ModuleOp module = isa<ModuleOp>(op) ? cast<ModuleOp>(op) : op->getParentOfType<ModuleOp>();
@@ -63,7 +71,9 @@ public:
     if (found || !plan)
       return;
     machine::PlanEvidence ignored;
-    auto done = check(model, lowered ? *lowered : plan, plan, weights, ignored);
+    machine::CheckOptions options;
+    options.idsToCome = withIds && !findsIds(plan);
+    auto done = check(model, lowered ? *lowered : plan, plan, weights, ignored, options);
     if (!lowered)
       lowered = plan.clone();
     if (!done && !machine::isNotInterpreted(done.error()))
@@ -76,6 +86,7 @@ public:
 private:
   ModuleOp model;
   reference::WeightProvider &weights;
+  const bool withIds;
   std::optional<WrongPass> &found;
   OwningOpRef<ModuleOp> lowered, before;
 };
@@ -136,7 +147,7 @@ Result<PlanVerdict> compiler::checkPlan(ModuleOp model, ModuleOp lowered, Module
       return PlanVerdict{"", done.error().what};
     std::optional<WrongPass> wrong;
     OwningOpRef<ModuleOp> copy = model.clone();
-    runAgain(*copy, std::make_unique<WrongPassSearch>(model, weights, wrong));
+    runAgain(*copy, std::make_unique<WrongPassSearch>(model, weights, findsIds(plan), wrong));
     return blame(done.error(), wrong, users, replayCommand);
   }
   evidence.push_back(judged("plan of " + device, found.wiring, "seeded weights, unrounded rows"));

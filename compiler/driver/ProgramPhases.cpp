@@ -6,6 +6,8 @@
 #include "compiler/driver/PlanChecks.h"
 #include "compiler/driver/Provenance.h"
 #include "compiler/driver/Summary.h"
+#include "compiler/driver/WrongValue.h"
+#include "compiler/reference/machine/CheckPlan.h"
 #include "dialects/kernel/ops/Structure.h"
 #include "dialects/plan/ops/Program.h"
 #include "runtime/engine/Inspect.h"
@@ -61,14 +63,38 @@ Result<void> Compilation::check() {
   return {};
 }
 
+/// Compiles the plan in that file again, alone.
+static std::string commandFromPlan(const CompileOptions &options, const std::string &place) {
+  std::string command = "ingot compile " + options.model + " --from plan=" + place;
+  for (const std::string &level : options.targets)
+    command += " --target cpu:" + level;
+  for (const std::string &target : options.gpuTargets)
+    command += " --target " + target;
+  for (const std::string &plugin : options.plugins)
+    command += " --plugin " + plugin;
+  return command + (options.verify ? " --verify" : "") + " -o E";
+}
+
+/// Leaves the plan whose code is wrong, if that is what the error says.
+static std::string leavePlanOfCode(const Error &error, ModuleOp plan) {
+  plan::ProgramOp program = *plan.getOps<plan::ProgramOp>().begin();
+  return error.code == "E0886"
+             ? leavePlanOfLayers(error.code, plan, reference::machine::firstLayers(program))
+             : "";
+}
+
 Result<void> Compilation::checkCode(CodeJob &job) {
   if (planUnchecked)
     return {};
   progress.phase(target->phases().second + std::string(" check"));
   TimingScope scope = timing.nest("check of the code");
   auto found = job.checkCode(*module);
-  if (!found)
-    return found.error();
+  if (!found) {
+    Error error = found.error();
+    if (std::string left = leavePlanOfCode(error, *module); !left.empty())
+      error.fix += "; `" + commandFromPlan(options, left) + "` finds it again";
+    return error;
+  }
   int64_t launches = 0;
   for (CodeEvidence &code : *found) {
     evidence.push_back({code.code, code.inputs, code.maxAbs, code.maxRel});
@@ -78,21 +104,10 @@ Result<void> Compilation::checkCode(CodeJob &job) {
   return {};
 }
 
-/// Compiles the plan alone again; PLACE is its file.
-static std::string commandFromPlan(const CompileOptions &options) {
-  std::string command = "ingot compile " + options.model + " --from plan=PLACE";
-  for (const std::string &level : options.targets)
-    command += " --target cpu:" + level;
-  for (const std::string &target : options.gpuTargets)
-    command += " --target " + target;
-  for (const std::string &plugin : options.plugins)
-    command += " --plugin " + plugin;
-  return command + " -o E";
-}
-
 Result<bool> Compilation::addProgram(CodeJob &job) {
   progress.phase(target->phases().second);
-  const Reproducer reproducer([this] { return irText(*module); }, commandFromPlan(options));
+  const Reproducer reproducer([this] { return irText(*module); },
+                              commandFromPlan(options, "PLACE"));
   plan::ProgramOp program = *module->getOps<plan::ProgramOp>().begin();
   SmallVector<kernel::FuncOp> kernels;
   auto built = std::make_unique<fb::ProgramT>();

@@ -1,13 +1,64 @@
 //===- VerifyOnWeights.cpp - See VerifyOnWeights.h ------------------------===//
 #include "compiler/driver/VerifyOnWeights.h"
+#include "compiler/driver/WrongValue.h"
+#include "dialects/lm/ops/Model.h"
 #include "dialects/lm/ops/Weights.h"
+
+#include "mlir/Pass/Pass.h"
 
 using namespace mlir;
 using namespace ingot;
 using namespace ingot::compiler;
 
+namespace {
+/// The first pass behind which a model computes something else on these weights.
+struct WrongOnWeights {
+  std::string name, text; ///< its argument, and with its options
+  std::string left;       ///< where the programs before and behind it are
+};
+
+class WrongOnWeightsSearch : public PassInstrumentation {
+public:
+  WrongOnWeightsSearch(ModuleOp imported, reference::WeightProvider &weights,
+                       std::optional<WrongOnWeights> &found)
+      : before(imported.clone()), weights(weights), found(found) {}
+
+  void runAfterPass(Pass *pass, Operation *op) override {
+    if (found || !isa<lm::ModelOp>(op) || pass->getArgument().empty())
+      return;
+    auto module = op->getParentOfType<ModuleOp>();
+    auto change = reference::comparePrograms(*before, module, weights);
+    if (change && !(change->maxRelative <= kLargestRelativeError))
+      found = {pass->getArgument().str(), asText(pass), leaveBoth("E0491", *before, module)};
+    before = module.clone();
+  }
+
+private:
+  OwningOpRef<ModuleOp> before;
+  reference::WeightProvider &weights;
+  std::optional<WrongOnWeights> &found;
+};
+} // namespace
+
+/// On made-up weights the pass is right, so that no file without weights shows the mistake.
+static Error wrongOnWeights(const std::optional<WrongOnWeights> &pass, const std::string &why,
+                            const llvm::StringSet<> &users) {
+  if (!pass)
+    return {ExitCode::Internal, "E0491", "the passes changed what the model computes", why,
+            "please report it with the checkpoint's config"};
+  const std::string left = pass->left.empty() ? "" : "; " + pass->left;
+  if (users.contains(pass->name))
+    return {ExitCode::File, "E0432",
+            "the pass " + pass->text + " of --insert changes what the model computes", why,
+            "correct the pass, or leave it out" + left};
+  return {ExitCode::Internal, "E0491", "pass " + pass->text + " changed what the model computes",
+          why, "please report it with the checkpoint's config" + left};
+}
+
 Result<std::optional<double>> compiler::verifyOnWeights(ModuleOp imported, ModuleOp fused,
                                                         const import::Checkpoint &checkpoint,
+                                                        const llvm::StringSet<> &users,
+                                                        RunAgain again,
                                                         std::vector<PassEvidence> &evidence) {
   auto compare = [&](reference::Rounding rounding) {
     reference::CheckpointWeights weights(checkpoint, rounding);
@@ -17,11 +68,16 @@ Result<std::optional<double>> compiler::verifyOnWeights(ModuleOp imported, Modul
   if (!change)
     return change.error();
   evidence.push_back(judged("all passes over lm", *change, "the checkpoint's weights"));
-  if (!(change->maxRelative <= kLargestRelativeError))
-    return Error{ExitCode::Internal, "E0491", "the passes changed what the model computes",
-                 evidence.back().inputs + "; largest relative error " +
-                     std::to_string(change->maxRelative),
-                 "please report it with the checkpoint's config"};
+  if (!(change->maxRelative <= kLargestRelativeError)) {
+    reference::CheckpointWeights weights(checkpoint, reference::Rounding::AsStored);
+    std::optional<WrongOnWeights> pass;
+    OwningOpRef<ModuleOp> copy = imported.clone();
+    again(*copy, std::make_unique<WrongOnWeightsSearch>(imported, weights, pass));
+    return wrongOnWeights(pass,
+                          evidence.back().inputs + "; largest relative error " +
+                              std::to_string(change->maxRelative) + "; first " + change->first,
+                          users);
+  }
   bool rounds = false;
   fused.walk([&](lm::WeightOp weight) { rounds |= weight.getStored().has_value(); });
   if (!rounds)

@@ -56,12 +56,15 @@ std::vector<FillJob> compiler::weightJobs(plan::ProgramOp program, const fb::Pro
     assert(found && "rows that the checkpoint does not hold were refused at import");
     // Shared by its jobs, which outlive this.
     auto source = std::make_shared<const import::RowSource>(std::move(*found));
+    const std::string name = op.getSymName().str();
     if (op.getType().isVector()) {
       jobs.push_back(
-          {weight.offset, weight.size, [source](std::span<std::byte> out) -> Result<void> {
+          {weight.offset, weight.size, [source, name](std::span<std::byte> out) -> Result<void> {
              if (auto finite = source->checkFinite(); !finite)
                return finite.error();
-             return packVector(*source, out);
+             if (auto packed = packVector(*source, out); !packed)
+               return packed;
+             return checkPackedVector(*source, out, name);
            }});
       continue;
     }
@@ -72,7 +75,6 @@ std::vector<FillJob> compiler::weightJobs(plan::ProgramOp program, const fb::Pro
       checkpoint.forgetPages();
       return source->checkFinite();
     };
-    const std::string name = op.getSymName().str();
     if (weight.layout == fb::WeightLayout::Fragment16) {
       FragmentLayout layout = kernel::fragmentLayoutOf(op.getType());
       addPieces(jobs, weight.offset, layout.tiles, layout.tileBytes(),

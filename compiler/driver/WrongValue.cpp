@@ -104,20 +104,28 @@ static std::optional<Pair> reduceModel(ModuleOp program, const std::string &pipe
   return tryOn(OwningOpRef<ModuleOp>(program.clone()), pipeline, differs);
 }
 
+static bool writeModule(ModuleOp module, const std::string &name) {
+  std::string text;
+  llvm::raw_string_ostream(text) << module << "\n";
+  return bool(writeText(text, name));
+}
+
+std::string compiler::leaveBoth(const std::string &code, ModuleOp before, ModuleOp after) {
+  const std::string first = "ingot-" + code + "-before.mlir",
+                    second = "ingot-" + code + "-after.mlir";
+  return writeModule(before, first) && writeModule(after, second)
+             ? "before and after: " + first + ", " + second
+             : "";
+}
+
 /// Writes both files. `pipeline` makes the second of the first, and `check` is the pass that compares them.
 static std::string leave(const std::string &code, ModuleOp before, ModuleOp after,
                          const std::string &pipeline, const std::string &check,
                          const std::string &command) {
-  const std::string names[] = {"ingot-" + code + "-before.mlir", "ingot-" + code + "-after.mlir"};
-  for (auto [name, module] : {std::pair(names[0], before), std::pair(names[1], after)}) {
-    std::string text;
-    llvm::raw_string_ostream(text) << module << "\n";
-    if (!writeText(text, name))
-      return "";
-  }
-  return "before and after: " + names[0] + ", " + names[1] + "; `" + command + " " + names[0] +
-         " --pass-pipeline='builtin.module(" + pipeline + "," + check + "{against=" + names[0] +
-         "})'` finds it again";
+  const std::string left = leaveBoth(code, before, after), first = "ingot-" + code + "-before.mlir";
+  return left.empty() ? ""
+                      : left + "; `" + command + " " + first + " --pass-pipeline='builtin.module(" +
+                            pipeline + "," + check + "{against=" + first + "})'` finds it again";
 }
 
 std::string compiler::leaveWrongValue(const std::string &code, ModuleOp before,
@@ -209,4 +217,16 @@ std::string compiler::leaveWrongPlan(const std::string &code, ModuleOp before, M
                    : reducePlan(before, pipeline);
   return found ? leave(code, *found->before, *found->after, pipeline, "slow-check", command)
                : leave(code, before, after, pipeline, "slow-check", command);
+}
+
+std::string compiler::leavePlanOfLayers(const std::string &code, ModuleOp plan,
+                                        ArrayRef<int64_t> layers) {
+  OwningOpRef<ModuleOp> fewer(plan.clone());
+  fewer->walk([&](plan::StepOp step) {
+    if (step.getLayer() && !llvm::is_contained(layers, int64_t(*step.getLayer())))
+      step.erase();
+  });
+  dropUnnamed(*fewer);
+  const std::string name = "ingot-" + code + ".mlir";
+  return writeModule(succeeded(verify(*fewer)) ? *fewer : plan, name) ? name : "";
 }

@@ -23,4 +23,12 @@ std::string leaveWrongValue(const std::string &code, mlir::ModuleOp before, cons
 std::string leaveWrongPlan(const std::string &code, mlir::ModuleOp before, mlir::ModuleOp after,
                            const std::string &pipeline, const std::string &command);
 
+/// Writes the two files alone, where no command makes the second of the first; empty where they cannot be written.
+std::string leaveBoth(const std::string &code, mlir::ModuleOp before, mlir::ModuleOp after);
+
+/// Writes ingot-<code>.mlir: the plan with the steps of these layers and those around them, and the kernels that they
+/// launch. Says its name; empty where it cannot be written.
+std::string leavePlanOfLayers(const std::string &code, mlir::ModuleOp plan,
+                              llvm::ArrayRef<int64_t> layers);
+
 } // namespace ingot::compiler

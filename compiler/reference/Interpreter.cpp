@@ -390,7 +390,7 @@ static Batch completeBatch(const Step &step) {
 Result<Matrix> Interpreter::step(const Step &step, KvState &kv) {
   Batch batch = completeBatch(step);
   assert(batch.sequences.size() == step.ids.size() && batch.positions.size() == step.ids.size());
-  Run run(model(), weights, layers, step, batch, kv, watch);
+  Run run(model(), weights, layers, step, batch, kv, watch, watchOps);
   auto entry = *model().getBody().getOps<lm::EntryOp>().begin();
   Block &body = entry.getBody().front();
   run.bind(body.getArgument(1), {});

@@ -45,6 +45,10 @@ public:
   using WatchLayer = std::function<void(int64_t layer, const Matrix &rows)>;
   void watchLayers(WatchLayer call) { watch = std::move(call); }
 
+  /// Calls with the rows that each op makes, also within regions.
+  using WatchRows = std::function<void(const Matrix &rows)>;
+  void watchRows(WatchRows call) { watchOps = std::move(call); }
+
   /// Logits of the asked rows: [R][vocab]. `kv` holds the past and gets this step's keys and
   /// values. Errors: an id outside the vocabulary (E0454), an op that is no op of lm (E0455),
   /// and those of the weights.
@@ -59,6 +63,7 @@ private:
   WeightProvider &weights;
   std::vector<int64_t> layers;
   WatchLayer watch;
+  WatchRows watchOps;
 };
 
 /// What a block of lm takes and gives outside of a program. Of a batch: nothing.

@@ -32,9 +32,10 @@ class Run {
 public:
   /// `root`: the lm.model, or another table of symbols where only rows are computed.
   Run(mlir::Operation *root, WeightProvider &weights, llvm::ArrayRef<int64_t> layers,
-      const Step &step, const Batch &batch, KvState &kv, const Interpreter::WatchLayer &watch = {})
+      const Step &step, const Batch &batch, KvState &kv, const Interpreter::WatchLayer &watch = {},
+      const Interpreter::WatchRows &watchOps = {})
       : symbols(root), weights(weights), layers(layers), step(step), batch(batch), state(kv),
-        watch(watch) {
+        watch(watch), watchOps(watchOps) {
     if (auto model = mlir::dyn_cast<lm::ModelOp>(root))
       for (auto [i, op] : llvm::enumerate(model.getBody().getOps<lm::StateOp>()))
         slots[op.getSymNameAttr()] = static_cast<int64_t>(i);
@@ -42,7 +43,11 @@ public:
 
   /// Runs a block whose arguments are bound; returns the terminator's operands.
   Result<llvm::SmallVector<Content>> runBlock(mlir::Block &block);
-  void bind(mlir::Value value, Content content) { contents[value] = std::move(content); }
+  void bind(mlir::Value value, Content content) {
+    if (watchOps && content.rows)
+      watchOps(*content.rows);
+    contents[value] = std::move(content);
+  }
 
 private:
   Result<llvm::SmallVector<Content>> runOps(mlir::Block &block, mlir::Block::iterator end,
@@ -76,6 +81,7 @@ private:
   const Batch &batch;
   KvState &state;
   const Interpreter::WatchLayer watch;
+  const Interpreter::WatchRows watchOps;
   llvm::DenseMap<mlir::Attribute, int64_t> slots; ///< by symbol
   llvm::DenseMap<mlir::Value, Content> contents;
 };

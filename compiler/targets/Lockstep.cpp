@@ -60,9 +60,9 @@ public:
   }
   std::byte *data() const { return memory.get(); }
   const int64_t size;
+  static constexpr int64_t kBehind = 64 << 10; ///< bytes
 
 private:
-  static constexpr int64_t kBehind = 64 << 10;
   struct Free {
     void operator()(std::byte *p) const { std::free(p); }
   };
@@ -95,6 +95,9 @@ private:
   /// Rows that hold no numbers: keys, ids.
   void compareWords(RowsType type, int64_t count, const std::byte *expected,
                     const std::byte *found);
+  /// Bytes that the launch has no business with are what they were.
+  void compareRest(kernel::FuncOp fn, plan::LaunchOp launch, const Batch &batch, Memory &memory);
+  void comparePages(plan::LaunchOp launch, plan::StepOp step, const BatchView &view);
   /// The ids that a launch has drawn, against the host's for the same logits.
   void compareDrawn(kernel::FuncOp fn, plan::LaunchOp launch, const Batch &batch, Memory &memory);
   void find(const std::string &why);
@@ -115,6 +118,8 @@ private:
       kept; ///< between launches: of states, and bytes that kernels share
   std::map<int64_t, std::unique_ptr<Bytes>> found,
       copies; ///< of the launch under way, by buffer: before it, and its own
+  std::map<std::byte *, std::vector<std::byte>>
+      earlier; ///< states and shared bytes before the launch under way
   UnderWay now;
   int64_t idsOff = 0;
 };
@@ -223,7 +228,7 @@ void Lockstep::behind(plan::LaunchOp launch, plan::StepOp step, const Batch &bat
   if (ways == 0)
     return find("it is not in the code object");
   // Every way begins with what was there before the first.
-  std::map<std::byte *, std::vector<std::byte>> earlier;
+  earlier.clear();
   for (size_t way = 0; way < ways && !wrong; ++way) {
     now.way = code.nameOf(fn, way, view), now.buffer.clear();
     now.allowed = code.allowed(fn, way, view, slack);
@@ -239,8 +244,9 @@ void Lockstep::behind(plan::LaunchOp launch, plan::StepOp step, const Batch &bat
       if (!own.memory)
         return find("there is no memory for its operands");
       operands.push_back(own);
-      if (ways > 1 && (isa<plan::StateRefAttr>(passed) ||
-                       (isa<RowsType>(type) && cast<RowsType>(type).getKind() == RowKind::Bytes))) {
+      const auto rows = dyn_cast<RowsType>(type);
+      if (isa<plan::StateRefAttr>(passed) ||
+          (ways > 1 && rows && rows.getKind() == RowKind::Bytes)) {
         std::vector<std::byte> &was = earlier[own.memory];
         if (way == 0)
           was.assign(own.memory, own.memory + own.bytes);
@@ -258,6 +264,8 @@ void Lockstep::behind(plan::LaunchOp launch, plan::StepOp step, const Batch &bat
       return find(problem);
     ++agreement.launches;
     compare(fn, launch, batch, memory);
+    compareRest(fn, launch, batch, memory);
+    comparePages(launch, step, view);
   }
   copies.clear();
 }
@@ -407,6 +415,12 @@ void Lockstep::compareDrawn(kernel::FuncOp fn, plan::LaunchOp launch, const Batc
   }
 }
 
+/// How many rows of an operand a step has.
+static int64_t rowsOf(kernel::FuncOp fn, unsigned argument, const Batch &batch) {
+  const size_t units = fn.launch().isPerRow() ? batch.logitsRows.size() : batch.positions.size();
+  return int64_t(units) * fn.launch().rowsOfUnit(fn.getArgument(argument));
+}
+
 void Lockstep::compareBuffer(kernel::FuncOp fn, unsigned argument, StringRef name,
                              const Batch &batch, Memory &memory) {
   const auto units =
@@ -423,7 +437,7 @@ void Lockstep::compareBuffer(kernel::FuncOp fn, unsigned argument, StringRef nam
     return;
   }
   auto rows = cast<RowsType>(fn.getArgumentTypes()[argument]);
-  const int64_t count = units * fn.launch().rowsOfUnit(fn.getArgument(argument));
+  const int64_t count = rowsOf(fn, argument, batch);
   const std::byte *expected = memory.peek(buffer, 0), *seen = copies[buffer]->data();
   if (holdsNumbers(rows.getKind()))
     compareRows(rows, count, expected, seen);
@@ -440,6 +454,78 @@ void Lockstep::compare(kernel::FuncOp fn, plan::LaunchOp launch, const Batch &ba
     if (effect.writes && !wrong && isa<RowsType, kernel::RoutesType>(type))
       compareBuffer(fn, argument, cast<plan::BufferRefAttr>(passed).getSymbol().getValue(), batch,
                     memory);
+}
+
+/// The first of some bytes that are others; -1: none is.
+static int64_t firstOther(const std::byte *a, const std::byte *b, int64_t from, int64_t to) {
+  if (from >= to || std::memcmp(a + from, b + from, size_t(to - from)) == 0)
+    return -1;
+  return std::mismatch(a + from, a + to, b + from).first - a;
+}
+
+void Lockstep::compareRest(kernel::FuncOp fn, plan::LaunchOp launch, const Batch &batch,
+                           Memory &memory) {
+  struct Rest {
+    StringRef name;
+    int64_t rowBytes, from; ///< behind what it writes
+  };
+  std::map<int64_t, Rest> rests; ///< by buffer, which may be passed twice
+  for (auto [argument, type, passed, effect] :
+       llvm::enumerate(fn.getArgumentTypes(), launch.getArgs(), fn.operandEffects())) {
+    auto rows = dyn_cast<RowsType>(type);
+    auto ref = dyn_cast<plan::BufferRefAttr>(passed);
+    if (!rows || !ref || rows.getKind() == RowKind::Bytes)
+      continue;
+    const StringRef name = ref.getSymbol().getValue();
+    Rest &rest = rests.try_emplace(memory.find(name), Rest{name, rows.rowBytes(), 0}).first->second;
+    if (effect.writes)
+      rest.from = std::max(rest.from, rowsOf(fn, unsigned(argument), batch) * rows.rowBytes());
+  }
+  for (const auto &[buffer, rest] : rests) {
+    const Bytes &own = *copies[buffer];
+    now.buffer = rest.name.str();
+    if (const int64_t at = firstOther(found[buffer]->data(), own.data(), rest.from, own.size);
+        at >= 0)
+      return find((rest.from ? "it writes behind the step's rows, to byte "
+                             : "it writes to what it only reads, byte ") +
+                  std::to_string(at % rest.rowBytes) + " of row " +
+                  std::to_string(at / rest.rowBytes));
+    const std::byte *behind = own.data() + own.size;
+    if (std::any_of(behind, behind + Bytes::kBehind,
+                    [](std::byte byte) { return byte != std::byte{0}; }))
+      return find("it writes behind the end");
+  }
+}
+
+/// Pages of positions, and slots of versions, that the step has nothing to write to.
+void Lockstep::comparePages(plan::LaunchOp launch, plan::StepOp step, const BatchView &view) {
+  plan::ProgramOp program = *module.getOps<plan::ProgramOp>().begin();
+  for (auto [passed, effect] : llvm::zip_equal(launch.getArgs(), launch.operandEffects())) {
+    auto ref = dyn_cast<plan::StateRefAttr>(passed);
+    if (!ref)
+      continue;
+    auto symbol = cast<FlatSymbolRefAttr>((*step.getStates())[ref.getIndex()]).getAttr();
+    auto state = cast<plan::StateOp>(SymbolTable::lookupSymbolIn(program, symbol));
+    std::byte *const own = kept[symbol]->data();
+    std::set<int64_t> written;
+    if (effect.writes && isa<kernel::KvPoolType>(state.memoryType()))
+      for (int64_t t = 0; t < view.tokens; ++t)
+        written.insert(view.blockTable[view.sequenceOf[t] * view.blockTableStride +
+                                       view.positions[t] / kPageTokens]);
+    else if (effect.writes)
+      for (int64_t i = 0; i < view.spanCount; ++i)
+        for (int64_t w = 0; w < view.stateSpans[i].writes; ++w)
+          written.insert(view.stateWrites[view.stateSpans[i].firstWrite + w].slot);
+    const auto bytes = int64_t(state.getBytes());
+    now.buffer = symbol.getValue().str();
+    for (int64_t page = 0; page < StepBatch::kSequences * StepBatch::kPages; ++page)
+      if (const int64_t at = written.contains(page) ? -1
+                                                    : firstOther(earlier[own].data(), own,
+                                                                 page * bytes, (page + 1) * bytes);
+          at >= 0)
+        return find("it writes where the step has no token, to byte " +
+                    std::to_string(at - page * bytes) + " of page " + std::to_string(page));
+  }
 }
 
 //===----------------------------------------------------------------------===//
@@ -487,21 +573,22 @@ static std::vector<Operation *> launchesAt(plan::ProgramOp program, plan::Mode m
   return launches;
 }
 
-/// Two tiles and two pages of a prompt beside a short one; then decoding, beside a prompt that begins. Modes differ in
+/// A prompt of so many tokens, two tiles and two pages at least, beside a short one; then decoding, beside a prompt that begins. Modes differ in
 /// what becomes of the logits: one step of each other shows that, and goes on where the last one was. Then a step as each
 /// case runs it that did not come up, and one of one token.
-static std::vector<Run> runsOf(plan::ProgramOp program) {
+static std::vector<Run> runsOf(plan::ProgramOp program, int64_t prompt) {
   const auto vocabulary = int64_t(program.getVocab());
   auto id = [&](int64_t i) { return int32_t((i * 7919 + 13) % vocabulary); };
   Step first, second;
-  for (int64_t t = 0; t < 35; ++t)
+  for (int64_t t = 0; t < prompt; ++t)
     first.ids.push_back(id(t)), first.sequences.push_back(0), first.positions.push_back(t);
   for (int64_t t = 0; t < 3; ++t)
-    first.ids.push_back(id(40 + t)), first.sequences.push_back(2), first.positions.push_back(t);
-  first.logitsRows = {34, 37};
-  second.ids = {id(50), id(51), id(52)};
+    first.ids.push_back(id(prompt + 5 + t)), first.sequences.push_back(2),
+        first.positions.push_back(t);
+  first.logitsRows = {int32_t(prompt - 1), int32_t(prompt + 2)};
+  second.ids = {id(prompt + 15), id(prompt + 16), id(prompt + 17)};
   second.sequences = {0, 1, 2};
-  second.positions = {35, 0, 3};
+  second.positions = {prompt, 0, 3};
   second.logitsRows = {0, 1, 2};
 
   const std::vector<int64_t> counts = countsOfCases(program);
@@ -543,7 +630,10 @@ compiler::runInLockstep(ModuleOp plan, ArrayRef<CodeUnderCheck *> codes, double 
   AllCode all;
   for (CodeUnderCheck *code : codes)
     all.each.push_back(std::make_unique<Lockstep>(plan, *code, weights, slack));
-  const std::vector<Run> runs = runsOf(program);
+  int64_t prompt = 35;
+  for (CodeUnderCheck *code : codes)
+    prompt = std::max(prompt, code->longestPrompt());
+  const std::vector<Run> runs = runsOf(program, prompt);
   MachineOptions options;
   options.tokens = int64_t(runs.front().step.ids.size());
   options.rows = StepBatch::kSequences;

@@ -66,6 +66,8 @@ public:
                           const BatchView &batch) = 0;
   /// What it may be off, with `slack` times what its op's bound allows, beside what its rows' form rounds.
   virtual double allowed(kernel::FuncOp fn, size_t way, const BatchView &batch, double slack) = 0;
+  /// Tokens of the longest prompt that it is run on: so many that its loops over positions go round again.
+  virtual int64_t longestPrompt() const { return 0; }
   /// For people who look at a kernel that is wrong: its text, and what a file of that is called.
   virtual std::string textOf(kernel::FuncOp fn) = 0;
   virtual std::string fileName() const = 0;

@@ -4,23 +4,30 @@
 using namespace ingot;
 using namespace ingot::compiler;
 
+/// Where the version behind that position of a sequence lies.
+static int32_t slotOf(int32_t sequence, int64_t position) {
+  return sequence + int32_t(position % 2 * StepBatch::kSequences);
+}
+
 StepBatch::StepBatch(const reference::Batch &from, const std::vector<int32_t> &ids)
     : positions(from.positions.begin(), from.positions.end()) {
-  for (int32_t page = 0; page < kSequences * kPages; ++page)
-    table.push_back(page);
+  for (int32_t sequence = 0; sequence < kSequences; ++sequence)
+    for (int32_t page = kPages; page-- > 0;)
+      table.push_back(page * int32_t(kSequences) + sequence);
   for (size_t t = 0; t < positions.size(); ++t) {
     const bool goesOn = t > 0 && from.sequences[t] == from.sequences[t - 1];
     if (goesOn && tiles.back().tokens < kAttentionTile)
       ++tiles.back().tokens;
     else
       tiles.push_back({int32_t(t), 1, from.sequences[t], positions[t]});
-    if (goesOn)
-      ++spans.back().tokens, writes.back().token = int32_t(t);
-    else { // the version of a sequence is replaced where it lies
-      writes.push_back({int32_t(t), from.sequences[t]});
-      spans.push_back(
-          {int32_t(t), 1, positions[t] ? from.sequences[t] : -1, int32_t(writes.size()) - 1, 1, 0});
+    const StateWrite write{int32_t(t), slotOf(from.sequences[t], positions[t])};
+    if (goesOn) {
+      ++spans.back().tokens, writes.back() = write;
+      continue;
     }
+    const int32_t before = positions[t] ? slotOf(from.sequences[t], positions[t] - 1) : -1;
+    writes.push_back(write);
+    spans.push_back({int32_t(t), 1, before, int32_t(writes.size()) - 1, 1, 0});
   }
   batch.tokens = int64_t(positions.size()), batch.sequences = kSequences;
   batch.rows = int64_t(from.logitsRows.size()), batch.tiles = int64_t(tiles.size());

@@ -1,6 +1,8 @@
 //===- StepBatch.h - A step of the slow machine as kernels read it --------===//
 //
-// Each sequence has pages of its own, and a slot for its fixed states, whose version is replaced where it lies.
+// Pages of a sequence neither follow each other nor rise, so that a kernel which looks at the wrong place of the block
+// table reads another sequence. The version of a fixed state behind position p lies in one of two slots of its sequence, as
+// p is even or odd: one that is read lies elsewhere than the one that is written, if the step has an odd number of tokens.
 //===----------------------------------------------------------------------===//
 #pragma once
 
@@ -13,7 +15,7 @@ namespace ingot::compiler {
 
 class StepBatch {
 public:
-  static constexpr int64_t kSequences = 3, kPages = 2; ///< of each sequence
+  static constexpr int64_t kSequences = 3, kPages = 10; ///< of each sequence
 
   StepBatch(const reference::Batch &batch, const std::vector<int32_t> &ids);
   StepBatch(const StepBatch &) = delete;

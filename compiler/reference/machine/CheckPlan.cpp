@@ -81,6 +81,7 @@ static Result<std::unique_ptr<SlowMachine>> machineFor(ModuleOp plan, WeightProv
   how.layers = slice.layers;
   how.effects = options.effects;
   how.states = slice.states;
+  how.keepsRows = options.keepsRows;
   auto machine = SlowMachine::create(plan, weights, std::move(how));
   if (machine)
     pretendPasts(**machine, slice);
@@ -100,11 +101,13 @@ static Result<std::vector<Matrix>> logitsOf(SlowMachine &machine, const Slice &s
 }
 
 static Result<std::vector<Matrix>> logitsOfModel(ModuleOp model, WeightProvider &weights,
-                                                 const Slice &slice, ArrayRef<int64_t> layers) {
+                                                 const Slice &slice, ArrayRef<int64_t> layers,
+                                                 Interpreter::WatchRows watch = {}) {
   auto interpreter = Interpreter::create(model, weights);
   if (!interpreter)
     return std::move(interpreter.error());
   (*interpreter)->useLayers({layers.begin(), layers.end()});
+  (*interpreter)->watchRows(std::move(watch));
   KvState kv;
   pretendPasts(kv, slice);
   std::vector<Matrix> all;
@@ -117,7 +120,7 @@ static Result<std::vector<Matrix>> logitsOfModel(ModuleOp model, WeightProvider 
   return all;
 }
 
-/// Where two steps' logits differ most, in words for `why`.
+/// How much two steps' logits differ, and where they first do by more than they may, in words for `why`.
 struct Difference {
   Comparison size;
   std::string where;
@@ -125,14 +128,16 @@ struct Difference {
 static Difference differenceOf(const std::vector<Matrix> &a, const std::vector<Matrix> &b) {
   Difference difference;
   double largest = 0;
+  for (const Matrix &logits : a)
+    for (float value : logits.values)
+      largest = std::max(largest, std::abs(double(value)));
   for (size_t step = 0; step < a.size(); ++step)
     for (size_t i = 0; i < a[step].values.size(); ++i) {
       const double x = a[step].values[i], y = b[step].values[i], off = std::abs(x - y);
-      largest = std::max(largest, std::abs(x));
       ++difference.size.values;
-      if (off <= difference.size.maxAbsolute)
+      difference.size.maxAbsolute = std::max(difference.size.maxAbsolute, off);
+      if (off <= kLargestWiringError * largest || !difference.where.empty())
         continue;
-      difference.size.maxAbsolute = off;
       const int64_t columns = a[step].columns;
       difference.where = "logit " + std::to_string(int64_t(i) % columns) + " of row " +
                          std::to_string(int64_t(i) / columns) + " of step " + std::to_string(step) +
@@ -282,7 +287,9 @@ Result<void> machine::checkCases(ModuleOp plan, WeightProvider &weights, PlanEvi
   plan::EntryOp entry = programOf(plan).generateEntry();
   evidence.modes = {plan::stringifyMode(Mode::Logits).str()};
   std::vector<std::vector<Mode>> orders;
-  if (entry.hasMode(Mode::Drawn))
+  if (options.idsToCome)
+    orders = {};
+  else if (entry.hasMode(Mode::Drawn))
     orders = {{Mode::Greedy, Mode::Drawn}, {Mode::Drawn, Mode::Greedy}};
   else if (entry.hasMode(Mode::Greedy))
     orders = {{Mode::Greedy, Mode::Greedy}};
@@ -296,7 +303,7 @@ Result<void> machine::checkCases(ModuleOp plan, WeightProvider &weights, PlanEvi
   if (auto done = checkAlone(plan, weights, slice, logits->front(), options); !done)
     return done;
   for (Mode mode : {Mode::Logits, Mode::Greedy})
-    if (entry.hasMode(mode))
+    if (entry.hasMode(mode) && !(mode == Mode::Greedy && options.idsToCome))
       if (auto done = checkCounts(plan, weights, slice, logits->front(), mode, options); !done)
         return done;
   return {};
@@ -380,6 +387,46 @@ static std::string firstWrongLayer(ModuleOp model, ModuleOp plan, WeightProvider
   return "";
 }
 
+using Rows = std::vector<std::vector<float>>;
+
+static bool haveOneShape(const Rows &rows, const Matrix &value) {
+  return int64_t(rows.size()) == value.rows && int64_t(rows.front().size()) == value.columns;
+}
+
+/// Whether these are the rows of a value of the model.
+static bool areRowsOf(const Rows &rows, const Matrix &value) {
+  if (!haveOneShape(rows, value))
+    return false;
+  double largest = 0;
+  for (float number : value.values)
+    largest = std::max(largest, std::abs(double(number)));
+  for (int64_t r = 0; r < value.rows; ++r)
+    for (int64_t i = 0; i < value.columns; ++i)
+      if (!(std::abs(double(rows[size_t(r)][size_t(i)]) - double(value.row(r)[size_t(i)])) <=
+            kLargestWiringError * largest))
+        return false;
+  return true;
+}
+
+/// The first launch that leaves rows which are no op's of the model: "@residual_0 of layer 3 is the first launch …". What
+/// no op has the shape of is not judged: maxima of logits.
+static std::string firstWrongLaunch(ModuleOp model, ModuleOp plan, WeightProvider &weights,
+                                    const Slice &slice, CheckOptions options) {
+  std::vector<Matrix> values;
+  auto expected = logitsOfModel(model, weights, slice, slice.layers,
+                                [&](const Matrix &rows) { values.push_back(rows); });
+  options.keepsRows = true;
+  auto machine = machineFor(plan, weights, slice, /*rounds=*/false, options);
+  if (!machine || !expected || !logitsOf(**machine, slice))
+    return "";
+  for (const Written &launch : (*machine)->trace())
+    for (const auto &[operand, rows] : launch.rows)
+      if (llvm::any_of(values, [&](const Matrix &value) { return haveOneShape(rows, value); }) &&
+          llvm::none_of(values, [&](const Matrix &value) { return areRowsOf(rows, value); }))
+        return launch.launch + " is the first launch to leave rows that the model has nowhere; ";
+  return "";
+}
+
 /// Whether tokens choose experts: what is smaller than any bound then makes a large difference, if two are as good.
 static bool hasChoices(ModuleOp plan) {
   return llvm::any_of(plan.getOps<FunctionOpInterface>(), [](FunctionOpInterface fn) {
@@ -408,7 +455,8 @@ static Result<void> compareWithModel(ModuleOp model, ModuleOp plan, WeightProvid
     (rounds ? evidence.rounding : evidence.wiring) = difference.size;
     if (!rounds && !(difference.size.maxRelative <= kLargestWiringError))
       return Error{ExitCode::Internal, "E0883", "the plan computes something else than the model",
-                   firstWrongLayer(model, plan, weights, slice, options) + difference.where +
+                   firstWrongLayer(model, plan, weights, slice, options) +
+                       firstWrongLaunch(model, plan, weights, slice, options) + difference.where +
                        " without rounding (relative " +
                        std::to_string(difference.size.maxRelative) + ", allowed 0.0001)",
                    ""};

@@ -29,7 +29,10 @@ std::vector<int64_t> countsOfCases(plan::ProgramOp program);
 
 struct CheckOptions {
   uint64_t seed = 1;
-  Effects effects; ///< of kernels; empty: those that their ops declare
+  Effects effects;        ///< of kernels; empty: those that their ops declare
+  bool keepsRows = false; ///< MachineOptions::keepsRows
+  /// A pass that is yet to run makes ids of logits: steps are run in mode logits alone.
+  bool idsToCome = false;
 };
 
 struct PlanEvidence {

@@ -1,5 +1,6 @@
 //===- Launch.cpp - See Launch.h ------------------------------------------===//
 #include "compiler/reference/machine/Launch.h"
+#include "dialects/kernel/ops/Rope.h"
 #include "dialects/lm/ops/Weights.h"
 
 #include "llvm/Support/raw_ostream.h"
@@ -93,6 +94,8 @@ void Launch::write(Value operand, int64_t row, std::span<const float> values, It
   uint64_t &hash = machine.trace.back().numbers;
   for (float value : values)
     hash = (hash ^ std::bit_cast<uint32_t>(value)) * 0x100000001b3u;
+  if (machine.options.keepsRows && !isa<kernel::RopeTableOp>(anchor))
+    machine.trace.back().rows[numberOf(operand)].emplace_back(values.begin(), values.end());
   if (!machine.options.rounds && type.getKind() != RowKind::F32)
     machine.exact[at].assign(values.begin(), values.end());
 }

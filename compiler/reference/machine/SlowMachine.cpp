@@ -11,6 +11,7 @@
 
 #include "llvm/ADT/DenseSet.h"
 #include "llvm/ADT/TypeSwitch.h"
+#include "llvm/Support/raw_ostream.h"
 
 #include <algorithm>
 #include <cstring>
@@ -45,6 +46,7 @@ private:
                        const plan::StepCounts &counts);
   Result<void> runLaunch(plan::LaunchOp op, plan::StepOp step, const Batch &batch,
                          const std::vector<int32_t> &ids, Mode mode);
+  void checkCounts(plan::LaunchOp op, const plan::StepCounts &counts);
   StepResult fetch(const Batch &batch, Mode mode);
   void fetchBeside(const Matrix &logits);
   std::vector<std::byte> fetchRow(plan::OutputOp output, int64_t row, int64_t bytes);
@@ -154,10 +156,27 @@ Result<void> PlanMachine::runLaunch(plan::LaunchOp op, plan::StepOp step, const 
   return done;
 }
 
+/// Generators leave out what a kernel says it never meets.
+void PlanMachine::checkCounts(plan::LaunchOp op, const plan::StepCounts &counts) {
+  auto fn = cast<kernel::FuncOp>(symbols.lookup(op.getKernelAttr().getAttr()));
+  const bool perRow = fn.launch().isPerRow();
+  const int64_t count = perRow ? counts.rows : counts.tokens;
+  if (count >= fn.leastCount() && count <= fn.mostCount())
+    return;
+  std::string why;
+  llvm::raw_string_ostream(why) << "its kernel counts with " << *fn.getCounts();
+  machine.findings.add("E0885",
+                       "@" + op.getKernel().str() + " is launched in a step of " +
+                           (count == plan::kManyTokens ? "many" : std::to_string(count)) +
+                           (perRow ? " rows" : " tokens"),
+                       why);
+}
+
 Result<void> PlanMachine::runStep(plan::StepOp step, const Batch &batch,
                                   const std::vector<int32_t> &ids, const plan::StepCounts &counts) {
   auto section = cast<plan::SectionOp>(symbols.lookup(step.getSectionAttr().getAttr()));
   for (plan::LaunchOp op : section.launchesIn(counts)) {
+    checkCounts(op, counts);
     if (auto done = runLaunch(op, step, batch, ids, counts.mode); !done)
       return done;
     if (machine.findings.first())

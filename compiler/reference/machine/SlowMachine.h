@@ -51,7 +51,8 @@ struct MachineOptions {
   std::vector<int64_t> layers;
   /// The numbers of states, by symbol, where they are not those of their order in the plan: a past is made up of them.
   std::map<std::string, int64_t> states;
-  Effects effects;                    ///< empty: those that its ops declare
+  bool keepsRows = false; ///< rows that launches write, tables apart, stay in their trace
+  Effects effects;        ///< empty: those that its ops declare
   LaunchObserver *observer = nullptr; ///< outlives the machine
 };
 
@@ -59,6 +60,8 @@ struct MachineOptions {
 struct Written {
   std::string launch; ///< "@norm_0 of layer 3"
   uint64_t numbers;   ///< a hash of them, in the order in which they were written
+  std::map<int64_t, std::vector<std::vector<float>>> rows =
+      {}; ///< by operand, if the machine keeps them
 };
 
 /// What a step leaves for the host.

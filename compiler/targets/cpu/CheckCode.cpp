@@ -37,6 +37,11 @@ constexpr double kInt8Attention = 0.01, kNotJudged = 2;
 /// Where heads are normed before they enter a cache of less than f32, the order of a mean decides how some are rounded.
 /// In any cache it moves scores, which are large where heads are normed.
 constexpr double kNormedHeads = 1e-6, kRoundedKeys = 2e-3, kNormedScores = 2e-5;
+/// Attention goes over positions in blocks of 128.
+constexpr int64_t kLongestPrompt = 140;
+/// Threads that share a launch, and the bytes of their scratch before it: as floats no numbers.
+constexpr int64_t kParts = 3;
+constexpr int kLeftByOthers = 0xff;
 /// Rows that vdpbf16ps rounds for itself: 2^-9 of each value, more of a product of two projections.
 constexpr double kBf16 = 0x1p-6;
 
@@ -57,6 +62,7 @@ public:
   std::string run(kernel::FuncOp fn, size_t, ArrayRef<Operand> operands,
                   const BatchView &batch) override;
   double allowed(kernel::FuncOp fn, size_t, const BatchView &, double slack) override;
+  int64_t longestPrompt() const override { return kLongestPrompt; }
   std::string textOf(kernel::FuncOp fn) override;
   std::string fileName() const override { return "ingot-E0886.s"; }
 
@@ -84,9 +90,16 @@ std::string CodeOnCpu::run(kernel::FuncOp fn, size_t, ArrayRef<Operand> operands
     args.push_back(operand.memory);
   const auto bytes = size_t(roundUp(scratch.lookup(fn.getSymName()) + 64, 64));
   std::unique_ptr<void, decltype(&std::free)> room(std::aligned_alloc(64, bytes), std::free);
-  std::memset(room.get(), 0, bytes);
-  code.function(fn.getSymName().str())(args.data(), &batch, 0, itemsOf(fn, batch), 1,
-                                       static_cast<char *>(room.get()));
+  const auto kernel = code.function(fn.getSymName().str());
+  // In parts, as threads take them, whose scratch is as other kernels left it.
+  const int64_t items = itemsOf(fn, batch), parts = std::min(items, kParts);
+  const bool cyclic = fn.launch().workItems().cyclic;
+  for (int64_t part = parts; part-- > 0;) {
+    std::memset(room.get(), kLeftByOthers, bytes);
+    const int64_t begin = cyclic ? part : items * part / parts,
+                  end = cyclic ? items : items * (part + 1) / parts;
+    kernel(args.data(), &batch, begin, end, cyclic ? parts : 1, static_cast<char *>(room.get()));
+  }
   return "";
 }
 

@@ -37,6 +37,8 @@ constexpr CodeBound kBounds[] = {
     {"draw_weigh", 0},     // leaves nothing that is compared
     {"draw_ids", 0},       // the host's ids
 };
+/// Attention goes over positions in runs of 256, and projections over tokens in tiles of up to 128.
+constexpr int64_t kLongestPrompt = 270;
 /// As on CPUs: where heads are normed, the order of a mean decides how keys are rounded, and moves scores.
 constexpr double kNormedHeads = 1e-6, kRoundedKeys = 2e-3;
 /// Rows of a norm that a projection computes itself: a few are rounded the other way.
@@ -65,6 +67,7 @@ public:
   std::string run(kernel::FuncOp fn, size_t way, ArrayRef<Operand> operands,
                   const BatchView &batch) override;
   double allowed(kernel::FuncOp fn, size_t way, const BatchView &batch, double slack) override;
+  int64_t longestPrompt() const override { return kLongestPrompt; }
   std::string textOf(kernel::FuncOp fn) override { return code.textOf(fn); }
   std::string fileName() const override { return "ingot-E0886.cu"; }
 

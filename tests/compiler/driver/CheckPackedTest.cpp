@@ -4,6 +4,7 @@
 
 #include "gtest/gtest.h"
 
+#include <algorithm>
 #include <cstring>
 #include <random>
 
@@ -64,7 +65,37 @@ template <typename Layout> void hold(const Layout &layout, int64_t unitBytes) {
   EXPECT_NE(exchanged.error().what.find("weight w "), std::string::npos);
 }
 
+/// The last two of the few units of one piece exchanged.
+template <typename Layout> void exchange(const Layout &layout, int64_t unitBytes) {
+  const Stored stored;
+  const import::RowSource source(stored.tensor);
+  std::vector<std::byte> packed(size_t(layout.bytes()));
+  ASSERT_TRUE(pack(source, layout, packed));
+  EXPECT_TRUE(compiler::checkPacked(source, layout, 0, packed, "w"));
+  std::swap_ranges(packed.begin(), packed.begin() + unitBytes, packed.begin() + unitBytes);
+  EXPECT_FALSE(compiler::checkPacked(source, layout, 0, packed, "w"));
+}
+
 } // namespace
+
+TEST(CheckPacked, OfFewPanelsEachIsLookedAt) {
+  const PanelLayout panels = panelLayout(WeightFormat::Int8, kRows, kColumns);
+  exchange(panels, panels.panelBytes());
+  const FragmentLayout tiles = fragmentLayout(WeightFormat::Int8, kRows, kColumns);
+  exchange(tiles, tiles.tileBytes());
+}
+TEST(CheckPacked, FindsAnotherNumberOfAVector) {
+  Stored stored;
+  stored.tensor.shape = {kRows * kColumns};
+  auto source = import::RowSource(stored.tensor);
+  std::vector<std::byte> packed(stored.tensor.data.begin(), stored.tensor.data.end());
+  EXPECT_TRUE(compiler::checkPackedVector(source, packed, "norm"));
+  std::swap_ranges(packed.begin() + 8, packed.begin() + 12, packed.begin() + 12);
+  auto found = compiler::checkPackedVector(source, packed, "norm");
+  ASSERT_FALSE(found);
+  EXPECT_EQ(found.error().code, "E0493");
+  EXPECT_EQ(found.error().why.rfind("value 2 is ", 0), 0u) << found.error().format();
+}
 
 TEST(CheckPacked, FindsPanelsOfOtherRows) {
   for (WeightFormat format : {WeightFormat::F32, WeightFormat::F16, WeightFormat::BF16,

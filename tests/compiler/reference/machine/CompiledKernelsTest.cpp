@@ -6,16 +6,21 @@
 #include "KernelRunner.h"
 #include "LoweredModel.h"
 
+#include "compiler/targets/Lockstep.h"
+#include "compiler/targets/StepBatch.h"
 #include "compiler/targets/cpu/CheckCode.h"
 #include "compiler/targets/cuda/CheckCode.h"
 #include "compiler/targets/cuda/GpuCode.h"
 #include "dialects/kernel/ops/Attention.h"
 #include "dialects/kernel/ops/Matmul.h"
 #include "dialects/kernel/ops/Rope.h"
+#include "dialects/kernel/ops/Rows.h"
 #include "dialects/kernel/ops/Structure.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 
+#include <cstring>
+#include <set>
 #include <thread>
 
 using namespace ingot;
@@ -238,4 +243,107 @@ TEST(CompiledCuda, TheOtherStyleOfRopeIsFound) {
                                                      : lm::RopeStyle::Half);
     return true;
   });
+}
+
+//===----------------------------------------------------------------------===//
+// Code that writes where it has no business: no kernel is compiled
+//===----------------------------------------------------------------------===//
+
+namespace {
+
+using Operands = llvm::ArrayRef<compiler::CodeUnderCheck::Operand>;
+
+/// Leaves zeros, is allowed any finite number, and does a deed beside.
+class Mischief : public compiler::CodeUnderCheck {
+public:
+  using Deed = std::function<void(kernel::FuncOp, Operands, const BatchView &)>;
+  explicit Mischief(Deed deed) : deed(std::move(deed)) {}
+
+  std::string name() const override { return "nothing"; }
+  size_t waysOf(kernel::FuncOp, const BatchView &) override { return 1; }
+  std::string nameOf(kernel::FuncOp, size_t, const BatchView &) override { return ""; }
+  std::string run(kernel::FuncOp fn, size_t, Operands operands, const BatchView &batch) override {
+    for (auto [argument, effect, operand] :
+         llvm::zip(fn.getArguments(), fn.operandEffects(), operands))
+      if (auto rows = mlir::dyn_cast<kernel::RowsType>(argument.getType()); rows && effect.writes)
+        std::memset(operand.memory, 0,
+                    size_t((fn.launch().isPerRow() ? batch.rows : batch.tokens) *
+                           fn.launch().rowsOfUnit(argument) * rows.rowBytes()));
+    deed(fn, operands, batch);
+    return "";
+  }
+  double allowed(kernel::FuncOp, size_t, const BatchView &, double) override { return 1e30; }
+  std::string textOf(kernel::FuncOp) override { return "text"; }
+  std::string fileName() const override { return "ingot-E0886.s"; }
+
+private:
+  Deed deed;
+};
+
+/// Why it is wrong: the second line of the error.
+std::string whyOf(Mischief::Deed deed) {
+  LoweredModel model("ingot-lower");
+  Mischief code(std::move(deed));
+  auto found = compiler::runInLockstep(model.get(), {&code}, 1);
+  if (found)
+    return "";
+  EXPECT_EQ(found.error().code, "E0886") << found.error().format();
+  return found.error().why;
+}
+
+} // namespace
+
+TEST(Lockstep, RowsBehindThoseOfTheStepAreToldThatAreWritten) {
+  EXPECT_EQ(whyOf([](kernel::FuncOp fn, Operands operands, const BatchView &batch) {
+              if (isa<kernel::GatherOp>(fn.anchor()) && batch.tokens == 3) {
+                auto type = mlir::cast<kernel::RowsType>(fn.getArgumentTypes().back());
+                operands.back().memory[3 * type.rowBytes() + 5] = std::byte{1};
+              }
+            }),
+            "it writes behind the step's rows, to byte 5 of row 3 of @x");
+}
+TEST(Lockstep, WhatLiesBehindABufferIsToldThatIsWritten) {
+  EXPECT_EQ(whyOf([](kernel::FuncOp fn, Operands operands, const BatchView &) {
+              if (isa<kernel::GatherOp>(fn.anchor()))
+                operands.back().memory[operands.back().bytes] = std::byte{1};
+            }),
+            "it writes behind the end of @x");
+}
+TEST(Lockstep, WhatIsOnlyReadIsToldThatIsWritten) {
+  EXPECT_EQ(whyOf([](kernel::FuncOp fn, Operands operands, const BatchView &) {
+              if (isa<kernel::RowwiseOp>(fn.anchor()))
+                operands.front().memory[0] ^= std::byte{1};
+            }),
+            "it writes to what it only reads, byte 0 of row 0 of @x");
+}
+TEST(Lockstep, PagesOfOthersAreToldThatAreWritten) {
+  const std::string why = whyOf([](kernel::FuncOp fn, Operands operands, const BatchView &batch) {
+    if (isa<kernel::AttentionOp>(fn.anchor()))
+      operands[1].memory[operands[1].bytes /
+                             (compiler::StepBatch::kSequences * compiler::StepBatch::kPages) *
+                             batch.blockTable[batch.blockTableStride] +
+                         7] = std::byte{1};
+  });
+  EXPECT_EQ(why.rfind("it writes where the step has no token, to byte 7 of page ", 0), 0u) << why;
+  EXPECT_NE(why.find(" of @kv.0"), std::string::npos) << why;
+}
+
+// A kernel that takes another place of the block table, or one page behind the other, reads another sequence.
+TEST(Lockstep, PagesLieInNoOrder) {
+  reference::Batch step{{0, 1, 2}, {40, 0, 3}, {0}};
+  const std::vector<int32_t> ids{1, 2, 3};
+  compiler::StepBatch batch(step, ids);
+  const BatchView &view = batch.view();
+  std::set<int32_t> pages;
+  for (int64_t i = 0; i < view.sequences * view.blockTableStride; ++i) {
+    EXPECT_TRUE(pages.insert(view.blockTable[i]).second);
+    if (i % view.blockTableStride) {
+      EXPECT_NE(view.blockTable[i], view.blockTable[i - 1] + 1);
+      EXPECT_NE(view.blockTable[i],
+                view.blockTable[i / view.blockTableStride * view.blockTableStride] +
+                    i % view.blockTableStride);
+    }
+  }
+  EXPECT_NE(view.stateSpans[0].from, view.stateWrites[view.stateSpans[0].firstWrite].slot);
+  EXPECT_EQ(view.stateSpans[1].from, -1);
 }
