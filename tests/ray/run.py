@@ -33,7 +33,7 @@ figures = {}
 cluster = None
 
 MASKS = [(rb'"(id|item_id|response_id)":"[a-z]+[-_][0-9a-f]{16,}"', rb'"\1":"ID"'), (rb'"(created|created_at|completed_at|until)":\d+(\.\d+)?', rb'"\1":0'),
-         (rb'"created_at":"[^"]*"', rb'"created_at":"T"'), (rb'"(total_duration|load_duration|prompt_eval_duration|eval_duration)":\d+', rb'"\1":0'),
+         (rb'"(created_at|modified_at|expires_at)":"[^"]*"', rb'"\1":"T"'), (rb'"(total_duration|load_duration|prompt_eval_duration|eval_duration)":\d+', rb'"\1":0'),
          (rb'"[a-z_]+_(ms|per_second)":[\d.e+-]+', b'"TIME":0')]
 
 
