@@ -68,14 +68,14 @@ class InsideServer:
         self._library = open_library(library)
         options = {"log": "none", **{str(key).replace("_", "-"): value for key, value in options.items()}}
         given = [os.fsencode(word) for word in command_options(options)]
-        self._folder = tempfile.TemporaryDirectory(prefix="ingot-ray-")
-        place = pathlib.Path(self._folder.name) / f"{alias}{engine.suffix}"
+        folder = tempfile.TemporaryDirectory(prefix="ingot-ray-")
+        place = pathlib.Path(folder.name) / f"{alias}{engine.suffix}"
         place.symlink_to(engine.resolve())
         words = [os.fsencode(str(place)), b"--model-name", os.fsencode(name), *given]
         error = ctypes.c_void_p()
         self._handle = self._library.ingot_server_open((ctypes.c_char_p * len(words))(*words), len(words), ctypes.byref(error))
+        folder.cleanup()  # what is in it has been read, and a replica that is killed would leave it
         if not self._handle:
-            self._folder.cleanup()
             raise self._read(error)
         self._numbers = itertools.count(1)
         self._queues: Dict[int, "asyncio.Queue[Any]"] = {}
@@ -180,7 +180,6 @@ class InsideServer:
             handle, self._handle = self._handle, None
             if not await asyncio.to_thread(self._library.ingot_server_close, handle):
                 os._exit(4)  # a step that hangs
-        self._folder.cleanup()
 
 
 def _header_pairs(lines: bytes) -> Headers:
