@@ -1,9 +1,10 @@
 //===- ServeInside.cpp - See ServeInside.h -------------------------------------===//
 //
-//   ask() ──▶ api::Api ──▶ readers ──▶ engine's thread ──▶ desk's thread ──▶ answer()
+//   ask() ──▶ api::Api ──▶ readers ──▶ engine's thread ──▶ desk's thread ──▶ News ──▶ take()
 //
-// The desk stands for the thread of http::Server: what comes of a step is told there, so that the
-// engine waits for nobody's interpreter.
+// The desk stands for the thread of http::Server. What comes of a step is written into the news
+// there, which the program takes when it gets to it: a call for each token would wait each time for
+// the lock of an interpreter.
 //===----------------------------------------------------------------------===//
 #include "tools/ingot/ServeInside.h"
 
@@ -12,6 +13,8 @@
 
 #include <condition_variable>
 #include <deque>
+#include <sys/eventfd.h>
+#include <unistd.h>
 #include <unordered_map>
 
 using namespace ingot;
@@ -66,11 +69,41 @@ private:
   std::thread thread;
 };
 
+/// What has come of requests and has not been taken.
+class News {
+public:
+  News() : descriptor(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)) {}
+  ~News() { close(descriptor); }
+  News(const News &) = delete;
+  News &operator=(const News &) = delete;
+
+  void tell(const ingot_server_news &head, std::string_view headers, std::string_view body) {
+    std::lock_guard lock(mutex);
+    if (coming.empty())
+      eventfd_write(descriptor, 1);
+    coming.append(reinterpret_cast<const char *>(&head), sizeof head).append(headers).append(body);
+  }
+  std::string_view take() {
+    std::lock_guard lock(mutex);
+    eventfd_t count;
+    eventfd_read(descriptor, &count);
+    taken.clear();
+    std::swap(taken, coming);
+    return taken;
+  }
+
+  const int descriptor;
+
+private:
+  std::mutex mutex;
+  std::string coming, taken;
+};
+
 /// A request under way. Its responder and whoever cancels it hold it.
 class Asked {
 public:
-  Asked(ingot_server_answer answer, uint64_t user, std::string id)
-      : id(std::move(id)), answer(answer), user(user) {}
+  Asked(std::shared_ptr<News> news, uint64_t user, std::string id)
+      : id(std::move(id)), news(std::move(news)), user(user) {}
 
   void tell(int32_t kind, int32_t status = 0, std::string_view type = {},
             const http::Headers &headers = {}, std::string_view data = {}) {
@@ -84,7 +117,7 @@ public:
     if (over)
       return;
     over = kind == INGOT_ANSWER_WHOLE || kind >= INGOT_ANSWER_END;
-    answer(user, kind, status, lines.c_str(), data.data(), data.size());
+    news->tell({user, kind, status, uint32_t(lines.size()), uint32_t(data.size())}, lines, data);
   }
 
   /// Gives what is to be called on the desk's thread.
@@ -113,7 +146,7 @@ public:
 
 private:
   std::mutex mutex;
-  ingot_server_answer answer;
+  std::shared_ptr<News> news;
   uint64_t user;
   bool over = false;
   std::function<void()> onGone;
@@ -175,6 +208,7 @@ struct ingot_server {
   ServeModels options;
   std::optional<ServerLog> log;
   std::shared_ptr<UnderWay> underWay = std::make_shared<UnderWay>();
+  std::shared_ptr<News> news = std::make_shared<News>();
   Desk desk;
   api::Post post = [this](std::function<void()> work) { desk.post(std::move(work)); };
   std::shared_ptr<service::ModelRegistry> models;
@@ -270,9 +304,15 @@ int ingot_server_close(ingot_server *server) {
   return ended;
 }
 
+int ingot_server_descriptor(ingot_server *server) { return server->news->descriptor; }
+size_t ingot_server_take(ingot_server *server, const void **news) {
+  const std::string_view taken = server->news->take();
+  *news = taken.data();
+  return taken.size();
+}
+
 uint64_t ingot_server_ask(ingot_server *server, const char *method, const char *target,
-                          const char *headers, const void *body, size_t size,
-                          ingot_server_answer answer, uint64_t user) {
+                          const char *headers, const void *body, size_t size, uint64_t user) {
   http::Request request;
   request.method = method;
   const std::string_view whole = target;
@@ -290,7 +330,7 @@ uint64_t ingot_server_ask(ingot_server *server, const char *method, const char *
     number = ++underWay->last;
     if (request.id.empty())
       request.id = "inside-" + std::to_string(number);
-    asked = std::make_shared<Asked>(answer, user, request.id);
+    asked = std::make_shared<Asked>(server->news, user, request.id);
     underWay->asked.emplace(number, asked);
   }
   auto done = [underWay, number] {

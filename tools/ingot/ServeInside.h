@@ -18,7 +18,7 @@ extern "C" {
 #endif
 
 #define INGOT_SERVER_API __attribute__((visibility("default")))
-#define INGOT_SERVER_ABI_VERSION 1
+#define INGOT_SERVER_ABI_VERSION 2
 
 INGOT_SERVER_API uint32_t ingot_server_abi_version(void);
 
@@ -37,7 +37,7 @@ typedef struct ingot_server ingot_server;
 INGOT_SERVER_API ingot_server *ingot_server_open(const char *const *arguments, size_t count,
                                                  ingot_server_error **error);
 /** Cancels what is under way and frees all. False: a step of an engine does not end; the process
- * should. Not from a callback. */
+ * should. */
 INGOT_SERVER_API int ingot_server_close(ingot_server *server);
 
 /** What comes of a request. */
@@ -49,18 +49,26 @@ enum {
   INGOT_ANSWER_BROKEN = 4 /**< the last, where an answer broke off */
 };
 
-/** Called on threads of the server's, one after the other for a request; `headers` are lines of
- * "name: value". Pointers are valid during the call. It must return soon. */
-typedef void (*ingot_server_answer)(uint64_t user, int32_t kind, int32_t status,
-                                    const char *headers, const void *data, size_t size);
+/** Before each piece of news; its headers, lines of "name: value", and then its body follow it. */
+typedef struct ingot_server_news {
+  uint64_t user; /**< of ingot_server_ask */
+  int32_t kind, status;
+  uint32_t headers, body; /**< bytes of both */
+} ingot_server_news;
+
+/** Readable while there is news: the server waits for nobody, and who reads wakes once for all that
+ * a step of an engine has brought. The server's; closed with it. */
+INGOT_SERVER_API int ingot_server_descriptor(ingot_server *server);
+/** All news of all requests since the last call, one after the other, in the order in which it
+ * came. Gives its bytes, which are valid until the next call. From one thread at a time. */
+INGOT_SERVER_API size_t ingot_server_take(ingot_server *server, const void **news);
 
 /** Asks. `target` is the path, decoded, with the query if there is one; `headers` are lines of
  * "name: value", names in lower case. All is copied. Gives the request's number, which is not 0. */
 INGOT_SERVER_API uint64_t ingot_server_ask(ingot_server *server, const char *method,
                                            const char *target, const char *headers,
-                                           const void *body, size_t size,
-                                           ingot_server_answer answer, uint64_t user);
-/** The client has left: nothing more is called for the request once this returns. */
+                                           const void *body, size_t size, uint64_t user);
+/** The client has left: there is no more news of the request but what has not been taken yet. */
 INGOT_SERVER_API void ingot_server_cancel(ingot_server *server, uint64_t request);
 
 /** Why an engine has failed, for good; NULL: none has. */

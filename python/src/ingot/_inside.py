@@ -2,27 +2,24 @@
 from __future__ import annotations
 
 import asyncio
-import collections
-import contextlib
 import ctypes
 import itertools
 import os
 import pathlib
+import struct
 import sys
 import tempfile
 import threading
 import urllib.parse
-from typing import Any, AsyncIterator, Dict, Mapping, Optional, Tuple
+from typing import Any, AsyncIterator, Dict, Mapping, Optional
 
 from ._library import IngotError
 from ._upstream import Head, Headers, UpstreamGone, command_options
 
 NAME = "libingot-server.so.0"
-ABI_VERSION = 1
+ABI_VERSION = 2
 _WHOLE, _HEAD, _BYTES, _END, _BROKEN = range(5)
-_ANSWER = ctypes.CFUNCTYPE(
-    None, ctypes.c_uint64, ctypes.c_int32, ctypes.c_int32, ctypes.c_char_p, ctypes.c_void_p, ctypes.c_size_t
-)
+_NEWS = struct.Struct("=QiiII")  # ingot_server_news
 _FUNCTIONS: Dict[str, Any] = {
     "ingot_server_error_status": (ctypes.c_int32, [ctypes.c_void_p]),
     "ingot_server_error_part": (ctypes.c_char_p, [ctypes.c_void_p, ctypes.c_int]),
@@ -31,8 +28,10 @@ _FUNCTIONS: Dict[str, Any] = {
     "ingot_server_close": (ctypes.c_int, [ctypes.c_void_p]),
     "ingot_server_ask": (
         ctypes.c_uint64,
-        [ctypes.c_void_p, ctypes.c_char_p, ctypes.c_char_p, ctypes.c_char_p, ctypes.c_char_p, ctypes.c_size_t, _ANSWER, ctypes.c_uint64],
+        [ctypes.c_void_p, ctypes.c_char_p, ctypes.c_char_p, ctypes.c_char_p, ctypes.c_char_p, ctypes.c_size_t, ctypes.c_uint64],
     ),
+    "ingot_server_descriptor": (ctypes.c_int, [ctypes.c_void_p]),
+    "ingot_server_take": (ctypes.c_size_t, [ctypes.c_void_p, ctypes.POINTER(ctypes.c_void_p)]),
     "ingot_server_cancel": (None, [ctypes.c_void_p, ctypes.c_uint64]),
     "ingot_server_failure": (ctypes.c_void_p, [ctypes.c_void_p]),
 }
@@ -68,21 +67,18 @@ class InsideServer:
         self._library = open_library(library)
         options = {"log": "none", **{str(key).replace("_", "-"): value for key, value in options.items()}}
         given = [os.fsencode(word) for word in command_options(options)]
-        self._folder = tempfile.TemporaryDirectory(prefix="ingot-ray-")
-        place = pathlib.Path(self._folder.name) / f"{alias}{engine.suffix}"
+        folder = tempfile.TemporaryDirectory(prefix="ingot-ray-")
+        place = pathlib.Path(folder.name) / f"{alias}{engine.suffix}"
         place.symlink_to(engine.resolve())
         words = [os.fsencode(str(place)), b"--model-name", os.fsencode(name), *given]
         error = ctypes.c_void_p()
         self._handle = self._library.ingot_server_open((ctypes.c_char_p * len(words))(*words), len(words), ctypes.byref(error))
+        folder.cleanup()  # what is in it has been read, and a replica that is killed would leave it
         if not self._handle:
-            self._folder.cleanup()
             raise self._read(error)
         self._numbers = itertools.count(1)
         self._queues: Dict[int, "asyncio.Queue[Any]"] = {}
-        self._come: "collections.deque[Tuple[int, Any]]" = collections.deque()
-        self._woken = False
         self._loop: Optional[asyncio.AbstractEventLoop] = None
-        self._callback = _ANSWER(self._on_answer)
         self._stopping = threading.Event()
         self._watcher = threading.Thread(target=self._watch, daemon=True)
 
@@ -95,6 +91,8 @@ class InsideServer:
 
     async def start(self) -> None:
         self._loop = asyncio.get_running_loop()
+        self._descriptor = self._library.ingot_server_descriptor(self._handle)
+        self._loop.add_reader(self._descriptor, self._hand_out)
         self._watcher.start()
 
     def _watch(self) -> None:
@@ -106,21 +104,19 @@ class InsideServer:
                 sys.stdout.flush()
                 os._exit(4)
 
-    def _on_answer(self, number: int, kind: int, status: int, headers: bytes, data: int, size: int) -> None:
-        """On the server's threads. The loop is woken once for all that a step brings, not for each of its tokens."""
-        self._come.append((number, (kind, status, headers, ctypes.string_at(data, size) if size else b"")))
-        if not self._woken and self._loop is not None:
-            self._woken = True
-            with contextlib.suppress(RuntimeError):  # a loop that has ended wants nothing
-                self._loop.call_soon_threadsafe(self._hand_out)
-
     def _hand_out(self) -> None:
-        self._woken = False  # first: what comes from here on wakes again
-        while self._come:
-            number, item = self._come.popleft()
+        """All that has come since the last time: of a step, or of several. None of the server's threads waits for Python."""
+        place = ctypes.c_void_p()
+        size = self._library.ingot_server_take(self._handle, ctypes.byref(place))
+        news = ctypes.string_at(place, size)
+        at = 0
+        while at < size:
+            number, kind, status, headers, body = _NEWS.unpack_from(news, at)
+            middle = at + _NEWS.size + headers
             queue = self._queues.get(number)
             if queue is not None:
-                queue.put_nowait(item)
+                queue.put_nowait((kind, status, news[middle - headers : middle], news[middle : middle + body]))
+            at = middle + body
 
     def failure(self) -> Optional[str]:
         if not self._handle:
@@ -139,7 +135,7 @@ class InsideServer:
         path, _, query = target.partition("?")
         told = (_unquoted(path) + (f"?{query}" if query else "")).encode("utf-8", "surrogateescape")
         request = self._library.ingot_server_ask(
-            self._handle, method.encode(), told.replace(b"\0", b""), lines, body, len(body), self._callback, number
+            self._handle, method.encode(), told.replace(b"\0", b""), lines, body, len(body), number
         )
         over = False
         try:
@@ -177,10 +173,11 @@ class InsideServer:
         if self._watcher.is_alive():
             await asyncio.to_thread(self._watcher.join)  # it asks the server
         if self._handle:
+            if self._loop is not None:
+                self._loop.remove_reader(self._descriptor)
             handle, self._handle = self._handle, None
             if not await asyncio.to_thread(self._library.ingot_server_close, handle):
                 os._exit(4)  # a step that hangs
-        self._folder.cleanup()
 
 
 def _header_pairs(lines: bytes) -> Headers:

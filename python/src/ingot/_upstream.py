@@ -125,6 +125,7 @@ class ServeProcess:
             self._said = [*self._said[-20:], line]
             if not told and (found := re.search(r"serving on http://127\.0\.0\.1:(\d+)", line)):
                 told = True
+                self._folder.cleanup()  # all in it has been read, and a replica that is killed would leave it
                 loop.call_soon_threadsafe(self._port.set_result, int(found[1]))
         code = self._process.wait()
         if not told:

@@ -32,6 +32,7 @@ private:
     std::vector<size_t> offsets;
     std::vector<int32_t> ids;
     std::string finish, scores; ///< the latter: prompt_logprobs
+    bool promptTold = false;    ///< the prompt's ids have come in an event of a stream
   };
 
   Choice &of(int32_t index) {
@@ -68,6 +69,7 @@ private:
     choice.top.clear();
     choice.offsets.clear();
     choice.ids.clear();
+    choice.promptTold = true;
   }
 
   /// What the model says of the prompt belongs to all of its choices.
@@ -123,8 +125,9 @@ private:
   void ended(const service::Output &output) override {
     Choice &choice = of(output.choice);
     choice.finish = finishReason(output.reason);
-    if (asked().stream)
-      chunk(output.choice, "", choice.finish, nullptr);
+    if (asked().stream) // an answer of no tokens has no other event
+      chunk(output.choice, "", choice.finish,
+            asked().returnIds && !choice.promptTold ? &choice : nullptr);
   }
 
   void logprobsJson(JsonText &json, const Choice &choice) const {
@@ -165,7 +168,8 @@ private:
       json.value(finish);
     if (asked().returnIds && logprobs) {
       idsJson(json, "token_ids", logprobs->ids);
-      idsJson(json, "prompt_token_ids", prompts[promptOf(index)]);
+      if (!logprobs->promptTold)
+        idsJson(json, "prompt_token_ids", prompts[promptOf(index)]);
     }
     if (logprobs && !logprobs->scores.empty())
       json.key("prompt_logprobs").raw(logprobs->scores);

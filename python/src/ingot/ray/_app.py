@@ -8,7 +8,7 @@ from ray import serve
 from ray.serve.config import AutoscalingConfig, AutoscalingPolicy, RequestRouterConfig
 
 from ._ingress import make_ingress
-from ._replica import EngineReplica
+from ._replica import HEALTH_SECONDS, EngineReplica
 from ._settings import ModelSettings, alias_of, read_settings, scaling
 
 # `ingot serve` has these unless its options say otherwise.
@@ -47,7 +47,7 @@ def _deployment(model: ModelSettings) -> serve.Deployment:
         "graceful_shutdown_timeout_s": model.drain,
         "graceful_shutdown_wait_loop_s": 0.5,
         "health_check_period_s": model.health_period,
-        "health_check_timeout_s": 30,
+        "health_check_timeout_s": HEALTH_SECONDS + 2,
         "max_surge_percent": model.surge,
         "request_router_config": RequestRouterConfig(
             request_router_class="ingot.ray._router.PrefixRouter",

@@ -2,6 +2,7 @@
 from __future__ import annotations
 
 import asyncio
+import os
 import pathlib
 from typing import Any, AsyncIterator, Dict, List, Tuple
 
@@ -10,6 +11,8 @@ from ray import serve
 from .._stored import engine_path
 from .._upstream import Head, Headers, UpstreamGone, open_upstream, replica_figures
 from ._settings import ModelSettings, alias_of
+
+HEALTH_SECONDS = 8
 
 # Where a stream may be cut: behind an event, or a line of Ollama's. What breaks off then ends with a whole one.
 _CUTS = {"text/event-stream": b"\n\n", "application/x-ndjson": b"\n"}
@@ -20,6 +23,7 @@ class EngineReplica:
 
     async def __init__(self, settings: Dict[str, Any]) -> None:
         self._settings = ModelSettings(**settings)
+        self._silences = 0  # of health checks, in turn
         path = await asyncio.to_thread(engine_path, self._settings.engine, self._settings.sha256, self._settings.cache)
         self._upstream = await asyncio.to_thread(
             open_upstream, self._settings.kind, pathlib.Path(path), self._settings.name, alias_of(self._settings.engine),
@@ -65,9 +69,21 @@ class EngineReplica:
         return replica_figures(await self.metrics())
 
     async def check_health(self) -> None:
-        """Ray starts another replica where this raises."""
+        """Ray starts another replica where this raises three times in turn."""
         if (failure := self._upstream.failure()) is not None:
             raise UpstreamGone(failure)
+        try:
+            await asyncio.wait_for(self._ask_health(), HEALTH_SECONDS)
+        except asyncio.TimeoutError:
+            self._silences += 1
+            if self._silences == 3:
+                # Ray would wait for the requests under way, which nobody answers; others will once this has ended.
+                print("the server says nothing: its replica ends", flush=True)
+                os._exit(1)
+            raise UpstreamGone(f"/health says nothing for {HEALTH_SECONDS} s") from None
+        self._silences = 0
+
+    async def _ask_health(self) -> None:
         async for piece in self._upstream.answer("GET", "/health", [("host", "localhost")], b""):
             if isinstance(piece, Head) and piece.status != 200:
                 raise UpstreamGone(f"/health says {piece.status}")

@@ -178,6 +178,32 @@ TEST_F(ApiAsked, WhatOfTheAnswerIsTold) {
   complete(R"("prompt":"x","max_tokens":1,"priority":-3)");
 }
 
+TEST_F(ApiAsked, IdsOfAPromptComeOnceInAStream) {
+  // A long prompt's ids in each event would be most of a stream's bytes.
+  for (const auto &[fields, ids] :
+       {std::pair(R"("prompt":"abc","max_tokens":3)", std::vector{"[64,65,66]"}),
+        {R"("prompt":"abc","max_tokens":3,"echo":true)", {"[64,65,66]"}},
+        {R"("prompt":"abc","max_tokens":0,"echo":true)", {"[64,65,66]"}},
+        {R"("prompt":"abc","max_tokens":0)", {"[64,65,66]"}},
+        {R"("prompt":["abc","b"],"max_tokens":3)", {"[64,65,66]", "[65]"}}}) {
+    auto response =
+        begin("/v1/completions",
+              std::string("{") + fields +
+                  R"(,"stream":true,"ignore_eos":true,"logprobs":0,"return_token_ids":true})");
+    ASSERT_TRUE(response->wait());
+    for (size_t choice = 0; choice < ids.size(); ++choice) {
+      const std::string index = "{\"index\":" + std::to_string(choice) + ",";
+      const size_t first = response->body.find(index);
+      ASSERT_NE(first, std::string::npos) << response->body;
+      const std::string told = std::string("\"prompt_token_ids\":") + ids[choice] + "}";
+      const size_t found = response->body.find(told);
+      EXPECT_GT(found, first) << fields << response->body;
+      EXPECT_LT(found, response->body.find(index, first + 1)) << fields << response->body;
+      EXPECT_EQ(response->body.find(told, found + 1), std::string::npos) << response->body;
+    }
+  }
+}
+
 TEST_F(ApiAsked, UsageInEveryChunk) {
   auto response = begin(
       "/v1/completions",
