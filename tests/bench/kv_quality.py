@@ -36,7 +36,7 @@ def main():
             continue
         text = json.loads((HERE.parent / "e2e" / "goldens" / f"{name}.json").read_text())["text"]
         ids, engine = options.work / "ids.json", options.work / f"{name}.ingot"
-        ids.write_text(json.dumps([text["ids"]]))
+        ids.write_text(json.dumps(text["ids"]))
         default = None
         for mix in mixes:
             kv = [word for part in mix.split() for word in ("--kv", part)]
