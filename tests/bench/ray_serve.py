@@ -179,18 +179,19 @@ def replicas(cluster):
 
 
 def prefix(cluster):
-    """Eight conversations of four turns behind a long system prompt each, four clients."""
-    def measured():
+    """Conversations of four turns behind a long system prompt each, four clients: eight whose pages fit both replicas, and
+    twenty of which each replica has room for three fifths."""
+    def measured(count):
         words = random.Random(7)
         vocabulary = "the a of machine compiler kernel graph token cache page model weight layer route server client".split()
 
         def text(count):
             return " ".join(words.choices(vocabulary, k=count))
 
-        talks = [[{"role": "system", "content": text(200)}] for _ in range(8)]
-        todo = [number for _ in range(4) for number in words.sample(range(8), 8)]
-        questions = {(number, turn): text(20) for number in range(8) for turn in range(4)}
-        first, lock, turns = [], threading.Lock(), [0] * 8
+        talks = [[{"role": "system", "content": text(200)}] for _ in range(count)]
+        todo = [number for _ in range(4) for number in words.sample(range(count), count)]
+        questions = {(number, turn): text(20) for number in range(count) for turn in range(4)}
+        first, lock, turns = [], threading.Lock(), [0] * count
         busy = set()
 
         def client():
@@ -230,12 +231,15 @@ def prefix(cluster):
         return {"share_of_prompts_cached": hits / asked, "hits": hits, "answer_p50_s": statistics.median(first), "seconds": seconds}
 
     out = {}
-    for router in ("prefix", "least"):
-        cluster.remove()
-        cluster.deploy({"m": {"engine": str(options.engine), "program": str(options.ingot), "replicas": 2, "num_cpus": 0.1, "router": router,
-                              "options": {"threads": 1, "context": 2048}}})
-        out[router] = measured()
-    return {**out, "times_the_hits": out["prefix"]["hits"] / max(out["least"]["hits"], 1)}
+    for room, count, memory in (("ample", 8, "600M"), ("tight", 20, "100M")):
+        out[room] = {}
+        for router in ("prefix", "least"):
+            cluster.remove()
+            cluster.deploy({"m": {"engine": str(options.engine), "program": str(options.ingot), "replicas": 2, "num_cpus": 0.1, "router": router,
+                                  "options": {"threads": 1, "context": 2048, "kv-memory": memory, "swap": "0"}}})
+            out[room][router] = measured(count)
+        out[room]["times_the_hits"] = out[room]["prefix"]["hits"] / max(out[room]["least"]["hits"], 1)
+    return out
 
 
 def main():
