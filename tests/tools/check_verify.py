@@ -1,5 +1,5 @@
-"""check_verify.py INGOT TINY CHECKPOINT FOLDER: `compile --verify` passes over every tiny checkpoint, whatever is rounded, and says
-what that costs: in the evidence of an engine, more for int4 than for int8, nothing where nothing is rounded."""
+"""check_verify.py INGOT TINY CHECKPOINT FOLDER: `compile --verify` passes over every tiny checkpoint, as it is and with one
+of the ways to round in turn, and says what that costs: in the evidence of an engine, more for int4 than for int8, nothing where nothing is rounded."""
 import json
 import pathlib
 import subprocess
@@ -7,8 +7,8 @@ import sys
 
 ingot, tiny, checkpoint, folder = sys.argv[1:]
 options = [[], ["--precision", "exact"], ["--quantize", "int8"], ["--quantize", "int4-g32"], ["--quantize", "fp8"]]
-for model in sorted(path for path in pathlib.Path(tiny).iterdir() if path.is_dir()):
-    for given in options:
+for number, model in enumerate(sorted(path for path in pathlib.Path(tiny).iterdir() if path.is_dir())):
+    for given in ([], options[1 + number % 4]):
         command = [ingot, "compile", str(model / "model.gguf") if "gguf" in model.name else str(model), "--verify", "--emit", "fused"]
         done = subprocess.run(command + given, capture_output=True, text=True)
         assert done.returncode == 0, (model.name, given, done.stderr)
