@@ -96,11 +96,14 @@ Result<void> Compilation::checkCode(CodeJob &job) {
     return error;
   }
   int64_t launches = 0;
+  std::string notRun; // why, of the first that was not
   for (CodeEvidence &code : *found) {
     evidence.push_back({code.code, code.inputs, code.maxAbs, code.maxRel});
     launches += code.launches;
+    if (!code.launches && notRun.empty())
+      notRun = code.inputs;
   }
-  progress.note(std::to_string(launches) + " launches checked");
+  progress.note(launches ? std::to_string(launches) + " launches checked" : notRun);
   return {};
 }
 
