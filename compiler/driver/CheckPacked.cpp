@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <bit>
 #include <cmath>
+#include <cstdio>
 #include <cstring>
 #include <vector>
 
@@ -26,12 +27,19 @@ static double allowedOf(const NumericFormat &format, bool asStored, double wante
   return exact + 1.01 * step; // the largest of a group may be cut by one
 }
 
+/// As many as an f32 has.
+static std::string digits(double number) {
+  char text[32];
+  std::snprintf(text, sizeof text, "%.9g", number);
+  return text;
+}
+
 static Error wrong(const std::string &name, const std::string &where, double value, double wanted,
                    double allowed) {
   return {ExitCode::Internal, "E0493",
           "the weight " + name + " is packed as other numbers than the checkpoint's",
-          where + " is " + std::to_string(value) + " for " + std::to_string(wanted) +
-              " (allowed: " + std::to_string(allowed) + " off)",
+          where + " is " + digits(value) + " for " + digits(wanted) +
+              " (allowed: " + digits(allowed) + " off)",
           "this is a bug of ingot: please report it with the checkpoint's config"};
 }
 
@@ -102,9 +110,10 @@ Result<void> compiler::checkPackedVector(const import::RowSource &source,
                                          std::span<const std::byte> packed,
                                          const std::string &name) {
   const auto count = int64_t(packed.size() / sizeof(float));
-  for (int64_t i = 0; i < std::min(count, source.rows()); ++i) {
-    float value, wanted;
-    std::memcpy(&value, &packed[size_t(i) * sizeof value], sizeof value);
+  for (int64_t i = 0; i < source.rows(); ++i) {
+    float value = NAN, wanted; // not packed: no number
+    if (i < count)
+      std::memcpy(&value, &packed[size_t(i) * sizeof value], sizeof value);
     if (auto ok = source.read(i, std::span(&wanted, 1)); !ok)
       return ok;
     if (std::bit_cast<uint32_t>(value) != std::bit_cast<uint32_t>(wanted))

@@ -3,6 +3,7 @@
 #include "compiler/driver/Compilation.h"
 #include "compiler/driver/EmitText.h"
 #include "compiler/driver/EngineTable.h"
+#include "compiler/driver/KvCaches.h"
 #include "compiler/driver/PlanChecks.h"
 #include "compiler/driver/Provenance.h"
 #include "compiler/driver/Summary.h"
@@ -63,16 +64,31 @@ Result<void> Compilation::check() {
   return {};
 }
 
-/// Compiles the plan in that file again, alone.
-static std::string commandFromPlan(const CompileOptions &options, const std::string &place) {
+/// Compiles the plan in that file again, alone, for the targets that it is for. On emulators, as far as its code is
+/// checked: that of GPUs is run there, and --verify has nothing to hold a plan against.
+static std::string commandFromPlan(const CompileOptions &options, const CodeTarget &target,
+                                   ModuleOp plan, const std::string &place, bool onEmulators) {
   std::string command = "ingot compile " + options.model + " --from plan=" + place;
-  for (const std::string &level : options.targets)
-    command += " --target cpu:" + level;
-  for (const std::string &target : options.gpuTargets)
-    command += " --target " + target;
+  if (target.name() == "cpu")
+    for (const std::string &level : options.targets)
+      command += " --target cpu:" + level;
+  else
+    for (StringRef gpu : options.gpuTargets)
+      command +=
+          " --target " +
+          (onEmulators && gpu.consume_front("cuda:") ? "cuda-emulator:" + gpu.str() : gpu.str());
+  for (const std::string &word : kvWords(*plan.getOps<plan::ProgramOp>().begin()))
+    command += " --kv " + word;
   for (const std::string &plugin : options.plugins)
     command += " --plugin " + plugin;
-  return command + (options.verify ? " --verify" : "") + " -o E";
+  if (options.exact)
+    command += " --precision exact";
+  if (options.batchInvariant)
+    command += " --batch-invariant";
+  if (options.weights != WeightOrigin::Checkpoint)
+    command += std::string(" --weights ") + weightOriginName(options.weights) + " --seed " +
+               std::to_string(options.seed);
+  return command + " -o E";
 }
 
 /// Leaves the plan whose code is wrong, if that is what the error says.
@@ -92,7 +108,8 @@ Result<void> Compilation::checkCode(CodeJob &job) {
   if (!found) {
     Error error = found.error();
     if (std::string left = leavePlanOfCode(error, *module); !left.empty())
-      error.fix += "; `" + commandFromPlan(options, left) + "` finds it again";
+      error.fix += "; `" + commandFromPlan(options, *target, *module, left, /*onEmulators=*/true) +
+                   "` finds it again";
     return error;
   }
   int64_t launches = 0;
@@ -110,7 +127,8 @@ Result<void> Compilation::checkCode(CodeJob &job) {
 Result<bool> Compilation::addProgram(CodeJob &job) {
   progress.phase(target->phases().second);
   const Reproducer reproducer([this] { return irText(*module); },
-                              commandFromPlan(options, "PLACE"));
+                              commandFromPlan(options, *target, *module, "PLACE",
+                                              /*onEmulators=*/false));
   plan::ProgramOp program = *module->getOps<plan::ProgramOp>().begin();
   SmallVector<kernel::FuncOp> kernels;
   auto built = std::make_unique<fb::ProgramT>();

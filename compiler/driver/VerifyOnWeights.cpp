@@ -1,6 +1,7 @@
 //===- VerifyOnWeights.cpp - See VerifyOnWeights.h ------------------------===//
 #include "compiler/driver/VerifyOnWeights.h"
 #include "compiler/driver/WrongValue.h"
+#include "compiler/extend/PatternFile.h"
 #include "dialects/lm/ops/Model.h"
 #include "dialects/lm/ops/Weights.h"
 
@@ -14,44 +15,53 @@ namespace {
 /// The first pass behind which a model computes something else on these weights.
 struct WrongOnWeights {
   std::string name, text; ///< its argument, and with its options
-  std::string left;       ///< where the programs before and behind it are
+  std::string code, left; ///< of the error, and where the programs before and behind the pass are
 };
 
 class WrongOnWeightsSearch : public PassInstrumentation {
 public:
   WrongOnWeightsSearch(ModuleOp imported, reference::WeightProvider &weights,
-                       std::optional<WrongOnWeights> &found)
-      : before(imported.clone()), weights(weights), found(found) {}
+                       const llvm::StringSet<> &users, std::optional<WrongOnWeights> &found)
+      : before(imported.clone()), weights(weights), users(users), found(found) {}
 
   void runAfterPass(Pass *pass, Operation *op) override {
     if (found || !isa<lm::ModelOp>(op) || pass->getArgument().empty())
       return;
     auto module = op->getParentOfType<ModuleOp>();
     auto change = reference::comparePrograms(*before, module, weights);
-    if (change && !(change->maxRelative <= kLargestRelativeError))
-      found = {pass->getArgument().str(), asText(pass), leaveBoth("E0491", *before, module)};
+    if (change && !(change->maxRelative <= kLargestRelativeError)) {
+      const std::string name = pass->getArgument().str();
+      const std::string code = name == extend::applyPatternsName() ? "E0428"
+                               : users.contains(name)              ? "E0432"
+                                                                   : "E0491";
+      found = {name, code == "E0428" ? extend::patternsFile(pass) : asText(pass), code,
+               leaveBoth(code, *before, module)};
+    }
     before = module.clone();
   }
 
 private:
   OwningOpRef<ModuleOp> before;
   reference::WeightProvider &weights;
+  const llvm::StringSet<> &users;
   std::optional<WrongOnWeights> &found;
 };
 } // namespace
 
 /// On made-up weights the pass is right, so that no file without weights shows the mistake.
-static Error wrongOnWeights(const std::optional<WrongOnWeights> &pass, const std::string &why,
-                            const llvm::StringSet<> &users) {
+static Error wrongOnWeights(const std::optional<WrongOnWeights> &pass, const std::string &why) {
   if (!pass)
     return {ExitCode::Internal, "E0491", "the passes changed what the model computes", why,
             "please report it with the checkpoint's config"};
   const std::string left = pass->left.empty() ? "" : "; " + pass->left;
-  if (users.contains(pass->name))
-    return {ExitCode::File, "E0432",
+  if (pass->code == "E0428")
+    return {ExitCode::File, pass->code, "a pattern changes what the model computes: " + pass->text,
+            why, "correct the file" + left};
+  if (pass->code == "E0432")
+    return {ExitCode::File, pass->code,
             "the pass " + pass->text + " of --insert changes what the model computes", why,
             "correct the pass, or leave it out" + left};
-  return {ExitCode::Internal, "E0491", "pass " + pass->text + " changed what the model computes",
+  return {ExitCode::Internal, pass->code, "pass " + pass->text + " changed what the model computes",
           why, "please report it with the checkpoint's config" + left};
 }
 
@@ -72,11 +82,10 @@ Result<std::optional<double>> compiler::verifyOnWeights(ModuleOp imported, Modul
     reference::CheckpointWeights weights(checkpoint, reference::Rounding::AsStored);
     std::optional<WrongOnWeights> pass;
     OwningOpRef<ModuleOp> copy = imported.clone();
-    again(*copy, std::make_unique<WrongOnWeightsSearch>(imported, weights, pass));
-    return wrongOnWeights(pass,
-                          evidence.back().inputs + "; largest relative error " +
-                              std::to_string(change->maxRelative) + "; first " + change->first,
-                          users);
+    again(*copy, std::make_unique<WrongOnWeightsSearch>(imported, weights, users, pass));
+    return wrongOnWeights(pass, evidence.back().inputs + "; largest relative error " +
+                                    std::to_string(change->maxRelative) + "; first " +
+                                    change->first);
   }
   bool rounds = false;
   fused.walk([&](lm::WeightOp weight) { rounds |= weight.getStored().has_value(); });

@@ -227,6 +227,7 @@ std::string compiler::leavePlanOfLayers(const std::string &code, ModuleOp plan,
       step.erase();
   });
   dropUnnamed(*fewer);
+  ScopedDiagnosticHandler silent(plan.getContext(), [](Diagnostic &) { return success(); });
   const std::string name = "ingot-" + code + ".mlir";
   return writeModule(succeeded(verify(*fewer)) ? *fewer : plan, name) ? name : "";
 }

@@ -140,7 +140,7 @@ void report(Operation *top, const Watch &watch, const std::string &path,
     const std::string none = watch.missed.empty()
                                  ? "nothing matches the patterns of " + path
                                  : "the patterns of " + path +
-                                       " match, and rewrite nothing: " + watch.missed +
+                                       " find nothing that can be: " + watch.missed +
                                        " (--remarks missed says where)";
     remarkMissed(top, "patterns", none);
     top->emitWarning(none);

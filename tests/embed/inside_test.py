@@ -14,7 +14,7 @@ import unittest
 sys.path.insert(0, str(pathlib.Path(__file__).parents[2] / "python" / "src"))
 from ingot import _inside  # noqa: E402
 from ingot._library import IngotError  # noqa: E402
-from ingot._upstream import Head, command_options  # noqa: E402
+from ingot._upstream import Head, UpstreamGone, command_options  # noqa: E402
 
 LIBRARY, INGOT, ENGINE = map(pathlib.Path, sys.argv[1:4])
 OPTIONS = {"threads": 1, "max-seqs": 4, "context": 2048, "kv-memory": "64M", "swap": "64M"}
@@ -148,10 +148,17 @@ class InsideTest(unittest.TestCase):
                 self.fail("a request that was left runs on")
             self.assertRegex(metrics, rb'vllm:request_success_total{[^}]*finished_reason="abort"[^}]*} [1-9]')
             self.assertEqual(server._queues, {})
-            # Ends with a request under way.
+            # Ends with a request under way, which is told so.
             open_one = server.answer("POST", "/v1/completions", [], endless)
             await open_one.__anext__()
             await server.stop(0)
+
+            async def rest():
+                async for _ in open_one:
+                    pass
+
+            with self.assertRaises(UpstreamGone):
+                await asyncio.wait_for(rest(), 20)
 
         asyncio.run(clients())
 

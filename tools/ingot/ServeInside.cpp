@@ -11,7 +11,9 @@
 #include "runtime/server/http/Server.h"
 #include "tools/ingot/ServeModels.h"
 
+#include <cerrno>
 #include <condition_variable>
+#include <cstring>
 #include <deque>
 #include <sys/eventfd.h>
 #include <unistd.h>
@@ -215,6 +217,9 @@ struct ingot_server {
   std::unique_ptr<api::Api> routes; ///< ends first: its threads use the rest
 
   Result<void> open(const char *const *arguments, size_t count) {
+    if (news->descriptor < 0)
+      return Error{ExitCode::File, "E0507", "there is no file descriptor left",
+                   std::strerror(errno), "raise `ulimit -n`, or end other programs"};
     CommandLine line("", "ingot serve");
     options.defineEngine(line);
     options.defineService(line);

@@ -135,7 +135,8 @@ static Difference differenceOf(const std::vector<Matrix> &a, const std::vector<M
     for (size_t i = 0; i < a[step].values.size(); ++i) {
       const double x = a[step].values[i], y = b[step].values[i], off = std::abs(x - y);
       ++difference.size.values;
-      difference.size.maxAbsolute = std::max(difference.size.maxAbsolute, off);
+      if (!(off <= difference.size.maxAbsolute) && !std::isnan(difference.size.maxAbsolute))
+        difference.size.maxAbsolute = off; // what is no number stays, and is no small one
       if (off <= kLargestWiringError * largest || !difference.where.empty())
         continue;
       const int64_t columns = a[step].columns;
@@ -423,7 +424,8 @@ static std::string firstWrongLaunch(ModuleOp model, ModuleOp plan, WeightProvide
     for (const auto &[operand, rows] : launch.rows)
       if (llvm::any_of(values, [&](const Matrix &value) { return haveOneShape(rows, value); }) &&
           llvm::none_of(values, [&](const Matrix &value) { return areRowsOf(rows, value); }))
-        return launch.launch + " is the first launch to leave rows that the model has nowhere; ";
+        return launch.launch +
+               " is the first launch whose rows the model has nowhere, and may be it; ";
   return "";
 }
 

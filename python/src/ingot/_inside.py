@@ -175,9 +175,12 @@ class InsideServer:
         if self._handle:
             if self._loop is not None:
                 self._loop.remove_reader(self._descriptor)
+                self._hand_out()  # what has come meanwhile
             handle, self._handle = self._handle, None
             if not await asyncio.to_thread(self._library.ingot_server_close, handle):
                 os._exit(4)  # a step that hangs
+            for queue in self._queues.values():  # whoever waits still gets no more
+                queue.put_nowait((_BROKEN, 0, b"", b""))
 
 
 def _header_pairs(lines: bytes) -> Headers:
