@@ -79,7 +79,7 @@ void PassChecks::runAfterPassFailed(Pass *pass, Operation *op) {
 Error PassChecks::changed(Pass *pass, const std::string &why) {
   std::string name = pass->getArgument().str();
   const bool patterns = name == extend::applyPatternsName();
-  const std::string code = patterns ? "E0428" : users.contains(name) ? "E0432" : "E0491";
+  const std::string code = codeOfChange(name, users);
   std::string left = leaveWrongValue(code, checker.before(), asText(pass), replayCommand);
   if (left.empty())
     left = "see what it did with --dump-after " + name;

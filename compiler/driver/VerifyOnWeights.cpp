@@ -14,7 +14,7 @@ using namespace ingot::compiler;
 namespace {
 /// The first pass behind which a model computes something else on these weights.
 struct WrongOnWeights {
-  std::string name, text; ///< its argument, and with its options
+  std::string text;       ///< its argument with its options, or the file of its patterns
   std::string code, left; ///< of the error, and where the programs before and behind the pass are
 };
 
@@ -30,11 +30,8 @@ public:
     auto module = op->getParentOfType<ModuleOp>();
     auto change = reference::comparePrograms(*before, module, weights);
     if (change && !(change->maxRelative <= kLargestRelativeError)) {
-      const std::string name = pass->getArgument().str();
-      const std::string code = name == extend::applyPatternsName() ? "E0428"
-                               : users.contains(name)              ? "E0432"
-                                                                   : "E0491";
-      found = {name, code == "E0428" ? extend::patternsFile(pass) : asText(pass), code,
+      const std::string code = codeOfChange(pass->getArgument(), users);
+      found = {code == "E0428" ? extend::patternsFile(pass) : asText(pass), code,
                leaveBoth(code, *before, module)};
     }
     before = module.clone();

@@ -1,6 +1,7 @@
 //===- WrongValue.cpp - See WrongValue.h ------------------------------------===//
 #include "compiler/driver/WrongValue.h"
 #include "compiler/console/OutputPlace.h"
+#include "compiler/extend/PatternFile.h"
 #include "compiler/reference/Compare.h"
 #include "compiler/reference/machine/CheckPlan.h"
 #include "dialects/lm/ops/Layers.h"
@@ -217,6 +218,12 @@ std::string compiler::leaveWrongPlan(const std::string &code, ModuleOp before, M
                    : reducePlan(before, pipeline);
   return found ? leave(code, *found->before, *found->after, pipeline, "slow-check", command)
                : leave(code, before, after, pipeline, "slow-check", command);
+}
+
+std::string compiler::codeOfChange(StringRef pass, const llvm::StringSet<> &users) {
+  if (pass == extend::applyPatternsName())
+    return "E0428";
+  return users.contains(pass) ? "E0432" : "E0491";
 }
 
 std::string compiler::leavePlanOfLayers(const std::string &code, ModuleOp plan,

@@ -7,10 +7,14 @@
 #pragma once
 
 #include "mlir/IR/BuiltinOps.h"
+#include "llvm/ADT/StringSet.h"
 
 #include <string>
 
 namespace ingot::compiler {
+
+/// Of a pass over lm that changes what a model computes: E0428 of patterns, E0432 of one of `users`, else E0491.
+std::string codeOfChange(llvm::StringRef pass, const llvm::StringSet<> &users);
 
 /// Writes ingot-<code>-before.mlir and ingot-<code>-after.mlir to this folder; those of an earlier mistake are
 /// overwritten. `pass` is a pass over lm.model as --pass-pipeline takes it, and `command` is ingot-opt with its plugins.

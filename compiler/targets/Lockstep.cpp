@@ -573,9 +573,9 @@ static std::vector<Operation *> launchesAt(plan::ProgramOp program, plan::Mode m
   return launches;
 }
 
-/// A prompt of so many tokens, two tiles and two pages at least, beside a short one; then decoding, beside a prompt that begins. Modes differ in
-/// what becomes of the logits: one step of each other shows that, and goes on where the last one was. Then a step as each
-/// case runs it that did not come up, and one of one token.
+/// A prompt of so many tokens, two tiles and two pages at least, beside a short one; then decoding, beside a prompt that
+/// begins. Modes differ in what becomes of the logits: one step of each other shows that, and goes on where the last one
+/// was. Then a step as each case runs it that did not come up, and one of one token.
 static std::vector<Run> runsOf(plan::ProgramOp program, int64_t prompt) {
   const auto vocabulary = int64_t(program.getVocab());
   auto id = [&](int64_t i) { return int32_t((i * 7919 + 13) % vocabulary); };
