@@ -2,15 +2,22 @@
 # Compiles through ccache so that one clone finds what another has compiled:  compile.sh COMPILER ARGUMENT…
 #
 # CMake names precompiled headers by absolute paths, and behind -Xclang, where ccache does not make them relative
-# (CCACHE_BASEDIR). They are in the build folder, where the command runs. And a precompiled header of 140 MB is hashed once,
-# when it is made, not for each source that it serves.
+# (CCACHE_BASEDIR). They are in the build folder, where the command runs.
+#
+# A precompiled header itself holds the absolute path of what it was made from, and clang looks for that file. Each build
+# folder has its own therefore (the namespace). What counts for the sources that use it is what its headers hold: that sum
+# is the same in all clones, and nobody hashes its 140 MB.
 CCACHE_SLOPPINESS=pch_defines,time_macros CCACHE_PCH_EXTSUM=1
 export CCACHE_SLOPPINESS CCACHE_PCH_EXTSUM
-made=
+made= depends= before=
 for argument do
   shift
-  set -- "$@" "${argument#"$PWD"/}"
-  case $argument in *.pch) made=${argument#"$PWD"/} ;; -emit-pch) emits=1 ;; esac
+  argument=${argument#"$PWD"/}
+  set -- "$@" "$argument"
+  case $argument in *.pch) made=$argument ;; -emit-pch) emits=1 ;; esac
+  case $before in -MF) depends=$argument ;; esac
+  before=$argument
 done
 [ -n "${emits:-}" ] || exec ccache "$@"
-ccache "$@" && sha256sum <"$made" >"$made.sum"
+CCACHE_NAMESPACE=$PWD ccache "$@" &&
+  sed 's/^[^ ]*://; s/\\$//' "$depends" | xargs sha256sum | cut -d ' ' -f 1 | sha256sum >"$made.sum"
