@@ -14,7 +14,7 @@ constexpr std::pair<const char *, const char *> kOtherConfigs[] = {
     {"quantize_config.json", "gptq"}, // of AutoGPTQ; AutoAWQ's names its own
     {"hf_quant_config.json", "modelopt"},
 };
-constexpr uint64_t kMaxConfig = uint64_t(1) << 20;
+constexpr uint64_t kMaxQuantConfig = uint64_t(1) << 20;
 
 constexpr std::string_view kSame = "the same numbers";
 constexpr QuantMethod kMethods[] = {
@@ -72,7 +72,7 @@ Result<void> readQuantizeConfig(Folder &folder, CheckpointBuilder &builder) {
   for (auto [name, method] : kOtherConfigs) {
     if (!folder.has(name) || saysSomething(builder))
       continue;
-    Result<std::shared_ptr<const MappedFile>> file = folder.open(name, kMaxConfig);
+    Result<std::shared_ptr<const MappedFile>> file = folder.open(name, kMaxQuantConfig);
     if (!file)
       return file.error();
     if (auto read =

@@ -24,8 +24,6 @@ uint16_t bf16FromF32(float value) { // round to nearest even; NaN was refused at
 
 uint16_t f16FromF32(float value) { return std::bit_cast<uint16_t>(static_cast<_Float16>(value)); }
 
-template <typename T> void put(std::byte *to, T value) { std::memcpy(to, &value, sizeof value); }
-
 /// Where the codes of a row of a panel go: whole words, whose first is where WeightPlace.h has it.
 class PanelCodesOfRow {
 public:

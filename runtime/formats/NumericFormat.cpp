@@ -28,7 +28,7 @@ static constexpr uint8_t kFp4[16] = {128, 129, 208, 248, 168, 188, 148, 158,
                                      128, 127, 48,  8,   88,  68,  108, 98};
 static constexpr uint8_t kE2M1[16] = {16, 17, 18, 19, 20, 22, 24, 28, 16, 15, 14, 13, 12, 10, 8, 4};
 
-static constexpr NumericFormat kFormats[kWeightFormatCount] = {
+static constexpr NumericFormat kNumericFormats[kWeightFormatCount] = {
     // id                     name        kind               bits group zp   min    super scale       zeros  table  s is e4m3
     {WeightFormat::F32, "f32", Kind::Float, 32, 1, 0, false, 0},
     {WeightFormat::F16, "f16", Kind::Float, 16, 1, 0, false, 0},
@@ -96,7 +96,7 @@ static constexpr NumericFormat kFormats[kWeightFormatCount] = {
 };
 
 const NumericFormat &ingot::numericFormat(WeightFormat format) {
-  return kFormats[static_cast<int>(format)];
+  return kNumericFormats[static_cast<int>(format)];
 }
 
 int NumericFormat::largest() const {
@@ -104,7 +104,7 @@ int NumericFormat::largest() const {
 }
 
 std::optional<WeightFormat> ingot::weightFormatNamed(std::string_view name) {
-  for (const NumericFormat &format : kFormats)
+  for (const NumericFormat &format : kNumericFormats)
     if (format.name == name)
       return format.id;
   return std::nullopt;

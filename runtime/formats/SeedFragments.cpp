@@ -14,8 +14,6 @@ using namespace ingot;
 
 namespace {
 
-template <typename T> void put(std::byte *to, T value) { std::memcpy(to, &value, sizeof value); }
-
 /// A row's numbers, asked for in rising order of k.
 class SeedRow {
 public:

@@ -107,8 +107,6 @@ namespace {
 
 constexpr uint64_t kLowNibbles = 0x0f0f0f0f0f0f0f0f;
 
-template <typename T> void put(std::byte *to, T value) { std::memcpy(to, &value, sizeof value); }
-
 /// Which bits of a group's words are codes of the weight; the others are the zero point's.
 struct GroupMask {
   std::array<uint64_t, 4> keep, fill; ///< plane 0: 2 words of nibbles or 4 of bytes

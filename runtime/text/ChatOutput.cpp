@@ -22,8 +22,6 @@ namespace ingot::text {
 
 namespace {
 
-constexpr std::string_view kSpaces = " \n\r\t";
-bool isSpace(char c) { return kSpaces.find(c) != std::string_view::npos; }
 bool isNameStart(char c) { return c == '_' || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z'); }
 
 } // namespace

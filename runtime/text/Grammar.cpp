@@ -7,17 +7,6 @@ namespace ingot::text {
 
 namespace {
 
-IngotTextOutput into(std::string &text) {
-  return {&text, [](void *context, const uint8_t *data, size_t size) {
-            static_cast<std::string *>(context)->append(reinterpret_cast<const char *>(data), size);
-          }};
-}
-
-Error internal(std::string why) {
-  return {ExitCode::Internal, "E0690", "the text library failed", std::move(why),
-          "report it: this is a bug of ingot"};
-}
-
 const char *nameOf(GrammarKind kind) {
   switch (kind) {
   case GrammarKind::JsonObject:

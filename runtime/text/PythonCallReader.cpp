@@ -17,13 +17,8 @@ namespace ingot::text {
 
 namespace {
 
-constexpr size_t kDeepest = 64;
-constexpr size_t kLongestName = 256;
 constexpr std::string_view kEscape = "<escape>";
 
-bool isSpace(char c) { return c == ' ' || c == '\n' || c == '\r' || c == '\t'; }
-bool isDigit(char c) { return c >= '0' && c <= '9'; }
-bool isHex(char c) { return isDigit(c) || (c >= 'a' && c <= 'f') || (c >= 'A' && c <= 'F'); }
 bool isWord(char c) {
   return isDigit(c) || c == '_' || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
 }

@@ -14,22 +14,11 @@ constexpr size_t kEncodeLimit = 16u << 20;
 
 IngotTextSlice slice(std::string_view text) { return {text.data(), text.size()}; }
 
-IngotTextOutput into(std::string &text) {
-  return {&text, [](void *context, const uint8_t *data, size_t size) {
-            static_cast<std::string *>(context)->append(reinterpret_cast<const char *>(data), size);
-          }};
-}
-
 std::vector<int32_t> idsOf(const std::string &bytes) {
   std::vector<int32_t> result(bytes.size() / sizeof(int32_t));
   if (!result.empty())
     std::memcpy(result.data(), bytes.data(), result.size() * sizeof(int32_t));
   return result;
-}
-
-Error internal(std::string why) {
-  return {ExitCode::Internal, "E0690", "the text library failed", std::move(why),
-          "report it: this is a bug of ingot"};
 }
 
 } // namespace

@@ -11,14 +11,8 @@ namespace ingot::text {
 
 namespace {
 
-constexpr size_t kDeepest = 64;
-constexpr size_t kLongestName = 256;
 /// Arguments that come before the name wait for it.
 constexpr size_t kMostHeld = 16 << 10;
-
-bool isSpace(char c) { return c == ' ' || c == '\n' || c == '\r' || c == '\t'; }
-bool isDigit(char c) { return c >= '0' && c <= '9'; }
-bool isHex(char c) { return isDigit(c) || (c >= 'a' && c <= 'f') || (c >= 'A' && c <= 'F'); }
 
 /// -?(0|[1-9]\d*)(\.\d+)?([eE][+-]?\d+)?
 bool isNumber(std::string_view text) {

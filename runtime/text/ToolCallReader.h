@@ -12,6 +12,7 @@
 //===----------------------------------------------------------------------===//
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <functional>
 #include <memory>
@@ -19,6 +20,16 @@
 #include <string_view>
 
 namespace ingot::text {
+
+/// Brackets that may be open at once, and characters of a name, a number or a word.
+constexpr size_t kDeepest = 64, kLongestName = 256;
+
+/// Characters as JSON has them, whatever the locale.
+constexpr bool isSpace(char c) { return c == ' ' || c == '\n' || c == '\r' || c == '\t'; }
+constexpr bool isDigit(char c) { return c >= '0' && c <= '9'; }
+constexpr bool isHex(char c) {
+  return isDigit(c) || (c >= 'a' && c <= 'f') || (c >= 'A' && c <= 'F');
+}
 
 enum class Reading : uint8_t {
   More,

@@ -10,16 +10,12 @@ namespace ingot::test {
 
 namespace {
 
-CheckpointFiles file(const char *code, const char *name, std::string bytes) {
-  return {.name = name, .code = code, .open = "bad.gguf", .files = {{"bad.gguf", bytes}}};
-}
-
 /// The valid image with one thing changed.
 CheckpointFiles changed(const char *code, const char *name,
                         const std::function<void(GgufImage &)> &change) {
   GgufImage image = GgufImage::valid();
   change(image);
-  return file(code, name, image.bytes());
+  return badGguf(code, name, image.bytes());
 }
 
 /// The valid image with one more entry.
@@ -31,13 +27,13 @@ CheckpointFiles withEntry(const char *code, const char *name, const std::string 
 CheckpointFiles cutEntry(const char *code, const char *name, const std::string &rest) {
   GgufImage image = GgufImage::valid();
   image.keyCount = image.entries.size() + 1;
-  return file(code, name, image.keys() + rest);
+  return badGguf(code, name, image.keys() + rest);
 }
 
 void addHeaders(std::vector<CheckpointFiles> &bad) {
   const std::string valid = GgufImage::valid().bytes();
-  bad.push_back(file("E0204", "empty", ""));
-  bad.push_back(file("E0230", "header-cut", valid.substr(0, 20)));
+  bad.push_back(badGguf("E0204", "empty", ""));
+  bad.push_back(badGguf("E0230", "header-cut", valid.substr(0, 20)));
   bad.push_back(changed("E0231", "magic", [](GgufImage &image) { image.magic = "GGML"; }));
   bad.push_back(changed("E0232", "big-endian", [](GgufImage &image) { image.version = 3u << 24; }));
   bad.push_back(changed("E0233", "version-2", [](GgufImage &image) { image.version = 2; }));

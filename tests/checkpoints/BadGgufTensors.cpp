@@ -8,23 +8,19 @@ namespace ingot::test {
 
 namespace {
 
-CheckpointFiles file(const char *code, const char *name, std::string bytes) {
-  return {.name = name, .code = code, .open = "bad.gguf", .files = {{"bad.gguf", bytes}}};
-}
-
 /// The valid image with its last tensor, its data or more of it changed.
 CheckpointFiles changed(const char *code, const char *name,
                         const std::function<void(GgufImage &, GgufTensor &)> &change) {
   GgufImage image = GgufImage::valid();
   change(image, image.tensors.back());
-  return file(code, name, image.bytes());
+  return badGguf(code, name, image.bytes());
 }
 
 /// A file that ends inside its last tensor's record, of which `rest` is there.
 CheckpointFiles cutRecord(const char *code, const char *name, const std::string &rest) {
   GgufImage image = GgufImage::valid();
-  return file(code, name,
-              image.keys() + image.tensors[0].record() + image.tensors[1].record() + rest);
+  return badGguf(code, name,
+                 image.keys() + image.tensors[0].record() + image.tensors[1].record() + rest);
 }
 
 void addRecords(std::vector<CheckpointFiles> &bad) {

@@ -34,7 +34,7 @@ CheckpointFiles entry(const char *code, const char *name, const std::string &mem
   return changed(code, name, [&](SafetensorsImage &image) { image.entries.back() = member; });
 }
 
-void addHeaders(std::vector<CheckpointFiles> &bad) {
+void addTensorHeaders(std::vector<CheckpointFiles> &bad) {
   bad.push_back(file("E0204", "empty", ""));
   bad.push_back(file("E0271", "length-cut", std::string("\x10\0\0\0", 4)));
   bad.push_back(changed("E0272", "header-too-large",
@@ -89,7 +89,7 @@ void addEntries(std::vector<CheckpointFiles> &bad) {
                       R"("c": {"dtype": "F16", "shape": [3], "data_offsets": [40, 42]})"));
 }
 
-void addData(std::vector<CheckpointFiles> &bad) {
+void addTensorData(std::vector<CheckpointFiles> &bad) {
   bad.push_back(
       changed("E0220", "data-cut", [](SafetensorsImage &image) { image.data.pop_back(); }));
   bad.push_back(entry("E0221", "overlap",
@@ -107,9 +107,9 @@ void addData(std::vector<CheckpointFiles> &bad) {
 
 std::vector<CheckpointFiles> badSafetensorsFiles() {
   std::vector<CheckpointFiles> bad;
-  addHeaders(bad);
+  addTensorHeaders(bad);
   addEntries(bad);
-  addData(bad);
+  addTensorData(bad);
   addBadFolders(bad);
   for (CheckpointFiles &kind : bad)
     kind.name = "safetensors-" + kind.name;

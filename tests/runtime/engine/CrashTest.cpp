@@ -16,7 +16,7 @@ using namespace ingot::test;
 
 namespace {
 
-Result<WriteResult> write(const std::string &path, unsigned variant) {
+Result<WriteResult> writeVariant(const std::string &path, unsigned variant) {
   Synthetic s = syntheticEngine(variant);
   return writeEngine(path, std::move(s.table), std::move(s.sources));
 }
@@ -24,14 +24,14 @@ Result<WriteResult> write(const std::string &path, unsigned variant) {
 TEST(Crash, KillAtAnyMomentLeavesTheOldOrTheNewFile) {
   Folder folder;
   std::string path = folder / "e", one = validEngine(0), two = validEngine(1);
-  ASSERT_TRUE(write(path, 0));
+  ASSERT_TRUE(writeVariant(path, 0));
   std::mt19937 random(5);
   int leftovers = 0;
   for (int i = 0; i < 200; ++i) {
     pid_t child = ::fork();
     if (child == 0) {
       for (unsigned variant = 1;; ++variant)
-        if (!write(path, variant % 2))
+        if (!writeVariant(path, variant % 2))
           ::_exit(1);
     }
     ::usleep(random() % 12'000);
@@ -45,7 +45,7 @@ TEST(Crash, KillAtAnyMomentLeavesTheOldOrTheNewFile) {
   }
   EXPECT_GT(leftovers, 0); // some were killed in the middle of their work
   EXPECT_LE(leftovers, 1); // and the next run tidied up
-  ASSERT_TRUE(write(path, 0));
+  ASSERT_TRUE(writeVariant(path, 0));
   EXPECT_EQ(folder.names(), std::vector<std::string>{"e"});
 }
 
@@ -55,7 +55,7 @@ TEST(Crash, ALivingWriterKeepsItsTemporaryFile) {
   Synthetic s = syntheticEngine(0);
   bool otherDone = false;
   s.sources[2].jobs[0].fill = [&](std::span<std::byte>) {
-    otherDone = bool(write(folder / "other", 1)); // tidies up the folder meanwhile
+    otherDone = bool(writeVariant(folder / "other", 1)); // tidies up the folder meanwhile
     return Result<void>();
   };
   EXPECT_TRUE(writeEngine(folder / "e", std::move(s.table), std::move(s.sources)));
@@ -68,7 +68,7 @@ TEST(Crash, OnlyAbandonedTemporaryFilesAreRemoved) {
   writeFile(folder / ".e.0123456789abcdef.ingot-tmp", "left by a dead writer");
   writeFile(folder / "e.ingot-tmp", "not ours: no leading dot");
   writeFile(folder / ".hidden", "not ours");
-  ASSERT_TRUE(write(folder / "e", 0));
+  ASSERT_TRUE(writeVariant(folder / "e", 0));
   EXPECT_EQ(folder.names(), (std::vector<std::string>{".hidden", "e", "e.ingot-tmp"}));
 }
 
@@ -85,7 +85,7 @@ TEST(Crash, FullDisk) {
       ::_exit(77);
     std::string path = folder / "e";
     writeFile(path, old);
-    auto result = write(path, 1);
+    auto result = writeVariant(path, 1);
     bool ok = !result && result.error().code == "E0392" && readFile(path) == old &&
               folder.names().size() == 1;
     ::_exit(ok ? 0 : 1);

@@ -10,14 +10,14 @@ using namespace ingot::runtime;
 
 namespace {
 
-constexpr int64_t kPage = 4;
+constexpr int64_t kPageOfFour = 4;
 
 std::vector<int32_t> content(int32_t first) { return {first, first + 1, first + 2, first + 3}; }
 
 } // namespace
 
 TEST(PagePool, countsHolders) {
-  PagePool pages(3, kPage);
+  PagePool pages(3, kPageOfFour);
   int32_t a = pages.allocate(), b = pages.allocate();
   EXPECT_EQ(a, 0);
   EXPECT_EQ(b, 1);
@@ -32,7 +32,7 @@ TEST(PagePool, countsHolders) {
 }
 
 TEST(PagePool, saysHowFarItHasBeenUsed) {
-  PagePool pages(3, kPage);
+  PagePool pages(3, kPageOfFour);
   EXPECT_EQ(pages.touched(), 0);
   const int32_t a = pages.allocate(), b = pages.allocate();
   EXPECT_EQ(pages.touched(), 2);
@@ -44,7 +44,7 @@ TEST(PagePool, saysHowFarItHasBeenUsed) {
 }
 
 TEST(PagePool, keepsNamedPagesUntilTheyAreNeeded) {
-  PagePool pages(3, kPage);
+  PagePool pages(3, kPageOfFour);
   PageName root{1, 1}, first{2, 2}, second{3, 3};
   int32_t a = pages.allocate(), b = pages.allocate();
   pages.name(a, root, first, content(10));
@@ -67,7 +67,7 @@ TEST(PagePool, keepsNamedPagesUntilTheyAreNeeded) {
 }
 
 TEST(PagePool, comparesTokensAndParentsNotNamesAlone) {
-  PagePool pages(4, kPage);
+  PagePool pages(4, kPageOfFour);
   PageName root{1, 1}, other{5, 1}, name{2, 2};
   int32_t a = pages.allocate();
   pages.name(a, root, name, content(10));
@@ -83,7 +83,7 @@ TEST(PagePool, comparesTokensAndParentsNotNamesAlone) {
 }
 
 TEST(PagePool, aSecondPageOfTheSameContentStaysNameless) {
-  PagePool pages(2, kPage);
+  PagePool pages(2, kPageOfFour);
   int32_t a = pages.allocate(), b = pages.allocate();
   pages.name(a, {1, 1}, {2, 2}, content(1));
   pages.name(b, {1, 1}, {2, 2}, content(1));
@@ -96,7 +96,7 @@ TEST(PagePool, aSecondPageOfTheSameContentStaysNameless) {
 /// Against a model that remembers everything.
 TEST(PagePool, randomTrafficKeepsTheBooks) {
   constexpr int64_t kPages = 20;
-  PagePool pages(kPages, kPage);
+  PagePool pages(kPages, kPageOfFour);
   PrefixHasher hasher;
   PageName root = hasher.root(0);
   std::map<int32_t, int> holders;       // of held pages

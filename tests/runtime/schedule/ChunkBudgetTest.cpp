@@ -8,7 +8,7 @@ using namespace ingot::runtime;
 namespace {
 
 /// 10 ms and 1 ms a token.
-StepCost cost() { return StepCost({{{0, 0.010}, {1000, 1.010}}, 0, 0}); }
+StepCost tenMilliseconds() { return StepCost({{{0, 0.010}, {1000, 1.010}}, 0, 0}); }
 
 ChunkQuestion ask(int64_t decoding, int64_t prompts, int64_t promptTokens = 2048) {
   return {{decoding, decoding, 0}, decoding, prompts, promptTokens, 0, 512 - decoding, 0};
@@ -18,50 +18,51 @@ ChunkQuestion ask(int64_t decoding, int64_t prompts, int64_t promptTokens = 2048
 
 TEST(ChunkBudget, aPromptMayDoubleAStep) {
   // 30 rows: 40 ms; twice that leaves 40 tokens, in whole tiles 32.
-  EXPECT_EQ(chunkBudget(cost(), {}, ask(30, 1)), 32);
+  EXPECT_EQ(chunkBudget(tenMilliseconds(), {}, ask(30, 1)), 32);
 }
 
 TEST(ChunkBudget, manyPromptsKeepFewWaiting) {
   // 2 rows: 12 ms; 31 times that is 372 ms: 360 tokens more.
-  EXPECT_EQ(chunkBudget(cost(), {}, ask(2, 30)), 352);
-  EXPECT_EQ(chunkBudget(cost(), {}, ask(2, 200)), 510);
-  EXPECT_EQ(chunkBudget(cost(), {}, ask(30, 3)), 112);
+  EXPECT_EQ(chunkBudget(tenMilliseconds(), {}, ask(2, 30)), 352);
+  EXPECT_EQ(chunkBudget(tenMilliseconds(), {}, ask(2, 200)), 510);
+  EXPECT_EQ(chunkBudget(tenMilliseconds(), {}, ask(30, 3)), 112);
 }
 
 TEST(ChunkBudget, nobodyWaitsOrNothingIsAsked) {
-  EXPECT_EQ(chunkBudget(cost(), {}, ask(0, 1)), 512);
-  EXPECT_EQ(chunkBudget(cost(), {ChunkRule::Whole}, ask(30, 1)), 482);
+  EXPECT_EQ(chunkBudget(tenMilliseconds(), {}, ask(0, 1)), 512);
+  EXPECT_EQ(chunkBudget(tenMilliseconds(), {ChunkRule::Whole}, ask(30, 1)), 482);
 }
 
 TEST(ChunkBudget, thereIsAlwaysProgress) {
-  EXPECT_EQ(chunkBudget(cost(), {}, ask(1, 1)), 8); // 11 ms more would be 11 tokens
+  EXPECT_EQ(chunkBudget(tenMilliseconds(), {}, ask(1, 1)), 8); // 11 ms more would be 11 tokens
   ChunkQuestion little = ask(30, 1);
   little.room = 5;
-  EXPECT_EQ(chunkBudget(cost(), {}, little), 5);
-  EXPECT_EQ(chunkBudget(cost(), {ChunkRule::Balanced, 0.001, 0}, ask(30, 1)), 4);
+  EXPECT_EQ(chunkBudget(tenMilliseconds(), {}, little), 5);
+  EXPECT_EQ(chunkBudget(tenMilliseconds(), {ChunkRule::Balanced, 0.001, 0}, ask(30, 1)), 4);
 }
 
 TEST(ChunkBudget, targetsReplaceTheBalance) {
-  EXPECT_EQ(chunkBudget(cost(), {ChunkRule::Balanced, 0.150, 0}, ask(30, 1)), 96); // 110 left
-  EXPECT_EQ(chunkBudget(cost(), {ChunkRule::Whole, 0.150, 0}, ask(30, 1)), 96);
-  EXPECT_EQ(chunkBudget(cost(), {ChunkRule::Balanced, 9, 0}, ask(30, 1)), 482);
+  EXPECT_EQ(chunkBudget(tenMilliseconds(), {ChunkRule::Balanced, 0.150, 0}, ask(30, 1)),
+            96); // 110 left
+  EXPECT_EQ(chunkBudget(tenMilliseconds(), {ChunkRule::Whole, 0.150, 0}, ask(30, 1)), 96);
+  EXPECT_EQ(chunkBudget(tenMilliseconds(), {ChunkRule::Balanced, 9, 0}, ask(30, 1)), 482);
 }
 
 TEST(ChunkBudget, aPromptThatWouldBeLateGetsMore) {
   // 2,048 tokens at 32 a step of 72 ms: 4.6 s.
-  EXPECT_EQ(chunkBudget(cost(), {ChunkRule::Balanced, 0, 6}, ask(30, 1)), 32);
-  EXPECT_EQ(chunkBudget(cost(), {ChunkRule::Balanced, 0, 4}, ask(30, 1)), 482);
+  EXPECT_EQ(chunkBudget(tenMilliseconds(), {ChunkRule::Balanced, 0, 6}, ask(30, 1)), 32);
+  EXPECT_EQ(chunkBudget(tenMilliseconds(), {ChunkRule::Balanced, 0, 4}, ask(30, 1)), 482);
   ChunkQuestion waited = ask(30, 1);
   waited.waited = 3;
-  EXPECT_EQ(chunkBudget(cost(), {ChunkRule::Balanced, 0, 6}, waited), 482);
-  EXPECT_EQ(chunkBudget(cost(), {ChunkRule::Balanced, 0.150, 1}, ask(30, 1)), 96)
+  EXPECT_EQ(chunkBudget(tenMilliseconds(), {ChunkRule::Balanced, 0, 6}, waited), 482);
+  EXPECT_EQ(chunkBudget(tenMilliseconds(), {ChunkRule::Balanced, 0.150, 1}, ask(30, 1)), 96)
       << "but no more than the other target leaves";
 }
 
 TEST(ChunkBudget, aStepOfPromptsAloneEndsSoonWhereThatCostsLittle) {
   ChunkOptions options;
   options.loneStep = 0.1;
-  EXPECT_EQ(chunkBudget(cost(), options, ask(0, 1)), 256)
+  EXPECT_EQ(chunkBudget(tenMilliseconds(), options, ask(0, 1)), 256)
       << "80 tokens take 90 ms, but 12.5 % more time each; 256 no more than 4 %";
   // 10 us before the first token: nothing is lost with small steps.
   const StepCost thrifty({{{0, 1e-5}, {1000, 1.00001}}, 0, 0});

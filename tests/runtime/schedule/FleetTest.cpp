@@ -1,6 +1,7 @@
 //===- FleetTest.cpp - Many replicas behind a router ------------------------===//
 #include "runtime/schedule/simulate/Fleet.h"
 #include "runtime/schedule/simulate/Simulator.h"
+#include "tests/runtime/schedule/SmallModelCost.h"
 
 #include <cmath>
 
@@ -10,14 +11,11 @@ using namespace ingot::runtime;
 
 namespace {
 
-/// 20 ms and 1 ms a token, 1 us a pair of positions: about a small model on two cores.
-StepCostTable cost() { return {{{1, 0.021}, {1001, 1.021}}, 1e-4, 1e-6}; }
-
 FleetSetup fleet(int64_t replicas, RoutePolicy policy = RoutePolicy::Least) {
   FleetSetup setup;
   setup.replica.pages = 32 * 64;
   setup.replica.context = 2048;
-  setup.replica.cost = cost();
+  setup.replica.cost = ingot::test::smallModelCost();
   setup.replica.pageBytes = 700'000;
   setup.replicas = replicas;
   setup.router.policy = policy;

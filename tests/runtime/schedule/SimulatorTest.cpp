@@ -1,5 +1,6 @@
 //===- SimulatorTest.cpp - Policies compared, with fixed seeds -------------===//
 #include "runtime/schedule/simulate/Simulator.h"
+#include "tests/runtime/schedule/SmallModelCost.h"
 
 #include <cmath>
 
@@ -9,14 +10,11 @@ using namespace ingot::runtime;
 
 namespace {
 
-/// 20 ms and 1 ms a token, 1 us a pair of positions: about a small model on two cores.
-StepCostTable cost() { return {{{1, 0.021}, {1001, 1.021}}, 1e-4, 1e-6}; }
-
 SimulationSetup service() {
   SimulationSetup setup;
   setup.pages = 32 * 64;
   setup.context = 2048;
-  setup.cost = cost();
+  setup.cost = ingot::test::smallModelCost();
   setup.pageBytes = 700'000;
   return setup;
 }
@@ -67,7 +65,7 @@ TEST(Simulator, oneRequestTakesWhatItsStepsTake) {
   one.promptTokens = 700; // two steps: 512 and 188
   one.outputTokens = 3;
   SimulationResult result = simulate({one}, setup);
-  StepCostTable table = cost();
+  StepCostTable table = ingot::test::smallModelCost();
   double prompt =
       table.seconds(StepWork::chunk(0, 512)) + table.seconds(StepWork::chunk(512, 188, 1));
   double whole = prompt + table.seconds(StepWork::chunk(700, 1, 1)) +

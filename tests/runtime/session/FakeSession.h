@@ -12,6 +12,9 @@
 
 namespace ingot::test {
 
+/// Bytes of a page of the engine's caches, of both slots.
+constexpr uint64_t kFakePage = 2 * 4096;
+
 /// Owns the file of an engine for the length of a test.
 class FakeSessionTest : public testing::Test {
 protected:

@@ -82,7 +82,7 @@ TEST_F(SessionBatchTest, fewPagesMakeThemWaitAndChangeNothing) {
   options.maxSeqs = 16;
   options.context = 256;
   options.maxBatchTokens = 48;
-  options.kvMemoryBytes = 9 * 2 * 4096; // 9 pages: 288 positions for 40 requests
+  options.kvMemoryBytes = 9 * kFakePage; // 9 pages: 288 positions for 40 requests
   EXPECT_EQ(together(options, 40), expected);
 }
 

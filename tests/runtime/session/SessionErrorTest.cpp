@@ -96,7 +96,7 @@ TEST_F(SessionErrorTest, idsAndLengths) {
 
 TEST_F(SessionErrorTest, moreThanTheKvMemoryHolds) {
   SessionOptions options;
-  options.kvMemoryBytes = 3 * 2 * 4096 + 5; // 3 pages
+  options.kvMemoryBytes = 3 * kFakePage + 5; // 3 pages
   auto session = open(options);
   Error error = refused(*session, request(fakePrompt(90, 1), 20));
   EXPECT_EQ(error.code, "E0506");

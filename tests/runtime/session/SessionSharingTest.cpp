@@ -16,8 +16,6 @@ namespace {
 
 class SessionSharingTest : public FakeSessionTest {
 protected:
-  static constexpr uint64_t kPage = 2 * 4096; ///< bytes of a page of both slots
-
   static Request sampled(std::vector<int32_t> prompt, int64_t maxTokens, uint64_t seed) {
     Request wanted = request(std::move(prompt), maxTokens);
     wanted.sampling.temperature = 0.9f;
@@ -185,8 +183,8 @@ TEST_F(SessionSharingTest, preemptedRequestsAnswerAsAlone) {
     SessionOptions options;
     options.maxSeqs = 8;
     options.context = 256;
-    options.kvMemoryBytes = 9 * kPage; // 288 positions; all together take 3,700
-    options.swapBytes = swapPages * kPage;
+    options.kvMemoryBytes = 9 * kFakePage; // 288 positions; all together take 3,700
+    options.swapBytes = swapPages * kFakePage;
     auto session = open(options);
     std::vector<RequestId> ids;
     for (int i = 0; i < kRequests; ++i) {
@@ -209,18 +207,18 @@ TEST_F(SessionSharingTest, swapsAreCountedAndInTheStatement) {
   SessionOptions options;
   options.maxSeqs = 2;
   options.context = 256;
-  options.kvMemoryBytes = 8 * kPage;
+  options.kvMemoryBytes = 8 * kFakePage;
   uint64_t without = open(options)->memory().taken();
-  options.swapBytes = 16 * kPage;
+  options.swapBytes = 16 * kFakePage;
   auto session = open(options);
-  EXPECT_EQ(session->memory().taken(), without + 16 * kPage);
+  EXPECT_EQ(session->memory().taken(), without + 16 * kFakePage);
   EXPECT_NE(session->memory().text().find("swap"), std::string::npos);
   auto a = session->submit(sampled(fakePrompt(20, 1), 190, 1));
   auto b = session->submit(sampled(fakePrompt(20, 2), 190, 2));
   ASSERT_TRUE(a && b);
   session->runUntilDone();
   EXPECT_EQ(session->stats().preemptions, 1u);
-  EXPECT_EQ(session->stats().swappedBytes, session->stats().swaps * 4 * kPage);
+  EXPECT_EQ(session->stats().swappedBytes, session->stats().swaps * 4 * kFakePage);
   EXPECT_EQ(session->stats().swapBytesUsed, 0u);
 }
 

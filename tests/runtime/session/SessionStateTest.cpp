@@ -17,7 +17,6 @@ namespace {
 
 class SessionStateTest : public FakeSessionTest {
 protected:
-  static constexpr uint64_t kPage = 2 * 4096; ///< bytes of a page of both paged states
   FakeOptions options() override {
     FakeOptions made;
     made.recurrent = true;
@@ -106,7 +105,7 @@ TEST_F(SessionStateTest, beamsFindWhatTheyFindInOneBatch) {
     options.maxSeqs = 8;
     options.context = 256;
     options.maxBatchTokens = tokens;
-    options.kvMemoryBytes = kvPages * kPage;
+    options.kvMemoryBytes = kvPages * kFakePage;
     auto session = open(options);
     Request wanted = endless(fakePrompt(61, 4), 20);
     wanted.beams = BeamParams{.width = 4};
@@ -137,8 +136,8 @@ TEST_F(SessionStateTest, anyCompanyLeavesAnswersAsTheyAre) {
     options.maxSeqs = 1 + below(6);
     options.context = 320;
     options.maxBatchTokens = std::max<int64_t>(options.maxSeqs, 1 + below(100));
-    options.kvMemoryBytes = uint64_t(11 + below(20)) * kPage;
-    options.swapBytes = uint64_t(round % 2) * 40 * kPage;
+    options.kvMemoryBytes = uint64_t(11 + below(20)) * kFakePage;
+    options.swapBytes = uint64_t(round % 2) * 40 * kFakePage;
     options.threads = 1 + below(3);
     auto session = open(options);
     std::vector<std::pair<RequestId, Request>> asked;

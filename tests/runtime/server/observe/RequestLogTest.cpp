@@ -16,7 +16,7 @@ using namespace ingot::observe;
 
 namespace {
 
-std::shared_ptr<RequestRecord> record() {
+std::shared_ptr<RequestRecord> answered() {
   auto r = std::make_shared<RequestRecord>();
   r->id = "req-1";
   r->method = "POST";
@@ -43,7 +43,7 @@ std::string readAll(const std::string &path) {
 }
 
 TEST(RequestLog, writesJsonWithWhatIsKnown) {
-  const std::string line = requestLine(*record(), 1'767'225'600'123'456'789, LogFormat::Json);
+  const std::string line = requestLine(*answered(), 1'767'225'600'123'456'789, LogFormat::Json);
   EXPECT_EQ(line, "{\"time\":\"2026-01-01T00:00:00.123Z\",\"event\":\"request\",\"id\":\"req-1\","
                   "\"method\":\"POST\",\"route\":\"/v1/completions\",\"status\":200,\"client\":"
                   "\"127.0.0.1\",\"model\":\"m\",\"stream\":true,\"prompt_tokens\":12,"
@@ -53,14 +53,14 @@ TEST(RequestLog, writesJsonWithWhatIsKnown) {
 
 TEST(RequestLog, writesTextForPeople) {
   EXPECT_EQ(
-      requestLine(*record(), 0, LogFormat::Text),
+      requestLine(*answered(), 0, LogFormat::Text),
       "1970-01-01T00:00:00.000Z req-1 127.0.0.1 POST /v1/completions 200 m prompt=12 cached=8 "
       "new=5 queue=1.5ms ttft=20.0ms total=100.0ms stop,length");
 }
 
 /// S17: no byte of a client's ends a line, or reaches a terminal as a command.
 TEST(RequestLog, escapesWhatClientsSend) {
-  auto r = record();
+  auto r = answered();
   r->route = "other";
   r->path = "/a\r\n2026 fake\x1b[2J\x7f\xC2\x9B"
             "31m\xff\"\\ \xE2\x82\xAC";
@@ -91,14 +91,14 @@ TEST(RequestLog, appendsAndOpensAnew) {
     auto log = RequestLog::open(options);
     ASSERT_TRUE(log) << log.error().format();
     (*log)->event("start", {{"url", "http://x\ny"}});
-    (*log)->ended(record());
+    (*log)->ended(answered());
     for (int i = 0; i < 200 && readAll(path).find("req-1") == std::string::npos; ++i)
       usleep(10'000);
     std::filesystem::rename(path, old);
     (*log)->reopen();
     for (int i = 0; i < 200 && !std::filesystem::exists(path); ++i)
       usleep(10'000);
-    auto health = record();
+    auto health = answered();
     health->route = "/health";
     (*log)->ended(health); // is asked for too often to be told
     (*log)->event("stop", {});
@@ -123,7 +123,7 @@ TEST(RequestLog, CountsWhatAFullDiskLoses) {
   {
     auto log = RequestLog::open(options);
     ASSERT_TRUE(log);
-    const auto shared = record();
+    const auto shared = answered();
     for (int i = 0; i < 50; ++i)
       (*log)->ended(shared);
     for (int i = 0; i < 500 && (*log)->dropped() < 50; ++i)
@@ -184,7 +184,7 @@ TEST(RequestLog, SumsUpWhatOneClientIsRefused) {
     for (int i = 0; i < 10'001; ++i)
       (*log)->ended(refused("10.0.0.9"));
     (*log)->ended(refused("10.0.0.7"));
-    (*log)->ended(record());
+    (*log)->ended(answered());
   }
   close(ends[1]);
   std::string text;
@@ -211,7 +211,7 @@ TEST(RequestLog, neverWaitsForItsReader) {
     options.queue = 100;
     auto log = RequestLog::open(options);
     ASSERT_TRUE(log);
-    const auto shared = record();
+    const auto shared = answered();
     for (int i = 0; i < 20'000; ++i)
       (*log)->ended(shared);
     const double seconds =

@@ -36,7 +36,7 @@ TEST(TraceContext, followsTheRecommendation) {
   EXPECT_TRUE(parseTraceparent(root.header()));
 }
 
-std::shared_ptr<RequestRecord> record() {
+std::shared_ptr<RequestRecord> traced() {
   auto r = std::make_shared<RequestRecord>();
   r->id = "req-1";
   r->method = "POST";
@@ -92,7 +92,7 @@ std::map<std::string, Span> spansOf(const std::string &text) {
 }
 
 TEST(Spans, areATreeWithTheConventionsNames) {
-  const auto r = record();
+  const auto r = traced();
   const std::shared_ptr<const RequestRecord> records[] = {r};
   auto spans = spansOf(tracesJson(records, "1.0"));
   ASSERT_EQ(spans.size(), 4u);
@@ -126,7 +126,7 @@ TEST(Spans, areATreeWithTheConventionsNames) {
 }
 
 TEST(Spans, endWithTheRequestThatWasCutShort) {
-  auto r = record();
+  auto r = traced();
   r->scheduled = r->firstToken = r->lastToken = 0;
   r->finishReasons.clear();
   r->gone = true;
@@ -139,7 +139,7 @@ TEST(Spans, endWithTheRequestThatWasCutShort) {
 }
 
 TEST(Spans, leaveOutWhatIsNotSampled) {
-  auto r = record();
+  auto r = traced();
   r->trace.sampled = false;
   const std::shared_ptr<const RequestRecord> records[] = {r};
   EXPECT_TRUE(spansOf(tracesJson(records, "1.0")).empty());

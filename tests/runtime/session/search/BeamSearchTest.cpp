@@ -13,8 +13,6 @@ using namespace ingot::test;
 
 namespace {
 
-constexpr uint64_t kPage = 2 * 4096; ///< bytes of a page of both slots
-
 class BeamSearchTest : public FakeSessionTest {
 protected:
   FakeOptions options() override { return withTokenizer(); }
@@ -191,8 +189,8 @@ TEST_F(BeamSearchTest, preemptedBeamsAnswerAsAlone) {
     SessionOptions options;
     options.maxSeqs = 8;
     options.context = 256;
-    options.kvMemoryBytes = 12 * kPage;
-    options.swapBytes = swapPages * kPage;
+    options.kvMemoryBytes = 12 * kFakePage;
+    options.swapBytes = swapPages * kFakePage;
     auto session = open(options);
     std::vector<std::vector<RequestId>> ids;
     for (int i = 0; i < 5; ++i) {
@@ -391,7 +389,7 @@ TEST_F(BeamSearchTest, refusesWhatCannotBe) {
   SessionOptions options;
   options.maxSeqs = 4;
   options.context = 256;
-  options.kvMemoryBytes = 9 * kPage;
+  options.kvMemoryBytes = 9 * kFakePage;
   session = open(options);
   // 40 + 88 - 1 positions: a shared page, and three more of each of two beams, or of three.
   EXPECT_EQ(codeOf(beams(fakePrompt(40, 1), 88, {2})), "");

@@ -8,8 +8,6 @@ using namespace ingot::test;
 
 namespace {
 
-constexpr uint64_t kPage = 2 * 4096; ///< bytes of a page of both slots
-
 class ContrastiveSearchTest : public FakeSessionTest {
 protected:
   FakeOptions options() override {
@@ -116,8 +114,8 @@ TEST_F(ContrastiveSearchTest, answersTheSameInCompanyAndPreempted) {
       options.maxSeqs = 8;
       options.context = 256;
       options.threads = threads;
-      options.kvMemoryBytes = 16 * kPage;
-      options.swapBytes = swapPages * kPage;
+      options.kvMemoryBytes = 16 * kFakePage;
+      options.swapBytes = swapPages * kFakePage;
       auto session = open(options);
       std::vector<RequestId> ids;
       for (int i = 0; i < 5; ++i) {
