@@ -5,6 +5,7 @@
 #include "compiler/reference/machine/CheckPlan.h"
 #include "compiler/reference/machine/PanelWeights.h"
 #include "compiler/reference/machine/RowForms.h"
+#include "compiler/targets/CompareRows.h"
 #include "compiler/targets/StepBatch.h"
 #include "dialects/kernel/ops/Custom.h"
 #include "dialects/kernel/ops/Structure.h"
@@ -30,12 +31,6 @@ using kernel::RowKind;
 using kernel::RowsType;
 
 namespace {
-
-/// A value of a q8 row may be a code off, since its code may round the other way: but few are. Codes of a second plane are
-/// so fine that many may. Of numbers that lose digits it is the last digit that is kept: a part of the value, not of the
-/// row's largest, and largest next to a power of two.
-constexpr double kCode = 1.01 / 127, kMostCodesOff = 0.005;
-constexpr double kBf16Step = 0x1.01p-7, kE4M3Step = 0x1.01p-3;
 
 /// How the rows of a step that draws want their ids: the largest logit; a cut list; all of the vocabulary.
 std::vector<runtime::SamplingParams> waysToDraw(int64_t rows) {
@@ -89,12 +84,6 @@ private:
   void compare(kernel::FuncOp fn, plan::LaunchOp launch, const Batch &batch, Memory &memory);
   void compareBuffer(kernel::FuncOp fn, unsigned argument, StringRef name, const Batch &batch,
                      Memory &memory);
-  /// The weights that a launch leaves in a buffer of routes may be off; the rest is the same. Infinity: it is not.
-  double compareRoutes(StringRef op, RoutesLayout layout, Memory &memory, int64_t buffer);
-  void compareRows(RowsType type, int64_t count, const std::byte *expected, const std::byte *found);
-  /// Rows that hold no numbers: keys, ids.
-  void compareWords(RowsType type, int64_t count, const std::byte *expected,
-                    const std::byte *found);
   /// Bytes that the launch has no business with are what they were.
   void compareRest(kernel::FuncOp fn, plan::LaunchOp launch, const Batch &batch, Memory &memory);
   void comparePages(plan::LaunchOp launch, plan::StepOp step, const BatchView &view);
@@ -270,143 +259,26 @@ void Lockstep::behind(plan::LaunchOp launch, plan::StepOp step, const Batch &bat
   copies.clear();
 }
 
-double Lockstep::compareRoutes(StringRef op, RoutesLayout layout, Memory &memory, int64_t buffer) {
-  const std::byte *expected = memory.peek(buffer, 0), *seen = copies[buffer]->data();
-  auto differs = [&](int64_t at, int64_t words) {
-    return std::memcmp(expected + at, seen + at, size_t(4 * words)) != 0;
-  };
-  if (op == "group_routes") {
-    int32_t segments;
-    std::memcpy(&segments, expected + layout.count(), 4);
-    return differs(layout.row(), 2 * layout.pairs) || differs(layout.count(), 1) ||
-                   differs(layout.segments(), 3 * segments)
-               ? INFINITY
-               : 0;
-  }
-  if (differs(layout.expert(), layout.pairs))
-    return INFINITY;
-  double off = 0;
-  for (int64_t at = layout.weight(); at < layout.row(); at += 4) {
-    float a, b;
-    std::memcpy(&a, expected + at, 4), std::memcpy(&b, seen + at, 4);
-    off = std::max(off, std::abs(double(a) - double(b)));
-  }
-  return off;
-}
-
-/// Numbers of all rows, one row behind the other.
-static Matrix decodeRows(RowsType type, int64_t count, const std::byte *from) {
-  Matrix rows(count, type.getN());
-  for (int64_t row = 0; row < count; ++row)
-    decodeRow(type, from + row * type.rowBytes(), rows.row(row));
-  return rows;
-}
-
-static double largestOf(std::span<const float> values) {
-  double most = 0;
-  for (float value : values)
-    most = std::max(most, double(std::abs(value)));
-  return most;
-}
-
-/// What rounding the other way makes of a number `wanted` in a row whose largest is `size`.
-static double stepOf(RowKind kind, double wanted, double size) {
-  switch (kind) {
-  case RowKind::Q8:
-    return kCode * size;
-  case RowKind::Q8x2:
-    return kCode / 256 * size;
-  case RowKind::BF16:
-    return kBf16Step * std::abs(wanted);
-  case RowKind::FP8: // a group's numbers next to 0 are multiples of 2^-9 of its scale
-    return kE4M3Step * std::abs(wanted) + size * 0x1p-9 / 448;
-  default:
-    return 0;
-  }
-}
-
-void Lockstep::compareRows(RowsType type, int64_t count, const std::byte *expectedBytes,
-                           const std::byte *foundBytes) {
-  const Matrix expected = decodeRows(type, count, expectedBytes),
-               seen = decodeRows(type, count, foundBytes);
-  int64_t codesOff = 0;
-  const double ofAll = largestOf(expected.values), allowed = now.allowed;
-  for (int64_t row = 0; row < count; ++row) {
-    // The few numbers of a narrow row may all be small by chance.
-    const double size = type.getN() < kPanelRows ? ofAll : largestOf(expected.row(row));
-    for (int64_t i = 0; i < expected.columns; ++i) {
-      const float wanted = expected.row(row)[size_t(i)], value = seen.row(row)[size_t(i)];
-      const double off = std::abs(double(value) - double(wanted));
-      const double most = allowed * size + stepOf(type.getKind(), wanted, size);
-      codesOff += off > allowed * size;
-      if (!(off <= most)) { // of what is no number, too
-        std::string why;
-        llvm::raw_string_ostream(why) << "value " << i << " of row " << row << " is " << value
-                                      << " for " << wanted << " (allowed: " << most << " off)";
-        return find(why);
-      }
-      if (size > 0)
-        agreement.largest[now.op] = std::max(agreement.largest[now.op], off / size);
-      agreement.largestAbsolute = std::max(agreement.largestAbsolute, off);
-    }
-  }
-  if (type.getKind() != RowKind::Q8)
-    return;
-  if (const auto values = int64_t(expected.values.size());
-      double(codesOff) > 2 + (kMostCodesOff + 127 * allowed) * double(values))
-    find(std::to_string(codesOff) + " of " + std::to_string(values) + " codes are others, in " +
-         std::to_string(count) + " rows");
-}
-
-/// The logit of a key (RowForms.h: keyOf).
-static double logitOf(uint64_t key) {
-  const auto sorted = uint32_t(key >> 32);
-  return std::bit_cast<float>(sorted & 0x80000000u ? sorted & 0x7fffffffu : ~sorted);
-}
-
-void Lockstep::compareWords(RowsType type, int64_t count, const std::byte *expected,
-                            const std::byte *seen) {
-  agreement.largest.try_emplace(now.op, 0);
-  for (int64_t row = 0; row < count; ++row) {
-    const int64_t at = row * type.rowBytes();
-    if (std::memcmp(expected + at, seen + at, size_t(type.rowBytes())) == 0)
-      continue;
-    const bool keys = type.getKind() == RowKind::Key;
-    uint64_t wanted = 0, value = 0;
-    std::memcpy(&wanted, expected + at, keys ? 8 : 4), std::memcpy(&value, seen + at, keys ? 8 : 4);
-    // Keys of logits that are off by little are others, too, and of two that are as good either may be the largest: but
-    // hardly ever.
-    if (keys && now.allowed > 0) {
-      const double largest = logitOf(wanted), off = std::abs(logitOf(value) - largest);
-      if (off <= now.allowed * std::abs(largest) && (idOf(value) == idOf(wanted) || ++idsOff <= 1))
-        continue;
-    }
-    return find((keys ? "the largest of row " : "the id of row ") + std::to_string(row) + " is " +
-                (keys ? "id " + std::to_string(idOf(value)) + ", " +
-                            std::to_string(logitOf(value)) + ", for id " +
-                            std::to_string(idOf(wanted)) + ", " + std::to_string(logitOf(wanted))
-                      : std::to_string(value) + " for " + std::to_string(wanted)));
-  }
-}
-
 void Lockstep::compareDrawn(kernel::FuncOp fn, plan::LaunchOp launch, const Batch &batch,
                             Memory &memory) {
   const auto nameAt = [&](unsigned argument) {
     return cast<plan::BufferRefAttr>(launch.getArgs()[argument]).getSymbol().getValue();
   };
-  auto logitsType = cast<RowsType>(fn.getArgumentTypes().front());
+  const auto logitsType = cast<RowsType>(fn.getArgumentTypes().front());
   const auto rows = int64_t(batch.logitsRows.size());
-  const Matrix logits = decodeRows(logitsType, rows, memory.peek(memory.find(nameAt(0)), 0));
-  runtime::Sampler sampler(logits.columns);
+  const std::byte *logitsRow = memory.peek(memory.find(nameAt(0)), 0);
+  std::vector<float> logits(size_t(logitsType.getN()));
+  runtime::Sampler sampler(logitsType.getN());
   const auto ways = waysToDraw(rows);
   now.buffer = nameAt(fn.getNumArguments() - 1).str();
   agreement.largest.try_emplace(now.op, 0);
-  for (int64_t row = 0; row < rows; ++row) {
+  for (int64_t row = 0; row < rows; ++row, logitsRow += logitsType.rowBytes()) {
+    decodeRow(logitsType, logitsRow, logits);
     int32_t id;
     std::memcpy(&id, copies[memory.find(now.buffer)]->data() + 4 * row, sizeof id);
     const int64_t position = batch.positions[size_t(batch.logitsRows[size_t(row)])] + 1;
     const int32_t wanted = sampler
-                               .choose(logits.row(row).data(), ways[size_t(row)],
+                               .choose(logits.data(), ways[size_t(row)],
                                        /*history=*/nullptr, uint64_t(position))
                                .id;
     if (id != wanted)
@@ -415,34 +287,38 @@ void Lockstep::compareDrawn(kernel::FuncOp fn, plan::LaunchOp launch, const Batc
   }
 }
 
+/// Tokens, or rows of logits, of a step.
+static int64_t unitsOf(kernel::FuncOp fn, const Batch &batch) {
+  return int64_t(fn.launch().isPerRow() ? batch.logitsRows.size() : batch.positions.size());
+}
+
 /// How many rows of an operand a step has.
 static int64_t rowsOf(kernel::FuncOp fn, unsigned argument, const Batch &batch) {
-  const size_t units = fn.launch().isPerRow() ? batch.logitsRows.size() : batch.positions.size();
-  return int64_t(units) * fn.launch().rowsOfUnit(fn.getArgument(argument));
+  return unitsOf(fn, batch) * fn.launch().rowsOfUnit(fn.getArgument(argument));
 }
 
 void Lockstep::compareBuffer(kernel::FuncOp fn, unsigned argument, StringRef name,
                              const Batch &batch, Memory &memory) {
-  const auto units =
-      int64_t(fn.launch().isPerRow() ? batch.logitsRows.size() : batch.positions.size());
   const int64_t buffer = memory.find(name);
   now.buffer = name.str();
-  if (auto routes = dyn_cast<kernel::RoutesType>(fn.getArgumentTypes()[argument])) {
-    const double off =
-        compareRoutes(now.op, RoutesLayout{units * routes.getUsed()}, memory, buffer);
-    double &largest = agreement.largest[now.op];
-    if (off > now.allowed)
-      return find("it chooses other experts, or weighs them otherwise, in a row");
-    largest = std::max(largest, off);
-    return;
-  }
-  auto rows = cast<RowsType>(fn.getArgumentTypes()[argument]);
-  const int64_t count = rowsOf(fn, argument, batch);
   const std::byte *expected = memory.peek(buffer, 0), *seen = copies[buffer]->data();
-  if (holdsNumbers(rows.getKind()))
-    compareRows(rows, count, expected, seen);
-  else if (rows.getKind() != RowKind::Bytes)
-    compareWords(rows, count, expected, seen);
+  BufferAgreement one;
+  if (auto routes = dyn_cast<kernel::RoutesType>(fn.getArgumentTypes()[argument])) {
+    one = compareRoutes(now.op, RoutesLayout{unitsOf(fn, batch) * routes.getUsed()}, expected, seen,
+                        now.allowed);
+  } else {
+    const auto rows = cast<RowsType>(fn.getArgumentTypes()[argument]);
+    const int64_t count = rowsOf(fn, argument, batch);
+    if (rows.getKind() == RowKind::Bytes)
+      return;
+    one = holdsNumbers(rows.getKind())
+              ? compareNumbers(rows, count, expected, seen, now.allowed)
+              : compareWords(rows, count, expected, seen, now.allowed, idsOff);
+  }
+  if (one.wrong)
+    return find(*one.wrong);
+  agreement.largest[now.op] = std::max(agreement.largest[now.op], one.largest);
+  agreement.largestAbsolute = std::max(agreement.largestAbsolute, one.largestAbsolute);
 }
 
 void Lockstep::compare(kernel::FuncOp fn, plan::LaunchOp launch, const Batch &batch,
@@ -472,14 +348,20 @@ void Lockstep::compareRest(kernel::FuncOp fn, plan::LaunchOp launch, const Batch
   std::map<int64_t, Rest> rests; ///< by buffer, which may be passed twice
   for (auto [argument, type, passed, effect] :
        llvm::enumerate(fn.getArgumentTypes(), launch.getArgs(), fn.operandEffects())) {
-    auto rows = dyn_cast<RowsType>(type);
-    auto ref = dyn_cast<plan::BufferRefAttr>(passed);
-    if (!rows || !ref || rows.getKind() == RowKind::Bytes)
+    const auto rows = dyn_cast<RowsType>(type);
+    const auto routes = dyn_cast<kernel::RoutesType>(type);
+    const auto ref = dyn_cast<plan::BufferRefAttr>(passed);
+    if (!ref || (rows ? rows.getKind() == RowKind::Bytes : !routes))
       continue;
     const StringRef name = ref.getSymbol().getValue();
-    Rest &rest = rests.try_emplace(memory.find(name), Rest{name, rows.rowBytes(), 0}).first->second;
+    const int64_t buffer = memory.find(name);
+    const int64_t rowBytes =
+        rows ? rows.rowBytes() : memory.buffer(buffer).bytes; // routes: all of them
+    Rest &rest = rests.try_emplace(buffer, Rest{name, rowBytes, 0}).first->second;
     if (effect.writes)
-      rest.from = std::max(rest.from, rowsOf(fn, unsigned(argument), batch) * rows.rowBytes());
+      rest.from =
+          std::max(rest.from, rows ? rowsOf(fn, unsigned(argument), batch) * rowBytes
+                                   : endOfRoutes(now.op, {unitsOf(fn, batch) * routes.getUsed()}));
   }
   for (const auto &[buffer, rest] : rests) {
     const Bytes &own = *copies[buffer];

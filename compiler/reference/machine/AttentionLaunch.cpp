@@ -108,7 +108,7 @@ Result<void> machine::run(Launch &launch, kernel::AttentionOp op) {
     sinks = std::move(*read);
   }
   const Matrix y = launch.machine.pools->attend(
-      state, q, launch.batch,
+      state, op.getKv().getType(), std::move(q), launch.batch,
       {int64_t(op.getHeads()), op.getKv().getType().getKvHeads(), op.getScale().convertToFloat(),
        int64_t(op.getWindow()), op.getSoftcap().convertToFloat(), sinks});
   for (int64_t t = 0; t < tokens; ++t)

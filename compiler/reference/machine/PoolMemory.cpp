@@ -1,5 +1,6 @@
 //===- PoolMemory.cpp - See PoolMemory.h ----------------------------------===//
 #include "compiler/reference/machine/PoolMemory.h"
+#include "compiler/reference/Rounding.h"
 
 using namespace ingot;
 using namespace ingot::reference;
@@ -62,8 +63,12 @@ void PoolMemory::append(int64_t slot, kernel::KvPoolType type, int64_t sequence,
   stateOf(slot, type.getFormat()).append(slot, sequence, position, k, v, type.getKvHeads());
 }
 
-Matrix PoolMemory::attend(int64_t slot, const Matrix &q, const Batch &batch,
+Matrix PoolMemory::attend(int64_t slot, kernel::KvPoolType type, Matrix q, const Batch &batch,
                           const AttentionParameters &parameters) {
+  // Scores over such a pool are products of integers.
+  if (rounds && type.getFormat() == KvFormat::Int8)
+    for (auto width = size_t(type.getHeadDim()), at = size_t(0); at < q.values.size(); at += width)
+      roundScaledInt8(std::span(q.values).subspan(at, width), /*ofK=*/true);
   std::map<int32_t, int64_t> lengths;
   auto state = states.find(slot);
   for (int64_t t = 0; t < q.rows; ++t) {

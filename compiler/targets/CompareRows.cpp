@@ -1,0 +1,170 @@
+//===- CompareRows.cpp - See CompareRows.h --------------------------------===//
+#include "compiler/targets/CompareRows.h"
+#include "compiler/reference/Matrix.h"
+#include "compiler/reference/machine/RowForms.h"
+
+#include "llvm/Support/raw_ostream.h"
+
+#include <bit>
+#include <cmath>
+#include <cstring>
+
+using namespace mlir;
+using namespace ingot;
+using namespace ingot::compiler;
+using namespace ingot::reference;
+using namespace ingot::reference::machine;
+using kernel::RowKind;
+using kernel::RowsType;
+
+/// A value of a q8 row may be a code off, since its code may round the other way: but few are. Codes of a second plane are
+/// so fine that many may. Of numbers that lose digits it is the last digit that is kept: a part of the value, not of the
+/// row's largest, and largest next to a power of two.
+static constexpr double kCode = 1.01 / 127, kMostCodesOff = 0.005;
+static constexpr double kBf16Step = 0x1.01p-7, kE4M3Step = 0x1.01p-3;
+
+//===----------------------------------------------------------------------===//
+// Numbers
+//===----------------------------------------------------------------------===//
+
+/// Numbers of all rows, one row behind the other.
+static Matrix decodeRows(RowsType type, int64_t count, const std::byte *from) {
+  Matrix rows(count, type.getN());
+  for (int64_t row = 0; row < count; ++row)
+    decodeRow(type, from + row * type.rowBytes(), rows.row(row));
+  return rows;
+}
+
+static double largestOf(std::span<const float> values) {
+  double most = 0;
+  for (float value : values)
+    most = std::max(most, double(std::abs(value)));
+  return most;
+}
+
+/// What rounding the other way makes of a number `wanted` in a row whose largest is `size`.
+static double stepOf(RowKind kind, double wanted, double size) {
+  switch (kind) {
+  case RowKind::Q8:
+    return kCode * size;
+  case RowKind::Q8x2:
+    return kCode / 256 * size;
+  case RowKind::BF16:
+    return kBf16Step * std::abs(wanted);
+  case RowKind::FP8: // a group's numbers next to 0 are multiples of 2^-9 of its scale
+    return kE4M3Step * std::abs(wanted) + size * 0x1p-9 / 448;
+  default:
+    return 0;
+  }
+}
+
+BufferAgreement compiler::compareNumbers(RowsType type, int64_t count,
+                                         const std::byte *expectedBytes,
+                                         const std::byte *foundBytes, double allowed) {
+  const Matrix expected = decodeRows(type, count, expectedBytes),
+               found = decodeRows(type, count, foundBytes);
+  BufferAgreement agreement;
+  int64_t codesOff = 0;
+  const double ofAll = largestOf(expected.values);
+  for (int64_t row = 0; row < count; ++row) {
+    // The few numbers of a narrow row may all be small by chance.
+    const double size = type.getN() < kPanelRows ? ofAll : largestOf(expected.row(row));
+    for (int64_t i = 0; i < expected.columns; ++i) {
+      const float wanted = expected.row(row)[size_t(i)], value = found.row(row)[size_t(i)];
+      const double off = std::abs(double(value) - double(wanted));
+      const double most = allowed * size + stepOf(type.getKind(), wanted, size);
+      codesOff += off > allowed * size;
+      if (!(off <= most)) { // of what is no number, too
+        llvm::raw_string_ostream(agreement.wrong.emplace())
+            << "value " << i << " of row " << row << " is " << value << " for " << wanted
+            << " (allowed: " << most << " off)";
+        return agreement;
+      }
+      if (size > 0)
+        agreement.largest = std::max(agreement.largest, off / size);
+      agreement.largestAbsolute = std::max(agreement.largestAbsolute, off);
+    }
+  }
+  if (type.getKind() != RowKind::Q8)
+    return agreement;
+  if (const auto values = int64_t(expected.values.size());
+      double(codesOff) > 2 + (kMostCodesOff + 127 * allowed) * double(values))
+    agreement.wrong = std::to_string(codesOff) + " of " + std::to_string(values) +
+                      " codes are others, in " + std::to_string(count) + " rows";
+  return agreement;
+}
+
+//===----------------------------------------------------------------------===//
+// Ids, keys and routes
+//===----------------------------------------------------------------------===//
+
+/// The logit of a key (RowForms.h: keyOf).
+static double logitOf(uint64_t key) {
+  const auto sorted = uint32_t(key >> 32);
+  return std::bit_cast<float>(sorted & 0x80000000u ? sorted & 0x7fffffffu : ~sorted);
+}
+
+static std::string textOfKey(uint64_t key) {
+  return "id " + std::to_string(idOf(key)) + ", " + std::to_string(logitOf(key));
+}
+
+BufferAgreement compiler::compareWords(RowsType type, int64_t count, const std::byte *expected,
+                                       const std::byte *found, double allowed, int64_t &idsOff) {
+  for (int64_t row = 0; row < count; ++row) {
+    const int64_t at = row * type.rowBytes();
+    if (std::memcmp(expected + at, found + at, size_t(type.rowBytes())) == 0)
+      continue;
+    const bool keys = type.getKind() == RowKind::Key;
+    uint64_t wanted = 0, value = 0;
+    std::memcpy(&wanted, expected + at, keys ? 8 : 4),
+        std::memcpy(&value, found + at, keys ? 8 : 4);
+    // Keys of logits that are off by little are others, too, and of two that are as good either may be the largest: but
+    // hardly ever.
+    if (keys && allowed > 0) {
+      const double largest = logitOf(wanted), off = std::abs(logitOf(value) - largest);
+      if (off <= allowed * std::abs(largest) && (idOf(value) == idOf(wanted) || ++idsOff <= 1))
+        continue;
+    }
+    return {(keys ? "the largest of row " : "the id of row ") + std::to_string(row) + " is " +
+            (keys ? textOfKey(value) + ", for " + textOfKey(wanted)
+                  : std::to_string(value) + " for " + std::to_string(wanted))};
+  }
+  return {};
+}
+
+int64_t compiler::endOfRoutes(StringRef op, RoutesLayout layout) {
+  return op == "group_routes" ? layout.segments() + int64_t(sizeof(RouteSegment)) * layout.pairs
+                              : layout.row();
+}
+
+BufferAgreement compiler::compareRoutes(StringRef op, RoutesLayout layout,
+                                        const std::byte *expected, const std::byte *found,
+                                        double allowed) {
+  const auto differs = [&](int64_t at, int64_t words) {
+    return std::memcmp(expected + at, found + at, size_t(4 * words)) != 0;
+  };
+  const auto wrong = [] {
+    return BufferAgreement{"it chooses other experts, or weighs them otherwise, in a row"};
+  };
+  if (op == "group_routes") {
+    int32_t segments;
+    std::memcpy(&segments, expected + layout.count(), 4);
+    // It reads the experts and their weights, and leaves them alone.
+    return differs(layout.expert(), 4 * layout.pairs) || differs(layout.count(), 1) ||
+                   differs(layout.segments(), 3 * segments)
+               ? wrong()
+               : BufferAgreement{};
+  }
+  if (differs(layout.expert(), layout.pairs))
+    return wrong();
+  double off = 0;
+  for (int64_t at = layout.weight(); at < layout.row(); at += 4) {
+    float a, b;
+    std::memcpy(&a, expected + at, 4), std::memcpy(&b, found + at, 4);
+    const double difference = std::abs(double(a) - double(b));
+    if (!(difference <= allowed)) // of what is no number, too
+      return wrong();
+    off = std::max(off, difference);
+  }
+  return {std::nullopt, off, 0};
+}
