@@ -118,12 +118,12 @@ public:
     if (ofBlock.m >= 0)
       number(to + ofBlock.m, format.minScale(), parts.m);
     if (format.hasZeros)
-      put(to + ofBlock.t, parts.t[0]);
+      putBits(to + ofBlock.t, parts.t[0]);
     for (int64_t i = 0; i < format.superGroup >> groupShift; ++i) {
       const ScalePlaces ofGroup = scales(k + (i << groupShift));
-      put(to + ofGroup.s, static_cast<uint8_t>(parts.s[i]));
+      putBits(to + ofGroup.s, static_cast<uint8_t>(parts.s[i]));
       if (format.hasMin)
-        put(to + ofGroup.t, parts.t[i]);
+        putBits(to + ofGroup.t, parts.t[i]);
     }
   }
   /// All values of a float format.
@@ -140,11 +140,11 @@ private:
   static void number(std::byte *to, NumericFormat::Scale stored, float value) {
     switch (stored) {
     case NumericFormat::Scale::F16:
-      return ::put(to, f16FromF32(value));
+      return putBits(to, f16FromF32(value));
     case NumericFormat::Scale::BF16:
-      return ::put(to, bf16FromF32(value));
+      return putBits(to, bf16FromF32(value));
     case NumericFormat::Scale::F32:
-      return ::put(to, value);
+      return putBits(to, value);
     }
   }
   std::byte *block(int64_t k) { return unit + (k >> blockShift) * layout.blockBytes; }
@@ -159,9 +159,9 @@ private:
     std::byte *from = unit;
     for (; values.size() >= kAtOnce; values = values.subspan(kAtOnce), from = nextStep(from))
       for (size_t i = 0; i < kAtOnce; ++i)
-        put(from + to[i], convert(values[i]));
+        putBits(from + to[i], convert(values[i]));
     for (size_t i = 0; i < values.size(); ++i)
-      put(from + to[i], convert(values[i]));
+      putBits(from + to[i], convert(values[i]));
   }
   std::byte *nextStep(std::byte *from) const {
     return from + (kStepK >> blockShift) * layout.blockBytes;

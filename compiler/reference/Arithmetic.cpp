@@ -2,6 +2,7 @@
 #include "compiler/reference/Arithmetic.h"
 
 #include "compiler/reference/Products.h"
+#include "runtime/formats/KvInt8.h"
 
 #include "llvm/Support/Parallel.h"
 
@@ -211,6 +212,34 @@ Matrix reference::selectRows(const Matrix &x, std::span<const int32_t> rows) {
   return y;
 }
 
+/// Of a block of 128 positions: a weight times the scale of its V, as codes of V are summed with, is a 255th of the largest
+/// so often. `weights` are those of positions begin … end-1, `v` their values.
+static void roundWeights(std::span<float> weights, int64_t begin, const float *v, int64_t stride,
+                         int64_t width) {
+  const auto count = static_cast<int64_t>(weights.size());
+  std::vector<float> scales(weights.size());
+  for (int64_t j = 0; j < count; ++j) {
+    float largest = 0;
+    for (int64_t i = 0; i < width; ++i)
+      largest = std::max(largest, std::abs(v[j * stride + i]));
+    scales[static_cast<size_t>(j)] = std::max(largest / 127, kKvInt8LeastScale);
+  }
+  constexpr int64_t kBlock = 128;
+  for (int64_t from = 0; from < count;) {
+    const int64_t to = std::min(count, (begin + from) / kBlock * kBlock + kBlock - begin);
+    float largest = 0;
+    for (int64_t j = from; j < to; ++j)
+      largest = std::max(largest, weights[static_cast<size_t>(j)] * scales[static_cast<size_t>(j)]);
+    const float unit = largest / 255;
+    for (int64_t j = from; j < to && unit > 0; ++j) {
+      float &weight = weights[static_cast<size_t>(j)];
+      const float scale = scales[static_cast<size_t>(j)];
+      weight = std::nearbyint(weight * scale / unit) * unit / scale;
+    }
+    from = to;
+  }
+}
+
 /// One head of one token over positions begin … end-1.
 static void attendHead(const float *q, const KvState::Rows &rows, int64_t begin, int64_t end,
                        int64_t kvHead, int64_t width, const AttentionParameters &p,
@@ -230,6 +259,8 @@ static void attendHead(const float *q, const KvState::Rows &rows, int64_t begin,
     score = expOf(score - highest);
     total += score;
   }
+  if (p.weightsInBytes) // what they are divided by is their sum before
+    roundWeights(scores, begin, rows.v.data() + begin * stride + kvHead * width, stride, width);
   std::fill_n(out, width, 0.0f);
   for (int64_t j = begin; j < end; ++j) {
     float weight = scores[static_cast<size_t>(j - begin)];

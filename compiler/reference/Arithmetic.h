@@ -58,6 +58,8 @@ struct AttentionParameters {
   int64_t window;                    ///< 0: all
   float softcap;                     ///< 0: none
   std::span<const float> sinks = {}; ///< of each head; empty: none
+  /// Weights of positions are bytes, as in products with a cache of int8 (codegen/cpu/AttentionInt8.h).
+  bool weightsInBytes = false;
 };
 
 /// `length(sequence)` is how many positions of a sequence the KV value holds.

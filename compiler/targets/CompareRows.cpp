@@ -2,9 +2,11 @@
 #include "compiler/targets/CompareRows.h"
 #include "compiler/reference/Matrix.h"
 #include "compiler/reference/machine/RowForms.h"
+#include "runtime/formats/PanelLayout.h"
 
 #include "llvm/Support/raw_ostream.h"
 
+#include <algorithm>
 #include <bit>
 #include <cmath>
 #include <cstring>
@@ -132,39 +134,36 @@ BufferAgreement compiler::compareWords(RowsType type, int64_t count, const std::
   return {};
 }
 
-int64_t compiler::endOfRoutes(StringRef op, RoutesLayout layout) {
-  return op == "group_routes" ? layout.segments() + int64_t(sizeof(RouteSegment)) * layout.pairs
-                              : layout.row();
+static bool differ(const std::byte *expected, const std::byte *found, int64_t from, int64_t to) {
+  return std::memcmp(expected + from, found + from, size_t(to - from)) != 0;
 }
 
-BufferAgreement compiler::compareRoutes(StringRef op, RoutesLayout layout,
-                                        const std::byte *expected, const std::byte *found,
-                                        double allowed) {
-  const auto differs = [&](int64_t at, int64_t words) {
-    return std::memcmp(expected + at, found + at, size_t(4 * words)) != 0;
-  };
-  const auto wrong = [] {
-    return BufferAgreement{"it chooses other experts, or weighs them otherwise, in a row"};
-  };
-  if (op == "group_routes") {
-    int32_t segments;
-    std::memcpy(&segments, expected + layout.count(), 4);
-    // It reads the experts and their weights, and leaves them alone.
-    return differs(layout.expert(), 4 * layout.pairs) || differs(layout.count(), 1) ||
-                   differs(layout.segments(), 3 * segments)
-               ? wrong()
-               : BufferAgreement{};
+BufferAgreement compiler::compareRoutes(RoutesLayout layout, const std::byte *expected,
+                                        const std::byte *found, double allowed) {
+  if (differ(expected, found, layout.expert(), layout.weight()))
+    return {"it chooses other experts in a row"};
+  BufferAgreement agreement;
+  for (int64_t at = layout.weight(); at < layout.endOfPairs(); at += 4) {
+    float wanted, value;
+    std::memcpy(&wanted, expected + at, 4), std::memcpy(&value, found + at, 4);
+    const double off = std::abs(double(value) - double(wanted));
+    if (!(off <= allowed)) // of what is no number, too
+      return {"it weighs an expert with " + std::to_string(value) + " for " +
+              std::to_string(wanted) + " in a row"};
+    agreement.largest = std::max(agreement.largest, off);
   }
-  if (differs(layout.expert(), layout.pairs))
-    return wrong();
-  double off = 0;
-  for (int64_t at = layout.weight(); at < layout.row(); at += 4) {
-    float a, b;
-    std::memcpy(&a, expected + at, 4), std::memcpy(&b, found + at, 4);
-    const double difference = std::abs(double(a) - double(b));
-    if (!(difference <= allowed)) // of what is no number, too
-      return wrong();
-    off = std::max(off, difference);
-  }
-  return {std::nullopt, off, 0};
+  return agreement;
+}
+
+BufferAgreement compiler::compareGroupedRoutes(RoutesLayout layout, const std::byte *expected,
+                                               const std::byte *found) {
+  if (differ(expected, found, layout.expert(), layout.endOfPairs()))
+    return {"it changes what experts rows go to, or how they are weighed"};
+  int32_t segments; // behind them a kernel may leave anything
+  std::memcpy(&segments, expected + layout.count(), 4);
+  if (differ(expected, found, layout.row(), layout.count() + 4) ||
+      differ(expected, found, layout.segments(),
+             layout.segments() + int64_t(sizeof(RouteSegment)) * segments))
+    return {"it puts rows of experts in another order"};
+  return {};
 }

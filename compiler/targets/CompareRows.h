@@ -8,6 +8,8 @@
 #include "dialects/kernel/KernelDialect.h"
 #include "runtime/abi/Routes.h"
 
+#include <cstddef>
+#include <cstdint>
 #include <optional>
 #include <string>
 
@@ -30,11 +32,12 @@ BufferAgreement compareNumbers(kernel::RowsType type, int64_t count, const std::
 BufferAgreement compareWords(kernel::RowsType type, int64_t count, const std::byte *expected,
                              const std::byte *found, double allowed, int64_t &idsOff);
 
-/// Routes of the op with that name: their weights may be off by `allowed`, the rest is the same.
-BufferAgreement compareRoutes(llvm::StringRef op, RoutesLayout layout, const std::byte *expected,
+/// What kernel.route leaves: experts, and weights that may be off by `allowed`.
+BufferAgreement compareRoutes(RoutesLayout layout, const std::byte *expected,
                               const std::byte *found, double allowed);
 
-/// The first byte of a buffer of routes behind what that op may write.
-int64_t endOfRoutes(llvm::StringRef op, RoutesLayout layout);
+/// What kernel.group_routes leaves, and the pairs that it reads: the same.
+BufferAgreement compareGroupedRoutes(RoutesLayout layout, const std::byte *expected,
+                                     const std::byte *found);
 
 } // namespace ingot::compiler

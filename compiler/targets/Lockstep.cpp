@@ -8,6 +8,7 @@
 #include "compiler/targets/CompareRows.h"
 #include "compiler/targets/StepBatch.h"
 #include "dialects/kernel/ops/Custom.h"
+#include "dialects/kernel/ops/Experts.h"
 #include "dialects/kernel/ops/Structure.h"
 #include "dialects/plan/ops/Entry.h"
 #include "dialects/plan/ops/Program.h"
@@ -17,8 +18,7 @@
 
 #include "llvm/ADT/DenseSet.h"
 
-#include <bit>
-#include <cmath>
+#include <algorithm>
 #include <cstring>
 #include <set>
 
@@ -304,8 +304,10 @@ void Lockstep::compareBuffer(kernel::FuncOp fn, unsigned argument, StringRef nam
   const std::byte *expected = memory.peek(buffer, 0), *seen = copies[buffer]->data();
   BufferAgreement one;
   if (auto routes = dyn_cast<kernel::RoutesType>(fn.getArgumentTypes()[argument])) {
-    one = compareRoutes(now.op, RoutesLayout{unitsOf(fn, batch) * routes.getUsed()}, expected, seen,
-                        now.allowed);
+    const RoutesLayout layout{unitsOf(fn, batch) * routes.getUsed()};
+    one = isa<kernel::GroupRoutesOp>(fn.anchor())
+              ? compareGroupedRoutes(layout, expected, seen)
+              : compareRoutes(layout, expected, seen, now.allowed);
   } else {
     const auto rows = cast<RowsType>(fn.getArgumentTypes()[argument]);
     const int64_t count = rowsOf(fn, argument, batch);
@@ -343,7 +345,8 @@ void Lockstep::compareRest(kernel::FuncOp fn, plan::LaunchOp launch, const Batch
                            Memory &memory) {
   struct Rest {
     StringRef name;
-    int64_t rowBytes, from; ///< behind what it writes
+    int64_t rowBytes; ///< 0: routes, which are no rows
+    int64_t from;     ///< behind what it writes
   };
   std::map<int64_t, Rest> rests; ///< by buffer, which may be passed twice
   for (auto [argument, type, passed, effect] :
@@ -355,23 +358,30 @@ void Lockstep::compareRest(kernel::FuncOp fn, plan::LaunchOp launch, const Batch
       continue;
     const StringRef name = ref.getSymbol().getValue();
     const int64_t buffer = memory.find(name);
-    const int64_t rowBytes =
-        rows ? rows.rowBytes() : memory.buffer(buffer).bytes; // routes: all of them
+    const int64_t rowBytes = rows ? rows.rowBytes() : 0;
     Rest &rest = rests.try_emplace(buffer, Rest{name, rowBytes, 0}).first->second;
-    if (effect.writes)
-      rest.from =
-          std::max(rest.from, rows ? rowsOf(fn, unsigned(argument), batch) * rowBytes
-                                   : endOfRoutes(now.op, {unitsOf(fn, batch) * routes.getUsed()}));
+    if (!effect.writes)
+      continue;
+    int64_t end = 0;
+    if (routes) {
+      const RoutesLayout layout{unitsOf(fn, batch) * routes.getUsed()};
+      end = isa<kernel::GroupRoutesOp>(fn.anchor()) ? layout.end() : layout.endOfPairs();
+    } else {
+      end = rowsOf(fn, unsigned(argument), batch) * rowBytes;
+    }
+    rest.from = std::max(rest.from, end);
   }
   for (const auto &[buffer, rest] : rests) {
     const Bytes &own = *copies[buffer];
     now.buffer = rest.name.str();
     if (const int64_t at = firstOther(found[buffer]->data(), own.data(), rest.from, own.size);
         at >= 0)
-      return find((rest.from ? "it writes behind the step's rows, to byte "
-                             : "it writes to what it only reads, byte ") +
-                  std::to_string(at % rest.rowBytes) + " of row " +
-                  std::to_string(at / rest.rowBytes));
+      return find((rest.from == 0  ? "it writes to what it only reads, byte "
+                   : rest.rowBytes ? "it writes behind the step's rows, to byte "
+                                   : "it writes behind its part, to byte ") +
+                  (rest.rowBytes ? std::to_string(at % rest.rowBytes) + " of row " +
+                                       std::to_string(at / rest.rowBytes)
+                                 : std::to_string(at)));
     const std::byte *behind = own.data() + own.size;
     if (std::any_of(behind, behind + Bytes::kBehind,
                     [](std::byte byte) { return byte != std::byte{0}; }))

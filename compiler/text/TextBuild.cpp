@@ -2,7 +2,7 @@
 
 #include "compiler/text/TextBuild.h"
 #include "compiler/text/GgufVocabulary.h"
-#include "runtime/text/TextAbi.h"
+#include "runtime/text/CrateCalls.h"
 
 namespace ingot::text {
 
@@ -11,12 +11,9 @@ using import::Checkpoint;
 Result<TokenizerArtifact> compileTokenizerJson(std::string_view json, BpeForm form) {
   TokenizerArtifact artifact;
   std::string why;
-  auto append = [](void *context, const uint8_t *data, size_t size) {
-    static_cast<std::string *>(context)->append(reinterpret_cast<const char *>(data), size);
-  };
   bool flat = false;
   int32_t status = ingot_tokenizer_compile({json.data(), json.size()}, form == BpeForm::Library,
-                                           &flat, {&artifact.bytes, append}, {&why, append});
+                                           &flat, appendTo(artifact.bytes), appendTo(why));
   if (status != INGOT_TEXT_OK)
     return damagedVocabulary(why);
   artifact.kind = flat ? kFlatBpe : kHfJson;

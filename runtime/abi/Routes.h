@@ -36,6 +36,9 @@ struct RoutesLayout {
   constexpr int64_t token() const { return 12 * pairs; }
   constexpr int64_t count() const { return 16 * pairs; }
   constexpr int64_t segments() const { return 16 * pairs + 16; }
+  /// Behind what kernel.route writes, and behind all of it.
+  constexpr int64_t endOfPairs() const { return row(); }
+  constexpr int64_t end() const { return segments() + int64_t(sizeof(RouteSegment)) * pairs; }
 };
 
 /// How far the orders of columns of two experts are apart in a vector that has one for each (lm.permute): kernels read

@@ -8,7 +8,6 @@
 
 #include <algorithm>
 #include <bit>
-#include <cstring>
 
 using namespace ingot;
 
@@ -60,9 +59,9 @@ private:
 
 void putNumber(std::byte *to, WeightFormat format, float value) {
   if (format == WeightFormat::F16)
-    put(to, std::bit_cast<uint16_t>(static_cast<_Float16>(value)));
+    putBits(to, std::bit_cast<uint16_t>(static_cast<_Float16>(value)));
   else
-    put(to, static_cast<uint16_t>(std::bit_cast<uint32_t>(value) >> 16)); // exact in bf16
+    putBits(to, static_cast<uint16_t>(std::bit_cast<uint32_t>(value) >> 16)); // exact in bf16
 }
 
 /// The row of a tile whose numbers those are, but for scales.

@@ -212,8 +212,8 @@ private:
       if constexpr (kBits == 8) {
         for (int w = 0; w < 4; ++w) {
           uint64_t word = lowWord(r, group * 4 + w, w, mask);
-          put(to + 128 * w, static_cast<uint32_t>(word));
-          put(to + 128 * w + 64, static_cast<uint32_t>(word >> 32));
+          putBits(to + 128 * w, static_cast<uint32_t>(word));
+          putBits(to + 128 * w + 64, static_cast<uint32_t>(word >> 32));
         }
         continue;
       }
@@ -228,18 +228,18 @@ private:
       }
       uint64_t lines01 = (front & kLowNibbles) | (back & kLowNibbles) << 4;
       uint64_t lines23 = (front >> 4 & kLowNibbles) | (back & ~kLowNibbles);
-      put(to, static_cast<uint32_t>(lines01));
-      put(to + 64, static_cast<uint32_t>(lines01 >> 32));
-      put(to + 128, static_cast<uint32_t>(lines23));
-      put(to + 192, static_cast<uint32_t>(lines23 >> 32));
+      putBits(to, static_cast<uint32_t>(lines01));
+      putBits(to + 64, static_cast<uint32_t>(lines01 >> 32));
+      putBits(to + 128, static_cast<uint32_t>(lines23));
+      putBits(to + 192, static_cast<uint32_t>(lines23 >> 32));
       if constexpr (kBits == 5) {
         uint64_t upper = seedWord(keys[1][r], static_cast<uint64_t>(group / 2)) >> 32 * (group % 2);
-        put(to + 256, static_cast<uint32_t>((upper & mask.keepUpper) | mask.fillUpper));
+        putBits(to + 256, static_cast<uint32_t>((upper & mask.keepUpper) | mask.fillUpper));
       } else if constexpr (kBits == 6) {
         uint64_t upper = seedWord(keys[1][r], static_cast<uint64_t>(group));
         upper = (upper & mask.keepUpper) | mask.fillUpper;
-        put(to + 256, static_cast<uint32_t>(upper));
-        put(to + 320, static_cast<uint32_t>(upper >> 32));
+        putBits(to + 256, static_cast<uint32_t>(upper));
+        putBits(to + 320, static_cast<uint32_t>(upper >> 32));
       }
     }
   }
@@ -274,7 +274,7 @@ private:
         uint64_t four = sums(r, k);
         std::byte *to = bytes + k * kLine + r * sizeof(Bits);
         for (int64_t i = 0; i < count; ++i)
-          put(to + i * kLine, table[four >> 16 * i & 63]);
+          putBits(to + i * kLine, table[four >> 16 * i & 63]);
       }
     }
   }
@@ -302,7 +302,7 @@ private:
         for (int64_t i = 0; i < count; i += 2) {
           uint32_t low = table[four >> 16 * i & 63];
           uint32_t high = i + 1 < count ? table[four >> 16 * (i + 1) & 63] : 0;
-          put(to + i / 2 * layout.blockBytes, low | high << 16);
+          putBits(to + i / 2 * layout.blockBytes, low | high << 16);
         }
       }
     }
@@ -320,11 +320,11 @@ private:
 void putScale(std::byte *to, NumericFormat::Scale stored, uint16_t f16) {
   const float value = static_cast<float>(std::bit_cast<_Float16>(f16));
   if (stored == NumericFormat::Scale::F32)
-    put(to, value);
+    putBits(to, value);
   else
-    put(to, stored == NumericFormat::Scale::F16
-                ? f16
-                : static_cast<uint16_t>(std::bit_cast<uint32_t>(value) >> 16));
+    putBits(to, stored == NumericFormat::Scale::F16
+                    ? f16
+                    : static_cast<uint16_t>(std::bit_cast<uint32_t>(value) >> 16));
 }
 
 /// Of `groups` groups of a block, for `rows` rows; `first` is the number of the first row, and of the first of the
@@ -342,16 +342,16 @@ void scalesOfBlock(const Layout &layout, int64_t first, int64_t rows, int64_t gr
       const bool odd =
           (format.zeroPoint != 0 || format.hasZeros) && (first + r + ofFormat) % 2 != 0;
       if (begins && format.isScaledFloat())
-        put(block + places.d, kSeedFp8Scale);
+        putBits(block + places.d, kSeedFp8Scale);
       else if (begins)
         putScale(block + places.d, format.scale,
                  static_cast<uint16_t>(made.d ^ (odd ? 0x8000 : 0)));
       if (begins && places.m >= 0)
         putScale(block + places.m, format.minScale(), made.m);
       if (places.s >= 0)
-        put(block + places.s, made.s);
+        putBits(block + places.s, made.s);
       if (places.t >= 0)
-        put(block + places.t, made.t);
+        putBits(block + places.t, made.t);
     }
   }
 }
@@ -389,5 +389,5 @@ void ingot::fillSeedPanels(uint64_t seed, uint64_t tensor, const PanelLayout &la
 
 void ingot::fillSeedVector(int64_t n, std::span<std::byte> out) {
   for (int64_t i = 0; i < n; ++i)
-    put(out.data() + i * static_cast<int64_t>(sizeof(float)), 1.0f);
+    putBits(out.data() + i * static_cast<int64_t>(sizeof(float)), 1.0f);
 }

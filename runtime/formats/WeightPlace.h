@@ -22,8 +22,10 @@
 
 namespace ingot {
 
-/// Writes a number to where a formula says, aligned or not.
-template <typename T> void put(std::byte *to, T value) { std::memcpy(to, &value, sizeof value); }
+/// Writes the bits of a number to where a formula says, aligned or not.
+template <typename T> void putBits(std::byte *to, T value) {
+  std::memcpy(to, &value, sizeof value);
+}
 
 /// Bits of one code in bytes of the weight. The lower four (of 8-bit codes all, of 2 and 3 bits two) are bits `bit` and up of
 /// byte `byte`. What is above them, one bit or two (upperBitsOf), is at `upperBit` of `upperByte`; -1: there is nothing.

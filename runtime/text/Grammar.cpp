@@ -1,7 +1,7 @@
 //===- Grammar.cpp - Constraints over the Rust crate ----------------------===//
 
 #include "runtime/text/Grammar.h"
-#include "runtime/text/TextAbi.h"
+#include "runtime/text/CrateCalls.h"
 
 namespace ingot::text {
 
@@ -27,7 +27,7 @@ const char *nameOf(GrammarKind kind) {
 
 Error stopped(int32_t status, std::string why) {
   if (status == INGOT_TEXT_PANIC)
-    return internal(std::move(why));
+    return crateFailed(std::move(why));
   return {ExitCode::Usage, "E0623", "the answer cannot go on within its grammar", std::move(why),
           "give a simpler grammar"};
 }
@@ -40,9 +40,9 @@ Result<std::unique_ptr<Vocabulary>> Vocabulary::create(const Tokenizer &tokenize
   std::string why;
   int32_t status =
       ingot_vocabulary_open(tokenizer.handle, static_cast<uint32_t>(std::max(vocab, 0)),
-                            {eos.data(), eos.size_bytes()}, &handle, into(why));
+                            {eos.data(), eos.size_bytes()}, &handle, appendTo(why));
   if (status == INGOT_TEXT_PANIC)
-    return internal(why);
+    return crateFailed(why);
   if (status != INGOT_TEXT_OK)
     return Error{
         ExitCode::File, "E0624", "this vocabulary cannot constrain answers", why,
@@ -57,14 +57,14 @@ Result<std::shared_ptr<const Grammar>> Grammar::compile(const Vocabulary &vocabu
   void *handle = nullptr;
   std::string why;
   switch (ingot_grammar_compile(vocabulary.handle, static_cast<uint8_t>(kind),
-                                {source.data(), source.size()}, &handle, into(why))) {
+                                {source.data(), source.size()}, &handle, appendTo(why))) {
   case INGOT_TEXT_OK:
     return std::shared_ptr<const Grammar>(new Grammar(handle));
   case INGOT_TEXT_TOO_LARGE:
     return Error{ExitCode::Usage, "E0622", std::string("the ") + nameOf(kind) + " is too large",
                  why, "make it smaller"};
   case INGOT_TEXT_PANIC:
-    return internal(why);
+    return crateFailed(why);
   default:
     return Error{ExitCode::Usage, "E0625", std::string("the ") + nameOf(kind) + " cannot be used",
                  why, "docs/structured-output.md says what is supported"};
@@ -76,7 +76,7 @@ Grammar::~Grammar() { ingot_grammar_close(handle); }
 Constraint Grammar::start() const {
   void *constraint = nullptr;
   std::string why; // the constraint itself says that it is none
-  ingot_grammar_start(handle, &constraint, into(why));
+  ingot_grammar_start(handle, &constraint, appendTo(why));
   return Constraint(constraint);
 }
 
@@ -90,19 +90,20 @@ Constraint::~Constraint() {
 
 Result<std::span<const uint32_t>> Constraint::allowed() {
   if (!handle)
-    return internal("the constraint was not made");
+    return crateFailed("the constraint was not made");
   IngotTextSlice words{};
   std::string why;
-  if (int32_t status = ingot_constraint_allowed(handle, &words, into(why)); status != INGOT_TEXT_OK)
+  if (int32_t status = ingot_constraint_allowed(handle, &words, appendTo(why));
+      status != INGOT_TEXT_OK)
     return stopped(status, why);
   return std::span<const uint32_t>(static_cast<const uint32_t *>(words.data), words.size);
 }
 
 Result<void> Constraint::accept(int32_t id) {
   if (!handle)
-    return internal("the constraint was not made");
+    return crateFailed("the constraint was not made");
   std::string why;
-  if (int32_t status = ingot_constraint_accept(handle, static_cast<uint32_t>(id), into(why));
+  if (int32_t status = ingot_constraint_accept(handle, static_cast<uint32_t>(id), appendTo(why));
       status != INGOT_TEXT_OK)
     return stopped(status, why);
   return {};
@@ -114,7 +115,7 @@ Constraint Constraint::clone() const {
   void *copy = nullptr;
   std::string why;
   if (handle)
-    ingot_constraint_clone(handle, &copy, into(why));
+    ingot_constraint_clone(handle, &copy, appendTo(why));
   return Constraint(copy);
 }
 

@@ -1,8 +1,8 @@
 //===- Text.cpp - Tokenizers and chat templates over the Rust crate ------===//
 
 #include "runtime/text/Text.h"
+#include "runtime/text/CrateCalls.h"
 #include "runtime/text/Json.h"
-#include "runtime/text/TextAbi.h"
 
 #include <cstring>
 
@@ -34,9 +34,9 @@ Result<std::unique_ptr<Tokenizer>> Tokenizer::fromBytes(std::string_view kind,
                  "rebuild the engine: ingot compile MODEL -o E"};
   void *handle = nullptr;
   std::string why;
-  int32_t status = ingot_tokenizer_open({bytes.data(), bytes.size()}, &handle, into(why));
+  int32_t status = ingot_tokenizer_open({bytes.data(), bytes.size()}, &handle, appendTo(why));
   if (status == INGOT_TEXT_PANIC)
-    return internal(why);
+    return crateFailed(why);
   if (status != INGOT_TEXT_OK)
     return Error{ExitCode::File, "E0602", "the tokenizer is damaged", why,
                  "rebuild the engine: ingot compile MODEL -o E"};
@@ -61,11 +61,11 @@ Tokenizer::encodeWithin(std::string_view text, size_t most, bool parseSpecial) c
                  "split it"};
   std::string ids, why;
   int32_t status =
-      ingot_tokenizer_encode(handle, slice(text), parseSpecial, most, into(ids), into(why));
+      ingot_tokenizer_encode(handle, slice(text), parseSpecial, most, appendTo(ids), appendTo(why));
   if (status == INGOT_TEXT_TOO_LARGE)
     return std::optional<std::vector<int32_t>>();
   if (status == INGOT_TEXT_PANIC)
-    return internal(why);
+    return crateFailed(why);
   if (status != INGOT_TEXT_OK)
     return Error{ExitCode::File, "E0603", "the text cannot be tokenized", why, ""};
   return std::optional(idsOf(ids));
@@ -104,7 +104,7 @@ std::optional<int32_t> Tokenizer::idOf(std::string_view token) const {
 Result<std::unique_ptr<ChatTemplate>> ChatTemplate::parse(std::string_view source) {
   void *handle = nullptr;
   std::string why;
-  switch (ingot_template_parse(slice(source), &handle, into(why))) {
+  switch (ingot_template_parse(slice(source), &handle, appendTo(why))) {
   case INGOT_TEXT_OK:
     return std::unique_ptr<ChatTemplate>(new ChatTemplate(handle));
   case INGOT_TEXT_SYNTAX:
@@ -113,7 +113,7 @@ Result<std::unique_ptr<ChatTemplate>> ChatTemplate::parse(std::string_view sourc
   case INGOT_TEXT_TOO_LARGE:
     return Error{ExitCode::File, "E0611", "the chat template is too large", why, ""};
   default:
-    return internal(why);
+    return crateFailed(why);
   }
 }
 
@@ -164,7 +164,7 @@ static Error renderError(int32_t status, std::string why) {
     return Error{ExitCode::Usage, "E0614", "messages or template variables are not valid JSON", why,
                  ""};
   default:
-    return internal(why);
+    return crateFailed(why);
   }
 }
 
@@ -174,8 +174,9 @@ Result<std::string> ChatTemplate::render(std::string_view messagesJson,
   if (!variables)
     return variables.error();
   std::string text, why;
-  int32_t status = ingot_template_render(handle, slice(messagesJson), slice(*variables),
-                                         options.continueFinalMessage, into(text), into(why));
+  int32_t status =
+      ingot_template_render(handle, slice(messagesJson), slice(*variables),
+                            options.continueFinalMessage, appendTo(text), appendTo(why));
   if (status != INGOT_TEXT_OK)
     return renderError(status, why);
   return text;
@@ -191,7 +192,7 @@ Result<ChatTemplate::Encoded> ChatTemplate::encode(const Tokenizer &tokenizer,
   std::string ids, why;
   int32_t status = ingot_template_encode(handle, tokenizer.handle, slice(messagesJson),
                                          slice(*variables), options.continueFinalMessage, most,
-                                         into(result.text), into(ids), into(why));
+                                         appendTo(result.text), appendTo(ids), appendTo(why));
   result.tooLong = status == INGOT_TEXT_TOO_LARGE;
   if (status != INGOT_TEXT_OK && !result.tooLong)
     return renderError(status, why);

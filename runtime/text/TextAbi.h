@@ -1,16 +1,13 @@
 //===- TextAbi.h - The C side of the Rust crate in crate/ ----------------===//
 //
-// Only this room includes it. Texts go in as pointer and length; results come out
+// This room and compiler/text include it. Texts go in as pointer and length; results come out
 // through a sink that is called before the function returns, so that no memory
 // changes owner. No function unwinds.
 //===----------------------------------------------------------------------===//
 #pragma once
 
-#include "runtime/error/Error.h"
-
 #include <cstddef>
 #include <cstdint>
-#include <string>
 
 extern "C" {
 
@@ -82,20 +79,3 @@ bool ingot_constraint_complete(const void *constraint);
 int32_t ingot_constraint_clone(const void *constraint, void **copy, IngotTextOutput error);
 void ingot_constraint_close(void *constraint);
 }
-
-namespace ingot::text {
-
-/// Appends to `text`, which the caller keeps until the function has returned.
-inline IngotTextOutput into(std::string &text) {
-  return {&text, [](void *context, const uint8_t *data, size_t size) {
-            static_cast<std::string *>(context)->append(reinterpret_cast<const char *>(data), size);
-          }};
-}
-
-/// E0690: of INGOT_TEXT_PANIC, and of what cannot be.
-inline Error internal(std::string why) {
-  return {ExitCode::Internal, "E0690", "the text library failed", std::move(why),
-          "report it: this is a bug of ingot"};
-}
-
-} // namespace ingot::text

@@ -3,6 +3,9 @@
 
 #include "tests/checkpoints/CheckpointFiles.h"
 
+#include <string>
+#include <utility>
+
 namespace ingot::test {
 
 /// A file of these bytes, which is refused with that code.

@@ -64,9 +64,10 @@ void PoolMemory::append(int64_t slot, kernel::KvPoolType type, int64_t sequence,
 }
 
 Matrix PoolMemory::attend(int64_t slot, kernel::KvPoolType type, Matrix q, const Batch &batch,
-                          const AttentionParameters &parameters) {
-  // Scores over such a pool are products of integers.
-  if (rounds && type.getFormat() == KvFormat::Int8)
+                          AttentionParameters parameters) {
+  // Over such a pool both products are of integers.
+  parameters.weightsInBytes = rounds && type.getFormat() == KvFormat::Int8;
+  if (parameters.weightsInBytes)
     for (auto width = size_t(type.getHeadDim()), at = size_t(0); at < q.values.size(); at += width)
       roundScaledInt8(std::span(q.values).subspan(at, width), /*ofK=*/true);
   std::map<int32_t, int64_t> lengths;

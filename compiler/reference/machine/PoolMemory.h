@@ -23,9 +23,9 @@ public:
   /// Writes one position of the state with that number; `item` is the launch's work item.
   void append(int64_t slot, kernel::KvPoolType type, int64_t sequence, int64_t position,
               std::span<const float> k, std::span<const float> v, int64_t item);
-  /// Queries become what their pool's kernels make of them: over int8 they are rounded as K is.
+  /// Over int8, queries are rounded as K is, and weights of positions to bytes (codegen/cpu/AttentionInt8.h).
   Matrix attend(int64_t slot, kernel::KvPoolType type, Matrix q, const Batch &batch,
-                const AttentionParameters &parameters);
+                AttentionParameters parameters);
 
   /// The fixed state of a sequence behind the tokens before `position`, and the version that takes its place behind those
   /// before `next`.

@@ -31,10 +31,9 @@ constexpr CodeBound kBounds[] = {
     {"custom", 0},         // what its author says
     {"combine", 0},        // fused multiplications in one order
 };
-/// Over caches of int8 the weights of positions are rounded to a 255th of the block's largest (AttentionInt8.h), which the
-/// machine does not do: of `n` positions that are looked at alike, to a part of the output that grows with the root of n.
-/// It depends on the scores alone, so that a model of another shape gets little more.
-constexpr double kInt8Attention = 0.01, kInt8AttentionOfOthers = 0.06;
+/// Over caches of int8 the weights of positions are bytes, and 2^x is a cubic: some round the other way, by a 255th of the
+/// block's largest (AttentionInt8.h).
+constexpr double kInt8Attention = 0.002;
 /// Where heads are normed before they enter a cache of less than f32, the order of a mean decides how some are rounded.
 /// In any cache it moves scores, which are large where heads are normed.
 constexpr double kNormedHeads = 1e-6, kRoundedKeys = 2e-3, kNormedScores = 2e-5;
@@ -113,10 +112,8 @@ double CodeOnCpu::allowed(kernel::FuncOp fn, size_t, const BatchView &, double s
   if (auto attention = dyn_cast<kernel::AttentionOp>(fn.anchor())) {
     const KvFormat format = attention.getKv().getType().getFormat();
     const double ofHeads = format == KvFormat::F32 ? kNormedScores : kRoundedKeys;
-    const double ofWeights = format != KvFormat::Int8 ? 0
-                             : slack > 1              ? kInt8AttentionOfOthers
-                                                      : kInt8Attention;
-    return slack * (ofOp + (normsHeads ? ofHeads : 0)) + ofWeights;
+    return slack *
+           (ofOp + (format == KvFormat::Int8 ? kInt8Attention : 0) + (normsHeads ? ofHeads : 0));
   }
   if (auto append = dyn_cast<kernel::RopeAppendOp>(fn.anchor()))
     return slack * (ofOp + (append.getQNorm() || append.getKNorm() ? kNormedHeads : 0));

@@ -232,6 +232,20 @@ TEST_F(Attention, SoftcapBendsScores) {
                {mean({{bend(1), 10}, {bend(2), 20}}), mean({{bend(-1), 1}, {bend(0.5), 2}})});
 }
 
+TEST_F(Attention, WeightsInBytesLoseWhatIsSmallBesideTheLargest) {
+  // Scores 1 and 2 of 10 and 20, -1 and 0.5 of 1 and 2: products with codes of V are 255ths of the larger one.
+  auto rounded = [](double small, double large, double sum) {
+    const double unit = large / 255;
+    return (std::nearbyint(small / unit) * unit + large) / sum;
+  };
+  const double e = std::numbers::e;
+  AttentionParameters inBytes{2, 2, 1, 0, 0};
+  inBytes.weightsInBytes = true;
+  expectValues(run(rowsOf(2, {1, 1}), 1, inBytes),
+               {rounded(10 * e, 20 * e * e, e + e * e),
+                rounded(std::exp(-1), 2 * std::exp(0.5), std::exp(-1) + std::exp(0.5))});
+}
+
 TEST_F(Attention, AValueSeesWhatItHeldWhenItWasMade) {
   expectValues(run(rowsOf(2, {1, 1}), 2, {2, 2, 1, 0, 0}, /*held=*/1), {10, 1});
 }

@@ -1,0 +1,25 @@
+//===- CrateCalls.h - What calls of the Rust crate have in common ---------===//
+#pragma once
+
+#include "runtime/error/Error.h"
+#include "runtime/text/TextAbi.h"
+
+#include <string>
+#include <utility>
+
+namespace ingot::text {
+
+/// Appends to `text`, which the caller keeps until the function has returned.
+inline IngotTextOutput appendTo(std::string &text) {
+  return {&text, [](void *context, const uint8_t *data, size_t size) {
+            static_cast<std::string *>(context)->append(reinterpret_cast<const char *>(data), size);
+          }};
+}
+
+/// E0690: of INGOT_TEXT_PANIC, and of what cannot be.
+inline Error crateFailed(std::string why) {
+  return {ExitCode::Internal, "E0690", "the text library failed", std::move(why),
+          "report it: this is a bug of ingot"};
+}
+
+} // namespace ingot::text
