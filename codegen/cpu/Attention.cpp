@@ -19,8 +19,6 @@ using namespace mlir;
 using namespace ingot;
 using namespace ingot::cpu;
 
-static constexpr int64_t kVectorBytes = kRowLanes * 4;
-
 AttentionShape::AttentionShape(kernel::AttentionOp op) {
   kernel::KvPoolType kv = op.getKv().getType();
   element = kv.getFormat(), headDim = kv.getHeadDim(), kvHeads = kv.getKvHeads();
@@ -44,8 +42,6 @@ AttentionShape::AttentionShape(kernel::AttentionOp op) {
 
 namespace {
 
-/// Lower than any score; finite (see Attention.h).
-constexpr double kNoScore = -1e30;
 constexpr int64_t kPagesOfBlock = kFloatBlock / kPageTokens;
 
 class AttentionEmitter : AttentionItem {

@@ -13,6 +13,9 @@
 
 namespace ingot::cpu {
 
+/// Lower than any score, also in units of AttentionInt8.h; finite, so that differences are no NaN (see Attention.h).
+constexpr double kNoScore = -1e30;
+
 class AttentionItem {
 protected:
   using Value = mlir::Value;

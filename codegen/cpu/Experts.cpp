@@ -26,7 +26,6 @@ using namespace ingot::cpu;
 using lm::RouteNorm;
 using lm::RouteScore;
 
-static constexpr int64_t kVectorBytes = kRowLanes * 4;
 static constexpr double kLowest = std::numeric_limits<float>::lowest();
 static constexpr double kOut = -std::numeric_limits<double>::infinity();
 

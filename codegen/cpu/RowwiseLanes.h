@@ -10,6 +10,7 @@
 namespace ingot::cpu {
 
 constexpr int64_t kRowLanes = 16;
+constexpr int64_t kVectorBytes = kRowLanes * 4;
 
 /// A constant mask: the first `count` of 16 lanes.
 mlir::Value firstLanesMask(KernelBuilder &k, int64_t count);
