@@ -48,9 +48,9 @@ public:
   /// The ids that may come next (Sampler::choose); empty: all. Null: the constraint has given up,
   /// and the answer has ended with its error, or no id is left, and it has ended.
   std::optional<std::span<const uint32_t>> allowed();
-  bool cancelled() const {
-    return request.cancel && request.cancel->load(std::memory_order_relaxed);
-  }
+  /// Null: it has none.
+  const std::atomic<bool> *cancelFlag() const { return request.cancel; }
+  bool cancelled() const { return cancelFlag() && cancelFlag()->load(std::memory_order_relaxed); }
 
   /// Whether an id may follow the one that is taken next.
   bool mayGoOn() const { return !done && sampled + 1 < maxTokens; }

@@ -56,6 +56,7 @@ struct Session::Impl {
   std::vector<float> hidden;         ///< of one row
   std::vector<RowSampling> sampling; ///< of the rows of the step that is planned
   std::vector<float> editedRow;      ///< [vocab] once a request has asked to change its logits
+  std::vector<const std::atomic<bool> *> setFlags; ///< of those to cancel; submit() makes room
 
   static double now() { return double(nowNanoseconds()) * 1e-9; }
   /// The next batch; those that are in one for the first time have started.

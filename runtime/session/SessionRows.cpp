@@ -108,9 +108,18 @@ void Session::Impl::cancel(RequestId id, Answer &answer) {
         cancel(other, one);
 }
 
+/// Answers of one request have one flag, and end together: a choice that waits for the first one, or an answer of a search,
+/// may not be taken away alone. The flag may be set at any moment, between two looks at it, too.
 void Session::Impl::endCancelled() {
+  setFlags.clear();
   for (auto &[id, answer] : answers)
     if (!answer->finished() && answer->cancelled())
+      setFlags.push_back(answer->cancelFlag());
+  if (setFlags.empty())
+    return;
+  std::ranges::sort(setFlags);
+  for (auto &[id, answer] : answers)
+    if (!answer->finished() && std::ranges::binary_search(setFlags, answer->cancelFlag()))
       cancel(id, *answer);
   endSearches();
 }

@@ -224,6 +224,7 @@ Result<std::vector<RequestId>> Session::submit(Request request, int32_t choices)
     answers.push_back(answer.get());
     impl->answers.emplace(ids[i], std::move(answer));
   }
+  impl->setFlags.reserve(impl->answers.size()); // here, since a step must not run out of memory
   if (searches)
     impl->startSearch(first, std::move(request), maxTokens, std::move(answers));
   else if (choices > 1)

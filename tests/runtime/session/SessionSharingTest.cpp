@@ -8,6 +8,10 @@
 #include "tests/runtime/sample/AllocationCount.h"
 #include "tests/runtime/session/FakeSession.h"
 
+#include <atomic>
+#include <chrono>
+#include <thread>
+
 using namespace ingot;
 using namespace ingot::runtime;
 using namespace ingot::test;
@@ -156,6 +160,49 @@ TEST_F(SessionSharingTest, choicesAreCancelledTogether) {
     }
     EXPECT_EQ(session->stats().pagesUsed, 0);
     EXPECT_EQ(session->stats().running + session->stats().waiting, 0);
+  }
+}
+
+/// Of so many, some are looked at before the flag is set and others behind it: none may go alone, since the first of a
+/// request hands its row on.
+TEST_F(SessionSharingTest, choicesAreCancelledTogetherAtAnyMoment) {
+  constexpr int kRequests = 40;
+  SessionOptions options;
+  options.maxSeqs = 2;
+  options.maxBatchTokens = 1; // a prompt of many steps
+  for (int round = 0; round < 20; ++round) {
+    auto session = open(options);
+    std::atomic<bool> begins = false, cancel = false;
+    Request wanted = sampled(fakePrompt(60, 2), 4, 1);
+    wanted.cancel = &cancel;
+    std::vector<RequestId> ids;
+    for (int i = 0; i < kRequests; ++i) {
+      auto own = session->submit(wanted, Session::kMostChoices);
+      ASSERT_TRUE(own);
+      ids.insert(ids.end(), own->begin(), own->end());
+    }
+    std::thread client([&] {
+      while (!begins)
+        std::this_thread::yield();
+      for (const auto end =
+               std::chrono::steady_clock::now() + std::chrono::microseconds(20 * round);
+           std::chrono::steady_clock::now() < end;) {
+      }
+      cancel = true;
+    });
+    begins = true;
+    while (!ids.empty()) {
+      EXPECT_NO_THROW(session->step());
+      std::erase_if(ids, [&](RequestId id) {
+        if (!session->finished(id))
+          return false;
+        EXPECT_EQ(session->take(id).finishReason,
+                  FinishReason::Cancelled); // at once, as a server does
+        return true;
+      });
+    }
+    client.join();
+    EXPECT_EQ(session->stats().pagesUsed, 0);
   }
 }
 
