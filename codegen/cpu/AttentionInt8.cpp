@@ -17,7 +17,7 @@ using namespace mlir;
 using namespace ingot;
 using namespace ingot::cpu;
 
-static constexpr int64_t kPagesOfInt8Block = kInt8Block / kPageTokens;
+static constexpr int64_t kPagesOfBlock = kInt8Block / kPageTokens;
 /// Bytes of one token's (or the unmasked) L or 1 / s_V of a block.
 static constexpr int64_t kBlockBytes = kInt8Block * 4;
 
@@ -35,7 +35,7 @@ AttentionInt8Shape::AttentionInt8Shape(kernel::AttentionOp op) {
   q = take(rows * qStride), rowScale = take(rows * 4), start = take(rows * 4);
   o = take(rows * chunks * kVectorBytes), l = take(rows * kVectorBytes);
   m = take((rows + kRowLanes) * 4);
-  pages = take(kPagesOfInt8Block * 4 * 8), ahead = take(kPagesOfInt8Block * 4 * 8);
+  pages = take(kPagesOfBlock * 4 * 8), ahead = take(kPagesOfBlock * 4 * 8);
   keyScales = take(kBlockBytes);
   logScales = take((kAttentionTile + 1) * kBlockBytes);
   inverses = take((kAttentionTile + 1) * kBlockBytes);
@@ -119,7 +119,7 @@ private:
       firstSeen = k.maxSigned(k.add(firstPosition, 1 - window), k.word(0));
     firstPage = k.divUnsigned(firstSeen, kPageTokens);
     Value tiles = k.divUnsigned(k.add(k.mul(tokens, group), mostRows - 1), mostRows);
-    piecesOfTile = arith::DivUIOp::create(k.b, k.add(tiles, 2 * kPagesOfInt8Block - 1), tiles);
+    piecesOfTile = arith::DivUIOp::create(k.b, k.add(tiles, 2 * kPagesOfBlock - 1), tiles);
     Value last = k.divUnsigned(lastPosition, kInt8Block);
     k.loop(k.divUnsigned(firstSeen, kInt8Block), k.add(last, 1), k.word(1), [&](Value block) {
       blockStart = k.mul(block, kInt8Block);
@@ -146,13 +146,13 @@ private:
   /// Addresses of the pages of the block and the next one to scratch. Pages before the first and
   /// behind the last that the item sees are those: nobody looks at what is read there.
   void emitPages(Value block) {
-    Value first = k.mul(block, kPagesOfInt8Block);
-    k.loop(0, kPagesOfInt8Block, 1, [&](Value p) {
+    Value first = k.mul(block, kPagesOfBlock);
+    k.loop(0, kPagesOfBlock, 1, [&](Value p) {
       Value page = pageAt(k.add(first, p)), to = scratch(shape.pages, p, 32);
       k.store(keysOf(page), to);
       k.store(k.at(keysOf(page), kvHeads * headBytes()), k.at(to, 8));
       k.store(keyScalesOf(page), k.at(to, 16));
-      Value next = pageAt(k.add(k.add(first, kPagesOfInt8Block), p)),
+      Value next = pageAt(k.add(k.add(first, kPagesOfBlock), p)),
             ahead = scratch(shape.ahead, p, 32);
       for (int64_t ofV = 0; ofV < 2; ++ofV) {
         k.store(k.at(keysOf(next), ofV * kvHeads * headBytes()), k.at(ahead, ofV * 16));
@@ -165,7 +165,7 @@ private:
   /// share: all at once they would wait for each other, and the tile for them.
   void prefetchShare(Value tile) {
     Value from = k.mul(tile, piecesOfTile);
-    Value to = k.minSigned(k.add(from, piecesOfTile), k.word(2 * kPagesOfInt8Block));
+    Value to = k.minSigned(k.add(from, piecesOfTile), k.word(2 * kPagesOfBlock));
     k.loop(from, to, k.word(1), [&](Value piece) {
       Value codes = k.load(k.ptr, scratch(shape.ahead, piece, 16));
       Value scales = k.load(k.ptr, k.at(scratch(shape.ahead, piece, 16), 8));
@@ -215,7 +215,7 @@ private:
   void emitScales() {
     Value none = k.splat(f32x16, 0), hidden = k.splat(f32x16, kNoScore);
     int64_t plain = kAttentionTile * kBlockBytes;
-    k.loop(0, kPagesOfInt8Block, 1, [&](Value p) {
+    k.loop(0, kPagesOfBlock, 1, [&](Value p) {
       Value scales = pageField(p, 16);
       for (int64_t half = 0; half < kPageTokens; half += kRowLanes) {
         Value at = k.add(k.mul(p, kPageTokens), half), byte = k.mul(at, 4);

@@ -11,13 +11,12 @@
 #include <cmath>
 #include <cstring>
 
-using namespace mlir;
 using namespace ingot;
 using namespace ingot::compiler;
-using namespace ingot::reference;
 using namespace ingot::reference::machine;
 using kernel::RowKind;
 using kernel::RowsType;
+using reference::Matrix;
 
 /// A value of a q8 row may be a code off, since its code may round the other way: but few are. Codes of a second plane are
 /// so fine that many may. Of numbers that lose digits it is the last digit that is kept: a part of the value, not of the
