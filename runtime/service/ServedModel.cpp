@@ -39,18 +39,22 @@ Result<std::shared_ptr<ServedModel>> ServedModel::create(std::unique_ptr<runtime
     model->templated = std::move(*parsed);
     model->format = text::detectOutputFormat(model->source);
   }
-  auto known = text::toolFormatNames();
-  if (!options.toolFormat.empty() && std::ranges::find(known, options.toolFormat) == known.end()) {
+  auto check = [](std::string_view name, std::span<const std::string_view> known,
+                  const char *what) -> std::optional<Error> {
+    if (name.empty() || std::ranges::find(known, name) != known.end())
+      return std::nullopt;
     std::string list;
     for (std::string_view one : known)
       list += (list.empty() ? "" : ", ") + std::string(one);
-    return Error{ExitCode::Usage, "E0630", "unknown tool format: " + options.toolFormat,
-                 "known: " + list, "give one of them, or none to let the chat template say"};
-  }
-  if (!options.toolFormat.empty())
-    model->format.tools = options.toolFormat;
-  if (!options.reasoningFormat.empty())
-    model->format.reasoning = options.reasoningFormat == "none" ? "" : options.reasoningFormat;
+    return Error{ExitCode::Usage, "E0630",
+                 "unknown " + std::string(what) + " format: " + std::string(name), "known: " + list,
+                 "give one of them, or none to let the chat template say"};
+  };
+  if (auto error = check(options.toolFormat, text::toolFormatNames(), "tool"))
+    return *error;
+  if (options.reasoningFormat != "none")
+    if (auto error = check(options.reasoningFormat, text::reasoningFormatNames(), "reasoning"))
+      return *error;
 
   if (const auto *meta = session.engine().table().text();
       meta && meta->special() && session.tokenizer()) {
@@ -64,7 +68,16 @@ Result<std::shared_ptr<ServedModel>> ServedModel::create(std::unique_ptr<runtime
   model->print = fingerprintOf(session);
   model->since = std::time(nullptr);
   model->options = std::move(options);
+  model->format = model->asNamed(std::move(model->format));
   return model;
+}
+
+text::OutputFormat ServedModel::asNamed(text::OutputFormat found) const {
+  if (!options.toolFormat.empty())
+    found.tools = options.toolFormat;
+  if (!options.reasoningFormat.empty())
+    found.reasoning = options.reasoningFormat == "none" ? "" : options.reasoningFormat;
+  return found;
 }
 
 ServedModel::~ServedModel() {

@@ -51,6 +51,10 @@ public:
   const text::ChatTemplate *chatTemplate() const { return templated.get(); }
   const text::ChatTemplate::Options &templateTokens() const { return tokens; }
   const text::OutputFormat &outputFormat() const { return format; }
+  /// A format that was found, with what options of the server name instead.
+  text::OutputFormat asNamed(text::OutputFormat found) const;
+  /// Whether --tool-format names the format of calls.
+  bool toolFormatIsNamed() const { return !options.toolFormat.empty(); }
   const std::string &templateSource() const { return source; }
   /// A grammar over the engine's vocabulary, which is made when the first is asked for. E0520
   /// without a tokenizer; E062x as Grammar::compile.

@@ -411,6 +411,7 @@ void Service::onToken(const std::shared_ptr<Job> &job, int32_t choice,
   output.choice = choice;
   output.id = event.id;
   output.text = event.text;
+  output.pieces.assign(event.pieces.begin(), event.pieces.end());
   output.logprobs.assign(event.logprobs.begin(), event.logprobs.end());
   deliveries.push_back({job, std::move(output)});
 }
@@ -427,6 +428,8 @@ void Service::collect() {
       Output output;
       output.reason = answer.finishReason;
       output.stopString = std::move(answer.stopString);
+      output.reasoningTokens = answer.reasoningTokens;
+      output.toolCalls = answer.toolCalls;
       output.embedding = std::move(answer.embedding);
       output.newTokens = answer.drawn;
       output.cachedTokens = answer.cachedTokens;

@@ -49,12 +49,15 @@ struct Output {
   // Token
   int32_t id = -1;  ///< -1: held-back text at the end, which belongs to no new id
   std::string text; ///< may be empty
+  std::vector<text::OutputPiece> pieces; ///< what it means, of a chat's answer
   std::vector<runtime::TokenLogprob> logprobs;
   // Prompt: before the tokens of a job whose request asks for it (Request::promptLogprobs)
   std::vector<runtime::PromptScore> scores;
   // End
   runtime::FinishReason reason = runtime::FinishReason::Stop;
   std::string stopString;       ///< that ended it, if one did
+  int64_t reasoningTokens = 0;  ///< of a chat's answer
+  int32_t toolCalls = 0;        ///< likewise: calls that it holds
   std::vector<float> embedding; ///< where the request pools
   int64_t newTokens = 0;        ///< ids drawn, a stop id among them
   int64_t cachedTokens = 0;     ///< of the prompt, found in the prefix cache

@@ -32,6 +32,8 @@ Answer::Answer(Request given, int64_t most, std::span<const int32_t> eos,
     decoder.emplace(*tokenizer, /*skipSpecial=*/!request.showSpecial, /*continuation=*/true);
   if (!request.stopStrings.empty())
     stops.emplace(request.stopStrings);
+  if (request.chat)
+    chat.emplace(request.chat);
   if (request.grammar)
     constraint.emplace(request.grammar->start());
   if (request.ids.any())
@@ -67,9 +69,8 @@ bool Answer::take(int32_t id, std::span<const TokenLogprob> logprobs) {
     completion.logprobs.emplace_back(logprobs.begin(), logprobs.end());
   if (seen)
     seen->add(id);
-  std::string piece = decoder ? shown(decoder->push(id)) : std::string();
-  give(id, piece, logprobs);
-  if (complete || (stops && stops->stopped()))
+  tell(id, decoder ? decoder->push(id) : std::string(), logprobs);
+  if (complete || stopped())
     end(FinishReason::Stop);
   else if (int64_t(completion.ids.size()) == maxTokens)
     end(FinishReason::Length);
@@ -78,10 +79,8 @@ bool Answer::take(int32_t id, std::span<const TokenLogprob> logprobs) {
 
 /// An id that ends the answer is none of its ids; it is told of where that is asked for.
 void Answer::stopAt(int32_t id, std::span<const TokenLogprob> logprobs) {
-  if (request.tellStop || request.showStop) {
-    std::string piece = decoder && request.showStop ? shown(decoder->push(id)) : std::string();
-    give(id, piece, logprobs);
-  }
+  if (request.tellStop || request.showStop)
+    tell(id, decoder && request.showStop ? decoder->push(id) : std::string(), logprobs);
   end(FinishReason::Stop);
 }
 
@@ -149,20 +148,33 @@ std::string Answer::shown(std::string piece) {
   return request.showStop && stops->stopped() ? piece + stops->match() : piece;
 }
 
-void Answer::give(int32_t id, std::string_view text, std::span<const TokenLogprob> logprobs) {
+void Answer::give(int32_t id, std::string_view text, std::span<const TokenLogprob> logprobs,
+                  std::span<const text::OutputPiece> pieces) {
   completion.text += text;
   if (request.onToken)
-    request.onToken({id, text, logprobs, request.sampling.choice});
+    request.onToken({id, text, pieces, logprobs, request.sampling.choice});
+}
+
+void Answer::tell(int32_t id, std::string text, std::span<const TokenLogprob> logprobs) {
+  if (!chat)
+    return give(id, shown(std::move(text)), logprobs);
+  const auto pieces = chat->push(text, int64_t(completion.ids.size()) > minTokens);
+  give(id, text, logprobs, pieces);
 }
 
 void Answer::end(FinishReason reason) {
-  if (decoder && !(stops && stops->stopped())) {
+  if (decoder && !stopped()) {
     std::string rest = shown(decoder->flush());
     if (stops)
       rest += stops->flush();
-    if (!rest.empty())
-      give(-1, rest, {});
-    if (stops && stops->stopped()) // the held-back bytes completed a stop string
+    std::vector<text::OutputPiece> pieces;
+    if (chat) {
+      pieces = chat->push(rest);
+      std::ranges::move(chat->finish(), std::back_inserter(pieces));
+    }
+    if (!rest.empty() || !pieces.empty())
+      give(-1, rest, {}, pieces);
+    if (stopped()) // the held-back bytes completed a stop string
       reason = FinishReason::Stop;
   }
   completion.finishReason = reason;
@@ -186,6 +198,11 @@ Completion Answer::result(double loadMs) {
   completion.drawn = sampled;
   if (stops && stops->stopped())
     completion.stopString = stops->match();
+  if (chat) {
+    completion.stopString = chat->stop();
+    completion.reasoningTokens = chat->reasoningTokens();
+    completion.toolCalls = chat->toolCalls();
+  }
   return std::move(completion);
 }
 

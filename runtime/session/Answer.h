@@ -6,6 +6,9 @@
 //   id -> StreamDecoder (unfinished UTF-8) -> StopMatcher (start of a stop string)
 //      -> Completion.text and onToken
 //
+// A chat's text goes through a ChatOutputParser instead of the StopMatcher: stop strings are of its
+// content then, not of its reasoning and its calls.
+//
 // What has left the last stage is final; nothing shown is ever taken back.
 //===----------------------------------------------------------------------===//
 #pragma once
@@ -76,7 +79,11 @@ public:
 private:
   std::string shown(std::string piece); ///< what of a decoded piece may be shown now
   void stopAt(int32_t id, std::span<const TokenLogprob> logprobs);
-  void give(int32_t id, std::string_view text, std::span<const TokenLogprob> logprobs);
+  void give(int32_t id, std::string_view text, std::span<const TokenLogprob> logprobs,
+            std::span<const text::OutputPiece> pieces = {});
+  /// The next text of the answer, after its stop strings and its reading.
+  void tell(int32_t id, std::string text, std::span<const TokenLogprob> logprobs);
+  bool stopped() const { return (stops && stops->stopped()) || (chat && chat->ended()); }
 
   Request request;
   int64_t maxTokens;
@@ -84,6 +91,7 @@ private:
   std::optional<TokenHistory> seen;
   std::optional<text::StreamDecoder> decoder;
   std::optional<text::StopMatcher> stops;
+  std::optional<text::ChatOutputParser> chat;
   std::optional<text::Constraint> constraint;
   std::optional<IdMask> mask;
   std::vector<PromptScore> scores; ///< of the prompt

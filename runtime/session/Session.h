@@ -28,6 +28,7 @@
 #include "runtime/sample/SamplingParams.h"
 #include "runtime/schedule/ScheduleStats.h"
 #include "runtime/session/search/SearchParams.h"
+#include "runtime/text/ChatOutput.h"
 
 #include <atomic>
 #include <cstdint>
@@ -114,6 +115,7 @@ std::string_view finishReasonName(FinishReason reason);
 struct TokenEvent {
   int32_t id;
   std::string_view text;
+  std::span<const text::OutputPiece> pieces; ///< what the text means, where Request::chat asks for it
   std::span<const TokenLogprob> logprobs; ///< the chosen id, then the likeliest; empty unless asked
   uint32_t choice = 0;                    ///< SamplingParams::choice of the answer
 };
@@ -147,6 +149,9 @@ struct Request {
   bool ignoreEos = false;               ///< the engine's eos ids do not end the answer
   bool showSpecial = false;             ///< special tokens appear in the text, spelled out
   std::vector<std::string> stopStrings; ///< never shown, not even in part; need a tokenizer
+  /// The answer is a chat's: its text is read as content, reasoning and calls. Stop strings are
+  /// those of the reading then, and `stopStrings` is empty.
+  std::shared_ptr<const text::ChatReading> chat;
   bool showStop =
       false; ///< but for the one that ends the answer, which is shown (an id's text, too)
   bool tellStop = false; ///< onToken hears of the id that ends the answer
@@ -197,6 +202,8 @@ struct Completion {
   std::vector<int32_t> ids;     ///< new ones only; a stop id is not among them
   std::string text;             ///< of `ids`, cut before a stop string; empty without a tokenizer
   std::string stopString;       ///< that ended it, if one did
+  int64_t reasoningTokens = 0;  ///< of Request::chat
+  int32_t toolCalls = 0;        ///< likewise: calls that the answer holds
   int64_t drawn = 0;            ///< ids that were drawn, a stop id among them
   std::optional<Error> failure; ///< why it was cancelled, if not by its maker: E0623
   FinishReason finishReason = FinishReason::Stop;

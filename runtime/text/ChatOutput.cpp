@@ -1,15 +1,15 @@
-//===- ChatOutput.cpp - The formats, and the parser that reads them -------===//
+//===- ChatOutput.cpp - The parser of answers ------------------------------===//
 //
-// The parser goes through the text once, a character at a time, in one of four places:
+// The parser goes through the text once, a character at a time, in one of these places:
 //
-//   Reasoning ──close──▶ Content ──opener──▶ Body ──begin of a call──▶ Call (a ToolCallReader)
-//                           ▲                 │  ▲                       │ Done
-//                           └──close, other───┘  └───────────────────────┘
-//                           └──────────── Bad: what was read is content ─┘
+//   Header ──message──▶ Reasoning ──close──▶ Content ──opener──▶ Body ──begins──▶ Call (a reader)
+//     ▲                                      ▲    ▲               │ ▲               │ Done
+//     └──────────── end of a message ────────┘    └─close, other──┘ └───────────────┘
+//                                                 └────────── Bad: what was read is content ─┘
 //
-// Until a call is certain its text is kept; if it turns out to be none it goes through again as
-// content, without the mark that made us look. Marks that no model writes for people are never
-// shown.
+// Until a call is certain its text is kept; if it turns out to be none it is content as it stands,
+// with its marks. White space alone, beside a call or at the end of reasoning, separates parts and
+// is not shown; any other white space is.
 //===----------------------------------------------------------------------===//
 
 #include "runtime/text/ChatOutput.h"
@@ -24,33 +24,125 @@ namespace {
 
 bool isNameStart(char c) { return c == '_' || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z'); }
 
+/// Whom a message is for, and of which kind it is, by its header.
+struct Header {
+  std::string recipient, channel;
+};
+
+Header readHeader(const AnswerMarks &marks, std::string_view text) {
+  auto wordBehind = [&](std::string_view mark) {
+    size_t at = text.find(mark);
+    if (mark.empty() || at == text.npos)
+      return std::string();
+    std::string_view rest = text.substr(at + mark.size());
+    while (!rest.empty() && isSpace(rest.front()))
+      rest.remove_prefix(1);
+    return std::string(rest.substr(0, std::min(rest.size(), rest.find_first_of(" \n\r\t<"))));
+  };
+  if (marks.recipient.empty() && marks.channel.empty()) {
+    while (!text.empty() && isSpace(text.back()))
+      text.remove_suffix(1);
+    return {std::string(text), ""};
+  }
+  return {wordBehind(marks.recipient), wordBehind(marks.channel)};
+}
+
 } // namespace
 
 struct ChatOutputParser::Impl {
-  const ToolMarks *tools = nullptr;
-  const ReasoningMarks *reasoning = nullptr;
-  std::vector<std::string> names;
+  using Kind = OutputPiece::Kind;
+  std::shared_ptr<const ChatReading> reading;
+  const ToolMarks *tools;
+  const AnswerMarks *marks; ///< of reasoning and the answer; may be null
 
-  enum class At : uint8_t { Begin, Reasoning, Content, Body, Call };
+  enum class At : uint8_t { Begin, Header, Reasoning, Content, Body, Call };
   At at = At::Begin;
   std::string input; ///< what is still to be read
   size_t next = 0;
-  std::string mark;       ///< what may be the beginning of a mark
-  std::string kept;       ///< read since the last certain thing: content, if it is no call
-  std::string space;      ///< shown only if something follows
-  bool started = false;   ///< content or a call was seen: no bare call may begin
-  bool dropSpace = false; ///< after a mark
-  bool certain = false;   ///< the reader has told its name
+  std::string mark;          ///< what may be the beginning of a mark
+  std::string kept;          ///< read since the last certain thing: content, if it is no call
+  std::string space;         ///< white space, shown only if something follows
+  std::string header;        ///< of a message
+  std::string answerEnd;     ///< the mark that ends the answer; "": none was opened
+  bool spaceHasMark = false; ///< `space` holds a mark, too, which is not shown at the end
+  bool started = false;      ///< content or a call was seen: no bare call may begin
+  bool reasoned = false;     ///< reasoning was opened, or cannot be
+  bool textFollows = false;  ///< content since the last call or mark: its white space counts
+  bool dropLines = false;    ///< line feeds behind a mark of reasoning are its own
+  bool certain = false;      ///< the reader has told its name
   bool strict = false, bracket = false;
   int32_t calls = 0, callsBefore = 0;
+  int64_t reasoningTokens = 0, heldTokens = 0;
+  bool over = false;
+  bool mayStop = true; ///< by a stop string
+  std::optional<StopMatcher> stops;
   CallSink sink;
   std::unique_ptr<ToolCallReader> reader;
   std::vector<OutputPiece> pieces;
+  std::vector<std::string> openers, closers; ///< of calls, as they are looked for
 
-  void give(OutputPiece::Kind kind, std::string_view text) {
-    if (text.empty())
+  explicit Impl(std::shared_ptr<const ChatReading> given)
+      : reading(std::move(given)), tools(toolMarks(reading->format.tools)),
+        marks(answerMarks(reading->format.reasoning)) {
+    if (!reading->stops.empty())
+      stops.emplace(reading->stops);
+    if (marks && marks->hasHeaders())
+      at = At::Header;
+    else if (marks && reading->format.reasoningOpen)
+      openReasoning();
+    if (tools && !(marks && marks->bodyIsArguments))
+      collectMarks();
+    sink.tools = &reading->tools;
+    sink.name = [this](std::string_view name) {
+      certain = true;
+      kept.clear();
+      space.clear();
+      started = true;
+      ++calls;
+      give(Kind::ToolName, name);
+    };
+    sink.arguments = [this](std::string_view text) { give(Kind::ToolArguments, text); };
+  }
+
+  void collectMarks() {
+    auto add = [](std::vector<std::string> &list, std::string_view text) {
+      std::string found(markToFind(text));
+      if (!found.empty() && std::ranges::find(list, found) == list.end())
+        list.push_back(std::move(found));
+    };
+    add(openers, tools->section);
+    add(openers, callMark());
+    for (std::string_view also : tools->alsoOpen)
+      add(openers, also);
+    if (tools->syntax != CallSyntax::Parameters && tools->syntax != CallSyntax::Elements)
+      add(closers, tools->close);
+    add(closers, tools->sectionEnd);
+    for (std::string_view also : tools->alsoClose)
+      add(closers, also);
+  }
+
+  /// What opens one call. That of objects ends where the object begins.
+  std::string_view callMark() const {
+    return tools->syntax == CallSyntax::Object ? tools->open.substr(0, tools->open.find('{'))
+                                               : tools->open;
+  }
+
+  // ---------------------------------------------------------------- what is given
+
+  void give(Kind kind, std::string_view text) {
+    if (text.empty() || over)
       return;
-    bool ofCall = kind == OutputPiece::Kind::ToolName || kind == OutputPiece::Kind::ToolArguments;
+    std::string shown;
+    if (kind == Kind::Content && stops && mayStop) {
+      shown = stops->push(text);
+      over = stops->stopped();
+      if (over && reading->showStop)
+        shown += stops->match();
+      text = shown;
+      if (text.empty())
+        return;
+    }
+    bool ofCall = kind == Kind::ToolName || kind == Kind::ToolArguments;
     int32_t call = ofCall ? calls - 1 : -1;
     if (!pieces.empty() && pieces.back().kind == kind && pieces.back().toolCall == call)
       pieces.back().text += text;
@@ -58,85 +150,246 @@ struct ChatOutputParser::Impl {
       pieces.push_back({kind, call, std::string(text)});
   }
 
-  /// Space at the beginning of a part and before a mark is not part of what is said.
-  void say(OutputPiece::Kind kind, std::string_view text) {
+  void say(Kind kind, std::string_view text) {
     for (char c : text) {
-      if (isSpace(c)) {
-        if (!dropSpace)
-          space += c;
+      if (dropLines && (c == '\n' || c == '\r'))
+        continue;
+      dropLines = false;
+      // Reasoning's last line feeds may be those of its mark.
+      if (kind == Kind::Reasoning ? c == '\n' || c == '\r' : isSpace(c) && !textFollows) {
+        space += c;
         continue;
       }
-      dropSpace = false;
-      started |= kind == OutputPiece::Kind::Content;
-      give(kind, space);
-      space.clear();
+      if (kind == Kind::Content)
+        started = textFollows = true;
+      spaceHasMark = false;
+      give(kind, std::exchange(space, {}));
       give(kind, std::string_view(&c, 1));
     }
   }
 
-  bool wantsTools() const { return tools && !names.empty(); }
+  // ---------------------------------------------------------------- marks
 
-  /// The marks that count here: hidden ones vanish, whichever they are.
+  bool wantsTools() const { return tools && !reading->tools.empty(); }
+  bool mayOpenReasoning() const {
+    return marks && !marks->reasoning.open.empty() &&
+           (marks->anywhere || (at == At::Begin && !reasoned));
+  }
+
+  /// The marks that count here.
   template <typename Visit> void eachMark(Visit visit) const {
-    if (reasoning) {
-      visit(reasoning->close);
-      if (at == At::Begin || at == At::Reasoning)
-        visit(reasoning->open);
+    if (marks && marks->hasHeaders()) {
+      for (std::string_view end : marks->messageEnds)
+        visit(end);
+      visit(marks->headerStart);
+      visit(marks->channel);
     }
-    if (!wantsTools() || at == At::Reasoning)
+    if (at == At::Reasoning) {
+      if (marks->reasoning.close.empty())
+        return;
+      visit(marks->reasoning.close);
+      if (heldOpen) // the model opens what the template has opened
+        visit(markToFind(marks->reasoning.open));
       return;
-    for (const Mark &opener : tools->openers)
-      visit(opener.text);
-    for (const Mark &closer : tools->closers)
-      if (closer.hidden)
-        visit(closer.text);
+    }
+    if (mayOpenReasoning())
+      visit(markToFind(marks->reasoning.open));
+    if (marks) {
+      for (const MarkPair &pair : marks->answer) {
+        if (marks->anywhere || !textFollows)
+          visit(pair.open);
+        if (marks->anywhere || pair.close == answerEnd)
+          visit(pair.close);
+      }
+      for (std::string_view text : marks->skipped)
+        visit(text);
+    }
+    if (!wantsTools())
+      return;
+    for (const std::string &opener : openers)
+      visit(opener);
   }
 
   /// What `mark` begins or is. The longest mark wins, for some begin others.
-  void matchMarks(OutputPiece::Kind kind) {
+  void matchMarks(Kind kind) {
     while (!mark.empty()) {
       bool partial = false, whole = false;
       eachMark([&](std::string_view text) {
         partial |= text.size() > mark.size() && text.starts_with(mark);
-        whole |= text == mark;
+        whole |= !text.empty() && text == mark;
       });
       if (partial)
         return;
       if (whole)
         return take(std::exchange(mark, {}));
       std::string_view first(mark.data(), 1);
-      if (at == At::Begin && !isSpace(mark.front()))
-        at = At::Content;
+      if (!isSpace(mark.front())) {
+        if (at == At::Begin)
+          at = At::Content;
+        heldOpen = false;
+      }
       say(kind, first);
       mark.erase(0, 1);
     }
   }
 
-  void take(const std::string &whole) {
-    if (reasoning && whole == reasoning->open) {
-      at = At::Reasoning;
-      space.clear();
-      dropSpace = true;
-      return;
-    }
-    if (reasoning && whole == reasoning->close) {
-      at = At::Content;
-      space.clear();
-      dropSpace = true;
-      return;
-    }
-    for (const Mark &opener : tools->openers)
-      if (whole == opener.text)
-        return openBody(opener.hidden ? "" : whole, !opener.hidden);
-    at = At::Content; // a mark that closes nothing
+  bool heldOpen = false;    ///< reasoning was opened, and has no text yet
+  bool openedAgain = false; ///< by the model, where the template had opened it
+
+  void openReasoning() {
+    at = At::Reasoning;
+    reasoned = dropLines = heldOpen = true;
+    space.clear();
   }
 
-  void openBody(std::string_view shown, bool isStrict) {
+  void endPart() {
+    space.clear();
+    spaceHasMark = textFollows = false;
+  }
+
+  void take(const std::string &whole) {
+    if (marks && marks->hasHeaders() && takeOfMessage(whole))
+      return;
+    if (at == At::Reasoning) {
+      if (whole == marks->reasoning.close) {
+        endPart();
+        at = At::Content;
+        dropLines = true;
+        heldOpen = false;
+        if (!marks->answer.empty() && marks->answer.front().open.empty())
+          answerEnd = marks->answer.front().close;
+      } else {
+        dropLines = openedAgain = true;
+        heldOpen = false;
+      }
+      return;
+    }
+    if (mayOpenReasoning() && whole == markToFind(marks->reasoning.open))
+      return openReasoning();
+    if (marks) {
+      for (const MarkPair &pair : marks->answer) {
+        if (whole == pair.open) {
+          endPart();
+          answerEnd = pair.close;
+          at = At::Content;
+          dropLines = !marks->anywhere;
+          return;
+        }
+        if (whole == pair.close && marks->anywhere)
+          return endPart();
+        if (whole == pair.close) { // the text itself may hold it: it is shown where text follows
+          textFollows = false;
+          space += whole;
+          spaceHasMark = true;
+          return;
+        }
+      }
+      if (std::ranges::find(marks->skipped, whole) != marks->skipped.end())
+        return endPart();
+    }
+    openBody(whole, tools->fenced);
+  }
+
+  // ---------------------------------------------------------------- messages
+
+  /// A mark of a message: its end, or the beginning of another's header.
+  bool takeOfMessage(const std::string &whole) {
+    const bool start = whole == marks->headerStart || whole == marks->channel;
+    if (!start && std::ranges::find(marks->messageEnds, whole) == marks->messageEnds.end())
+      return false;
+    endMessage();
+    header = whole == marks->channel ? whole : "";
+    return true;
+  }
+
+  void endMessage() {
+    endPart();
+    at = At::Header;
+    header.clear();
+  }
+
+  void headerStep(char c) {
+    header += c;
+    const std::string_view text = header;
+    if (text.ends_with(marks->headerEnd))
+      return openMessage(text.substr(0, text.size() - marks->headerEnd.size()));
+    if (header.size() > 2 * kLongestName || !mayBeHeader())
+      headerIsText();
+  }
+
+  bool mayBeHeader() const {
+    std::string_view text = header;
+    auto begins = [&](std::string_view mark) {
+      return !mark.empty() && (text.starts_with(mark) || mark.starts_with(text));
+    };
+    if (namesAlone()) // the name of a tool, or of the reader
+      return begins(marks->headerStart) ||
+             std::ranges::all_of(text, [](char c) { return c != ' ' && c != '{'; });
+    for (std::string_view word :
+         {std::string_view(), marks->headerStart, std::string_view("assistant")}) {
+      if (text.starts_with(word))
+        text.remove_prefix(word.size());
+      while (!text.empty() && isSpace(text.front()))
+        text.remove_prefix(1);
+    }
+    return begins(marks->headerStart) || begins(marks->channel) || begins(marks->recipient) ||
+           begins(marks->headerEnd) || begins("assistant") || begins("<|constrain|>") ||
+           std::ranges::any_of(marks->messageEnds, begins);
+  }
+  /// A header is nothing but the name of whom the message is for.
+  bool namesAlone() const { return marks->recipient.empty() && marks->channel.empty(); }
+
+  /// Whether a header that was cut is text of a model that answers without one.
+  bool headerIsForReader() const {
+    return namesAlone() ||
+           (header.find('<') == header.npos && header.find(marks->recipient) == header.npos);
+  }
+
+  /// No header: a model that answers without one.
+  void headerIsText() {
+    at = At::Content;
+    input.replace(0, next, std::exchange(header, {}));
+    next = 0;
+  }
+
+  void openMessage(std::string_view text) {
+    const Header read = readHeader(*marks, text);
+    endPart();
+    auto is = [&](std::string_view who) {
+      return !who.empty() && (read.recipient == who || read.channel == who);
+    };
+    std::string_view tool = read.recipient;
+    if (tool.starts_with("functions."))
+      tool.remove_prefix(10);
+    if (!tool.empty() && marks->bodyIsArguments && wantsTools() && reading->tools.has(tool)) {
+      header.clear();
+      openBody("", true);
+      return begin(readJsonArguments(sink, tool));
+    }
+    if (namesAlone() && !is(marks->toReader))
+      return headerIsText();
+    header.clear();
+    at = is(marks->toSelf) ? At::Reasoning : At::Content;
+    dropLines = at == At::Reasoning;
+  }
+
+  // ---------------------------------------------------------------- calls
+
+  void openBody(std::string_view opener, bool isStrict) {
     at = At::Body;
-    kept = shown;
+    kept = opener;
     strict = isStrict;
     bracket = false;
     callsBefore = calls;
+    if (isCallMark(opener))
+      begin(readCall(*tools, sink, strict));
+  }
+
+  /// Whether the mark of one call, after which its reader begins, and not that of a section.
+  bool isCallMark(std::string_view text) const {
+    return !text.empty() && text == markToFind(callMark()) && !tools->eitherShape &&
+           (tools->syntax == CallSyntax::Json || tools->syntax == CallSyntax::Parameters ||
+            tools->syntax == CallSyntax::Elements || tools->syntax == CallSyntax::Gemma);
   }
 
   void begin(std::unique_ptr<ToolCallReader> made) {
@@ -145,28 +398,37 @@ struct ChatOutputParser::Impl {
     at = At::Call;
   }
 
-  /// Between calls: blanks and separators, a bracket around them, the closing mark.
+  /// Between calls: white space and separators, a bracket around them, marks.
   void body(char c) {
     kept += c;
-    std::string tail = mark + c;
+    mark += c;
     bool partial = false;
-    for (const Mark &closer : tools->closers) {
-      if (closer.text == tail) {
-        if (calls == callsBefore)
-          return fail(); // marks around something else
-        mark.clear();
-        kept.clear();
-        return leave();
+    for (const auto *list : {&openers, &closers})
+      for (const std::string &text : *list) {
+        const bool closes = list == &closers;
+        if (text == mark && (closes || !longerMark())) {
+          const std::string whole = std::exchange(mark, {});
+          if (closes && calls == callsBefore && !opens(whole))
+            return fail(); // marks around something else
+          if (!closes && isCallMark(whole))
+            return begin(readCall(*tools, sink, strict));
+          if (closes)
+            kept.clear();
+          if (closes && ends(whole))
+            leave();
+          return;
+        }
+        partial |= text.starts_with(mark);
       }
-      partial |= closer.text.starts_with(tail);
-    }
-    if (partial) {
-      mark = tail;
+    if (partial)
       return;
+    if (const size_t rest = mark.size() - 1) { // only the first character has been read then
+      c = mark.front();
+      input.replace(0, next, mark, 1);
+      next = 0;
+      kept.erase(kept.size() - rest);
     }
     mark.clear();
-    if (tail.size() > 1)
-      return fail();
     if (isSpace(c) || (calls > callsBefore && (c == ',' || c == ';')))
       return;
     if (c == '[' && !bracket && calls == callsBefore) {
@@ -180,24 +442,36 @@ struct ChatOutputParser::Impl {
     }
     if (calls > callsBefore && !strict && c == '}')
       return; // one too many, as small models write it
-    if (c == '{' && tools->json)
-      begin(readJsonCall(sink, strict));
-    else if (isNameStart(c) && tools->python)
+    const bool object = tools->syntax == CallSyntax::Object;
+    if (c == '{' && (object || tools->fenced || tools->eitherShape))
+      begin(readObjectCall(sink, strict));
+    else if (isNameStart(c) && tools->syntax == CallSyntax::Python)
       begin(readPythonCall(sink));
-    else if (isNameStart(c) && tools->named)
-      begin(readNamedCall(sink));
-    else if (isNameStart(c) && tools->gemma)
-      begin(readGemmaCall(sink));
+    else if (isNameStart(c) && tools->eitherShape)
+      begin(readJsonCall(*toolMarks("mistral-args"), sink));
     else
       return fail();
     kept.pop_back();
     call(c);
   }
 
+  bool longerMark() const {
+    return std::ranges::any_of(openers, [&](const std::string &text) {
+      return text.size() > mark.size() && text.starts_with(mark);
+    });
+  }
+  bool opens(const std::string &text) const {
+    return std::ranges::find(openers, text) != openers.end();
+  }
+  /// Whether a closing mark ends the calls, and not one of them alone.
+  bool ends(const std::string &text) const {
+    return text == markToFind(tools->sectionEnd) || tools->section.empty() ||
+           std::ranges::find(tools->alsoClose, text) != tools->alsoClose.end();
+  }
+
   void leave() {
     at = At::Content;
-    space.clear();
-    dropSpace = true;
+    endPart();
     started = true;
   }
 
@@ -209,47 +483,58 @@ struct ChatOutputParser::Impl {
       return;
     case Reading::Done:
       kept.clear();
+      mark.clear();
       at = At::Body;
+      over |= reading->oneCall || tools->oneCall;
+      if (marks && marks->hasHeaders() && marks->bodyIsArguments)
+        leave();
       return;
     case Reading::Bad:
       if (!certain)
         return fail();
-      leave(); // its name is out: what follows is not taken back
+      at = At::Body; // its name is out: what follows is not taken back
+      kept.clear();
       --next;
       return;
     }
   }
 
-  /// No call: what was kept is read again as content.
+  /// No call: what was kept is content, and may hold another opener behind its first character.
   void fail() {
     std::string again = std::exchange(kept, {});
     mark.clear();
     reader.reset();
-    bool began = calls > callsBefore;
     at = At::Content;
-    started = true;
-    if (began)
+    if (calls > callsBefore) {
       leave();
-    // A mark that is shown would be taken for an opener again.
-    for (const Mark &opener : tools->openers)
-      if (!opener.hidden && again.starts_with(opener.text)) {
-        say(OutputPiece::Kind::Content, opener.text);
-        again.erase(0, opener.text.size());
-        break;
-      }
+    } else if (!again.empty()) {
+      started = true;
+      // The mark itself would be taken for an opener again.
+      const std::string *opener = nullptr;
+      for (const std::string &text : openers)
+        if (again.starts_with(text) && (!opener || text.size() > opener->size()))
+          opener = &text;
+      const size_t size = opener ? opener->size() : 1;
+      say(Kind::Content, std::string_view(again).substr(0, size));
+      again.erase(0, size);
+    }
     input.replace(0, next, again);
     next = 0;
   }
 
+  // ---------------------------------------------------------------- the text
+
   void step(char c) {
     switch (at) {
+    case At::Header:
+      return headerStep(c);
     case At::Body:
       return body(c);
     case At::Call:
       return call(c);
     case At::Reasoning:
       mark += c;
-      return matchMarks(OutputPiece::Kind::Reasoning);
+      return matchMarks(Kind::Reasoning);
     case At::Begin:
     case At::Content:
       if (wantsTools() && mark.empty() && !started &&
@@ -258,55 +543,51 @@ struct ChatOutputParser::Impl {
         return body(c);
       }
       mark += c;
-      return matchMarks(OutputPiece::Kind::Content);
+      return matchMarks(Kind::Content);
     }
   }
 
   void run() {
-    while (next < input.size())
+    while (next < input.size() && !over)
       step(input[next++]);
     input.clear();
     next = 0;
   }
 
-  Impl(const OutputFormat &format, std::vector<std::string> toolNames)
-      : tools(toolMarks(format.tools)), reasoning(reasoningMarks(format.reasoning)),
-        names(std::move(toolNames)) {
-    if (format.reasoningOpen && reasoning) {
-      at = At::Reasoning;
-      dropSpace = true;
+  /// Counts a token of reasoning. Its last ones may be a mark, which shows later.
+  void countToken(bool before) {
+    if (!before || at != At::Reasoning || std::exchange(openedAgain, false)) {
+      heldTokens = 0;
+      return;
     }
-    sink.known = [this](std::string_view name) {
-      return std::ranges::find(names, name) != names.end();
-    };
-    sink.name = [this](std::string_view name) {
-      certain = true;
-      kept.clear();
-      space.clear();
-      started = true;
-      ++calls;
-      give(OutputPiece::Kind::ToolName, name);
-    };
-    sink.arguments = [this](std::string_view text) {
-      give(OutputPiece::Kind::ToolArguments, text);
-    };
+    ++heldTokens;
+    if (mark.empty())
+      reasoningTokens += std::exchange(heldTokens, 0);
   }
 };
 
-ChatOutputParser::ChatOutputParser(const OutputFormat &format, std::vector<std::string> tools)
-    : impl(std::make_unique<Impl>(format, std::move(tools))) {}
+ChatOutputParser::ChatOutputParser(std::shared_ptr<const ChatReading> reading)
+    : impl(std::make_unique<Impl>(std::move(reading))) {}
 ChatOutputParser::~ChatOutputParser() = default;
+ChatOutputParser::ChatOutputParser(ChatOutputParser &&) noexcept = default;
 
-std::vector<OutputPiece> ChatOutputParser::push(std::string_view text) {
+std::vector<OutputPiece> ChatOutputParser::push(std::string_view text, bool mayStop) {
   impl->pieces.clear();
+  impl->mayStop = mayStop;
+  if (impl->over)
+    return {};
+  const bool reasoning = impl->at == Impl::At::Reasoning;
   impl->input += text;
   impl->run();
+  impl->countToken(reasoning);
   return std::move(impl->pieces);
 }
 
 std::vector<OutputPiece> ChatOutputParser::finish() {
   using At = Impl::At;
   impl->pieces.clear();
+  if (impl->over)
+    return {};
   // What is read again may open another call, which then is cut off too.
   while (impl->at == At::Body || impl->at == At::Call) {
     if (impl->calls > impl->callsBefore && (impl->at == At::Body || impl->certain))
@@ -314,15 +595,33 @@ std::vector<OutputPiece> ChatOutputParser::finish() {
     impl->fail();
     impl->run();
   }
+  // A header that was cut says nothing to the reader; what only looked like one does.
+  if (impl->at == At::Header && impl->headerIsForReader()) {
+    impl->at = At::Content;
+    impl->say(OutputPiece::Kind::Content, std::exchange(impl->header, {}));
+  }
   // The beginning of a mark that did not come.
   auto kind = impl->at == At::Reasoning ? OutputPiece::Kind::Reasoning : OutputPiece::Kind::Content;
   impl->say(kind, std::exchange(impl->mark, {}));
-  if (impl->at != At::Reasoning && impl->calls == 0)
+  if (impl->at == At::Reasoning)
+    impl->reasoningTokens += std::exchange(impl->heldTokens, 0);
+  else if (impl->calls == 0 && !impl->spaceHasMark)
     impl->give(kind, impl->space);
   impl->space.clear();
+  if (impl->stops && !impl->over)
+    if (std::string rest = impl->stops->flush(); !rest.empty()) {
+      impl->stops.reset();
+      impl->give(OutputPiece::Kind::Content, rest);
+    }
   return std::move(impl->pieces);
 }
 
 int32_t ChatOutputParser::toolCalls() const { return impl->calls; }
+bool ChatOutputParser::ended() const { return impl->over; }
+const std::string &ChatOutputParser::stop() const {
+  static const std::string kNone;
+  return impl->stops ? impl->stops->match() : kNone;
+}
+int64_t ChatOutputParser::reasoningTokens() const { return impl->reasoningTokens; }
 
 } // namespace ingot::text

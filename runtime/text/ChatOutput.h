@@ -7,12 +7,15 @@
 //                                                     ToolCall 0 name "f", Arguments "{…" as they
 //                                                     come
 //
-// A format is one row of a table (OutputFormats.cpp): how it is recognised from a chat template,
-// its marks, and the function that reads a call. Adding one: docs/extending.md.
+// A mark counts where its format has it: that of reasoning once, at its place; that of a call where
+// a call of a known tool follows. Everything else is the model's text, to the last blank.
+//
+// The formats are rows of two tables (OutputFormats.h). Adding one: docs/extending.md.
 //===----------------------------------------------------------------------===//
 #pragma once
 
 #include "runtime/text/Text.h"
+#include "runtime/text/ToolSet.h"
 
 namespace ingot::text {
 
@@ -24,56 +27,76 @@ struct OutputPiece {
   std::string text;      ///< ToolArguments: JSON text of an object
 };
 
-/// How a model marks tool calls and reasoning; null members: it does not.
+/// How a model marks tool calls and reasoning; empty names: it does not.
 struct OutputFormat {
-  std::string tools; ///< "hermes", "llama3-json", "llama3-pythonic", "mistral", "gemma3", … or ""
-  std::string reasoning;      ///< "think", … or ""
+  std::string tools;          ///< a name of toolFormatNames(), or ""
+  std::string reasoning;      ///< a name of reasoningFormatNames(), or ""
   bool reasoningOpen = false; ///< the template itself opens it: the answer begins inside
+  bool answerOpen = false;    ///< likewise of the marks around the answer
 };
 /// The formats known, by name.
 std::span<const std::string_view> toolFormatNames();
-/// What a chat template says by the marks it writes; names that are not known are E0630 where a
-/// user asks for them.
+std::span<const std::string_view> reasoningFormatNames();
+/// What a chat template says by the marks that it writes.
 OutputFormat detectOutputFormat(std::string_view chatTemplate);
-/// Whether a rendered prompt leaves reasoning open, which says more than the template alone
-/// (variables such as enable_thinking decide): what `reasoningOpen` should be for this answer.
-bool endsInReasoning(const OutputFormat &format, std::string_view prompt);
+/// The format of one answer: a rendered prompt that leaves reasoning or the answer open says more
+/// than the template alone (variables such as enable_thinking decide).
+OutputFormat formatBehind(OutputFormat format, std::string_view prompt);
+/// Marks that end an answer of a model with this template, where its files do not name them: marks
+/// that end the turn, not those that end a message within it.
+std::vector<std::string_view> answerEnds(std::string_view chatTemplate);
+
+/// How an answer is to be read.
+struct ChatReading {
+  OutputFormat format;
+  ToolSet tools; ///< that may be called; a call of another name is content. Empty: none are sought
+  /// End the answer where one of them appears in its content. They are never shown, not even in
+  /// part. Reasoning and calls do not end by them.
+  std::vector<std::string> stops;
+  bool showStop = false; ///< the stop string that ends the answer is shown
+  bool oneCall = false;  ///< the answer ends behind its first call
+};
 
 class ChatOutputParser {
 public:
-  /// `tools`: the names that may be called; a call of another name is content. Empty: tool calls
-  /// are not looked for.
-  ChatOutputParser(const OutputFormat &format, std::vector<std::string> tools);
+  explicit ChatOutputParser(std::shared_ptr<const ChatReading> reading);
   ~ChatOutputParser();
-  /// The next text of the answer (special tokens spelled out).
-  std::vector<OutputPiece> push(std::string_view text);
+  ChatOutputParser(ChatOutputParser &&) noexcept;
+  /// The text of the next token (special tokens spelled out). `mayStop`: stop strings are looked
+  /// for in it.
+  std::vector<OutputPiece> push(std::string_view text, bool mayStop = true);
   /// The end: what was held back. A call that is cut off or malformed comes as content, unless its
   /// name was given already.
   std::vector<OutputPiece> finish();
-  int32_t toolCalls() const; ///< begun so far
+  int32_t toolCalls() const;       ///< begun so far
+  bool ended() const;              ///< by a stop string or behind the only call: nothing is given
+                                   ///< from then on
+  const std::string &stop() const; ///< the stop string that ended it, or ""
+  /// Tokens (calls of push()) of reasoning so far, without those of its marks.
+  int64_t reasoningTokens() const;
 
 private:
   struct Impl;
   std::unique_ptr<Impl> impl;
 };
 
-/// A grammar (GrammarKind::Lark or JsonSchema source, llguidance) that makes a model of that format
-/// call one of the tools: `toolsJson` is the request's array of function tools; `name` empty: any.
-/// `parallel`: one or more calls. `tokenizer`: marks that are special tokens of it are written as
-/// such (without it they are text, which such a model does not expect). A model that reasons may do
-/// so first. E0631 if the format has none, E0632 if the tools are not such or `name` is none of
-/// them.
-struct ToolGrammar {
-  std::string lark;
+/// What an answer must be, for answerGrammar().
+struct AnswerShape {
+  std::string_view tools{}; ///< a JSON array in OpenAI's shape of what may be called; "": no calls
+  std::string_view tool{};  ///< the one that must be called, by name; "": any
+  bool mustCall = false;  ///< else it may answer
+  bool parallel = true;   ///< one call or more
+  /// The Lark source of a rule's body that an answer must match (`%json {…}`, `/…/`); "": any text.
+  std::string answer{};
 };
-Result<ToolGrammar> toolGrammar(const OutputFormat &format, std::string_view toolsJson,
-                                std::string_view name, bool parallel,
-                                const Tokenizer *tokenizer = nullptr);
 
-/// The Lark source (GrammarKind::Lark) of an answer in JSON from a model that may reason first: a
-/// grammar of the answer alone would take its reasoning away. `schema` empty: any object. What is
-/// wrong in the schema is told when it is compiled.
-std::string reasoningThenJson(const OutputFormat &format, std::string_view schema,
-                              const Tokenizer *tokenizer);
+/// The Lark source (GrammarKind::Lark, llguidance) that makes a model of that format call a tool or
+/// answer in a shape. Calls are spelled as the format does, with arguments by the schemas of the
+/// tools. A model that reasons may do so first. `tokenizer`: marks that are special tokens of it are
+/// written as such (without it they are text, which such a model does not expect). E0631 if calls
+/// are asked for and the format has none, E0632 if the tools are not such or `tool` is none of them.
+/// What is wrong in a schema is told when the grammar is compiled.
+Result<std::string> answerGrammar(const OutputFormat &format, const AnswerShape &shape,
+                                  const Tokenizer *tokenizer = nullptr);
 
 } // namespace ingot::text

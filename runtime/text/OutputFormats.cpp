@@ -1,4 +1,4 @@
-//===- OutputFormats.cpp - The table, and what a template says of itself --===//
+//===- OutputFormats.cpp - The tables of formats --------------------------===//
 
 #include "runtime/text/OutputFormats.h"
 #include "runtime/text/ChatOutput.h"
@@ -10,84 +10,424 @@ namespace ingot::text {
 
 namespace {
 
-constexpr Mark kHermesOpen[] = {{"<tool_call>"}};
-constexpr Mark kHermesClose[] = {{"</tool_call>"}};
-constexpr Mark kLlamaOpen[] = {{"<|python_tag|>"}};
-constexpr Mark kLlamaClose[] = {{"<|eom_id|>"}, {"<|eot_id|>"}};
-constexpr Mark kPythonOpen[] = {{"<|python_start|>"}, {"<|python_tag|>"}};
-constexpr Mark kPythonClose[] = {{"<|python_end|>"}, {"<|eom_id|>"}, {"<|eot_id|>"}};
-constexpr Mark kMistralOpen[] = {{"[TOOL_CALLS]"}};
-constexpr Mark kGemmaOpen[] = {
-    {"```tool_code", false}, {"```tool_call", false}, {"```json", false}};
-constexpr Mark kGemmaClose[] = {{"```", false}};
-constexpr Mark kFunctionGemmaOpen[] = {{"<start_function_call>"}};
-constexpr Mark kFunctionGemmaClose[] = {{"<end_function_call>"}};
+constexpr std::string_view kLlamaOpen[] = {"<|python_tag|>"};
+constexpr std::string_view kLlamaClose[] = {"<|eom_id|>", "<|eot_id|>"};
+constexpr std::string_view kPythonOpen[] = {"<|python_start|>", "<|python_tag|>"};
+constexpr std::string_view kPythonClose[] = {"<|python_end|>", "<|eom_id|>", "<|eot_id|>"};
+constexpr std::string_view kGemmaOpen[] = {"```tool_call", "```json"};
+constexpr std::string_view kCommandOpen[] = {"Action: ```json"};
+constexpr std::string_view kFunctools[] = {"functools"};
+constexpr std::string_view kDsmlCalls[] = {"<｜DSML｜tool_calls>", "<｜DSML｜function_calls>"};
+constexpr std::string_view kDsmlCallsEnd[] = {"</｜DSML｜tool_calls>", "</｜DSML｜function_calls>"};
+constexpr std::string_view kJsonNeck = "\", \"arguments\": ";
 
 constexpr std::array kTools = {
-    // Qwen 2.5 and 3, SmolLM2 and 3, Hermes: one object in each pair of marks.
+    // Qwen 2.5 and 3, SmolLM3, Granite 4, EXAONE 4, ERNIE 4.5, Hermes: one object in each pair.
     ToolMarks{.name = "hermes",
-              .openers = kHermesOpen,
-              .closers = kHermesClose,
-              .json = true,
-              .shape = CallShape::Json,
-              .before = {"<tool_call>"},
-              .after = {"</tool_call>"},
+              .syntax = CallSyntax::Object,
+              .open = "<tool_call>\n",
+              .nameEnd = kJsonNeck,
+              .close = "\n</tool_call>",
               .separator = "\n"},
-    // Llama 3.1 to 3.3: the answer is the object; several with ';' or a new line between them.
+    // Llama 3.1 to 3.3: the answer is the object; several with ';' or a line feed between them.
     ToolMarks{.name = "llama3-json",
-              .openers = kLlamaOpen,
-              .closers = kLlamaClose,
-              .bare = "{",
-              .json = true,
-              .shape = CallShape::Json,
-              .argumentsKey = "parameters",
-              .separator = "; "},
+              .syntax = CallSyntax::Object,
+              .nameEnd = "\", \"parameters\": ",
+              .separator = "; ",
+              .alsoOpen = kLlamaOpen,
+              .alsoClose = kLlamaClose,
+              .bare = "{"},
     // Llama 3.2 small models and Llama 4: [f(a=1), g()].
     ToolMarks{.name = "llama3-pythonic",
-              .openers = kPythonOpen,
-              .closers = kPythonClose,
-              .bare = "[",
-              .python = true,
-              .shape = CallShape::Python,
-              .prefix = {"[", false},
-              .suffix = {"]", false},
+              .syntax = CallSyntax::Python,
+              .section = "[",
+              .sectionEnd = "]",
+              .separator = ", ",
+              .alsoOpen = kPythonOpen,
+              .alsoClose = kPythonClose,
+              .bare = "["},
+    // LFM2 and LFM2.5.
+    ToolMarks{.name = "lfm2",
+              .syntax = CallSyntax::Python,
+              .section = "<|tool_call_start|>[",
+              .sectionEnd = "]<|tool_call_end|>",
               .separator = ", "},
+    // OLMo 3: a call on each line.
+    ToolMarks{.name = "olmo3",
+              .syntax = CallSyntax::Python,
+              .section = "<function_calls>\n",
+              .sectionEnd = "\n</function_calls>",
+              .separator = "\n"},
     // Mistral until its 10th tokenizer: an array of objects.
     ToolMarks{.name = "mistral",
-              .openers = kMistralOpen,
-              .json = true,
-              .named = true,
-              .shape = CallShape::Json,
-              .prefix = {"[TOOL_CALLS]"},
-              .suffix = {"]", false},
-              .separator = ", "},
+              .syntax = CallSyntax::Object,
+              .section = "[TOOL_CALLS][",
+              .sectionEnd = "]",
+              .nameEnd = kJsonNeck,
+              .separator = ", ",
+              .eitherShape = true},
     // From the 11th on: each call has its mark.
     ToolMarks{.name = "mistral-args",
-              .openers = kMistralOpen,
-              .json = true,
-              .named = true,
-              .shape = CallShape::Named,
-              .before = {"[TOOL_CALLS]"}},
+              .syntax = CallSyntax::Json,
+              .open = "[TOOL_CALLS]",
+              .nameEnd = "[ARGS]",
+              .eitherShape = true},
     // Gemma 3 has no marks of its own: its documentation prompts for either of these.
     ToolMarks{.name = "gemma3",
-              .openers = kGemmaOpen,
-              .closers = kGemmaClose,
+              .syntax = CallSyntax::Python,
+              .section = "```tool_code\n",
+              .sectionEnd = "\n```",
+              .separator = "\n",
+              .alsoOpen = kGemmaOpen,
               .bare = "{[",
-              .json = true,
-              .python = true,
-              .shape = CallShape::Python,
-              .prefix = {"```tool_code", false},
-              .suffix = {"```", false},
-              .separator = "\n"},
+              .fenced = true},
     ToolMarks{.name = "functiongemma",
-              .openers = kFunctionGemmaOpen,
-              .closers = kFunctionGemmaClose,
-              .gemma = true},
+              .syntax = CallSyntax::Gemma,
+              .open = "<start_function_call>call:",
+              .close = "<end_function_call>",
+              .quote = "<escape>"},
+    ToolMarks{.name = "gemma4",
+              .syntax = CallSyntax::Gemma,
+              .open = "<|tool_call>call:",
+              .close = "<tool_call|>",
+              .quote = "<|\"|>"},
+    // gpt-oss: a message of its own for each call (AnswerMarks "harmony").
+    ToolMarks{.name = "harmony",
+              .syntax = CallSyntax::Json,
+              .open = "<|channel|>commentary to=functions.",
+              .nameEnd = " <|constrain|>json<|message|>",
+              .oneCall = true},
+    // Qwen3-Coder, Qwen 3.5 and later, Nemotron 3, Step 3.5, MiMo.
+    ToolMarks{.name = "qwen3-coder",
+              .syntax = CallSyntax::Parameters,
+              .section = "<tool_call>\n",
+              .sectionEnd = "\n</tool_call>",
+              .open = "<function=",
+              .nameEnd = ">\n",
+              .close = "</function>",
+              .separator = "\n",
+              .keyOpen = "<parameter=",
+              .keyEnd = ">\n",
+              .valueEnd = "\n</parameter>\n",
+              .trimLines = true},
+    ToolMarks{.name = "seed-oss",
+              .syntax = CallSyntax::Parameters,
+              .section = "<seed:tool_call>\n",
+              .sectionEnd = "\n</seed:tool_call>",
+              .open = "<function=",
+              .nameEnd = ">\n",
+              .close = "</function>",
+              .separator = "\n",
+              .keyOpen = "<parameter=",
+              .keyEnd = ">",
+              .valueEnd = "</parameter>\n"},
+    // GLM 4.5 and 4.6, Laguna XS, Ling 3.
+    ToolMarks{.name = "glm45",
+              .syntax = CallSyntax::Parameters,
+              .open = "<tool_call>",
+              .nameEnd = "\n",
+              .close = "</tool_call>",
+              .separator = "\n",
+              .keyOpen = "<arg_key>",
+              .keyEnd = "</arg_key>\n<arg_value>",
+              .valueEnd = "</arg_value>\n"},
+    // GLM 4.7 and later, Laguna S, Spark 2.5.
+    ToolMarks{.name = "glm47",
+              .syntax = CallSyntax::Parameters,
+              .open = "<tool_call>",
+              .close = "</tool_call>",
+              .keyOpen = "<arg_key>",
+              .keyEnd = "</arg_key><arg_value>",
+              .valueEnd = "</arg_value>"},
+    ToolMarks{.name = "hy3",
+              .syntax = CallSyntax::Parameters,
+              .section = "<tool_calls:opensource>\n",
+              .sectionEnd = "\n</tool_calls:opensource>",
+              .open = "<tool_call:opensource>",
+              .nameEnd = "<tool_sep:opensource>\n",
+              .close = "</tool_call:opensource>",
+              .separator = "\n",
+              .keyOpen = "<arg_key:opensource>",
+              .keyEnd = "</arg_key:opensource>\n<arg_value:opensource>",
+              .valueEnd = "</arg_value:opensource>\n"},
+    ToolMarks{.name = "minimax-m2",
+              .syntax = CallSyntax::Parameters,
+              .section = "<minimax:tool_call>\n",
+              .sectionEnd = "\n</minimax:tool_call>",
+              .open = "<invoke name=\"",
+              .nameEnd = "\">\n",
+              .close = "</invoke>",
+              .separator = "\n",
+              .keyOpen = "<parameter name=\"",
+              .keyEnd = "\">",
+              .valueEnd = "</parameter>\n"},
+    ToolMarks{.name = "minimax-m3",
+              .syntax = CallSyntax::Elements,
+              .section = "]<]minimax[>[<tool_call>\n",
+              .sectionEnd = "\n]<]minimax[>[</tool_call>",
+              .open = "]<]minimax[>[<invoke name=\"",
+              .nameEnd = "\">",
+              .close = "]<]minimax[>[</invoke>",
+              .separator = "\n",
+              .keyOpen = "]<]minimax[>[<",
+              .keyEnd = ">",
+              .valueEnd = "]<]minimax[>[</"},
+    // DeepSeek V3.2 and V4.
+    ToolMarks{.name = "dsml",
+              .syntax = CallSyntax::Parameters,
+              .section = "<｜DSML｜function_calls>\n",
+              .sectionEnd = "\n</｜DSML｜function_calls>",
+              .open = "<｜DSML｜invoke name=\"",
+              .nameEnd = "\">\n",
+              .close = "</｜DSML｜invoke>",
+              .separator = "\n",
+              .keyOpen = "<｜DSML｜parameter name=\"",
+              .keyEnd = ">",
+              .valueEnd = "</｜DSML｜parameter>\n",
+              .valueType = ValueType::StringFlag,
+              .alsoOpen = kDsmlCalls,
+              .alsoClose = kDsmlCallsEnd},
+    ToolMarks{.name = "dsml-v4",
+              .syntax = CallSyntax::Parameters,
+              .section = "<｜DSML｜tool_calls>\n",
+              .sectionEnd = "\n</｜DSML｜tool_calls>",
+              .open = "<｜DSML｜invoke name=\"",
+              .nameEnd = "\">\n",
+              .close = "</｜DSML｜invoke>",
+              .separator = "\n",
+              .keyOpen = "<｜DSML｜parameter name=\"",
+              .keyEnd = ">",
+              .valueEnd = "</｜DSML｜parameter>\n",
+              .valueType = ValueType::StringFlag,
+              .alsoOpen = kDsmlCalls,
+              .alsoClose = kDsmlCallsEnd},
+    // Muse-Glimmer: a message of its own for each call (AnswerMarks "atem").
+    ToolMarks{.name = "atem",
+              .syntax = CallSyntax::Parameters,
+              .section = "<atem:function_calls>\n",
+              .sectionEnd = "\n</atem:function_calls>",
+              .open = "<atem:invoke name=\"",
+              .nameEnd = "\">\n",
+              .close = "</atem:invoke>",
+              .separator = "<|eom|><|start|>assistant",
+              .keyOpen = "<atem:parameter name=\"",
+              .keyEnd = "\">",
+              .valueEnd = "</atem:parameter>\n"},
+    ToolMarks{.name = "minicpm5",
+              .syntax = CallSyntax::Parameters,
+              .open = "<function name=\"",
+              .nameEnd = "\">",
+              .close = "</function>",
+              .separator = "\n",
+              .keyOpen = "<param name=\"",
+              .keyEnd = "\">",
+              .valueEnd = "</param>",
+              .cdata = true},
+    ToolMarks{.name = "kimi-k3",
+              .syntax = CallSyntax::Parameters,
+              .section = "<|open|>tools<|sep|>",
+              .sectionEnd = "<|close|>tools<|sep|>",
+              .open = "<|open|>call tool=\"",
+              .nameEnd = "\" index=\"#\"<|sep|>",
+              .close = "<|close|>call<|sep|>",
+              .keyOpen = "<|open|>argument key=\"",
+              .keyEnd = "<|sep|>",
+              .valueEnd = "<|close|>argument<|sep|>",
+              .valueType = ValueType::TypeName},
+    ToolMarks{.name = "kimi-k2",
+              .syntax = CallSyntax::Json,
+              .section = "<|tool_calls_section_begin|>",
+              .sectionEnd = "<|tool_calls_section_end|>",
+              .open = "<|tool_call_begin|>functions.",
+              .nameEnd = ":#<|tool_call_argument_begin|>",
+              .close = "<|tool_call_end|>"},
+    // DeepSeek V3 and R1.
+    ToolMarks{.name = "deepseek-v3",
+              .syntax = CallSyntax::Json,
+              .section = "<｜tool▁calls▁begin｜>",
+              .sectionEnd = "<｜tool▁calls▁end｜>",
+              .open = "<｜tool▁call▁begin｜>function<｜tool▁sep｜>",
+              .nameEnd = "\n```json\n",
+              .close = "\n```<｜tool▁call▁end｜>",
+              .separator = "\n"},
+    ToolMarks{.name = "deepseek-v31",
+              .syntax = CallSyntax::Json,
+              .section = "<｜tool▁calls▁begin｜>",
+              .sectionEnd = "<｜tool▁calls▁end｜>",
+              .open = "<｜tool▁call▁begin｜>",
+              .nameEnd = "<｜tool▁sep｜>",
+              .close = "<｜tool▁call▁end｜>"},
+    // Solar Open (AnswerMarks "solar").
+    ToolMarks{.name = "solar",
+              .syntax = CallSyntax::Json,
+              .section = "<|tool_calls|>",
+              .sectionEnd = "<|calls|>",
+              .open = "<|tool_call:begin|>#<|tool_call:name|>",
+              .nameEnd = "<|tool_call:args|>",
+              .close = "<|tool_call:end|>"},
+    ToolMarks{.name = "functionary-v3.1",
+              .syntax = CallSyntax::Json,
+              .open = "<function=",
+              .nameEnd = ">",
+              .close = "</function>"},
+    // A message for each call (AnswerMarks "functionary").
+    ToolMarks{.name = "functionary-v3.2",
+              .syntax = CallSyntax::Json,
+              .nameEnd = "\n",
+              .separator = ">>>"},
+    // Command R7B and A.
+    ToolMarks{.name = "cohere",
+              .syntax = CallSyntax::Object,
+              .section = "<|START_ACTION|>[\n    ",
+              .sectionEnd = "\n]<|END_ACTION|>",
+              .open = "{\"tool_call_id\": \"#\", \"tool_name\": \"",
+              .nameEnd = "\", \"parameters\": ",
+              .separator = ",\n    "},
+    // Command R and R+ of 2024.
+    ToolMarks{.name = "command-r",
+              .syntax = CallSyntax::Object,
+              .section = "Action:```json\n[\n    ",
+              .sectionEnd = "\n]```",
+              .open = "{\"tool_name\": \"",
+              .nameEnd = "\", \"parameters\": ",
+              .separator = ",\n    ",
+              .alsoOpen = kCommandOpen,
+              .fenced = true},
+    // Granite 3.
+    ToolMarks{.name = "granite",
+              .syntax = CallSyntax::Object,
+              .section = "<|tool_call|>[",
+              .sectionEnd = "]",
+              .nameEnd = kJsonNeck,
+              .separator = ", "},
+    // Phi-4-mini.
+    ToolMarks{.name = "phi4-mini",
+              .syntax = CallSyntax::Object,
+              .section = "<|tool_call|>[",
+              .sectionEnd = "]<|/tool_call|>",
+              .nameEnd = kJsonNeck,
+              .separator = ", ",
+              .alsoOpen = kFunctools},
+    // Hunyuan-A13B, Apriel.
+    ToolMarks{.name = "tool-calls",
+              .syntax = CallSyntax::Object,
+              .section = "<tool_calls>[",
+              .sectionEnd = "]</tool_calls>",
+              .nameEnd = kJsonNeck,
+              .separator = ", "},
+    ToolMarks{.name = "minimax-m1",
+              .syntax = CallSyntax::Object,
+              .section = "<tool_calls>\n",
+              .sectionEnd = "\n</tool_calls>",
+              .nameEnd = kJsonNeck,
+              .separator = "\n"},
+    // Nemotron Nano 2.
+    ToolMarks{.name = "nemotron",
+              .syntax = CallSyntax::Object,
+              .section = "<TOOLCALL>[",
+              .sectionEnd = "]</TOOLCALL>",
+              .nameEnd = kJsonNeck,
+              .separator = ", "},
+    ToolMarks{.name = "apertus",
+              .syntax = CallSyntax::Object,
+              .section = "<|tools_prefix|>[",
+              .sectionEnd = "]<|tools_suffix|>",
+              .open = "{\"",
+              .nameEnd = "\": ",
+              .separator = ", "},
+    ToolMarks{.name = "gigachat3",
+              .syntax = CallSyntax::Object,
+              .open = "<|message_sep|>\n\nfunction call<|role_sep|>\n",
+              .nameEnd = kJsonNeck,
+              .oneCall = true},
+    ToolMarks{.name = "gigachat31",
+              .syntax = CallSyntax::Object,
+              .open = "<|function_call|>",
+              .nameEnd = kJsonNeck,
+              .oneCall = true},
+    // InternLM 2.5 and 3.
+    ToolMarks{.name = "internlm",
+              .syntax = CallSyntax::Object,
+              .open = "<|action_start|><|plugin|>\n",
+              .nameEnd = "\", \"parameters\": ",
+              .close = "<|action_end|>",
+              .separator = "\n"},
 };
 
-constexpr std::array kReasoning = {
-    ReasoningMarks{"think", "<think>", "</think>"},
-    ReasoningMarks{"magistral", "[THINK]", "[/THINK]"},
+constexpr MarkPair kCohereAnswer[] = {{"<|START_TEXT|>", "<|END_TEXT|>"},
+                                      {"<|START_RESPONSE|>", "<|END_RESPONSE|>"}};
+constexpr MarkPair kResponse[] = {{"<response>", "</response>"}};
+constexpr MarkPair kAnswer[] = {{"<answer>", "</answer>"}};
+constexpr MarkPair kFinalResponse[] = {{"", "[END FINAL RESPONSE]"}};
+constexpr MarkPair kSolarAnswer[] = {{"<|content|>", "<|end|>"}};
+constexpr std::string_view kSolarSkipped[] = {"<|begin|>assistant"};
+constexpr MarkPair kKimiAnswer[] = {{"<|open|>response<|sep|>", "<|close|>response<|sep|>"}};
+constexpr std::string_view kKimiSkipped[] = {"<|close|>message<|sep|>"};
+constexpr std::string_view kHarmonyEnds[] = {"<|end|>", "<|return|>", "<|call|>"};
+constexpr std::string_view kAtemEnds[] = {"<|eom|>", "<|eot|>"};
+
+constexpr std::array kAnswers = {
+    AnswerMarks{.name = "think", .reasoning = {"<think>", "</think>"}},
+    AnswerMarks{.name = "magistral", .reasoning = {"[THINK]", "[/THINK]"}},
+    AnswerMarks{.name = "seed-oss", .reasoning = {"<seed:think>", "</seed:think>"}},
+    AnswerMarks{.name = "hy3", .reasoning = {"<think:opensource>", "</think:opensource>"}},
+    AnswerMarks{.name = "minimax-m3", .reasoning = {"<mm:think>", "</mm:think>"}},
+    AnswerMarks{.name = "kimi-vl", .reasoning = {"◁think▷", "◁/think▷"}},
+    AnswerMarks{.name = "exaone-deep", .reasoning = {"<thought>", "</thought>"}},
+    // Granite 3.3, ERNIE 4.5 Thinking.
+    AnswerMarks{
+        .name = "think-response", .reasoning = {"<think>", "</think>"}, .answer = kResponse},
+    // Hunyuan-A13B.
+    AnswerMarks{.name = "think-answer", .reasoning = {"<think>", "</think>"}, .answer = kAnswer},
+    AnswerMarks{.name = "apriel",
+                .reasoning = {"Here are my reasoning steps:", "[BEGIN FINAL RESPONSE]"},
+                .answer = kFinalResponse},
+    AnswerMarks{
+        .name = "gemma4", .reasoning = {"<|channel>thought\n", "<channel|>"}, .anywhere = true},
+    AnswerMarks{.name = "cohere",
+                .reasoning = {"<|START_THINKING|>", "<|END_THINKING|>"},
+                .answer = kCohereAnswer,
+                .anywhere = true},
+    AnswerMarks{.name = "solar",
+                .reasoning = {"<|think|>", "<|end|>"},
+                .answer = kSolarAnswer,
+                .skipped = kSolarSkipped,
+                .anywhere = true,
+                .thought = {"<|think|>", "<|end|><|begin|>assistant"}},
+    AnswerMarks{.name = "kimi-k3",
+                .reasoning = {"<|open|>think<|sep|>", "<|close|>think<|sep|>"},
+                .answer = kKimiAnswer,
+                .skipped = kKimiSkipped,
+                .anywhere = true},
+    AnswerMarks{.name = "harmony",
+                .anywhere = true,
+                .headerStart = "<|start|>",
+                .headerEnd = "<|message|>",
+                .messageEnds = kHarmonyEnds,
+                .channel = "<|channel|>",
+                .recipient = "to=",
+                .toReader = "final",
+                .toSelf = "analysis",
+                .bodyIsArguments = true,
+                .thought = {"<|channel|>analysis<|message|>", "<|end|><|start|>assistant"},
+                .answerHeader = "<|channel|>final<|message|>"},
+    AnswerMarks{.name = "atem",
+                .anywhere = true,
+                .headerStart = "<|start|>",
+                .headerEnd = "<|message|>",
+                .messageEnds = kAtemEnds,
+                .recipient = "to=",
+                .toReader = "user",
+                .toSelf = "self",
+                .thought = {" to=self<|message|>", "<|eom|><|start|>assistant"},
+                .answerHeader = " to=user<|message|>",
+                .callHeader = " to="},
+    AnswerMarks{.name = "functionary",
+                .headerStart = ">>>",
+                .headerEnd = "\n",
+                .toReader = "all",
+                .bodyIsArguments = true,
+                .answerHeader = "all\n"},
 };
 
 template <typename Table> auto find(const Table &table, std::string_view name) {
@@ -101,52 +441,36 @@ constexpr auto kNames = [] {
   return names;
 }();
 
+constexpr auto kReasoningNames = [] {
+  std::array<std::string_view, kAnswers.size()> names;
+  std::ranges::transform(kAnswers, names.begin(), [](auto &row) { return row.name; });
+  return names;
+}();
+
 } // namespace
 
 const ToolMarks *toolMarks(std::string_view name) { return find(kTools, name); }
-const ReasoningMarks *reasoningMarks(std::string_view name) { return find(kReasoning, name); }
+const AnswerMarks *answerMarks(std::string_view name) { return find(kAnswers, name); }
 std::span<const std::string_view> toolFormatNames() { return kNames; }
+std::span<const std::string_view> reasoningFormatNames() { return kReasoningNames; }
 
-OutputFormat detectOutputFormat(std::string_view chatTemplate) {
-  auto has = [&](std::string_view text) {
-    return chatTemplate.find(text) != std::string_view::npos;
+std::string_view markToFind(std::string_view mark) {
+  constexpr std::string_view kSpace = " \n\r\t";
+  auto trim = [&] {
+    while (!mark.empty() && kSpace.find(mark.back()) != std::string_view::npos)
+      mark.remove_suffix(1);
+    while (!mark.empty() && kSpace.find(mark.front()) != std::string_view::npos)
+      mark.remove_prefix(1);
   };
-  OutputFormat format;
-  if (has("[TOOL_CALLS]"))
-    format.tools = has("[ARGS]") ? "mistral-args" : "mistral";
-  else if (has("<start_function_call>"))
-    format.tools = "functiongemma";
-  else if (has("<tool_call>") &&
-           !has("<function=")) // Qwen3-Coder writes XML inside of the same marks
-    format.tools = "hermes";
-  else if (has("<|python_start|>") || has("func_name1(params_name1"))
-    format.tools = has("<start_of_turn>") ? "gemma3" : "llama3-pythonic";
-  else if (has("<|start_header_id|>") && has("tools") && has("\"parameters\""))
-    format.tools = "llama3-json";
-  else if (has("<start_of_turn>"))
-    format.tools = "gemma3";
-
-  for (const ReasoningMarks &row : kReasoning)
-    if (format.reasoning.empty() && has(row.close))
-      format.reasoning = row.name;
-  if (const ReasoningMarks *row = reasoningMarks(format.reasoning)) {
-    // Opened for every answer: written after the last word of the prompt, and not closed there.
-    size_t prompt = chatTemplate.rfind("add_generation_prompt");
-    std::string_view tail = prompt == std::string_view::npos ? "" : chatTemplate.substr(prompt);
-    format.reasoningOpen = tail.find(row->open) != std::string_view::npos &&
-                           tail.find(row->close) == std::string_view::npos;
-  }
-  return format;
-}
-
-bool endsInReasoning(const OutputFormat &format, std::string_view prompt) {
-  const ReasoningMarks *row = reasoningMarks(format.reasoning);
-  if (!row)
-    return false;
-  while (!prompt.empty() &&
-         std::string_view(" \n\r\t").find(prompt.back()) != std::string_view::npos)
-    prompt.remove_suffix(1);
-  return prompt.ends_with(row->open);
+  mark = mark.substr(0, mark.find('#'));
+  trim();
+  if (mark.ends_with("["))
+    mark.remove_suffix(1);
+  // "]</tool_calls>" ends a list and its mark; "]<]minimax[>[" is all mark.
+  if (mark.starts_with("]") && !mark.starts_with("]<]"))
+    mark.remove_prefix(1);
+  trim();
+  return mark;
 }
 
 } // namespace ingot::text

@@ -1,7 +1,7 @@
-//===- PythonCallReader.cpp - Calls as Python and as FunctionGemma write them //
+//===- PythonCallReader.cpp - Calls as Python and Gemma write them ---------//
 //
-//   f(a=1, b=["x", 'y'], c={"d": None})            ->  {"a": 1, "b": ["x", "y"], "c": {"d": null}}
-//   call:f{a:1,b:[<escape>x<escape>],c:{d:null}}   ->  the same in FunctionGemma's marks
+//   f(a=1, b=["x", 'y'], c={"d": None})       ->  {"a": 1, "b": ["x", "y"], "c": {"d": null}}
+//   f{a:1,b:[<escape>x<escape>],c:{d:null}}   ->  the same in FunctionGemma's marks
 //
 // Both are names with values that are literals, so one machine reads both and writes JSON as it
 // goes. A comma is written only when something follows it: Python allows one before a bracket.
@@ -17,15 +17,15 @@ namespace ingot::text {
 
 namespace {
 
-constexpr std::string_view kEscape = "<escape>";
-
 bool isWord(char c) {
   return isDigit(c) || c == '_' || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
 }
 
 class LiteralCall : public ToolCallReader {
 public:
-  LiteralCall(CallSink &sink, bool gemma) : sink(sink), gemma(gemma) {}
+  /// `gemmaQuote`: around texts in Gemma's formats; empty: Python.
+  LiteralCall(CallSink &sink, std::string_view gemmaQuote)
+      : sink(sink), escape(gemmaQuote), gemma(!gemmaQuote.empty()) {}
 
   Reading feed(char c) override {
     switch (at) {
@@ -56,18 +56,12 @@ private:
   Reading name(char c) {
     if (c != (gemma ? '{' : '(')) {
       word += c;
-      bool fits = isWord(c) || c == '.' || c == '-' || (gemma && c == ':');
+      bool fits = isWord(c) || c == '.' || c == '-';
       return fits && word.size() <= kLongestName ? Reading::More : Reading::Bad;
     }
-    std::string_view called = word;
-    if (gemma) {
-      if (!called.starts_with("call:"))
-        return Reading::Bad;
-      called.remove_prefix(5);
-    }
-    if (called.empty() || !sink.known(called))
+    if (!sink.tools->has(word))
       return Reading::Bad;
-    callee = called;
+    callee = word;
     word.clear();
     at = At::Key;
     return Reading::More;
@@ -158,15 +152,15 @@ private:
     }
     word = c;
     at = At::Scalar;
-    return isWord(c) || c == '-' || (gemma && c == '<') ? Reading::More : Reading::Bad;
+    return isWord(c) || c == '-' || (gemma && c == escape.front()) ? Reading::More : Reading::Bad;
   }
 
   Reading scalar(char c) {
-    if (gemma && word.front() == '<') {
+    if (gemma && word.front() == escape.front()) {
       word += c;
-      if (!kEscape.starts_with(word))
+      if (!escape.starts_with(word))
         return Reading::Bad;
-      if (word == kEscape) {
+      if (word == escape) {
         word.clear();
         sink.arguments("\"");
         at = At::Text;
@@ -201,12 +195,9 @@ private:
   }
 
   void plain(char c) {
-    if (c == '"' || c == '\\')
-      sink.arguments(std::string{'\\', c});
-    else if (static_cast<unsigned char>(c) < 0x20)
-      sink.arguments(std::string("\\u00") + "01"[c >> 4] + "0123456789abcdef"[c & 15]);
-    else
-      sink.arguments(std::string_view(&c, 1));
+    std::string text;
+    appendEscaped(text, c);
+    sink.arguments(text);
   }
 
   void endText() {
@@ -255,11 +246,11 @@ private:
   /// Until the next <escape>; what may be its beginning waits in `word`.
   Reading escapedText(char c) {
     word += c;
-    while (!word.empty() && !kEscape.starts_with(word)) {
+    while (!word.empty() && !escape.starts_with(word)) {
       plain(word.front());
       word.erase(0, 1);
     }
-    if (word == kEscape)
+    if (word == escape)
       endText();
     return Reading::More;
   }
@@ -289,6 +280,7 @@ private:
   }
 
   CallSink &sink;
+  std::string_view escape;
   bool gemma;
   At at = At::Name;
   bool begun = false, needsComma = false, escaped = false;
@@ -300,10 +292,28 @@ private:
 } // namespace
 
 std::unique_ptr<ToolCallReader> readPythonCall(CallSink &sink) {
-  return std::make_unique<LiteralCall>(sink, false);
+  return std::make_unique<LiteralCall>(sink, "");
 }
-std::unique_ptr<ToolCallReader> readGemmaCall(CallSink &sink) {
-  return std::make_unique<LiteralCall>(sink, true);
+std::unique_ptr<ToolCallReader> readGemmaCall(const ToolMarks &marks, CallSink &sink) {
+  return std::make_unique<LiteralCall>(sink, marks.quote);
+}
+
+std::string jsonOfLiteral(std::string_view text) {
+  // Read as the only argument of a call.
+  const ToolSet tools({"f"});
+  std::string json;
+  CallSink sink{&tools, [](std::string_view) {}, [&](std::string_view more) { json += more; }};
+  LiteralCall call(sink, "");
+  Reading reading = Reading::More;
+  for (char c : "f(v=" + std::string(text) + ")") {
+    if (reading != Reading::More)
+      return "";
+    reading = call.feed(c);
+  }
+  constexpr std::string_view kHead = "{\"v\": ";
+  if (reading != Reading::Done || !json.starts_with(kHead) || !json.ends_with('}'))
+    return "";
+  return json.substr(kHead.size(), json.size() - kHead.size() - 1);
 }
 
 } // namespace ingot::text

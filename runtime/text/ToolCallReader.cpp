@@ -1,7 +1,6 @@
-//===- ToolCallReader.cpp - Calls as JSON, and JSON itself ----------------===//
+//===- ToolCallReader.cpp - Calls as JSON, and JSON itself -----------------===//
 
 #include "runtime/text/ToolCallReader.h"
-#include "runtime/text/Json.h"
 
 #include <algorithm>
 #include <array>
@@ -95,7 +94,7 @@ Reading JsonObjectScanner::value(char c) {
 Reading JsonObjectScanner::feed(char c) {
   switch (at) {
   case At::Start:
-    return c == '{' ? value(c) : Reading::Bad;
+    return c == '{' || c == '[' ? value(c) : Reading::Bad;
   case At::End:
     return Reading::Bad;
   case At::Text:
@@ -113,9 +112,7 @@ Reading JsonObjectScanner::feed(char c) {
       escape = 1;
     else if (c == '"')
       at = isKey ? At::Colon : At::After;
-    else if (static_cast<unsigned char>(c) < 0x20)
-      return Reading::Bad;
-    return Reading::More;
+    return Reading::More; // control characters, too: whoever passes them on escapes them
   case At::Scalar:
     if (c != ',' && c != '}' && c != ']' && !isSpace(c)) {
       scalar += c;
@@ -159,37 +156,109 @@ Reading JsonObjectScanner::feed(char c) {
   }
 }
 
+void appendEscaped(std::string &json, char c) {
+  static constexpr std::string_view kFrom = "\"\\\b\f\n\r\t", kTo = "\"\\bfnrt";
+  if (size_t which = kFrom.find(c); which != std::string_view::npos) {
+    json += '\\';
+    json += kTo[which];
+  } else if (static_cast<unsigned char>(c) < 0x20) {
+    json += "\\u00";
+    json += "01"[c >> 4];
+    json += "0123456789abcdef"[c & 15];
+  } else {
+    json += c;
+  }
+}
+
+namespace {
+
+/// Arguments as they stream: a JSON object, with control characters in its strings escaped.
+class JsonArguments {
+public:
+  /// Appends to `out` what is to be passed on.
+  Reading feed(char c, std::string &out) {
+    const bool inside = scanner.inText();
+    Reading reading = scanner.feed(c);
+    if (reading == Reading::Bad)
+      return reading;
+    if (inside && static_cast<unsigned char>(c) < 0x20)
+      appendEscaped(out, c);
+    else
+      out += c;
+    return reading;
+  }
+  bool inText() const { return scanner.inText(); }
+
+private:
+  JsonObjectScanner scanner;
+};
+
+} // namespace
+
+std::string checkedJson(std::string_view text, uint8_t &type) {
+  type = text == "null"                      ? kNull
+         : text == "true" || text == "false" ? kBoolean
+         : isNumber(text)                    ? kNumber
+         : text.starts_with('{')             ? kObject
+         : text.starts_with('[')             ? kArray
+         : text.starts_with('"')             ? kText
+                                             : 0;
+  if (!(type & (kObject | kArray | kText)))
+    return type ? std::string(text) : "";
+  // A string is read as the only item of an array.
+  JsonArguments check;
+  std::string json;
+  Reading reading = type == kText ? check.feed('[', json) : Reading::More;
+  json.clear();
+  for (size_t i = 0; i < text.size(); ++i) {
+    if (reading != Reading::More || (type == kText && i && text[i] == ',' && !check.inText()))
+      return "";
+    reading = check.feed(text[i], json);
+  }
+  if (type == kText ? reading == Reading::More && !check.inText() && text.size() > 1
+                    : reading == Reading::Done)
+    return json;
+  return "";
+}
+
 namespace {
 
 /// {"name": …, "arguments": {…}}, in any order; "parameters", "function" and the wrapper
-/// {"type": "function", "function": {…}} as some models write them.
-class JsonCall : public ToolCallReader {
+/// {"type": "function", "function": {…}} as some models write them, and {"f": {…}} (Apertus). Other
+/// keys are passed over with their values.
+class ObjectCall : public ToolCallReader {
 public:
-  JsonCall(CallSink &sink, bool strict) : sink(sink), strict(strict) {}
+  ObjectCall(CallSink &sink, bool strict) : sink(sink), strict(strict) {}
 
   Reading feed(char c) override {
     switch (at) {
     case At::Text:
       return text(c);
     case At::Arguments: {
-      Reading reading = scanner.feed(c);
+      std::string out;
+      Reading reading = arguments.feed(c, out);
       if (reading == Reading::Bad)
         return reading;
-      give(std::string_view(&c, 1));
+      give(out);
       if (reading == Reading::Done)
         at = At::After;
       return held.size() > kMostHeld ? Reading::Bad : Reading::More;
     }
+    case At::Skipped: {
+      Reading reading = skipped.feed(c);
+      if (reading == Reading::Done)
+        at = At::After;
+      return reading == Reading::Done ? Reading::More : reading;
+    }
     case At::Word:
-      if (c >= 'a' && c <= 'z') {
+      if (c != ',' && c != '}' && !isSpace(c)) {
         word += c;
-        return word.size() <= 5 ? Reading::More : Reading::Bad;
+        return word.size() <= kLongestName ? Reading::More : Reading::Bad;
       }
       if (!isScalar(word))
         return Reading::Bad;
-      if (isArgumentsKey())
-        if (word != "null" || !noArguments())
-          return Reading::Bad;
+      if (isArgumentsKey() && (word != "null" || !noArguments()))
+        return Reading::Bad;
       at = At::After;
       break;
     default:
@@ -199,9 +268,8 @@ public:
       return Reading::More;
     switch (at) {
     case At::Start:
-      at = At::FirstKey;
+      at = At::Key;
       return c == '{' ? Reading::More : Reading::Bad;
-    case At::FirstKey:
     case At::Key:
       if (c != '"')
         return Reading::Bad;
@@ -220,9 +288,10 @@ public:
   }
 
 private:
-  enum class At : uint8_t { Start, FirstKey, Key, Text, Colon, Value, Word, Arguments, After };
+  enum class At : uint8_t { Start, Key, Text, Colon, Value, Word, Arguments, Skipped, After };
 
   bool isArgumentsKey() const { return key == "arguments" || key == "parameters"; }
+  bool isNameKey() const { return key == "name" || key == "tool_name" || key == "function"; }
 
   Reading value(char c) {
     if (c == '"') {
@@ -231,26 +300,35 @@ private:
       word.clear();
       return Reading::More;
     }
-    if (c == '{' && isArgumentsKey() && !hasArguments) {
-      hasArguments = true;
-      at = At::Arguments;
-      if (!name.empty() && !begin())
-        return Reading::Bad;
-      scanner.feed(c);
-      give("{");
-      return Reading::More;
-    }
-    if (c == '{' && key == "function" && depth == 0) {
-      ++depth;
-      at = At::FirstKey;
-      return Reading::More;
-    }
-    if (c >= 'a' && c <= 'z') {
+    if (c != '{' && c != '[') {
       at = At::Word;
       word = c;
       return Reading::More;
     }
-    return Reading::Bad;
+    const bool keyIsName = c == '{' && name.empty() && !isNameKey() && !isArgumentsKey() &&
+                           depth == 0 && sink.tools->has(key);
+    if (c == '{' && (isArgumentsKey() || keyIsName) && !hasArguments) {
+      hasArguments = true;
+      if (keyIsName)
+        name = key;
+      at = At::Arguments;
+      std::string out;
+      arguments.feed(c, out);
+      if (!name.empty())
+        begin();
+      give(out);
+      return Reading::More;
+    }
+    if (isArgumentsKey() || isNameKey()) {
+      if (c != '{' || key != "function" || depth != 0)
+        return Reading::Bad;
+      ++depth;
+      at = At::Key;
+      return Reading::More;
+    }
+    at = At::Skipped;
+    skipped.reset();
+    return skipped.feed(c);
   }
 
   Reading text(char c) {
@@ -259,41 +337,46 @@ private:
     } else if (c == '\\') {
       escaped = true;
     } else if (c == '"') {
-      if (isKey) {
-        static constexpr std::array<std::string_view, 6> kKeys = {"name", "arguments", "parameters",
-                                                                  "type", "id",        "function"};
-        key = word;
-        at = At::Colon;
-        return std::ranges::find(kKeys, key) != kKeys.end() ? Reading::More : Reading::Bad;
-      }
-      at = At::After;
-      std::string plain;
-      if (key == "name" || key == "function") {
-        if (!unescape(word, plain) || plain.empty() || !name.empty() || !sink.known(plain))
-          return Reading::Bad;
-        name = plain;
-        return hasArguments && !begin() ? Reading::Bad : Reading::More;
-      }
-      if (isArgumentsKey()) { // an object inside of a string
-        if (hasArguments || !unescape(word, plain))
-          return Reading::Bad;
-        JsonObjectScanner check;
-        Reading reading = Reading::More;
-        for (char each : plain)
-          if ((reading = check.feed(each)) == Reading::Bad)
-            return reading;
-        if (reading != Reading::Done || (!name.empty() && !begin()))
-          return Reading::Bad;
-        hasArguments = true;
-        give(plain);
-      }
-      return Reading::More;
-    } else if (static_cast<unsigned char>(c) < 0x20) {
-      return Reading::Bad;
+      return endText();
     }
-    word += c;
-    return word.size() <= (isArgumentsKey() && !isKey ? kMostHeld : kLongestName) ? Reading::More
-                                                                                  : Reading::Bad;
+    if (static_cast<unsigned char>(c) < 0x20)
+      appendEscaped(word, c);
+    else
+      word += c;
+    return word.size() <= (isKey ? kLongestName : kMostHeld) ? Reading::More : Reading::Bad;
+  }
+
+  Reading endText() {
+    if (isKey) {
+      key = word;
+      at = At::Colon;
+      return Reading::More;
+    }
+    at = At::After;
+    std::string plain;
+    if (isNameKey()) {
+      if (!unescape(word, plain) || !name.empty() || !sink.tools->has(plain))
+        return Reading::Bad;
+      name = plain;
+      if (hasArguments)
+        begin();
+    } else if (isArgumentsKey()) { // an object inside of a string
+      if (hasArguments || !unescape(word, plain))
+        return Reading::Bad;
+      JsonArguments check;
+      std::string out;
+      Reading reading = Reading::More;
+      for (char each : plain)
+        if ((reading = check.feed(each, out)) == Reading::Bad)
+          return reading;
+      if (reading != Reading::Done)
+        return Reading::Bad;
+      hasArguments = true;
+      if (!name.empty())
+        begin();
+      give(out);
+    }
+    return Reading::More;
   }
 
   Reading after(char c) {
@@ -320,15 +403,14 @@ private:
     return true;
   }
 
-  bool begin() {
-    if (!begun) {
-      begun = true;
-      sink.name(name);
-      if (!held.empty())
-        sink.arguments(held);
-      held.clear();
-    }
-    return begun;
+  void begin() {
+    if (begun)
+      return;
+    begun = true;
+    sink.name(name);
+    if (!held.empty())
+      sink.arguments(held);
+    held.clear();
   }
 
   void give(std::string_view text) {
@@ -344,57 +426,130 @@ private:
   bool isKey = false, escaped = false, hasArguments = false, begun = false;
   int depth = 0;
   std::string key, word, name, held;
-  JsonObjectScanner scanner;
+  JsonArguments arguments;
+  JsonObjectScanner skipped;
 };
 
-/// NAME[ARGS]{…}, NAME[CALL_ID]…[ARGS]{…} or NAME{…}.
-class NamedCall : public ToolCallReader {
+/// The arguments of a call, behind a name that is known.
+class Arguments : public ToolCallReader {
 public:
-  explicit NamedCall(CallSink &sink) : sink(sink) {}
+  Arguments(CallSink &sink, std::string_view name) : sink(sink), name(name) {}
 
   Reading feed(char c) override {
-    if (!inArguments) {
-      if (c != '{') {
-        head += c;
-        return head.size() <= kLongestName ? Reading::More : Reading::Bad;
-      }
-      std::string_view name = head;
-      if (size_t mark = name.find('['); mark != std::string_view::npos) {
-        std::string_view marks = name.substr(mark);
-        while (!marks.empty() && isSpace(marks.back()))
-          marks.remove_suffix(1);
-        if (!marks.ends_with("[ARGS]") ||
-            !(marks.starts_with("[ARGS]") || marks.starts_with("[CALL_ID]")))
-          return Reading::Bad;
-        name = name.substr(0, mark);
-      }
-      while (!name.empty() && isSpace(name.back()))
-        name.remove_suffix(1);
-      if (!sink.known(name))
+    if (!begun) {
+      if (isSpace(c))
+        return Reading::More;
+      if (c != '{')
         return Reading::Bad;
+      begun = true;
       sink.name(name);
-      inArguments = true;
     }
-    Reading reading = scanner.feed(c);
-    if (reading != Reading::Bad)
-      sink.arguments(std::string_view(&c, 1));
+    std::string out;
+    Reading reading = arguments.feed(c, out);
+    if (!out.empty())
+      sink.arguments(out);
     return reading;
   }
 
 private:
   CallSink &sink;
+  std::string name;
+  bool begun = false;
+  JsonArguments arguments;
+};
+
+/// NAME MARK {…}. Of what stands before the brace, the name is what is left without marks, ids and
+/// prefixes; Mistral's models also write NAME[CALL_ID]…[ARGS]{…} and NAME{…}.
+class JsonCall : public ToolCallReader {
+public:
+  JsonCall(const ToolMarks &marks, CallSink &sink) : marks(marks), sink(sink) {}
+
+  Reading feed(char c) override {
+    if (reader)
+      return reader->feed(c);
+    if (c != '{') {
+      head += c;
+      return head.size() <= kLongestName ? Reading::More : Reading::Bad;
+    }
+    std::string name = called();
+    if (name.empty())
+      return Reading::Bad;
+    reader = readJsonArguments(sink, name);
+    return reader->feed(c);
+  }
+
+private:
+  std::string called() const {
+    std::string_view rest = head;
+    // The part of the opening mark behind its number: ID<|tool_call:name|>NAME.
+    if (size_t number = marks.open.find('#'); number != std::string_view::npos)
+      if (size_t at = rest.find(marks.open.substr(number + 1)); at != std::string_view::npos)
+        rest.remove_prefix(at + marks.open.size() - number - 1);
+    std::string_view end = marks.nameEnd;
+    if (size_t number = end.find('#'); number != std::string_view::npos)
+      end.remove_prefix(number + 1);
+    end = markToFind(end);
+    if (!end.empty()) {
+      size_t at = rest.rfind(end);
+      if (at != std::string_view::npos)
+        rest = rest.substr(0, at);
+      else if (rest.find('[') != std::string_view::npos || rest.find('<') != std::string_view::npos)
+        return "";
+    }
+    if (size_t id = rest.find("[CALL_ID]"); id != std::string_view::npos)
+      rest = rest.substr(0, id);
+    while (!rest.empty() && isSpace(rest.front()))
+      rest.remove_prefix(1);
+    while (!rest.empty() && isSpace(rest.back()))
+      rest.remove_suffix(1);
+    // functions.NAME:0, with and without its ends; "function" is what DeepSeek calls a tool's type.
+    for (std::string_view prefix : {"", "functions.", "function<｜tool▁sep｜>"})
+      for (bool index : {false, true}) {
+        std::string_view name = rest;
+        if (!name.starts_with(prefix))
+          continue;
+        name.remove_prefix(prefix.size());
+        if (size_t colon = name.rfind(':'); index && colon != std::string_view::npos)
+          name = name.substr(0, colon);
+        if (sink.tools->has(name))
+          return std::string(name);
+      }
+    return "";
+  }
+
+  const ToolMarks &marks;
+  CallSink &sink;
   std::string head;
-  bool inArguments = false;
-  JsonObjectScanner scanner;
+  std::unique_ptr<ToolCallReader> reader;
 };
 
 } // namespace
 
-std::unique_ptr<ToolCallReader> readJsonCall(CallSink &sink, bool strict) {
-  return std::make_unique<JsonCall>(sink, strict);
+std::unique_ptr<ToolCallReader> readObjectCall(CallSink &sink, bool strict) {
+  return std::make_unique<ObjectCall>(sink, strict);
 }
-std::unique_ptr<ToolCallReader> readNamedCall(CallSink &sink) {
-  return std::make_unique<NamedCall>(sink);
+std::unique_ptr<ToolCallReader> readJsonCall(const ToolMarks &marks, CallSink &sink) {
+  return std::make_unique<JsonCall>(marks, sink);
+}
+std::unique_ptr<ToolCallReader> readJsonArguments(CallSink &sink, std::string_view name) {
+  return std::make_unique<Arguments>(sink, name);
+}
+
+std::unique_ptr<ToolCallReader> readCall(const ToolMarks &marks, CallSink &sink, bool strict) {
+  switch (marks.syntax) {
+  case CallSyntax::Object:
+    return readObjectCall(sink, strict);
+  case CallSyntax::Json:
+    return readJsonCall(marks, sink);
+  case CallSyntax::Parameters:
+  case CallSyntax::Elements:
+    return readParameterCall(marks, sink);
+  case CallSyntax::Python:
+    return readPythonCall(sink);
+  case CallSyntax::Gemma:
+    return readGemmaCall(marks, sink);
+  }
+  return nullptr;
 }
 
 } // namespace ingot::text

@@ -1,16 +1,23 @@
 //===- ToolCallReader.h - One tool call, character by character -----------===//
 //
 // A reader takes the text of one call as it streams and gives its name and its arguments as JSON as
-// soon as they are certain. There is one per way of writing a call:
+// soon as they are certain. There is one for each CallSyntax of OutputFormats.h:
 //
-//   JSON        {"name": "f", "arguments": {"a": 1}}      "parameters" and other orders, too
+//   Object      {"name": "f", "arguments": {"a": 1}}      "parameters" and other orders, too
+//   Json        f[ARGS]{"a": 1}                           marks around the name
+//   Parameters  f><parameter=a>1</parameter></function>   marks around each key and value
+//   Elements    f"><a>1</a></invoke>                      keys are tags (MiniMax-M3)
 //   Python      f(a=1, b="x")                             -> {"a": 1, "b": "x"}
-//   named       f[ARGS]{"a": 1}                           Mistral's from its 11th tokenizer on
-//   Gemma's     call:f{a:<escape>x<escape>,b:1}           FunctionGemma
+//   Gemma       f{a:<escape>x<escape>,b:1}                FunctionGemma's and Gemma 4's
 //
-// None of them looks ahead or parses again what it had: how the text is cut changes nothing.
+// None of them looks ahead or parses again what it had: how the text is cut changes nothing. What
+// they give of arguments is JSON, whatever the model wrote: control characters in strings are
+// escaped.
 //===----------------------------------------------------------------------===//
 #pragma once
+
+#include "runtime/text/OutputFormats.h"
+#include "runtime/text/ToolSet.h"
 
 #include <cstddef>
 #include <cstdint>
@@ -37,10 +44,10 @@ enum class Reading : uint8_t {
   Bad,  ///< the character cannot follow: it was not taken
 };
 
-/// What a reader tells. `name` comes once, before any arguments, when it is certain that this is a
-/// call; false: there is no such tool. Arguments joined are the JSON text of an object.
+/// Where a reader gives what it has read. `name` comes once, before any arguments, when it is
+/// certain that this is a call of one of the tools. Arguments joined are the JSON text of an object.
 struct CallSink {
-  std::function<bool(std::string_view)> known;
+  const ToolSet *tools = nullptr; ///< that may be called
   std::function<void(std::string_view)> name;
   std::function<void(std::string_view)> arguments;
 };
@@ -51,16 +58,33 @@ public:
   virtual Reading feed(char c) = 0;
 };
 
-/// `strict`: a call has arguments (where no mark says that this is a call).
-std::unique_ptr<ToolCallReader> readJsonCall(CallSink &sink, bool strict);
-std::unique_ptr<ToolCallReader> readPythonCall(CallSink &sink);
-std::unique_ptr<ToolCallReader> readNamedCall(CallSink &sink);
-std::unique_ptr<ToolCallReader> readGemmaCall(CallSink &sink);
+/// The reader of a format's syntax. `marks` and `sink` must outlive it. `strict`: a call has
+/// arguments (where no mark says that this is a call).
+std::unique_ptr<ToolCallReader> readCall(const ToolMarks &marks, CallSink &sink, bool strict);
 
-/// A JSON object checked as it comes: Done at its last brace. The first character must be '{'.
+std::unique_ptr<ToolCallReader> readObjectCall(CallSink &sink, bool strict);
+std::unique_ptr<ToolCallReader> readJsonCall(const ToolMarks &marks, CallSink &sink);
+/// The arguments of a call whose name is known already.
+std::unique_ptr<ToolCallReader> readJsonArguments(CallSink &sink, std::string_view name);
+std::unique_ptr<ToolCallReader> readParameterCall(const ToolMarks &marks, CallSink &sink);
+std::unique_ptr<ToolCallReader> readPythonCall(CallSink &sink);
+std::unique_ptr<ToolCallReader> readGemmaCall(const ToolMarks &marks, CallSink &sink);
+
+/// Appends a character of a JSON string, escaped where JSON wants it.
+void appendEscaped(std::string &json, char c);
+/// The JSON of a Python literal ({'a': [True, None]}); "": it is none.
+std::string jsonOfLiteral(std::string_view text);
+/// A text as JSON, with control characters in its strings escaped, and the type of its value (one
+/// of ValueTypes); "": it is none.
+std::string checkedJson(std::string_view text, uint8_t &type);
+
+/// A JSON object or array checked as it comes: Done at its last bracket. The first character must
+/// be its first bracket. Control characters within strings are taken.
 class JsonObjectScanner {
 public:
   Reading feed(char c);
+  /// Whether the last character that was fed stands within a string.
+  bool inText() const { return at == At::Text; }
   void reset() { *this = {}; }
 
 private:

@@ -173,6 +173,7 @@ void AnswerStream::take(service::Output &output) {
   if (output.error)
     return abort(apiError(*output.error));
   usage.completion += output.newTokens;
+  usage.reasoning += output.reasoningTokens;
   if (output.choice % generation.choices == 0)
     usage.cached += output.cachedTokens;
   ended(output);

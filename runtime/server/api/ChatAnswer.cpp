@@ -3,6 +3,8 @@
 
 #include "runtime/server/api/PlainTools.h"
 
+#include <simdjson.h>
+
 namespace ingot::api {
 
 void readTemplateFields(const Fields &body, const service::ServedModel &model, ChatInput &input) {
@@ -105,20 +107,112 @@ Result<text::ChatTemplate::Encoded> encodeChat(const service::ServedModel &model
   return text::ChatTemplate::Encoded{std::move(*text), std::move(*ids)};
 }
 
-/// The grammar that a request asks for. JSON may come after reasoning, if the model reasons; the
-/// other kinds are of the whole answer, and leave no room for it.
-static Outcome<std::shared_ptr<const text::Grammar>>
-grammarOf(service::ServedModel &model, AskedGrammar asked, text::OutputFormat &format) {
+/// The body of a Lark rule that matches what a request's grammar does; "": it has none.
+static std::string larkOf(const AskedGrammar &asked) {
   using text::GrammarKind;
-  const bool json = asked.kind == GrammarKind::JsonObject || asked.kind == GrammarKind::JsonSchema;
-  if (json && !format.reasoning.empty()) {
-    asked.source = text::reasoningThenJson(format, asked.source, model.tokenizer());
-    asked.kind = GrammarKind::Lark;
-  } else {
+  switch (asked.kind) {
+  case GrammarKind::JsonObject:
+    return "%json {\"type\":\"object\"}";
+  case GrammarKind::JsonSchema:
+    return "%json " + asked.source;
+  case GrammarKind::Lark:
+    return "%lark {\n" + asked.source + "\n}";
+  case GrammarKind::Choice: {
+    simdjson::dom::parser parser;
+    simdjson::dom::array choices;
+    std::string any;
+    if (!parser.parse(simdjson::padded_string(asked.source)).get(choices))
+      for (simdjson::dom::element one : choices)
+        any += (any.empty() ? "" : " | ") + std::string(simdjson::minify(one));
+    return any;
+  }
+  case GrammarKind::Regex: {
+    std::string escaped;
+    for (size_t i = 0; i < asked.source.size(); ++i) {
+      if (asked.source[i] == '/' && (i == 0 || asked.source[i - 1] != '\\'))
+        escaped += '\\';
+      escaped += asked.source[i] == '\n' ? "\\n" : std::string(1, asked.source[i]);
+    }
+    return "/" + escaped + "/";
+  }
+  case GrammarKind::Gbnf:
+    break;
+  }
+  return "";
+}
+
+/// A tool whose schema no grammar can be made of, by name and with the place in its schema; else
+/// the error as it is.
+static ApiError toolError(service::ServedModel &model, const Tools &tools, const Error &error) {
+  simdjson::dom::parser parser;
+  simdjson::dom::array list;
+  if (parser.parse(simdjson::padded_string(tools.callable())).get(list))
+    return apiError(error, "tools");
+  size_t index = 0;
+  for (simdjson::dom::element tool : list) {
+    const std::string field = "tools[" + std::to_string(index++) + "]." + tools.schemaField;
+    simdjson::dom::element parameters;
+    std::string_view name;
+    if (tool["function"]["parameters"].get(parameters) || tool["function"]["name"].get(name) ||
+        !parameters.is_object() || parameters.get_object().size() == 0)
+      continue;
+    auto alone = model.grammar(text::GrammarKind::JsonSchema, simdjson::minify(parameters));
+    if (alone)
+      continue;
+    ApiError told = apiError(alone.error(), field);
+    told.message = field + ": the schema of the tool '" + std::string(name) + "' cannot be used: " +
+                   (alone.error().why.empty() ? alone.error().what : alone.error().why);
+    return told;
+  }
+  return apiError(error, "tools");
+}
+
+/// The grammar that tools and a request's own grammar ask for together: where a call must be made,
+/// calls; where one may be made, a call or an answer in the shape; else the shape. JSON may come
+/// after reasoning, if the model reasons; other kinds are of the whole answer where no call may be
+/// made, and leave no room for it.
+static std::optional<ApiError> addGrammar(Generation &generation, const ChatInput &input,
+                                          text::OutputFormat &format) {
+  using text::GrammarKind;
+  service::ServedModel &model = *generation.model;
+  const bool mustCall = input.tools.choice == Tools::Choice::Required;
+  const bool mayCall = input.tools.choice != Tools::Choice::None;
+  if (!input.grammar && !mustCall)
+    return std::nullopt;
+  const bool json = input.grammar && (input.grammar->kind == GrammarKind::JsonObject ||
+                                      input.grammar->kind == GrammarKind::JsonSchema);
+  if (!mayCall && (!json || format.reasoning.empty())) {
     format.reasoning.clear();
     format.reasoningOpen = false;
+    return takeGrammar(input.grammar, generation);
   }
-  return compileGrammar(model, asked);
+  text::AnswerShape shape;
+  shape.mustCall = mustCall;
+  if (mayCall) {
+    shape.tools = input.tools.callable();
+    shape.tool = input.tools.forced;
+    shape.parallel = input.tools.parallel && input.tools.forced.empty();
+  }
+  if (input.grammar && !mustCall) {
+    shape.answer = larkOf(*input.grammar);
+    if (shape.answer.empty())
+      return ApiError{400,
+                      input.grammar->field + ": a grammar of this kind cannot be given together "
+                                             "with tools: tool_choice \"none\" leaves them out",
+                      input.grammar->field, ""};
+    // What is wrong with it is said in its own words.
+    if (auto alone = compileGrammar(model, *input.grammar); !alone)
+      return alone.error();
+  }
+  auto grammar = text::answerGrammar(format, shape, model.tokenizer());
+  if (!grammar)
+    return apiError(grammar.error(), "tool_choice");
+  auto compiled = model.grammar(GrammarKind::Lark, *grammar);
+  if (!compiled)
+    return mayCall ? toolError(model, input.tools, compiled.error())
+                   : apiError(compiled.error(), input.grammar->field);
+  generation.request.grammar = std::move(*compiled);
+  return std::nullopt;
 }
 
 Outcome<ChatPrompt> prepareChat(Generation &generation, const ChatInput &input) {
@@ -129,37 +223,22 @@ Outcome<ChatPrompt> prepareChat(Generation &generation, const ChatInput &input) 
   ChatPrompt prompt;
   prompt.ids = std::move(encoded->ids);
   truncatePrompt(generation, prompt.ids);
-  prompt.format = input.ownTemplate.empty() ? model.outputFormat()
-                                            : text::detectOutputFormat(input.ownTemplate);
-  prompt.format.reasoningOpen = text::endsInReasoning(prompt.format, encoded->text);
-  if (input.grammar) {
-    auto grammar = grammarOf(model, *input.grammar, prompt.format);
-    if (!grammar)
-      return grammar.error();
-    generation.request.grammar = std::move(*grammar);
-  }
+  text::OutputFormat format = input.ownTemplate.empty()
+                                  ? model.outputFormat()
+                                  : model.asNamed(text::detectOutputFormat(input.ownTemplate));
+  format = text::formatBehind(std::move(format), encoded->text);
   const bool tools = input.tools.choice != Tools::Choice::None;
-  if (auto own = templateOf(model, input);
-      tools && (prompt.format.tools.empty() || needsPlainTools(**own, input)))
-    prompt.format.tools = kPlainToolFormat;
-  generation.request.showSpecial |= tools || !prompt.format.reasoning.empty();
-  if (!tools)
-    return prompt;
-  prompt.tools = input.tools.names;
-  if (input.tools.choice != Tools::Choice::Required)
-    return prompt;
-  if (generation.request.grammar)
-    return ApiError{400, "tool_choice: cannot be given together with response_format",
-                    "tool_choice", ""};
-  auto grammar =
-      text::toolGrammar(prompt.format, input.tools.callable(), input.tools.forced,
-                        input.tools.parallel && input.tools.forced.empty(), model.tokenizer());
-  if (!grammar)
-    return apiError(grammar.error(), "tool_choice");
-  auto compiled = model.grammar(text::GrammarKind::Lark, grammar->lark);
-  if (!compiled)
-    return apiError(compiled.error(), "tools");
-  generation.request.grammar = std::move(*compiled);
+  if (auto own = templateOf(model, input); tools && !model.toolFormatIsNamed() &&
+                                           (format.tools.empty() || needsPlainTools(**own, input)))
+    format.tools = kPlainToolFormat;
+  if (auto error = addGrammar(generation, input, format))
+    return *error;
+  generation.request.showSpecial |= tools || !format.reasoning.empty();
+  prompt.reading.format = std::move(format);
+  if (tools) {
+    prompt.reading.tools = text::ToolSet::parse(input.tools.callable());
+    prompt.reading.oneCall = !input.tools.parallel || !input.tools.forced.empty();
+  }
   return prompt;
 }
 
@@ -174,36 +253,30 @@ std::optional<ApiError> submitChat(Call &call, ChatPrompt prompt,
   return error;
 }
 
-ChatAnswer::ChatAnswer(Generation generation, std::shared_ptr<http::Responder> responder,
-                       const ChatPrompt &prompt)
-    : AnswerStream(std::move(generation), std::move(responder)), format(prompt.format),
-      tools(prompt.tools) {}
-
-text::ChatOutputParser &ChatAnswer::parserOf(int32_t choice) {
-  if (parsers.empty())
-    parsers.resize(size_t(choices()));
-  auto &parser = parsers[size_t(choice)];
-  if (!parser)
-    parser = std::make_unique<text::ChatOutputParser>(format, tools);
-  return *parser;
+/// A chat's stop strings are those of its content.
+static Generation asChat(Generation generation, text::ChatReading reading) {
+  reading.stops = std::exchange(generation.request.stopStrings, {});
+  reading.showStop = generation.request.showStop;
+  generation.request.chat = std::make_shared<const text::ChatReading>(std::move(reading));
+  return generation;
 }
 
+ChatAnswer::ChatAnswer(Generation generation, std::shared_ptr<http::Responder> responder,
+                       const ChatPrompt &prompt)
+    : AnswerStream(asChat(std::move(generation), prompt.reading), std::move(responder)) {}
+
 void ChatAnswer::token(const service::Output &output) {
-  auto pieces = parserOf(output.choice).push(output.text);
-  if (pieces.empty())
+  if (output.pieces.empty())
     silent(output.choice, output);
   const service::Output *from = &output;
-  for (const text::OutputPiece &one : pieces) {
+  for (const text::OutputPiece &one : output.pieces) {
     piece(output.choice, one, from);
     from = nullptr;
   }
 }
 
 void ChatAnswer::ended(const service::Output &output) {
-  text::ChatOutputParser &parser = parserOf(output.choice);
-  for (const text::OutputPiece &one : parser.finish())
-    piece(output.choice, one, nullptr);
-  choiceEnded(output.choice, output, parser.toolCalls());
+  choiceEnded(output.choice, output, output.toolCalls);
 }
 
 } // namespace ingot::api

@@ -37,8 +37,7 @@ Result<text::ChatTemplate::Encoded> encodeChat(const service::ServedModel &model
 /// A chat that is ready to be answered.
 struct ChatPrompt {
   std::vector<int32_t> ids;
-  text::OutputFormat format;
-  std::vector<std::string> tools; ///< that may be called
+  text::ChatReading reading; ///< of the answer; stop strings are those of the generation
 };
 /// Renders and tokenizes, and sets what tools and reasoning ask of the generation.
 Outcome<ChatPrompt> prepareChat(Generation &generation, const ChatInput &input);
@@ -63,11 +62,6 @@ protected:
 private:
   void token(const service::Output &output) final;
   void ended(const service::Output &output) final;
-  text::ChatOutputParser &parserOf(int32_t choice);
-
-  text::OutputFormat format;
-  std::vector<std::string> tools;
-  std::vector<std::unique_ptr<text::ChatOutputParser>> parsers;
 };
 
 } // namespace ingot::api

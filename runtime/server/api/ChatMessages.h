@@ -35,6 +35,7 @@ struct Tools {
   /// tool_choice's "allowed_tools": `mode` and the names of some of the tools.
   void allow(const Fields &choice, const std::vector<Fields> &all);
   bool parallel = true;
+  const char *schemaField = "function.parameters"; ///< of a tool, as the route calls it
 };
 /// "tools", "tool_choice", "parallel_tool_calls" as OpenAI's chat has them.
 Tools readTools(const Fields &body);

@@ -227,6 +227,7 @@ bool messageBlocks(JsonText &json, const Fields &message, std::string_view role)
 
 ChatInput readChat(const Fields &body) {
   ChatInput input;
+  input.tools.schemaField = "input_schema";
   JsonText json;
   json.open('[');
   if (std::string system = readContent(body, "system", {"text"}); !system.empty())

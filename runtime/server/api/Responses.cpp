@@ -272,6 +272,7 @@ void readParallel(const Fields &body, Tools &tools) {
 
 /// Tools of this route have their function's fields at the top.
 void readFlatTools(const Fields &body, Tools &tools) {
+  tools.schemaField = "parameters";
   JsonText json;
   json.open('[');
   auto list = body.objects("tools", 0, kMostTools);

@@ -13,17 +13,26 @@ Hypothesis::Hypothesis(const Request &request, std::span<const int32_t> eos,
     ends.insert(ends.end(), eos.begin(), eos.end());
   std::ranges::sort(ends);
   ends.erase(std::ranges::unique(ends).begin(), ends.end());
-  if (!request.stopStrings.empty()) {
-    decoder.emplace(*tokenizer, /*skipSpecial=*/!request.showSpecial, /*continuation=*/true);
-    stops.emplace(request.stopStrings);
+  if (request.chat && (!request.chat->stops.empty() || request.chat->oneCall)) {
+    reading = request.chat;
+    chat.emplace(reading);
   }
+  if (!request.stopStrings.empty())
+    stops.emplace(request.stopStrings);
+  if (chat || stops)
+    decoder.emplace(*tokenizer, /*skipSpecial=*/!request.showSpecial, /*continuation=*/true);
   if (request.grammar)
     constraint.emplace(request.grammar->start());
 }
 
 Hypothesis::Hypothesis(const Hypothesis &other)
-    : ends(other.ends), decoder(other.decoder), stops(other.stops), said(other.said),
-      perId(other.perId), likely(other.likely), over(other.over) {
+    : ends(other.ends), decoder(other.decoder), stops(other.stops), reading(other.reading),
+      text(other.text), said(other.said), perId(other.perId), likely(other.likely),
+      over(other.over) {
+  if (reading) { // a parser is not copied: it reads again what was said
+    chat.emplace(reading);
+    (void)chat->push(text);
+  }
   if (other.constraint)
     constraint.emplace(other.constraint->clone());
 }
@@ -46,10 +55,15 @@ Result<bool> Hypothesis::take(int32_t id, std::span<const TokenLogprob> logprobs
       return taken.error();
     over = constraint->complete();
   }
-  if (stops) {
-    if (std::string piece = decoder->push(id); !piece.empty())
+  if (decoder) {
+    const std::string piece = decoder->push(id);
+    if (stops && !piece.empty())
       (void)stops->push(piece);
-    over |= stops->stopped();
+    if (chat && !piece.empty()) {
+      text += piece;
+      (void)chat->push(piece);
+    }
+    over |= (stops && stops->stopped()) || (chat && chat->ended());
   }
   return over;
 }

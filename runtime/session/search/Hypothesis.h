@@ -39,6 +39,9 @@ private:
   std::vector<int32_t> ends;
   std::optional<text::StreamDecoder> decoder; ///< where there are stop strings
   std::optional<text::StopMatcher> stops;
+  std::shared_ptr<const text::ChatReading> reading; ///< where it may end the answer
+  std::optional<text::ChatOutputParser> chat;
+  std::string text; ///< that `chat` has read
   std::optional<text::Constraint> constraint;
   std::vector<int32_t> said;
   size_t perId = 0; ///< log-probabilities, as many for each

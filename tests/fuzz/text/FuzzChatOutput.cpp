@@ -9,8 +9,15 @@ using namespace ingot::text;
 
 namespace {
 
+constexpr std::string_view kTools =
+    R"([{"function":{"name":"f","parameters":{"properties":{"a":{"type":"string"},"n":{"type":"integer"},"o":{"type":["object","null"]},"l":{"type":"array","items":{"type":"boolean"}}}}}},
+        {"function":{"name":"g"}},{"function":{"name":"get_weather","parameters":{"properties":{"city":{"type":"string"}}}}}])";
+
 std::string joined(const OutputFormat &format, std::string_view text, size_t step) {
-  ChatOutputParser parser(format, {"f", "g", "get_weather"});
+  auto reading = std::make_shared<ChatReading>();
+  reading->format = format;
+  reading->tools = ToolSet::parse(kTools);
+  ChatOutputParser parser(reading);
   std::string parts[2], calls;
   auto add = [&](const std::vector<OutputPiece> &pieces) {
     for (const OutputPiece &piece : pieces) {
@@ -39,12 +46,14 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     return 0;
   OutputFormat format;
   format.tools = toolFormatNames()[data[0] % toolFormatNames().size()];
-  format.reasoning = data[1] % 3 == 0 ? "" : data[1] % 3 == 1 ? "think" : "magistral";
+  const size_t reasoning = data[1] % (reasoningFormatNames().size() + 1);
+  if (reasoning)
+    format.reasoning = reasoningFormatNames()[reasoning - 1];
   format.reasoningOpen = data[1] & 128;
   std::string_view text(reinterpret_cast<const char *>(data) + 3, size - 3);
   if (joined(format, text, text.size() + 1) != joined(format, text, 1 + data[2] % 16))
     std::abort();
-  if (auto made = toolGrammar(format, text, "", true); made && made->lark.empty())
+  if (auto made = answerGrammar(format, {.tools = text, .mustCall = true}); made && made->empty())
     std::abort();
   detectOutputFormat(text);
   return 0;

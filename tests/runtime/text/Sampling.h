@@ -63,10 +63,12 @@ inline bool has(std::span<const uint32_t> mask, int32_t id) {
 }
 
 /// An answer: ids drawn evenly from those allowed until one ends it. `ends`: what is preferred once
-/// the answer is long, in this order, so that it ends. nullopt (and a failure): it got stuck.
+/// the answer is long, in this order, so that it ends. `marks`: texts of which one ends what
+/// otherwise goes on for ever. nullopt (and a failure): it got stuck.
 inline std::optional<std::string> draw(const Words &words, const Grammar &grammar,
                                        std::mt19937 &random, size_t longAfter = 40,
-                                       std::string_view ends = "\"}])>`\n0 ") {
+                                       std::string_view ends = "\"}])>`\n0 ",
+                                       const std::vector<std::string> &marks = {}) {
   Constraint constraint = grammar.start();
   std::string text;
   for (size_t count = 0; count < longAfter + 4000; ++count) {
@@ -93,6 +95,14 @@ inline std::optional<std::string> draw(const Words &words, const Grammar &gramma
           id = *one;
           break;
         }
+    for (const std::string &mark : marks) {
+      size_t size = count > longAfter ? std::min(mark.size() - 1, text.size()) : 0;
+      while (size > 0 && !text.ends_with(mark.substr(0, size)))
+        --size;
+      auto one = words.tokenizer->idOf(std::string(1, mark[size]));
+      if (count > longAfter && one && has(*mask, *one))
+        id = *one;
+    }
     if (count > longAfter)
       for (int32_t eos : words.eos)
         if (has(*mask, eos))

@@ -1,0 +1,199 @@
+//===- DetectFormat.cpp - What a chat template says of its model's answers -===//
+//
+// A template spells the marks that the model was trained to write: in the turns of the assistant
+// that it renders, or in the instructions that it gives. Fine-tunes keep their base's template, so
+// this says more than the architecture does.
+//===----------------------------------------------------------------------===//
+
+#include "runtime/text/ChatOutput.h"
+#include "runtime/text/OutputFormats.h"
+
+#include <algorithm>
+
+namespace ingot::text {
+
+namespace {
+
+/// A format that is known by what a template spells, and what it does not.
+struct Sign {
+  std::string_view format;
+  std::string_view spells, also{}, butNot{};
+};
+
+/// In order: the first that fits. Marks of their own come before those that many families share.
+constexpr Sign kToolSigns[] = {
+    {"harmony", "<|channel|>", "<|message|>"},
+    {"atem", "<atem:"},
+    {"minimax-m3", "]<]minimax[>["},
+    {"minimax-m2", "<minimax:tool_call>"},
+    {"minimax-m1", "<tool_calls>", "<beginning_of_sentence>"},
+    {"dsml", "DSML", "function_calls"},
+    {"dsml-v4", "DSML"},
+    {"kimi-k3", "<|open|>", "<|sep|>"},
+    {"kimi-k2", "<|tool_calls_section_begin|>"},
+    {"deepseek-v3", "<｜tool▁calls▁begin｜>", "```json"},
+    {"deepseek-v31", "<｜tool▁calls▁begin｜>"},
+    {"mistral-args", "[TOOL_CALLS]", "[ARGS]"},
+    {"mistral", "[TOOL_CALLS]"},
+    {"gemma4", "<|tool_call>"},
+    {"functiongemma", "<start_function_call>"},
+    {"lfm2", "<|tool_call_start|>"},
+    {"lfm2", "<|tool_list_start|>"},
+    {"lfm2", "List of tools: [", "<|im_start|>"},
+    {"hy3", "<tool_sep"},
+    {"glm45", "</arg_key>\\n<arg_value>"},
+    {"glm45", "</arg_key>\n<arg_value>"},
+    {"glm45", "</arg_key>\\n"},
+    {"glm47", "<arg_key>"},
+    {"seed-oss", "<seed:tool_call>"},
+    {"qwen3-coder", "<function=", "<parameter="},
+    {"minicpm5", "<function name="},
+    {"functionary-v3.2", ">>>all"},
+    {"functionary-v3.1", "<function="},
+    {"cohere", "<|START_ACTION|>"},
+    {"command-r", "directly_answer", "Action:"},
+    {"solar", "<|tool_call:begin|>"},
+    {"apertus", "<|tools_prefix|>"},
+    {"nemotron", "<TOOLCALL>"},
+    {"phi4-mini", "<|tool|>", "<|/tool|>"},
+    {"phi4-mini", "<|/tool_call|>"},
+    {"granite", "<|tool_call|>", "<|start_of_role|>"},
+    {"gigachat31", "<|function_call|>"},
+    {"gigachat3", "function call<|role_sep|>"},
+    {"internlm", "<|action_start|>"},
+    {"olmo3", "<function_calls>"},
+    {"tool-calls", "<tool_calls>"},
+    {"hermes", "<tool_call>"},
+    {"gemma3", "func_name1(params_name1", "<start_of_turn>"},
+    {"llama3-pythonic", "<|python_start|>"},
+    {"llama3-pythonic", "func_name1(params_name1"},
+    {"llama3-json", "<|start_header_id|>", "\"parameters\""},
+    {"gemma3", "<start_of_turn>"},
+};
+
+constexpr Sign kAnswerSigns[] = {
+    {"harmony", "<|channel|>", "<|message|>"},
+    {"atem", "<atem:"},
+    {"solar", "<|tool_call:begin|>"},
+    {"solar", "<|begin|>", "<|think|>"},
+    {"kimi-k3", "<|open|>", "<|sep|>"},
+    {"cohere", "<|START_THINKING|>"},
+    {"cohere", "<|START_RESPONSE|>"},
+    {"cohere", "<|START_TEXT|>"},
+    {"gemma4", "<|channel>"},
+    {"functionary", ">>>all"},
+    {"minimax-m3", "</mm:think>"},
+    {"minimax-m3", "mm:think"},
+    {"seed-oss", "</seed:think>"},
+    {"hy3", "<think{}>"},
+    {"hy3", "</think:opensource>"},
+    {"magistral", "[/THINK]"},
+    {"apriel", "[BEGIN FINAL RESPONSE]"},
+    {"kimi-vl", "◁/think▷"},
+    {"exaone-deep", "</thought>"},
+    {"think-answer", "</think>", "</answer>"},
+    {"think-answer", "</think>", "<answer>"},
+    {"think-response", "</think>", "<response>"},
+    {"think-response", "<think>", "<response>"},
+    {"think", "</think>"},
+    {"think", "<think>"},
+};
+
+std::string_view firstSign(std::span<const Sign> signs, std::string_view chatTemplate) {
+  auto has = [&](std::string_view text) {
+    return chatTemplate.find(text) != std::string_view::npos;
+  };
+  for (const Sign &sign : signs)
+    if (has(sign.spells) && has(sign.also) && (sign.butNot.empty() || !has(sign.butNot)))
+      return sign.format;
+  return "";
+}
+
+} // namespace
+
+OutputFormat detectOutputFormat(std::string_view chatTemplate) {
+  OutputFormat format;
+  format.tools = firstSign(kToolSigns, chatTemplate);
+  format.reasoning = firstSign(kAnswerSigns, chatTemplate);
+  if (const AnswerMarks *row = answerMarks(format.reasoning); row && !row->hasHeaders()) {
+    // Opened for every answer: written after the last word of the prompt, and not closed there.
+    size_t prompt = chatTemplate.rfind("add_generation_prompt");
+    std::string_view tail = prompt == std::string_view::npos ? "" : chatTemplate.substr(prompt);
+    std::string_view open = markToFind(row->reasoning.open);
+    format.reasoningOpen = tail.find(open) != std::string_view::npos &&
+                           tail.find(row->reasoning.close) == std::string_view::npos;
+  }
+  return format;
+}
+
+OutputFormat formatBehind(OutputFormat format, std::string_view prompt) {
+  const AnswerMarks *row = answerMarks(format.reasoning);
+  format.reasoningOpen = format.answerOpen = false;
+  if (!row || row->hasHeaders())
+    return format;
+  while (!prompt.empty() &&
+         std::string_view(" \n\r\t").find(prompt.back()) != std::string_view::npos)
+    prompt.remove_suffix(1);
+  format.reasoningOpen = prompt.ends_with(markToFind(row->reasoning.open));
+  for (const MarkPair &pair : row->answer)
+    format.answerOpen |= !pair.open.empty() && prompt.ends_with(pair.open);
+  return format;
+}
+
+std::vector<std::string_view> answerEnds(std::string_view chatTemplate) {
+  // Marks that end a turn of the assistant. They count where the template spells them: then the
+  // model was trained to end its turn with them. `butNot`: where the template spells that, the
+  // mark only ends a part of the turn.
+  struct End {
+    std::string_view mark, butNot{}, only{};
+  };
+  static constexpr End kEnds[] = {
+      {"<|im_end|>"},
+      {"<|eot_id|>"},
+      {"<|eom_id|>"},
+      {"<end_of_turn>"},
+      {"<turn|>"},
+      {"<|tool_response>"},
+      {"<|end|>", "<|message|>"},
+      {"<|end_of_text|>"},
+      {"<|return|>"},
+      {"<|call|>"},
+      {"<|calls|>"},
+      {"<|eot|>"},
+      {"<|END_OF_TURN_TOKEN|>"},
+      {"<|endofturn|>"},
+      {"[|endofturn|]"},
+      {"[e~["},
+      {"<|end_of_msg|>"},
+      {"<|assistant_end|>"},
+      {"<|end_of_sentence|>"},
+      {"<end_of_sentence>"},
+      {"<｜end▁of▁sentence｜>"},
+      {"<seed:eos>"},
+      {"</assistant>"},
+      {"<|role_end|>"},
+      {"<|message_sep|>"},
+      {"<SPECIAL_12>"},
+      {"<|user|>", "<|end|>", "<|observation|>"},
+      {"<|observation|>"},
+      {"<｜hy_eos:opensource｜>"},
+      {"<|endoftext|>", "", "<|channel|>"},
+  };
+  auto has = [&](std::string_view text) {
+    return chatTemplate.find(text) != std::string_view::npos;
+  };
+  std::vector<std::string_view> found;
+  for (const End &end : kEnds) {
+    // gpt-oss: no turn of its template shows how an answer ends that calls or that is the last.
+    const bool harmony = (end.mark == "<|call|>" || end.mark == "<|endoftext|>") &&
+                         has("<|channel|>") && has("<|message|>");
+    if ((has(end.mark) || harmony) && (end.butNot.empty() || !has(end.butNot)) && has(end.only))
+      found.push_back(end.mark);
+  }
+  // A part of Solar's turn ends like another model's turn.
+  if (has("<|begin|>") && has("<|content|>"))
+    std::erase(found, std::string_view("<|end|>"));
+  return found;
+}
+
+} // namespace ingot::text

@@ -1,0 +1,383 @@
+//===- ParameterCallReader.cpp - Calls with a mark around each value ------===//
+//
+//   f>\n<parameter=city>\nOslo\n</parameter>\n<parameter=n>\n1\n</parameter>\n</function>
+//     ->  {"city": "Oslo", "n": 1}
+//
+//   Name ──nameEnd──▶ Between ──keyOpen──▶ Key ──keyEnd──▶ Value
+//                      │   ▲                                │
+//                    close └── valueEnd, then a key or close ┘
+//                      ▼
+//                     Done
+//
+// A value is the text between its marks. It may hold the mark that ends values: that mark ends it
+// only where a key or the end of the call follows. Whether it is a string or JSON is what the format
+// says, or the tool's schema: JSON of a type that the schema allows, else a string. Strings stream;
+// other values come whole.
+//===----------------------------------------------------------------------===//
+
+#include "runtime/text/Json.h"
+#include "runtime/text/ToolCallReader.h"
+
+namespace ingot::text {
+
+namespace {
+
+constexpr std::string_view kDataOpen = "<![CDATA[", kDataClose = "]]>";
+
+/// Reads a mark in text whose white space may differ from the mark's.
+class MarkMatcher {
+public:
+  explicit MarkMatcher(std::string_view mark) : mark(mark) {}
+  void reset() {
+    at = 0;
+    text.clear();
+  }
+  /// More: it may be the mark; Done: it is; Bad: it is not. `text` has all characters since the
+  /// last reset().
+  Reading feed(char c) {
+    text += c;
+    // White space of the mark may be left out, and more of it may stand there.
+    while (at < mark.size() && isSpace(mark[at]) && !isSpace(c))
+      ++at;
+    if (isSpace(c) && (at == 0 || at == mark.size() || isSpace(mark[at]) || isSpace(mark[at - 1])))
+      return Reading::More;
+    if (at == mark.size() || mark[at] != c)
+      return Reading::Bad;
+    ++at;
+    size_t rest = at;
+    while (rest < mark.size() && isSpace(mark[rest]))
+      ++rest;
+    return rest == mark.size() ? Reading::Done : Reading::More;
+  }
+  const std::string &read() const { return text; }
+
+private:
+  std::string_view mark;
+  size_t at = 0;
+  std::string text;
+};
+
+std::string_view trimmed(std::string_view text) {
+  while (!text.empty() && isSpace(text.front()))
+    text.remove_prefix(1);
+  while (!text.empty() && isSpace(text.back()))
+    text.remove_suffix(1);
+  return text;
+}
+
+class ParameterCall : public ToolCallReader {
+public:
+  ParameterCall(const ToolMarks &marks, CallSink &sink)
+      : marks(marks), sink(sink), close(trimmed(marks.close)), keyOpen(trimmed(marks.keyOpen)),
+        elements(marks.syntax == CallSyntax::Elements) {}
+
+  Reading feed(char c) override {
+    switch (at) {
+    case At::Name:
+      return name(c);
+    case At::NameEnd:
+      return nameEnd(c);
+    case At::Between:
+      return between(c);
+    case At::Key:
+      return key(c);
+    case At::Value:
+      return value(c);
+    }
+    return Reading::Bad;
+  }
+
+private:
+  enum class At : uint8_t { Name, NameEnd, Between, Key, Value };
+
+  Reading name(char c) {
+    const std::string_view end = trimmed(marks.nameEnd);
+    const bool ends = isSpace(c) || c == '<' || c == '"' || c == '>' ||
+                      (!end.empty() && c == end.front()) || c == close.front();
+    if (!ends) {
+      word += c;
+      return word.size() <= kLongestName ? Reading::More : Reading::Bad;
+    }
+    if (word.empty() && isSpace(c))
+      return Reading::More;
+    if (word.starts_with("functions.") && !sink.tools->has(word))
+      word.erase(0, 10);
+    if (!sink.tools->has(word))
+      return Reading::Bad;
+    callee = word;
+    word.clear();
+    at = end.empty() ? At::Between : At::NameEnd;
+    return feed(c);
+  }
+
+  /// The mark behind the name; '#' in it is a number.
+  Reading nameEnd(char c) {
+    const std::string_view end = trimmed(marks.nameEnd);
+    if (isSpace(c) && (seen == 0 || seen == end.size()))
+      return Reading::More;
+    if (end[seen] == '#') {
+      if (isDigit(c))
+        return Reading::More;
+      ++seen;
+    }
+    if (end[seen] != c)
+      return Reading::Bad;
+    if (++seen == end.size())
+      at = At::Between; // a key or the end makes it certain that this is a call
+    return Reading::More;
+  }
+
+  /// White space, then a key or the end of the call.
+  Reading between(char c) {
+    if (word.empty() && isSpace(c))
+      return Reading::More;
+    word += c;
+    const bool mayBeKey = keyOpen.starts_with(word), mayBeEnd = close.starts_with(word);
+    if (mayBeEnd && word.size() == close.size()) {
+      start();
+      sink.arguments("}");
+      return Reading::Done;
+    }
+    // "<" of a key of MiniMax-M3 begins its end of a call, too.
+    if (mayBeKey && word.size() == keyOpen.size() && !(elements && c == '/')) {
+      word.clear();
+      at = At::Key;
+      return Reading::More;
+    }
+    return mayBeKey || mayBeEnd ? Reading::More : Reading::Bad;
+  }
+
+  void start() {
+    if (begun)
+      return;
+    begun = true;
+    sink.name(callee);
+    sink.arguments("{");
+  }
+
+  Reading key(char c) {
+    if (elements && word.empty() && c == '/') { // an end after all
+      word = std::string(keyOpen) + c;
+      at = At::Between;
+      return close.starts_with(word) ? Reading::More : Reading::Bad;
+    }
+    word += c;
+    if (word.size() > 4 * kLongestName)
+      return Reading::Bad;
+    MarkMatcher end(marks.keyEnd);
+    const std::string_view mark = trimmed(marks.keyEnd);
+    if (c != mark.back())
+      return Reading::More;
+    // The end may have white space within; its parts are what counts.
+    const std::string_view whole = word;
+    size_t from = whole.find(mark.substr(0, std::min(mark.size(), mark.find_first_of(" \n"))));
+    for (; from != std::string_view::npos; from = whole.find(mark.front(), from + 1)) {
+      end.reset();
+      Reading reading = Reading::More;
+      for (size_t i = from; i < whole.size() && reading == Reading::More; ++i)
+        reading = end.feed(whole[i]);
+      if (reading == Reading::Done)
+        return named(whole.substr(0, from));
+    }
+    return Reading::More;
+  }
+
+  Reading named(std::string_view header) {
+    const size_t quote = header.find('"');
+    path.assign(1, std::string(trimmed(header.substr(0, quote))));
+    const std::string_view attributes =
+        quote == std::string_view::npos ? "" : header.substr(quote + 1);
+    auto says = [&](std::string_view text) { return attributes.find(text) != header.npos; };
+    types = sink.tools->types(callee, path);
+    if (says("string=\"true\"") || says("type=\"string\""))
+      types = kText;
+    else if (says("string=\"false\"") || says("type=\""))
+      types = 0xff & ~kText;
+    start();
+    if (anyKey)
+      sink.arguments(", ");
+    anyKey = true;
+    sink.arguments(jsonString(path.front()) + ": ");
+    word.clear();
+    text.clear();
+    valueEnd = std::string(trimmed(marks.valueEnd));
+    if (elements)
+      valueEnd += path.front() + ">";
+    streams = !elements && (types == 0 || types == kText);
+    first = true;
+    data = false;
+    tail.clear();
+    if (streams)
+      sink.arguments("\"");
+    at = At::Value;
+    return Reading::More;
+  }
+
+  void give(char c) {
+    if (!streams) {
+      text += c;
+      return;
+    }
+    std::string escaped;
+    appendEscaped(escaped, c);
+    sink.arguments(escaped);
+  }
+
+  /// Text of the value. A line feed waits, since the last one may belong to the mark.
+  void take(char c) {
+    if (first && marks.trimLines && c == '\n') {
+      first = false;
+      return;
+    }
+    first = false;
+    if (marks.trimLines && streams) {
+      if (lineFeed)
+        give('\n');
+      lineFeed = c == '\n';
+      if (lineFeed)
+        return;
+    }
+    give(c);
+  }
+
+  /// `tail` holds what may be the mark that ends the value, and from there on what follows it.
+  Reading value(char c) {
+    tail += c;
+    if (closed && isSpace(c))
+      return Reading::More;
+    size_t from = 0; // what is before it was taken
+    auto keep = [&] {
+      tail.erase(0, from);
+      return Reading::More;
+    };
+    for (; from < tail.size(); ++from) {
+      const std::string_view rest = std::string_view(tail).substr(from);
+      if (data ? kDataClose.starts_with(rest)
+               : marks.cdata && first && kDataOpen.starts_with(rest)) {
+        if (rest.size() == (data ? kDataClose : kDataOpen).size()) {
+          data = !data;
+          first = false;
+          from = tail.size();
+        }
+        return keep();
+      }
+      if (!data && valueEnd.starts_with(rest)) {
+        closed = rest.size() == valueEnd.size();
+        return keep();
+      }
+      if (!data && rest.starts_with(valueEnd)) {
+        const std::string after(trimmed(rest.substr(valueEnd.size())));
+        if (after == keyOpen || after == close) {
+          endValue();
+          Reading reading = Reading::More;
+          for (char each : after)
+            reading = between(each);
+          return reading;
+        }
+        if (after.empty() || (keyOpen.starts_with(after) && after.size() < keyOpen.size()) ||
+            (close.starts_with(after) && after.size() < close.size()))
+          return keep();
+      }
+      closed = false;
+      take(tail[from]);
+    }
+    return keep();
+  }
+
+  void endValue() {
+    tail.clear();
+    word.clear();
+    lineFeed = closed = false;
+    at = At::Between;
+    if (streams) {
+      sink.arguments("\"");
+      return;
+    }
+    std::string_view whole = text;
+    if (marks.trimLines && whole.ends_with('\n'))
+      whole.remove_suffix(1);
+    sink.arguments(elements ? elementJson(whole, path) : jsonOf(whole, types));
+  }
+
+  /// A value as JSON of a type that is allowed, else as a string.
+  static std::string jsonOf(std::string_view text, uint8_t allowed) {
+    const std::string_view bare = trimmed(text);
+    uint8_t type = 0;
+    if (std::string json = checkedJson(bare, type); !json.empty()) {
+      if (type & allowed & ~kText)
+        return json;
+      // "12" where an integer is due was quoted in vain; a string keeps its quotes.
+      if (type == kText && !(allowed & kText))
+        return json;
+    }
+    if (!(allowed & kText) || bare == "None" || bare == "True" || bare == "False") {
+      std::string json = jsonOfLiteral(bare);
+      if (checkedJson(json, type); !json.empty() && (type & allowed))
+        return json;
+    }
+    return jsonString(text);
+  }
+
+  /// MiniMax-M3: text, or tags each with a value of its own; tags called "item" are an array.
+  std::string elementJson(std::string_view value, std::vector<std::string> &where) const {
+    const std::string_view open = keyOpen;
+    const uint8_t allowed = sink.tools->types(callee, where);
+    const std::string_view bare = trimmed(value);
+    if (!bare.starts_with(open) || allowed == kText || where.size() > kDeepest) {
+      if (bare.empty() && (allowed == kObject || allowed == kArray))
+        return allowed == kObject ? "{}" : "[]";
+      return jsonOf(value, allowed);
+    }
+    std::string json;
+    bool list = false;
+    for (std::string_view rest = bare; !rest.empty(); rest = trimmed(rest)) {
+      const size_t end = rest.find('>', open.size());
+      if (!rest.starts_with(open) || end == rest.npos)
+        return jsonString(value);
+      const std::string tag(rest.substr(open.size(), end - open.size()));
+      rest.remove_prefix(end + 1);
+      const std::string openTag = std::string(open) + tag + ">";
+      const std::string closeTag = std::string(trimmed(marks.valueEnd)) + tag + ">";
+      size_t depth = 1, at = 0;
+      for (; depth; ++at) {
+        const size_t nextClose = rest.find(closeTag, at), nextOpen = rest.find(openTag, at);
+        if (nextClose == rest.npos)
+          return jsonString(value);
+        depth += nextOpen < nextClose ? 1 : -1;
+        at = std::min(nextOpen, nextClose);
+      }
+      list = tag == "item" && !(allowed & kObject);
+      where.push_back(list ? std::string(kItems) : tag);
+      json += (json.empty() ? "" : ", ") + (list ? "" : jsonString(tag) + ": ") +
+              elementJson(rest.substr(0, at - 1), where);
+      where.pop_back();
+      rest.remove_prefix(at - 1 + closeTag.size());
+    }
+    return (list ? "[" : "{") + json + (list ? "]" : "}");
+  }
+
+  const ToolMarks &marks;
+  CallSink &sink;
+  const std::string_view close, keyOpen;
+  const bool elements;
+  At at = At::Name;
+  std::string word, callee;
+  size_t seen = 0; ///< of the mark behind the name
+  bool begun = false, anyKey = false;
+  std::vector<std::string> path; ///< the key
+  uint8_t types = 0;
+  bool streams = false; ///< the value is a string
+  std::string valueEnd, text, tail;
+  bool first = true;     ///< nothing of the value was taken
+  bool lineFeed = false; ///< one waits
+  bool data = false;     ///< within CDATA
+  bool closed = false;   ///< `tail` is the mark that ends a value, and white space
+};
+
+} // namespace
+
+std::unique_ptr<ToolCallReader> readParameterCall(const ToolMarks &marks, CallSink &sink) {
+  return std::make_unique<ParameterCall>(marks, sink);
+}
+
+} // namespace ingot::text
