@@ -173,7 +173,7 @@ TEST(GgufVocabulary, collectsTheEnds) {
   ASSERT_TRUE(plain) << plain.error().format();
   EXPECT_EQ((*plain)->special.bos, 4);
   EXPECT_EQ((*plain)->special.eos, std::vector<int32_t>{3});
-  EXPECT_FALSE((*plain)->special.addBos);
+  EXPECT_TRUE((*plain)->special.prefix.empty());
 
   checkpoint.metadata["tokenizer.ggml.add_bos_token"] = true;
   checkpoint.metadata["tokenizer.chat_template"] =
@@ -182,7 +182,7 @@ TEST(GgufVocabulary, collectsTheEnds) {
   ASSERT_TRUE(chat) << chat.error().format();
   EXPECT_EQ((*chat)->special.eos, (std::vector<int32_t>{3, 5}))
       << "the template ends turns with <|eot_id|>";
-  EXPECT_TRUE((*chat)->special.addBos);
+  EXPECT_EQ((*chat)->special.prefix, std::vector<int32_t>{4});
   EXPECT_TRUE(checkpoint.unusedKeys().empty());
 }
 
@@ -199,7 +199,7 @@ TEST(GgufVocabulary, LlamasLikeTakeWholeWordsFirstAndBeginWithBos) {
     checkpoint.metadata["tokenizer.ggml.pre"] = std::string(pre);
     auto artifact = buildTokenizer(checkpoint);
     ASSERT_TRUE(artifact) << artifact.error().format();
-    EXPECT_EQ((*artifact)->special.addBos, bos) << pre;
+    EXPECT_EQ((*artifact)->special.prefix.size(), bos) << pre;
     auto tokenizer =
         Tokenizer::fromBytes((*artifact)->kind, std::as_bytes(std::span((*artifact)->bytes)));
     ASSERT_TRUE(tokenizer) << tokenizer.error().format();
@@ -250,7 +250,7 @@ TEST(GgufVocabulary, Gemma4ListsItsMerges) {
   checkpoint.metadata["tokenizer.ggml.add_bos_token"] = false;
   auto artifact = buildTokenizer(checkpoint);
   ASSERT_TRUE(artifact) << artifact.error().format();
-  EXPECT_TRUE((*artifact)->special.addBos);
+  EXPECT_EQ((*artifact)->special.prefix, std::vector<int32_t>{1});
   auto tokenizer =
       Tokenizer::fromBytes((*artifact)->kind, std::as_bytes(std::span((*artifact)->bytes)));
   ASSERT_TRUE(tokenizer) << tokenizer.error().format();
@@ -273,9 +273,9 @@ TEST(GgufVocabulary, noVocabularyIsNoTokenizer) {
   auto built = buildTokenizer(checkpoint);
   ASSERT_TRUE(built) << built.error().format();
   EXPECT_FALSE(built->has_value());
-  auto chat = findChatTemplate(checkpoint);
+  auto chat = findChatTemplates(checkpoint);
   ASSERT_TRUE(chat);
-  EXPECT_FALSE(chat->has_value());
+  EXPECT_TRUE(chat->source.empty());
 }
 
 TEST(GgufVocabulary, refusesByName) {
@@ -341,12 +341,12 @@ TEST(FolderTokens, everyNamedEndCounts) {
       << "generation_config's, the tokenizer's, none outside";
   EXPECT_EQ(special.bos, 1);
   EXPECT_EQ(special.pad, 0);
-  EXPECT_TRUE(special.addBos) << "the post-processor begins with <s>";
+  EXPECT_EQ(special.prefix, std::vector<int32_t>{1}) << "the post-processor begins with <s>";
 
   folder.text.tokenizerConfigJson = R"({"add_bos_token":false,"bos_token":"<s>"})";
   auto without = buildTokenizer(folder);
   ASSERT_TRUE(without);
-  EXPECT_FALSE((*without)->special.addBos);
+  EXPECT_EQ((*without)->special.prefix, std::vector<int32_t>{1}) << "the post-processor decides";
 
   folder.text.tokenizerJson.clear();
   auto ids = configuredSpecialTokens(folder);
