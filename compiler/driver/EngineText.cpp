@@ -96,7 +96,10 @@ Result<EngineText> compiler::buildEngineText(const import::Checkpoint &checkpoin
   auto tokenizer = text::buildTokenizer(checkpoint);
   if (!tokenizer)
     return tokenizer.error();
-  text.taken = "none: the engine takes ids";
+  text.taken = "no tokenizer: the engine takes ids";
+  if (!*tokenizer && !checkpoint.text.tokenizerConfigJson.empty())
+    text.warning = "there is a tokenizer_config.json, and none of tokenizer.json, tokenizer.model, tekken.json, "
+                   "or vocab.json with merges.txt: the engine takes ids. Download the tokenizer's other files";
   if (*tokenizer) {
     text.warning = warningAboutWords(checkpoint);
     text.taken = (*tokenizer)->source + "; " + endsOf(**tokenizer);

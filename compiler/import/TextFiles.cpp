@@ -38,7 +38,8 @@ Result<void> readOtherTokenizers(Folder &folder, TextFiles &text) {
                           {"tekken.json", kMaxTokenizer, text.tekkenJson}};
   if (Result<void> read = readAll(folder, files); !read)
     return read;
-  for (const char *name : {"tokenizer.model", "tiktoken.model"}) {
+  for (const char *name : {"tokenizer.model", "tokenizer.model.v3", "tokenizer.model.v2",
+                           "tokenizer.model.v1", "tiktoken.model"}) {
     if (!folder.has(name) || !text.tokenizerModel.empty())
       continue;
     Result<std::shared_ptr<const MappedFile>> file = folder.open(name, kMaxTokenizer);

@@ -19,10 +19,11 @@ bool beginsWithBos(std::string_view preTokenizer);
 
 Error damagedVocabulary(std::string why);
 
-/// A tokenizer.json, and what it was made of, for people.
+/// A tokenizer.json, and the tokenizer_config.json beside it.
 struct TokenizerJson {
   std::string json; ///< "": the checkpoint has no tokenizer
-  std::string source;
+  std::string config;
+  std::string source; ///< what both were made of, for people
 };
 /// Errors: E0620, E0621, E0626.
 Result<TokenizerJson> tokenizerJsonOf(const import::Checkpoint &checkpoint);

@@ -96,8 +96,8 @@ Result<std::optional<TokenizerArtifact>> buildTokenizer(const Checkpoint &checkp
     return std::optional<TokenizerArtifact>();
 
   const import::TextFiles &files = checkpoint.text;
-  auto artifact = compileTokenizer({found->json, files.tokenizerConfigJson,
-                                    files.specialTokensMapJson, files.addedTokensJson});
+  auto artifact = compileTokenizer(
+      {found->json, found->config, files.specialTokensMapJson, files.addedTokensJson});
   if (!artifact)
     return artifact.error();
   artifact->source = std::move(found->source);

@@ -28,6 +28,7 @@
 #include "runtime/sample/SamplingParams.h"
 #include "runtime/schedule/ScheduleStats.h"
 #include "runtime/session/search/SearchParams.h"
+#include "runtime/text/Text.h"
 
 #include <atomic>
 #include <cstdint>
@@ -41,7 +42,6 @@
 
 namespace ingot::text {
 class Grammar;
-class Tokenizer;
 } // namespace ingot::text
 
 namespace ingot::fb {

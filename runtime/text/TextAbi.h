@@ -27,6 +27,11 @@ struct IngotTokenizerFiles {
   IngotTextSlice tokenizer, config, specialMap, added;
 };
 
+/// Files of a tokenizer without a tokenizer.json; empty: there is none. `modelType`: config.json's.
+struct IngotVocabularyFiles {
+  IngotTextSlice config, modelType, model, vocab, merges, tekken;
+};
+
 enum IngotTextStatus : int32_t {
   INGOT_TEXT_OK,
   INGOT_TEXT_DAMAGED,   // the segment or tokenizer.json cannot be read
@@ -56,6 +61,12 @@ int64_t ingot_tokenizer_id(const void *tokenizer, IngotTextSlice token);
 /// and behind a text, "prefix": [1], "suffix": []}.
 int32_t ingot_tokenizer_compile(const IngotTokenizerFiles *files, bool libraryModel, bool *isFlat,
                                 IngotTextOutput segment, IngotTextOutput special,
+                                IngotTextOutput error);
+
+/// What stands in for tokenizer.json and tokenizer_config.json, and of which files it was made, for people.
+/// INGOT_TEXT_FAILED: none can be made; `error` says why.
+int32_t ingot_tokenizer_convert(const IngotVocabularyFiles *files, IngotTextOutput tokenizer,
+                                IngotTextOutput config, IngotTextOutput source,
                                 IngotTextOutput error);
 
 int32_t ingot_template_parse(IngotTextSlice source, void **chatTemplate, IngotTextOutput error);

@@ -7,7 +7,7 @@ use crate::token_files::{self, Affixes, Files};
 use serde::Deserialize;
 use serde_json::value::RawValue;
 use std::collections::HashMap;
-use tokenizers::AddedToken;
+use tokenizers::{AddedToken, PreTokenizerWrapper};
 
 #[derive(Deserialize)]
 struct File<'a> {
@@ -219,6 +219,11 @@ pub fn compile(files: &Files, library_model: bool) -> Result<Compiled, String> {
     let named = token_files::read(files, &own)?;
     description.added = own.iter().map(pack_added).collect();
     description.later = named.later.iter().map(pack_added).collect();
+    if let (Some(PreTokenizerWrapper::ByteLevel(cut)), Some(space)) =
+        (&mut description.pre_tokenizer, named.prefix_space)
+    {
+        cut.add_prefix_space = space;
+    }
 
     let mut segment = Segment { unk: NO_ID, ..Default::default() };
     let mut vocab: HashMap<String, u32> = HashMap::new();

@@ -16,8 +16,10 @@ mod nesting;
 mod pipeline;
 mod python_json;
 mod schema;
+mod sentence_piece;
 mod template;
 mod token_files;
+mod vocabulary_files;
 
 use grammar::{Constraint, Grammar, Vocabulary};
 use pipeline::Tokenizer;
@@ -238,6 +240,45 @@ pub unsafe extern "C" fn ingot_tokenizer_compile(
         *is_flat = compiled.flat;
         segment.put(&compiled.segment);
         special.put(compiled.special.as_bytes());
+        Ok(())
+    })
+}
+
+/// Files of a tokenizer without a tokenizer.json; empty: there is none. `model_type`: config.json's.
+#[repr(C)]
+pub struct VocabularyFiles {
+    config: Slice,
+    model_type: Slice,
+    model: Slice,
+    vocab: Slice,
+    merges: Slice,
+    tekken: Slice,
+}
+
+/// # Safety
+/// The files are readable.
+#[no_mangle]
+pub unsafe extern "C" fn ingot_tokenizer_convert(
+    given: *const VocabularyFiles,
+    tokenizer: Output,
+    config: Output,
+    source: Output,
+    error: Output,
+) -> i32 {
+    guarded(error, || {
+        let given = &*given;
+        let sources = vocabulary_files::Sources {
+            config: given.config.bytes(),
+            model_type: &given.model_type.text(),
+            model: given.model.bytes(),
+            vocab: given.vocab.bytes(),
+            merges: given.merges.bytes(),
+            tekken: given.tekken.bytes(),
+        };
+        let converted = vocabulary_files::convert(&sources).map_err(|why| (FAILED, why))?;
+        tokenizer.put(converted.tokenizer.to_string().as_bytes());
+        config.put(serde_json::Value::from(converted.config).to_string().as_bytes());
+        source.put(converted.source.as_bytes());
         Ok(())
     })
 }

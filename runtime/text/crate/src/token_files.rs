@@ -34,6 +34,8 @@ const NAMES: [&str; 7] = ["bos_token", "eos_token", "unk_token", "sep_token", "p
 pub struct Named {
     pub later: Vec<AddedToken>,
     pub names: Vec<(String, String)>,
+    /// Whether a byte-level text begins with a space, where the configuration decides: class GPT2Tokenizer.
+    pub prefix_space: Option<bool>,
 }
 
 /// A token as these files write it: a string, or an object with flags of which each may be left out.
@@ -161,7 +163,9 @@ pub fn read(files: &Files, own: &[AddedToken]) -> Result<Named, String> {
     for token in &mut later {
         token.special |= names.iter().any(|(_, named)| named.content == token.content);
     }
-    Ok(Named { later, names: names.into_iter().map(|(name, token)| (name, token.content)).collect() })
+    let gpt2 = config.get("tokenizer_class").and_then(Value::as_str).is_some_and(|c| c.starts_with("GPT2Tokenizer"));
+    let prefix_space = gpt2.then(|| config.get("add_prefix_space") == Some(&Value::Bool(true)));
+    Ok(Named { prefix_space, later, names: names.into_iter().map(|(name, token)| (name, token.content)).collect() })
 }
 
 /// Ids that a post-processor puts before and behind a text.
