@@ -56,7 +56,8 @@ static Result<text::ChatTemplates> readTemplate(const std::string &file) {
   if (!in)
     return Error{ExitCode::File, "E0411", "cannot read the chat template", file,
                  "--chat-template names a Jinja file"};
-  text::ChatTemplates found{{std::istreambuf_iterator<char>(in), {}}, llvm::sys::path::filename(file).str(), 1};
+  text::ChatTemplates found{
+      {std::istreambuf_iterator<char>(in), {}}, llvm::sys::path::filename(file).str(), 1};
   if (auto checked = text::checkChatTemplate(found.source); !checked)
     return checked.error();
   return found;
@@ -85,7 +86,8 @@ static std::string endsOf(const text::TokenizerArtifact &artifact) {
       text::Tokenizer::fromBytes(artifact.kind, std::as_bytes(std::span(artifact.bytes)));
   std::string line;
   for (int32_t id : artifact.special.eos)
-    line += " " + (tokenizer ? text::replaceInvalidUtf8((*tokenizer)->tokenBytes(id)) : std::to_string(id));
+    line += " " + (tokenizer ? text::replaceInvalidUtf8((*tokenizer)->tokenBytes(id))
+                             : std::to_string(id));
   return line.empty() ? "no end" : "ends" + line;
 }
 
@@ -98,8 +100,9 @@ Result<EngineText> compiler::buildEngineText(const import::Checkpoint &checkpoin
     return tokenizer.error();
   text.taken = "no tokenizer: the engine takes ids";
   if (!*tokenizer && !checkpoint.text.tokenizerConfigJson.empty())
-    text.warning = "there is a tokenizer_config.json, and none of tokenizer.json, tokenizer.model, tekken.json, "
-                   "or vocab.json with merges.txt: the engine takes ids. Download the tokenizer's other files";
+    text.warning =
+        "there is a tokenizer_config.json, and none of tokenizer.json, tokenizer.model, tekken.json, "
+        "or vocab.json with merges.txt: the engine takes ids. Download the tokenizer's other files";
   if (*tokenizer) {
     text.warning = warningAboutWords(checkpoint);
     text.taken = (*tokenizer)->source + "; " + endsOf(**tokenizer);

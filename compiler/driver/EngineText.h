@@ -11,8 +11,8 @@ namespace ingot::compiler {
 
 /// What travels with the weights so that text goes in and comes out.
 struct EngineText {
-  std::string tokenizerKind, tokenizer; ///< empty: the engine takes ids
-  std::string chatTemplate;                         ///< empty: there is none
+  std::string tokenizerKind, tokenizer;              ///< empty: the engine takes ids
+  std::string chatTemplate;                          ///< empty: there is none
   std::vector<import::NamedTemplate> namedTemplates; ///< for other requests: "tool_use"
   fb::SpecialTokensT special;
   std::optional<fb::GenerationDefaultsT> generation;

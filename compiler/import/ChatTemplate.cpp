@@ -98,9 +98,7 @@ Result<Templates> fromObject(ondemand::object object, const std::string &path) {
 Result<Templates> fromValue(ondemand::value value, const std::string &path) {
   ondemand::json_type type;
   simdjson::error_code code = value.type().get(type);
-  auto failed = [&] {
-    return odd(path, line("'chat_template': ", simdjson::error_message(code)));
-  };
+  auto failed = [&] { return odd(path, line("'chat_template': ", simdjson::error_message(code))); };
   if (code)
     return failed();
   switch (type) {

@@ -66,7 +66,8 @@ Result<void> readTemplates(Folder &folder, TextFiles &text) {
     text.chatTemplates.push_back({"default", std::move(*plain)});
   constexpr std::string_view kEnding = ".jinja";
   for (const std::string &file : folder.filesIn(kTemplateFolder, kEnding)) {
-    Result<std::string> source = folder.text(std::string(kTemplateFolder) + "/" + file, kMaxTemplate);
+    Result<std::string> source =
+        folder.text(std::string(kTemplateFolder) + "/" + file, kMaxTemplate);
     if (!source)
       return source.error();
     const std::string name = file.substr(0, file.size() - kEnding.size());
@@ -78,9 +79,8 @@ Result<void> readTemplates(Folder &folder, TextFiles &text) {
   const std::pair<const char *, const std::string *> fields[] = {
       {"chat_template.json", &*legacy}, {"tokenizer_config.json", &text.tokenizerConfigJson}};
   for (const auto &[name, json] : fields) {
-    const bool complete =
-        std::ranges::find(text.chatTemplates, "default", &NamedTemplate::name) !=
-        text.chatTemplates.end();
+    const bool complete = std::ranges::find(text.chatTemplates, "default", &NamedTemplate::name) !=
+                          text.chatTemplates.end();
     if (complete || json->empty())
       continue;
     Result<std::vector<NamedTemplate>> found = chatTemplatesIn(*json, folder.pathOf(name));

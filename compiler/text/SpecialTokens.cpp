@@ -52,9 +52,9 @@ void addEnds(SpecialTokens &special, const dom::element &value) {
 struct GgufToken {
   const char *key, *name;
 };
-constexpr GgufToken kGgufTokens[] = {{"bos", "bos_token"},       {"eos", "eos_token"},
-                                     {"unknown", "unk_token"},   {"seperator", "sep_token"},
-                                     {"padding", "pad_token"},   {"cls", "cls_token"},
+constexpr GgufToken kGgufTokens[] = {{"bos", "bos_token"},     {"eos", "eos_token"},
+                                     {"unknown", "unk_token"}, {"seperator", "sep_token"},
+                                     {"padding", "pad_token"}, {"cls", "cls_token"},
                                      {"mask", "mask_token"}};
 
 Result<int32_t> ggufId(const Checkpoint &checkpoint, const char *key) {

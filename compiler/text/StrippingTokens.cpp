@@ -17,8 +17,9 @@ using Names = std::initializer_list<std::string_view>;
 
 struct StrippingRow {
   std::string_view model;
-  Names inFamily, anywhere; ///< tokens that tell the vocabulary, among models of Phi-3's family and among all
-  Stripping strips;         ///< of all added tokens but these:
+  Names inFamily,
+      anywhere; ///< tokens that tell the vocabulary, among models of Phi-3's family and among all
+  Stripping strips; ///< of all added tokens but these:
   Names none;
 };
 
@@ -41,7 +42,9 @@ static const StrippingRow kRows[] = {
 
 StrippingTokens::StrippingTokens(std::string_view architecture, std::string_view model,
                                  std::span<const std::string> tokens) {
-  auto known = [&](std::string_view name) { return std::ranges::find(tokens, name) != tokens.end(); };
+  auto known = [&](std::string_view name) {
+    return std::ranges::find(tokens, name) != tokens.end();
+  };
   for (const StrippingRow &one : kRows)
     if (one.model == model &&
         std::ranges::all_of(architecture == "phi3" ? one.inFamily : one.anywhere, known)) {

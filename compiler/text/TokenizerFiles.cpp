@@ -10,10 +10,11 @@ using import::Checkpoint;
 namespace {
 
 Error cannotMake(std::string why) {
-  return {ExitCode::File, "E0626", "no tokenizer can be made of the checkpoint's files", std::move(why),
-          "make a tokenizer.json (pip install transformers sentencepiece tiktoken): python -c \"from "
-          "transformers import AutoTokenizer as A; A.from_pretrained('DIR').save_pretrained('DIR')\"; "
-          "or remove these files for an engine that takes ids"};
+  return {
+      ExitCode::File, "E0626", "no tokenizer can be made of the checkpoint's files", std::move(why),
+      "make a tokenizer.json (pip install transformers sentencepiece tiktoken): python -c \"from "
+      "transformers import AutoTokenizer as A; A.from_pretrained('DIR').save_pretrained('DIR')\"; "
+      "or remove these files for an engine that takes ids"};
 }
 
 /// SentencePiece, vocab.json with merges.txt, tekken.json or tiktoken (crate/src/vocabulary_files.rs).

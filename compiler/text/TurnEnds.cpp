@@ -26,27 +26,29 @@ const Format kFormats[] = {
     {{"<|channel|>", "<|start|>", "<|message|>"},
      {"<|return|>", "<|call|>", "<|endoftext|>"},
      {"<|end|>"}},
-    {{"<|eot_id|>"}, {"<|eot_id|>", "<|eom_id|>", "<|end_of_text|>"}},   // Llama 3
-    {{"<|eot|>"}, {"<|eot|>", "<|eom|>", "<|end_of_text|>"}},            // Llama 4
-    {{"<|im_end|>"}, {"<|im_end|>", "<|endoftext|>"}},                   // ChatML: Qwen, SmolLM, Phi-4
-    {{"<end_of_turn>"}, {"<end_of_turn>", "<eos>"}},                     // Gemma 1 to 3
-    {{"<turn|>"}, {"<turn|>", "<|tool_response>", "<eos>"}},             // Gemma 4
+    {{"<|eot_id|>"}, {"<|eot_id|>", "<|eom_id|>", "<|end_of_text|>"}}, // Llama 3
+    {{"<|eot|>"}, {"<|eot|>", "<|eom|>", "<|end_of_text|>"}},          // Llama 4
+    {{"<|im_end|>"}, {"<|im_end|>", "<|endoftext|>"}},       // ChatML: Qwen, SmolLM, Phi-4
+    {{"<end_of_turn>"}, {"<end_of_turn>", "<eos>"}},         // Gemma 1 to 3
+    {{"<turn|>"}, {"<turn|>", "<|tool_response>", "<eos>"}}, // Gemma 4
     {{"<|end|>", "<|assistant|>"}, {"<|end|>", "<|endoftext|>", "<|assistant|>"}}, // Phi-3, 4 mini
-    {{"<sop>", "<|assistant|>"},                                         // GLM-4: whose turn is next
+    {{"<sop>", "<|assistant|>"}, // GLM-4: whose turn is next
      {"<|endoftext|>", "<|user|>", "<|observation|>"}},
-    {{"<|END_OF_TURN_TOKEN|>"}, {"<|END_OF_TURN_TOKEN|>"}},              // Command R
-    {{"<|endofresponse|>"}, {"<|endofresponse|>", "<|endoftext|>"}},     // dots.llm1
-    {{"<|assistant_end|>"}, {"<|assistant_end|>"}},                      // Apertus
-    {{"[|endofturn|]"}, {"[|endofturn|]"}},                              // EXAONE
-    {{"<seed:eos>"}, {"<seed:eos>"}},                                    // Seed-OSS
-    {{"[e~["}, {"[e~["}},                                                // MiniMax
-    {{"<|end_of_text|>"}, {"<|end_of_text|>"}},                          // Granite
+    {{"<|END_OF_TURN_TOKEN|>"}, {"<|END_OF_TURN_TOKEN|>"}},          // Command R
+    {{"<|endofresponse|>"}, {"<|endofresponse|>", "<|endoftext|>"}}, // dots.llm1
+    {{"<|assistant_end|>"}, {"<|assistant_end|>"}},                  // Apertus
+    {{"[|endofturn|]"}, {"[|endofturn|]"}},                          // EXAONE
+    {{"<seed:eos>"}, {"<seed:eos>"}},                                // Seed-OSS
+    {{"[e~["}, {"[e~["}},                                            // MiniMax
+    {{"<|end_of_text|>"}, {"<|end_of_text|>"}},                      // Granite
 };
 
 } // namespace
 
 TurnEnds turnEnds(std::string_view chatTemplate) {
-  auto written = [&](std::string_view mark) { return chatTemplate.find(mark) != std::string_view::npos; };
+  auto written = [&](std::string_view mark) {
+    return chatTemplate.find(mark) != std::string_view::npos;
+  };
   for (const Format &format : kFormats)
     if (std::ranges::all_of(format.marks, written))
       return {format.ends, format.within};

@@ -10,7 +10,8 @@ using namespace ingot::embed;
 namespace ingot::embed {
 
 /// Of a chat with tools or without.
-static const text::ChatTemplate *templateOf(const service::ServedModel &model, const char *variables) {
+static const text::ChatTemplate *templateOf(const service::ServedModel &model,
+                                            const char *variables) {
   return model.chatTemplate(variables && text::givesTools(variables));
 }
 

@@ -120,7 +120,8 @@ std::string_view EngineFile::chatTemplate(std::string_view name) const {
   const fb::Text *text = engine->text();
   int64_t index = text && name.empty() ? text->chat_template_segment() : -1;
   for (unsigned i = 0; text && text->templates() && i < text->templates()->size(); ++i)
-    if (const fb::NamedTemplate *one = text->templates()->Get(i); one->name()->string_view() == name)
+    if (const fb::NamedTemplate *one = text->templates()->Get(i);
+        one->name()->string_view() == name)
       index = one->segment();
   if (index < 0)
     return {};

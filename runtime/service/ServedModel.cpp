@@ -34,8 +34,8 @@ static Error noSuchTemplate(const runtime::EngineFile &engine, const std::string
 
 Result<void> ServedModel::openTemplates() {
   const runtime::EngineFile &engine = session().engine();
-  plain.source = options.chatTemplate.empty() ? std::string(engine.chatTemplate())
-                                              : options.chatTemplate;
+  plain.source =
+      options.chatTemplate.empty() ? std::string(engine.chatTemplate()) : options.chatTemplate;
   if (options.chatTemplate.empty() && options.chatTemplateName.empty())
     withTools.source = engine.chatTemplate(text::kToolTemplate);
   if (const std::string &name = options.chatTemplateName; !name.empty() && name != "default") {

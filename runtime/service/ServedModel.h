@@ -25,8 +25,9 @@ struct RequestRules {
 struct ModelOptions {
   std::string name;  ///< that requests give as "model"; empty: the model's name in the engine
   std::string alias; ///< a second name, where no other model has it
-  std::string chatTemplate;     ///< source; empty: the engine's
-  std::string chatTemplateName; ///< of the engine's, the one for all requests; empty: as transformers chooses
+  std::string chatTemplate; ///< source; empty: the engine's
+  std::string
+      chatTemplateName; ///< of the engine's, the one for all requests; empty: as transformers chooses
   std::string toolFormat, reasoningFormat; ///< empty: what the template says
   ServiceOptions service;
   RequestRules rules;
@@ -50,7 +51,9 @@ public:
   const runtime::Session &session() const { return serving->session(); }
   const text::Tokenizer *tokenizer() const { return session().tokenizer(); }
   /// Of requests with tools or of others; null: there is none.
-  const text::ChatTemplate *chatTemplate(bool tools = false) const { return of(tools).parsed.get(); }
+  const text::ChatTemplate *chatTemplate(bool tools = false) const {
+    return of(tools).parsed.get();
+  }
   const text::ChatTemplate::Options &templateTokens() const { return tokens; }
   const text::OutputFormat &outputFormat(bool tools = false) const { return of(tools).format; }
   const std::string &templateSource(bool tools = false) const { return of(tools).source; }

@@ -127,7 +127,7 @@ struct LogitsRow {
 
 /// How a prompt's text is read.
 enum class PromptText : uint8_t {
-  Plain,    ///< special strings recognised, BOS or what else the tokenizer puts there before it: as encodePrompt()
+  Plain, ///< special strings recognised, BOS or what else the tokenizer puts there before it: as encodePrompt()
   Embedded, ///< so, and what the tokenizer puts behind a text: for an embedding
   Rendered, ///< special strings recognised: by a chat template, which has its own BOS
   Literal,  ///< as it stands

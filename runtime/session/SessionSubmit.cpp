@@ -32,9 +32,7 @@ text::ChatTemplate::Options Session::templateTokens() const {
     return options;
   }
   // Of a checkpoint that names none, and of engines from before names were kept.
-  auto spelled = [&](int32_t id) {
-    return id < 0 ? "" : std::string(tokenizer()->tokenBytes(id));
-  };
+  auto spelled = [&](int32_t id) { return id < 0 ? "" : std::string(tokenizer()->tokenBytes(id)); };
   options.bosToken = spelled(special->bos());
   if (const auto *eos = special->eos(); eos && eos->size())
     options.eosToken = spelled(eos->Get(0));

@@ -185,10 +185,9 @@ Result<std::string> ChatTemplate::render(std::string_view messagesJson,
   if (!variables)
     return variables.error();
   std::string text, why;
-  int32_t status =
-      ingot_template_render(handle, slice(messagesJson), slice(tokensOf(options)),
-                            slice(*variables), options.continueFinalMessage, appendTo(text),
-                            appendTo(why));
+  int32_t status = ingot_template_render(handle, slice(messagesJson), slice(tokensOf(options)),
+                                         slice(*variables), options.continueFinalMessage,
+                                         appendTo(text), appendTo(why));
   if (status != INGOT_TEXT_OK)
     return renderError(status, why);
   return text;

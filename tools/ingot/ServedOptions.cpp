@@ -16,8 +16,9 @@ void ServedOptions::define(CommandLine &command, const char *group) {
           .option("--chat-template", chatTemplate, "a Jinja file instead of the engine's template")
           .group(group);
   command
-      .option("--chat-template-name", chatTemplateName,
-              "of an engine's several templates the one for all requests (default: tool_use for those with tools)")
+      .option(
+          "--chat-template-name", chatTemplateName,
+          "of an engine's several templates the one for all requests (default: tool_use for those with tools)")
       .typeName("NAME")
       .excludes(file)
       .group(group);

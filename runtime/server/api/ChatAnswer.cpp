@@ -130,8 +130,9 @@ Outcome<ChatPrompt> prepareChat(Generation &generation, const ChatInput &input) 
   ChatPrompt prompt;
   prompt.ids = std::move(encoded->ids);
   truncatePrompt(generation, prompt.ids);
-  prompt.format = input.ownTemplate.empty() ? model.outputFormat(input.tools.choice != Tools::Choice::None)
-                                            : text::detectOutputFormat(input.ownTemplate);
+  prompt.format = input.ownTemplate.empty()
+                      ? model.outputFormat(input.tools.choice != Tools::Choice::None)
+                      : text::detectOutputFormat(input.ownTemplate);
   prompt.format.reasoningOpen = text::endsInReasoning(prompt.format, encoded->text);
   if (input.grammar) {
     auto grammar = grammarOf(model, *input.grammar, prompt.format);

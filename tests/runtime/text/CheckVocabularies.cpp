@@ -85,7 +85,9 @@ Result<std::unique_ptr<text::Tokenizer>> open(const std::string &path) {
     return built.error();
   if (!*built)
     return Error{ExitCode::File, "E0620", "there is no tokenizer", "", ""};
-  return text::Tokenizer::fromBytes((*built)->kind, std::as_bytes(std::span((*built)->bytes)));
+  static std::vector<std::string> kept; // tokenizers read their bytes in place
+  kept.push_back(std::move((*built)->bytes));
+  return text::Tokenizer::fromBytes((*built)->kind, std::as_bytes(std::span(kept.back())));
 }
 
 /// Numbers of a line as llama.cpp prints them, blanks before, between and behind.

@@ -5,6 +5,7 @@
 #include "compiler/text/TextBuild.h"
 
 #include <gtest/gtest.h>
+#include <map>
 
 using namespace ingot;
 using namespace ingot::text;
@@ -19,9 +20,12 @@ constexpr const char *kText = "a<|eot|>b <x> </s> [P]";
 /// A tokenizer.json of eight tokens, of which six are added; letters it does not know are 0.
 std::string tokenizerJson(const std::string &postProcessor = "null") {
   std::string added;
-  for (auto [id, content] : {std::pair(0, "<unk>"), {1, "<s>"}, {2, "</s>"}, {6, "[gMASK]"}, {7, "<sop>"}})
-    added += (added.empty() ? "" : ",") + (R"({"id":)" + std::to_string(id)) + R"(,"content":")" + content +
-             R"(","single_word":false,"lstrip":false,"rstrip":false,"normalized":false,"special":true})";
+  for (auto [id, content] :
+       {std::pair(0, "<unk>"), {1, "<s>"}, {2, "</s>"}, {6, "[gMASK]"}, {7, "<sop>"}})
+    added +=
+        (added.empty() ? "" : ",") + (R"({"id":)" + std::to_string(id)) + R"(,"content":")" +
+        content +
+        R"(","single_word":false,"lstrip":false,"rstrip":false,"normalized":false,"special":true})";
   return R"({"added_tokens":[)" + added + R"(],"post_processor":)" + postProcessor +
          R"(,"model":{"type":"BPE","unk_token":"<unk>","fuse_unk":true,"merges":[],
             "vocab":{"<unk>":0,"<s>":1,"</s>":2,"a":3,"b":4,"▁":5,"[gMASK]":6,"<sop>":7}}})";
@@ -34,7 +38,8 @@ Checkpoint folder(const std::string &config, std::string specialMap = "", std::s
   checkpoint.text.tokenizerJson = tokenizerJson();
   // As nearly every tokenizer_config.json has it: a number that fits into no 64 bits.
   checkpoint.text.tokenizerConfigJson =
-      R"({"model_max_length":1000000000000000019884624838656,"bos_token":"<s>","unk_token":"<unk>")" + config + "}";
+      R"({"model_max_length":1000000000000000019884624838656,"bos_token":"<s>","unk_token":"<unk>")" +
+      config + "}";
   checkpoint.text.specialTokensMapJson = std::move(specialMap);
   checkpoint.text.addedTokensJson = std::move(added);
   return checkpoint;
@@ -88,8 +93,9 @@ std::string special(const char *id) {
 } // namespace
 
 TEST(TokenFiles, TokensOfAddedTokensDecoderAlone) {
-  Opened opened = open(folder(R"(,"eos_token":"<|eot|>","added_tokens_decoder":{"420":)" + token("<|eot|>") +
-                              R"(,"8":{"content":"<x>","special":false,"lstrip":true,"normalized":false}})"));
+  Opened opened =
+      open(folder(R"(,"eos_token":"<|eot|>","added_tokens_decoder":{"420":)" + token("<|eot|>") +
+                  R"(,"8":{"content":"<x>","special":false,"lstrip":true,"normalized":false}})"));
   EXPECT_EQ(opened.ids(), (Ids{3, 9, 4, 8, 0, 2, 0}));
   EXPECT_EQ(opened.artifact.special.eos, Ids{9}) << "the end token ends the answer";
   EXPECT_TRUE(opened.tokenizer->isSpecial(9));
@@ -104,7 +110,8 @@ TEST(TokenFiles, FlagsThatTheTableChanges) {
 }
 
 TEST(TokenFiles, ATokenWithANameIsSpecial) {
-  Opened opened = open(folder(R"(,"eos_token":"<|eot|>","added_tokens_decoder":{"8":{"content":"<|eot|>"}})"));
+  Opened opened =
+      open(folder(R"(,"eos_token":"<|eot|>","added_tokens_decoder":{"8":{"content":"<|eot|>"}})"));
   EXPECT_TRUE(opened.tokenizer->isSpecial(8));
 }
 
@@ -116,7 +123,8 @@ TEST(TokenFiles, TheMapCountsWhereThereIsNoTable) {
   EXPECT_EQ(opened.named("eos_token"), "<|eot|>");
   EXPECT_EQ(opened.artifact.special.pad, 9);
 
-  opened = open(folder(R"(,"eos_token":"</s>","added_tokens_decoder":{"8":)" + token("<x>") + "}", map));
+  opened =
+      open(folder(R"(,"eos_token":"</s>","added_tokens_decoder":{"8":)" + token("<x>") + "}", map));
   EXPECT_EQ(opened.ids(), (Ids{3, 0, 4, 0, 8, 0, 2, 0}));
   EXPECT_EQ(opened.named("eos_token"), "</s>");
 }
@@ -137,13 +145,15 @@ TEST(TokenFiles, FurtherSpecialTokens) {
   Opened opened = open(folder(R"(,"extra_special_tokens":{"image_token":"<x>"})"));
   EXPECT_EQ(opened.ids(), (Ids{3, 0, 4, 0, 8, 0, 2, 0}));
   EXPECT_EQ(opened.named("image_token"), "<x>");
-  opened = open(folder(R"(,"eot_token":{"__type":"AddedToken","content":"<|eot|>","lstrip":true})"));
+  opened =
+      open(folder(R"(,"eot_token":{"__type":"AddedToken","content":"<|eot|>","lstrip":true})"));
   EXPECT_EQ(opened.ids("a <|eot|>"), (Ids{3, 8}));
   EXPECT_EQ(opened.named("eot_token"), "<|eot|>");
 }
 
 TEST(TokenFiles, EveryNameIsKept) {
-  Opened opened = open(folder(R"(,"pad_token":"[P]","cls_token":"<s>","mask_token":null,"add_bos_token":true)"));
+  Opened opened = open(
+      folder(R"(,"pad_token":"[P]","cls_token":"<s>","mask_token":null,"add_bos_token":true)"));
   EXPECT_EQ(opened.named("pad_token"), "[P]");
   EXPECT_EQ(opened.named("cls_token"), "<s>");
   EXPECT_EQ(opened.named("unk_token"), "<unk>");
@@ -166,12 +176,31 @@ TEST(TokenFiles, WhatThePostProcessorPutsAroundATextCounts) {
   EXPECT_EQ(around("null", R"(,"add_bos_token":true)"), Pair());
   EXPECT_EQ(around(templateOf((special("glm") + comma + kA).c_str())), (Pair{{6, 7}, {}}));
   EXPECT_EQ(around(templateOf((bos + comma + kA + comma + eos).c_str())), (Pair{{1}, {2}}));
-  EXPECT_EQ(around(R"({"type":"Sequence","processors":[{"type":"ByteLevel","trim_offsets":true},)" + first + "]}"),
+  EXPECT_EQ(around(R"({"type":"Sequence","processors":[{"type":"ByteLevel","trim_offsets":true},)" +
+                   first + "]}"),
             (Pair{{1}, {}}));
-  EXPECT_EQ(around(R"({"type":"RobertaProcessing","sep":["</s>",2],"cls":["<s>",1],"trim_offsets":true,
+  EXPECT_EQ(
+      around(R"({"type":"RobertaProcessing","sep":["</s>",2],"cls":["<s>",1],"trim_offsets":true,
                       "add_prefix_space":false})"),
+      (Pair{{1}, {2}}));
+  EXPECT_EQ(around(R"({"type":"BertProcessing","sep":["</s>",2],"cls":["<s>",1]})"),
             (Pair{{1}, {2}}));
-  EXPECT_EQ(around(R"({"type":"BertProcessing","sep":["</s>",2],"cls":["<s>",1]})"), (Pair{{1}, {2}}));
+}
+
+// transformers' class GPT2Tokenizer begins a text with a space where tokenizer_config.json says so.
+TEST(TokenFiles, ASpaceFirst) {
+  auto idsOf = [](const char *config) {
+    Checkpoint checkpoint = folder(config);
+    checkpoint.text.tokenizerJson =
+        R"({"added_tokens":[],"pre_tokenizer":{"type":"ByteLevel","add_prefix_space":false,"trim_offsets":true,
+           "use_regex":true},"model":{"type":"BPE","vocab":{"a":0,"\u0120":1},"merges":[]}})";
+    return open(checkpoint).ids("a");
+  };
+  EXPECT_EQ(idsOf(R"(,"tokenizer_class":"GPT2TokenizerFast","add_prefix_space":true)"),
+            (Ids{1, 0}));
+  EXPECT_EQ(idsOf(R"(,"tokenizer_class":"GPT2Tokenizer")"), Ids{0});
+  EXPECT_EQ(idsOf(R"(,"tokenizer_class":"PreTrainedTokenizerFast","add_prefix_space":true)"),
+            Ids{0});
 }
 
 TEST(TokenFiles, DamagedFilesAreNamed) {
@@ -181,6 +210,94 @@ TEST(TokenFiles, DamagedFilesAreNamed) {
   ASSERT_FALSE(built);
   EXPECT_EQ(built.error().code, "E0621");
   EXPECT_NE(built.error().why.find("tokenizer_config.json"), std::string::npos);
+}
+
+namespace {
+
+std::string fromBase64(std::string_view text) {
+  constexpr std::string_view kLetters =
+      "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+  std::string bytes;
+  uint32_t bits = 0;
+  int count = 0;
+  for (char c : text.substr(0, text.find('='))) {
+    bits = bits << 6 | static_cast<uint32_t>(kLetters.find(c));
+    count += 6;
+    if (count < 8)
+      continue;
+    count -= 8;
+    bytes += static_cast<char>(bits >> count & 0xFF);
+  }
+  return bytes;
+}
+
+/// The text files of a case in goldens/folder_tokenizers.json.
+Checkpoint folderOf(simdjson::dom::element golden, simdjson::dom::element one) {
+  Checkpoint checkpoint;
+  checkpoint.container = import::Container::Safetensors;
+  checkpoint.metadata["model_type"] = goldens::text(one["model_type"]);
+  import::TextFiles &text = checkpoint.text;
+  const std::map<std::string, std::string *, std::less<>> targets = {
+      {"tokenizer.model", &text.tokenizerModel},
+      {"vocab.json", &text.vocabJson},
+      {"merges.txt", &text.mergesTxt},
+      {"tekken.json", &text.tekkenJson},
+      {"tokenizer_config.json", &text.tokenizerConfigJson},
+      {"special_tokens_map.json", &text.specialTokensMapJson},
+      {"added_tokens.json", &text.addedTokensJson}};
+  for (auto [name, source] : one["files"].get_object())
+    *targets.at(std::string(name)) = fromBase64(golden["files"][std::string_view(source)]);
+  for (auto [name, content] : one["beside"].get_object())
+    *targets.at(std::string(name)) = goldens::text(content);
+  return checkpoint;
+}
+
+} // namespace
+
+// Folders without a tokenizer.json (make_folder_tokenizers.py).
+TEST(FolderTokenizers, HaveTheIdsOfTransformers) {
+  simdjson::dom::parser parser;
+  simdjson::dom::element golden = parser.load(goldens::path("folder_tokenizers.json"));
+  size_t cases = 0;
+  for (auto [name, one] : golden["cases"].get_object()) {
+    Opened opened = open(folderOf(golden, one));
+    ASSERT_TRUE(opened.tokenizer) << name;
+    for (simdjson::dom::element line : one["texts"].get_array())
+      EXPECT_EQ(opened.ids(goldens::text(line["text"]).c_str()), goldens::ids(line["ids"]))
+          << name << ": " << goldens::text(line["text"]);
+    // Of tekken.json mistral-common puts <s> first.
+    EXPECT_EQ(opened.artifact.special.prefix,
+              name == "tekken" ? Ids{1} : goldens::ids(one["prefix"]))
+        << name;
+    EXPECT_EQ(opened.artifact.special.suffix, goldens::ids(one["suffix"])) << name;
+    ++cases;
+  }
+  EXPECT_EQ(cases, 22u);
+}
+
+TEST(FolderTokenizers, WhatDoesNotSayEnoughIsRefused) {
+  auto refused = [](auto change) {
+    Checkpoint checkpoint;
+    checkpoint.container = import::Container::Safetensors;
+    checkpoint.metadata["model_type"] = std::string("granite");
+    change(checkpoint.text);
+    auto built = buildTokenizer(checkpoint);
+    return built ? Error() : built.error();
+  };
+  Error error = refused([](import::TextFiles &text) { text.vocabJson = "{}"; });
+  EXPECT_EQ(error.code, "E0626");
+  EXPECT_NE(error.why.find("no merges.txt"), std::string::npos) << error.why;
+  EXPECT_NE(error.fix.find("save_pretrained"), std::string::npos);
+  error = refused([](import::TextFiles &text) { text.vocabJson = "{}", text.mergesTxt = "a b\n"; });
+  EXPECT_EQ(error.code, "E0626");
+  EXPECT_NE(error.why.find("granite"), std::string::npos) << error.why;
+  error = refused([](import::TextFiles &text) { text.tokenizerModel = "no model"; });
+  EXPECT_EQ(error.code, "E0626");
+  error = refused([](import::TextFiles &text) { text.tokenizerModel = "YQ== 0\nYg== 1\n"; });
+  EXPECT_EQ(error.code, "E0626");
+  EXPECT_NE(error.why.find("tiktoken"), std::string::npos) << error.why;
+  error = refused([](import::TextFiles &text) { text.tekkenJson = "{}"; });
+  EXPECT_EQ(error.code, "E0626");
 }
 
 // Templates with names, as transformers chooses among them.
