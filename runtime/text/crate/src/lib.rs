@@ -327,7 +327,8 @@ pub unsafe extern "C" fn ingot_template_render(
     error: Output,
 ) -> i32 {
     guarded(error, || {
-        let given = Given { messages: &messages.text(), tokens: &tokens.text(), variables: &variables.text(), continued };
+        let given =
+            Given { messages: &messages.text(), tokens: &tokens.text(), variables: &variables.text(), continued };
         let rendered = (*template).render(&given).map_err(failure)?;
         text.put(&rendered);
         Ok(())
@@ -353,7 +354,8 @@ pub unsafe extern "C" fn ingot_template_encode(
 ) -> i32 {
     guarded(error, || {
         let tokenizer = &*tokenizer;
-        let given = Given { messages: &messages.text(), tokens: &tokens.text(), variables: &variables.text(), continued };
+        let given =
+            Given { messages: &messages.text(), tokens: &tokens.text(), variables: &variables.text(), continued };
         let (shown, prefixed) = (*template).render_guarded(&given, tokenizer).map_err(failure)?;
         text.put(shown.as_bytes());
         let most = if shown.len() <= SHORT { usize::MAX } else { most };

@@ -190,7 +190,8 @@ fn merges<R: PartialOrd + Copy>(ranks: &HashMap<&str, R>, key: impl Fn(&str, &st
 
 /// As a class builds it, whose merges rise by id.
 fn by_class(model: &Model, unknown: Value, cut: Value, normalizer: Value, drops_space: bool) -> Value {
-    let ids: HashMap<&str, usize> = model.pieces.iter().enumerate().map(|(id, piece)| (piece.text.as_str(), id)).collect();
+    let ids: HashMap<&str, usize> =
+        model.pieces.iter().enumerate().map(|(id, piece)| (piece.text.as_str(), id)).collect();
     let chars = |text: &str| text.chars().count();
     let merges = merges(&ids, |left, right| (chars(left), chars(right)));
     json!({
@@ -210,7 +211,8 @@ fn by_file(model: &Model, names: &[String], legacy: bool) -> Value {
     } else {
         let ids: HashMap<&str, usize> = names.iter().enumerate().map(|(id, name)| (name.as_str(), id)).collect();
         let normal = model.pieces.iter().zip(names).enumerate().filter(|(_, (p, _))| p.kind == Kind::Normal);
-        let ranks: HashMap<&str, (f32, usize)> = normal.map(|(id, (p, name))| (name.as_str(), (-p.score, id))).collect();
+        let ranks: HashMap<&str, (f32, usize)> =
+            normal.map(|(id, (p, name))| (name.as_str(), (-p.score, id))).collect();
         json!({"type": "BPE", "vocab": ids, "merges": merges(&ranks, |_, _| (0, 0)), "unk_token": model.named[2].1,
                "fuse_unk": true, "byte_fallback": model.byte_fallback, "ignore_merges": !users.is_empty()})
     };
@@ -260,8 +262,24 @@ fn regex_syntax_escape(piece: &str) -> String {
 /// Of a model type that transformers has no class for, `tokenizer_class` LlamaTokenizer counts. These have one, or
 /// are known to name a wrong one.
 const AS_THE_FILE_SAYS: [&str; 18] = [
-    "mistral", "mistral3", "ministral", "ministral3", "mixtral", "phi3", "nemotron", "ernie4_5", "ernie4_5_moe",
-    "granite", "granitemoe", "granitemoeshared", "granitemoehybrid", "glm", "glm4", "glm4_moe", "stablelm", "minimax_m2",
+    "mistral",
+    "mistral3",
+    "ministral",
+    "ministral3",
+    "mixtral",
+    "phi3",
+    "nemotron",
+    "ernie4_5",
+    "ernie4_5_moe",
+    "granite",
+    "granitemoe",
+    "granitemoeshared",
+    "granitemoehybrid",
+    "glm",
+    "glm4",
+    "glm4_moe",
+    "stablelm",
+    "minimax_m2",
 ];
 
 fn token(piece: &Piece) -> Value {
@@ -304,12 +322,18 @@ fn names_of(model: &Model, config: &mut Map<String, Value>) -> Vec<String> {
 
 /// Errors: why none can be made of it.
 pub fn convert(sources: &Sources, mut config: Map<String, Value>) -> Result<Converted, String> {
-    let model = read(sources.model).ok_or("tokenizer.model is neither a SentencePiece model nor a table of tiktoken's")?;
+    let model =
+        read(sources.model).ok_or("tokenizer.model is neither a SentencePiece model nor a table of tiktoken's")?;
     let flag = |config: &Map<String, Value>, name: &str| config.get(name).and_then(Value::as_bool);
     let class = class_of(&config).to_owned();
     let mut tokenizer = if sources.model_type.starts_with("gemma") {
-        let names = [("unk_token", "<unk>"), ("bos_token", "<bos>"), ("eos_token", "<eos>"), ("pad_token", "<pad>"),
-                     ("mask_token", "<mask>")];
+        let names = [
+            ("unk_token", "<unk>"),
+            ("bos_token", "<bos>"),
+            ("eos_token", "<eos>"),
+            ("pad_token", "<pad>"),
+            ("mask_token", "<mask>"),
+        ];
         defaults(&mut config, &names);
         further(&model, &mut config, true);
         let space = json!({"String": " "});
@@ -320,7 +344,13 @@ pub fn convert(sources: &Sources, mut config: Map<String, Value>) -> Result<Conv
         further(&model, &mut config, true);
         let prefix = flag(&config, "add_prefix_space").unwrap_or(true);
         let legacy = flag(&config, "legacy").unwrap_or(false);
-        let cut = metaspace(if !prefix { "never" } else if legacy { "always" } else { "first" });
+        let cut = metaspace(if !prefix {
+            "never"
+        } else if legacy {
+            "always"
+        } else {
+            "first"
+        });
         by_class(&model, Value::Null, cut, Value::Null, prefix)
     } else {
         let names = names_of(&model, &mut config);

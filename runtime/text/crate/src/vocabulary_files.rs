@@ -34,7 +34,8 @@ pub struct Converted {
 }
 
 pub const LLAMA3_WORDS: &str = r"(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}{1,3}| ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+";
-const QWEN2_WORDS: &str = r"(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}| ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+";
+const QWEN2_WORDS: &str =
+    r"(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}| ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+";
 
 /// Names that a class gives where the configuration does not.
 pub fn defaults(config: &mut Map<String, Value>, names: &[(&str, &str)]) {
@@ -89,7 +90,8 @@ fn ranked(tokens: &[Vec<u8>], first: usize) -> (Map<String, Value>, Vec<Value>) 
         letters[byte as usize] = letter.to_string();
     }
     let spell = |bytes: &[u8]| bytes.iter().map(|&b| letters[b as usize].as_str()).collect::<String>();
-    let ranks: HashMap<&[u8], usize> = tokens.iter().enumerate().map(|(rank, token)| (token.as_slice(), rank)).collect();
+    let ranks: HashMap<&[u8], usize> =
+        tokens.iter().enumerate().map(|(rank, token)| (token.as_slice(), rank)).collect();
     let mut vocab = Map::new();
     let mut merges = Vec::new();
     for (rank, token) in tokens.iter().enumerate() {
@@ -148,9 +150,26 @@ fn from_tiktoken(tokens: &[Vec<u8>], sources: &Sources, config: Map<String, Valu
 
 /// Of files from before version 3, which do not list them.
 const TEKKEN_SPECIALS: [&str; 20] = [
-    "<unk>", "<s>", "</s>", "[INST]", "[/INST]", "[AVAILABLE_TOOLS]", "[/AVAILABLE_TOOLS]", "[TOOL_RESULTS]",
-    "[/TOOL_RESULTS]", "[TOOL_CALLS]", "[IMG]", "<pad>", "[IMG_BREAK]", "[IMG_END]", "[PREFIX]", "[MIDDLE]",
-    "[SUFFIX]", "[SYSTEM_PROMPT]", "[/SYSTEM_PROMPT]", "[TOOL_CONTENT]",
+    "<unk>",
+    "<s>",
+    "</s>",
+    "[INST]",
+    "[/INST]",
+    "[AVAILABLE_TOOLS]",
+    "[/AVAILABLE_TOOLS]",
+    "[TOOL_RESULTS]",
+    "[/TOOL_RESULTS]",
+    "[TOOL_CALLS]",
+    "[IMG]",
+    "<pad>",
+    "[IMG_BREAK]",
+    "[IMG_END]",
+    "[PREFIX]",
+    "[MIDDLE]",
+    "[SUFFIX]",
+    "[SYSTEM_PROMPT]",
+    "[/SYSTEM_PROMPT]",
+    "[TOOL_CONTENT]",
 ];
 
 fn from_tekken(sources: &Sources, mut config: Map<String, Value>) -> Result<Converted, String> {
@@ -184,7 +203,10 @@ fn from_tekken(sources: &Sources, mut config: Map<String, Value>) -> Result<Conv
                "normalized": false, "special": true})
     };
     tokenizer["added_tokens"] = names.iter().enumerate().map(token).collect();
-    defaults(&mut config, &[("bos_token", "<s>"), ("eos_token", "</s>"), ("unk_token", "<unk>"), ("pad_token", "<pad>")]);
+    defaults(
+        &mut config,
+        &[("bos_token", "<s>"), ("eos_token", "</s>"), ("unk_token", "<unk>"), ("pad_token", "<pad>")],
+    );
     config.entry("add_bos_token").or_insert(json!(true));
     tokenizer["post_processor"] = post_processor(&config);
     Ok(Converted { tokenizer, config, source: "tekken.json" })
@@ -193,7 +215,10 @@ fn from_tekken(sources: &Sources, mut config: Map<String, Value>) -> Result<Conv
 /// Classes of vocab.json with merges.txt, and the models that are of them if nobody names a class.
 const BYTE_LEVEL: [(&str, &[&str]); 3] = [
     ("GPT2Tokenizer", &["gpt2", "phi", "starcoder2", "codegen"]),
-    ("Qwen2Tokenizer", &["qwen2", "qwen2_moe", "qwen3", "qwen3_moe", "qwen2_vl", "qwen2_5_vl", "qwen3_vl", "qwen3_vl_moe"]),
+    (
+        "Qwen2Tokenizer",
+        &["qwen2", "qwen2_moe", "qwen3", "qwen3_moe", "qwen2_vl", "qwen2_5_vl", "qwen3_vl", "qwen3_vl_moe"],
+    ),
     ("GPTNeoXTokenizer", &["gpt_neox", "olmo", "olmoe"]),
 ];
 
