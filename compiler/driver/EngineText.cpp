@@ -4,6 +4,7 @@
 #include "runtime/engine/Inspect.h"
 #include "runtime/text/ChatOutput.h"
 
+#include "llvm/ADT/STLExtras.h"
 #include "llvm/Support/Path.h"
 
 #include <fstream>
@@ -63,22 +64,29 @@ static Result<text::ChatTemplates> readTemplate(const std::string &file) {
   return found;
 }
 
-/// "template default of 2; tools: hermes; reasoning: <think>"
+static bool isForTools(const import::NamedTemplate &one) { return one.name == text::kToolTemplate; }
+
+/// "template default of 2, tool_use for requests with tools"
 static std::string describe(const text::ChatTemplates &templates) {
   if (templates.source.empty())
     return "no chat template";
   std::string line = "template " + templates.name;
   if (templates.count > 1)
     line += " of " + std::to_string(templates.count);
-  for (const import::NamedTemplate &one : templates.other)
-    if (one.name == text::kToolTemplate)
-      line += ", tool_use for requests with tools";
-  auto named = [](const std::string &name) { return name.empty() ? "none known" : name; };
+  return line +
+         (llvm::any_of(templates.other, isForTools) ? ", tool_use for requests with tools" : "");
+}
+
+/// "; tools: hermes; reasoning: think"
+static std::string formatsOf(const text::ChatTemplates &templates) {
+  if (templates.source.empty())
+    return "";
   text::OutputFormat format = text::detectOutputFormat(templates.source);
   for (const import::NamedTemplate &one : templates.other)
-    if (one.name == text::kToolTemplate)
+    if (isForTools(one))
       format.tools = text::detectOutputFormat(one.source).tools;
-  return line + "; tools: " + named(format.tools) + "; reasoning: " + named(format.reasoning);
+  auto named = [](const std::string &name) { return name.empty() ? "none known" : name; };
+  return "; tools: " + named(format.tools) + "; reasoning: " + named(format.reasoning);
 }
 
 static std::string endsOf(const text::TokenizerArtifact &artifact) {
@@ -98,14 +106,14 @@ Result<EngineText> compiler::buildEngineText(const import::Checkpoint &checkpoin
   auto tokenizer = text::buildTokenizer(checkpoint);
   if (!tokenizer)
     return tokenizer.error();
-  text.taken = "no tokenizer: the engine takes ids";
+  std::string source = "no tokenizer: the engine takes ids", ends;
   if (!*tokenizer && !checkpoint.text.tokenizerConfigJson.empty())
     text.warning =
         "there is a tokenizer_config.json, and none of tokenizer.json, tokenizer.model, tekken.json, "
         "or vocab.json with merges.txt: the engine takes ids. Download the tokenizer's other files";
   if (*tokenizer) {
     text.warning = warningAboutWords(checkpoint);
-    text.taken = (*tokenizer)->source + "; " + endsOf(**tokenizer);
+    source = (*tokenizer)->source, ends = "; " + endsOf(**tokenizer);
     text.tokenizerKind = (*tokenizer)->kind;
     text.tokenizer = std::move((*tokenizer)->bytes);
     const text::SpecialTokens &special = (*tokenizer)->special;
@@ -122,7 +130,7 @@ Result<EngineText> compiler::buildEngineText(const import::Checkpoint &checkpoin
                                         : readTemplate(templateFile);
   if (!templates)
     return templates.error();
-  text.taken += "; " + describe(*templates);
+  text.taken = source + "; " + describe(*templates) + ends + formatsOf(*templates);
   text.chatTemplate = std::move(templates->source);
   text.namedTemplates = std::move(templates->other);
   text.generation = readGeneration(checkpoint.text.generationConfigJson);
