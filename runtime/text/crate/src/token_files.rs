@@ -14,7 +14,7 @@
 
 use serde::Deserialize;
 use serde_json::{Map, Value};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashSet};
 use tokenizers::AddedToken;
 
 /// The contents of files; "": there is no such file.
@@ -75,37 +75,41 @@ fn object(what: &str, file: &[u8]) -> Result<Map<String, Value>, String> {
     serde_json::from_slice(file).map_err(|e| format!("{what}: {e}"))
 }
 
-/// Tokens that are special though nobody has a name for them. Of the two keys the newer one counts, if it says any.
-fn extra(config: &Map<String, Value>) -> Option<&Value> {
-    let said = |key: &str| {
-        config.get(key).filter(|value| match value {
-            Value::Array(list) => !list.is_empty(),
-            Value::Object(map) => !map.is_empty(),
-            _ => false,
-        })
+const EXTRA: &str = "extra_special_tokens";
+
+/// Of the two keys for special tokens that nobody has a name for the newer one counts, if it says any. An object of
+/// them has names, which are given back.
+fn settle_extra(config: &mut Map<String, Value>) -> Map<String, Value> {
+    let says_some = match config.get(EXTRA) {
+        Some(Value::Array(list)) => !list.is_empty(),
+        Some(Value::Object(map)) => !map.is_empty(),
+        _ => false,
     };
-    said("extra_special_tokens").or_else(|| said("additional_special_tokens"))
+    if !says_some {
+        if let Some(older) = config.remove("additional_special_tokens") {
+            config.insert(EXTRA.into(), older);
+        }
+    }
+    match config.get(EXTRA) {
+        Some(Value::Object(map)) => {
+            let named = map.clone();
+            config.remove(EXTRA);
+            named
+        }
+        _ => Map::new(),
+    }
 }
 
-/// Tokens with names, in order.
-fn named(config: &Map<String, Value>) -> Vec<(String, AddedToken)> {
+/// Tokens with names, in order: those that every tokenizer has, objects before strings, and `more`.
+fn named(config: &Map<String, Value>, more: &Map<String, Value>) -> Vec<(String, AddedToken)> {
+    let own = NAMES.iter().filter_map(|name| config.get_key_value(*name));
+    let others = || config.iter().filter(|(key, _)| key.ends_with("_token"));
+    let objects = others().filter(|(_, value)| value.is_object());
+    let strings = others().filter(|(_, value)| value.is_string());
     let mut found: Vec<(String, AddedToken)> = Vec::new();
-    let mut put = |name: &str, value: &Value| {
-        if let Some(token) = token(value, true) {
-            if !found.iter().any(|(known, _)| known == name) {
-                found.push((name.to_owned(), token));
-            }
-        }
-    };
-    for name in NAMES {
-        config.get(name).into_iter().for_each(|value| put(name, value));
-    }
-    for (key, value) in config.iter().filter(|(key, _)| key.ends_with("_token")) {
-        put(key, value);
-    }
-    for place in ["extra_special_tokens", "model_specific_special_tokens"] {
-        for (key, value) in config.get(place).and_then(Value::as_object).into_iter().flatten() {
-            put(key, value);
+    for (name, value) in own.chain(objects).chain(strings).chain(more) {
+        if let (Some(token), false) = (token(value, true), found.iter().any(|(known, _)| known == name)) {
+            found.push((name.clone(), token));
         }
     }
     found
@@ -115,9 +119,7 @@ fn named(config: &Map<String, Value>) -> Vec<(String, AddedToken)> {
 fn overrule(config: &mut Map<String, Value>, map: Map<String, Value>) {
     for (key, value) in map {
         match (config.get_mut(&key), value) {
-            (Some(Value::Array(known)), Value::Array(more)) if key == "extra_special_tokens" => {
-                known.extend(more);
-            }
+            (Some(Value::Array(known)), Value::Array(more)) if key == EXTRA => known.extend(more),
             (_, value) => {
                 config.insert(key, value);
             }
@@ -128,6 +130,7 @@ fn overrule(config: &mut Map<String, Value>, map: Map<String, Value>) {
 /// Errors: a file that is no JSON object. `own`: tokenizer.json's list.
 pub fn read(files: &Files, own: &[AddedToken]) -> Result<Named, String> {
     let mut config = object("tokenizer_config.json", files.config)?;
+    let mut more = settle_extra(&mut config);
     let mut by_index: BTreeMap<i64, AddedToken> = BTreeMap::new();
     let decoder = config.get("added_tokens_decoder").and_then(Value::as_object).cloned();
     if let Some(decoder) = &decoder {
@@ -135,13 +138,19 @@ pub fn read(files: &Files, own: &[AddedToken]) -> Result<Named, String> {
         by_index.extend(tokens);
     } else {
         overrule(&mut config, object("special_tokens_map.json", files.special_map)?);
+        if let Some(Value::Object(map)) = config.get(EXTRA) {
+            more.extend(map.clone());
+        }
     }
-    let mut names = named(&config);
-    let further: Vec<AddedToken> =
-        extra(&config).and_then(Value::as_array).into_iter().flatten().filter_map(|value| token(value, true)).collect();
+    let mut names = named(&config, &more);
+    let extra = if config.contains_key(EXTRA) { EXTRA } else { "additional_special_tokens" };
+    let listed = config.get(extra).and_then(Value::as_array);
+    let further: Vec<AddedToken> = listed.into_iter().flatten().filter_map(|value| token(value, true)).collect();
     if decoder.is_none() {
         for (content, index) in object("added_tokens.json", files.added)? {
-            let special = names.iter().map(|(_, token)| token).chain(&further).any(|token| token.content == content);
+            let of_all = names.iter().filter(|(name, _)| NAMES.contains(&name.as_str())).map(|(_, token)| token);
+            let listed = further.iter().filter(|_| extra == EXTRA);
+            let special = of_all.chain(listed).any(|token| token.content == content);
             let known = own.iter().find(|token| token.content == content).cloned();
             let token = known.unwrap_or_else(|| AddedToken::from(content, special));
             by_index.insert(index.as_i64().unwrap_or(i64::MAX), token);
@@ -149,14 +158,15 @@ pub fn read(files: &Files, own: &[AddedToken]) -> Result<Named, String> {
     }
 
     let mut later: Vec<AddedToken> = by_index.values().filter(|token| !own.contains(token)).cloned().collect();
-    for (_, token) in &mut names {
+    for (_, token) in names.iter_mut().filter(|(name, _)| NAMES.contains(&name.as_str())) {
         if let Some(known) = by_index.values().find(|known| known.content == token.content) {
             *token = known.clone();
         }
     }
+    let tables: HashSet<String> = own.iter().chain(&later).map(|token| token.content.clone()).collect();
     for token in names.iter().map(|(_, token)| token).chain(&further) {
-        let known = |list: &[AddedToken]| list.iter().any(|known| known.content == token.content);
-        if !known(own) && !known(&later) {
+        // One that was named twice is added twice: the flags of the second count.
+        if !tables.contains(&token.content) && !later.contains(token) {
             later.push(token.clone());
         }
     }
