@@ -35,7 +35,7 @@ const char *compiler::weightOriginName(WeightOrigin origin) {
 static Result<void> noteIdentity(const cli::CommandLine &command, CompileOptions &o) {
   for (const char *name :
        {"--target", "--ignore-key", "--quantize", "--kv", "--precision", "--weights", "--seed",
-        "--disable", "--insert", "--batch-invariant", "--verify"})
+        "--disable", "--insert", "--batch-invariant", "--verify", "--chat-template-name"})
     for (const std::string &value : command.find(name).values())
       o.identity.insert(o.identity.end(), {name, value});
   std::vector<std::pair<const char *, std::string>> files = {{"--recipe", o.recipeFile},
@@ -154,6 +154,7 @@ static Result<void> takeRecipe(const cli::CommandLine &command, Typed &typed, Co
   recipe.give("disable", o.disabled);
   recipe.give("tuning", o.tuning);
   recipe.give("chat-template", o.chatTemplate);
+  recipe.give("chat-template-name", o.chatTemplateName);
   recipe.give("ignore-key", o.ignoredKeys);
   recipe.give("weights", typed.weights);
   recipe.give("seed", o.seed);
@@ -311,8 +312,14 @@ Result<std::optional<CompileOptions>> compiler::parseCompileOptions(int argc,
       .oneOf({"random", "seed"});
   cli::Option seed =
       command.option("--seed", o.seed, "of --weights (default: 0)").check(notNegative);
-  command.option("--chat-template", o.chatTemplate,
-                 "a Jinja file for a checkpoint that has none, or instead of its own");
+  cli::Option chatTemplate =
+      command.option("--chat-template", o.chatTemplate,
+                     "a Jinja file for a checkpoint that has none, or instead of its own");
+  command
+      .option("--chat-template-name", o.chatTemplateName,
+              "of a checkpoint's several templates the one for all requests")
+      .typeName("NAME")
+      .excludes(chatTemplate);
   command.option("--disable", o.disabled, "leave out an optional pass (see: ingot passes)")
       .typeName("PASS");
   command

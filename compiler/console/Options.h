@@ -55,7 +55,8 @@ struct CompileOptions {
   bool verify = false;         ///< check passes with the real weights as well
   WeightOrigin weights = WeightOrigin::Checkpoint;
   uint64_t seed = 0;
-  std::string chatTemplate;                                 ///< file; overrides the checkpoint's
+  std::string chatTemplate;     ///< file; overrides the checkpoint's
+  std::string chatTemplateName; ///< of the checkpoint's, the one for all requests; or empty
   std::vector<std::string> disabled, dumpAfter, dumpBefore; ///< passes; dumpAfter may have "all"
   bool timing = false;       ///< where the time went is printed at the end
   std::string intermediates; ///< folder for the IR after each pass that changes it, or empty

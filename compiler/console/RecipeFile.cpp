@@ -31,6 +31,7 @@ const std::vector<RecipeKey> &compiler::recipeKeys() {
                                               {"disable", RecipeKind::Texts},
                                               {"tuning", RecipeKind::File},
                                               {"chat-template", RecipeKind::File},
+                                              {"chat-template-name", RecipeKind::Text},
                                               {"ignore-key", RecipeKind::Texts},
                                               {"weights", RecipeKind::Text},
                                               {"seed", RecipeKind::Number},

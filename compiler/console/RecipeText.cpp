@@ -119,6 +119,7 @@ std::string compiler::recipeText(const CompileOptions &o,
   lines.list("disable", o.disabled);
   lines.one("tuning", name(o.tuning));
   lines.one("chat-template", name(o.chatTemplate));
+  lines.one("chat-template-name", o.chatTemplateName);
   lines.list("ignore-key", o.ignoredKeys);
   lines.one("weights", weightOriginName(o.weights));
   if (o.weights != WeightOrigin::Checkpoint)

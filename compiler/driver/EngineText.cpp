@@ -1,10 +1,14 @@
 //===- EngineText.cpp -----------------------------------------------------===//
 #include "compiler/driver/EngineText.h"
 #include "compiler/text/TextBuild.h"
+#include "runtime/engine/Inspect.h"
+#include "runtime/text/ChatOutput.h"
+
+#include "llvm/ADT/STLExtras.h"
+#include "llvm/Support/Path.h"
 
 #include <fstream>
 #include <simdjson.h>
-#include <sstream>
 
 using namespace ingot;
 using namespace ingot::compiler;
@@ -47,54 +51,123 @@ static std::string warningAboutWords(const import::Checkpoint &checkpoint) {
          "gguf-new-metadata IN.gguf OUT.gguf --pre-tokenizer NAME";
 }
 
+/// A file that the user gave.
+static Result<text::ChatTemplates> readTemplate(const std::string &file) {
+  std::ifstream in(file, std::ios::binary);
+  if (!in)
+    return Error{ExitCode::File, "E0411", "cannot read the chat template", file,
+                 "--chat-template names a Jinja file"};
+  text::ChatTemplates found{
+      {std::istreambuf_iterator<char>(in), {}}, llvm::sys::path::filename(file).str(), 1};
+  if (auto checked = text::checkChatTemplate(found.source); !checked)
+    return checked.error();
+  return found;
+}
+
+static bool isForTools(const import::NamedTemplate &one) { return one.name == text::kToolTemplate; }
+
+/// "template default of 2, tool_use for requests with tools"
+static std::string describe(const text::ChatTemplates &templates) {
+  if (templates.source.empty())
+    return "no chat template";
+  std::string line = "template " + templates.name;
+  if (templates.count > 1)
+    line += " of " + std::to_string(templates.count);
+  return line +
+         (llvm::any_of(templates.other, isForTools) ? ", tool_use for requests with tools" : "");
+}
+
+/// "; tools: hermes; reasoning: think"
+static std::string formatsOf(const text::ChatTemplates &templates) {
+  if (templates.source.empty())
+    return "";
+  text::OutputFormat format = text::detectOutputFormat(templates.source);
+  for (const import::NamedTemplate &one : templates.other)
+    if (isForTools(one))
+      format.tools = text::detectOutputFormat(one.source).tools;
+  auto named = [](const std::string &name) { return name.empty() ? "none known" : name; };
+  return "; tools: " + named(format.tools) + "; reasoning: " + named(format.reasoning);
+}
+
+static std::string endsOf(const text::TokenizerArtifact &artifact) {
+  auto tokenizer =
+      text::Tokenizer::fromBytes(artifact.kind, std::as_bytes(std::span(artifact.bytes)));
+  std::string line;
+  for (int32_t id : artifact.special.eos)
+    line += " " + (tokenizer ? text::replaceInvalidUtf8((*tokenizer)->tokenBytes(id))
+                             : std::to_string(id));
+  return line.empty() ? "no end" : "ends" + line;
+}
+
 Result<EngineText> compiler::buildEngineText(const import::Checkpoint &checkpoint,
-                                             const std::string &templateFile) {
+                                             const std::string &templateFile,
+                                             const std::string &templateName) {
   EngineText text;
   auto tokenizer = text::buildTokenizer(checkpoint);
   if (!tokenizer)
     return tokenizer.error();
+  std::string source = "no tokenizer: the engine takes ids", ends;
+  if (!*tokenizer && !checkpoint.text.tokenizerConfigJson.empty())
+    text.warning =
+        "there is a tokenizer_config.json, and none of tokenizer.json, tokenizer.model, tekken.json, "
+        "or vocab.json with merges.txt: the engine takes ids. Download the tokenizer's other files";
   if (*tokenizer) {
     text.warning = warningAboutWords(checkpoint);
+    source = (*tokenizer)->source, ends = "; " + endsOf(**tokenizer);
     text.tokenizerKind = (*tokenizer)->kind;
     text.tokenizer = std::move((*tokenizer)->bytes);
     const text::SpecialTokens &special = (*tokenizer)->special;
     text.special.bos = special.bos, text.special.eos = special.eos;
     text.special.pad = special.pad, text.special.unknown = special.unknown;
-    text.special.add_bos = special.addBos;
+    text.special.prefix = special.prefix, text.special.suffix = special.suffix;
+    text.special.add_bos = special.prefix == std::vector{special.bos}; // what older runtimes read
+    for (const auto &[name, token] : special.names) {
+      auto &named = text.special.names.emplace_back(std::make_unique<fb::AttributeT>());
+      named->key = name, named->value = token;
+    }
   }
-  if (!templateFile.empty()) {
-    std::ifstream in(templateFile, std::ios::binary);
-    if (!in)
-      return Error{ExitCode::File, "E0411", "cannot read the chat template", templateFile,
-                   "--chat-template names a Jinja file"};
-    std::stringstream contents;
-    contents << in.rdbuf();
-    auto parsed = text::ChatTemplate::parse(contents.str());
-    if (!parsed)
-      return parsed.error();
-    text.chatTemplate = contents.str();
-  } else {
-    auto found = text::findChatTemplate(checkpoint);
-    if (!found)
-      return found.error();
-    text.chatTemplate = std::move(*found);
-  }
+  auto templates = templateFile.empty() ? text::findChatTemplates(checkpoint, templateName)
+                                        : readTemplate(templateFile);
+  if (!templates)
+    return templates.error();
+  text.taken = source + "; " + describe(*templates) + ends + formatsOf(*templates);
+  text.chatTemplate = std::move(templates->source);
+  text.namedTemplates = std::move(templates->other);
   text.generation = readGeneration(checkpoint.text.generationConfigJson);
   return text;
 }
 
+/// Tokens that the model has no logits for are none of the engine's: vocabularies are larger now and then.
+static void dropOutside(fb::SpecialTokensT &special, uint32_t vocabulary) {
+  auto outside = [&](int32_t id) { return id >= int64_t(vocabulary); };
+  for (int32_t *id : {&special.bos, &special.pad, &special.unknown})
+    if (outside(*id))
+      *id = -1;
+  for (std::vector<int32_t> *ids : {&special.eos, &special.prefix, &special.suffix})
+    std::erase_if(*ids, outside);
+}
+
 void EngineText::addTo(fb::EngineT &table, std::vector<SegmentSource> &segments) const {
   table.text = std::make_unique<fb::TextT>();
+  auto add = [&](fb::SegmentKind kind, const std::string &bytes) {
+    segments.push_back(segmentOf(kind, bytes));
+    return static_cast<int32_t>(segments.size() - 1);
+  };
   if (!tokenizerKind.empty()) {
-    table.text->tokenizer_segment = static_cast<int32_t>(segments.size());
+    table.text->tokenizer_segment = add(fb::SegmentKind::Tokenizer, tokenizer);
     table.text->tokenizer_kind = tokenizerKind;
-    segments.push_back(segmentOf(fb::SegmentKind::Tokenizer, tokenizer));
   }
-  if (chatTemplate && !chatTemplate->empty()) {
-    table.text->chat_template_segment = static_cast<int32_t>(segments.size());
-    segments.push_back(segmentOf(fb::SegmentKind::ChatTemplate, *chatTemplate));
+  if (!chatTemplate.empty())
+    table.text->chat_template_segment = add(fb::SegmentKind::ChatTemplate, chatTemplate);
+  for (const import::NamedTemplate &one : namedTemplates) {
+    auto &named = table.text->templates.emplace_back(std::make_unique<fb::NamedTemplateT>());
+    named->name = one.name;
+    named->segment = static_cast<uint32_t>(add(fb::SegmentKind::ChatTemplate, one.source));
   }
   table.text->special = std::make_unique<fb::SpecialTokensT>(special);
+  dropOutside(*table.text->special, table.model->vocab);
+  auto &described = table.provenance.emplace_back(std::make_unique<fb::AttributeT>());
+  described->key = runtime::kTextTaken, described->value = taken;
   if (generation)
     table.generation = std::make_unique<fb::GenerationDefaultsT>(*generation);
 }

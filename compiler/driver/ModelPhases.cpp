@@ -30,7 +30,7 @@ Result<void> Compilation::open() {
     bytes += tensor.bytes();
   progress.note(runtime::humanBytes(bytes) + " in " + std::to_string(checkpoint->tensors.size()) +
                 " tensors");
-  auto built = buildEngineText(*checkpoint, options.chatTemplate);
+  auto built = buildEngineText(*checkpoint, options.chatTemplate, options.chatTemplateName);
   if (!built)
     return built.error();
   text = std::move(*built);

@@ -57,6 +57,8 @@ void compiler::writeOrigin(const CompileOptions &options, const import::Checkpoi
        {std::pair("tuning", &options.tuning), std::pair("chat-template", &options.chatTemplate)})
     if (!path->empty())
       attribute(key, llvm::sys::path::filename(*path).str() + ", content " + contentOf(*path));
+  if (!options.chatTemplateName.empty())
+    attribute("chat-template-name", options.chatTemplateName);
   for (const auto &[point, passes] : options.insertions)
     attribute("insert", point + "=" + passes);
   for (const auto &[point, passes] : options.insertions)

@@ -1,6 +1,7 @@
 //===- Summary.cpp --------------------------------------------------------===//
 #include "compiler/driver/Summary.h"
 #include "runtime/engine/Inspect.h"
+#include "runtime/text/Json.h"
 
 #include <cstdio>
 
@@ -25,6 +26,7 @@ Result<void> compiler::printSummary(const CompileOptions &options,
     gpuText = "\non a GPU\n" + gpu->text();
     gpuJson = ",\"gpu_memory\":" + gpu->json();
   }
+  const std::string taken = runtime::textTaken((*engine)->table());
   double total = 0;
   for (const Progress::Phase &phase : phases)
     total += phase.seconds;
@@ -33,10 +35,11 @@ Result<void> compiler::printSummary(const CompileOptions &options,
                 static_cast<unsigned long long>((*engine)->fileBytes()), total);
     for (size_t i = 0; i < phases.size(); ++i)
       std::printf("%s\"%s\":%.3f", i ? "," : "", phases[i].name.c_str(), phases[i].seconds);
-    std::printf("},\"memory\":%s%s}\n", memory->json().c_str(), gpuJson.c_str());
+    std::printf("},\"text\":%s,\"memory\":%s%s}\n", text::jsonString(taken).c_str(),
+                memory->json().c_str(), gpuJson.c_str());
   } else if (!options.quiet) {
-    std::fprintf(stderr, "%-10s %6.2f s\n\n%s%s", "total", total, memory->text().c_str(),
-                 gpuText.c_str());
+    std::fprintf(stderr, "%-10s %6.2f s\ntext: %s\n\n%s%s", "total", total, taken.c_str(),
+                 memory->text().c_str(), gpuText.c_str());
   }
   return {};
 }

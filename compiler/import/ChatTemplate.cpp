@@ -8,15 +8,15 @@
 #include "compiler/import/ImportErrors.h"
 #include "compiler/import/Json.h"
 
+#include <algorithm>
+
 namespace ingot::import {
 
 namespace {
 
 namespace ondemand = simdjson::ondemand;
 
-struct NamedTemplate {
-  std::string name, text;
-};
+using Templates = std::vector<NamedTemplate>;
 
 Error odd(const std::string &path, std::string why) {
   return refuse(cause::chatTemplate, line(fileName(path), " has an odd chat template"),
@@ -36,7 +36,9 @@ simdjson::error_code readNamed(ondemand::value item, NamedTemplate &result) {
     std::string_view key, text;
     if (auto code = field.unescaped_key().get(key))
       return code;
-    std::string *target = key == "name" ? &result.name : key == "template" ? &result.text : nullptr;
+    std::string *target = key == "name"       ? &result.name
+                          : key == "template" ? &result.source
+                                              : nullptr;
     if (!target)
       continue;
     if (auto code = field.value().get_string().get(text))
@@ -46,43 +48,79 @@ simdjson::error_code readNamed(ondemand::value item, NamedTemplate &result) {
   return simdjson::SUCCESS;
 }
 
-Result<std::string> fromList(ondemand::array list, const std::string &path) {
-  std::vector<NamedTemplate> templates;
+void add(Templates &templates, NamedTemplate named) {
+  auto known = std::ranges::find(templates, named.name, &NamedTemplate::name);
+  if (known == templates.end())
+    templates.push_back(std::move(named));
+  else
+    known->source = std::move(named.source);
+}
+
+Result<Templates> fromList(ondemand::array list, const std::string &path) {
+  Templates templates;
+  size_t count = 0;
   for (auto each : list) {
     ondemand::value item;
     NamedTemplate named;
     simdjson::error_code code = std::move(each).get(item);
     if (!code)
       code = readNamed(item, named);
-    if (code || named.text.empty())
-      return odd(path, line("entry ", templates.size(),
+    if (code || named.source.empty())
+      return odd(path, line("entry ", count,
                             " of 'chat_template' is no {\"name\", \"template\"} of strings"));
-    templates.push_back(std::move(named));
+    add(templates, std::move(named));
+    ++count;
   }
-  for (const NamedTemplate &named : templates)
-    if (named.name == "default" || templates.size() == 1)
-      return named.text;
-  return odd(path, line("'chat_template' lists ", templates.size(), ", none of them 'default'"));
+  if (templates.empty())
+    return odd(path, "'chat_template' lists 0 templates");
+  return templates;
 }
 
-Result<std::string> fromValue(ondemand::value value, const std::string &path) {
+Result<Templates> fromObject(ondemand::object object, const std::string &path) {
+  Templates templates;
+  for (auto each : object) {
+    ondemand::field field;
+    std::string_view name, source;
+    simdjson::error_code code = std::move(each).get(field);
+    if (!code)
+      code = field.unescaped_key().get(name);
+    const std::string kept(name); // the next string may take its place
+    if (!code)
+      code = field.value().get_string().get(source);
+    if (code)
+      return odd(path, line("'chat_template', template ", templates.size(), ": ",
+                            simdjson::error_message(code)));
+    add(templates, {kept, std::string(source)});
+  }
+  return templates;
+}
+
+Result<Templates> fromValue(ondemand::value value, const std::string &path) {
   ondemand::json_type type;
-  if (value.type().get(type))
-    return odd(path, "'chat_template' is no JSON value; a string or a list is expected");
+  simdjson::error_code code = value.type().get(type);
+  auto failed = [&] { return odd(path, line("'chat_template': ", simdjson::error_message(code))); };
+  if (code)
+    return failed();
   switch (type) {
   case ondemand::json_type::null:
-    return std::string();
+    return Templates();
   case ondemand::json_type::string: {
     std::string_view text;
-    if (auto code = value.get_string().get(text))
-      return odd(path, line("'chat_template': ", simdjson::error_message(code)));
-    return std::string(text);
+    if ((code = value.get_string().get(text)))
+      return failed();
+    return text.empty() ? Templates() : Templates{{"default", std::string(text)}};
   }
   case ondemand::json_type::array: {
     ondemand::array list;
-    if (auto code = value.get_array().get(list))
-      return odd(path, line("'chat_template': ", simdjson::error_message(code)));
+    if ((code = value.get_array().get(list)))
+      return failed();
     return fromList(list, path);
+  }
+  case ondemand::json_type::object: {
+    ondemand::object object;
+    if ((code = value.get_object().get(object)))
+      return failed();
+    return fromObject(object, path);
   }
   default:
     return odd(path, "'chat_template' is neither a string nor a list of 1 or more templates");
@@ -91,7 +129,7 @@ Result<std::string> fromValue(ondemand::value value, const std::string &path) {
 
 } // namespace
 
-Result<std::string> chatTemplateIn(const std::string &json, const std::string &path) {
+Result<Templates> chatTemplatesIn(const std::string &json, const std::string &path) {
   simdjson::padded_string padded(json);
   ondemand::parser parser;
   ondemand::document document;
@@ -100,7 +138,7 @@ Result<std::string> chatTemplateIn(const std::string &json, const std::string &p
     return jsonError(code, path, json.size());
   if (auto code = document.get_object().get(root))
     return jsonError(code, path, json.size());
-  std::string result;
+  Templates result;
   bool seen = false;
   for (auto each : root) {
     ondemand::field field;
@@ -115,10 +153,10 @@ Result<std::string> chatTemplateIn(const std::string &json, const std::string &p
       return refuse(cause::keyTwice, "the key 'chat_template' is there twice",
                     line("in ", fileName(path), ", ", json.size(), " bytes"), "remove one of them");
     seen = true;
-    Result<std::string> text = fromValue(field.value(), path);
-    if (!text)
-      return text;
-    result = std::move(*text);
+    Result<Templates> templates = fromValue(field.value(), path);
+    if (!templates)
+      return templates;
+    result = std::move(*templates);
   }
   const char *rest; // there is a location only while something is left
   if (document.current_location().get(rest) == simdjson::SUCCESS)

@@ -80,10 +80,18 @@ using Metadata = std::map<std::string, MetaValue, std::less<>>;
 
 enum class Container : uint8_t { Gguf, Safetensors };
 
-/// Text artefacts of a safetensors folder, verbatim; empty where the file is missing.
+struct NamedTemplate {
+  std::string name; ///< "default", "tool_use"
+  std::string source;
+};
+
+/// Text artefacts of a safetensors folder, verbatim; empty where the file is missing (TextFiles.h).
 struct TextFiles {
-  std::string tokenizerJson, tokenizerConfigJson, specialTokensMapJson, generationConfigJson,
-      chatTemplate;
+  std::string tokenizerJson, tokenizerConfigJson, specialTokensMapJson, addedTokensJson,
+      generationConfigJson;
+  /// Looked for where there is no tokenizer.json: what one can be made of. The second may hold any bytes.
+  std::string vocabJson, tokenizerModel, mergesTxt, tekkenJson;
+  std::vector<NamedTemplate> chatTemplates; ///< of different names
 };
 
 class MappedFile;

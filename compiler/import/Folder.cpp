@@ -3,6 +3,7 @@
 #include "compiler/import/ImportErrors.h"
 #include "compiler/import/Snapshot.h"
 
+#include <algorithm>
 #include <filesystem>
 #include <simdjson.h>
 
@@ -22,11 +23,23 @@ bool Folder::has(const std::string &name) const {
   return fs::symlink_status(pathOf(name), ignored).type() != fs::file_type::not_found;
 }
 
+std::vector<std::string> Folder::filesIn(const std::string &name, std::string_view ending) const {
+  std::vector<std::string> found;
+  std::error_code ignored;
+  for (const auto &entry : fs::directory_iterator(pathOf(name), ignored))
+    if (std::string file = entry.path().filename().string(); file.ends_with(ending))
+      found.push_back(std::move(file));
+  std::ranges::sort(found);
+  found.resize(std::min(found.size(), kMostFiles));
+  return found;
+}
+
 namespace {
 
 /// Whether `file`, a real path, belongs to the checkpoint in `folder`, a real path.
 bool belongsTo(const fs::path &folder, const fs::path &file) {
-  if (file.parent_path() == folder)
+  const fs::path inside = file.lexically_relative(folder);
+  if (!inside.empty() && *inside.begin() != "..")
     return true;
   const fs::path snapshots = folder.parent_path();
   return snapshots.filename() == "snapshots" &&

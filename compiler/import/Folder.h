@@ -25,7 +25,11 @@ public:
   /// Whether there is anything of that name (a dangling link counts).
   bool has(const std::string &name) const;
 
-  /// Opens a file of the folder and remembers it for the content hash. Errors: those of
+  /// Names of the files in a folder of it that end so, in alphabetical order; at most kMostFiles.
+  std::vector<std::string> filesIn(const std::string &name, std::string_view ending) const;
+  static constexpr size_t kMostFiles = 64;
+
+  /// Opens a file of the folder, or of one in it, and remembers it for the content hash. Errors: those of
   /// MappedFile, E0286 for a link that leaves the folder, E0289 above `limit` bytes.
   Result<std::shared_ptr<const MappedFile>> open(const std::string &name,
                                                  uint64_t limit = UINT64_MAX);

@@ -1,5 +1,4 @@
 //===- OpenCheckpoint.cpp - What kind of checkpoint a path names ----------===//
-#include "compiler/import/ChatTemplate.h"
 #include "compiler/import/Checkpoint.h"
 #include "compiler/import/ConfigJson.h"
 #include "compiler/import/ContentHash.h"
@@ -13,6 +12,7 @@
 #include "compiler/import/SafetensorsIndex.h"
 #include "compiler/import/Snapshot.h"
 #include "compiler/import/SplitGguf.h"
+#include "compiler/import/TextFiles.h"
 #include "compiler/import/Wrapper.h"
 
 #include <algorithm>
@@ -33,8 +33,6 @@ constexpr char kIndex[] = "model.safetensors.index.json";
 
 constexpr uint64_t kMaxConfig = uint64_t(16) << 20;
 constexpr uint64_t kMaxIndex = uint64_t(64) << 20;
-constexpr uint64_t kMaxTokenizer = uint64_t(256) << 20;
-constexpr uint64_t kMaxTemplate = uint64_t(1) << 20;
 
 std::string folderOf(const fs::path &path) {
   return path.has_parent_path() ? path.parent_path().string() : ".";
@@ -106,38 +104,10 @@ Result<void> readTexts(Folder &folder, const std::string &configName, Checkpoint
   if (Result<void> read = readQuantizeConfig(folder, builder); !read)
     return read;
 
-  TextFiles &text = builder.text();
-  std::string legacyTemplate;
-  struct {
-    const char *name;
-    uint64_t limit;
-    std::string &target;
-  } files[] = {{"tokenizer.json", kMaxTokenizer, text.tokenizerJson},
-               {"tokenizer_config.json", kMaxIndex, text.tokenizerConfigJson},
-               {"special_tokens_map.json", kMaxConfig, text.specialTokensMapJson},
-               {"generation_config.json", kMaxConfig, text.generationConfigJson},
-               {"chat_template.json", kMaxConfig, legacyTemplate},
-               {"chat_template.jinja", kMaxTemplate, text.chatTemplate}};
-  for (auto &file : files) {
-    Result<std::string> content = folder.text(file.name, file.limit);
-    if (!content)
-      return content.error();
-    file.target = std::move(*content);
-  }
-  // chat_template.jinja wins, then chat_template.json, then the tokenizer's field.
-  struct {
-    const char *name;
-    const std::string &json;
-  } sources[] = {{"chat_template.json", legacyTemplate},
-                 {"tokenizer_config.json", text.tokenizerConfigJson}};
-  for (const auto &source : sources) {
-    if (!text.chatTemplate.empty() || source.json.empty())
-      continue;
-    Result<std::string> found = chatTemplateIn(source.json, folder.pathOf(source.name));
-    if (!found)
-      return found.error();
-    text.chatTemplate = std::move(*found);
-  }
+  Result<TextFiles> text = readTextFiles(folder);
+  if (!text)
+    return text.error();
+  builder.text() = std::move(*text);
   return {};
 }
 

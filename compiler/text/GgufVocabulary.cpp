@@ -16,6 +16,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "compiler/text/GgufVocabulary.h"
+#include "compiler/text/StrippingTokens.h"
 #include "runtime/text/Json.h"
 
 #include <algorithm>
@@ -67,6 +68,7 @@ struct Added {
   size_t id;
   std::string_view content;
   bool special;
+  Stripping strips = {};
 };
 
 /// What differs between the kinds, as JSON text.
@@ -329,15 +331,16 @@ Result<Merges> listedMerges(const std::vector<std::string> &lines) {
 std::string writeJson(const std::vector<std::string> &tokens, const Ids &ids, const Merges &merges,
                       const std::vector<Added> &added, const Shape &shape) {
   std::string json = R"({"version":"1.0","truncation":null,"padding":null,"added_tokens":[)";
+  auto flag = [](bool on) { return on ? "true" : "false"; };
   std::string_view comma = "";
   for (const Added &token : added) {
     json.append(comma).append("{\"id\":").append(std::to_string(token.id)).append(",\"content\":");
     appendJsonString(json, token.content);
-    json += R"(,"single_word":false,"lstrip":false,"rstrip":false,"normalized":false,"special":)";
-    json += token.special ? "true}" : "false}";
+    json.append(R"(,"single_word":false,"lstrip":)").append(flag(token.strips.left));
+    json.append(R"(,"rstrip":)").append(flag(token.strips.right));
+    json.append(R"(,"normalized":false,"special":)").append(flag(token.special)).append("}");
     comma = ",";
   }
-  auto flag = [](bool on) { return on ? "true" : "false"; };
   json += "],\"normalizer\":" + shape.normalizer + ",\"pre_tokenizer\":" + shape.preTokenizer +
           ",\"post_processor\":null,\"decoder\":" + shape.decoder +
           R"(,"model":{"type":"BPE","dropout":null,"unk_token":)" + shape.unknown +
@@ -417,10 +420,11 @@ Result<std::string> byteLevelJson(const Checkpoint &checkpoint, Vocabulary v) {
   // Added tokens are plain text (GPT-NeoX has runs of spaces among them). Others that are not
   // written in the byte alphabet get that spelling, and can only be reached through merges.
   std::vector<std::string> tokens = v.tokens;
+  const StrippingTokens strips(checkpoint.architecture, "gpt2", v.tokens);
   std::vector<Added> added;
   for (size_t id = 0; id < tokens.size(); ++id) {
     if (v.type(id) == Control || v.type(id) == UserDefined) {
-      added.push_back({id, v.tokens[id], v.type(id) == Control});
+      added.push_back({id, v.tokens[id], v.type(id) == Control, strips.of(v.tokens[id])});
     } else if (!isByteSpelled(v.tokens[id])) {
       tokens[id].clear();
       for (char c : v.tokens[id])
@@ -456,11 +460,12 @@ Result<std::string> sentencePieceJson(const Checkpoint &checkpoint, Vocabulary v
       }
   Ids ids = byText(tokens);
 
+  const StrippingTokens strips(checkpoint.architecture, "llama", v.tokens);
   std::vector<Added> added;
   for (size_t id = 0; id < tokens.size(); ++id) {
     bool special = v.type(id) == Control || v.type(id) == Unknown;
     if (special || (v.type(id) == UserDefined && ids.contains(v.tokens[id])))
-      added.push_back({id, v.tokens[id], special});
+      added.push_back({id, v.tokens[id], special, strips.of(v.tokens[id])});
   }
 
   Merges merges;

@@ -1,11 +1,16 @@
 //===- SpecialTokens.cpp - Which ids begin and end a text ----------------===//
 //
-// A safetensors folder says it in up to four files, and they disagree often: generation may
+// A safetensors folder says it in up to five files, and they disagree often: generation may
 // stop at more ids (generation_config.json, a list) than the tokenizer calls its end. Every
-// one that is named ends a generation. GGUF has one key per meaning.
+// one that is named ends a generation. GGUF has one key per meaning. What ends a turn of the
+// chat template's format counts as well (TurnEnds.h), whatever the container.
+//
+// What is put before a text is the business of tokenizer.json's post-processor, as in transformers
+// 5: `add_bos_token` of tokenizer_config.json is not read where there is a tokenizer.json.
 //===----------------------------------------------------------------------===//
 
 #include "compiler/text/GgufVocabulary.h"
+#include "compiler/text/TurnEnds.h"
 
 #include <algorithm>
 #include <limits>
@@ -43,21 +48,32 @@ void addEnds(SpecialTokens &special, const dom::element &value) {
     addEnd(special, id);
 }
 
+/// What chat templates call the tokens that GGUF has keys for.
+struct GgufToken {
+  const char *key, *name;
+};
+constexpr GgufToken kGgufTokens[] = {{"bos", "bos_token"},     {"eos", "eos_token"},
+                                     {"unknown", "unk_token"}, {"seperator", "sep_token"},
+                                     {"padding", "pad_token"}, {"cls", "cls_token"},
+                                     {"mask", "mask_token"}};
+
+Result<int32_t> ggufId(const Checkpoint &checkpoint, const char *key) {
+  auto id = checkpoint.integerOr(std::string("tokenizer.ggml.") + key + "_token_id", -1);
+  return id ? Result<int32_t>(smallId(*id)) : id.error();
+}
+
 Result<SpecialTokens> ggufTokens(const Checkpoint &checkpoint) {
   SpecialTokens special;
-  auto number = [&](const char *name) {
-    return checkpoint.integerOr(std::string("tokenizer.ggml.") + name + "_token_id", -1);
-  };
   const std::pair<const char *, int32_t *> single[] = {
       {"bos", &special.bos}, {"padding", &special.pad}, {"unknown", &special.unknown}};
   for (auto [name, target] : single) {
-    auto id = number(name);
+    auto id = ggufId(checkpoint, name);
     if (!id)
       return id.error();
-    *target = smallId(*id);
+    *target = *id;
   }
   for (const char *name : {"eos", "eot", "eom"}) {
-    auto id = number(name);
+    auto id = ggufId(checkpoint, name);
     if (!id)
       return id.error();
     addEnd(special, *id);
@@ -69,11 +85,15 @@ Result<SpecialTokens> ggufTokens(const Checkpoint &checkpoint) {
   };
   const std::string model = text("tokenizer.ggml.model");
   const bool usual = model == "llama" || beginsWithBos(text("tokenizer.ggml.pre"));
-  auto addBos = checkpoint.booleanOr("tokenizer.ggml.add_bos_token", usual && special.bos >= 0);
-  if (!addBos)
-    return addBos.error();
+  auto addBos = checkpoint.booleanOr("tokenizer.ggml.add_bos_token", usual);
+  auto addEos = checkpoint.booleanOr("tokenizer.ggml.add_eos_token", false);
+  if (!addBos || !addEos)
+    return addBos ? addEos.error() : addBos.error();
   // Gemma 4 cannot do without it, and its first files said otherwise.
-  special.addBos = *addBos || (model == "gemma4" && special.bos >= 0);
+  if (special.bos >= 0 && (*addBos || model == "gemma4"))
+    special.prefix = {special.bos};
+  if (*addEos && !special.eos.empty())
+    special.suffix = {special.eos.front()};
   return special;
 }
 
@@ -107,77 +127,55 @@ Result<SpecialTokens> configTokens(const Checkpoint &checkpoint) {
   return special;
 }
 
-/// A special token is a string or an object with `content`.
-std::optional<int32_t> namedToken(const dom::element &file, const char *key,
-                                  const Tokenizer &tokenizer) {
-  dom::element value;
-  if (file[key].get(value) != simdjson::SUCCESS)
-    return std::nullopt;
-  std::string_view name;
-  if (value.get(name) != simdjson::SUCCESS && value["content"].get(name) != simdjson::SUCCESS)
-    return std::nullopt;
-  return tokenizer.idOf(name);
-}
-
-/// Whether tokenizer.json's post-processor puts BOS first.
-bool postProcessorAddsBos(const std::string &json, const Tokenizer &tokenizer, int32_t bos) {
-  dom::parser parser;
-  dom::element file, processor;
-  if (parser.parse(json).get(file) != simdjson::SUCCESS ||
-      file["post_processor"].get(processor) != simdjson::SUCCESS)
-    return false;
-  auto startsWithBos = [&](const dom::element &step) {
-    dom::array single;
-    std::string_view name;
-    return step["single"].get(single) == simdjson::SUCCESS && single.begin() != single.end() &&
-           (*single.begin())["SpecialToken"]["id"].get(name) == simdjson::SUCCESS &&
-           tokenizer.idOf(name) == bos;
-  };
-  dom::array steps;
-  if (processor["processors"].get(steps) != simdjson::SUCCESS)
-    return startsWithBos(processor);
-  return std::any_of(steps.begin(), steps.end(), startsWithBos);
-}
-
-Result<SpecialTokens> folderTokens(const Checkpoint &checkpoint, const Tokenizer &tokenizer) {
+/// `named`: what the tokenizer's files say.
+Result<SpecialTokens> folderTokens(const Checkpoint &checkpoint, const Tokenizer &tokenizer,
+                                   SpecialTokens named) {
   auto stated = configTokens(checkpoint);
   if (!stated)
     return stated.error();
-  SpecialTokens special = *stated;
-  std::optional<bool> addBos;
-  for (const std::string *json :
-       {&checkpoint.text.tokenizerConfigJson, &checkpoint.text.specialTokensMapJson}) {
-    dom::parser parser;
-    dom::element file;
-    if (json->empty() || parser.parse(*json).get(file) != simdjson::SUCCESS)
+  SpecialTokens special = std::move(*stated);
+  for (const auto &[name, token] : named.names) {
+    auto id = tokenizer.idOf(token);
+    if (!id)
       continue;
-    if (auto id = namedToken(file, "eos_token", tokenizer))
+    if (name == "eos_token")
       addEnd(special, *id);
-    if (auto id = namedToken(file, "unk_token", tokenizer); id && special.unknown < 0)
-      special.unknown = *id;
     // The tokenizer's own name beats config.json, which is often left over from a base model.
-    if (auto id = namedToken(file, "bos_token", tokenizer);
-        id && json == &checkpoint.text.tokenizerConfigJson)
+    if (name == "bos_token")
       special.bos = *id;
-    else if (id && special.bos < 0)
-      special.bos = *id;
-    if (auto id = namedToken(file, "pad_token", tokenizer); id && special.pad < 0)
+    if (name == "pad_token" && special.pad < 0)
       special.pad = *id;
-    bool flag;
-    if (!addBos && file["add_bos_token"].get(flag) == simdjson::SUCCESS)
-      addBos = flag;
+    if (name == "unk_token" && special.unknown < 0)
+      special.unknown = *id;
   }
-  special.addBos =
-      addBos.value_or(special.bos >= 0 &&
-                      postProcessorAddsBos(checkpoint.text.tokenizerJson, tokenizer, special.bos));
+  special.prefix = std::move(named.prefix);
+  special.suffix = std::move(named.suffix);
+  special.names = std::move(named.names);
   return special;
 }
 
-/// End-of-turn tokens that a GGUF may have without a key for them. They count where the
-/// chat template writes them: then the model was trained to end its turn with them.
-constexpr std::string_view kTurnEnds[] = {"<|im_end|>", "<|eot_id|>",      "<end_of_turn>",
-                                          "<|end|>",    "<|end_of_text|>", "<|eom_id|>",
-                                          "<|return|>", "<turn|>"};
+/// The default chat template, whatever the container; "": there is none.
+std::string mainTemplate(const Checkpoint &checkpoint) {
+  if (checkpoint.has("tokenizer.chat_template"))
+    if (auto chat = checkpoint.string("tokenizer.chat_template"))
+      return *chat;
+  const auto &all = checkpoint.text.chatTemplates;
+  auto main = std::ranges::find(all, "default", &import::NamedTemplate::name);
+  return main != all.end() ? main->source : all.empty() ? "" : all.front().source;
+}
+
+/// What ends the turns of its format ends an answer; what stands within a turn does not.
+void applyFormat(SpecialTokens &special, const Checkpoint &checkpoint, const Tokenizer &tokenizer) {
+  const TurnEnds turn = turnEnds(mainTemplate(checkpoint));
+  auto idOf = [&](std::string_view name) {
+    auto id = tokenizer.idOf(name);
+    return id && tokenizer.isSpecial(*id) ? *id : -1;
+  };
+  for (std::string_view name : turn.ends)
+    addEnd(special, idOf(name));
+  for (std::string_view name : turn.within)
+    std::erase(special.eos, idOf(name));
+}
 
 } // namespace
 
@@ -186,31 +184,32 @@ Result<SpecialTokens> configuredSpecialTokens(const Checkpoint &checkpoint) {
                                                          : configTokens(checkpoint);
 }
 
-Result<SpecialTokens> findSpecialTokens(const Checkpoint &checkpoint, const Tokenizer &tokenizer) {
+Result<void> findSpecialTokens(const Checkpoint &checkpoint, const Tokenizer &tokenizer,
+                               SpecialTokens &special) {
   bool gguf = checkpoint.container == import::Container::Gguf;
-  auto found = gguf ? ggufTokens(checkpoint) : folderTokens(checkpoint, tokenizer);
+  auto found = gguf ? ggufTokens(checkpoint) : folderTokens(checkpoint, tokenizer, special);
   if (!found)
     return found.error();
-  SpecialTokens special = *found;
-
-  if (gguf && checkpoint.has("tokenizer.chat_template"))
-    if (auto chat = checkpoint.string("tokenizer.chat_template"))
-      for (std::string_view name : kTurnEnds)
-        if (auto id = tokenizer.idOf(name);
-            id && tokenizer.isSpecial(*id) && chat->find(name) != std::string::npos)
-          addEnd(special, *id);
+  special = std::move(*found);
+  applyFormat(special, checkpoint, tokenizer);
 
   auto outside = [&](int32_t id) { return id >= tokenizer.vocabSize(); };
-  if (gguf && (outside(special.bos) || outside(special.pad) || outside(special.unknown) ||
-               std::ranges::any_of(special.eos, outside)))
+  auto anyOutside = [&](const std::vector<int32_t> &ids) {
+    return std::ranges::any_of(ids, outside);
+  };
+  if ((gguf && (outside(special.bos) || outside(special.pad) || outside(special.unknown) ||
+                anyOutside(special.eos))) ||
+      anyOutside(special.prefix) || anyOutside(special.suffix))
     return damagedVocabulary("a special token id is not below " +
                              std::to_string(tokenizer.vocabSize()));
   std::erase_if(special.eos, outside);
   for (int32_t *id : {&special.bos, &special.pad, &special.unknown})
     if (outside(*id))
       *id = -1;
-  special.addBos = special.addBos && special.bos >= 0;
-  return special;
+  for (const auto &[key, name] : kGgufTokens)
+    if (auto id = gguf ? ggufId(checkpoint, key) : Result<int32_t>(-1); id && *id >= 0)
+      special.names.emplace_back(name, tokenizer.tokenBytes(*id));
+  return {};
 }
 
 } // namespace ingot::text

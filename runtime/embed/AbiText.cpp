@@ -9,6 +9,12 @@ using namespace ingot::embed;
 
 namespace ingot::embed {
 
+/// Of a chat with tools or without.
+static const text::ChatTemplate *templateOf(const service::ServedModel &model,
+                                            const char *variables) {
+  return model.chatTemplate(variables && text::givesTools(variables));
+}
+
 static Result<text::ChatTemplate::Options>
 optionsOf(const service::ServedModel &model, const char *variables, bool addGenerationPrompt) {
   if (!model.tokenizer())
@@ -26,7 +32,7 @@ optionsOf(const service::ServedModel &model, const char *variables, bool addGene
 Result<std::string> renderChat(const service::ServedModel &model, const char *messages,
                                const char *variables, bool addGenerationPrompt) {
   auto options = optionsOf(model, variables, addGenerationPrompt);
-  return options ? model.chatTemplate()->render(messages, *options) : options.error();
+  return options ? templateOf(model, variables)->render(messages, *options) : options.error();
 }
 
 Result<std::vector<int32_t>> encodeChat(const service::ServedModel &model, const char *messages,
@@ -35,11 +41,11 @@ Result<std::vector<int32_t>> encodeChat(const service::ServedModel &model, const
   if (!options)
     return options.error();
   if (trustContent) {
-    auto text = model.chatTemplate()->render(messages, *options);
+    auto text = templateOf(model, variables)->render(messages, *options);
     return text ? model.tokenizer()->encode(*text) : text.error();
   }
   const auto most = size_t(model.session().context());
-  auto encoded = model.chatTemplate()->encode(*model.tokenizer(), messages, *options, most);
+  auto encoded = templateOf(model, variables)->encode(*model.tokenizer(), messages, *options, most);
   if (!encoded)
     return encoded.error();
   if (encoded->tooLong)

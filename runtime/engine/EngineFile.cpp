@@ -116,12 +116,43 @@ std::span<const std::byte> EngineFile::tokenizer() const {
                                                 : std::span<const std::byte>();
 }
 
-std::string_view EngineFile::chatTemplate() const {
+std::string_view EngineFile::chatTemplate(std::string_view name) const {
   const fb::Text *text = engine->text();
-  if (!text || text->chat_template_segment() < 0)
+  int64_t index = text && name.empty() ? text->chat_template_segment() : -1;
+  for (unsigned i = 0; text && text->templates() && i < text->templates()->size(); ++i)
+    if (const fb::NamedTemplate *one = text->templates()->Get(i);
+        one->name()->string_view() == name)
+      index = one->segment();
+  if (index < 0)
     return {};
-  std::span<const std::byte> bytes = segment(text->chat_template_segment());
+  std::span<const std::byte> bytes = segment(size_t(index));
   return {reinterpret_cast<const char *>(bytes.data()), bytes.size()};
+}
+
+static std::vector<int32_t> listOf(const flatbuffers::Vector<int32_t> *ids) {
+  return ids ? std::vector<int32_t>(ids->begin(), ids->end()) : std::vector<int32_t>();
+}
+
+std::vector<int32_t> EngineFile::textPrefix() const {
+  const fb::SpecialTokens *special = engine->text() ? engine->text()->special() : nullptr;
+  if (!special)
+    return {};
+  if (!special->prefix() && special->add_bos() && special->bos() >= 0)
+    return {special->bos()};
+  return listOf(special->prefix());
+}
+
+std::vector<int32_t> EngineFile::textSuffix() const {
+  const fb::SpecialTokens *special = engine->text() ? engine->text()->special() : nullptr;
+  return special ? listOf(special->suffix()) : std::vector<int32_t>();
+}
+
+std::vector<std::string_view> EngineFile::templateNames() const {
+  std::vector<std::string_view> names;
+  const fb::Text *text = engine->text();
+  for (unsigned i = 0; text && text->templates() && i < text->templates()->size(); ++i)
+    names.push_back(text->templates()->Get(i)->name()->string_view());
+  return names;
 }
 
 } // namespace ingot::runtime

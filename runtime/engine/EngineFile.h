@@ -22,6 +22,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <vector>
 
 namespace ingot::runtime {
 
@@ -56,7 +57,11 @@ public:
 
   /// Text artefacts; empty where the engine has none.
   std::span<const std::byte> tokenizer() const;
-  std::string_view chatTemplate() const;
+  /// The one called `name` (templateNames()), or the main one.
+  std::string_view chatTemplate(std::string_view name = "") const;
+  std::vector<std::string_view> templateNames() const; ///< of those beside the main one
+  std::vector<int32_t> textPrefix() const;             ///< ids before a plain prompt
+  std::vector<int32_t> textSuffix() const; ///< ids behind a text whose embedding is wanted
 
   const std::string &path() const { return name; }
   uint64_t fileBytes() const { return bytes.size(); }

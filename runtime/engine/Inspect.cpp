@@ -67,6 +67,18 @@ void modelText(std::string &out, const EngineFile &engine) {
           engine.chatTemplate().empty() ? "no chat template" : "with chat template");
 }
 
+} // namespace
+
+std::string textTaken(const fb::Engine &engine) {
+  for (unsigned i = 0; engine.provenance() && i < engine.provenance()->size(); ++i)
+    if (const fb::Attribute *one = engine.provenance()->Get(i);
+        one->key() && one->value() && one->key()->string_view() == kTextTaken)
+      return one->value()->str();
+  return "";
+}
+
+namespace {
+
 void weightText(std::string &out, const EngineFile &engine) {
   out += "\nweights\n";
   for (const FormatSummary &f : weightsByFormat(engine))

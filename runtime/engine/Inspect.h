@@ -39,6 +39,11 @@ constexpr uint64_t kDefaultContext = 4096;
 /// 4,096 rows has 256 blocks then.
 constexpr uint64_t kDefaultBatchTokens = 512, kDefaultGpuBatchTokens = 2048;
 
+/// Of the provenance: what the engine's text was made of, in a line.
+constexpr char kTextTaken[] = "text";
+/// "" for an engine of before that was kept.
+std::string textTaken(const fb::Engine &engine);
+
 /// Limits chosen at load time.
 struct MemoryLimits {
   uint64_t context = 0;        ///< positions per sequence; 0: the model's, at most the default

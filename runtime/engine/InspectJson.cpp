@@ -287,7 +287,15 @@ void writeText(JsonText &j, const EngineFile &engine) {
     j.key("unknown").value(s->unknown()).key("add_bos").value(s->add_bos()).key("eos").open('[');
     for (unsigned i = 0; s->eos() && i < s->eos()->size(); ++i)
       j.value(s->eos()->Get(i));
-    j.close().close();
+    j.close();
+    for (const auto &[name, ids] :
+         {std::pair("prefix", engine.textPrefix()), std::pair("suffix", engine.textSuffix())}) {
+      j.key(name).open('[');
+      for (int32_t id : ids)
+        j.value(id);
+      j.close();
+    }
+    j.close();
   }
 }
 

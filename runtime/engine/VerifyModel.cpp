@@ -44,11 +44,18 @@ static Result<void> verifyText(const fb::Engine &engine, const std::string &name
                        " or of no known kind");
   if (chat < -1 || (chat >= 0 && !isSegment(engine, chat, fb::SegmentKind::ChatTemplate)))
     return damaged("E0376", name, "its chat template is not in segment " + to_string(chat));
+  for (unsigned i = 0; text->templates() && i < text->templates()->size(); ++i)
+    if (const fb::NamedTemplate *one = text->templates()->Get(i);
+        !isSegment(engine, one->segment(), fb::SegmentKind::ChatTemplate))
+      return damaged("E0376", name,
+                     "its chat template " + to_string(i) + " is not in segment " +
+                         to_string(one->segment()));
   if (const fb::SpecialTokens *special = text->special()) {
     auto known = [&](int id) { return id >= -1 && id < int64_t(engine.model()->vocab()); };
     bool ok = known(special->bos()) && known(special->pad()) && known(special->unknown());
-    for (unsigned i = 0; special->eos() && i < special->eos()->size(); ++i)
-      ok = ok && special->eos()->Get(i) >= 0 && known(special->eos()->Get(i));
+    for (const auto *ids : {special->eos(), special->prefix(), special->suffix()})
+      for (unsigned i = 0; ids && i < ids->size(); ++i)
+        ok = ok && ids->Get(i) >= 0 && known(ids->Get(i));
     if (!ok)
       return damaged("E0377", name,
                      "a special token lies outside the vocabulary of " +

@@ -23,22 +23,39 @@ static std::string fingerprintOf(const runtime::Session &session) {
   return text;
 }
 
-Result<std::shared_ptr<ServedModel>> ServedModel::create(std::unique_ptr<runtime::Session> opened,
-                                                         ModelOptions options) {
-  auto model = std::make_shared<ServedModel>();
-  model->serving = service::Service::create(std::move(opened), options.service);
-  const runtime::Session &session = model->session();
-  if (options.name.empty())
-    options.name = session.engine().table().model()->name()->str();
-  model->source = options.chatTemplate.empty() ? std::string(session.engine().chatTemplate())
-                                               : options.chatTemplate;
-  if (!model->source.empty() && session.tokenizer()) {
-    auto parsed = text::ChatTemplate::parse(model->source);
+static Error noSuchTemplate(const runtime::EngineFile &engine, const std::string &name) {
+  std::string known = engine.chatTemplate().empty() ? "" : "default";
+  for (std::string_view one : engine.templateNames())
+    known += (known.empty() ? "" : ", ") + std::string(one);
+  return {ExitCode::Usage, "E0627", "there is no chat template called '" + name + "'",
+          known.empty() ? "the engine has none" : "the engine has: " + known,
+          known.empty() ? "give a file: --chat-template FILE.jinja" : "choose one of these"};
+}
+
+Result<void> ServedModel::openTemplates() {
+  const runtime::EngineFile &engine = session().engine();
+  plain.source =
+      options.chatTemplate.empty() ? std::string(engine.chatTemplate()) : options.chatTemplate;
+  if (options.chatTemplate.empty() && options.chatTemplateName.empty())
+    withTools.source = engine.chatTemplate(text::kToolTemplate);
+  if (const std::string &name = options.chatTemplateName; !name.empty() && name != "default") {
+    plain.source = engine.chatTemplate(name);
+    if (plain.source.empty())
+      return noSuchTemplate(engine, name);
+  }
+  for (Chat *chat : {&plain, &withTools}) {
+    if (chat->source.empty() || !tokenizer())
+      continue;
+    auto parsed = text::ChatTemplate::parse(chat->source);
     if (!parsed)
       return parsed.error();
-    model->templated = std::move(*parsed);
-    model->format = text::detectOutputFormat(model->source);
+    chat->parsed = std::move(*parsed);
+    chat->format = text::detectOutputFormat(chat->source);
   }
+  return {};
+}
+
+Result<void> ServedModel::chooseFormats() {
   auto check = [](std::string_view name, std::span<const std::string_view> known,
                   const char *what) -> std::optional<Error> {
     if (name.empty() || std::ranges::find(known, name) != known.end())
@@ -55,20 +72,26 @@ Result<std::shared_ptr<ServedModel>> ServedModel::create(std::unique_ptr<runtime
   if (options.reasoningFormat != "none")
     if (auto error = check(options.reasoningFormat, text::reasoningFormatNames(), "reasoning"))
       return *error;
+  for (Chat *chat : {&plain, &withTools})
+    chat->format = asNamed(std::move(chat->format));
+  return {};
+}
 
-  if (const auto *meta = session.engine().table().text();
-      meta && meta->special() && session.tokenizer()) {
-    auto spelled = [&](int32_t id) {
-      return id < 0 ? "" : std::string(session.tokenizer()->tokenBytes(id));
-    };
-    model->tokens.bosToken = spelled(meta->special()->bos());
-    if (const auto *eos = meta->special()->eos(); eos && eos->size())
-      model->tokens.eosToken = spelled(eos->Get(0));
-  }
+Result<std::shared_ptr<ServedModel>> ServedModel::create(std::unique_ptr<runtime::Session> opened,
+                                                         ModelOptions options) {
+  auto model = std::make_shared<ServedModel>();
+  model->serving = service::Service::create(std::move(opened), options.service);
+  const runtime::Session &session = model->session();
+  if (options.name.empty())
+    options.name = session.engine().table().model()->name()->str();
+  model->options = std::move(options);
+  if (auto opened = model->openTemplates(); !opened)
+    return opened.error();
+  if (auto chosen = model->chooseFormats(); !chosen)
+    return chosen.error();
+  model->tokens = session.templateTokens();
   model->print = fingerprintOf(session);
   model->since = std::time(nullptr);
-  model->options = std::move(options);
-  model->format = model->asNamed(std::move(model->format));
   return model;
 }
 

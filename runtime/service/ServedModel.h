@@ -25,7 +25,9 @@ struct RequestRules {
 struct ModelOptions {
   std::string name;  ///< that requests give as "model"; empty: the model's name in the engine
   std::string alias; ///< a second name, where no other model has it
-  std::string chatTemplate;                ///< source; empty: the engine's
+  std::string chatTemplate; ///< source; empty: the engine's
+  std::string
+      chatTemplateName; ///< of the engine's, the one for all requests; empty: as transformers chooses
   std::string toolFormat, reasoningFormat; ///< empty: what the template says
   ServiceOptions service;
   RequestRules rules;
@@ -35,7 +37,7 @@ struct ModelOptions {
 /// the name: the old one ends with its last request.
 class ServedModel {
 public:
-  /// Errors: E0610, E0611 of the template; E0630 a format that is not known.
+  /// Errors: E0610, E0611 of a template; E0627 no template of that name; E0630 a format that is not known.
   static Result<std::shared_ptr<ServedModel>> create(std::unique_ptr<runtime::Session> session,
                                                      ModelOptions options);
   ~ServedModel(); ///< of an engine that hangs, the engine stays
@@ -48,14 +50,17 @@ public:
   Service &service() { return *serving; }
   const runtime::Session &session() const { return serving->session(); }
   const text::Tokenizer *tokenizer() const { return session().tokenizer(); }
-  const text::ChatTemplate *chatTemplate() const { return templated.get(); }
+  /// Of requests with tools or of others; null: there is none.
+  const text::ChatTemplate *chatTemplate(bool tools = false) const {
+    return of(tools).parsed.get();
+  }
   const text::ChatTemplate::Options &templateTokens() const { return tokens; }
-  const text::OutputFormat &outputFormat() const { return format; }
+  const text::OutputFormat &outputFormat(bool tools = false) const { return of(tools).format; }
   /// A format that was found, with what options of the server name instead.
   text::OutputFormat asNamed(text::OutputFormat found) const;
   /// Whether --tool-format names the format of calls.
   bool toolFormatIsNamed() const { return !options.toolFormat.empty(); }
-  const std::string &templateSource() const { return source; }
+  const std::string &templateSource(bool tools = false) const { return of(tools).source; }
   /// A grammar over the engine's vocabulary, which is made when the first is asked for. E0520
   /// without a tokenizer; E062x as Grammar::compile.
   Result<std::shared_ptr<const text::Grammar>> grammar(text::GrammarKind kind,
@@ -65,14 +70,22 @@ public:
   void prepareGrammars();
 
 private:
+  /// A chat template, and how models that were trained with it write.
+  struct Chat {
+    std::string source;
+    std::unique_ptr<text::ChatTemplate> parsed;
+    text::OutputFormat format;
+  };
+  const Chat &of(bool tools) const { return tools && withTools.parsed ? withTools : plain; }
+  Result<void> openTemplates();
+  Result<void> chooseFormats();
   Result<const text::Vocabulary *> vocabulary();
 
   ModelOptions options;
   std::unique_ptr<Service> serving;
-  std::unique_ptr<text::ChatTemplate> templated;
+  Chat plain, withTools; ///< the latter is empty where one serves all requests
   text::ChatTemplate::Options tokens;
-  text::OutputFormat format;
-  std::string source, print;
+  std::string print;
   int64_t since = 0;
   std::mutex mutex; ///< of the vocabulary
   std::unique_ptr<text::Vocabulary> words;

@@ -42,7 +42,6 @@
 
 namespace ingot::text {
 class Grammar;
-class Tokenizer;
 } // namespace ingot::text
 
 namespace ingot::fb {
@@ -129,7 +128,8 @@ struct LogitsRow {
 
 /// How a prompt's text is read.
 enum class PromptText : uint8_t {
-  Plain,    ///< special strings recognised, BOS before it: as encodePrompt()
+  Plain, ///< special strings recognised, BOS or what else the tokenizer puts there before it: as encodePrompt()
+  Embedded, ///< so, and what the tokenizer puts behind a text: for an embedding
   Rendered, ///< special strings recognised: by a chat template, which has its own BOS
   Literal,  ///< as it stands
 };
@@ -256,8 +256,11 @@ public:
   /// it asks for sampling.
   SamplingParams defaultSampling() const;
 
-  /// Ids of a plain prompt, special strings recognised, BOS before it where
-  /// the engine says so. E0520 without a tokenizer.
+  /// What chat templates may write of the tokenizer's tokens: `bos_token` and others.
+  text::ChatTemplate::Options templateTokens() const;
+
+  /// Ids of a plain prompt, special strings recognised, BOS or what else the engine puts
+  /// there before it. E0520 without a tokenizer.
   Result<std::vector<int32_t>> encodePrompt(std::string_view text) const;
   /// Ids of a text that is to be a prompt, or a part of one. E0505 where they are more than the
   /// context: of a long text that is found without all of them (Tokenizer::encodeWithin).

@@ -6,12 +6,37 @@
 
 namespace ingot::runtime {
 
-/// BOS before a plain prompt, where the engine says so.
-static void addBos(const fb::Engine &table, std::vector<int32_t> &ids) {
-  const fb::SpecialTokens *special = table.text() ? table.text()->special() : nullptr;
-  if (special && special->add_bos() && special->bos() >= 0 &&
-      (ids.empty() || ids.front() != special->bos()))
-    ids.insert(ids.begin(), special->bos());
+/// BOS and its like before a plain prompt, unless the text begins with them.
+static void addPrefix(const EngineFile &engine, std::vector<int32_t> &ids) {
+  const std::vector<int32_t> prefix = engine.textPrefix();
+  if (ids.size() < prefix.size() || !std::equal(prefix.begin(), prefix.end(), ids.begin()))
+    ids.insert(ids.begin(), prefix.begin(), prefix.end());
+}
+
+text::ChatTemplate::Options Session::templateTokens() const {
+  text::ChatTemplate::Options options;
+  const fb::Text *text = engine().table().text();
+  const fb::SpecialTokens *special = text ? text->special() : nullptr;
+  if (!special || !tokenizer())
+    return options;
+  if (const auto *names = special->names()) {
+    for (const fb::Attribute *one : *names) {
+      const std::string_view name = one->key()->string_view();
+      if (name == "bos_token")
+        options.bosToken = one->value()->str();
+      else if (name == "eos_token")
+        options.eosToken = one->value()->str();
+      else
+        options.tokens.emplace_back(name, one->value()->str());
+    }
+    return options;
+  }
+  // Of a checkpoint that names none, and of engines from before names were kept.
+  auto spelled = [&](int32_t id) { return id < 0 ? "" : std::string(tokenizer()->tokenBytes(id)); };
+  options.bosToken = spelled(special->bos());
+  if (const auto *eos = special->eos(); eos && eos->size())
+    options.eosToken = spelled(eos->Get(0));
+  return options;
 }
 
 Result<std::vector<int32_t>> Session::encodePrompt(std::string_view text) const {
@@ -19,7 +44,7 @@ Result<std::vector<int32_t>> Session::encodePrompt(std::string_view text) const 
     return noTokenizer("a text prompt");
   auto ids = impl->tokenizer->encode(text);
   if (ids)
-    addBos(impl->file->table(), *ids);
+    addPrefix(*impl->file, *ids);
   return ids;
 }
 
@@ -35,8 +60,10 @@ Result<std::vector<int32_t>> Session::encodeToFit(std::string_view text, PromptT
     return ids.error();
   if (!*ids)
     return tooLong(text.size());
-  if (kind == PromptText::Plain)
-    addBos(impl->file->table(), **ids);
+  if (kind == PromptText::Plain || kind == PromptText::Embedded)
+    addPrefix(*impl->file, **ids);
+  if (kind == PromptText::Embedded)
+    std::ranges::copy(impl->file->textSuffix(), std::back_inserter(**ids));
   return std::move(**ids);
 }
 

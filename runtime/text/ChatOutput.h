@@ -42,10 +42,6 @@ OutputFormat detectOutputFormat(std::string_view chatTemplate);
 /// The format of one answer: a rendered prompt that leaves reasoning or the answer open says more
 /// than the template alone (variables such as enable_thinking decide).
 OutputFormat formatBehind(OutputFormat format, std::string_view prompt);
-/// Marks that end an answer of a model with this template, where its files do not name them: marks
-/// that end the turn, not those that end a message within it.
-std::vector<std::string_view> answerEnds(std::string_view chatTemplate);
-
 /// How an answer is to be read.
 struct ChatReading {
   OutputFormat format;

@@ -5,6 +5,7 @@
 #include "runtime/text/Json.h"
 
 #include <cstring>
+#include <simdjson.h>
 
 namespace ingot::text {
 
@@ -123,15 +124,25 @@ bool ChatTemplate::uses(std::string_view variable) const {
   return ingot_template_uses(handle, slice(variable));
 }
 
-/// What a template sees besides the messages, as a JSON object.
+/// The tokenizer's tokens, which a template may write as control tokens.
+static std::string tokensOf(const ChatTemplate::Options &options) {
+  std::string json;
+  auto add = [&json](const std::string &name, const std::string &token) {
+    if (!token.empty())
+      json += (json.empty() ? "" : ",") + jsonString(name) + ":" + jsonString(token);
+  };
+  for (const auto &[name, token] : options.tokens)
+    add(name, token);
+  add("bos_token", options.bosToken);
+  add("eos_token", options.eosToken);
+  return "{" + json + "}";
+}
+
+/// What a template sees besides the messages and tokens, as a JSON object.
 static Result<std::string> variablesOf(const ChatTemplate::Options &options) {
   // Later keys win in JSON objects as the crate reads them, so the caller's own come last.
   std::string variables = "{\"add_generation_prompt\":";
   variables += options.addGenerationPrompt && !options.continueFinalMessage ? "true" : "false";
-  if (!options.bosToken.empty())
-    variables += ",\"bos_token\":" + jsonString(options.bosToken);
-  if (!options.eosToken.empty())
-    variables += ",\"eos_token\":" + jsonString(options.eosToken);
   std::string_view extra = options.extraJson;
   auto trim = [&extra](const char *set) {
     size_t begin = extra.find_first_not_of(set);
@@ -174,9 +185,9 @@ Result<std::string> ChatTemplate::render(std::string_view messagesJson,
   if (!variables)
     return variables.error();
   std::string text, why;
-  int32_t status =
-      ingot_template_render(handle, slice(messagesJson), slice(*variables),
-                            options.continueFinalMessage, appendTo(text), appendTo(why));
+  int32_t status = ingot_template_render(handle, slice(messagesJson), slice(tokensOf(options)),
+                                         slice(*variables), options.continueFinalMessage,
+                                         appendTo(text), appendTo(why));
   if (status != INGOT_TEXT_OK)
     return renderError(status, why);
   return text;
@@ -190,14 +201,21 @@ Result<ChatTemplate::Encoded> ChatTemplate::encode(const Tokenizer &tokenizer,
     return variables.error();
   Encoded result;
   std::string ids, why;
-  int32_t status = ingot_template_encode(handle, tokenizer.handle, slice(messagesJson),
-                                         slice(*variables), options.continueFinalMessage, most,
-                                         appendTo(result.text), appendTo(ids), appendTo(why));
+  int32_t status = ingot_template_encode(
+      handle, tokenizer.handle, slice(messagesJson), slice(tokensOf(options)), slice(*variables),
+      options.continueFinalMessage, most, appendTo(result.text), appendTo(ids), appendTo(why));
   result.tooLong = status == INGOT_TEXT_TOO_LARGE;
   if (status != INGOT_TEXT_OK && !result.tooLong)
     return renderError(status, why);
   result.ids = idsOf(ids);
   return result;
+}
+
+bool givesTools(std::string_view variablesJson) {
+  simdjson::dom::parser parser;
+  simdjson::dom::element tools;
+  return !parser.parse(simdjson::padded_string(variablesJson))["tools"].get(tools) &&
+         !tools.is_null();
 }
 
 static std::string jsonOf(const std::vector<ChatTemplate::Message> &messages) {

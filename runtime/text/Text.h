@@ -32,9 +32,15 @@ inline constexpr std::string_view kFlatBpe = "flat-bpe-1"; ///< BPE in tables th
 inline constexpr std::string_view kHfJson =
     "hf-json"; ///< a tokenizer.json as it is (other models: slow start)
 
+/// Of several chat templates, the one for requests with tools; as transformers calls it.
+inline constexpr std::string_view kToolTemplate = "tool_use";
+
 /// Rust aborts when the system gives it no memory. `report` is called first, on the thread that
 /// asked; it may end the process with better words, and must not allocate.
 void onOutOfMemory(void (*report)());
+
+/// What a tokenizer's files call how: "pad_token", "<pad>".
+using NamedTokens = std::vector<std::pair<std::string, std::string>>;
 
 /// Ids with a meaning; -1: the tokenizer has none.
 struct SpecialTokens {
@@ -42,7 +48,12 @@ struct SpecialTokens {
   std::vector<int32_t> eos; ///< any of these ends a generation; no duplicates, the main one first
   int32_t pad = -1;
   int32_t unknown = -1;
-  bool addBos = false; ///< a plain prompt starts with bos (encode never adds it)
+  /// A plain prompt starts with these, bos or others (encode never adds them).
+  std::vector<int32_t> prefix;
+  /// A text whose embedding is wanted ends with these. A prompt does not: what is behind its end would be
+  /// another text.
+  std::vector<int32_t> suffix;
+  NamedTokens names; ///< for chat templates
 };
 
 class Tokenizer {
@@ -102,6 +113,7 @@ public:
   struct Options {
     bool addGenerationPrompt = true;
     std::string bosToken, eosToken; ///< token strings, as `bos_token` and `eos_token`
+    NamedTokens tokens = {};        ///< further ones: `pad_token`, `unk_token`, …
     std::string extraJson; ///< a JSON object with further variables ("tools", "enable_thinking", …)
                            ///< or empty
     /// The text ends within the last message, after its content, so that the answer goes on with it;
@@ -139,6 +151,9 @@ private:
   explicit ChatTemplate(void *handle) : handle(handle) {}
   void *handle;
 };
+
+/// Whether a JSON object of a template's variables has tools.
+bool givesTools(std::string_view variablesJson);
 
 /// Text of ids as they come, whole characters only: the bytes of an unfinished UTF-8
 /// character are held back. All pieces and flush() joined equal decode(all ids).

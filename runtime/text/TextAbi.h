@@ -22,6 +22,16 @@ struct IngotTextOutput {
   void (*sink)(void *context, const uint8_t *data, size_t size);
 };
 
+/// The texts of a tokenizer's files; empty: there is none. tokenizer.json is needed.
+struct IngotTokenizerFiles {
+  IngotTextSlice tokenizer, config, specialMap, added;
+};
+
+/// Files of a tokenizer without a tokenizer.json; empty: there is none. `modelType`: config.json's.
+struct IngotVocabularyFiles {
+  IngotTextSlice config, modelType, model, vocab, merges, tekken;
+};
+
 enum IngotTextStatus : int32_t {
   INGOT_TEXT_OK,
   INGOT_TEXT_DAMAGED,   // the segment or tokenizer.json cannot be read
@@ -47,20 +57,30 @@ bool ingot_tokenizer_is_special(const void *tokenizer, uint32_t id);
 uint32_t ingot_tokenizer_size(const void *tokenizer);
 bool ingot_tokenizer_drops_space(const void *tokenizer);
 int64_t ingot_tokenizer_id(const void *tokenizer, IngotTextSlice token);
-int32_t ingot_tokenizer_compile(IngotTextSlice json, bool libraryModel, bool *isFlat,
-                                IngotTextOutput segment, IngotTextOutput error);
+/// `special`: a JSON object of what the files name: {"names": {"eos_token": "</s>", …}, and ids before
+/// and behind a text, "prefix": [1], "suffix": []}.
+int32_t ingot_tokenizer_compile(const IngotTokenizerFiles *files, bool libraryModel, bool *isFlat,
+                                IngotTextOutput segment, IngotTextOutput special,
+                                IngotTextOutput error);
+
+/// What stands in for tokenizer.json and tokenizer_config.json, and of which files it was made, for people.
+/// INGOT_TEXT_FAILED: none can be made; `error` says why.
+int32_t ingot_tokenizer_convert(const IngotVocabularyFiles *files, IngotTextOutput tokenizer,
+                                IngotTextOutput config, IngotTextOutput source,
+                                IngotTextOutput error);
 
 int32_t ingot_template_parse(IngotTextSlice source, void **chatTemplate, IngotTextOutput error);
 void ingot_template_close(void *chatTemplate);
+/// `tokens`: a JSON object of the tokenizer's named tokens.
 int32_t ingot_template_render(const void *chatTemplate, IngotTextSlice messages,
-                              IngotTextSlice variables, bool continued, IngotTextOutput text,
-                              IngotTextOutput error);
+                              IngotTextSlice tokens, IngotTextSlice variables, bool continued,
+                              IngotTextOutput text, IngotTextOutput error);
 /// As render, and encoded: control tokens in messages and variables are text. A long text of more
 /// than `most` ids: INGOT_TEXT_TOO_LARGE, and the text alone.
 int32_t ingot_template_encode(const void *chatTemplate, const void *tokenizer,
-                              IngotTextSlice messages, IngotTextSlice variables, bool continued,
-                              size_t most, IngotTextOutput text, IngotTextOutput ids,
-                              IngotTextOutput error);
+                              IngotTextSlice messages, IngotTextSlice tokens,
+                              IngotTextSlice variables, bool continued, size_t most,
+                              IngotTextOutput text, IngotTextOutput ids, IngotTextOutput error);
 bool ingot_template_uses(const void *chatTemplate, IngotTextSlice variable);
 
 /// Ids of logits; `eos`: those that end an answer, as int32_t. Reads the tokenizer and keeps nothing of it.

@@ -57,7 +57,7 @@ void addConfigs(std::vector<CheckpointFiles> &bad) {
   }));
   bad.push_back(folder("E0290", "template-odd", [](CheckpointFiles &bad) {
     bad.files["tokenizer_config.json"] =
-        R"({"chat_template": [{"name": "a", "template": "x"}, {"name": "b", "template": "y"}]})";
+        R"({"chat_template": [{"name": "a", "template": "x"}, {"name": "b", "template": 1}]})";
   }));
 }
 

@@ -93,6 +93,18 @@ TEST(WantedFiles, ASingleSafetensors) {
   EXPECT_EQ(wanted->opened, "");
 }
 
+TEST(WantedFiles, WhatTokenizersAndTemplatesAreMadeOf) {
+  auto wanted = wantedFiles(
+      reference("hf:a/b"),
+      listed({"config.json", "model.safetensors", "tekken.json", "tiktoken.model",
+              "additional_chat_templates/tool_use.jinja", "additional_chat_templates/README.md",
+              "additional_chat_templates/old/rag.jinja", "original/tekken.json"}));
+  ASSERT_TRUE(wanted);
+  EXPECT_EQ(wanted->texts,
+            (std::vector<std::string>{"additional_chat_templates/tool_use.jinja", "config.json",
+                                      "tekken.json", "tiktoken.model"}));
+}
+
 TEST(WantedFiles, ShardsOfTheIndex) {
   auto wanted =
       wantedFiles(reference("hf:a/b"),

@@ -446,7 +446,7 @@ def test_doctor(hub):
     assert "hf:tiny/sharded compiles" in text and "a token" in text and "lm_head" in text, text
     assert found["kv_bytes_per_token"] == 3 * 2 * 4 * 22 * 2 and not found["tokenizer"], found  # layers, K and V, heads, f16
     of_gguf = run(hub, "doctor", gguf).stdout
-    assert "compiles" in of_gguf and "tokenizer, chat template" in of_gguf, of_gguf
+    assert "compiles" in of_gguf and "text      GGUF; template default; ends <|im_end|>" in of_gguf, of_gguf
     # A server that gives all of a file instead of a part is not waited for.
     hub.faults["model-00001-of-00005.safetensors"] = [("whole",)]
     hub.add("tiny/again", SHARDED)

@@ -1,7 +1,7 @@
 """Writes a tiny random checkpoint with a tokenizer and a chat template: what the command line's tests
 compile. Standard library only; the same bytes every time.
 
-  make_tiny.py FILE.gguf [--no-tokenizer] [--no-template] [--layers N] [--pre NAME] [--name NAME]
+  make_tiny.py FILE.gguf [--no-tokenizer] [--no-template] [--tool-template] [--layers N] [--pre NAME] [--name NAME]
 
 Llama architecture, 64 wide, F32 weights; a byte-level BPE of 256 bytes, three special tokens and a few merges.
 """
@@ -15,6 +15,9 @@ SPECIAL = ["<|endoftext|>", "<|im_start|>", "<|im_end|>"]
 MERGES = ["Ġ t", "h e", "Ġt he", "i n", "l l", "ll o", "he llo"]
 TEMPLATE = ("{% for message in messages %}{{'<|im_start|>' + message['role'] + '\n' + message['content'] + "
             "'<|im_end|>' + '\n'}}{% endfor %}{% if add_generation_prompt %}{{ '<|im_start|>assistant\n' }}{% endif %}")
+
+
+TOOL_TEMPLATE = "TOOLS {{ tools | tojson }}{{ pad_token }}" + TEMPLATE.replace("'assistant", "'tool_call") + "{# <tool_call> #}"
 
 
 def byte_letters():
@@ -48,7 +51,7 @@ def entry(key, kind, value, item=None):
     return data + scalar(kind, value)
 
 
-def metadata(layers, tokenizer, template, pre="smollm", name="tiny"):
+def metadata(layers, tokenizer, template, pre="smollm", name="tiny", tool_template=False):
     vocabulary = SPECIAL + byte_letters() + [merge.replace(" ", "") for merge in MERGES]
     entries = [
         entry("general.architecture", STRING, "llama"),
@@ -77,6 +80,10 @@ def metadata(layers, tokenizer, template, pre="smollm", name="tiny"):
         ]
         if template:
             entries.append(entry("tokenizer.chat_template", STRING, TEMPLATE))
+        if tool_template:
+            entries += [entry("tokenizer.chat_templates", ARRAY, ["tool_use"], STRING),
+                        entry("tokenizer.chat_template.tool_use", STRING, TOOL_TEMPLATE),
+                        entry("tokenizer.ggml.padding_token_id", U32, 0)]
     return entries, len(vocabulary)
 
 
@@ -98,8 +105,8 @@ def tensors(layers, vocabulary):
         yield block + "ffn_down.weight", (HIDDEN, FEED_FORWARD)
 
 
-def write(path, layers, tokenizer=True, template=True, pre="smollm", name="tiny"):
-    entries, vocabulary = metadata(layers, tokenizer, template, pre, name)
+def write(path, layers, tokenizer=True, template=True, pre="smollm", name="tiny", tool_template=False):
+    entries, vocabulary = metadata(layers, tokenizer, template, pre, name, tool_template)
     source = random.Random(0)
     infos, data = b"", b""
     count = 0
@@ -123,4 +130,5 @@ if __name__ == "__main__":
     layer_count = int(arguments[arguments.index("--layers") + 1]) if "--layers" in arguments else 2
     words = arguments[arguments.index("--pre") + 1] if "--pre" in arguments else "smollm"
     called = arguments[arguments.index("--name") + 1] if "--name" in arguments else "tiny"
-    write(arguments[0], layer_count, "--no-tokenizer" not in arguments, "--no-template" not in arguments, words, called)
+    write(arguments[0], layer_count, "--no-tokenizer" not in arguments, "--no-template" not in arguments, words, called,
+          "--tool-template" in arguments)

@@ -29,14 +29,7 @@ Result<std::unique_ptr<ChatPrompt>> ChatPrompt::open(const runtime::Session &ses
     return parsed.error();
   prompt->chatTemplate = std::move(*parsed);
 
-  if (const auto *text = session.engine().table().text(); text && text->special()) {
-    auto spelled = [&](int32_t id) {
-      return id < 0 ? "" : std::string(prompt->tokenizer->tokenBytes(id));
-    };
-    prompt->options.bosToken = spelled(text->special()->bos());
-    if (const auto *eos = text->special()->eos(); eos && eos->size())
-      prompt->options.eosToken = spelled(eos->Get(0));
-  }
+  prompt->options = session.templateTokens();
   return prompt;
 }
 

@@ -29,6 +29,7 @@ Action defineCompile(CommandLine &command) {
                            "-o",
                            "-j",
                            "--chat-template",
+                           "--chat-template-name",
                            "--tuning",
                            "--ignore-key",
                            "--kernel",

@@ -82,6 +82,7 @@ struct Diagnosis {
   runtime::MemoryStatement memory;
   double kvPerToken = 0; ///< inside every attention window
   bool tokenizer = false, chatTemplate = false;
+  std::string text; ///< what it is made of
 };
 
 Result<Diagnosis> diagnose(const runtime::EngineFile &engine, int64_t context) {
@@ -101,6 +102,7 @@ Result<Diagnosis> diagnose(const runtime::EngineFile &engine, int64_t context) {
         static_cast<double>(group.pageBytes) / static_cast<double>(memory->pageTokens);
   found.tokenizer = table.text() && table.text()->tokenizer_segment() >= 0;
   found.chatTemplate = table.text() && table.text()->chat_template_segment() >= 0;
+  found.text = runtime::textTaken(table);
   return found;
 }
 
@@ -118,11 +120,7 @@ std::string reportText(const std::string &name, const Patient &patient, const Di
                                          : "  left out  " + patient.weights.leftOutText() + "\n");
   else if (!patient.shape.ends_with(".gguf"))
     text += "  weights   none beside config.json, which alone was looked at\n";
-  text += std::string("  text      ") +
-          (!found.tokenizer     ? "no tokenizer: it takes ids and gives ids"
-           : found.chatTemplate ? "tokenizer, chat template"
-                                : "tokenizer, no chat template") +
-          "\n";
+  text += "  text      " + found.text + "\n";
   return text + "  engine    " + humanBytes(found.engineBytes) + "\n  KV        " +
          humanBytes(static_cast<uint64_t>(found.kvPerToken + 0.5)) + " a token, " +
          humanBytes(found.memory.kv) + " at context " + grouped(found.memory.limits.context) +
@@ -140,6 +138,7 @@ std::string reportJson(const std::string &name, const Patient &patient, const Di
              .raw("weights", patient.weights.json())
              .field("tokenizer", found.tokenizer)
              .field("chat_template", found.chatTemplate)
+             .field("text", found.text)
              .field("engine_bytes", found.engineBytes)
              .field("kv_bytes_per_token", found.kvPerToken)
              .field("kv_bytes", found.memory.kv)

@@ -11,7 +11,16 @@ constexpr int64_t kDefaultSeqs = 32;
 constexpr uint64_t kDefaultSwap = uint64_t(1) << 30;
 
 void ServedOptions::define(CommandLine &command, const char *group) {
-  command.option("--chat-template", chatTemplate, "a Jinja file instead of the engine's template")
+  Option file =
+      command
+          .option("--chat-template", chatTemplate, "a Jinja file instead of the engine's template")
+          .group(group);
+  command
+      .option(
+          "--chat-template-name", chatTemplateName,
+          "of an engine's several templates the one for all requests (default: tool_use for those with tools)")
+      .typeName("NAME")
+      .excludes(file)
       .group(group);
   command
       .option("--tool-format", toolFormat,
@@ -66,6 +75,7 @@ ServedOptions::open(EngineOptions engine, std::string name, runtime::SessionOpti
   model.alias = fileStem(engine.model);
   model.toolFormat = toolFormat;
   model.reasoningFormat = reasoningFormat;
+  model.chatTemplateName = chatTemplateName;
   if (!chatTemplate.empty()) {
     auto text = readFile(chatTemplate);
     if (!text)

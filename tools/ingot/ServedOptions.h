@@ -10,7 +10,8 @@
 namespace ingot::cli {
 
 struct ServedOptions {
-  std::string chatTemplate; ///< a file
+  std::string chatTemplate;     ///< a file
+  std::string chatTemplateName; ///< of the engine's templates
   std::string toolFormat, reasoningFormat;
   service::RequestRules rules;
 

@@ -22,12 +22,12 @@ struct TokenizeOptions {
 /// What turns text into ids as a plain prompt's is.
 struct Encoder {
   std::unique_ptr<text::Tokenizer> tokenizer;
-  int32_t bos = -1; ///< comes first; -1: nothing does
+  std::vector<int32_t> prefix; ///< comes first
 
   Result<std::vector<int32_t>> ids(std::string_view text) const {
     auto ids = tokenizer->encode(text);
-    if (ids && bos >= 0)
-      ids->insert(ids->begin(), bos);
+    if (ids)
+      ids->insert(ids->begin(), prefix.begin(), prefix.end());
     return ids;
   }
 };
@@ -70,8 +70,8 @@ Result<int> tokenize(const TokenizeOptions &options) {
   if (!tokenizer)
     return tokenizer.error();
   Encoder encoder{std::move(*tokenizer)};
-  if (const auto *special = table->special(); !options.noSpecial && special && special->add_bos())
-    encoder.bos = special->bos();
+  if (!options.noSpecial)
+    encoder.prefix = (*engine)->textPrefix();
   if (options.lines)
     return tokenizeLines(encoder, text);
   auto ids = encoder.ids(text);
@@ -97,7 +97,7 @@ Action defineTokenize(CommandLine &command) {
   command.option("--text-file", options->textFile, "a file of text; - is stdin (default)")
       .excludes(text);
   command.flag("--no-special", options->noSpecial,
-               "add nothing (default: BOS where a plain prompt starts with it)");
+               "add nothing (default: BOS or what else a plain prompt starts with)");
   command.flag("--lines", options->lines, "each line is a text: a JSON object of its ids a line");
   command.examples("  ingot tokenize smollm2.ingot --text \"Hello, world!\"\n"
                    "  ingot tokenize smollm2.ingot --text-file page.txt --no-special --json\n"

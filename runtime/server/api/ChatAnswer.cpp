@@ -35,8 +35,9 @@ templateOf(const service::ServedModel &model, const ChatInput &input) {
       return parsed.error();
     return std::shared_ptr<const text::ChatTemplate>(std::move(*parsed));
   }
-  if (model.chatTemplate()) // which outlives the request
-    return std::shared_ptr<const text::ChatTemplate>(std::shared_ptr<void>(), model.chatTemplate());
+  const bool tools = input.tools.choice != Tools::Choice::None;
+  if (const text::ChatTemplate *own = model.chatTemplate(tools)) // which outlives the request
+    return std::shared_ptr<const text::ChatTemplate>(std::shared_ptr<void>(), own);
   return Error{
       ExitCode::Usage, "E0521", "this model has no chat template",
       "the checkpoint it was made from had none; `ingot serve --chat-template FILE.jinja` gives "
@@ -223,11 +224,11 @@ Outcome<ChatPrompt> prepareChat(Generation &generation, const ChatInput &input) 
   ChatPrompt prompt;
   prompt.ids = std::move(encoded->ids);
   truncatePrompt(generation, prompt.ids);
+  const bool tools = input.tools.choice != Tools::Choice::None;
   text::OutputFormat format = input.ownTemplate.empty()
-                                  ? model.outputFormat()
+                                  ? model.outputFormat(tools)
                                   : model.asNamed(text::detectOutputFormat(input.ownTemplate));
   format = text::formatBehind(std::move(format), encoded->text);
-  const bool tools = input.tools.choice != Tools::Choice::None;
   if (auto own = templateOf(model, input); tools && !model.toolFormatIsNamed() &&
                                            (format.tools.empty() || needsPlainTools(**own, input)))
     format.tools = kPlainToolFormat;

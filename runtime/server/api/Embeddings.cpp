@@ -95,7 +95,7 @@ std::optional<ApiError> embeddings(Call &call) {
   if (call.document.error())
     return call.document.error();
   for (const std::string &text : texts) {
-    auto ids = generation.model->session().encodeToFit(text);
+    auto ids = generation.model->session().encodeToFit(text, runtime::PromptText::Embedded);
     if (!ids)
       return apiError(ids.error(), "input");
     prompts.push_back(std::move(*ids));

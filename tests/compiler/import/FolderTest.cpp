@@ -5,6 +5,8 @@
 #include "tests/checkpoints/SafetensorsImage.h"
 #include "tests/compiler/import/TemporaryFolder.h"
 
+#include <filesystem>
+#include <fstream>
 #include <gtest/gtest.h>
 
 using namespace ingot;
@@ -41,7 +43,7 @@ TEST_F(FolderTest, SingleFile) {
   EXPECT_EQ(checkpoint->text.generationConfigJson, R"({"eos_token_id": 2})");
   EXPECT_NE(checkpoint->text.tokenizerConfigJson.find("1000000000000000019884624838656"),
             std::string::npos);
-  EXPECT_EQ(checkpoint->text.chatTemplate, "from the tokenizer");
+  EXPECT_EQ(checkpoint->text.chatTemplates.at(0).source, "from the tokenizer");
 }
 
 TEST_F(FolderTest, ByFileAndByConfig) {
@@ -50,7 +52,7 @@ TEST_F(FolderTest, ByFileAndByConfig) {
   auto byFile = open(files);
   ASSERT_TRUE(byFile);
   EXPECT_EQ(byFile->tensors.size(), 3u);
-  EXPECT_EQ(byFile->text.chatTemplate, "from the tokenizer");
+  EXPECT_EQ(byFile->text.chatTemplates.at(0).source, "from the tokenizer");
   files.open = "config.json";
   auto byConfig = open(files);
   ASSERT_TRUE(byConfig);
@@ -215,12 +217,49 @@ TEST_F(FolderTest, AnAdapterBesideItsModelIsPassedOver) {
   EXPECT_EQ(codeOf(files), "E0843");
 }
 
+/// "name=source, …"
+static std::string listed(const Checkpoint &checkpoint) {
+  std::string all;
+  for (const NamedTemplate &one : checkpoint.text.chatTemplates)
+    all += (all.empty() ? "" : ", ") + one.name + "=" + one.source;
+  return all;
+}
+
 TEST_F(FolderTest, ChatTemplateJinjaWins) {
   CheckpointFiles files = validFolder();
   files.files["chat_template.json"] = R"({"chat_template": "from json"})";
-  EXPECT_EQ(open(files)->text.chatTemplate, "from json");
+  EXPECT_EQ(listed(*open(files)), "default=from json");
   files.files["chat_template.jinja"] = "from jinja\n";
-  EXPECT_EQ(open(files)->text.chatTemplate, "from jinja\n");
+  EXPECT_EQ(listed(*open(files)), "default=from jinja\n");
+}
+
+TEST_F(FolderTest, ChatTemplatesOfAFolder) {
+  CheckpointFiles files = validFolder();
+  files.files["tokenizer_config.json"] = R"({"chat_template": [{"name": "default", "template": "d"},
+                                             {"name": "tool_use", "template": "old"}]})";
+  std::string folder = writeCheckpoint(files, temporary.path("named"));
+  std::filesystem::create_directory(folder + "/additional_chat_templates");
+  std::ofstream(folder + "/additional_chat_templates/tool_use.jinja") << "t";
+  std::ofstream(folder + "/additional_chat_templates/rag.jinja") << "r";
+  std::ofstream(folder + "/additional_chat_templates/README.md") << "no template";
+  auto opened = openCheckpoint(folder);
+  ASSERT_TRUE(opened) << opened.error().format();
+  EXPECT_EQ(listed(**opened), "rag=r, tool_use=t, default=d");
+  const std::string hash = (*opened)->contentHash;
+  std::ofstream(folder + "/additional_chat_templates/tool_use.jinja") << "u";
+  opened = openCheckpoint(folder);
+  ASSERT_TRUE(opened);
+  EXPECT_NE((*opened)->contentHash, hash) << "caches would find another engine";
+  std::ofstream(folder + "/chat_template.jinja") << "all";
+  opened = openCheckpoint(folder);
+  ASSERT_TRUE(opened);
+  EXPECT_EQ(listed(**opened), "default=all, rag=r, tool_use=u");
+
+  std::filesystem::remove(folder + "/additional_chat_templates/rag.jinja");
+  std::filesystem::create_symlink("/etc/passwd", folder + "/additional_chat_templates/rag.jinja");
+  opened = openCheckpoint(folder);
+  ASSERT_FALSE(opened);
+  EXPECT_EQ(opened.error().code, "E0286");
 }
 
 TEST_F(FolderTest, ChatTemplateOfTheTokenizer) {
@@ -228,15 +267,21 @@ TEST_F(FolderTest, ChatTemplateOfTheTokenizer) {
     CheckpointFiles files = validFolder();
     files.files["tokenizer_config.json"] = json;
     auto opened = openCheckpoint(writeCheckpoint(files, temporary.path("t")));
-    return opened ? (*opened)->text.chatTemplate : opened.error().code;
+    return opened ? listed(**opened) : opened.error().code;
   };
-  EXPECT_EQ(templateOf(R"({"chat_template": "a\n\u00e9"})"), "a\n\xc3\xa9");
+  EXPECT_EQ(templateOf(R"({"chat_template": "a\n\u00e9"})"), "default=a\n\xc3\xa9");
   EXPECT_EQ(templateOf(R"({"chat_template": null})"), "");
   EXPECT_EQ(templateOf(R"({"x": [1, {"chat_template": "no"}]})"), "");
   EXPECT_EQ(templateOf(R"({"chat_template": [{"name": "tool", "template": "t"},
                           {"template": "d", "name": "default", "more": {}}]})"),
-            "d");
-  EXPECT_EQ(templateOf(R"({"chat_template": [{"name": "only", "template": "o"}]})"), "o");
+            "tool=t, default=d");
+  EXPECT_EQ(templateOf(R"({"chat_template": [{"name": "only", "template": "o"}]})"), "only=o");
+  EXPECT_EQ(templateOf(R"({"chat_template": [{"name": "a", "template": "o"},
+                          {"name": "a", "template": "p"}]})"),
+            "a=p");
+  EXPECT_EQ(templateOf(R"({"chat_template": {"default": "d", "tool_use": "t"}})"),
+            "default=d, tool_use=t");
+  EXPECT_EQ(templateOf(R"({"chat_template": {"default": 1}})"), "E0290");
   EXPECT_EQ(templateOf(R"({"chat_template": 5})"), "E0290");
   EXPECT_EQ(templateOf(R"({"chat_template": []})"), "E0290");
   EXPECT_EQ(templateOf(R"({"chat_template": [{"name": "default"}]})"), "E0290");

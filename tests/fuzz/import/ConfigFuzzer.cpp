@@ -20,8 +20,8 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     fuzz::useCheckpoint(*builder.finish(""));
   else
     fuzz::checkError(read.error());
-  Result<std::string> chatTemplate = import::chatTemplateIn(text, "tokenizer_config.json");
-  if (!chatTemplate)
-    fuzz::checkError(chatTemplate.error());
+  auto chatTemplates = import::chatTemplatesIn(text, "tokenizer_config.json");
+  if (!chatTemplates)
+    fuzz::checkError(chatTemplates.error());
   return 0;
 }

@@ -542,6 +542,13 @@ std::vector<BadEngine> allBad() {
       {"template_in_tokenizer", "E0376", [](Table &t) { t.text->chat_template_segment = 3; }},
       {"bos_beyond_vocabulary", "E0377", [](Table &t) { t.text->special->bos = 40; }},
       {"eos_beyond_vocabulary", "E0377", [](Table &t) { t.text->special->eos.push_back(40); }},
+      {"prefix_beyond_vocabulary", "E0377", [](Table &t) { t.text->special->prefix = {1, 40}; }},
+      {"suffix_negative", "E0377", [](Table &t) { t.text->special->suffix = {-1}; }},
+      {"named_template_in_tokenizer", "E0376",
+       [](Table &t) {
+         auto &named = t.text->templates.emplace_back(std::make_unique<fb::NamedTemplateT>());
+         named->name = "tool_use", named->segment = 3;
+       }},
       {"eos_negative", "E0377", [](Table &t) { t.text->special->eos.push_back(-1); }},
       {"temperature", "E0378", [](Table &t) { t.generation->temperature = -1; }},
       {"temperature_nan", "E0378", [](Table &t) { t.generation->temperature = std::nanf(""); }},

@@ -62,6 +62,29 @@ TEST_F(SessionTextTest, bosIsPutBeforeAPromptOnce) {
   std::remove(bosPath.c_str());
 }
 
+TEST_F(SessionTextTest, whatThePostProcessorPutsAroundAText) {
+  FakeOptions glm = options();
+  glm.change = [](fb::EngineT &engine) {
+    engine.text->special->prefix = {94, 96};
+    engine.text->special->suffix = {95};
+    auto &named = engine.text->special->names.emplace_back(std::make_unique<fb::AttributeT>());
+    named->key = "pad_token", named->value = "<pad>";
+  };
+  std::string path = writeFakeEngine("glm.ingot", glm);
+  auto session = Session::open(path);
+  ASSERT_TRUE(session);
+  EXPECT_EQ(*(*session)->encodePrompt("!"), (std::vector<int32_t>{94, 96, 0}));
+  EXPECT_EQ(*(*session)->encodePrompt(" <eos>!"), (std::vector<int32_t>{94, 96, 0})) << "once";
+  EXPECT_EQ(*(*session)->encodeToFit("!", PromptText::Embedded),
+            (std::vector<int32_t>{94, 96, 0, 95}));
+  EXPECT_EQ(*(*session)->encodeToFit("!", PromptText::Rendered), (std::vector<int32_t>{0}));
+  const text::ChatTemplate::Options tokens = (*session)->templateTokens();
+  ASSERT_EQ(tokens.tokens.size(), 1u);
+  EXPECT_EQ(tokens.tokens[0].second, "<pad>");
+  EXPECT_EQ(tokens.bosToken, "") << "the files name none";
+  std::remove(path.c_str());
+}
+
 TEST_F(SessionTextTest, stopStringsEndTheTextBeforeThem) {
   auto session = open();
   for (int seed = 0; seed < 10; ++seed) {

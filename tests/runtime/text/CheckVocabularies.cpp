@@ -4,7 +4,9 @@
 //
 //   text-vocabularies FILE.gguf…      beside each FILE.gguf.inp, texts with a line __ggml_vocab_test__
 //                                     between, and FILE.gguf.out, a line of ids for each
-//   text-vocabularies --ids FILE.gguf <TEXTS      the ids of each line of standard input, as a line
+//   text-vocabularies --ids FILE.gguf <TEXTS      the ids of each line of standard input, as a line; a line that
+//                                                 begins with a quote is a JSON string. A config.json instead of the
+//                                                 GGUF: the tokenizer beside it
 //
 // Prints a line a file and last "N passed, N failed"; a file without texts, or of a kind that is
 // refused (E0620), is named and not counted.
@@ -16,6 +18,7 @@
 #include <fstream>
 #include <iostream>
 #include <iterator>
+#include <simdjson.h>
 #include <sstream>
 #include <string>
 #include <unistd.h>
@@ -70,15 +73,21 @@ std::string withTensor(const std::string &path) {
 }
 
 Result<std::unique_ptr<text::Tokenizer>> open(const std::string &path) {
-  const std::string copy = withTensor(path);
+  const bool gguf = path.ends_with(".gguf");
+  const std::string copy = gguf ? withTensor(path) : path;
   auto checkpoint = import::openCheckpoint(copy);
-  std::filesystem::remove(copy);
+  if (gguf)
+    std::filesystem::remove(copy);
   if (!checkpoint)
     return checkpoint.error();
   auto built = text::buildTokenizer(**checkpoint);
   if (!built)
     return built.error();
-  return text::Tokenizer::fromBytes((*built)->kind, std::as_bytes(std::span((*built)->bytes)));
+  if (!*built)
+    return Error{ExitCode::File, "E0620", "there is no tokenizer", "", ""};
+  static std::vector<std::string> kept; // tokenizers read their bytes in place
+  kept.push_back(std::move((*built)->bytes));
+  return text::Tokenizer::fromBytes((*built)->kind, std::as_bytes(std::span(kept.back())));
 }
 
 /// Numbers of a line as llama.cpp prints them, blanks before, between and behind.
@@ -109,9 +118,14 @@ int main(int count, char **arguments) {
       continue;
     }
     if (ids) {
-      for (std::string line; std::getline(std::cin, line);)
-        if (auto encoded = (*tokenizer)->encode(line); encoded)
+      for (std::string line; std::getline(std::cin, line);) {
+        simdjson::dom::parser parser;
+        std::string_view text = line;
+        if (line.starts_with('"') && parser.parse(line).get(text))
+          text = line;
+        if (auto encoded = (*tokenizer)->encode(text); encoded)
           std::cout << printed(*encoded) << "\n";
+      }
       return 0;
     }
     std::istringstream expected(contents(path + ".out"));

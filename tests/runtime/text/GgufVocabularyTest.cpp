@@ -5,6 +5,7 @@
 #include "compiler/text/TextBuild.h"
 
 #include <gtest/gtest.h>
+#include <set>
 
 using namespace ingot;
 using namespace ingot::text;
@@ -173,7 +174,7 @@ TEST(GgufVocabulary, collectsTheEnds) {
   ASSERT_TRUE(plain) << plain.error().format();
   EXPECT_EQ((*plain)->special.bos, 4);
   EXPECT_EQ((*plain)->special.eos, std::vector<int32_t>{3});
-  EXPECT_FALSE((*plain)->special.addBos);
+  EXPECT_TRUE((*plain)->special.prefix.empty());
 
   checkpoint.metadata["tokenizer.ggml.add_bos_token"] = true;
   checkpoint.metadata["tokenizer.chat_template"] =
@@ -182,8 +183,203 @@ TEST(GgufVocabulary, collectsTheEnds) {
   ASSERT_TRUE(chat) << chat.error().format();
   EXPECT_EQ((*chat)->special.eos, (std::vector<int32_t>{3, 5}))
       << "the template ends turns with <|eot_id|>";
-  EXPECT_TRUE((*chat)->special.addBos);
+  EXPECT_EQ((*chat)->special.prefix, std::vector<int32_t>{4});
   EXPECT_TRUE(checkpoint.unusedKeys().empty());
+}
+
+// llama.cpp knows Phi-3 by its name; "<|user|>\nHi<|end|>\n" has no id for the line feeds (transformers).
+TEST(GgufVocabulary, TokensOfPhiTakeInTheBlanksBehindThem) {
+  Checkpoint phi3 = gguf("phi3", "llama");
+  set(phi3, "tokens",
+      Strings{"<unk>", "<s>", "</s>", "<0x0A>", "▁", "H", "i", "▁Hi", "Hi", "<|endoftext|>",
+              "<|assistant|>", "<|end|>", "<|user|>", "<|placeholder1|>"});
+  set(phi3, "token_type", std::vector<int64_t>{2, 3, 3, 6, 1, 1, 1, 1, 1, 3, 3, 3, 3, 3});
+  set(phi3, "scores", std::vector<double>{0, 0, 0, 0, -4, -5, -6, -1, -2, 0, 0, 0, 0, 0});
+  Checkpoint llama = phi3;
+  llama.architecture = "llama"; // Phi-3 under another name is known by all of its tokens
+  Checkpoint other = llama;
+  set(other, "tokens",
+      Strings{"<unk>", "<s>", "</s>", "<0x0A>", "▁", "H", "i", "▁Hi", "Hi", "<|endoftext|>",
+              "<|assistant|>", "<|end|>", "<|user|>", "<|other|>"});
+  Checkpoint mini = gguf("phi3", "gpt2"), phi4 = gguf("phi3", "gpt2");
+  set(mini, "tokens",
+      Strings{"H", "i", "Hi", "Ċ", "Ġ", "<|endoftext|>", "<|assistant|>", "<|end|>", "<|user|>"});
+  set(phi4, "tokens",
+      Strings{"H", "i", "Hi", "Ċ", "Ġ", "<|endoftext|>", "<|im_start|>", "<|im_end|>",
+              "<|im_sep|>"});
+  for (Checkpoint *one : {&mini, &phi4}) {
+    set(*one, "token_type", std::vector<int64_t>{1, 1, 1, 1, 1, 3, 3, 3, 3});
+    set(*one, "merges", Strings{"H i"});
+    one->metadata["tokenizer.ggml.pre"] = std::string("gpt-4o");
+  }
+  const std::string chat = "<|user|>\nHi<|end|>\n<|assistant|>\n";
+  const struct {
+    Checkpoint *checkpoint;
+    std::string text;
+    std::vector<int32_t> ids;
+  } cases[] = {{&phi3, chat, {12, 7, 11, 10}},
+               {&llama, chat, {12, 7, 11, 10}},
+               {&other, chat, {12, 4, 3, 8, 11, 4, 3, 10, 4, 3}},
+               {&phi3, "<|endoftext|>\nHi</s>  \n", {9, 4, 3, 8, 2}},
+               {&mini, chat, {8, 2, 7, 6}},
+               {&mini, "<|endoftext|>\n", {5, 3}},
+               {&phi4, "<|im_start|>\nHi <|im_sep|> Hi", {6, 2, 8, 2}}};
+  for (const auto &[checkpoint, text, ids] : cases) {
+    auto artifact = buildTokenizer(*checkpoint);
+    ASSERT_TRUE(artifact) << artifact.error().format();
+    auto tokenizer =
+        Tokenizer::fromBytes((*artifact)->kind, std::as_bytes(std::span((*artifact)->bytes)));
+    ASSERT_TRUE(tokenizer) << tokenizer.error().format();
+    auto found = (*tokenizer)->encode(text);
+    ASSERT_TRUE(found) << found.error().format();
+    EXPECT_EQ(*found, ids) << checkpoint->architecture << ": " << text;
+  }
+}
+
+TEST(GgufVocabulary, AnEndBehindATextThatIsEmbedded) {
+  Checkpoint checkpoint = small();
+  checkpoint.metadata["tokenizer.ggml.eos_token_id"] = int64_t(3);
+  checkpoint.metadata["tokenizer.ggml.padding_token_id"] = int64_t(4);
+  checkpoint.metadata["tokenizer.ggml.add_eos_token"] = true;
+  auto artifact = buildTokenizer(checkpoint);
+  ASSERT_TRUE(artifact) << artifact.error().format();
+  EXPECT_EQ((*artifact)->special.suffix, std::vector<int32_t>{3});
+  EXPECT_EQ((*artifact)->special.names,
+            (NamedTokens{{"eos_token", "<|im_end|>"}, {"pad_token", "<s>"}}));
+}
+
+namespace {
+
+/// The ends of a model whose control tokens are `names` (ids 1, 2, …), and whose files say `stated`; from a GGUF, which
+/// has room for the first of them, and from a folder.
+std::pair<std::set<int32_t>, std::set<int32_t>> endsOf(const Strings &names, const Strings &stated,
+                                                       const std::string &chatTemplate) {
+  auto idOf = [&](const std::string &name) {
+    return int64_t(std::ranges::find(names, name) - names.begin()) + 1;
+  };
+  Checkpoint file = gguf("llama", "gpt2");
+  Strings tokens = {"a"};
+  tokens.insert(tokens.end(), names.begin(), names.end());
+  set(file, "tokens", tokens);
+  std::vector<int64_t> types(tokens.size(), 3);
+  types[0] = 1;
+  set(file, "token_type", types);
+  set(file, "merges", Strings{});
+  file.metadata["tokenizer.ggml.pre"] = std::string("gpt-2");
+  file.metadata["tokenizer.ggml.eos_token_id"] = idOf(stated[0]);
+  file.metadata["tokenizer.chat_template"] = chatTemplate;
+
+  Checkpoint folder;
+  folder.container = import::Container::Safetensors;
+  std::string added, vocabulary = R"("a":0)", ends;
+  for (const std::string &name : names) {
+    const std::string id = std::to_string(idOf(name));
+    added +=
+        (added.empty() ? "" : ",") + (R"({"id":)" + id) + R"(,"content":")" + name +
+        R"(","single_word":false,"lstrip":false,"rstrip":false,"normalized":false,"special":true})";
+    vocabulary += ",\"" + name + "\":" + id;
+  }
+  for (const std::string &name : stated)
+    ends += (ends.empty() ? "" : ",") + std::to_string(idOf(name));
+  folder.text.tokenizerJson = R"({"added_tokens":[)" + added +
+                              R"(],"model":{"type":"BPE","merges":[],"vocab":{)" + vocabulary +
+                              "}}}";
+  folder.text.generationConfigJson = R"({"eos_token_id":[)" + ends + "]}";
+  folder.text.chatTemplates = {{"default", chatTemplate}};
+  auto found = [](const Checkpoint &checkpoint) {
+    auto built = buildTokenizer(checkpoint);
+    EXPECT_TRUE(built) << (built ? "" : built.error().format());
+    return built ? std::set<int32_t>((*built)->special.eos.begin(), (*built)->special.eos.end())
+                 : std::set<int32_t>();
+  };
+  return {found(file), found(folder)};
+}
+
+} // namespace
+
+// Each family's published generation_config.json, its template's marks, and what may not end an answer.
+TEST(Ends, AreTheSameFromAGgufAndFromAFolder) {
+  struct {
+    const char *family;
+    Strings names;
+    Strings stated; ///< generation_config.json's; the GGUF has the first alone
+    std::string chatTemplate;
+    Strings never = {};
+  } families[] = {
+      {"gpt-oss",
+       {"<|return|>", "<|call|>", "<|endoftext|>", "<|end|>", "<|start|>", "<|channel|>",
+        "<|message|>"},
+       {"<|return|>", "<|endoftext|>", "<|call|>"},
+       "<|start|>assistant<|channel|>final<|message|>x<|end|><|call|><|return|>",
+       {"<|end|>"}},
+      {"Llama 3.1",
+       {"<|end_of_text|>", "<|eom_id|>", "<|eot_id|>", "<|start_header_id|>"},
+       {"<|eot_id|>", "<|end_of_text|>", "<|eom_id|>"},
+       "<|start_header_id|>user<|eot_id|>",
+       {"<|start_header_id|>"}},
+      {"Qwen3",
+       {"<|im_start|>", "<|im_end|>", "<|endoftext|>"},
+       {"<|im_end|>", "<|endoftext|>"},
+       "<|im_start|>user x<|im_end|>",
+       {"<|im_start|>"}},
+      {"Gemma 3",
+       {"<eos>", "<start_of_turn>", "<end_of_turn>"},
+       {"<eos>", "<end_of_turn>"},
+       "<start_of_turn>user x<end_of_turn>",
+       {"<start_of_turn>"}},
+      {"Gemma 4",
+       {"<eos>", "<|turn>", "<turn|>", "<|tool_response>", "<tool_response|>"},
+       {"<eos>", "<turn|>", "<|tool_response>"},
+       "<|turn>user x<turn|>",
+       {"<|turn>", "<tool_response|>"}},
+      {"Phi-3",
+       {"<|endoftext|>", "<|assistant|>", "<|end|>", "<|user|>"},
+       {"<|endoftext|>", "<|assistant|>", "<|end|>"},
+       "<|user|>x<|end|><|assistant|>",
+       {"<|user|>"}},
+      {"GLM-4.5",
+       {"<|endoftext|>", "[gMASK]", "<sop>", "<|user|>", "<|assistant|>", "<|observation|>"},
+       {"<|endoftext|>", "<|user|>", "<|observation|>"},
+       "[gMASK]<sop><|user|>x<|assistant|>",
+       {"<|assistant|>", "<sop>"}},
+      {"Granite",
+       {"<|end_of_text|>", "<|start_of_role|>"},
+       {"<|end_of_text|>"},
+       "<|start_of_role|>user x<|end_of_text|>",
+       {"<|start_of_role|>"}},
+      {"Command R",
+       {"<|START_OF_TURN_TOKEN|>", "<|END_OF_TURN_TOKEN|>"},
+       {"<|END_OF_TURN_TOKEN|>"},
+       "<|START_OF_TURN_TOKEN|>x<|END_OF_TURN_TOKEN|>",
+       {"<|START_OF_TURN_TOKEN|>"}},
+      {"MiniMax-M2", {"]~b]", "[e~["}, {"[e~["}, "]~b]user x[e~[", {"]~b]"}},
+      {"EXAONE 4",
+       {"[|user|]", "[|endofturn|]"},
+       {"[|endofturn|]"},
+       "[|user|]x[|endofturn|]",
+       {"[|user|]"}},
+      {"Seed-OSS",
+       {"<seed:bos>", "<seed:eos>"},
+       {"<seed:eos>"},
+       "<seed:bos>user x<seed:eos>",
+       {"<seed:bos>"}},
+      {"dots.llm1",
+       {"<|endoftext|>", "<|response|>", "<|endofresponse|>"},
+       {"<|endoftext|>", "<|endofresponse|>"},
+       "<|response|>x<|endofresponse|>",
+       {"<|response|>"}},
+      {"Mistral", {"<s>", "</s>", "[INST]"}, {"</s>"}, "<s>[INST]x[/INST]y</s>", {"[INST]"}},
+  };
+  for (const auto &[family, names, stated, chatTemplate, never] : families) {
+    const auto [file, folder] = endsOf(names, stated, chatTemplate);
+    EXPECT_EQ(file, folder) << family;
+    for (const std::string &name : stated)
+      EXPECT_TRUE(file.contains(int32_t(std::ranges::find(names, name) - names.begin()) + 1))
+          << family << ": " << name;
+    for (const std::string &name : never)
+      EXPECT_FALSE(file.contains(int32_t(std::ranges::find(names, name) - names.begin()) + 1))
+          << family << ": " << name;
+  }
 }
 
 TEST(GgufVocabulary, LlamasLikeTakeWholeWordsFirstAndBeginWithBos) {
@@ -199,7 +395,7 @@ TEST(GgufVocabulary, LlamasLikeTakeWholeWordsFirstAndBeginWithBos) {
     checkpoint.metadata["tokenizer.ggml.pre"] = std::string(pre);
     auto artifact = buildTokenizer(checkpoint);
     ASSERT_TRUE(artifact) << artifact.error().format();
-    EXPECT_EQ((*artifact)->special.addBos, bos) << pre;
+    EXPECT_EQ((*artifact)->special.prefix.size(), bos) << pre;
     auto tokenizer =
         Tokenizer::fromBytes((*artifact)->kind, std::as_bytes(std::span((*artifact)->bytes)));
     ASSERT_TRUE(tokenizer) << tokenizer.error().format();
@@ -250,7 +446,7 @@ TEST(GgufVocabulary, Gemma4ListsItsMerges) {
   checkpoint.metadata["tokenizer.ggml.add_bos_token"] = false;
   auto artifact = buildTokenizer(checkpoint);
   ASSERT_TRUE(artifact) << artifact.error().format();
-  EXPECT_TRUE((*artifact)->special.addBos);
+  EXPECT_EQ((*artifact)->special.prefix, std::vector<int32_t>{1});
   auto tokenizer =
       Tokenizer::fromBytes((*artifact)->kind, std::as_bytes(std::span((*artifact)->bytes)));
   ASSERT_TRUE(tokenizer) << tokenizer.error().format();
@@ -273,9 +469,9 @@ TEST(GgufVocabulary, noVocabularyIsNoTokenizer) {
   auto built = buildTokenizer(checkpoint);
   ASSERT_TRUE(built) << built.error().format();
   EXPECT_FALSE(built->has_value());
-  auto chat = findChatTemplate(checkpoint);
+  auto chat = findChatTemplates(checkpoint);
   ASSERT_TRUE(chat);
-  EXPECT_FALSE(chat->has_value());
+  EXPECT_TRUE(chat->source.empty());
 }
 
 TEST(GgufVocabulary, refusesByName) {
@@ -341,12 +537,12 @@ TEST(FolderTokens, everyNamedEndCounts) {
       << "generation_config's, the tokenizer's, none outside";
   EXPECT_EQ(special.bos, 1);
   EXPECT_EQ(special.pad, 0);
-  EXPECT_TRUE(special.addBos) << "the post-processor begins with <s>";
+  EXPECT_EQ(special.prefix, std::vector<int32_t>{1}) << "the post-processor begins with <s>";
 
   folder.text.tokenizerConfigJson = R"({"add_bos_token":false,"bos_token":"<s>"})";
   auto without = buildTokenizer(folder);
   ASSERT_TRUE(without);
-  EXPECT_FALSE((*without)->special.addBos);
+  EXPECT_EQ((*without)->special.prefix, std::vector<int32_t>{1}) << "the post-processor decides";
 
   folder.text.tokenizerJson.clear();
   auto ids = configuredSpecialTokens(folder);

@@ -77,6 +77,22 @@ TEST(ChatTemplate, callersVariablesWin) {
   EXPECT_EQ(*text, "<b>TrueFalse");
 }
 
+TEST(ChatTemplate, everyNamedTokenIsAVariable) {
+  auto chat = parse("{{ pad_token }}{{ unk_token }}{{ image_token }}{{ cls_token is defined }}");
+  ChatTemplate::Options options;
+  options.tokens = {{"pad_token", "<pad>"}, {"unk_token", "<unk>"}, {"image_token", "<i>"}};
+  auto text = chat->render("[]", options);
+  ASSERT_TRUE(text) << text.error().format();
+  EXPECT_EQ(*text, "<pad><unk><i>False");
+}
+
+TEST(ChatTemplate, toolsAmongVariables) {
+  EXPECT_TRUE(givesTools(R"({"tools":[]})")) << "as transformers: not None";
+  EXPECT_FALSE(givesTools(R"({"tools":null,"x":1})"));
+  EXPECT_FALSE(givesTools("{}"));
+  EXPECT_FALSE(givesTools("no JSON"));
+}
+
 TEST(ChatTemplate, tellsWhichVariablesItReads) {
   auto chat = parse("{% set x = 1 %}{% if tools %}{{ tools | tojson }}{% endif %}{{ x }}");
   EXPECT_TRUE(chat->uses("tools"));

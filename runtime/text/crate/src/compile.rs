@@ -3,10 +3,11 @@
 use crate::decoding::DecodeRule;
 use crate::flat_bpe::*;
 use crate::pipeline::{pack_added, Backend, Description, Tokenizer};
+use crate::token_files::{self, Affixes, Files};
 use serde::Deserialize;
 use serde_json::value::RawValue;
 use std::collections::HashMap;
-use tokenizers::AddedToken;
+use tokenizers::{AddedToken, PreTokenizerWrapper};
 
 #[derive(Deserialize)]
 struct File<'a> {
@@ -16,6 +17,7 @@ struct File<'a> {
     normalizer: Option<&'a RawValue>,
     #[serde(borrow)]
     pre_tokenizer: Option<&'a RawValue>,
+    post_processor: Option<serde_json::Value>,
     #[serde(borrow)]
     decoder: Option<&'a RawValue>,
     #[serde(borrow)]
@@ -190,23 +192,37 @@ fn set_strings(segment: &mut Segment, raw: &[String], forms: &[String], rule: &D
     Ok(())
 }
 
-/// The segment and whether its model is BPE in tables. With `library_model` BPE stays in the
-/// library's own form, which tests compare the tables with.
-pub fn compile(json: &[u8], library_model: bool) -> Result<(Vec<u8>, bool), String> {
-    let text = std::str::from_utf8(json).map_err(|e| e.to_string())?;
+pub struct Compiled {
+    pub segment: Vec<u8>,
+    /// The model is BPE in tables.
+    pub flat: bool,
+    /// What its files name: {"names": {"eos_token": "</s>", …}, "prefix": [1], "suffix": []}
+    pub special: String,
+}
+
+/// With `library_model` BPE stays in the library's own form, which tests compare the tables with.
+pub fn compile(files: &Files, library_model: bool) -> Result<Compiled, String> {
+    let text = std::str::from_utf8(files.tokenizer).map_err(|e| e.to_string())?;
     let file: File = parse("tokenizer.json", text)?;
     let rule = DecodeRule::parse(file.decoder.map(RawValue::get))?;
     let mut description = Description {
         normalizer: parse_optional("normalizer", file.normalizer)?,
         pre_tokenizer: parse_optional("pre_tokenizer", file.pre_tokenizer)?,
         added: vec![],
+        later: vec![],
         prefix: String::new(),
         suffix: String::new(),
         model: None,
     };
-    for raw in &file.added_tokens {
-        let token: AddedToken = parse("added_tokens", raw.get())?;
-        description.added.push(pack_added(&token));
+    let own: Vec<AddedToken> =
+        file.added_tokens.iter().map(|raw| parse("added_tokens", raw.get())).collect::<Result<_, _>>()?;
+    let named = token_files::read(files, &own)?;
+    description.added = own.iter().map(pack_added).collect();
+    description.later = named.later.iter().map(pack_added).collect();
+    if let (Some(PreTokenizerWrapper::ByteLevel(cut)), Some(space)) =
+        (&mut description.pre_tokenizer, named.prefix_space)
+    {
+        cut.add_prefix_space = space;
     }
 
     let mut segment = Segment { unk: NO_ID, ..Default::default() };
@@ -278,8 +294,11 @@ pub fn compile(json: &[u8], library_model: bool) -> Result<(Vec<u8>, bool), Stri
         }
     }
     let bytes = segment.finish();
-    with_opened(&bytes, |_| Ok(()))?;
-    Ok((bytes, flat))
+    let processor = file.post_processor.unwrap_or_default();
+    let affixes = with_opened(&bytes, |backend| Ok(Affixes::of(&processor, &|token| backend.id_of(token))))?;
+    let names: serde_json::Map<_, _> = named.names.into_iter().map(|(name, token)| (name, token.into())).collect();
+    let special = serde_json::json!({"names": names, "prefix": affixes.prefix, "suffix": affixes.suffix});
+    Ok(Compiled { segment: bytes, flat, special: special.to_string() })
 }
 
 /// Opens bytes that live only for the call.

@@ -16,14 +16,18 @@ mod nesting;
 mod pipeline;
 mod python_json;
 mod schema;
+mod sentence_piece;
 mod template;
+mod token_files;
+mod vocabulary_files;
 
 use grammar::{Constraint, Grammar, Vocabulary};
 use pipeline::Tokenizer;
 use std::ffi::c_void;
 use std::panic::{catch_unwind, AssertUnwindSafe};
 use std::sync::{Arc, Mutex, Once};
-use template::{Failure, Template};
+use template::{Failure, Given, Template};
+use token_files::Files;
 
 /// Takes bytes; called any number of times before the function that got it returns.
 pub type Sink = extern "C" fn(context: *mut c_void, data: *const u8, size: usize);
@@ -205,20 +209,76 @@ pub unsafe extern "C" fn ingot_tokenizer_id(tokenizer: *const Tokenizer, token: 
     catch_unwind(AssertUnwindSafe(find)).ok().flatten().map_or(-1, i64::from)
 }
 
+/// The texts of a tokenizer's files; empty: there is none.
+#[repr(C)]
+pub struct TokenizerFiles {
+    tokenizer: Slice,
+    config: Slice,
+    special_map: Slice,
+    added: Slice,
+}
+
 /// # Safety
-/// `json` is readable, `is_flat` writable.
+/// The files are readable, `is_flat` writable.
 #[no_mangle]
 pub unsafe extern "C" fn ingot_tokenizer_compile(
-    json: Slice,
+    given: *const TokenizerFiles,
     library_model: bool,
     is_flat: *mut bool,
     segment: Output,
+    special: Output,
     error: Output,
 ) -> i32 {
     guarded(error, || {
-        let (bytes, flat) = compile::compile(json.bytes(), library_model).map_err(|why| (DAMAGED, why))?;
-        *is_flat = flat;
-        segment.put(&bytes);
+        let files = Files {
+            tokenizer: (*given).tokenizer.bytes(),
+            config: (*given).config.bytes(),
+            special_map: (*given).special_map.bytes(),
+            added: (*given).added.bytes(),
+        };
+        let compiled = compile::compile(&files, library_model).map_err(|why| (DAMAGED, why))?;
+        *is_flat = compiled.flat;
+        segment.put(&compiled.segment);
+        special.put(compiled.special.as_bytes());
+        Ok(())
+    })
+}
+
+/// Files of a tokenizer without a tokenizer.json; empty: there is none. `model_type`: config.json's.
+#[repr(C)]
+pub struct VocabularyFiles {
+    config: Slice,
+    model_type: Slice,
+    model: Slice,
+    vocab: Slice,
+    merges: Slice,
+    tekken: Slice,
+}
+
+/// # Safety
+/// The files are readable.
+#[no_mangle]
+pub unsafe extern "C" fn ingot_tokenizer_convert(
+    given: *const VocabularyFiles,
+    tokenizer: Output,
+    config: Output,
+    source: Output,
+    error: Output,
+) -> i32 {
+    guarded(error, || {
+        let given = &*given;
+        let sources = vocabulary_files::Sources {
+            config: given.config.bytes(),
+            model_type: &given.model_type.text(),
+            model: given.model.bytes(),
+            vocab: given.vocab.bytes(),
+            merges: given.merges.bytes(),
+            tekken: given.tekken.bytes(),
+        };
+        let converted = vocabulary_files::convert(&sources).map_err(|why| (FAILED, why))?;
+        tokenizer.put(converted.tokenizer.to_string().as_bytes());
+        config.put(serde_json::Value::from(converted.config).to_string().as_bytes());
+        source.put(converted.source.as_bytes());
         Ok(())
     })
 }
@@ -255,18 +315,21 @@ pub unsafe extern "C" fn ingot_template_close(template: *mut Template) {
 }
 
 /// # Safety
-/// `template` is open, `messages` (a JSON array) and `variables` (a JSON object) readable.
+/// `template` is open, `messages` (a JSON array), `tokens` and `variables` (JSON objects) readable.
 #[no_mangle]
 pub unsafe extern "C" fn ingot_template_render(
     template: *const Template,
     messages: Slice,
+    tokens: Slice,
     variables: Slice,
     continued: bool,
     text: Output,
     error: Output,
 ) -> i32 {
     guarded(error, || {
-        let rendered = (*template).render(&messages.text(), &variables.text(), continued).map_err(failure)?;
+        let given =
+            Given { messages: &messages.text(), tokens: &tokens.text(), variables: &variables.text(), continued };
+        let rendered = (*template).render(&given).map_err(failure)?;
         text.put(&rendered);
         Ok(())
     })
@@ -275,12 +338,13 @@ pub unsafe extern "C" fn ingot_template_render(
 /// Renders and encodes; control tokens in messages and variables are text (guard.rs).
 ///
 /// # Safety
-/// `template` and `tokenizer` are open, `messages` (a JSON array) and `variables` (a JSON object) readable.
+/// `template` and `tokenizer` are open, `messages` (a JSON array), `tokens` and `variables` (JSON objects) readable.
 #[no_mangle]
 pub unsafe extern "C" fn ingot_template_encode(
     template: *const Template,
     tokenizer: *const Tokenizer,
     messages: Slice,
+    tokens: Slice,
     variables: Slice,
     continued: bool,
     most: usize,
@@ -290,8 +354,9 @@ pub unsafe extern "C" fn ingot_template_encode(
 ) -> i32 {
     guarded(error, || {
         let tokenizer = &*tokenizer;
-        let (shown, prefixed) =
-            (*template).render_guarded(&messages.text(), &variables.text(), continued, tokenizer).map_err(failure)?;
+        let given =
+            Given { messages: &messages.text(), tokens: &tokens.text(), variables: &variables.text(), continued };
+        let (shown, prefixed) = (*template).render_guarded(&given, tokenizer).map_err(failure)?;
         text.put(shown.as_bytes());
         let most = if shown.len() <= SHORT { usize::MAX } else { most };
         let found = match (prefixed.is_empty(), most) {

@@ -19,6 +19,9 @@ pub struct Description {
     pub pre_tokenizer: Option<PreTokenizerWrapper>,
     /// content and a sum of ADDED_*, in the order in which they are added
     pub added: Vec<(String, u8)>,
+    /// the same, added when those have their ids (token_files.rs)
+    #[serde(default)]
+    pub later: Vec<(String, u8)>,
     #[serde(default)]
     pub prefix: String,
     #[serde(default)]
@@ -63,7 +66,8 @@ fn build_guarded<M: tokenizers::Model>(model: M, d: &Description) -> Result<Pipe
     let mut pipeline = Pipeline::new(model);
     pipeline.with_normalizer(d.normalizer.clone()).map_err(|e| e.to_string())?;
     pipeline.with_pre_tokenizer(d.pre_tokenizer.clone());
-    let (guarded, others): (Vec<AddedToken>, Vec<AddedToken>) = d.added.iter().map(unpack_added).partition(is_guarded);
+    let all = d.added.iter().chain(&d.later).map(unpack_added);
+    let (guarded, others): (Vec<AddedToken>, Vec<AddedToken>) = all.partition(is_guarded);
     pipeline.add_tokens(others).map_err(|e| e.to_string())?;
     let prefixed = guarded.into_iter().map(|mut token| {
         token.content.insert(0, PREFIX);
@@ -77,7 +81,9 @@ fn build<M: tokenizers::Model>(model: M, d: &Description) -> Result<Pipeline<M>,
     let mut pipeline = Pipeline::new(model);
     pipeline.with_normalizer(d.normalizer.clone()).map_err(|e| e.to_string())?;
     pipeline.with_pre_tokenizer(d.pre_tokenizer.clone());
-    pipeline.add_tokens(d.added.iter().map(unpack_added)).map_err(|e| e.to_string())?;
+    for tokens in [&d.added, &d.later] {
+        pipeline.add_tokens(tokens.iter().map(unpack_added)).map_err(|e| e.to_string())?;
+    }
     Ok(pipeline)
 }
 
@@ -113,6 +119,10 @@ impl Backend {
         let mut added: Vec<_> = each!(self, p => p.get_added_tokens_decoder().into_iter().collect());
         added.sort_by_key(|(id, _)| *id);
         added
+    }
+
+    pub fn id_of(&self, token: &str) -> Option<u32> {
+        each!(self, p => p.token_to_id(token))
     }
 
     /// The form in which an added token reaches the decoder.
@@ -288,7 +298,7 @@ impl Tokenizer {
     }
 
     pub fn id_of(&self, token: &str) -> Option<u32> {
-        each!(&self.backend, p => p.token_to_id(token))
+        self.backend.id_of(token)
     }
 
     pub fn drops_space(&self) -> bool {

@@ -206,6 +206,20 @@ fn until_tag(rendered: Vec<u8>, last: &str) -> Result<Vec<u8>, Failure> {
     }
 }
 
+/// What a rendering is made of: a JSON array, and JSON objects of variables. `tokens` are the tokenizer's own, which
+/// stay control tokens; `continued`: the text ends where the last message's content does, as transformers does it:
+/// a tag is put after it and looked for.
+pub struct Given<'a> {
+    pub messages: &'a str,
+    pub tokens: &'a str,
+    pub variables: &'a str,
+    pub continued: bool,
+}
+
+fn variables_of(what: &str, json: &str) -> Result<serde_json::Map<String, serde_json::Value>, Failure> {
+    serde_json::from_str(json).map_err(|e| Failure::Input(format!("{what}: {e}")))
+}
+
 impl Template {
     pub fn parse(source: &str) -> Result<Template, Failure> {
         if source.len() > SOURCE_LIMIT {
@@ -226,10 +240,8 @@ impl Template {
         self.environment.get_template("chat").is_ok_and(|t| t.undeclared_variables(false).contains(variable))
     }
 
-    /// `messages`: a JSON array; `variables`: a JSON object. `continued`: the text ends where the last
-    /// message's content does, as transformers does it: a tag is put after it and looked for.
-    pub fn render(&self, messages: &str, variables: &str, continued: bool) -> Result<Vec<u8>, Failure> {
-        self.render_marked(messages, variables, continued, None)
+    pub fn render(&self, given: &Given) -> Result<Vec<u8>, Failure> {
+        self.render_marked(given, None)
     }
 
     /// Control tokens, and tags that this template spells.
@@ -247,17 +259,11 @@ impl Template {
 
     /// The text, and the same with guard::PREFIX in front of the control tokens that the template wrote;
     /// those that others wrote have none. The latter is empty where nobody wrote one.
-    pub fn render_guarded(
-        &self,
-        messages: &str,
-        variables: &str,
-        continued: bool,
-        tokenizer: &Tokenizer,
-    ) -> Result<(String, String), Failure> {
+    pub fn render_guarded(&self, given: &Given, tokenizer: &Tokenizer) -> Result<(String, String), Failure> {
         let outside = self.outside(tokenizer);
-        let seen = [messages, variables, &self.source];
+        let seen = [given.messages, given.tokens, given.variables, &self.source];
         let mut markers = Markers::new(tokenizer.specials(), &outside, tokenizer.tags(), &seen);
-        let rendered = self.render_marked(messages, variables, continued, Some(&mut markers))?;
+        let rendered = self.render_marked(given, Some(&mut markers))?;
         let text = String::from_utf8_lossy(&rendered);
         if !markers.any() {
             return Ok((text.into_owned(), String::new()));
@@ -265,30 +271,22 @@ impl Template {
         Ok((markers.restore(&text, false), markers.restore(&text, true)))
     }
 
-    fn render_marked(
-        &self,
-        messages: &str,
-        variables: &str,
-        continued: bool,
-        mut markers: Option<&mut Markers>,
-    ) -> Result<Vec<u8>, Failure> {
+    fn render_marked(&self, given: &Given, mut markers: Option<&mut Markers>) -> Result<Vec<u8>, Failure> {
         let too_much = || Failure::Limit(format!("the template wants more than {} MiB of memory", MEMORY >> 20));
         if self.given_up.load(Ordering::Relaxed) {
             return Err(too_much());
         }
         let mut messages: Vec<serde_json::Value> =
-            serde_json::from_str(messages).map_err(|e| Failure::Input(format!("messages: {e}")))?;
+            serde_json::from_str(given.messages).map_err(|e| Failure::Input(format!("messages: {e}")))?;
         if let Some(markers) = markers.as_deref_mut() {
             messages.iter_mut().for_each(|message| markers.mark_message(message));
         }
-        let last = if continued { Some(tag_last_message(&mut messages)?) } else { None };
-        let mut variables: serde_json::Map<String, serde_json::Value> =
-            serde_json::from_str(variables).map_err(|e| Failure::Input(format!("variables: {e}")))?;
+        let last = if given.continued { Some(tag_last_message(&mut messages)?) } else { None };
+        let tokens = variables_of("tokens", given.tokens)?;
+        let mut variables = variables_of("variables", given.variables)?;
         if let Some(markers) = markers {
             for (name, value) in &mut variables {
-                if name != "bos_token" && name != "eos_token" {
-                    markers.mark_variable(name, value);
-                }
+                markers.mark_variable(name, value);
             }
         }
         let mut context: BTreeMap<String, Value> = BTreeMap::new();
@@ -296,7 +294,7 @@ impl Template {
         // transformers always defines these two.
         context.insert("tools".into(), Value::from(()));
         context.insert("documents".into(), Value::from(()));
-        for (name, value) in &variables {
+        for (name, value) in tokens.iter().chain(&variables) {
             context.insert(name.clone(), Value::from(Serde(value)));
         }
 

@@ -1,0 +1,60 @@
+//===- StrippingTokens.cpp - Tokens that take in the blanks around them ----===//
+//
+// `lstrip` and `rstrip` of tokenizer_config.json: Phi-3's template writes "<|user|>\nHi<|end|>\n", and its model has
+// never seen the line feeds, since the tokens before them take them in. A GGUF has no room for these flags. Of the
+// families of docs/models.md the three vocabularies of Phi-3 and 4 have tokens with them; a vocabulary is known by
+// tokens that no other has, or by its family and fewer of them.
+//===----------------------------------------------------------------------===//
+
+#include "compiler/text/StrippingTokens.h"
+
+#include <algorithm>
+#include <initializer_list>
+
+namespace ingot::text {
+
+using Names = std::initializer_list<std::string_view>;
+
+struct StrippingRow {
+  std::string_view model;
+  Names inFamily,
+      anywhere; ///< tokens that tell the vocabulary, among models of Phi-3's family and among all
+  Stripping strips; ///< of all added tokens but these:
+  Names none;
+};
+
+static const StrippingRow kRows[] = {
+    // Phi-3 mini, small context and long, medium, and Phi-3.5
+    {"llama",
+     {"<|end|>", "<|assistant|>"},
+     {"<|end|>", "<|assistant|>", "<|placeholder1|>"},
+     {.right = true},
+     {"<unk>", "<s>", "<|endoftext|>"}},
+    // Phi-4 mini
+    {"gpt2",
+     {"<|end|>", "<|assistant|>"},
+     {"<|end|>", "<|assistant|>", "<|endofprompt|>", "<|tag|>"},
+     {.right = true},
+     {"<|endoftext|>", "<|endofprompt|>"}},
+    // Phi-4
+    {"gpt2", {"<|im_sep|>"}, {"<|im_sep|>", "<|dummy_0|>"}, {.left = true, .right = true}, {}},
+};
+
+StrippingTokens::StrippingTokens(std::string_view architecture, std::string_view model,
+                                 std::span<const std::string> tokens) {
+  auto known = [&](std::string_view name) {
+    return std::ranges::find(tokens, name) != tokens.end();
+  };
+  for (const StrippingRow &one : kRows)
+    if (one.model == model &&
+        std::ranges::all_of(architecture == "phi3" ? one.inFamily : one.anywhere, known)) {
+      row = &one;
+      return;
+    }
+}
+
+Stripping StrippingTokens::of(std::string_view token) const {
+  return row && std::ranges::find(row->none, token) == row->none.end() ? row->strips : Stripping();
+}
+
+} // namespace ingot::text

@@ -1,0 +1,225 @@
+//! What the files of a tokenizer say of its special tokens (compile time).
+//!
+//! tokenizer.json has a list of added tokens, and so may three files beside it: tokenizer_config.json,
+//! special_tokens_map.json and added_tokens.json. They disagree often. Here they are read in the order of
+//! transformers 5 (`PreTrainedTokenizerBase._from_pretrained`, `TokenizersBackend.__init__`):
+//!
+//! 1. tokenizer.json's own list;
+//! 2. `added_tokens_decoder` of tokenizer_config.json, by index: a token that is new, or has other flags. Where
+//!    there is none, special_tokens_map.json overrules what tokenizer_config.json names, and added_tokens.json
+//!    is read, which knows no flags;
+//! 3. tokens with a name (`eos_token`, `image_token`, …), then `extra_special_tokens`, if nobody had them yet.
+//!
+//! The index says the order alone: a token that the model lacks gets the next free id, there as here.
+
+use serde::Deserialize;
+use serde_json::{Map, Value};
+use std::collections::{BTreeMap, HashSet};
+use tokenizers::AddedToken;
+
+/// The contents of files; "": there is no such file.
+#[derive(Default)]
+pub struct Files<'a> {
+    pub tokenizer: &'a [u8],
+    pub config: &'a [u8],
+    pub special_map: &'a [u8],
+    pub added: &'a [u8],
+}
+
+/// Names that every tokenizer has, in the order in which their tokens are added.
+const NAMES: [&str; 7] = ["bos_token", "eos_token", "unk_token", "sep_token", "pad_token", "cls_token", "mask_token"];
+
+/// Tokens to add behind tokenizer.json's own, and what is called how ("eos_token", "</s>").
+#[derive(Default)]
+pub struct Named {
+    pub later: Vec<AddedToken>,
+    pub names: Vec<(String, String)>,
+    /// Whether a byte-level text begins with a space, where the configuration decides: class GPT2Tokenizer.
+    pub prefix_space: Option<bool>,
+}
+
+/// A token as these files write it: a string, or an object with flags of which each may be left out.
+#[derive(Deserialize)]
+struct Flags {
+    content: String,
+    #[serde(default)]
+    single_word: bool,
+    #[serde(default)]
+    lstrip: bool,
+    #[serde(default)]
+    rstrip: bool,
+    normalized: Option<bool>,
+    special: Option<bool>,
+}
+
+/// `special`: where the object does not say. None: this is no token.
+fn token(value: &Value, special: bool) -> Option<AddedToken> {
+    if let Value::String(content) = value {
+        return Some(AddedToken::from(content.as_str(), special));
+    }
+    let flags = Flags::deserialize(value).ok()?;
+    let special = flags.special.unwrap_or(special);
+    Some(
+        AddedToken::from(flags.content, special)
+            .single_word(flags.single_word)
+            .lstrip(flags.lstrip)
+            .rstrip(flags.rstrip)
+            .normalized(flags.normalized.unwrap_or(!special)),
+    )
+}
+
+fn object(what: &str, file: &[u8]) -> Result<Map<String, Value>, String> {
+    if file.is_empty() {
+        return Ok(Map::new());
+    }
+    serde_json::from_slice(file).map_err(|e| format!("{what}: {e}"))
+}
+
+const EXTRA: &str = "extra_special_tokens";
+
+/// Of the two keys for special tokens that nobody has a name for the newer one counts, if it says any. An object of
+/// them has names, which are given back.
+fn settle_extra(config: &mut Map<String, Value>) -> Map<String, Value> {
+    let says_some = match config.get(EXTRA) {
+        Some(Value::Array(list)) => !list.is_empty(),
+        Some(Value::Object(map)) => !map.is_empty(),
+        _ => false,
+    };
+    if !says_some {
+        if let Some(older) = config.remove("additional_special_tokens") {
+            config.insert(EXTRA.into(), older);
+        }
+    }
+    match config.get(EXTRA) {
+        Some(Value::Object(map)) => {
+            let named = map.clone();
+            config.remove(EXTRA);
+            named
+        }
+        _ => Map::new(),
+    }
+}
+
+/// Tokens with names, in order: those that every tokenizer has, objects before strings, and `more`.
+fn named(config: &Map<String, Value>, more: &Map<String, Value>) -> Vec<(String, AddedToken)> {
+    let own = NAMES.iter().filter_map(|name| config.get_key_value(*name));
+    let others = || config.iter().filter(|(key, _)| key.ends_with("_token"));
+    let objects = others().filter(|(_, value)| value.is_object());
+    let strings = others().filter(|(_, value)| value.is_string());
+    let mut found: Vec<(String, AddedToken)> = Vec::new();
+    for (name, value) in own.chain(objects).chain(strings).chain(more) {
+        if let (Some(token), false) = (token(value, true), found.iter().any(|(known, _)| known == name)) {
+            found.push((name.clone(), token));
+        }
+    }
+    found
+}
+
+/// special_tokens_map.json over tokenizer_config.json; lists of further tokens are joined.
+fn overrule(config: &mut Map<String, Value>, map: Map<String, Value>) {
+    for (key, value) in map {
+        match (config.get_mut(&key), value) {
+            (Some(Value::Array(known)), Value::Array(more)) if key == EXTRA => known.extend(more),
+            (_, value) => {
+                config.insert(key, value);
+            }
+        }
+    }
+}
+
+/// Errors: a file that is no JSON object. `own`: tokenizer.json's list.
+pub fn read(files: &Files, own: &[AddedToken]) -> Result<Named, String> {
+    let mut config = object("tokenizer_config.json", files.config)?;
+    let mut more = settle_extra(&mut config);
+    let mut by_index: BTreeMap<i64, AddedToken> = BTreeMap::new();
+    let decoder = config.get("added_tokens_decoder").and_then(Value::as_object).cloned();
+    if let Some(decoder) = &decoder {
+        let tokens = decoder.iter().filter_map(|(index, value)| Some((index.parse().ok()?, token(value, false)?)));
+        by_index.extend(tokens);
+    } else {
+        overrule(&mut config, object("special_tokens_map.json", files.special_map)?);
+        if let Some(Value::Object(map)) = config.get(EXTRA) {
+            more.extend(map.clone());
+        }
+    }
+    let mut names = named(&config, &more);
+    let extra = if config.contains_key(EXTRA) { EXTRA } else { "additional_special_tokens" };
+    let listed = config.get(extra).and_then(Value::as_array);
+    let further: Vec<AddedToken> = listed.into_iter().flatten().filter_map(|value| token(value, true)).collect();
+    if decoder.is_none() {
+        for (content, index) in object("added_tokens.json", files.added)? {
+            let of_all = names.iter().filter(|(name, _)| NAMES.contains(&name.as_str())).map(|(_, token)| token);
+            let listed = further.iter().filter(|_| extra == EXTRA);
+            let special = of_all.chain(listed).any(|token| token.content == content);
+            let known = own.iter().find(|token| token.content == content).cloned();
+            let token = known.unwrap_or_else(|| AddedToken::from(content, special));
+            by_index.insert(index.as_i64().unwrap_or(i64::MAX), token);
+        }
+    }
+
+    let mut later: Vec<AddedToken> = by_index.values().filter(|token| !own.contains(token)).cloned().collect();
+    for (_, token) in names.iter_mut().filter(|(name, _)| NAMES.contains(&name.as_str())) {
+        if let Some(known) = by_index.values().find(|known| known.content == token.content) {
+            *token = known.clone();
+        }
+    }
+    let tables: HashSet<String> = own.iter().chain(&later).map(|token| token.content.clone()).collect();
+    for token in names.iter().map(|(_, token)| token).chain(&further) {
+        // One that was named twice is added twice: the flags of the second count.
+        if !tables.contains(&token.content) && !later.contains(token) {
+            later.push(token.clone());
+        }
+    }
+    for token in &mut later {
+        token.special |= names.iter().any(|(_, named)| named.content == token.content);
+    }
+    let gpt2 = config.get("tokenizer_class").and_then(Value::as_str).is_some_and(|c| c.starts_with("GPT2Tokenizer"));
+    let prefix_space = gpt2.then(|| config.get("add_prefix_space") == Some(&Value::Bool(true)));
+    Ok(Named { prefix_space, later, names: names.into_iter().map(|(name, token)| (name, token.content)).collect() })
+}
+
+/// Ids that a post-processor puts before and behind a text.
+#[derive(Default, Debug, PartialEq)]
+pub struct Affixes {
+    pub prefix: Vec<u32>,
+    pub suffix: Vec<u32>,
+}
+
+impl Affixes {
+    /// `processor`: tokenizer.json's; `id_of`: where it names a token and no id.
+    pub fn of(processor: &Value, id_of: &impl Fn(&str) -> Option<u32>) -> Affixes {
+        let mut found = Affixes::default();
+        match processor["type"].as_str() {
+            Some("Sequence") => {
+                for step in processor["processors"].as_array().into_iter().flatten() {
+                    let outer = Affixes::of(step, id_of);
+                    found.prefix.splice(0..0, outer.prefix);
+                    found.suffix.extend(outer.suffix);
+                }
+            }
+            Some("TemplateProcessing") => {
+                let mut text_seen = false;
+                for piece in processor["single"].as_array().into_iter().flatten() {
+                    let Some(name) = piece["SpecialToken"]["id"].as_str() else {
+                        text_seen |= piece.get("Sequence").is_some();
+                        continue;
+                    };
+                    let stated = processor["special_tokens"][name]["ids"].as_array();
+                    let ids: Vec<u32> = match stated {
+                        Some(ids) => ids.iter().filter_map(Value::as_u64).map(|id| id as u32).collect(),
+                        None => id_of(name).into_iter().collect(),
+                    };
+                    if text_seen { &mut found.suffix } else { &mut found.prefix }.extend(ids);
+                }
+            }
+            Some("BertProcessing" | "RobertaProcessing") => {
+                // Each is a pair of the token and its id.
+                let id = |key: &str| processor[key][1].as_u64().map(|id| id as u32);
+                found.prefix.extend(id("cls"));
+                found.suffix.extend(id("sep"));
+            }
+            _ => {}
+        }
+        found
+    }
+}
