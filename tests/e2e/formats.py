@@ -14,6 +14,7 @@ class Format:
     write: Callable  # parts -> the text that a model writes
     special: str = ""  # control tokens of the vocabulary, with blanks between them
     plain: str = ""  # its ordinary added tokens; marks that are in neither are text
+    stops: str = ""  # those of the control tokens that end an answer, as gpt-oss' configuration has it
     also: str = ""  # what else a chat template of this format has by which it is found
     calls: bool = True  # False: a format of reasoning alone
     arguments: str = "json"  # or typed (by the tool's schema), python, gemma
@@ -45,7 +46,7 @@ def python_text(value):
         return "{" + ", ".join(f"{python_text(key)}: {python_text(each)}" for key, each in value.items()) + "}"
     if isinstance(value, list):
         return "[" + ", ".join(map(python_text, value)) + "]"
-    return json_text(json.dumps(value)) if isinstance(value, str) else str(value)
+    return json.dumps(value, ensure_ascii=False) if isinstance(value, str) else str(value)
 
 
 def python_call(name, arguments, _index):
@@ -205,8 +206,12 @@ FORMATS = [
                                "<|channel|>final<|message|>TEXT<|return|>", lambda calls: [harmony_call(call) for call in calls]),
            special="<|channel|> <|message|> <|end|> <|start|> <|call|> <|return|> <|constrain|>", verbatim=False,
            think=("<|channel|>analysis<|message|>", "<|end|>"), prompts={"": "<|start|>assistant"}),
+    Format("harmony-stops", messages("<|start|>assistant", "<|channel|>analysis<|message|>TEXT<|end|>", "<|channel|>commentary<|message|>TEXT<|end|>",
+                                     "<|channel|>final<|message|>TEXT<|return|>", lambda calls: [harmony_call(call) for call in calls]),
+           special="<|channel|> <|message|> <|end|> <|start|> <|call|> <|return|> <|constrain|>", stops="<|call|> <|return|>", verbatim=False, after=False,
+           several=False, think=("<|channel|>analysis<|message|>", "<|end|>"), prompts={"": "<|start|>assistant"}),
     Format("qwen3-coder", marks(CODER), plain="<tool_call> </tool_call> <think> </think>", arguments="typed",
-           prose=("<tool_call>", "</tool_call>", "<function=f>"), think=THINK, prompts=OPEN, opened="open"),
+           prose=("<tool_call>", "</tool_call>", "<function=x>"), think=THINK, prompts=OPEN, opened="open"),
     Format("glm", marks(GLM, think=("<think>", "</think>\n")), plain="<tool_call> </tool_call> <think> </think> <arg_key> </arg_key> <arg_value> </arg_value>",
            arguments="typed", prose=("<tool_call>", "</tool_call>", "<arg_key>"), think=THINK, prompts={"": "", "open": "<think>"}, opened="open"),
     Format("glm-4.7", marks(GLM_SHORT, "", think=DIRECT), plain="<tool_call> </tool_call> <think> </think> <arg_key> </arg_key> <arg_value> </arg_value>",
@@ -230,7 +235,8 @@ FORMATS = [
                                "<|open|>response<|sep|>TEXT<|close|>response<|sep|><|close|>message<|sep|><|end_of_msg|>",
                                lambda calls: ["<|open|>tools<|sep|>" + "".join(K3(*call, index) for index, call in enumerate(calls)) + "<|close|>tools<|sep|>"]),
            special="<|open|> <|close|> <|sep|> <|end_of_msg|>", arguments="typed", verbatim=False, think=("<|open|>think<|sep|>", "<|close|>think<|sep|>"),
-           prompts={"": '<|open|>message role="assistant"<|sep|>', "open": '<|open|>message role="assistant"<|sep|><|open|>think<|sep|>'}, opened="open"),
+           prompts={"": '<|open|>message role="assistant"<|sep|>', "open": '<|open|>message role="assistant"<|sep|><|open|>think<|sep|>',
+                    "response": '<|open|>message role="assistant"<|sep|><|open|>response<|sep|>'}, opened="open"),
     Format("cohere", marks(cohere_call, ",\n", "<|START_ACTION|>[\n", "\n]<|END_ACTION|>", ("<|START_THINKING|>", "<|END_THINKING|>"),
                            "<|START_RESPONSE|>TEXT<|END_RESPONSE|>"), verbatim=False,
            special="<|START_ACTION|> <|END_ACTION|> <|START_THINKING|> <|END_THINKING|> <|START_RESPONSE|> <|END_RESPONSE|>",
@@ -270,7 +276,7 @@ FORMATS = [
     Format("atem", messages("<|start|>assistant", " to=self<|message|>TEXT<|eom|>", " to=user<|message|>TEXT<|eom|>", " to=user<|message|>TEXT<|eot|>", atem_calls),
            special="<|start|> <|message|> <|eom|> <|eot|>", arguments="typed", verbatim=False, think=(" to=self<|message|>", "<|eom|>"),
            prompts={"": "<|start|>assistant"}),
-    Format("minicpm5", marks(cdata_call), arguments="typed", plain="<think> </think>", prose=('<function name="f">', "</function>", "<param>"), think=THINK,
+    Format("minicpm5", marks(cdata_call), arguments="typed", plain="<think> </think>", prose=('<function name="x">', "</function>", "<param>"), think=THINK,
            prompts=OPEN, opened="open"),
     Format("apertus", marks(apertus_call, ", ", "<|tools_prefix|>[", "]<|tools_suffix|>", ("<|inner_prefix|>", "<|inner_suffix|>")),
            special="<|tools_prefix|> <|tools_suffix|> <|inner_prefix|> <|inner_suffix|>", prose=("<|tools_prefix|>", "<|tools_suffix|>"),

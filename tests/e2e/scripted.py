@@ -1,15 +1,17 @@
 """Answers in every format (formats.py), said by a scripted model (scripted_model.py) through one `ingot serve`: what is a call, what is
 reasoning and what is text, whole and streamed, on the four routes of chats (answers.py).
 """
+import concurrent.futures
 import contextlib
 import dataclasses
 import json
 import shutil
 
 import answers
+import format_cases
 import formats
 from answers import CHAT, MESSAGES, OLLAMA, RESPONSES, ROUTES, Answer
-from scripted_model import ScriptedModel
+from scripted_model import CONTEXT, ScriptedModel
 from server import Server
 
 
@@ -74,7 +76,7 @@ class Scripts:
                     "{%- set word = words[1] if words|length > 1 else '' -%}{%- for i in range(words[0]|int) -%}x{%- endfor -%}"
                     "{%- if tools and 0 -%}{{ tools|tojson }}{%- endif -%}{%- if add_generation_prompt -%}" + tail + "{%- endif -%}")
         special, ordinary = format.special.split(), format.plain.split()
-        self.model = ScriptedModel(template, special, ordinary, closers=[mark for mark in format.think[1:] if mark in special + ordinary])
+        self.model = ScriptedModel(template, special, ordinary, format.stops.split(), closers=[mark for mark in format.think[1:] if mark in special + ordinary])
         self.places = {}
 
     def message(self, case):
@@ -161,6 +163,10 @@ class Scripts:
             yield Case("marks of reasoning in text", text, plain(text), counted=range(1))
         yield self.case("no reasoning", [("text", "Hello. \n")], counted=range(1))
 
+    def spellings(self):
+        for title, said, parts, *prompt in format_cases.CASES.get(self.format.name, ()):
+            yield Case(title, said, parts and expected(parts), *prompt, must=None if parts else has_no_call)
+
     def one_at_a_time(self):
         if self.format.calls and self.format.several:
             for parts in ([WEATHER, NOTHING], [WEATHER, NOTHING, WEATHER]):
@@ -240,24 +246,27 @@ def differences(answer, case, route):
 
 
 def run(server, connection, name, scripts, cases, long):
-    """What each case answers on its routes; a text of all that is wrong."""
+    """What each case answers on its routes; a text of what is wrong."""
     wrong, asked = [], 0
     for number, case in enumerate(cases):
+        found = []
         others = [route for route in case.routes if route != CHAT]
-        routes = [route for route in case.routes if route == CHAT] + (others if long or not number else others[number % len(others):][:1] if others else [])
-        for route in routes:
+        if others and number and not long:  # all of them for the first case, then by turns
+            others = [others[number % len(others)]]
+        for route in [route for route in case.routes if route == CHAT or route in others]:
             try:
                 got = [answers.ask(server, route, connection, model=name, message=scripts.message(case), stream=stream, tools=case.tools, **case.request)
                        for stream in (False, True)]
             except AssertionError as error:
-                wrong.append(f"{case.title}, {route}: {error}")
+                found.append(f"{route}: {error}")
                 continue
             asked += 2
-            found = list(dict.fromkeys(text for answer in got for text in differences(answer, case, route)))
-            if route != MESSAGES and got[0] != got[1] or got[0].arguments() != got[1].arguments():
-                found.append(f"whole {got[0]}\n  and streamed {got[1]}")
-            wrong += [f"{case.title}, {route}: {text}\n  the model says {case.script!r}" for text in found]
-    assert not wrong, f"{len(wrong)} differences\n" + "\n".join(wrong)
+            found += [f"{route}: {text}" for text in dict.fromkeys(text for answer in got for text in differences(answer, case, route))]
+            if got[0].arguments() != got[1].arguments() or (route != MESSAGES and got[0] != got[1]):
+                found.append(f"{route}: whole {got[0]} and streamed {got[1]}")
+        if found:
+            wrong.append("\n  ".join([f"{case.title}: the model says {case.script!r}", *found]))
+    assert not wrong, f"{len(wrong)} of {len(cases)} cases\n" + "\n".join(wrong)
     return f"{asked} answers"
 
 
@@ -290,21 +299,24 @@ def forced(server, connection, name, scripts):
                 assert got[0].arguments() == got[1].arguments(), got
             except AssertionError as error:
                 wrong.append(f"{title}, {route}: {error}")
-    assert not wrong, f"{len(wrong)} differences\n" + "\n".join(wrong)
+    assert not wrong, f"{len(wrong)} ways\n" + "\n".join(wrong)
     return f"{asked} answers"
 
 
 def forced_scripts(scripts):
-    """Under the grammar of a forced call the model can write a call as it does by itself."""
-    for title, parts in (("one call", [WEATHER]), ("every type", [EVERY])):
+    """Under the grammar of a forced call the model can write a call as it does by itself. (Python's are written with JSON's values.)"""
+    python = scripts.format.arguments == "python"
+    weather = ("call", "get_weather", {"city": "Oslo", "n": 1}) if python else WEATHER
+    every = ("call", "every", {name: value for name, value in EVERY[2].items() if not python or name != "b"})
+    for title, parts in (("one call", [weather]), ("every type", [every])):
         yield scripts.case(title, parts, request={"choice": "required"}, routes=(CHAT, RESPONSES, MESSAGES))
-    yield scripts.case("a named tool", [WEATHER], request={"choice": "get_weather"}, routes=(CHAT,))
+    yield scripts.case("a named tool", [weather], request={"choice": "get_weather"}, routes=(CHAT,))
     if scripts.format.several:
-        yield scripts.case("two calls", [WEATHER, NOTHING], request={"choice": "required"}, routes=(CHAT,))
+        yield scripts.case("two calls", [weather, NOTHING], request={"choice": "required"}, routes=(CHAT,))
     if scripts.format.think:
-        yield scripts.case("reasoning before a call", [("think", "Hm, so."), WEATHER], prompt=scripts.thinking, request={"choice": "required"}, routes=(CHAT,))
-        if scripts.format.opened:
-            yield scripts.case("reasoning that is open", [("think", "Hm, so."), WEATHER], prompt=scripts.format.opened, request={"choice": "required"}, routes=(CHAT,))
+        for title, prompt in (("reasoning before a call", scripts.thinking), ("reasoning that is open", scripts.format.opened)):
+            if prompt or title == "reasoning before a call":
+                yield scripts.case(title, [("think", "Hm, so."), weather], prompt=prompt, request={"choice": "required"}, routes=(CHAT,))
 
 
 def shaped(scripts):
@@ -324,15 +336,30 @@ def has_shape(answer):
     assert not answer.calls and fits(SHAPE, json.loads(answer.content)), answer
 
 
+def empty_values(server):
+    """An empty list of calls is none: templates ask whether there is one."""
+    template = ("{%- for m in messages -%}({{ m.role }}:{% if m.tool_calls is defined %}CALLS{{ m.tool_calls|length }}{% else %}{{ m.content }}{% endif %})"
+                "{%- endfor -%}{%- if tools -%}TOOLS{%- endif -%}")
+    for more in ({}, {"tool_calls": []}, {"tool_calls": None}, {"function_call": None}, {"tool_calls": [], "name": None, "refusal": None, "reasoning_content": ""}):
+        for tools in ({}, {"tools": []}, {"tools": None}):
+            status, _, answer = server.post("/apply-template", {"chat_template": template, **tools, "messages": [
+                {"role": "user", "content": "hi"}, {"role": "assistant", "content": "Four", **more}, {"role": "user", "content": "hi"}]})
+            assert status == 200 and answer["prompt"] == "(user:hi)(assistant:Four)(user:hi)", (more, tools, answer)
+
+
 TOPICS = {
-    "calls": Scripts.calls, "what is no call": Scripts.no_calls, "reasoning": Scripts.reasoning, "one call at a time": Scripts.one_at_a_time,
+    "calls": Scripts.calls, "what is no call": Scripts.no_calls, "reasoning": Scripts.reasoning, "other spellings": Scripts.spellings,
+    "one call at a time": Scripts.one_at_a_time,
     "stop strings": Scripts.stops, "lenient JSON": Scripts.lenient, "cut calls": Scripts.cut, "calls under a grammar": forced_scripts, "a shape beside tools": shaped,
 }
 
 
 def add(suite, ingot, long):
+    general = "scripted: empty values of messages"
     wanted = [format for format in formats.FORMATS
               if any(suite.only in f"scripted {format.name}: {topic}".lower() for topic in (*TOPICS, "forced calls"))]
+    if not wanted and suite.only in general:
+        wanted = formats.FORMATS[:1]
     if not wanted:
         return
     folder = ingot.work / "scripted"
@@ -342,23 +369,30 @@ def add(suite, ingot, long):
         "reasoning", "stop strings")}
 
     def compile():
-        for name, scripts in made.items():
-            for cases in (cases for (owner, _), cases in work.items() if owner == name):
-                for case in cases:
-                    scripts.message(case)
-            scripts.model.write(folder / name)
-            ingot("compile", folder / name, "-o", folder / f"{name}.ingot", "--target", "cpu", "--precision", "exact", "--quiet")
+        for (name, _), cases in work.items():
+            for case in cases:
+                made[name].message(case)
+        with concurrent.futures.ThreadPoolExecutor(4) as workers:
+            list(workers.map(one, made))
+
+    def one(name):
+        made[name].model.write(folder / name)
+        ingot("compile", folder / name, "-o", folder / f"{name}.ingot", "--target", "cpu", "--precision", "exact", "--quiet")
+
+    def checks(name):
+        scripts = made[name]
+        with contextlib.closing(server.connect()) as connection:
+            for topic in TOPICS:
+                if cases := work.get((name, topic)):
+                    suite.check(f"scripted {name}: {topic}", lambda: run(server, connection, name, scripts, cases, long))
+            if scripts.format.calls:
+                suite.check(f"scripted {name}: forced calls", lambda: forced(server, connection, name, scripts))
 
     if not suite.check("scripted models: compile", compile, needed=True):
         return
     first, *rest = made
     served = [word for name in rest for word in ("--model", f"{name}={folder / name}.ingot")]
-    with Server(ingot, folder / f"{first}.ingot", *served, "--max-seqs", "4", "--swap", "0", "--kv-memory", "256M", "--context", "4096", "--log", "none",
-                name=first) as server:
-        for name, scripts in made.items():
-            with contextlib.closing(server.connect()) as connection:
-                for topic in TOPICS:
-                    if cases := work.get((name, topic)):
-                        suite.check(f"scripted {name}: {topic}", lambda: run(server, connection, name, scripts, cases, long))
-                if scripts.format.calls:
-                    suite.check(f"scripted {name}: forced calls", lambda: forced(server, connection, name, scripts))
+    with Server(ingot, folder / f"{first}.ingot", *served, "--max-seqs", "4", "--swap", "0", "--kv-memory", "256M", "--context", str(CONTEXT), "--log", "none",
+                "--trust-request-chat-template", name=first) as server, concurrent.futures.ThreadPoolExecutor(3) as workers:
+        list(workers.map(checks, made))
+        suite.check(general, lambda: empty_values(server))

@@ -15,7 +15,8 @@ import struct
 
 import numpy
 
-WIDTH, CONTEXT = 256, 4096
+# The same for every model, so that they have the same kernels, which are compiled once.
+WIDTH, CONTEXT, VOCABULARY = 256, 6144, 320
 END = "<|scripted_end|>"
 # Parts of marks and of JSON, so that a token may hold the end of a mark and what follows it.
 WORDS = ("tool", "_call", "call>", ">\n", '{"name', '": "', '"}', "}\n</", "think>", ">\n\n", "</", "think", "arg", "function", "=get_", "[{", "}]")
@@ -71,7 +72,7 @@ class ScriptedModel:
                       "fuse_unk": False, "byte_fallback": False, "vocab": vocabulary, "merges": []}}
         config = {
             "architectures": ["GPT2LMHeadModel"], "model_type": "gpt2", "n_layer": 1, "n_head": 4, "n_embd": WIDTH, "n_inner": 32,
-            "n_positions": CONTEXT, "vocab_size": 256 + len(self.ids), "activation_function": "gelu_new", "layer_norm_epsilon": 1e-5,
+            "n_positions": CONTEXT, "vocab_size": VOCABULARY, "activation_function": "gelu_new", "layer_norm_epsilon": 1e-5,
             "bos_token_id": self.ids[END], "eos_token_id": [self.ids[text] for text in (END, *self.stops)], "torch_dtype": "float32"}
         for name, value in (("tokenizer", tokenizer), ("config", config), ("tokenizer_config", {"eos_token": END, "chat_template": self.template})):
             (folder / f"{name}.json").write_text(json.dumps(value))
@@ -82,7 +83,7 @@ class ScriptedModel:
             return numpy.full(shape, value, numpy.float32)
 
         random = numpy.random.default_rng(1)
-        wte = (2 * random.integers(0, 2, (256 + len(self.ids), WIDTH)) - 1).astype(numpy.float32)
+        wte = (2 * random.integers(0, 2, (VOCABULARY, WIDTH)) - 1).astype(numpy.float32)
         # Where a grammar forbids what the script says, the next best ends what is open.
         shut = sum((9 - 0.5 * index) * wte[id] for index, id in enumerate([*self.tokens("".join(self.closers)), *b'}])"']))
         wpe = numpy.tile(20 * wte[self.ids[END]] + shut, (CONTEXT, 1))
