@@ -85,11 +85,21 @@ CASES = {
         ("a value that is not of its type", "<tool_call>\n<function=every>\n<parameter=i>\nmany\n</parameter>\n</function>\n</tool_call>", [every(i="many")]),
         ("another tag in a value", CODER("every", {"s": "<parameter=x> </function> <tool_call> <"}, 0), [every(s="<parameter=x> </function> <tool_call> <")]),
     ],
+    "seed-oss": [("an object as Python writes it", "<seed:tool_call>\n<function=every>\n<parameter=o>{'k': {'m': 'it\\'s'}}</parameter>\n</function>\n"
+                  "</seed:tool_call>", [every(o={"k": {"m": "it's"}})])],
+    "minicpm5": [("an object as Python writes it", """<function name="every"><param name="o">{'k': {'m': "it's"}}</param><param name="b">True</param></function>""",
+                  [every(o={"k": {"m": "it's"}}, b=True)])],
+    "atem": [("an end of the answer behind a call", ' to=get_weather<|message|><atem:function_calls>\n<atem:invoke name="get_weather">\n'
+              '<atem:parameter name="city">Oslo</atem:parameter>\n</atem:invoke>\n</atem:function_calls><|eot|>', [OSLO])],
+    "dsml-v4": [("no arguments, and blank lines", '\n\n<｜DSML｜tool_calls>\n<｜DSML｜invoke name="f">\n\n</｜DSML｜invoke>\n</｜DSML｜tool_calls>', [NOTHING])],
     "glm": [("a value of several lines", "<tool_call>every\n<arg_key>s</arg_key>\n<arg_value>\na\n\nb </arg_value>\n</tool_call>", [every(s="\na\n\nb ")]),
             ("the shorter spelling", "<tool_call>get_weather<arg_key>city</arg_key><arg_value>Oslo</arg_value></tool_call>", [OSLO])],
-    "gemma4": [("nested values", '<|tool_call>call:every{o:{k:{m:<|"|>a, b: {c}<|"|>}},l:[1,2]}<tool_call|>', [every(o={"k": {"m": "a, b: {c}"}}, l=[1, 2])])],
+    "gemma4": [("nested values", '<|tool_call>call:every{o:{k:{m:<|"|>a, b: {c}<|"|>}},l:[1,2]}<tool_call|>', [every(o={"k": {"m": "a, b: {c}"}}, l=[1, 2])]),
+               ("a line feed before the end of a thought", "<|channel>thought\nHm.\n<channel|>Hi.", [think("Hm."), text("Hi.")])],
     "lfm2": [("JSON in its marks", '<|tool_call_start|>[{"name": "get_weather", "arguments": {"city": "Oslo"}}]<|tool_call_end|>', [OSLO])],
-    "kimi-k3": [("an answer that the template began", "Hi.<|close|>response<|sep|><|close|>message<|sep|><|end_of_msg|>", [text("Hi.")], "response")],
+    "kimi-k3": [("an empty answer before a call", '<|open|>response<|sep|><|close|>response<|sep|><|open|>tools<|sep|><|open|>call tool="f" index="1"<|sep|>'
+                 "<|close|>call<|sep|><|close|>tools<|sep|><|close|>message<|sep|><|end_of_msg|>", [NOTHING]),
+                ("an answer that the template began", "Hi.<|close|>response<|sep|><|close|>message<|sep|><|end_of_msg|>", [text("Hi.")], "response")],
     "cohere": [("a text without marks", "Hi. \n", [text("Hi. \n")])],
     "minimax-m3": [("line feeds between tags", f'{M3}<tool_call>\n{M3}<invoke name="get_weather">\n{M3}<city>Oslo{M3}</city>\n{M3}</invoke>\n{M3}</tool_call>',
                     [OSLO])],
