@@ -16,7 +16,6 @@ class Format:
     plain: str = ""  # its ordinary added tokens; marks that are in neither are text
     stops: str = ""  # those of the control tokens that end an answer, as gpt-oss' configuration has it
     also: str = ""  # what else a chat template of this format has by which it is found
-    calls: bool = True  # False: a format of reasoning alone
     arguments: str = "json"  # or typed (by the tool's schema), python, gemma
     key: str = ""  # calls are JSON objects {"name": …, KEY: …}
     before: bool = True  # text may come before calls
@@ -166,7 +165,6 @@ def around(open, close, one):
     return lambda name, arguments, index: open + one(name, arguments, index) + close
 
 
-THINK, SHUT = ("<think>", "</think>"), ("<think>", "</think>")
 CODER = xml_call("<tool_call>\n<function=NAME>\n", "<parameter=KEY>\nVALUE\n</parameter>\n", "</function>\n</tool_call>")
 SEED = xml_call("<seed:tool_call>\n<function=NAME>\n", "<parameter=KEY>VALUE</parameter>\n", "</function>\n</seed:tool_call>")
 GLM = xml_call("<tool_call>NAME\n", "<arg_key>KEY</arg_key>\n<arg_value>VALUE</arg_value>\n", "</tool_call>")
@@ -179,7 +177,7 @@ HY3 = xml_call("<tool_call:opensource>NAME<tool_sep:opensource>\n",
 K3 = xml_call('<|open|>call tool="NAME" index="INDEX"<|sep|>', '<|open|>argument key="KEY" type="TYPE"<|sep|>VALUE<|close|>argument<|sep|>',
               "<|close|>call<|sep|>")
 HERMES = around("<tool_call>\n", "\n</tool_call>", json_object())
-DIRECT = ("<think>", "</think>")  # reasoning without line feeds around it
+THINK = DIRECT = ("<think>", "</think>")  # the marks, and reasoning without line feeds around them
 OPEN = {"": "", "open": "<think>\n"}
 
 FORMATS = [

@@ -5,6 +5,7 @@ import concurrent.futures
 import contextlib
 import dataclasses
 import json
+import re
 import shutil
 
 import answers
@@ -30,7 +31,8 @@ WEATHER = ("call", "get_weather", {"city": "Oslo", "n": 1, "o": {"k": [True, Fal
 NOTHING = ("call", "f", {})
 EVERY = ("call", "every", {"s": 'a "b" \\ c\nd <e> & {f: [g]}, é', "t": "12", "i": -3, "x": 1.5, "b": True, "l": [1, 2], "o": {"k": {"m": "v w"}}})
 # Bounded, so that a model without a will comes to an end.
-FORCED = {"pick": structure(["colour", "count", "sure"], colour={"enum": ["red", "dark blue"]}, count={"type": "integer", "minimum": 0, "maximum": 9}, sure=BOOLEAN),
+FORCED = {"pick": structure(["colour", "count", "sure"], colour={"enum": ["red", "dark blue"]}, sure=BOOLEAN,
+                            count={"type": "integer", "minimum": 0, "maximum": 9}),
           "other": structure()}
 SHAPE = structure(["a"], a={"enum": ["x", "y"]})
 
@@ -121,11 +123,11 @@ class Scripts:
                 yield self.case("reasoning, text and a call", [("think", "Hm."), ("text", "Let me see. "), WEATHER], prompt=self.thinking)
 
     def no_calls(self):
-        if not self.format.calls:
-            return
         call = self.written([WEATHER])
+        # Control tokens are hidden where nobody asks for a format that has them.
+        shown = {call, re.sub("|".join(map(re.escape, self.format.special.split())) or "$.", "", call)} if self.format.verbatim else None
         for title, tools, request in (("no tools", None, {}), ("tool_choice none", TOOLS, {"choice": "none"})):
-            yield Case(title, call, plain(call) if self.format.verbatim else None, tools=tools, request=request, must=has_no_call,
+            yield Case(title, call, None, tools=tools, request=request, must=lambda answer: has_no_call(answer, shown),
                        routes=ROUTES if tools is None else (CHAT, RESPONSES))
         unknown = self.written([("call", "nobody", {"a": 1})])
         yield Case("an unknown tool", unknown, plain(unknown) if self.format.verbatim else None, must=has_no_call)
@@ -168,9 +170,10 @@ class Scripts:
             yield Case(title, said, parts and expected(parts), *prompt, must=None if parts else has_no_call)
 
     def one_at_a_time(self):
-        if self.format.calls and self.format.several:
+        if self.format.several:
             for parts in ([WEATHER, NOTHING], [WEATHER, NOTHING, WEATHER]):
-                yield self.case(f"the first of {len(parts)} calls alone", parts, expected([WEATHER]), request={"parallel": False}, routes=(CHAT, RESPONSES, MESSAGES))
+                yield self.case(f"the first of {len(parts)} calls alone", parts, expected([WEATHER]), request={"parallel": False},
+                                routes=(CHAT, RESPONSES, MESSAGES))
 
     def stops(self):
         routes = (CHAT, MESSAGES, OLLAMA)
@@ -182,8 +185,7 @@ class Scripts:
                             request={"stop": ["STOP"]}, routes=routes)
             yield self.case("line feeds as a stop string", [("think", "a\n\nb"), ("text", "c\n\nd")], plain("c", "a\n\nb"), self.thinking,
                             request={"stop": ["\n\n"]}, routes=routes)
-        if self.format.calls:
-            yield self.case("a stop string in a call", [("call", "get_weather", {"city": "STOP"})], request={"stop": ["STOP", "get_"]}, routes=routes)
+        yield self.case("a stop string in a call", [("call", "get_weather", {"city": "STOP"})], request={"stop": ["STOP", "get_"]}, routes=routes)
 
     def lenient(self):
         if self.format.arguments == "json":
@@ -205,16 +207,15 @@ class Scripts:
                 yield Case(f"further keys: {whole}", self.written([("call", None, whole)]), expected([right]), routes=(CHAT,))
 
     def cut(self):
-        if not self.format.calls:
-            return
         call = self.written([WEATHER])
         ids = len(self.model.tokens(call))
         for most in sorted({1, 2, 3, ids // 4, ids // 3, ids // 2, 2 * ids // 3, ids - 2, ids - 1}):
             yield Case(f"a call that is cut after {most} of {ids} tokens", call, None, request={"most": most}, routes=(CHAT,), must=is_cut)
 
 
-def has_no_call(answer):
+def has_no_call(answer, texts=None):
     assert not answer.calls, f"there are calls: {answer.calls}"
+    assert texts is None or answer.content in texts, f"content is {answer.content!r}, expected one of {texts}"
 
 
 def parses(answer):
@@ -281,17 +282,18 @@ def fits(schema, value):
 
 def forced(server, connection, name, scripts):
     """Each way to force a call gives calls of the right tools with arguments that fit, whatever the model wants to say."""
-    wrong, asked = [], 0
+    wrong, answered = [], 0
     for title, request, names, most in (
             ("required", {"choice": "required"}, FORCED, 9), ("named", {"choice": "pick"}, ("pick",), 1),
             ("required, one at a time", {"choice": "required", "parallel": False}, FORCED, 1),
-            ("named, strict", {"choice": "pick", "strict": True}, ("pick",), 1), ("one tool, required", {"choice": "required", "tools": {"pick": FORCED["pick"]}}, ("pick",), 9),
+            ("named, strict", {"choice": "pick", "strict": True}, ("pick",), 1),
+            ("one tool, required", {"choice": "required", "tools": {"pick": FORCED["pick"]}}, ("pick",), 9),
             ("no arguments", {"choice": "other"}, ("other",), 1)):
         for route in (CHAT, RESPONSES, MESSAGES) if title in ("required", "named") else (CHAT,):
             try:
-                got = [answers.ask(server, route, connection, **{"model": name, "message": scripts.nowhere(), "stream": stream, "tools": FORCED, **request})
-                       for stream in (False, True)]
-                asked += 2
+                asked = {"model": name, "message": scripts.nowhere(), "tools": FORCED, **request}
+                got = [answers.ask(server, route, connection, stream=stream, **asked) for stream in (False, True)]
+                answered += 2
                 for answer in got:
                     assert 1 <= len(answer.calls) <= most and answer.finish == "tool_calls", answer
                     for called, arguments in answer.arguments():
@@ -300,7 +302,7 @@ def forced(server, connection, name, scripts):
             except AssertionError as error:
                 wrong.append(f"{title}, {route}: {error}")
     assert not wrong, f"{len(wrong)} ways\n" + "\n".join(wrong)
-    return f"{asked} answers"
+    return f"{answered} answers"
 
 
 def forced_scripts(scripts):
@@ -329,18 +331,28 @@ def shaped(scripts):
         yield scripts.case("a call after reasoning", [("think", "Hm, so."), WEATHER], prompt=scripts.thinking, request={"shape": SHAPE})
     yield scripts.case("a call that is required", [WEATHER], request={"shape": SHAPE, "choice": "required"}, routes=(CHAT, RESPONSES, MESSAGES))
     yield scripts.case("no call", [text], request={"shape": SHAPE, "choice": "none"}, routes=(CHAT, RESPONSES))
-    yield Case("no call, whatever it wants", scripts.written([WEATHER]), None, request={"shape": SHAPE, "choice": "none"}, routes=(CHAT, RESPONSES), must=has_shape)
+    yield Case("no call, whatever it wants", scripts.written([WEATHER]), None, request={"shape": SHAPE, "choice": "none"},
+               routes=(CHAT, RESPONSES), must=has_shape)
 
 
 def has_shape(answer):
     assert not answer.calls and fits(SHAPE, json.loads(answer.content)), answer
 
 
+def choices_count(server, name, scripts):
+    """Tokens of reasoning are those of all choices."""
+    case = scripts.case("", [("think", "eight ts"), ("text", "Hello!")])
+    usage = [server.post(CHAT, {**answers.body(CHAT, name, scripts.message(case)), "n": count})[2]["usage"] for count in (1, 3)]
+    one, three = (each.get("completion_tokens_details", {}).get("reasoning_tokens") for each in usage)
+    assert one in range(8, 11) and three == 3 * one, usage
+
+
 def empty_values(server):
     """An empty list of calls is none: templates ask whether there is one."""
     template = ("{%- for m in messages -%}({{ m.role }}:{% if m.tool_calls is defined %}CALLS{{ m.tool_calls|length }}{% else %}{{ m.content }}{% endif %})"
                 "{%- endfor -%}{%- if tools -%}TOOLS{%- endif -%}")
-    for more in ({}, {"tool_calls": []}, {"tool_calls": None}, {"function_call": None}, {"tool_calls": [], "name": None, "refusal": None, "reasoning_content": ""}):
+    for more in ({}, {"tool_calls": []}, {"tool_calls": None}, {"function_call": None},
+                 {"tool_calls": [], "name": None, "refusal": None, "reasoning_content": ""}):
         for tools in ({}, {"tools": []}, {"tools": None}):
             status, _, answer = server.post("/apply-template", {"chat_template": template, **tools, "messages": [
                 {"role": "user", "content": "hi"}, {"role": "assistant", "content": "Four", **more}, {"role": "user", "content": "hi"}]})
@@ -355,18 +367,17 @@ TOPICS = {
 
 
 def add(suite, ingot, long):
-    general = "scripted: empty values of messages"
+    general = ["scripted: empty values of messages", "scripted: tokens of reasoning in several choices"]
     wanted = [format for format in formats.FORMATS
               if any(suite.only in f"scripted {format.name}: {topic}".lower() for topic in (*TOPICS, "forced calls"))]
-    if not wanted and suite.only in general:
+    if not wanted and any(suite.only in name for name in general):
         wanted = formats.FORMATS[:1]
     if not wanted:
         return
     folder = ingot.work / "scripted"
     shutil.rmtree(folder, ignore_errors=True)
     made = {format.name: Scripts(format) for format in wanted}
-    work = {(name, topic): list(cases(scripts)) for name, scripts in made.items() for topic, cases in TOPICS.items() if scripts.format.calls or topic in (
-        "reasoning", "stop strings")}
+    work = {(name, topic): list(cases(scripts)) for name, scripts in made.items() for topic, cases in TOPICS.items()}
 
     def compile():
         for (name, _), cases in work.items():
@@ -385,14 +396,16 @@ def add(suite, ingot, long):
             for topic in TOPICS:
                 if cases := work.get((name, topic)):
                     suite.check(f"scripted {name}: {topic}", lambda: run(server, connection, name, scripts, cases, long))
-            if scripts.format.calls:
-                suite.check(f"scripted {name}: forced calls", lambda: forced(server, connection, name, scripts))
+            suite.check(f"scripted {name}: forced calls", lambda: forced(server, connection, name, scripts))
 
     if not suite.check("scripted models: compile", compile, needed=True):
         return
     first, *rest = made
     served = [word for name in rest for word in ("--model", f"{name}={folder / name}.ingot")]
-    with Server(ingot, folder / f"{first}.ingot", *served, "--max-seqs", "4", "--swap", "0", "--kv-memory", "256M", "--context", str(CONTEXT), "--log", "none",
-                "--trust-request-chat-template", name=first) as server, concurrent.futures.ThreadPoolExecutor(3) as workers:
+    limits = ("--max-seqs", 4, "--swap", 0, "--kv-memory", "256M", "--context", CONTEXT)
+    with (Server(ingot, folder / f"{first}.ingot", *served, *limits, "--log", "none", "--trust-request-chat-template", name=first) as server,
+          concurrent.futures.ThreadPoolExecutor(3) as workers):
         list(workers.map(checks, made))
-        suite.check(general, lambda: empty_values(server))
+        suite.check(general[0], lambda: empty_values(server))
+        if "hermes" in made:
+            suite.check(general[1], lambda: choices_count(server, "hermes", made["hermes"]))
