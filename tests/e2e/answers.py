@@ -24,7 +24,7 @@ class Answer:
         return [(name, value(text)) for name, text in self.calls]
 
 
-def body(route, model, message, stream=False, tools=None, choice=None, parallel=None, stop=None, shape=None, most=400, strict=None):
+def body(route, model, message, stream=False, tools=None, choice=None, parallel=None, stop=None, shape=None, most=900, strict=None):
     """A request. `tools`: {name: schema}; `choice`: none, required or a tool's name; `shape`: the schema of the content."""
     turns = [{"role": "user", "content": message}]
     asked = {"model": model, "stream": stream}

@@ -37,8 +37,6 @@ HARMONY = [
     ("a call without an end", f"<|channel|>commentary to=functions.get_weather <|constrain|>json<|message|>{JSON_OSLO}", [OSLO]),
     ("a preamble before a call", "<|channel|>commentary<|message|>I look it up.<|end|><|start|>assistant"
                                  f"<|channel|>commentary to=functions.get_weather <|constrain|>json<|message|>{JSON_OSLO}<|call|>", [text("I look it up."), OSLO]),
-    ("a call before the final message", f"<|channel|>commentary to=functions.get_weather <|constrain|>json<|message|>{JSON_OSLO}<|call|>"
-                                        "<|start|>assistant<|channel|>final<|message|>Done.<|return|>", [OSLO, text("Done.")]),
     ("a header that is cut", "<|channel|>analysis<|message|>Hm.<|end|><|start|>assistant<|channel|>fin", [think("Hm.")]),
     ("a header that is cut in its recipient", "<|channel|>analysis<|message|>Hm.<|end|><|start|>assistant<|channel|>commentary to=functions.get_w",
      [think("Hm.")]),
@@ -46,6 +44,10 @@ HARMONY = [
     ("another kind of recipient", "<|channel|>commentary to=python code<|message|>print(1)<|call|>", None),
     ("words of headers in a text", "<|channel|>final<|message|>analysis, to=functions.f and assistant final \n<|return|>",
      [text("analysis, to=functions.f and assistant final \n")]),
+]
+HARMONY_AFTER_A_CALL = [
+    ("a call before the final message", f"<|channel|>commentary to=functions.get_weather <|constrain|>json<|message|>{JSON_OSLO}<|call|>"
+                                        "<|start|>assistant<|channel|>final<|message|>Done.<|return|>", [OSLO, text("Done.")]),
 ]
 
 CASES = {
@@ -76,7 +78,7 @@ CASES = {
     "mistral-args": [("with an id", f"[TOOL_CALLS]get_weather[CALL_ID]abcdefgh1[ARGS]{JSON_OSLO}", [OSLO]),
                      ("the older spelling", f'[TOOL_CALLS][{{"name": "get_weather", "arguments": {JSON_OSLO}}}]', [OSLO])],
     "harmony": HARMONY,
-    "harmony-stops": [HARMONY[index] for index in (0, 1, 3, 4, 6, 11, 13, 17)],
+    "harmony-text": HARMONY + HARMONY_AFTER_A_CALL,
     "qwen3-coder": [
         ("values without line feeds", "<tool_call>\n<function=get_weather>\n<parameter=city>Oslo</parameter>\n</function>\n</tool_call>", [OSLO]),
         ("line feeds that are part of a value", CODER("every", {"s": "\na\n\n b\n"}, 0), [every(s="\na\n\n b\n")]),

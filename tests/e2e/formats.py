@@ -14,13 +14,13 @@ class Format:
     write: Callable  # parts -> the text that a model writes
     special: str = ""  # control tokens of the vocabulary, with blanks between them
     plain: str = ""  # its ordinary added tokens; marks that are in neither are text
-    stops: str = ""  # those of the control tokens that end an answer, as gpt-oss' configuration has it
     also: str = ""  # what else a chat template of this format has by which it is found
     arguments: str = "json"  # or typed (by the tool's schema), python, gemma
     key: str = ""  # calls are JSON objects {"name": …, KEY: …}
     before: bool = True  # text may come before calls
     after: bool = True  # and after them
     several: bool = True  # an answer may have several calls
+    forced: bool = True  # grammars write calls as the model does; False: with other blanks or quotes
     verbatim: bool = True  # what is no call is content with all of its marks; False: the answer is a sequence of messages
     prose: tuple = ()  # marks of calls that ordinary text may hold
     think: tuple = ()  # marks around reasoning; (): the model does not reason
@@ -79,7 +79,7 @@ def xml_call(open, parameter, close):
     return one
 
 
-def marks(one, join="\n", prefix="", suffix="", think=("<think>\n", "\n</think>\n\n"), answer="TEXT"):
+def marks(one, join="\n", prefix="", suffix="", think=("<think>\n", "\n</think>\n\n"), answer="SAID"):
     """A format of marks around calls and reasoning: calls that follow each other are `prefix`, calls with `join` between, `suffix`."""
     def write(parts):
         made, at = "", 0
@@ -90,7 +90,7 @@ def marks(one, join="\n", prefix="", suffix="", think=("<think>\n", "\n</think>\
                 made += prefix + join.join(one(*part[1:], index) for index, part in enumerate(parts[at:end])) + suffix
                 at = end
                 continue
-            made += think[0] + parts[at][1] + think[1] if kind == "think" else answer.replace("TEXT", parts[at][1])
+            made += think[0] + parts[at][1] + think[1] if kind == "think" else answer.replace("SAID", parts[at][1])
             at += 1
         return made
     return write
@@ -107,7 +107,7 @@ def messages(join, think, text, last, calls):
                 made += calls([part[1:] for part in parts[at:end]])
                 at = end
                 continue
-            made.append((think if kind == "think" else last if at == len(parts) - 1 else text).replace("TEXT", parts[at][1]))
+            made.append((think if kind == "think" else last if at == len(parts) - 1 else text).replace("SAID", parts[at][1]))
             at += 1
         return join.join(made)
     return write
@@ -135,6 +135,8 @@ def apertus_call(name, arguments, _index):
     return f'{{"{name}": {json_text(arguments)}}}'
 
 
+HARMONY = messages("<|start|>assistant", "<|channel|>analysis<|message|>SAID<|end|>", "<|channel|>commentary<|message|>SAID<|end|>",
+                   "<|channel|>final<|message|>SAID<|return|>", lambda calls: [harmony_call(call) for call in calls])
 M3 = "]<]minimax[>["
 
 
@@ -183,7 +185,7 @@ OPEN = {"": "", "open": "<think>\n"}
 FORMATS = [
     Format("hermes", marks(HERMES), plain="<tool_call> </tool_call> <think> </think>", key="arguments", prose=("<tool_call>", "</tool_call>"),
            think=THINK, prompts=OPEN, opened="open"),
-    Format("exaone4", marks(around("<tool_call>", "</tool_call>", json_object())), special="[|endofturn|]", also="[|assistant|] [|endofturn|]",
+    Format("exaone4", marks(around("<tool_call>", "</tool_call>", json_object())), forced=False, special="[|endofturn|]", also="[|assistant|] [|endofturn|]",
            plain="<tool_call> </tool_call> <think> </think>", key="arguments", prose=("<tool_call>", "</tool_call>"), think=THINK, prompts=OPEN, opened="open"),
     Format("ernie", marks(HERMES), plain="<tool_call> </tool_call> <think> </think>", special="<|im_start|> <|im_end|>", key="arguments",
            prose=("<tool_call>", "</tool_call>"), think=THINK, prompts=OPEN, opened="open"),
@@ -200,21 +202,17 @@ FORMATS = [
     Format("functiongemma", marks(around("<start_function_call>", "<end_function_call>", gemma_call("<escape>")), ""), arguments="gemma",
            special="<start_function_call> <end_function_call> <escape> <start_of_turn>", also="<start_of_turn>",
            prose=("<start_function_call>", "<end_function_call>")),
-    Format("harmony", messages("<|start|>assistant", "<|channel|>analysis<|message|>TEXT<|end|>", "<|channel|>commentary<|message|>TEXT<|end|>",
-                               "<|channel|>final<|message|>TEXT<|return|>", lambda calls: [harmony_call(call) for call in calls]),
-           special="<|channel|> <|message|> <|end|> <|start|> <|call|> <|return|> <|constrain|>", verbatim=False,
-           think=("<|channel|>analysis<|message|>", "<|end|>"), prompts={"": "<|start|>assistant"}),
-    Format("harmony-stops", messages("<|start|>assistant", "<|channel|>analysis<|message|>TEXT<|end|>", "<|channel|>commentary<|message|>TEXT<|end|>",
-                                     "<|channel|>final<|message|>TEXT<|return|>", lambda calls: [harmony_call(call) for call in calls]),
-           special="<|channel|> <|message|> <|end|> <|start|> <|call|> <|return|> <|constrain|>", stops="<|call|> <|return|>", verbatim=False, after=False,
+    # With its control tokens, of which <|call|> and <|return|> end an answer, and without, so that messages may follow each other.
+    Format("harmony", HARMONY, special="<|channel|> <|message|> <|end|> <|start|> <|call|> <|return|> <|constrain|>", verbatim=False, after=False,
            several=False, think=("<|channel|>analysis<|message|>", "<|end|>"), prompts={"": "<|start|>assistant"}),
+    Format("harmony-text", HARMONY, verbatim=False, think=("<|channel|>analysis<|message|>", "<|end|>"), prompts={"": "<|start|>assistant"}),
     Format("qwen3-coder", marks(CODER), plain="<tool_call> </tool_call> <think> </think>", arguments="typed",
            prose=("<tool_call>", "</tool_call>", "<function=x>"), think=THINK, prompts=OPEN, opened="open"),
     Format("glm", marks(GLM, think=("<think>", "</think>\n")), plain="<tool_call> </tool_call> <think> </think> <arg_key> </arg_key> <arg_value> </arg_value>",
            arguments="typed", prose=("<tool_call>", "</tool_call>", "<arg_key>"), think=THINK, prompts={"": "", "open": "<think>"}, opened="open"),
     Format("glm-4.7", marks(GLM_SHORT, "", think=DIRECT), plain="<tool_call> </tool_call> <think> </think> <arg_key> </arg_key> <arg_value> </arg_value>",
            arguments="typed", prose=("<tool_call>", "</tool_call>", "<arg_value>"), think=THINK, prompts={"": "", "open": "<think>"}, opened="open"),
-    Format("ling", marks(LING, think=DIRECT), plain="<tool_call> </tool_call> <think> </think>", arguments="typed",
+    Format("ling", marks(LING, think=DIRECT), forced=False, plain="<tool_call> </tool_call> <think> </think>", arguments="typed",
            prose=("<tool_call>", "</tool_call>"), think=THINK, prompts={"": "", "open": "<think>"}, opened="open"),
     Format("gemma4", marks(around("<|tool_call>", "<tool_call|>", gemma_call('<|"|>')), "", think=("<|channel>thought\n", "<channel|>")), arguments="gemma",
            special='<|tool_call> <tool_call|> <|"|> <|channel> <channel|> <|turn> <turn|> <|tool_response>', prose=("<|tool_call>", "<tool_call|>"),
@@ -229,18 +227,18 @@ FORMATS = [
     Format("kimi-k2", marks(kimi_call, "", "<|tool_calls_section_begin|>", "<|tool_calls_section_end|>", think=DIRECT), plain="<think> </think>",
            special="<|tool_calls_section_begin|> <|tool_calls_section_end|> <|tool_call_begin|> <|tool_call_end|> <|tool_call_argument_begin|>",
            prose=("<|tool_calls_section_begin|>", "<|tool_calls_section_end|>"), think=THINK, prompts={"": "", "open": "<think>"}, opened="open"),
-    Format("kimi-k3", messages("", "<|open|>think<|sep|>TEXT<|close|>think<|sep|>", "<|open|>response<|sep|>TEXT<|close|>response<|sep|>",
-                               "<|open|>response<|sep|>TEXT<|close|>response<|sep|><|close|>message<|sep|><|end_of_msg|>",
+    Format("kimi-k3", messages("", "<|open|>think<|sep|>SAID<|close|>think<|sep|>", "<|open|>response<|sep|>SAID<|close|>response<|sep|>",
+                               "<|open|>response<|sep|>SAID<|close|>response<|sep|><|close|>message<|sep|><|end_of_msg|>",
                                lambda calls: ["<|open|>tools<|sep|>" + "".join(K3(*call, index) for index, call in enumerate(calls)) + "<|close|>tools<|sep|>"]),
            special="<|open|> <|close|> <|sep|> <|end_of_msg|>", arguments="typed", verbatim=False, think=("<|open|>think<|sep|>", "<|close|>think<|sep|>"),
            prompts={"": '<|open|>message role="assistant"<|sep|>', "open": '<|open|>message role="assistant"<|sep|><|open|>think<|sep|>',
                     "response": '<|open|>message role="assistant"<|sep|><|open|>response<|sep|>'}, opened="open"),
     Format("cohere", marks(cohere_call, ",\n", "<|START_ACTION|>[\n", "\n]<|END_ACTION|>", ("<|START_THINKING|>", "<|END_THINKING|>"),
-                           "<|START_RESPONSE|>TEXT<|END_RESPONSE|>"), verbatim=False,
+                           "<|START_RESPONSE|>SAID<|END_RESPONSE|>"), verbatim=False,
            special="<|START_ACTION|> <|END_ACTION|> <|START_THINKING|> <|END_THINKING|> <|START_RESPONSE|> <|END_RESPONSE|>",
            think=("<|START_THINKING|>", "<|END_THINKING|>"), prompts={"": "", "open": "<|START_THINKING|>"}, opened="open"),
     Format("cohere-text", marks(cohere_call, ",\n", "<|START_ACTION|>[\n", "\n]<|END_ACTION|>", ("<|START_THINKING|>", "<|END_THINKING|>"),
-                                "<|START_TEXT|>TEXT<|END_TEXT|>"), verbatim=False,
+                                "<|START_TEXT|>SAID<|END_TEXT|>"), verbatim=False,
            special="<|START_ACTION|> <|END_ACTION|> <|START_THINKING|> <|END_THINKING|> <|START_TEXT|> <|END_TEXT|>",
            think=("<|START_THINKING|>", "<|END_THINKING|>"), prompts={"": "", "open": "<|START_THINKING|>"}, opened="open"),
     Format("seed-oss", marks(SEED, think=("<seed:think>", "</seed:think>\n")), special="<seed:tool_call> </seed:tool_call> <seed:think> </seed:think>",
@@ -254,9 +252,9 @@ FORMATS = [
                    "<arg_key:opensource> </arg_key:opensource> <arg_value:opensource> </arg_value:opensource> <think:opensource> </think:opensource>",
            prose=("<tool_calls:opensource>", "</tool_calls:opensource>"), think=("<think:opensource>", "</think:opensource>"),
            prompts={"": "", "open": "<think:opensource>"}, opened="open"),
-    Format("hunyuan", marks(json_object(), ", ", "<tool_calls>[", "]</tool_calls>", ("<think>\n", "\n</think>\n"), "<answer>\nTEXT\n</answer>"),
+    Format("hunyuan", marks(json_object(), ", ", "<tool_calls>[", "]</tool_calls>", ("<think>\n", "\n</think>\n"), "<answer>\nSAID\n</answer>"),
            key="arguments", verbatim=False, also="<answer> </answer>", think=THINK),
-    Format("solar", messages("<|begin|>assistant", "<|think|>TEXT<|end|>", "<|content|>TEXT<|end|>", "<|content|>TEXT<|end|>", solar_calls),
+    Format("solar", messages("<|begin|>assistant", "<|think|>SAID<|end|>", "<|content|>SAID<|end|>", "<|content|>SAID<|end|>", solar_calls),
            special="<|begin|> <|end|> <|think|> <|content|> <|tool_calls|> <|calls|> <|tool_call:begin|> <|tool_call:name|> <|tool_call:args|> <|tool_call:end|>",
            verbatim=False, think=("<|think|>", "<|end|>"), prompts={"": "<|begin|>assistant"}),
     Format("dsml", marks(DSML, "", "<｜DSML｜function_calls>\n", "</｜DSML｜function_calls>", DIRECT), plain="｜DSML｜ <think> </think>", arguments="typed",
@@ -271,10 +269,10 @@ FORMATS = [
                                   "<｜tool▁calls▁begin｜>", "<｜tool▁calls▁end｜>", DIRECT),
            plain="<｜tool▁calls▁begin｜> <｜tool▁calls▁end｜> <｜tool▁call▁begin｜> <｜tool▁call▁end｜> <｜tool▁sep｜> <think> </think>",
            prose=("<｜tool▁calls▁begin｜>", "<｜tool▁calls▁end｜>"), think=THINK, prompts={"": "", "open": "<think>"}, opened="open"),
-    Format("atem", messages("<|start|>assistant", " to=self<|message|>TEXT<|eom|>", " to=user<|message|>TEXT<|eom|>", " to=user<|message|>TEXT<|eot|>", atem_calls),
+    Format("atem", messages("<|start|>assistant", " to=self<|message|>SAID<|eom|>", " to=user<|message|>SAID<|eom|>", " to=user<|message|>SAID<|eot|>", atem_calls),
            special="<|start|> <|message|> <|eom|> <|eot|>", arguments="typed", verbatim=False, think=(" to=self<|message|>", "<|eom|>"),
            prompts={"": "<|start|>assistant"}),
-    Format("minicpm5", marks(cdata_call), arguments="typed", plain="<think> </think>", prose=('<function name="x">', "</function>", "<param>"), think=THINK,
+    Format("minicpm5", marks(cdata_call), forced=False, arguments="typed", plain="<think> </think>", prose=('<function name="x">', "</function>", "<param>"), think=THINK,
            prompts=OPEN, opened="open"),
     Format("apertus", marks(apertus_call, ", ", "<|tools_prefix|>[", "]<|tools_suffix|>", ("<|inner_prefix|>", "<|inner_suffix|>")),
            special="<|tools_prefix|> <|tools_suffix|> <|inner_prefix|> <|inner_suffix|>", prose=("<|tools_prefix|>", "<|tools_suffix|>"),
@@ -288,7 +286,7 @@ FORMATS = [
            prompts={"": "<|begin_assistant|>\n", "open": "<|begin_assistant|>\nHere are my reasoning steps:\n"}, opened="open"),
     Format("functionary-v3.1", marks(lambda name, arguments, _: f"<function={name}>{json_text(arguments)}</function>", ""), special="<|eom_id|> <|eot_id|>",
            also="<|start_header_id|> <|eom_id|>", prose=("<function=>", "</function>")),
-    Format("functionary-v3.2", messages(">>>", "", "all\nTEXT", "all\nTEXT", lambda calls: [f"{name}\n{json_text(arguments)}" for name, arguments in calls]),
+    Format("functionary-v3.2", messages(">>>", "", "all\nSAID", "all\nSAID", lambda calls: [f"{name}\n{json_text(arguments)}" for name, arguments in calls]),
            special="<|eot_id|> <|start_header_id|>", also=">>>all", verbatim=False, prompts={"": ">>>"}),
     Format("gigachat3", marks(around("<|message_sep|>\n\nfunction call<|role_sep|>\n", "", json_object())), special="<|message_sep|> <|role_sep|>",
            key="arguments", after=False, several=False, prompts={"": "assistant<|role_sep|>\n"}),

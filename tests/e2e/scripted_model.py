@@ -16,7 +16,7 @@ import struct
 import numpy
 
 # The same for every model, so that they have the same kernels, which are compiled once.
-WIDTH, CONTEXT, VOCABULARY = 256, 6144, 320
+WIDTH, CONTEXT, VOCABULARY = 256, 8192, 320
 END = "<|scripted_end|>"
 # Parts of marks and of JSON, so that a token may hold the end of a mark and what follows it.
 WORDS = ("tool", "_call", "call>", ">\n", '{"name', '": "', '"}', "}\n</", "think>", ">\n\n", "</", "think", "arg", "function", "=get_", "[{", "}]")
@@ -30,13 +30,13 @@ def byte_letters():
 
 
 class ScriptedModel:
-    """`special` and `plain`: added tokens, control tokens and ordinary ones. `stops`: those of them that end an answer.
-    `closers`: texts whose tokens a grammar that forces an answer gets before others, so that it comes to an end."""
+    """`special` and `plain`: added tokens, control tokens and ordinary ones. `closers`: ids that come before others where a grammar
+    forbids what the script says, so that an answer that is forced comes to an end."""
 
-    def __init__(self, template, special=(), plain=(), stops=(), closers=()):
-        self.template, self.special, self.plain, self.stops = template, [END, *special], list(plain), list(stops)
+    def __init__(self, template, special=(), plain=()):
+        self.template, self.special, self.plain = template, [END, *special], list(plain)
         self.ids = {text: 256 + index for index, text in enumerate([*WORDS, *self.special, *self.plain])}
-        self.closers = closers
+        self.closers = []
         self.rows = {}  # position -> the id after it
         self.free = 8  # the first position that no script has
 
@@ -73,7 +73,7 @@ class ScriptedModel:
         config = {
             "architectures": ["GPT2LMHeadModel"], "model_type": "gpt2", "n_layer": 1, "n_head": 4, "n_embd": WIDTH, "n_inner": 32,
             "n_positions": CONTEXT, "vocab_size": VOCABULARY, "activation_function": "gelu_new", "layer_norm_epsilon": 1e-5,
-            "bos_token_id": self.ids[END], "eos_token_id": [self.ids[text] for text in (END, *self.stops)], "torch_dtype": "float32"}
+            "bos_token_id": self.ids[END], "eos_token_id": self.ids[END], "torch_dtype": "float32"}
         for name, value in (("tokenizer", tokenizer), ("config", config), ("tokenizer_config", {"eos_token": END, "chat_template": self.template})):
             (folder / f"{name}.json").write_text(json.dumps(value))
         write_tensors(folder / "model.safetensors", self.tensors())
@@ -82,10 +82,14 @@ class ScriptedModel:
         def filled(value, *shape):
             return numpy.full(shape, value, numpy.float32)
 
-        random = numpy.random.default_rng(1)
-        wte = (2 * random.integers(0, 2, (VOCABULARY, WIDTH)) - 1).astype(numpy.float32)
-        # Where a grammar forbids what the script says, the next best ends what is open.
-        shut = sum((9 - 0.5 * index) * wte[id] for index, id in enumerate([*self.tokens("".join(self.closers)), *b'}])"']))
+        # Marks, words and ASCII are orthogonal, so that the order of what is next best is exact.
+        wte = (2 * numpy.random.default_rng(1).integers(0, 2, (VOCABULARY, WIDTH)) - 1).astype(numpy.float32)
+        hadamard = numpy.ones((1, 1), numpy.float32)
+        while len(hadamard) < WIDTH:
+            hadamard = numpy.kron([[1, 1], [1, -1]], hadamard)
+        exact = [*range(256, 256 + len(self.ids)), *range(128)]
+        wte[exact] = hadamard[1:1 + len(exact)]
+        shut = sum((9 - 0.5 * index) * wte[id] for index, id in enumerate([*self.closers, *b'}])"\n/>']))
         wpe = numpy.tile(20 * wte[self.ids[END]] + shut, (CONTEXT, 1))
         for position, id in self.rows.items():
             wpe[position] = 20 * wte[id] + shut
