@@ -23,6 +23,7 @@ import page
 import quantised
 import readme
 import resources
+import scripted
 import seed
 import service
 import terminal
@@ -46,7 +47,7 @@ def main():
     code = options.work.resolve() / "code"
     shutil.rmtree(code, ignore_errors=True)
     suite, ingot = Suite(options.filter), Ingot(options.ingot.resolve(), options.work.resolve(), code)
-    tiny_alone = options.filter.lower().startswith(("tiny", "fp8", "seed", "gpu", "quantised"))
+    tiny_alone = options.filter.lower().startswith(("tiny", "fp8", "seed", "gpu", "quantised", "scripted"))
     for name in () if tiny_alone else ("smollm2", "gemma3"):
         if options.only not in (None, name):
             continue
@@ -65,7 +66,8 @@ def main():
             engine_page.add(suite, ingot, checkpoint, options.junit.parent.resolve() / "page")
     if options.only is None:
         # Side by side: each is one process of one thread most of the time, and none of them looks at the clock.
-        parts = {"gpu": gpu, "gpu-real": gpu.Real(options.checkpoints), "tiny": tiny, "fp8": fp8, "seed": seed, "quantised": quantised}
+        parts = {"gpu": gpu, "gpu-real": gpu.Real(options.checkpoints), "tiny": tiny, "fp8": fp8, "seed": seed, "quantised": quantised,
+                 "scripted": scripted}
         with concurrent.futures.ThreadPoolExecutor(2) as workers:
             done = [workers.submit(part.add, suite, Ingot(options.ingot.resolve(), options.work.resolve() / name, code), options.long)
                     for name, part in parts.items()]
