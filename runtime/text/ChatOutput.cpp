@@ -62,6 +62,7 @@ struct ChatOutputParser::Impl {
   std::string mark;          ///< what may be the beginning of a mark
   std::string kept;          ///< read since the last certain thing: content, if it is no call
   std::string space;         ///< white space, shown only if something follows
+  std::string headerMark;    ///< what began it, where text may hold that
   std::string header;        ///< of a message
   std::string answerEnd;     ///< the mark that ends the answer; "": none was opened
   bool spaceHasMark = false; ///< `space` holds a mark, too, which is not shown at the end
@@ -90,6 +91,8 @@ struct ChatOutputParser::Impl {
       at = At::Header;
     else if (marks && reading->format.reasoningOpen)
       openReasoning();
+    else if (marks && reading->format.answerOpen)
+      answerEnd = marks->answer.front().close;
     if (tools && !(marks && marks->bodyIsArguments))
       collectMarks();
     sink.tools = &reading->tools;
@@ -155,6 +158,13 @@ struct ChatOutputParser::Impl {
       if (dropLines && (c == '\n' || c == '\r'))
         continue;
       dropLines = false;
+      // A line feed before the mark that ends the answer belongs to the mark.
+      if (kind == Kind::Content && textFollows && !answerEnd.empty() && !marks->anywhere) {
+        if (std::exchange(lineHeld, c == '\n'))
+          give(kind, "\n");
+        if (lineHeld)
+          continue;
+      }
       // Reasoning's last line feeds may be those of its mark.
       if (kind == Kind::Reasoning ? c == '\n' || c == '\r' : isSpace(c) && !textFollows) {
         space += c;
@@ -173,7 +183,7 @@ struct ChatOutputParser::Impl {
   bool wantsTools() const { return tools && !reading->tools.empty(); }
   bool mayOpenReasoning() const {
     return marks && !marks->reasoning.open.empty() &&
-           (marks->anywhere || (at == At::Begin && !reasoned));
+           (marks->anywhere ? !textFollows : at == At::Begin && !reasoned);
   }
 
   /// The marks that count here.
@@ -196,13 +206,14 @@ struct ChatOutputParser::Impl {
       visit(markToFind(marks->reasoning.open));
     if (marks) {
       for (const MarkPair &pair : marks->answer) {
-        if (marks->anywhere || !textFollows)
+        if (!textFollows)
           visit(pair.open);
-        if (marks->anywhere || pair.close == answerEnd)
+        if (pair.close == answerEnd)
           visit(pair.close);
       }
-      for (std::string_view text : marks->skipped)
-        visit(text);
+      if (!textFollows)
+        for (std::string_view text : marks->skipped)
+          visit(text);
     }
     if (!wantsTools())
       return;
@@ -233,6 +244,7 @@ struct ChatOutputParser::Impl {
     }
   }
 
+  bool lineHeld = false;    ///< a line feed that may belong to the mark behind it
   bool heldOpen = false;    ///< reasoning was opened, and has no text yet
   bool openedAgain = false; ///< by the model, where the template had opened it
 
@@ -275,11 +287,13 @@ struct ChatOutputParser::Impl {
           dropLines = !marks->anywhere;
           return;
         }
-        if (whole == pair.close && marks->anywhere)
+        if (whole == pair.close && marks->anywhere) {
+          answerEnd.clear();
           return endPart();
+        }
         if (whole == pair.close) { // the text itself may hold it: it is shown where text follows
           textFollows = false;
-          space += whole;
+          space += (std::exchange(lineHeld, false) ? "\n" : "") + whole;
           spaceHasMark = true;
           return;
         }
@@ -287,6 +301,8 @@ struct ChatOutputParser::Impl {
       if (std::ranges::find(marks->skipped, whole) != marks->skipped.end())
         return endPart();
     }
+    if (std::exchange(lineHeld, false))
+      give(Kind::Content, "\n");
     openBody(whole, tools->fenced);
   }
 
@@ -299,6 +315,7 @@ struct ChatOutputParser::Impl {
       return false;
     endMessage();
     header = whole == marks->channel ? whole : "";
+    headerMark = namesAlone() ? whole : "";
     return true;
   }
 
@@ -339,6 +356,11 @@ struct ChatOutputParser::Impl {
   /// A header is nothing but the name of whom the message is for.
   bool namesAlone() const { return marks->recipient.empty() && marks->channel.empty(); }
 
+  /// Whether the beginning of a mark can be nothing but a control token's.
+  bool isControl(std::string_view begun) const {
+    return marks && marks->hasHeaders() && marks->anywhere && begun.starts_with("<|");
+  }
+
   /// Whether a header that was cut is text of a model that answers without one.
   bool headerIsForReader() const {
     return namesAlone() ||
@@ -348,6 +370,7 @@ struct ChatOutputParser::Impl {
   /// No header: a model that answers without one.
   void headerIsText() {
     at = At::Content;
+    say(Kind::Content, std::exchange(headerMark, {}));
     input.replace(0, next, std::exchange(header, {}));
     next = 0;
   }
@@ -363,12 +386,14 @@ struct ChatOutputParser::Impl {
       tool.remove_prefix(10);
     if (!tool.empty() && marks->bodyIsArguments && wantsTools() && reading->tools.has(tool)) {
       header.clear();
+      headerMark.clear();
       openBody("", true);
       return begin(readJsonArguments(sink, tool));
     }
     if (namesAlone() && !is(marks->toReader))
       return headerIsText();
     header.clear();
+    headerMark.clear();
     at = is(marks->toSelf) ? At::Reasoning : At::Content;
     dropLines = at == At::Reasoning;
   }
@@ -443,7 +468,8 @@ struct ChatOutputParser::Impl {
     if (calls > callsBefore && !strict && c == '}')
       return; // one too many, as small models write it
     const bool object = tools->syntax == CallSyntax::Object;
-    if (c == '{' && (object || tools->fenced || tools->eitherShape))
+    if (c == '{' &&
+        (object || tools->fenced || tools->eitherShape || tools->syntax == CallSyntax::Python))
       begin(readObjectCall(sink, strict));
     else if (isNameStart(c) && tools->syntax == CallSyntax::Python)
       begin(readPythonCall(sink));
@@ -485,7 +511,7 @@ struct ChatOutputParser::Impl {
       kept.clear();
       mark.clear();
       at = At::Body;
-      over |= reading->oneCall || tools->oneCall;
+      over |= reading->oneCall;
       if (marks && marks->hasHeaders() && marks->bodyIsArguments)
         leave();
       return;
@@ -602,7 +628,10 @@ std::vector<OutputPiece> ChatOutputParser::finish() {
   }
   // The beginning of a mark that did not come.
   auto kind = impl->at == At::Reasoning ? OutputPiece::Kind::Reasoning : OutputPiece::Kind::Content;
-  impl->say(kind, std::exchange(impl->mark, {}));
+  if (std::string mark = std::exchange(impl->mark, {}); !impl->isControl(mark))
+    impl->say(kind, mark);
+  if (std::exchange(impl->lineHeld, false))
+    impl->give(kind, "\n");
   if (impl->at == At::Reasoning)
     impl->reasoningTokens += std::exchange(impl->heldTokens, 0);
   else if (impl->calls == 0 && !impl->spaceHasMark)

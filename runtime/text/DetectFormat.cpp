@@ -87,6 +87,7 @@ constexpr Sign kAnswerSigns[] = {
     {"seed-oss", "</seed:think>"},
     {"hy3", "<think{}>"},
     {"hy3", "</think:opensource>"},
+    {"apertus", "<|inner_prefix|>"},
     {"magistral", "[/THINK]"},
     {"apriel", "[BEGIN FINAL RESPONSE]"},
     {"kimi-vl", "◁/think▷"},

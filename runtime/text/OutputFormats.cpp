@@ -16,6 +16,7 @@ constexpr std::string_view kPythonOpen[] = {"<|python_start|>", "<|python_tag|>"
 constexpr std::string_view kPythonClose[] = {"<|python_end|>", "<|eom_id|>", "<|eot_id|>"};
 constexpr std::string_view kGemmaOpen[] = {"```tool_call", "```json"};
 constexpr std::string_view kCommandOpen[] = {"Action: ```json"};
+constexpr std::string_view kPluginOpen[] = {"<|action_start|> <|plugin|>"};
 constexpr std::string_view kFunctools[] = {"functools"};
 constexpr std::string_view kDsmlCalls[] = {"<｜DSML｜tool_calls>", "<｜DSML｜function_calls>"};
 constexpr std::string_view kDsmlCallsEnd[] = {"</｜DSML｜tool_calls>", "</｜DSML｜function_calls>"};
@@ -96,7 +97,7 @@ constexpr std::array kTools = {
               .syntax = CallSyntax::Json,
               .open = "<|channel|>commentary to=functions.",
               .nameEnd = " <|constrain|>json<|message|>",
-              .oneCall = true},
+              .separator = "<|call|><|start|>assistant"},
     // Qwen3-Coder, Qwen 3.5 and later, Nemotron 3, Step 3.5, MiMo.
     ToolMarks{.name = "qwen3-coder",
               .syntax = CallSyntax::Parameters,
@@ -351,7 +352,8 @@ constexpr std::array kTools = {
               .open = "<|action_start|><|plugin|>\n",
               .nameEnd = "\", \"parameters\": ",
               .close = "<|action_end|>",
-              .separator = "\n"},
+              .separator = "\n",
+              .alsoOpen = kPluginOpen},
 };
 
 constexpr MarkPair kCohereAnswer[] = {{"<|START_TEXT|>", "<|END_TEXT|>"},
@@ -362,7 +364,7 @@ constexpr MarkPair kFinalResponse[] = {{"", "[END FINAL RESPONSE]"}};
 constexpr MarkPair kSolarAnswer[] = {{"<|content|>", "<|end|>"}};
 constexpr std::string_view kSolarSkipped[] = {"<|begin|>assistant"};
 constexpr MarkPair kKimiAnswer[] = {{"<|open|>response<|sep|>", "<|close|>response<|sep|>"}};
-constexpr std::string_view kKimiSkipped[] = {"<|close|>message<|sep|>"};
+constexpr std::string_view kKimiSkipped[] = {"<|close|>message<|sep|>", "<|end_of_msg|>"};
 constexpr std::string_view kHarmonyEnds[] = {"<|end|>", "<|return|>", "<|call|>"};
 constexpr std::string_view kAtemEnds[] = {"<|eom|>", "<|eot|>"};
 
@@ -372,6 +374,7 @@ constexpr std::array kAnswers = {
     AnswerMarks{.name = "seed-oss", .reasoning = {"<seed:think>", "</seed:think>"}},
     AnswerMarks{.name = "hy3", .reasoning = {"<think:opensource>", "</think:opensource>"}},
     AnswerMarks{.name = "minimax-m3", .reasoning = {"<mm:think>", "</mm:think>"}},
+    AnswerMarks{.name = "apertus", .reasoning = {"<|inner_prefix|>", "<|inner_suffix|>"}},
     AnswerMarks{.name = "kimi-vl", .reasoning = {"◁think▷", "◁/think▷"}},
     AnswerMarks{.name = "exaone-deep", .reasoning = {"<thought>", "</thought>"}},
     // Granite 3.3, ERNIE 4.5 Thinking.

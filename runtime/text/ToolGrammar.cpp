@@ -93,10 +93,18 @@ struct Writer {
       if (text.front() == '#') {
         flush();
         lark += "/[0-9]{1,4}/ ";
-      } else {
-        plain += text.front();
+        text.remove_prefix(1);
+        continue;
       }
+      // No text begins another that may stand in its place: line feeds and tags stand alone.
+      if (text.front() == '\n' && !plain.empty() && plain.back() != '\n')
+        flush();
+      const bool ends = text.front() == '>' || (!plain.empty() && plain.back() == '\n') ||
+                        (text.front() == '\n' && plain.empty());
+      plain += text.front();
       text.remove_prefix(1);
+      if (ends && !(text.starts_with('\n') && plain.back() == '\n'))
+        flush();
     }
     flush();
     return lark;
@@ -460,6 +468,26 @@ struct Writer {
 
   // ---------------------------------------------------------------- calls
 
+  /// The beginning of a JSON object, cut as a schema's grammar cuts JSON: where another object may
+  /// stand in its place, what they have in common decides nothing.
+  std::string jsonPieces(std::string_view text) const {
+    std::string lark;
+    for (size_t at = 0; at < text.size();) {
+      size_t end = at + 1;
+      if (text[at] == '"') {
+        while (end < text.size() && text[end] != '"')
+          end += text[end] == '\\' ? 2 : 1;
+        end = std::min(end + 1, text.size());
+      } else {
+        while (end < text.size() && text[end] != '"' && text[at] != '{')
+          ++end;
+      }
+      lark += mark(text.substr(at, end - at));
+      at = end;
+    }
+    return lark;
+  }
+
   std::string call(std::string_view name, element parameters, bool given) {
     root = given ? parameters : element();
     shared.clear();
@@ -475,12 +503,12 @@ struct Writer {
     switch (marks->syntax) {
     case CallSyntax::Object: {
       const size_t brace = std::min(marks->open.find('{'), marks->open.size());
-      const std::string_view head = marks->open.substr(brace);
-      std::string quoted = jsonString(name);
-      return header + mark(marks->open.substr(0, brace)) +
-             (head.empty() ? larkString("{\"name\": \"") + " " : mark(head)) +
-             larkString(quoted.substr(1, quoted.size() - 2)) + " " + larkString(marks->nameEnd) +
-             " " + argumentsObject(parameters, given) + " \"}\" " + end;
+      const std::string quoted = jsonString(name);
+      std::string head(marks->open.substr(brace));
+      head = (head.empty() ? "{\"name\": \"" : head) + quoted.substr(1, quoted.size() - 2) +
+             std::string(marks->nameEnd);
+      return header + mark(marks->open.substr(0, brace)) + jsonPieces(head) +
+             argumentsObject(parameters, given) + " \"}\" " + end;
     }
     case CallSyntax::Json:
       return header + mark(marks->open) + larkString(name) + " " + mark(marks->nameEnd) +
@@ -519,7 +547,7 @@ struct Writer {
       return "";
     std::string text = textUntil("/(?s:.*)/", pair.close);
     if (!answer->anywhere)
-      text += " \"\\n\\n\"? ";
+      text += " /\\n{0,3}/ ";
     text += " ";
     return format.reasoningOpen ? text : "(" + mark(pair.open) + text + ")? ";
   }
@@ -531,13 +559,14 @@ struct Writer {
       return all;
     if (!answer->answerHeader.empty())
       return mark(answer->answerHeader) + all;
-    if (!answer->answer.empty() && answer->anywhere) {
-      const MarkPair pair = answer->answer.front();
-      all = (format.answerOpen ? "" : mark(pair.open)) + all;
-      // A message's end ends the answer, too.
-      return answer->name == "solar" ? all : all + " (" + mark(pair.close) + ")?";
+    // The mark that ends it may be missing, and all of them where they are but text.
+    std::string any = answer->anywhere ? "" : all;
+    for (const MarkPair &pair : answer->answer) {
+      const std::string lines = answer->anywhere ? "" : "/\\n?/ ";
+      any = or_(any, (format.answerOpen || pair.open.empty() ? "" : mark(pair.open) + lines) + all +
+                         " (" + lines + mark(pair.close) + ")?");
     }
-    return all;
+    return answer->answer.empty() ? all : rule(any);
   }
 };
 
@@ -586,6 +615,12 @@ Result<std::string> answerGrammar(const OutputFormat &format, const AnswerShape 
   std::string all = one;
   if (shape.parallel && !marks->oneCall)
     all += " (" + writer.mark(marks->separator) + one + ")*";
+  if (writer.answer && !writer.answer->messageEnds.empty()) {
+    std::string ends;
+    for (std::string_view end : writer.answer->messageEnds)
+      ends = writer.or_(ends, writer.mark(end));
+    all += " (" + ends + ")?";
+  }
   if (!writer.sectionForEach())
     all = writer.mark(marks->section) + all + " " + writer.mark(marks->sectionEnd);
   if (format.answerOpen && writer.answer)
