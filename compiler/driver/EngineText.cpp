@@ -85,8 +85,7 @@ static std::string formatsOf(const text::ChatTemplates &templates) {
   for (const import::NamedTemplate &one : templates.other)
     if (isForTools(one))
       format.tools = text::detectOutputFormat(one.source).tools;
-  auto named = [](const std::string &name) { return name.empty() ? "none known" : name; };
-  return "; tools: " + named(format.tools) + "; reasoning: " + named(format.reasoning);
+  return "; " + text::describeFormat(format);
 }
 
 static std::string endsOf(const text::TokenizerArtifact &artifact) {

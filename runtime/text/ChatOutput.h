@@ -39,6 +39,8 @@ std::span<const std::string_view> toolFormatNames();
 std::span<const std::string_view> reasoningFormatNames();
 /// What a chat template says by the marks that it writes.
 OutputFormat detectOutputFormat(std::string_view chatTemplate);
+/// "tools: hermes; reasoning: think"; of what is not known "none known".
+std::string describeFormat(const OutputFormat &format);
 /// The format of one answer: a rendered prompt that leaves reasoning or the answer open says more
 /// than the template alone (variables such as enable_thinking decide).
 OutputFormat formatBehind(OutputFormat format, std::string_view prompt);

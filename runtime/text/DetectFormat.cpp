@@ -26,7 +26,7 @@ constexpr Sign kToolSigns[] = {
     {"atem", "<atem:"},
     {"minimax-m3", "]<]minimax[>["},
     {"minimax-m2", "<minimax:tool_call>"},
-    {"minimax-m1", "<tool_calls>", "<beginning_of_sentence>"},
+    {"minimax-m1", "<tool_calls>", "<end_of_sentence>"},
     {"dsml", "DSML", "function_calls"},
     {"dsml-v4", "DSML"},
     {"kimi-k3", "<|open|>", "<|sep|>"},
@@ -125,6 +125,11 @@ OutputFormat detectOutputFormat(std::string_view chatTemplate) {
                            tail.find(row->reasoning.close) == std::string_view::npos;
   }
   return format;
+}
+
+std::string describeFormat(const OutputFormat &format) {
+  auto named = [](const std::string &name) { return name.empty() ? "none known" : name; };
+  return "tools: " + named(format.tools) + "; reasoning: " + named(format.reasoning);
 }
 
 OutputFormat formatBehind(OutputFormat format, std::string_view prompt) {

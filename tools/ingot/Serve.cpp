@@ -167,6 +167,13 @@ Result<int> serve(ServeOptions options) {
   (*server)->start();
   const std::string url = std::string(options.http.tlsCertificate.empty() ? "http" : "https") +
                           "://" + options.http.host + ":" + std::to_string((*server)->port());
+  for (const auto &model : models->all())
+    if (model->chatTemplate())
+      log->say(model->name() + ": " + text::describeFormat(model->outputFormat(/*tools=*/true)),
+               "formats",
+               {{"model", model->name()},
+                {"tools", model->outputFormat(true).tools},
+                {"reasoning", model->outputFormat(true).reasoning}});
   log->say("serving on " + url, "start", {{"url", url}, {"version", INGOT_VERSION}});
 
   int signal = 0;

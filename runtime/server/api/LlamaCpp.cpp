@@ -174,6 +174,8 @@ void llamaProps(const Looked &at, http::Responder &responder) {
   json.key("chat_template").value(model->templateSource());
   json.key("bos_token").value(model->templateTokens().bosToken);
   json.key("eos_token").value(model->templateTokens().eosToken);
+  json.key("tool_format").value(model->outputFormat(/*tools=*/true).tools);
+  json.key("reasoning_format").value(model->outputFormat(/*tools=*/true).reasoning);
   json.key("build_info").value("ingot " + at.version);
   responder.send(200, "application/json", json.close().text());
 }
