@@ -140,6 +140,7 @@ private:
   void checkAllTaken();
   void refuseShape(const import::Tensor &tensor, llvm::ArrayRef<int64_t> expected,
                    const std::string &rows);
+  void refuseMissing(llvm::StringRef source, llvm::ArrayRef<int64_t> shape);
   void refuseUnused(llvm::ArrayRef<std::string> tensors);
   void refuseType(const import::UnreadTensor &tensor);
   void refuseHalfUsed(const import::Tensor &tensor, const llvm::BitVector &rows);
