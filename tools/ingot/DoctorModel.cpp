@@ -82,6 +82,7 @@ struct Diagnosis {
   runtime::MemoryStatement memory;
   double kvPerToken = 0; ///< inside every attention window
   bool tokenizer = false, chatTemplate = false;
+  std::string passedOver; ///< keys of the configuration that change nothing, with their values
 };
 
 Result<Diagnosis> diagnose(const runtime::EngineFile &engine, int64_t context) {
@@ -99,6 +100,10 @@ Result<Diagnosis> diagnose(const runtime::EngineFile &engine, int64_t context) {
   for (const runtime::KvPages &group : memory->groups)
     found.kvPerToken +=
         static_cast<double>(group.pageBytes) / static_cast<double>(memory->pageTokens);
+  if (const auto *attributes = table.provenance())
+    for (const fb::Attribute *attribute : *attributes)
+      if (attribute->key()->string_view() == "keys.passed_over")
+        found.passedOver = attribute->value()->str();
   found.tokenizer = table.text() && table.text()->tokenizer_segment() >= 0;
   found.chatTemplate = table.text() && table.text()->chat_template_segment() >= 0;
   return found;
@@ -123,6 +128,8 @@ std::string reportText(const std::string &name, const Patient &patient, const Di
            : found.chatTemplate ? "tokenizer, chat template"
                                 : "tokenizer, no chat template") +
           "\n";
+  if (!found.passedOver.empty())
+    text += "  keys      passed over: " + found.passedOver + "\n";
   return text + "  engine    " + humanBytes(found.engineBytes) + "\n  KV        " +
          humanBytes(static_cast<uint64_t>(found.kvPerToken + 0.5)) + " a token, " +
          humanBytes(found.memory.kv) + " at context " + grouped(found.memory.limits.context) +
@@ -140,6 +147,7 @@ std::string reportJson(const std::string &name, const Patient &patient, const Di
              .raw("weights", patient.weights.json())
              .field("tokenizer", found.tokenizer)
              .field("chat_template", found.chatTemplate)
+             .field("keys_passed_over", found.passedOver)
              .field("engine_bytes", found.engineBytes)
              .field("kv_bytes_per_token", found.kvPerToken)
              .field("kv_bytes", found.memory.kv)
