@@ -321,6 +321,19 @@ TEST(FamilyErrors, AQuantisedNorm) {
   expectRefusal(c, "E0299", "found q8_0");
 }
 
+static void expectHead(const Checkpoint &checkpoint, const std::string &tensor) {
+  mlir::MLIRContext context;
+  mlir::ScopedDiagnosticHandler silent(&context, [](mlir::Diagnostic &) {});
+  Error why;
+  auto module = models::importModel(context, checkpoint, why);
+  ASSERT_TRUE(mlir::succeeded(module)) << why.format();
+  auto model = *(*module)->getOps<lm::ModelOp>().begin();
+  auto head = mlir::SymbolTable(model).lookup<lm::WeightOp>("output");
+  EXPECT_EQ(head ? mlir::cast<mlir::StringAttr>(*head.getSource()).str()
+                 : "model.embed_tokens.weight",
+            tensor);
+}
+
 TEST(FamilyErrors, ATiedHeadThatDiffers) {
   Checkpoint c = hfLlama();
   addTensor(c, "lm_head.weight", {16, 8});
@@ -329,7 +342,13 @@ TEST(FamilyErrors, ATiedHeadThatDiffers) {
   for (auto &tensor : c.tensors)
     if (tensor.name == "lm_head.weight")
       tensor.data = ones;
-  expectRefusal(c, "E0296", "'lm_head.weight'");
+  expectHead(c, "lm_head.weight"); // as HF 5 and vLLM do
+  c.metadata["tie_word_embeddings"] = false;
+  expectHead(c, "lm_head.weight");
+  removeTensor(c, "lm_head.weight");
+  expectRefusal(c, "E0295", "set tie_word_embeddings to true");
+  c.metadata["tie_word_embeddings"] = true;
+  expectHead(c, "model.embed_tokens.weight");
 }
 
 struct BadValue {

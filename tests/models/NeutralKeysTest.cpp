@@ -216,3 +216,39 @@ TEST(NeutralKeys, ListsOfEqualEntries) {
           .find("found 96 (layer 0), 32 (layer 1), supported: one value for all layers"),
       std::string::npos);
 }
+
+TEST(Hybrids, WhoseLayersAllAttend) {
+  // The names that llama.cpp's converter gives such a GGUF, of the same keys and tensors.
+  const std::string plain = tests::Changed("granite4-gguf").import();
+  EXPECT_NE(plain.find("lm.model"), std::string::npos) << plain;
+  for (const std::string architecture : {"granitemoe", "granitehybrid"}) {
+    SCOPED_TRACE(architecture);
+    tests::Changed changed("granite4-gguf");
+    import::Metadata renamed;
+    for (auto &[key, value] : changed.checkpoint.metadata)
+      renamed[key.starts_with("granite.") ? architecture + key.substr(strlen("granite")) : key] =
+          value;
+    renamed[architecture + ".expert_used_count"] = int64_t(2); // of none
+    changed.checkpoint.metadata = renamed;
+    changed.checkpoint.architecture = architecture;
+    std::string module = changed.import();
+    if (const size_t family = module.find("\"granitemoe\""); family != std::string::npos)
+      module.replace(family, strlen("\"granitemoe\""), "\"granite\"");
+    EXPECT_EQ(module, plain);
+  }
+}
+
+TEST(Hybrids, OtherLayersAreRefusedByNumber) {
+  tests::Changed folder("granite4-old-config");
+  folder.checkpoint.metadata["layer_types"] =
+      MetaArray(std::vector<std::string>{"attention", "mamba"});
+  EXPECT_NE(folder.import().find("found mamba in layers 1, supported: attention in all layers"),
+            std::string::npos);
+  folder.checkpoint.metadata.erase("layer_types"); // the class's default is Mamba
+  EXPECT_NE(folder.import().find("found mamba in layers 0, 1"), std::string::npos);
+  tests::Changed gguf("granite4-gguf");
+  gguf.checkpoint.metadata["granite.attention.head_count_kv"] =
+      MetaArray(std::vector<int64_t>{1, 0});
+  EXPECT_NE(gguf.import().find("found 1 (layer 0), 0 (layer 1), supported: one value"),
+            std::string::npos);
+}
