@@ -104,7 +104,7 @@ constexpr Row kConfigRows[] = {
     {"gemma3", "attn_logit_softcapping _sliding_window_pattern", ""},
     {"granite", "normalization_function", "rmsnorm"},
     // Layers that the model does not have.
-    {"granite", "init_method intermediate_size mamba_* time_step_limit", ""},
+    {"granite", "init_method intermediate_size mamba_* time_step_limit time_step_limit.*", ""},
     {"gpt2", "n_ctx reorder_and_upcast_attn", ""}, // the second orders roundings
     {"gpt_oss", "initial_context_length", ""},
     {"hunyuan hunyuan_moe",

@@ -200,6 +200,7 @@ Rope models::readRope(Config &config, llvm::StringRef scope, llvm::StringRef bas
                                  "long_factor",
                                  "long_mscale",
                                  "low_freq_factor",
+                                 "max_position_embeddings",
                                  "mrope_interleaved",
                                  "mrope_section",
                                  "mscale",
