@@ -2,7 +2,11 @@
 #include "models/Config.h"
 
 #include "compiler/import/ImportErrors.h"
+#include "models/KnownKeys.h"
 #include "models/ModelErrors.h"
+
+#include "llvm/ADT/STLExtras.h"
+#include "llvm/ADT/StringExtras.h"
 
 #include <cmath>
 #include <limits>
@@ -57,8 +61,62 @@ template <typename T> T Config::keep(Result<T> result, T otherwise) {
   return otherwise;
 }
 
+/// "4 (layers 0, 1, 3)", of at most so many layers.
+static std::string layersWith(const std::vector<std::string> &entries, const std::string &entry) {
+  constexpr size_t kShown = 6;
+  std::string layers;
+  size_t count = 0;
+  for (size_t i = 0; i < entries.size(); ++i)
+    if (entries[i] == entry && ++count <= kShown)
+      layers += line(layers.empty() ? "" : ", ", i);
+  return line(entry, count == 1 ? " (layer " : " (layers ", layers, count > kShown ? ", …)" : ")");
+}
+
+void Config::refuseLayers(llvm::StringRef key, const import::MetaArray &list) {
+  std::vector<std::string> entries, different;
+  std::visit(
+      [&](const auto &values) {
+        using Entry = typename std::decay_t<decltype(values)>::value_type;
+        for (const auto &value : values)
+          entries.push_back(shown(import::MetaValue(Entry(value))));
+      },
+      list);
+  for (const std::string &entry : entries)
+    if (!llvm::is_contained(different, entry))
+      different.push_back(entry);
+  std::string found = entries.empty() ? "an empty list" : "";
+  for (const std::string &entry : llvm::ArrayRef(different).take_front(4))
+    found += (found.empty() ? "" : ", ") + layersWith(entries, entry);
+  refuseValue(key, found + (different.size() > 4 ? ", …" : ""), "one value for all layers");
+}
+
+template <typename T>
+T Config::read(llvm::StringRef key, T otherwise,
+               Result<T> (import::Checkpoint::*typed)(std::string_view) const) {
+  const import::MetaArray *list = checkpoint.array(full(key));
+  if (!list)
+    return has(key) ? keep<T>((checkpoint.*typed)(full(key)), otherwise) : otherwise;
+  std::optional<T> all;
+  std::visit(
+      [&](const auto &values) {
+        using Entry = typename std::decay_t<decltype(values)>::value_type;
+        if constexpr (std::is_same_v<Entry, T> ||
+                      (std::is_same_v<T, double> && std::is_same_v<Entry, int64_t>))
+          if (!values.empty() && llvm::all_equal(values))
+            all = static_cast<T>(values.front());
+      },
+      *list);
+  if (!all)
+    refuseLayers(key, *list);
+  return all.value_or(otherwise);
+}
+
 int64_t Config::count(llvm::StringRef key, int64_t most) {
-  int64_t value = keep<int64_t>(checkpoint.integer(full(key)), 1);
+  if (!has(key)) { // which says what is missing
+    keep<int64_t>(checkpoint.integer(full(key)), 1);
+    return 1;
+  }
+  const int64_t value = read<int64_t>(key, 1, &import::Checkpoint::integer);
   if (value >= 1 && value <= most)
     return value;
   refuseValue(key, line(value), line("1 to ", most));
@@ -69,8 +127,20 @@ int64_t Config::countOr(llvm::StringRef key, int64_t otherwise) {
   return has(key) ? count(key) : otherwise;
 }
 
+int64_t Config::sizeOr(llvm::StringRef key, int64_t otherwise) {
+  const int64_t value = read<int64_t>(key, otherwise, &import::Checkpoint::integer);
+  if (value >= 0 && value <= std::numeric_limits<int32_t>::max())
+    return value;
+  refuseValue(key, line(value), line("0 to ", std::numeric_limits<int32_t>::max()));
+  return otherwise;
+}
+
 double Config::positive(llvm::StringRef key) {
-  double value = keep<double>(checkpoint.number(full(key)), 1);
+  if (!has(key)) {
+    keep<double>(checkpoint.number(full(key)), 1);
+    return 1;
+  }
+  const double value = read<double>(key, 1, &import::Checkpoint::number);
   if (std::isfinite(value) && value > 0)
     return value;
   refuseValue(key, line(value), "numbers above 0");
@@ -82,7 +152,7 @@ double Config::positiveOr(llvm::StringRef key, double otherwise) {
 }
 
 double Config::numberOr(llvm::StringRef key, double otherwise) {
-  double value = has(key) ? keep<double>(checkpoint.number(full(key)), otherwise) : otherwise;
+  const double value = read<double>(key, otherwise, &import::Checkpoint::number);
   if (std::isfinite(value))
     return value;
   refuseValue(key, line(value), "finite numbers");
@@ -90,7 +160,7 @@ double Config::numberOr(llvm::StringRef key, double otherwise) {
 }
 
 bool Config::flagOr(llvm::StringRef key, bool otherwise) {
-  return keep<bool>(checkpoint.booleanOr(full(key), otherwise), otherwise);
+  return read<bool>(key, otherwise, &import::Checkpoint::boolean);
 }
 
 std::string Config::textOr(llvm::StringRef key, llvm::StringRef otherwise) {
@@ -140,13 +210,8 @@ std::vector<double> Config::numbers(llvm::StringRef key) {
   return {};
 }
 
-void Config::requireFlag(llvm::StringRef key, bool value) {
-  if (flagOr(key, value) != value)
-    refuseValue(key, value ? "false" : "true", value ? "true" : "false");
-}
-
 void Config::requireCount(llvm::StringRef key, int64_t value) {
-  int64_t found = keep<int64_t>(checkpoint.integerOr(full(key), value), value);
+  const int64_t found = read<int64_t>(key, value, &import::Checkpoint::integer);
   if (found != value)
     refuseValue(key, line(found), line(value));
 }
@@ -157,88 +222,15 @@ void Config::requirePositive(llvm::StringRef key, double value) {
     refuseValue(key, line(found), line(value));
 }
 
-void Config::harmless(llvm::ArrayRef<llvm::StringLiteral> patterns) {
-  for (llvm::StringRef pattern : patterns)
-    checkpoint.ignore(full(pattern));
+void Config::passOver(llvm::ArrayRef<llvm::StringRef> keys) {
+  for (llvm::StringRef key : keys)
+    checkpoint.passOver(full(key));
 }
 
-void Config::harmlessEverywhere() {
-  if (isGguf()) {
-    for (const char *key : {"general.*", "tokenizer.*", "quantize.imatrix.*"})
-      checkpoint.ignore(key);
-    return;
-  }
-  // What the model is, and with what it was written.
-  harmless({"_name_or_path", "architectures", "auto_map.*", "dtype", "finetuning_task",
-            "is_decoder", "model_type", "task_specific_params.*", "torch_dtype",
-            "transformers.js_config.*", "transformers_version", "unsloth_fixed",
-            "unsloth_version"});
-  // Tokens and classes.
-  harmless({"bos_token_id", "decoder_start_token_id", "eod_token_id", "eos_token_id",
-            "forced_bos_token_id", "forced_eos_token_id", "id2label.*", "label2id.*", "num_labels",
-            "pad_token_id", "prefix", "problem_type", "sep_token_id", "tokenizer_class",
-            "unk_token_id"});
-  // Training; pretraining_tp only orders the additions of a product.
-  harmless({"attention_dropout", "attn_pdrop", "embd_pdrop", "gradient_checkpointing",
-            "hidden_dropout", "hidden_dropout_prob", "attention_probs_dropout_prob",
-            "initializer_range", "mlp_dropout", "neftune_noise_alpha", "resid_pdrop",
-            "output_router_logits", "pretraining_tp", "router_aux_loss_coef", "router_jitter_noise",
-            "summary_*"});
-  // How transformers runs it and what it returns.
-  harmless({"_attn_implementation",
-            "_attn_implementation_autoset",
-            "_commit_hash",
-            "_flash_attn_2_enabled",
-            "attn_implementation",
-            "cache_implementation",
-            "chunk_size_feed_forward",
-            "is_encoder_decoder",
-            "output_attentions",
-            "output_hidden_states",
-            "output_scores",
-            "pruned_heads.*",
-            "return_dict",
-            "return_dict_in_generate",
-            "remove_invalid_values",
-            "tie_encoder_decoder",
-            "tf_legacy_loss",
-            "torchscript",
-            "typical_p",
-            "use_bfloat16",
-            "use_cache"});
-  // Settings of generation that older checkpoints keep here; the user's options decide.
-  harmless({"bad_words_ids",
-            "begin_suppress_tokens",
-            "diversity_penalty",
-            "do_sample",
-            "early_stopping",
-            "encoder_no_repeat_ngram_size",
-            "exponential_decay_length_penalty",
-            "length_penalty",
-            "max_length",
-            "max_new_tokens",
-            "min_length",
-            "no_repeat_ngram_size",
-            "num_beam_groups",
-            "num_beams",
-            "num_return_sequences",
-            "repetition_penalty",
-            "suppress_tokens",
-            "temperature",
-            "top_k",
-            "top_p"});
-  requireFlag("add_cross_attention", false);
-}
-
-Result<void> Config::finish() {
-  if (first)
-    return std::move(*first);
-  std::vector<std::string> unused = checkpoint.unusedKeys();
-  if (unused.empty())
-    return {};
-  const bool one = unused.size() == 1;
+Error Config::unknownKeys(llvm::ArrayRef<std::string> unknown) const {
+  const bool one = unknown.size() == 1;
   std::string keys, options;
-  for (const std::string &key : unused) {
+  for (const std::string &key : unknown) {
     keys += (keys.empty() ? "" : ", ") + inQuotes(key);
     options += line(" --ignore-key ", inQuotes(key));
   }
@@ -249,6 +241,35 @@ Result<void> Config::finish() {
           : "they may change what the model computes, so they are not passed over",
       line("use another checkpoint, or, if you know that ", one ? "it is" : "they are",
            " harmless:", options));
+}
+
+Result<void> Config::finish(llvm::StringRef family) {
+  if (isGguf()) // text processing reads the second
+    for (const char *pattern : {"general.*", "tokenizer.*", "quantize.imatrix.*"})
+      checkpoint.ignore(pattern);
+  std::vector<std::string> unknown;
+  for (const std::string &key : checkpoint.unusedKeys()) {
+    const import::MetaValue &value = checkpoint.metadata.find(key)->second;
+    llvm::StringRef own = key;
+    own.consume_front(prefix);
+    const KnownKey known = lookUpKey(isGguf(), family, own, value);
+    if (known.verdict == KnownKey::Verdict::Unknown)
+      unknown.push_back(key);
+    else if (known.verdict == KnownKey::Verdict::Neutral)
+      checkpoint.passOver(key);
+    else if (known.verdict == KnownKey::Verdict::Refused)
+      refuse(import::refuse(
+          cause::valueUnsupported, line("the model's ", inQuotes(key), " is not supported"),
+          line("found ", shown(value),
+               ", supported: ", llvm::join(llvm::split(known.supported, ' '), ", ")),
+          line("use another checkpoint, or, if you know that it is harmless: --ignore-key ",
+               inQuotes(key))));
+  }
+  if (first)
+    return std::move(*first);
+  if (!unknown.empty())
+    return unknownKeys(unknown);
+  return {};
 }
 
 lm::ActivationKind models::readActivation(Config &config, llvm::StringRef key,

@@ -2,7 +2,9 @@
 //
 // The first thing that is wrong stops the import, but a family's reader should read
 // like a list of keys: so the error is kept, further reads give 1 or the like, and
-// `finish` hands the error over. Keys that were not read by then are refused.
+// `finish` hands the error over. Keys that were not read by then say nothing (KnownKeys.h), or are refused.
+//
+// A list with an entry for each layer is the one value that all of them have.
 //===----------------------------------------------------------------------===//
 #pragma once
 
@@ -36,6 +38,8 @@ public:
   /// An integer of 1 to `most`.
   int64_t count(llvm::StringRef key, int64_t most = std::numeric_limits<int32_t>::max());
   int64_t countOr(llvm::StringRef key, int64_t otherwise);
+  /// An integer from 0 on.
+  int64_t sizeOr(llvm::StringRef key, int64_t otherwise);
   /// A finite number above 0.
   double positive(llvm::StringRef key);
   double positiveOr(llvm::StringRef key, double otherwise);
@@ -49,28 +53,31 @@ public:
   std::vector<int64_t> integers(llvm::StringRef key);
   std::vector<double> numbers(llvm::StringRef key);
 
-  /// Reads keys whose only supported value is the given one.
-  void requireFlag(llvm::StringRef key, bool value);
+  /// Reads keys whose only supported value is one that the model's other keys give. Of those whose value is the same
+  /// for all models KnownKeys.cpp has a row.
   void requireCount(llvm::StringRef key, int64_t value);
   void requirePositive(llvm::StringRef key, double value);
 
-  /// Keys that change nothing about the computation ('*' at the end matches any rest).
-  void harmless(llvm::ArrayRef<llvm::StringLiteral> patterns);
-  /// The keys that no family needs: names, licences, the tokenizer's keys (text processing reads
-  /// those), initialisation, caches, and what people's tools write beside them. Refuses those of
-  /// them that would change the model.
-  void harmlessEverywhere();
+  /// Keys that change nothing of a model whose other keys are as they are: a window that is switched off.
+  void passOver(llvm::ArrayRef<llvm::StringRef> keys);
 
   /// Keeps the error if it is the first one.
   void refuse(Error error);
   void refuseValue(llvm::StringRef key, const std::string &found, const std::string &supported);
 
-  /// Success, the first error, or all keys that nobody read.
-  Result<void> finish();
+  /// Success, the first error, or the keys that nobody read and that may change what a model of this family computes
+  /// (KnownKeys.h). Those that do not are noted in the checkpoint (Checkpoint::passedOver).
+  Result<void> finish(llvm::StringRef family);
 
 private:
   std::string full(llvm::StringRef key) const { return prefix + key.str(); }
   template <typename T> T keep(Result<T> result, T otherwise);
+  /// The value of a key or, of a list with an entry for each layer, the one that all have.
+  template <typename T>
+  T read(llvm::StringRef key, T otherwise,
+         Result<T> (import::Checkpoint::*typed)(std::string_view) const);
+  void refuseLayers(llvm::StringRef key, const import::MetaArray &list);
+  Error unknownKeys(llvm::ArrayRef<std::string> keys) const;
 
   const import::Checkpoint &checkpoint;
   std::string prefix;

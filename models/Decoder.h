@@ -114,10 +114,12 @@ struct Decoder {
   bool normBias = true;        ///< of layer norms
 
   Rope rope;
-  std::optional<Rope> localRope; ///< of the layers whose rules say so
-  bool rotatesInPart = false;    ///< a share of each head turns, as the configuration says
-  double partialRotary = 1;      ///< that share
-  int64_t rotary = 0;            ///< values of a head that turn; even
+  std::optional<Rope> localRope;   ///< of the layers whose rules say so
+  bool alphaStretches = false;     ///< a dynamic rope's alpha is read
+  bool contextIsStretched = false; ///< what the configuration says of it counts the rope's factor
+  bool rotatesInPart = false;      ///< a share of each head turns, as the configuration says
+  double partialRotary = 1;        ///< that share
+  int64_t rotary = 0;              ///< values of a head that turn; even
   lm::RopeStyle style = lm::RopeStyle::Half;
   double attentionScale = 0; ///< 0: 1 / sqrt(headDim)
   double attentionSoftcap = 0;

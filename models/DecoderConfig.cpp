@@ -4,10 +4,22 @@
 #include "compiler/import/ImportErrors.h"
 
 #include <cmath>
+#include <limits>
 
 using namespace ingot;
 using namespace ingot::models;
 using import::line;
+
+/// A model whose rope was stretched takes as many positions as it was stretched to, where its configuration still has the
+/// number from before (the README of Qwen2.5 says to add the rope alone).
+static void stretchContext(Config &config, llvm::StringRef key, Decoder &m) {
+  if (m.contextIsStretched || m.rope.reach <= static_cast<double>(m.context))
+    return;
+  if (m.rope.reach > std::numeric_limits<int32_t>::max())
+    return config.refuseValue(key, line(m.rope.reach, " positions, stretched"),
+                              line("at most ", std::numeric_limits<int32_t>::max()));
+  m.context = static_cast<int64_t>(m.rope.reach);
+}
 
 static void readGgufSizes(Config &config, const import::Checkpoint &checkpoint, Decoder &m) {
   m.layers = config.count("block_count", kMostLayers);
@@ -15,9 +27,8 @@ static void readGgufSizes(Config &config, const import::Checkpoint &checkpoint, 
   m.hidden = config.count("embedding_length");
   m.feedForward = config.count("feed_forward_length");
   m.heads = config.count("attention.head_count");
-  // Of each layer, where some have no attention: the family reads the list.
-  const char *kvHeads = "attention.head_count_kv";
-  m.kvHeads = config.hasArray(kvHeads) ? m.heads : config.countOr(kvHeads, m.heads);
+  if (!m.taps) // else some layers have none: the family reads the list
+    m.kvHeads = config.countOr("attention.head_count_kv", m.heads);
   m.headDim = config.countOr("attention.key_length", m.hidden / m.heads);
   config.requireCount("attention.value_length", m.headDim);
   m.eps = config.positive(m.norm == Norm::Layer ? "attention.layer_norm_epsilon"
@@ -25,19 +36,19 @@ static void readGgufSizes(Config &config, const import::Checkpoint &checkpoint, 
   m.normWeightOffset = 0; // files hold the sum
   m.tied = !checkpoint.find("output.weight");
   m.attentionBias = m.outputBias = m.mlpBias = Bias::IfPresent;
-  // Older files have no vocabulary size: the embedding's rows say it.
+  // The embedding's rows say it, in every file: keys may count tokens that were padded.
   const import::Tensor *embedding = checkpoint.find("token_embd.weight");
-  m.vocab = config.countOr("vocab_size", embedding ? embedding->shape.front() : 1);
+  m.vocab = config.countOr("vocab_size", 1);
+  if (embedding)
+    m.vocab = embedding->shape.front();
   m.rotary = config.countOr("rope.dimension_count",
                             static_cast<int64_t>(double(m.headDim) * m.partialRotary));
   m.rope = readGgufRope(config, m.rope.base, m.context);
-  if (m.norm == Norm::Layer)
-    config.harmless({"attention.layer_norm_rms_epsilon"}); // which some files have beside it
+  stretchContext(config, "context_length", m);
   if (!m.experts) {
     config.requireCount("expert_count", 0);
-    config.requireCount("expert_used_count", 0);
+    config.passOver({"expert_used_count"}); // of none
   }
-  config.harmless({"rope.scaling.finetuned"});
 }
 
 static void readHfRope(Config &config, Decoder &m) {
@@ -61,6 +72,9 @@ static void readHfRope(Config &config, Decoder &m) {
       config.requirePositive(key, 1);
   }
   m.rotary = static_cast<int64_t>(static_cast<double>(m.headDim) * share);
+  if (!m.alphaStretches)
+    m.rope.alpha = 1; // which transformers passes over
+  stretchContext(config, m.keys.context, m);
 }
 
 static void readHfSizes(Config &config, Decoder &m) {

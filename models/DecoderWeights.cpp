@@ -180,9 +180,9 @@ static void takeHead(ModelBuilder &model, EntryWeights &entry, const Decoder &m)
   if (m.norm == Norm::Layer && m.normBias)
     entry.outputNormBias = model.weight("output_norm_bias", norm + ".bias", {m.hidden});
   const llvm::StringRef output = model.isGguf() ? "output.weight" : m.hf.output.data();
-  entry.output = m.tied ? model.tiedOutput(entry.embedding, output)
-                        : model.weight("output", output, {m.vocab, m.hidden});
-  if (!m.tied)
+  const bool tied = m.tied && !model.hasOwnHead(entry.embedding, output);
+  entry.output = tied ? entry.embedding : model.weight("output", output, {m.vocab, m.hidden});
+  if (!tied)
     entry.outputColumns = model.columnsOf("output_columns", output, m.hidden);
   if (m.headBias)
     entry.outputBias =
@@ -228,14 +228,13 @@ static SharedWeights takeShared(ModelBuilder &model, const Decoder &m) {
 }
 
 /// The checks of a configuration that has been read: heads that fit, no key left over.
-static Result<void> finishConfig(Config &config, const Decoder &m) {
+static Result<void> finishConfig(Config &config, llvm::StringRef family, const Decoder &m) {
   checkHeads(config, m.heads, m.kvHeads, m.headDim, rotatesAnywhere(m) ? m.rotary : 0);
   if (!m.xielu.empty() && int64_t(m.xielu.size()) != m.layers)
     config.refuseValue("xielu.beta", line(m.xielu.size(), " numbers"), line(m.layers, " layers"));
   if (m.packing == Packing::Heads && m.kvHeads != m.heads)
     config.refuseValue(m.keys.kvHeads, line(m.kvHeads), line("the ", m.heads, " heads"));
-  config.harmlessEverywhere();
-  return config.finish();
+  return config.finish(family);
 }
 
 ImportedModel models::importDecoder(mlir::MLIRContext &context,
@@ -245,9 +244,16 @@ ImportedModel models::importDecoder(mlir::MLIRContext &context,
   Config config(checkpoint, gguf ? checkpoint.architecture + "." : "");
   Decoder m;
   read(config, checkpoint, m);
-  if (auto finished = finishConfig(config, m); !finished) {
+  if (auto finished = finishConfig(config, family, m); !finished) {
     why = std::move(finished.error());
     return mlir::failure();
+  }
+  if (checkpoint.headless && (!m.tied || m.headBias)) {
+    mlir::emitWarning(mlir::UnknownLoc::get(&context))
+        << "warning: the checkpoint has no head: embeddings are the model's, logits are products with the "
+           "embedding's rows";
+    m.tied = true;
+    m.headBias = false;
   }
   ModelBuilder model(context, checkpoint, {family, m.vocab, m.hidden, m.context, m.hf});
   EntryWeights entry = takeEmbedding(model, m);

@@ -52,23 +52,13 @@ static void readGgufExperts(Config &config, Decoder &m) {
   readExpertLayers(m, [&](int64_t i) { return i >= dense && (i + 1) % step == 0; });
 }
 
-int64_t models::countOfLayers(Config &config, llvm::StringRef key) {
-  if (!config.hasArray(key))
-    return config.count(key);
-  const std::vector<int64_t> counts = config.integers(key);
-  if (!counts.empty() && counts.front() > 0 && llvm::all_equal(counts))
-    return counts.front();
-  config.refuseValue(key, "layers that differ", "one count of 1 and more for all layers");
-  return 1;
-}
-
 /// Under one of the names that it has; if under several, they must agree.
 static int64_t readCount(Config &config, llvm::ArrayRef<llvm::StringLiteral> keys) {
   const auto *first = llvm::find_if(keys, [&](llvm::StringRef key) { return config.has(key); });
-  const int64_t count = countOfLayers(config, first == keys.end() ? keys.front() : *first);
+  const int64_t count = config.count(first == keys.end() ? keys.front() : *first);
   for (llvm::StringRef key : keys)
-    if (config.has(key) && countOfLayers(config, key) != count)
-      config.refuseValue(key, line(countOfLayers(config, key)), line(count));
+    if (config.has(key) && config.count(key) != count)
+      config.refuseValue(key, line(config.count(key)), line(count));
   return count;
 }
 

@@ -60,9 +60,6 @@ struct Experts {
   llvm::StringLiteral widthKey = "moe_intermediate_size"; ///< of a config.json
 };
 
-/// A count of a config.json that may be listed for each layer, and is then one for all.
-int64_t countOfLayers(Config &config, llvm::StringRef key);
-
 /// DeepSeek-V3's router (arXiv:2412.19437): scores are sigmoids; the best by score and bias are chosen, of the groups whose
 /// two best are best; the weights of the chosen, without the bias, are normalised and scaled. These are its defaults.
 void setGroupedRouter(Config &config, Experts &experts);

@@ -24,7 +24,8 @@ static constexpr Names kGemma2[] = {"gemma2", "Gemma2ForCausalLM"};
 static constexpr Names kGemma3[] = {"gemma3", "Gemma3ForCausalLM", "gemma3_text"};
 static constexpr Names kSmollm3[] = {"smollm3", "SmolLM3ForCausalLM"};
 static constexpr Names kOlmo[] = {"olmo2", "Olmo2ForCausalLM", "olmo3", "Olmo3ForCausalLM"};
-static constexpr Names kGranite[] = {"granite", "GraniteForCausalLM"};
+static constexpr Names kGranite[] = {"granite", "GraniteForCausalLM", "granitehybrid",
+                                     "GraniteMoeHybridForCausalLM", "granitemoehybrid"};
 static constexpr Names kCohere[] = {"command-r", "cohere", "CohereForCausalLM", "cohere2",
                                     "Cohere2ForCausalLM"};
 static constexpr Names kStablelm[] = {"stablelm", "StableLmForCausalLM"};
@@ -107,6 +108,7 @@ static constexpr Names kModelTypes[] = {
     "glm4_moe",
     "gpt_neox",
     "gpt_oss",
+    "granitemoehybrid",
     "granitemoeshared",
     "hunyuan_v1_dense",
     "hunyuan_v1_moe",
@@ -138,10 +140,18 @@ bool models::isOfGguf(llvm::StringRef architecture) {
   return !isOfConfig(architecture) && !llvm::is_contained(kModelTypes, architecture);
 }
 
+/// What transformers calls a model that was saved without its head: "Qwen3Model" of Qwen3ForCausalLM.
+static bool isBaseOf(llvm::StringRef architecture, llvm::StringRef known) {
+  if (!architecture.consume_back("Model"))
+    return false;
+  architecture.consume_back("Text"); // Gemma 3's
+  return known.consume_front(architecture) && (known == "ForCausalLM" || known == "LMHeadModel");
+}
+
 const Family *models::findFamily(llvm::StringRef architecture) {
   for (const Family &family : families())
     for (llvm::StringRef known : family.architectures)
-      if (known == architecture)
+      if (known == architecture || isBaseOf(architecture, known))
         return &family;
   return nullptr;
 }

@@ -39,6 +39,10 @@ bool isOfGguf(llvm::StringRef architecture);
 /// The family that knows this architecture, or null.
 const Family *findFamily(llvm::StringRef architecture);
 
+/// The keys of an imported checkpoint's configuration that change nothing of this model (KnownKeys.h), with their
+/// values, for people: "full_attn_mod 1, mlp_bias false". Empty: none.
+std::string passedOver(const import::Checkpoint &checkpoint);
+
 /// Builds a module with one verified `lm.model` whose weights refer to the checkpoint's
 /// tensors by name. A checkpoint without any tensor (a config.json alone) gives weights of
 /// the configuration's dtype, for random weights. Loads the lm dialect. On failure `why`

@@ -117,9 +117,9 @@ public:
   std::vector<float> take(llvm::StringRef source, int64_t length);
   /// A tensor that says nothing new, if it is there (older files store rope's frequencies).
   void takeUnread(llvm::StringRef source);
-  /// The head of a model with tied embeddings. A head stored all the same must equal the
-  /// embedding byte for byte.
-  lm::WeightOp tiedOutput(lm::WeightOp embedding, llvm::StringRef outputSource);
+  /// Whether a model whose configuration ties the head to the embedding has another one all the same, which is then
+  /// its head; a warning says so. One that equals the embedding byte for byte says nothing new.
+  bool hasOwnHead(lm::WeightOp embedding, llvm::StringRef outputSource);
 
   /// The next layer. `name` is the base of the kind's name, and tells apart kinds that
   /// their weights do not ("local", "global").
@@ -140,6 +140,7 @@ private:
   void checkAllTaken();
   void refuseShape(const import::Tensor &tensor, llvm::ArrayRef<int64_t> expected,
                    const std::string &rows);
+  void refuseMissing(llvm::StringRef source, llvm::ArrayRef<int64_t> shape);
   void refuseUnused(llvm::ArrayRef<std::string> tensors);
   void refuseType(const import::UnreadTensor &tensor);
   void refuseHalfUsed(const import::Tensor &tensor, const llvm::BitVector &rows);

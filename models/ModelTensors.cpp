@@ -7,6 +7,8 @@
 #include "models/ModelBuilder.h"
 #include "models/ModelErrors.h"
 
+#include "llvm/ADT/StringExtras.h"
+
 #include <algorithm>
 
 using namespace mlir;
@@ -73,6 +75,36 @@ void ModelBuilder::refuseShape(const import::Tensor &tensor, ArrayRef<int64_t> e
       "take configuration and tensors from the same checkpoint"));
 }
 
+/// The tensor of this name behind another beginning, with the number of its layer if it is of one; null: there is none.
+static const import::Tensor *renamed(const import::Checkpoint &checkpoint, StringRef source) {
+  for (auto [first, rest] = source.split('.');
+       rest.contains('.') && !llvm::all_of(first, llvm::isDigit);
+       std::tie(first, rest) = rest.split('.'))
+    for (const import::Tensor &tensor : checkpoint.tensors) {
+      StringRef name = tensor.name;
+      if (name.consume_back(rest) && (name.empty() || name.ends_with(".")))
+        return &tensor;
+    }
+  return nullptr;
+}
+
+void ModelBuilder::refuseMissing(StringRef source, ArrayRef<int64_t> expected) {
+  const import::Tensor *other = renamed(checkpoint, source);
+  const char *fix =
+      !isGguf() && source == shape.names.output
+          ? "if its head is the embedding, set tie_word_embeddings to true; else download the file that has it"
+      : other
+          ? "give its tensors the names of the published model, or name the family that has these in config.json"
+          : "if files of it are missing, download those; else take config.json and tensors from the same checkpoint";
+  refuse(
+      import::refuse(cause::tensorMissing, line("the checkpoint has no tensor ", inQuotes(source)),
+                     line("the ", shape.family.str(), " family needs it as ", printed(expected),
+                          "; the checkpoint has ", checkpoint.tensors.size(), " tensors, ",
+                          other ? line("among them ", inQuotes(other->name))
+                                : line("the first is ", inQuotes(checkpoint.tensors.front().name))),
+                     fix));
+}
+
 /// The tensor of one part of a weight of this shape, the whole of it if the part is `alone`.
 const import::Tensor *ModelBuilder::findPart(const TensorRows &part, ArrayRef<int64_t> expected,
                                              bool alone) {
@@ -83,11 +115,7 @@ const import::Tensor *ModelBuilder::findPart(const TensorRows &part, ArrayRef<in
     return nullptr;
   }
   if (!tensor) {
-    refuse(import::refuse(
-        cause::tensorMissing, line("the checkpoint has no tensor ", inQuotes(source)),
-        line("the ", shape.family.str(), " family needs it as ", printed(expected),
-             "; the checkpoint has ", checkpoint.tensors.size(), " tensors"),
-        "download the checkpoint again, all its files"));
+    refuseMissing(source, expected);
     return nullptr;
   }
   const bool whole = alone && part == TensorRows{source}, stack = part.matrix >= 0,
@@ -198,6 +226,19 @@ bool ModelBuilder::isOfCutLayer(StringRef tensor) const {
          tensor.starts_with(".") && layer >= int64_t(layerKinds.size());
 }
 
+/// Whether transformers passes over it in every family: what models compute themselves, and heads that score answers
+/// (of trl's trainers).
+static bool isPassedOver(StringRef tensor) {
+  for (StringRef ending : {"rotary_emb.inv_freq", "rotary_emb.cos_cached", "rotary_emb.sin_cached",
+                           "rotary_emb.original_inv_freq", "rotary_pos_emb.inv_freq"})
+    if (tensor == ending || tensor.ends_with(("." + ending).str()))
+      return true;
+  for (StringRef head : {"v_head.", "value_head."})
+    if (tensor.starts_with(head) || tensor.starts_with(("model." + head).str()))
+      return true;
+  return false;
+}
+
 void ModelBuilder::checkAllTaken() {
   if (first)
     return; // nothing was taken behind it
@@ -207,6 +248,8 @@ void ModelBuilder::checkAllTaken() {
     auto rows = taken.find(tensor.name);
     if (isOfCutLayer(tensor.name))
       ++cut;
+    else if (!isGguf() && isPassedOver(tensor.name))
+      continue;
     else if (rows == taken.end())
       unused.push_back(tensor.name);
     else if (!rows->second.all())

@@ -144,16 +144,17 @@ std::vector<float> ModelBuilder::take(StringRef source, int64_t length) {
   return numbers;
 }
 
-lm::WeightOp ModelBuilder::tiedOutput(lm::WeightOp embedding, StringRef outputSource) {
+bool ModelBuilder::hasOwnHead(lm::WeightOp embedding, StringRef outputSource) {
   const import::Tensor *output = checkpoint.find(outputSource);
   if (!output || !embedding)
-    return embedding;
-  takeUnread(outputSource);
+    return false;
   const import::Tensor *table = checkpoint.find(cast<StringAttr>(*embedding.getSource()).str());
-  if (!import::sameRows(*output, *table))
-    refuse(import::refuse(cause::tensorUnused,
-                          line("the checkpoint has a head of its own, ", inQuotes(outputSource)),
-                          "its configuration ties the head to the embedding, but the two differ",
-                          "set tie_word_embeddings to false, or remove the tensor"));
-  return embedding;
+  if (import::sameRows(*output, *table)) {
+    takeUnread(outputSource);
+    return false;
+  }
+  mlir::emitWarning(modelBody->getParentOp()->getLoc())
+      << "warning: the checkpoint's head, " << inQuotes(outputSource)
+      << ", is not its embedding, to which the configuration ties it: the stored one is taken, as transformers does";
+  return true;
 }

@@ -89,14 +89,22 @@ static double yarnScale(double factor, double mscale = 1) {
   return factor <= 1 ? 1 : 0.1 * mscale * std::log(factor) + 1;
 }
 
-static void readYarn(Config &config, llvm::function_ref<std::string(llvm::StringRef)> key,
-                     int64_t context, Rope &rope) {
+using KeyOfRope = llvm::function_ref<std::string(llvm::StringRef)>;
+
+/// What the model was trained with before it was stretched. A key outside of the rope's own object comes first, as in
+/// transformers.
+static double originalContext(Config &config, KeyOfRope key, int64_t context) {
+  return config.positiveOr(
+      "original_max_position_embeddings",
+      config.positiveOr(key("original_max_position_embeddings"), static_cast<double>(context)));
+}
+
+static void readYarn(Config &config, KeyOfRope key, int64_t context, Rope &rope) {
   rope.scaling = Rope::Scaling::Yarn;
-  rope.originalContext = config.positiveOr(
-      key("original_max_position_embeddings"),
-      config.positiveOr("original_max_position_embeddings", static_cast<double>(context)));
+  rope.originalContext = originalContext(config, key, context);
   rope.factor = config.isNull(key("factor")) ? double(context) / rope.originalContext
                                              : config.positive(key("factor"));
+  rope.reach = rope.factor * rope.originalContext;
   auto turns = [&](llvm::StringRef name, double otherwise) { // 0 is as null
     const double found = config.numberOr(key(name), otherwise);
     return found > 0 ? found : otherwise;
@@ -113,13 +121,9 @@ static void readYarn(Config &config, llvm::function_ref<std::string(llvm::String
   rope.attentionFactor = config.positiveOr(key("attention_factor"), otherwise);
 }
 
-static void readLongRope(Config &config, llvm::function_ref<std::string(llvm::StringRef)> key,
-                         int64_t context, Rope &rope) {
+static void readLongRope(Config &config, KeyOfRope key, int64_t context, Rope &rope) {
   rope.scaling = Rope::Scaling::LongRope;
-  const double original = config.positiveOr(
-      "original_max_position_embeddings",
-      config.positiveOr(key("original_max_position_embeddings"), static_cast<double>(context)));
-  rope.originalContext = config.positiveOr(key("original_max_position_embeddings"), original);
+  rope.originalContext = originalContext(config, key, context);
   const std::vector<double> shorter = config.numbers(key("short_factor")),
                             longer = config.numbers(key("long_factor"));
   // HF's model changes from one list to the other while it talks, and computes its cache anew. An engine is
@@ -133,6 +137,42 @@ static void readLongRope(Config &config, llvm::function_ref<std::string(llvm::St
       key("attention_factor"), longRopeAttentionFactor(stretched, rope.originalContext));
 }
 
+static void readLlama3(Config &config, KeyOfRope key, int64_t context, Rope &rope) {
+  rope.scaling = Rope::Scaling::Llama3;
+  rope.factor = config.positive(key("factor"));
+  rope.lowFrequencyFactor = config.positive(key("low_freq_factor"));
+  rope.highFrequencyFactor = config.positive(key("high_freq_factor"));
+  rope.originalContext = originalContext(config, key, context);
+  if (rope.highFrequencyFactor <= rope.lowFrequencyFactor)
+    config.refuseValue(key("high_freq_factor"), import::line(rope.highFrequencyFactor),
+                       import::line("above low_freq_factor ", rope.lowFrequencyFactor));
+}
+
+static void readLinear(Config &config, KeyOfRope key, int64_t context, Rope &rope) {
+  rope.scaling = Rope::Scaling::Linear;
+  rope.factor = config.positive(key("factor"));
+  rope.reach = rope.factor * config.positiveOr(key("original_max_position_embeddings"),
+                                               static_cast<double>(context));
+}
+
+/// Whether rope_type is one that is known.
+static bool readScaling(Config &config, const std::string &type, KeyOfRope key, int64_t context,
+                        Rope &rope) {
+  if (type == "yarn" && !config.hasArray(key("long_factor")))
+    readYarn(config, key, context, rope);
+  else if (type == "longrope" || type == "su" || type == "yarn") // Phi-3's older names
+    readLongRope(config, key, context, rope);
+  else if (type == "linear")
+    readLinear(config, key, context, rope);
+  else if (type == "llama3")
+    readLlama3(config, key, context, rope);
+  else if (type == "dynamic") // within the context that the model says nothing else changes
+    rope.alpha = config.positiveOr(key("alpha"), 1); // HunYuan stretches the base by a constant
+  else
+    return type == "default" || type == "mrope";
+  return true;
+}
+
 Rope models::readRope(Config &config, llvm::StringRef scope, llvm::StringRef baseKey,
                       double baseOtherwise, int64_t context) {
   auto key = [&](llvm::StringRef name) { return (scope + name).str(); };
@@ -142,72 +182,70 @@ Rope models::readRope(Config &config, llvm::StringRef scope, llvm::StringRef bas
   // Older files say "type"; some carry both.
   std::string type = config.textOr(key("type"), "default");
   type = config.textOr(key("rope_type"), type);
-  // Sections of pictures' axes: without pictures all three have one position, and the rope is a plain one.
-  if (!config.integers(key("mrope_section")).empty() || type == "mrope")
-    config.harmless({"rope_scaling.mrope_interleaved", "rope_parameters.mrope_interleaved"});
-  if (type == "default" || type == "mrope")
-    return rope;
-  if (type == "yarn" && !config.hasArray(key("long_factor"))) {
-    readYarn(config, key, context, rope);
-    return rope;
-  }
-  if (type == "longrope" || type == "su" || type == "yarn") { // Phi-3's older names
-    readLongRope(config, key, context, rope);
-    return rope;
-  }
-  if (type == "dynamic") {
-    // HunYuan stretches the base by a constant; else nothing changes within the context that the model says.
-    config.positiveOr(key("factor"), 1);
-    rope.alpha = config.positiveOr(key("alpha"), 1);
-    for (const char *unread : {"beta_fast", "beta_slow", "mscale", "mscale_all_dim"})
-      config.positiveOr(key(unread), 1);
-    config.positiveOr(key("original_max_position_embeddings"), 1);
-    return rope;
-  }
-  if (type == "linear") {
-    rope.scaling = Rope::Scaling::Linear;
-    rope.factor = config.positive(key("factor"));
-    return rope;
-  }
-  if (type == "llama3") {
-    rope.scaling = Rope::Scaling::Llama3;
-    rope.factor = config.positive(key("factor"));
-    rope.lowFrequencyFactor = config.positive(key("low_freq_factor"));
-    rope.highFrequencyFactor = config.positive(key("high_freq_factor"));
-    rope.originalContext =
-        config.positiveOr(key("original_max_position_embeddings"), double(context));
-    if (rope.highFrequencyFactor <= rope.lowFrequencyFactor)
-      config.refuseValue(key("high_freq_factor"), import::line(rope.highFrequencyFactor),
-                         import::line("above low_freq_factor ", rope.lowFrequencyFactor));
-    return rope;
-  }
-  config.refuseValue(key("rope_type"), import::inQuotes(type),
-                     "default, linear, llama3, yarn, longrope, dynamic, mrope");
+  if (!readScaling(config, type, key, context, rope))
+    config.refuseValue(key("rope_type"), import::inQuotes(type),
+                       "default, linear, llama3, yarn, longrope, dynamic, mrope");
+  // What transformers passes over where the type has no use for it, and vLLM's names of the same. Sections are of
+  // pictures' axes: without pictures all three have one position, and the rope is a plain one.
+  for (llvm::StringRef unread : {"alpha",
+                                 "apply_yarn_scaling",
+                                 "attention_factor",
+                                 "attn_factor",
+                                 "beta_fast",
+                                 "beta_slow",
+                                 "extrapolation_factor",
+                                 "factor",
+                                 "finetuned",
+                                 "high_freq_factor",
+                                 "long_factor",
+                                 "long_mscale",
+                                 "low_freq_factor",
+                                 "max_position_embeddings",
+                                 "mrope_interleaved",
+                                 "mrope_section",
+                                 "mscale",
+                                 "mscale_all_dim",
+                                 "original_max_position_embeddings",
+                                 "short_factor",
+                                 "short_mscale",
+                                 "truncate"})
+    config.passOver({key(unread)});
   return rope;
+}
+
+/// yarn_attn_factor means two things. llama.cpp's converter writes attention_factor there, which is the whole, or
+/// attn_factor, by which vLLM multiplies yarn's own and which transformers passes over; llama.cpp reads neither. As
+/// published, the first is above 1 and the second is not.
+static double readYarnFactor(Config &config, double own) {
+  const double said = config.numberOr("rope.scaling.yarn_attn_factor", 0);
+  return said > 1 ? said : own;
 }
 
 Rope models::readGgufRope(Config &config, double baseOtherwise, int64_t context) {
   Rope rope;
   rope.base = config.positiveOr("rope.freq_base", baseOtherwise);
-  // As llama.cpp: a factor without a type is linear.
+  // As llama.cpp: a factor without a type is linear; 0 is none, and older files have it under another name.
   const std::string type = config.textOr("rope.scaling.type", "linear");
-  const double original =
+  rope.originalContext =
       config.positiveOr("rope.scaling.original_context_length", static_cast<double>(context));
-  config.integers("rope.dimension_sections"); // of pictures' axes, which text has one position in
-  rope.factor = config.positiveOr("rope.scaling.factor", 1);
-  rope.originalContext = original;
+  const double older = config.numberOr("rope.scale_linear", 0),
+               factor = config.numberOr("rope.scaling.factor", older);
+  if (factor < 0)
+    config.refuseValue("rope.scaling.factor", import::line(factor), "numbers from 0 on");
+  rope.factor = factor > 0 ? factor : 1;
   rope.attentionFactor = config.positiveOr("rope.scaling.attn_factor", 1);
+  if (type == "linear" || type == "yarn")
+    rope.reach = rope.factor * rope.originalContext;
   if (type == "linear") {
     rope.scaling = Rope::Scaling::Linear;
   } else if (type == "yarn") {
     rope.scaling = Rope::Scaling::Yarn;
     rope.betaFast = config.positiveOr("rope.scaling.yarn_beta_fast", 32);
     rope.betaSlow = config.positiveOr("rope.scaling.yarn_beta_slow", 1);
-    // The whole of it, the second of a ratio's two, or yarn's own.
-    const double allDim = config.numberOr("rope.scaling.yarn_log_multiplier", 0),
-                 own = yarnScale(rope.factor) / (allDim > 0 ? yarnScale(rope.factor, allDim) : 1);
-    rope.attentionFactor *= config.positiveOr("rope.scaling.yarn_attn_factor", own);
-    config.requirePositive("rope.scaling.yarn_ext_factor", 1);
+    // The second of a ratio's two, or yarn's own.
+    const double allDim = config.numberOr("rope.scaling.yarn_log_multiplier", 0);
+    rope.attentionFactor *= readYarnFactor(
+        config, yarnScale(rope.factor) / (allDim > 0 ? yarnScale(rope.factor, allDim) : 1));
   } else if (type == "longrope") {
     rope.scaling = Rope::Scaling::LongRope; // the divisors are tensors
   } else if (type != "none") {

@@ -32,6 +32,8 @@ struct Rope {
   double alpha = 1; ///< the base is multiplied by alpha ^ (rotary / (rotary - 2)): HunYuan
 
   double attentionFactor = 1; ///< cos and sin are multiplied by it (yarn, longrope)
+  double reach =
+      0; ///< positions that it was stretched to (yarn, linear); 0: as many as the model says
 };
 
 /// rotary / 2 frequencies. `divisors` (GGUF's rope_freqs.weight) divide each, if given.

@@ -388,6 +388,8 @@ Result<std::optional<CompileOptions>> compiler::parseCompileOptions(int argc,
       "--verify", o.verify,
       "run all passes over lm against the interpreter on the checkpoint's weights too, and measure what rounding them costs");
   command.flag("--quiet", o.quiet, "print nothing but errors");
+  command.flag("--verbose", o.verbose,
+               "list the keys of the configuration that change nothing and were passed over");
   command.flag("--json", o.json, "print the summary as JSON");
   int errorTo = -1; // Main.cpp reads it
   command.option("--error-fd", errorTo, "of ingot run: an open file for our error").group("");

@@ -70,6 +70,7 @@ struct CompileOptions {
   double tuneSeconds = 60; ///< Emit::Rows: how long to measure, about
   int threads = 0;         ///< 0: as many as the machine has
   bool quiet = false, json = false;
+  bool verbose = false; ///< keys of the configuration that change nothing are listed
 };
 
 /// "random" or "seed"; empty for a checkpoint's own.

@@ -25,6 +25,11 @@ void Diagnostics::warn(const std::string &line) const {
     llvm::errs() << "warning: " << line << "\n";
 }
 
+void Diagnostics::tell(const std::string &line) const {
+  if (!options.quiet)
+    llvm::errs() << line << "\n";
+}
+
 Error Diagnostics::compilerError(std::string what) const {
   if (first().find("body of ") != std::string::npos) // a kernel from outside
     return {ExitCode::File, "E0490", std::move(what), first(),

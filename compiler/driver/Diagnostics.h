@@ -16,6 +16,8 @@ public:
 
   /// A line for people that a compilation has done nothing wrong with.
   void warn(const std::string &line) const;
+  /// One that they asked for.
+  void tell(const std::string &line) const;
   /// The first line of the errors, if there are any.
   std::string first() const { return errors.substr(0, errors.find('\n')); }
   bool say(llvm::StringRef words) const { return llvm::StringRef(errors).contains(words); }

@@ -70,6 +70,8 @@ Result<void> Compilation::importModel() {
   if (failed(imported))
     return why;
   module = std::move(*imported);
+  if (const std::string keys = models::passedOver(*checkpoint); options.verbose && !keys.empty())
+    diagnostics.tell("keys: passed over, since they change nothing: " + keys);
   return {};
 }
 

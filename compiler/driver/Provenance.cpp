@@ -4,6 +4,7 @@
 #include "compiler/driver/KvCaches.h"
 #include "compiler/import/ContentHash.h"
 #include "dialects/plan/ops/Program.h"
+#include "models/Family.h"
 
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/MemoryBuffer.h"
@@ -71,6 +72,8 @@ void compiler::writeOrigin(const CompileOptions &options, const import::Checkpoi
     attribute("disable", pass);
   for (const std::string &key : options.ignoredKeys)
     attribute("ignore-key", key);
+  if (const std::string keys = models::passedOver(checkpoint); !keys.empty())
+    attribute("keys.passed_over", keys);
   if (options.weights != WeightOrigin::Checkpoint)
     attribute("weights", std::string(weightOriginName(options.weights)) + ", seed " +
                              std::to_string(options.seed));

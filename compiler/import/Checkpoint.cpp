@@ -167,6 +167,13 @@ void Checkpoint::ignore(std::string_view pattern) const {
   used.try_emplace(std::string(pattern), !isPattern);
 }
 
+void Checkpoint::passOver(std::string_view key) const {
+  if (!has(key) || used.contains(key))
+    return;
+  used[std::string(key)] = true;
+  passed.emplace(key);
+}
+
 std::vector<std::string> Checkpoint::unusedKeys() const {
   auto covered = [&](std::string_view key) {
     if (used.contains(key))

@@ -18,6 +18,7 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <set>
 #include <span>
 #include <string>
 #include <string_view>
@@ -117,6 +118,7 @@ public:
   /// What config.json says of the layers' matrices (quantization_config): for shapes without
   /// tensors.
   std::optional<WeightFormat> layerFormat;
+  bool headless = false;   ///< safetensors of a model that was saved without its head
   TextFiles text;          ///< safetensors only; GGUF keeps its vocabulary in metadata
   std::string contentHash; ///< hex XXH3-128 over everything read (for caches and provenance)
 
@@ -140,12 +142,17 @@ public:
 
   /// Marks keys as known and harmless (a trailing '*' matches any rest).
   void ignore(std::string_view pattern) const;
-  /// Keys that nobody used or ignored: a family must refuse them (silence is a bug).
+  /// Keys that nobody used or ignored: a family must refuse them (silence is a bug), or know that they change nothing.
   std::vector<std::string> unusedKeys() const;
+  /// Notes that a key changes nothing of this model, whose family knows it; one that is missing or null says as much.
+  void passOver(std::string_view key) const;
+  /// The keys of which that was noted.
+  const std::set<std::string, std::less<>> &passedOver() const { return passed; }
 
 private:
   friend class CheckpointBuilder;
   mutable std::map<std::string, bool, std::less<>> used;
+  mutable std::set<std::string, std::less<>> passed;
   std::vector<std::shared_ptr<const MappedFile>> files; ///< kept mapped
   std::vector<std::shared_ptr<const void>> mappings;    ///< other memory under tensors
 };

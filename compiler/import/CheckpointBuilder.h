@@ -57,6 +57,8 @@ public:
   /// The configuration is a wrapper's: its towers and what joins them are left out.
   void setWrapper() { wrapper = true; }
   bool isWrapper() const { return wrapper; }
+  /// The model was saved without its head.
+  void setHeadless() { checkpoint->headless = true; }
   void setName(std::string name) { checkpoint->name = std::move(name); }
   TextFiles &text() { return checkpoint->text; }
   /// Keeps the memory under the tensors alive with the checkpoint.

@@ -3,6 +3,8 @@
 #include "compiler/import/ImportErrors.h"
 #include "compiler/import/Json.h"
 
+#include <algorithm>
+
 namespace ingot::import {
 
 namespace {
@@ -11,6 +13,7 @@ using simdjson::dom::element;
 using simdjson::dom::element_type;
 
 constexpr size_t kMaxKeys = 65536, kMaxKey = 1024;
+constexpr std::string_view kPythonNumbers[] = {"NaN", "Infinity", "-Infinity"};
 
 Error outOfRange(const std::string &key, uint64_t value) {
   return refuse(cause::integerRange, line("the value of ", inQuotes(key), " is too large"),
@@ -142,9 +145,37 @@ Result<void> Flattener::value(const std::string &key, element found) {
 
 } // namespace
 
+/// Python writes numbers that JSON does not have, time_step_limit's above all. They become texts, which a key that says
+/// nothing may be and a number that is read may not.
+static std::string withoutPythonNumbers(std::string_view json) {
+  std::string text;
+  bool inText = false;
+  for (size_t i = 0; i < json.size(); ++i) {
+    const std::string_view rest = json.substr(i);
+    if (inText && json[i] == '\\' && rest.size() > 1) { // the next is part of the text
+      text += rest.substr(0, 2);
+      ++i;
+      continue;
+    }
+    inText ^= json[i] == '"';
+    const auto *number = inText ? std::end(kPythonNumbers)
+                                : std::ranges::find_if(kPythonNumbers, [&](std::string_view n) {
+                                    return rest.starts_with(n);
+                                  });
+    if (number == std::end(kPythonNumbers)) {
+      text += json[i];
+      continue;
+    }
+    text += '"' + std::string(*number) + '"';
+    i += number->size() - 1;
+  }
+  return text;
+}
+
 Result<void> readSettings(std::string_view json, const std::string &path, const std::string &scope,
                           CheckpointBuilder &builder) {
-  Result<std::unique_ptr<JsonDocument>> document = parseJson(json, path);
+  const std::string plain = withoutPythonNumbers(json);
+  Result<std::unique_ptr<JsonDocument>> document = parseJson(plain, path);
   if (!document)
     return document.error();
   element root = (*document)->root;

@@ -28,8 +28,8 @@ bool isPair(const std::vector<int64_t> &block) { return block == std::vector{kBl
 Result<Formats> readFp8(const QuantConfig &config) {
   config.harmless({"quant_method", "modules_to_not_convert", "ignored_layers", "dequantize",
                    "kv_cache_scheme*", "scale_fmt"});
-  for (auto fine :
-       {config.oneOf("activation_scheme", {"dynamic", "static"}), config.oneOf("fmt", {"e4m3"})})
+  for (auto fine : {config.oneOf("activation_scheme", {"dynamic", "static"}),
+                    config.oneOf("fmt", {"e4m3", "float8_e4m3fn"})})
     if (!fine)
       return fine.error();
   const bool blocks = config.has("weight_block_size");

@@ -168,6 +168,20 @@ constexpr Prefix kNames[] = {
     {"thinker.lm_head.", "lm_head."},
 };
 
+/// What names of a model of this kind begin with, and what its embedding is called behind that.
+struct BaseModel {
+  std::string_view architecture, prefix, embedding;
+};
+constexpr BaseModel kBaseModels[] = {{"GPT2", "transformer.", "wte.weight"},
+                                     {"gpt2", "transformer.", "wte.weight"},
+                                     {"GPTNeoX", "gpt_neox.", "embed_in.weight"},
+                                     {"gpt_neox", "gpt_neox.", "embed_in.weight"},
+                                     {"", "model.", "embed_tokens.weight"}};
+
+/// What stands beside the model: heads keep their names.
+constexpr std::string_view kBesideBase[] = {"lm_head.*", "embed_out.*", "v_head.*", "value_head.*",
+                                            "score.*"};
+
 constexpr char kVision[] = "vision tower", kAudio[] = "audio tower", kProjector[] = "projector",
                kSpeech[] = "speech output";
 
@@ -406,10 +420,55 @@ static std::string plainName(const std::string &name) {
   return name;
 }
 
+/// Gives names the prefix that their model's have: those of a base model, which was saved without its head, have none
+/// ("layers.0.…"), and programs put theirs before it ("module.model.layers.0.…", "base_model.model.model.layers.0.…").
+/// The embedding shows it.
+class BaseNames {
+public:
+  explicit BaseNames(CheckpointBuilder &builder) {
+    base = &*std::ranges::find_if(kBaseModels, [&](const BaseModel &model) {
+      return builder.architecture().starts_with(model.architecture);
+    });
+    bool any = false;
+    for (const Tensor &tensor : builder.tensors()) {
+      const std::string name = plainName(tensor.name);
+      if (!name.ends_with(base->embedding))
+        continue;
+      const std::string before = name.substr(0, name.size() - base->embedding.size());
+      // The shortest: blocks that predict further tokens may have one of their own.
+      if ((before.empty() || before.ends_with('.')) && (!any || before.size() < found.size())) {
+        found = before;
+        any = true;
+      }
+    }
+    known = !any || found == base->prefix;
+  }
+
+  bool withoutPrefix() const { return !known && found.empty(); }
+
+  std::string of(std::string name) const {
+    if (known || (found.empty() && matchesAny(name, kBesideBase)))
+      return name;
+    if (name.starts_with(found))
+      return std::string(base->prefix) + name.substr(found.size());
+    // The head's, which stands one level higher.
+    const std::string level = "." + std::string(base->prefix);
+    const bool nested = ("." + found).ends_with(level);
+    const std::string outer = nested ? found.substr(0, found.size() - base->prefix.size()) : "";
+    return name.starts_with(outer) ? name.substr(outer.size()) : name;
+  }
+
+private:
+  const BaseModel *base;
+  std::string found; ///< what stands before the embedding
+  bool known;        ///< and that needs no change
+};
+
 Result<void> unwrapTensors(CheckpointBuilder &builder) {
+  const BaseNames base(builder);
   std::set<std::string> names;
   auto rename = [&](std::string &name) -> Result<void> {
-    std::string plain = plainName(name);
+    std::string plain = base.of(plainName(name));
     if (!names.insert(plain).second)
       return refuse(
           cause::tensorTwice, line("the tensor ", inQuotes(plain), " is there under two names"),
@@ -425,6 +484,9 @@ Result<void> unwrapTensors(CheckpointBuilder &builder) {
     if (Result<void> renamed = rename(tensor.name); !renamed)
       return renamed;
 
+  if (base.withoutPrefix() && !names.contains("lm_head.weight") &&
+      !names.contains("embed_out.weight"))
+    builder.setHeadless();
   Metadata &metadata = builder.allMetadata();
   if (metadata.erase(kInnerTie) && !names.empty())
     metadata["tie_word_embeddings"] = !names.contains("lm_head.weight");

@@ -40,7 +40,8 @@ void unwrapGguf(CheckpointBuilder &builder);
 /// What a tensor of a wrapper belongs to ("vision tower"); empty for the text model's.
 std::string_view besideText(std::string_view tensor);
 
-/// Gives tensors the names that the plain model has. Where the two levels contradict each other on
+/// Gives tensors the names that the plain model has, whatever stands before its embedding's: nothing, of a model that
+/// was saved without its head (Checkpoint::headless), or what a program of training put there. Where the two levels contradict each other on
 /// tie_word_embeddings, the presence of lm_head.weight decides. Errors: E0213 (two tensors become
 /// one).
 Result<void> unwrapTensors(CheckpointBuilder &builder);

@@ -74,7 +74,5 @@ void models::readApertus(Config &config, const import::Checkpoint &checkpoint, D
   readSizes(config, checkpoint, m);
   readBias(config, "attention_bias", {&m.attentionBias, &m.outputBias});
   readBias(config, "mlp_bias", {&m.mlpBias});
-  config.requireFlag("post_norm", false);
-  config.requireFlag("qk_norm", true);
   m.xielu = config.isGguf() ? readGgufSlopes(checkpoint) : readHfSlopes(config, checkpoint, m);
 }

@@ -29,23 +29,15 @@ void models::readCohere(Config &config, const import::Checkpoint &checkpoint, De
   readSizes(config, checkpoint, m);
   readBias(config, "attention_bias", {&m.attentionBias, &m.outputBias});
   m.logitsScale = config.positiveOr("logit_scale", 0.0625);
-  if (second)
-    config.requireFlag("use_qk_norm", false);
-  else if (config.isGguf() ? checkpoint.find("blk.0.attn_q_norm.weight") != nullptr
-                           : config.flagOr("use_qk_norm", false))
+  if (!second && (config.isGguf() ? checkpoint.find("blk.0.attn_q_norm.weight") != nullptr
+                                  : config.flagOr("use_qk_norm", false)))
     m.headNorm = HeadNorm::EachHead;
   if (!second)
     return;
   const char *window = config.isGguf() ? "attention.sliding_window" : "sliding_window";
   const int64_t period = config.isGguf() ? 4 : config.countOr("sliding_window_pattern", 4);
-  config.harmless({"_sliding_window_pattern"});
   readWindows(config, m, config.countOr(window, 4096),
               [&](int64_t i) { return (i + 1) % period != 0; });
   for (LayerRules &rules : m.rules)
     rules.rotates = rules.window != 0;
-  // What the training program called what HF has as the only way.
-  config.harmless({"head_dim", "layer_switch", "order_of_interleaved_layers",
-                   "position_embedding_type", "use_embedding_sharing", "use_gated_activation",
-                   "use_parallel_block", "use_parallel_embedding"});
-  config.requirePositive("rotary_pct", 1);
 }

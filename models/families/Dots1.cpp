@@ -31,9 +31,4 @@ void models::readDots1(Config &config, const import::Checkpoint &checkpoint, Dec
   readBias(config, "attention_bias", {&m.attentionBias, &m.outputBias});
   readDotsWindows(config, m);
   readGroupedRouter(config, m, /*normalized=*/false, /*dense=*/0);
-  config.requireCount("moe_layer_freq", 1);
-  if (std::string score = config.textOr("scoring_func", "noaux_tc");
-      score != "noaux_tc" && score != "sigmoid")
-    config.refuseValue("scoring_func", import::inQuotes(score), "noaux_tc, sigmoid");
-  config.harmless({"use_sliding_window"}); // HF passes over it
 }

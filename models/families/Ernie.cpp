@@ -39,11 +39,6 @@ static void readHfExperts(Config &config, Decoder &m) {
   readExpertLayers(m, [&](int64_t i) {
     return (i + 1) % step == 0 && i >= first && i <= (last == -1 ? m.layers : last);
   });
-  if (std::string gate = config.textOr("moe_gate", "topk"); gate != "topk")
-    config.refuseValue("moe_gate", import::inQuotes(gate), "topk");
-  config.requireFlag("moe_use_aux_free", true);
-  config.requireFlag("use_bias", false);
-  config.harmless({"moe_capacity"}); // of training
 }
 
 /// Defaults of HF's Ernie4_5_MoeConfig.

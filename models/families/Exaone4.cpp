@@ -26,7 +26,7 @@ void models::readExaone4(Config &config, const import::Checkpoint &checkpoint, D
       period = config.count("sliding_window_pattern");
   }
   if (!window) {
-    config.harmless({"layer_types"});
+    config.passOver({"layer_types"});
     return;
   }
   readWindows(config, m, window, [&](int64_t i) { return (i + 1) % period != 0; });

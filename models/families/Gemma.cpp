@@ -23,7 +23,6 @@ static void readCommon(Config &config, const import::Checkpoint &checkpoint, Dec
   readSizes(config, checkpoint, m);
   m.embeddingScale = std::sqrt(static_cast<float>(m.hidden));
   readBias(config, "attention_bias", {&m.attentionBias, &m.outputBias});
-  config.harmless({"hidden_act", "hidden_activation"}); // one of them is read
 }
 
 void models::readGemma(Config &config, const import::Checkpoint &checkpoint, Decoder &m) {
@@ -31,7 +30,6 @@ void models::readGemma(Config &config, const import::Checkpoint &checkpoint, Dec
   readCommon(config, checkpoint, m);
   if (m.activation == lm::ActivationKind::Gelu)
     m.activation = lm::ActivationKind::GeluTanh; // which is meant by older files' "gelu"
-  config.requireFlag("use_bidirectional_attention", false);
 }
 
 void models::readGemma2(Config &config, const import::Checkpoint &checkpoint, Decoder &m) {
@@ -51,5 +49,4 @@ void models::readGemma2(Config &config, const import::Checkpoint &checkpoint, De
   m.attentionScale =
       1 / std::sqrt(config.isGguf() ? static_cast<double>(scaledBy)
                                     : config.positiveOr("query_pre_attn_scalar", 256));
-  config.requireFlag("use_bidirectional_attention", false);
 }

@@ -31,19 +31,12 @@ static void readHf(Config &config, Decoder &m) {
       config.refuseValue(key, "null", "a value, or no such key");
   if (!config.hasScope("rope_parameters."))
     m.localRope->base = config.positiveOr("rope_local_base_freq", 10000);
-  // The list of layers decides, if it is there. The other spelling of the period stands beside
-  // such a list alone, and HF reads it nowhere else.
-  config.harmless({"_sliding_window_pattern"});
+  // The list of layers decides, if it is there.
   const int64_t period = config.countOr("sliding_window_pattern", 6);
   readWindows(config, m, config.countOr("sliding_window", 4096),
               [&](int64_t i) { return (i + 1) % period != 0; });
   m.attentionScale = 1 / std::sqrt(config.positiveOr("query_pre_attn_scalar", 256));
   readBias(config, "attention_bias", {&m.attentionBias, &m.outputBias});
-  config.requireFlag("use_bidirectional_attention", false);
-  // Left over from Gemma 2: HF's Gemma 3 reads it and never applies it, and what HF
-  // computes is what a checkpoint means (the tiny gemma3-layer-types sets it).
-  // hidden_act is read by nobody either: hidden_activation decides.
-  config.harmless({"attn_logit_softcapping", "hidden_act"});
 }
 
 /// Defaults of HF's Gemma3TextConfig.
@@ -53,6 +46,7 @@ void models::readGemma3(Config &config, const import::Checkpoint &checkpoint, De
   m.names.ffnNorm.hf = "pre_feedforward_layernorm";
   m.normWeightOffset = 1;
   m.context = 131072;
+  m.contextIsStretched = true;
   m.kvHeads = 4;
   m.headDim = 256;
   m.vocab = 262208;

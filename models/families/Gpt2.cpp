@@ -9,18 +9,9 @@
 using namespace ingot;
 using namespace ingot::models;
 
-/// Names of a base model, and of one that was saved with its head.
-static constexpr HfNames kBase = {"h.", "wte.weight", "ln_f", "lm_head.weight", "wpe.weight"};
-static constexpr HfNames kWithHead = {"transformer.h.", "transformer.wte.weight",
-                                      "transformer.ln_f", "lm_head.weight",
-                                      "transformer.wpe.weight"};
-
 static void readHf(Config &config, Decoder &m) {
   m.attentionBias = m.outputBias = m.mlpBias = Bias::Required;
-  config.requireFlag("scale_attn_weights", true);
-  config.requireFlag("scale_attn_by_inverse_layer_idx", false);
-  config.harmless({"n_ctx", "reorder_and_upcast_attn"}); // the second orders roundings
-  m.unread = {"attn.bias", "attn.masked_bias"};          // the causal mask
+  m.unread = {"attn.bias", "attn.masked_bias"}; // the causal mask
 }
 
 /// Defaults of HF's GPT2Config.
@@ -35,7 +26,8 @@ void models::readGpt2(Config &config, const import::Checkpoint &checkpoint, Deco
   m.tied = true;
   m.activation = lm::ActivationKind::GeluTanh;
   m.activationOtherwise = "gelu_new";
-  m.hf = checkpoint.find("wte.weight") ? kBase : kWithHead;
+  m.hf = {"transformer.h.", "transformer.wte.weight", "transformer.ln_f", "lm_head.weight",
+          "transformer.wpe.weight"};
   m.keys.layers = "n_layer";
   m.keys.hidden = "n_embd";
   m.keys.feedForward = "n_inner";

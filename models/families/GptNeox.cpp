@@ -38,7 +38,6 @@ void models::readGptNeox(Config &config, const import::Checkpoint &checkpoint, D
     return;
   readBias(config, "attention_bias", {&m.attentionBias, &m.outputBias}, true);
   m.mlpBias = Bias::Required;
-  config.harmless({"classifier_dropout"});
   if (m.hidden % m.heads)
     config.refuseValue("hidden_size", import::line(m.hidden),
                        import::line("multiples of the ", m.heads, " heads"));

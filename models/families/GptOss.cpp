@@ -49,7 +49,6 @@ void models::readGptOss(Config &config, const import::Checkpoint &checkpoint, De
   if (!config.isGguf()) {
     m.experts->swigluAlpha = config.positiveOr("swiglu_alpha", 1.702);
     m.experts->swigluLimit = config.positiveOr("swiglu_limit", 7);
-    config.harmless({"initial_context_length"}); // what yarn stretches, in the original program
   }
   readBias(config, "attention_bias", {&m.attentionBias, &m.outputBias}, true);
   const char *key = config.isGguf() ? "attention.sliding_window" : "sliding_window";

@@ -7,6 +7,8 @@
 #include "models/Decoder.h"
 #include "models/Families.h"
 
+#include "compiler/import/ImportErrors.h"
+
 using namespace ingot;
 using namespace ingot::models;
 
@@ -20,9 +22,29 @@ static constexpr ExpertNames kOfTransformers = {
     .gateUp = "block_sparse_moe.experts.gate_up_proj",
     .downStack = "block_sparse_moe.experts.down_proj"};
 
-/// Defaults of HF's GraniteMoeConfig and GraniteMoeSharedConfig.
-void models::readGraniteMoe(Config &config, const import::Checkpoint &checkpoint, Decoder &m) {
-  Experts &experts = m.experts.emplace();
+static bool isHybrid(const import::Checkpoint &checkpoint) {
+  return llvm::StringRef(checkpoint.architecture).starts_with_insensitive("granitemoehybrid") ||
+         checkpoint.architecture == "granitehybrid";
+}
+
+/// Granite 4's class has layers of Mamba beside those of attention; in its dense models all attend.
+static void requireAttention(Config &config, int64_t layers) {
+  const char *key = config.has("layers_block_type") ? "layers_block_type" : "layer_types";
+  std::vector<std::string> types = config.texts(key);
+  if (types.empty())
+    types.assign(static_cast<size_t>(layers), "mamba"); // the class's default
+  std::string others;
+  for (auto [i, type] : llvm::enumerate(types))
+    if (type != "attention" && type != "full_attention" && others.size() < 32)
+      others += import::line(others.empty() ? type + " in layers " : ", ", i);
+  if (!others.empty())
+    config.refuseValue(key, others, "attention in all layers");
+  else if (static_cast<int64_t>(types.size()) != layers)
+    config.refuseValue(key, import::line(types.size(), " layers"), import::line(layers, " layers"));
+}
+
+static Experts expertsOfGranite(const import::Checkpoint &checkpoint) {
+  Experts experts;
   experts.widthKey = "intermediate_size";
   experts.route.score = lm::RouteScore::None;
   experts.route.normalize = lm::RouteNorm::Softmax;
@@ -31,22 +53,61 @@ void models::readGraniteMoe(Config &config, const import::Checkpoint &checkpoint
   experts.sharedRows = true;
   experts.names.sharedGate.hf = experts.names.sharedUp.hf = "shared_mlp.input_linear";
   experts.names.sharedDown.hf = "shared_mlp.output_linear";
-  readGranite(config, checkpoint, m);
-  readExperts(config, m);
-  if (!config.isGguf())
-    experts.sharedWidth = static_cast<int64_t>(config.numberOr("shared_intermediate_size", 0));
+  return experts;
 }
 
-/// Defaults of HF's GraniteConfig.
-void models::readGranite(Config &config, const import::Checkpoint &checkpoint, Decoder &m) {
-  const bool gguf = config.isGguf();
+/// A model without experts has the shared MLP alone.
+static void setDenseMlp(Decoder &m) {
+  m.gateUp = true;
+  m.names.gateUp.hf = "shared_mlp.input_linear";
+  m.names.down.hf = "shared_mlp.output_linear";
+  m.keys.feedForward = "shared_intermediate_size";
+  m.feedForward = 1024;
+}
+
+/// Defaults of HF's GraniteConfig, GraniteMoeConfig, GraniteMoeSharedConfig and GraniteMoeHybridConfig.
+static void readAny(Config &config, const import::Checkpoint &checkpoint, Decoder &m) {
+  const bool gguf = config.isGguf(), hybrid = isHybrid(checkpoint) && !gguf;
   m.style = gguf ? lm::RopeStyle::Interleaved : lm::RopeStyle::Half;
+  if (hybrid && !m.experts)
+    setDenseMlp(m);
   readSizes(config, checkpoint, m);
   readBias(config, "attention_bias", {&m.attentionBias, &m.outputBias});
-  readBias(config, "mlp_bias", {&m.mlpBias});
+  if (!m.experts && !hybrid)
+    readBias(config, "mlp_bias", {&m.mlpBias});
   m.embeddingScale = config.positiveOr(gguf ? "embedding_scale" : "embedding_multiplier", 1);
   m.residualScale = config.positiveOr(gguf ? "residual_scale" : "residual_multiplier", 1);
   m.attentionScale =
       config.positiveOr(gguf ? "attention.scale" : "attention_multiplier", gguf ? 0 : 1);
   m.logitsScale = 1 / config.positiveOr(gguf ? "logit_scale" : "logits_scaling", 1);
+  bool rotates = true;
+  if (gguf) {
+    rotates = config.flagOr("rope.scaling.finetuned", true); // llama.cpp's switch
+    if (!m.experts)
+      m.feedForward = config.sizeOr("expert_shared_feed_forward_length", m.feedForward);
+  } else if (hybrid) {
+    requireAttention(config, m.layers);
+    rotates = config.textOr("position_embedding_type", "") == "rope";
+  }
+  if (!rotates)
+    m.rules.assign(static_cast<size_t>(m.layers), LayerRules{.rotates = false});
+  if (!m.experts)
+    return;
+  readExperts(config, m);
+  if (!gguf)
+    m.experts->sharedWidth = config.sizeOr("shared_intermediate_size", hybrid ? 1024 : 0);
+}
+
+void models::readGraniteMoe(Config &config, const import::Checkpoint &checkpoint, Decoder &m) {
+  // llama.cpp's converter calls a dense Granite 4 so where its configuration says how many experts of none it takes.
+  if (!config.isGguf() || config.sizeOr("expert_count", 0) > 0)
+    m.experts = expertsOfGranite(checkpoint);
+  readAny(config, checkpoint, m);
+}
+
+void models::readGranite(Config &config, const import::Checkpoint &checkpoint, Decoder &m) {
+  if (isHybrid(checkpoint) && config.sizeOr(config.isGguf() ? "expert_count" : "num_local_experts",
+                                            config.isGguf() ? 0 : 8) > 0)
+    m.experts = expertsOfGranite(checkpoint);
+  readAny(config, checkpoint, m);
 }

@@ -13,6 +13,7 @@ using namespace ingot::models;
 
 static void setDefaults(Decoder &m) {
   m.headNorm = HeadNorm::HeadAfterRope;
+  m.alphaStretches = true;
   m.eps = 1e-5;
   m.names.qNorm.hf = "self_attn.query_layernorm";
   m.names.kNorm.hf = "self_attn.key_layernorm";
@@ -22,16 +23,7 @@ static void setDefaults(Decoder &m) {
 static void readRest(Config &config, Decoder &m) {
   readBias(config, "attention_bias", {&m.attentionBias, &m.outputBias});
   readBias(config, "mlp_bias", {&m.mlpBias});
-  config.requireFlag("use_cla", false);
-  config.requireFlag("use_qk_norm", true);
-  config.requireFlag("use_rotary_pos_emb", true);
   config.requireCount("attention_head_dim", m.headDim);
-  if (std::string norm = config.textOr("norm_type", "rms"); norm != "rms")
-    config.refuseValue("norm_type", import::inQuotes(norm), "rms");
-  // Of classification, of pictures, and of sharing caches, which use_cla rules out.
-  config.harmless({"add_classification_head", "cla_share_factor", "class_num", "dense_list",
-                   "im_end_id", "im_newline_id", "im_start_id", "mask_init_id", "org_vocab_size",
-                   "pad_id", "pool_type", "text_end_id", "text_start_id"});
 }
 
 /// Defaults of HF's HunYuanDenseV1Config.
@@ -45,21 +37,9 @@ void models::readHunYuan(Config &config, const import::Checkpoint &checkpoint, D
 static void readHunYuanExperts(Config &config, Decoder &m) {
   Experts &experts = *m.experts;
   if (config.has("moe_intermediate_size"))
-    experts.width = countOfLayers(config, "moe_intermediate_size");
-  const int64_t shared =
-      config.has("num_shared_expert") ? countOfLayers(config, "num_shared_expert") : 1;
+    experts.width = config.count("moe_intermediate_size");
+  const int64_t shared = config.has("num_shared_expert") ? config.count("num_shared_expert") : 1;
   experts.sharedWidth = shared * m.feedForward;
-  config.requireFlag("use_mixed_mlp_moe", true); // the shared MLP
-  config.requireFlag("norm_topk_prob", true);
-  config.requireFlag("use_mla", false);
-  config.requireFlag("group_limited_greedy", false);
-  config.requireFlag("mlp_bias", false);
-  config.requireFlag("position_embedding_xdrope", false);
-  config.requireCount("moe_layer_num_skipped", 0);
-  config.requirePositive("routed_scaling_factor", 1);
-  // Of training, of classification, and of pictures.
-  config.harmless({"anyres_*", "moe_drop_tokens", "moe_random_routing_dropped_token",
-                   "num_media_embeds", "skip_cls_token", "vit_*"});
 }
 
 /// Defaults of HF's HunYuanMoEV1Config.

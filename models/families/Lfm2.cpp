@@ -53,7 +53,7 @@ static std::vector<bool> readLayerTypes(Config &config, int64_t layers) {
     if (static_cast<int64_t>(attends.size()) != layers)
       config.refuseValue("layer_types", import::line(attends.size(), " layers"),
                          import::line(layers, " layers"));
-    config.harmless({"full_attn_idxs"});
+    config.passOver({"full_attn_idxs"});
     return attends;
   }
   const bool listed = config.hasArray("full_attn_idxs");
@@ -97,16 +97,13 @@ static std::vector<bool> readHf(Config &config, Decoder &m) {
   m.taps = checkTaps(config, "conv_L_cache", config.countOr("conv_L_cache", 3));
   m.tied = config.flagOr("tie_embedding", m.tied);
   readBias(config, "conv_bias", {&m.mixerBias});
-  // Of the training program, and what HF has under other names or as the only way.
-  config.harmless({"block_dim", "block_mlp_init_scale", "block_norm_eps", "block_out_init_scale",
-                   "block_use_swiglu", "block_use_xavier_init", "conv_dim", "conv_dim_out",
-                   "conv_use_xavier_init", "num_heads", "theta", "use_pos_enc"});
   return readLayerTypes(config, m.layers);
 }
 
 /// Defaults of HF's Lfm2Config.
 void models::readLfm2(Config &config, const import::Checkpoint &checkpoint, Decoder &m) {
   m.headNorm = HeadNorm::Head;
+  m.taps = 3;
   m.context = 128000;
   m.feedForward = 12288;
   m.kvHeads = 8;

@@ -30,14 +30,9 @@ void models::readLlama(Config &config, const import::Checkpoint &checkpoint, Dec
   readBias(config, "mlp_bias", {&m.mlpBias});
   if (mistral)
     m.sameWindow(config.countOr("sliding_window", config.isNull("sliding_window") ? 0 : 4096));
-  else
-    config.harmless({"sliding_window", "max_window_layers"});
-  config.requireFlag("use_sliding_window", false);
   for (const std::string &type : config.texts("layer_types"))
     if (type != "full_attention" && !(mistral && type == "sliding_attention"))
       config.refuseValue("layer_types", import::inQuotes(type), "full_attention");
-  config.requireFlag("rope_interleaved", false);
-  config.harmless({"is_llama_config"}); // SmolLM's
   m.unread = {
       "self_attn.rotary_emb.inv_freq"}; // the first conversions' files carry what we compute
 }

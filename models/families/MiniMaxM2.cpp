@@ -22,27 +22,6 @@ static constexpr ExpertNames kOnHub = {
     .up = "w3",
     .down = "w2"};
 
-static void requireText(Config &config, llvm::StringRef key, const char *value) {
-  if (std::string found = config.textOr(key, value); found != value)
-    config.refuseValue(key, import::inQuotes(found), import::inQuotes(value));
-}
-
-/// What the configuration says of models that were not published, and what HF passes over as well.
-static void readRest(Config &config) {
-  requireText(config, "scoring_func", "sigmoid");
-  requireText(config, "qk_norm_type", "per_layer");
-  config.requireFlag("use_qk_norm", true);
-  config.requireFlag("use_routing_bias", true);
-  config.requireCount("shared_intermediate_size", 0);
-  for (int64_t type : config.integers("attn_type_list"))
-    if (type != 1)
-      config.refuseValue("attn_type_list", import::line(type), "1, which is attention");
-  for (const char *key :
-       {"layernorm_full_attention_beta", "layernorm_linear_attention_beta", "layernorm_mlp_beta"})
-    config.requirePositive(key, 1);
-  config.harmless({"mlp_intermediate_size", "shared_moe_mode", "sliding_window"});
-}
-
 /// Defaults of HF's MiniMaxM2Config.
 void models::readMiniMaxM2(Config &config, const import::Checkpoint &checkpoint, Decoder &m) {
   m.context = 196608;
@@ -61,8 +40,6 @@ void models::readMiniMaxM2(Config &config, const import::Checkpoint &checkpoint,
     experts.names.selectBias.hf = "mlp.e_score_correction_bias";
   readSizes(config, checkpoint, m);
   readExperts(config, m);
-  if (config.isGguf())
-    return;
-  m.rotary = config.countOr("rotary_dim", m.rotary);
-  readRest(config);
+  if (!config.isGguf())
+    m.rotary = config.countOr("rotary_dim", m.rotary);
 }

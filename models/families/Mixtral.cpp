@@ -30,5 +30,4 @@ void models::readMixtral(Config &config, const import::Checkpoint &checkpoint, D
   readSizes(config, checkpoint, m);
   readExperts(config, m);
   m.sameWindow(config.countOr("sliding_window", 0));
-  config.requireFlag("attention_bias", false);
 }

@@ -28,5 +28,4 @@ void models::readPhi2(Config &config, const import::Checkpoint &checkpoint, Deco
   readSizes(config, checkpoint, m);
   if (!config.isGguf())
     m.attentionBias = m.outputBias = m.mlpBias = Bias::Required;
-  config.requireFlag("qk_layernorm", false);
 }

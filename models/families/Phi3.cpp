@@ -24,6 +24,4 @@ void models::readPhi3(Config &config, const import::Checkpoint &checkpoint, Deco
     return;
   }
   m.sameWindow(config.countOr("sliding_window", 0));
-  config.requireFlag("attention_bias", false);
-  config.harmless({"original_max_position_embeddings"}); // without longrope
 }

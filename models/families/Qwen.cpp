@@ -11,18 +11,15 @@ using namespace ingot::models;
 
 /// Whether the window that configurations carry is in use, and from which layer on.
 static void readQwenWindows(Config &config, Decoder &m) {
-  if (config.isGguf()) {
-    config.harmless({"n_deepstack_layers"}); // of pictures
+  if (config.isGguf())
     return;
-  }
-  config.requireFlag("use_mrope", false);
   const bool used = config.flagOr("use_sliding_window", false);
   const int64_t window = config.countOr("sliding_window", 4096);
   const auto from = static_cast<int64_t>(config.numberOr("max_window_layers", 28));
   if (used)
     readWindows(config, m, window, [&](int64_t i) { return i >= from; });
   else
-    config.harmless({"layer_types"});
+    config.passOver({"layer_types"});
 }
 
 /// Defaults of HF's Qwen2Config.

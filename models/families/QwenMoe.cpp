@@ -43,7 +43,7 @@ static void readQwenWindows(Config &config, Decoder &m,
   if (config.flagOr("use_sliding_window", false))
     readWindows(config, m, window, otherwise);
   else
-    config.harmless({"layer_types"});
+    config.passOver({"layer_types"});
 }
 
 /// Defaults of HF's Qwen2MoeConfig.
@@ -78,5 +78,4 @@ void models::readQwen3Moe(Config &config, const import::Checkpoint &checkpoint, 
   m.experts->across = isAcross(checkpoint, m);
   readBias(config, "attention_bias", {&m.attentionBias, &m.outputBias});
   readQwenWindows(config, m, [](int64_t) { return true; });
-  config.harmless({"max_window_layers"}); // Qwen2's
 }

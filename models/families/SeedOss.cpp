@@ -18,5 +18,4 @@ void models::readSeedOss(Config &config, const import::Checkpoint &checkpoint, D
   readBias(config, "attention_bias", {&m.attentionBias}, true);
   readBias(config, "attention_out_bias", {&m.outputBias});
   readBias(config, "mlp_bias", {&m.mlpBias});
-  config.harmless({"residual_dropout"});
 }

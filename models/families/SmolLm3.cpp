@@ -26,7 +26,6 @@ void models::readSmolLm3(Config &config, const import::Checkpoint &checkpoint, D
     readBias(config, "mlp_bias", {&m.mlpBias});
     interval = config.countOr("no_rope_layer_interval", 4);
     rotates = config.integers("no_rope_layers"); // 1: the layer turns its heads, against the name
-    config.harmless({"max_window_layers"});
   }
   if (!rotates.empty() && int64_t(rotates.size()) != m.layers)
     config.refuseValue("no_rope_layers", import::line(rotates.size(), " layers"),
@@ -37,7 +36,7 @@ void models::readSmolLm3(Config &config, const import::Checkpoint &checkpoint, D
     m.rules.push_back({.kind = turns ? "rotated" : "unrotated", .rotates = turns});
   }
   if (!config.flagOr("use_sliding_window", false)) {
-    config.harmless({"sliding_window", "layer_types"});
+    config.passOver({"sliding_window", "layer_types"});
     return;
   }
   std::vector<LayerRules> rules = std::move(m.rules);

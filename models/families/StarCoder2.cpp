@@ -28,11 +28,4 @@ void models::readStarCoder2(Config &config, const import::Checkpoint &checkpoint
   if (config.isGguf())
     return;
   m.sameWindow(config.countOr("sliding_window", 0));
-  for (const char *type : {"norm_type", "mlp_type"})
-    if (std::string found = config.textOr(type, "layer_norm");
-        found != "layer_norm" && found != "default")
-      config.refuseValue(type, import::inQuotes(found), "layer_norm, default");
-  config.requireFlag("scale_attn_weights", true);
-  config.harmless({"attention_softmax_in_fp32", "embedding_dropout", "residual_dropout",
-                   "scale_attention_softmax_in_fp32"});
 }

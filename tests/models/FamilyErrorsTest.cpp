@@ -156,6 +156,36 @@ TEST(FamilyErrors, AKeyThatIsNullChangesNothing) {
   expectImport(c);
 }
 
+TEST(FamilyErrors, KeysThatChangeNothing) {
+  Checkpoint c = hfLlama();
+  c.metadata["use_qk_norm"] = true; // of other classes, which HF's Llama passes over
+  c.metadata["shared_expert_intermediate_size"] = int64_t(0);
+  c.metadata["logit_temperature"] = false; // known to nobody, and off
+  c.metadata["unsloth_version"] = std::string("2026.1");
+  expectImport(c);
+  EXPECT_EQ(models::passedOver(c),
+            "logit_temperature false, shared_expert_intermediate_size 0, use_qk_norm true");
+  c = hfLlama();
+  c.architecture = "PhiForCausalLM"; // whose class reads this one
+  c.metadata["layer_norm_eps"] = 1e-5;
+  c.metadata["qk_layernorm"] = true;
+  expectRefusal(c, "E0298", "'qk_layernorm'");
+  expectRefusal(c, "E0298", "found true, supported: false");
+}
+
+TEST(FamilyErrors, AKeyOfALayerEach) {
+  Checkpoint c = hfLlama();
+  c.metadata["num_key_value_heads"] = import::MetaArray(std::vector<int64_t>{1});
+  c.metadata["rms_norm_eps"] = import::MetaArray(std::vector<double>{1e-5, 1e-5});
+  c.metadata["attention_bias"] = import::MetaArray(std::vector<bool>{false, false});
+  expectImport(c);
+  c.metadata["num_key_value_heads"] = import::MetaArray(std::vector<int64_t>{1, 2, 1, 1});
+  expectRefusal(c, "E0298",
+                "found 1 (layers 0, 2, 3), 2 (layer 1), supported: one value for all layers");
+  c.metadata["num_key_value_heads"] = import::MetaArray(std::vector<int64_t>{});
+  expectRefusal(c, "E0298", "found an empty list");
+}
+
 TEST(FamilyErrors, AMissingKey) {
   Checkpoint c = hfLlama();
   c.metadata.erase("intermediate_size");
@@ -172,6 +202,35 @@ TEST(FamilyErrors, AMissingTensor) {
   Checkpoint c = hfLlama();
   removeTensor(c, "model.layers.0.mlp.up_proj.weight");
   expectRefusal(c, "E0295", "'model.layers.0.mlp.up_proj.weight'");
+}
+
+TEST(FamilyErrors, AMissingTensorUnderAnotherName) {
+  Checkpoint c = hfLlama();
+  for (import::Tensor &tensor : c.tensors)
+    tensor.name = "tower." + tensor.name;
+  expectRefusal(c, "E0295", "among them 'tower.model.embed_tokens.weight'");
+  expectRefusal(c, "E0295", "the names of the published model");
+  c = hfLlama();
+  removeTensor(c, "model.layers.0.mlp.up_proj.weight");
+  expectRefusal(c, "E0295", "if files of it are missing, download those");
+}
+
+TEST(FamilyErrors, TensorsThatTransformersPassesOver) {
+  for (const char *architecture :
+       {"LlamaForCausalLM", "MistralForCausalLM", "SeedOssForCausalLM"}) {
+    SCOPED_TRACE(architecture);
+    Checkpoint c = hfLlama();
+    c.architecture = architecture;
+    c.metadata["head_dim"] = int64_t(4);
+    c.metadata["attention_bias"] = false;
+    for (const char *name :
+         {"model.rotary_emb.inv_freq", "model.layers.0.self_attn.rotary_emb.inv_freq",
+          "v_head.summary.weight", "v_head.summary.bias", "value_head.weight"})
+      addTensor(c, name, {2});
+    expectImport(c);
+    addTensor(c, "score.weight", {2, 8}); // of another class than this
+    expectRefusal(c, "E0296", "'score.weight'");
+  }
 }
 
 TEST(FamilyErrors, AnUntiedHeadThatIsMissing) {
@@ -262,6 +321,19 @@ TEST(FamilyErrors, AQuantisedNorm) {
   expectRefusal(c, "E0299", "found q8_0");
 }
 
+static void expectHead(const Checkpoint &checkpoint, const std::string &tensor) {
+  mlir::MLIRContext context;
+  mlir::ScopedDiagnosticHandler silent(&context, [](mlir::Diagnostic &) {});
+  Error why;
+  auto module = models::importModel(context, checkpoint, why);
+  ASSERT_TRUE(mlir::succeeded(module)) << why.format();
+  auto model = *(*module)->getOps<lm::ModelOp>().begin();
+  auto head = mlir::SymbolTable(model).lookup<lm::WeightOp>("output");
+  EXPECT_EQ(head ? mlir::cast<mlir::StringAttr>(*head.getSource()).str()
+                 : "model.embed_tokens.weight",
+            tensor);
+}
+
 TEST(FamilyErrors, ATiedHeadThatDiffers) {
   Checkpoint c = hfLlama();
   addTensor(c, "lm_head.weight", {16, 8});
@@ -270,7 +342,13 @@ TEST(FamilyErrors, ATiedHeadThatDiffers) {
   for (auto &tensor : c.tensors)
     if (tensor.name == "lm_head.weight")
       tensor.data = ones;
-  expectRefusal(c, "E0296", "'lm_head.weight'");
+  expectHead(c, "lm_head.weight"); // as HF 5 and vLLM do
+  c.metadata["tie_word_embeddings"] = false;
+  expectHead(c, "lm_head.weight");
+  removeTensor(c, "lm_head.weight");
+  expectRefusal(c, "E0295", "set tie_word_embeddings to true");
+  c.metadata["tie_word_embeddings"] = true;
+  expectHead(c, "model.embed_tokens.weight");
 }
 
 struct BadValue {

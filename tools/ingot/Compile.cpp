@@ -39,7 +39,8 @@ Action defineCompile(CommandLine &command) {
                            "--dump-intermediates",
                            "--remarks-file"})
     command.option(flag);
-  for (const char *flag : {"--verify", "--quiet", "--json", "--batch-invariant", "--brief"})
+  for (const char *flag :
+       {"--verify", "--quiet", "--verbose", "--json", "--batch-invariant", "--brief"})
     command.flag(flag);
   return nullptr;
 }

@@ -83,6 +83,7 @@ struct Diagnosis {
   double kvPerToken = 0; ///< inside every attention window
   bool tokenizer = false, chatTemplate = false;
   std::string text; ///< what it is made of
+  std::string passedOver; ///< keys of the configuration that change nothing, with their values
 };
 
 Result<Diagnosis> diagnose(const runtime::EngineFile &engine, int64_t context) {
@@ -100,6 +101,10 @@ Result<Diagnosis> diagnose(const runtime::EngineFile &engine, int64_t context) {
   for (const runtime::KvPages &group : memory->groups)
     found.kvPerToken +=
         static_cast<double>(group.pageBytes) / static_cast<double>(memory->pageTokens);
+  if (const auto *attributes = table.provenance())
+    for (const fb::Attribute *attribute : *attributes)
+      if (attribute->key()->string_view() == "keys.passed_over")
+        found.passedOver = attribute->value()->str();
   found.tokenizer = table.text() && table.text()->tokenizer_segment() >= 0;
   found.chatTemplate = table.text() && table.text()->chat_template_segment() >= 0;
   found.text = runtime::textTaken(table);
@@ -121,6 +126,8 @@ std::string reportText(const std::string &name, const Patient &patient, const Di
   else if (!patient.shape.ends_with(".gguf"))
     text += "  weights   none beside config.json, which alone was looked at\n";
   text += "  text      " + found.text + "\n";
+  if (!found.passedOver.empty())
+    text += "  keys      passed over: " + found.passedOver + "\n";
   return text + "  engine    " + humanBytes(found.engineBytes) + "\n  KV        " +
          humanBytes(static_cast<uint64_t>(found.kvPerToken + 0.5)) + " a token, " +
          humanBytes(found.memory.kv) + " at context " + grouped(found.memory.limits.context) +
@@ -139,6 +146,7 @@ std::string reportJson(const std::string &name, const Patient &patient, const Di
              .field("tokenizer", found.tokenizer)
              .field("chat_template", found.chatTemplate)
              .field("text", found.text)
+             .field("keys_passed_over", found.passedOver)
              .field("engine_bytes", found.engineBytes)
              .field("kv_bytes_per_token", found.kvPerToken)
              .field("kv_bytes", found.memory.kv)

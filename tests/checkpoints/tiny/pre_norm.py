@@ -1,10 +1,10 @@
 """Families that norm before attention and before the feed-forward network, as Llama does."""
 import torch
 from transformers import (ApertusConfig, ApertusForCausalLM, ArceeConfig, ArceeForCausalLM, Ernie4_5Config,
-                          Ernie4_5ForCausalLM, GraniteConfig, GraniteForCausalLM, HunYuanDenseV1Config,
-                          HunYuanDenseV1ForCausalLM, LlamaConfig, LlamaForCausalLM, Ministral3Config,
-                          Ministral3ForCausalLM, MistralConfig, MistralForCausalLM, Phi3Config, Phi3ForCausalLM,
-                          Qwen2Config, Qwen2ForCausalLM, Qwen3Config, Qwen3ForCausalLM, SeedOssConfig,
+                          Ernie4_5ForCausalLM, GraniteConfig, GraniteForCausalLM, GraniteMoeHybridForCausalLM,
+                          HunYuanDenseV1Config, HunYuanDenseV1ForCausalLM, LlamaConfig, LlamaForCausalLM,
+                          Ministral3Config, Ministral3ForCausalLM, MistralConfig, MistralForCausalLM, Phi3Config,
+                          Phi3ForCausalLM, Qwen2Config, Qwen2ForCausalLM, Qwen3Config, Qwen3ForCausalLM, SeedOssConfig,
                           SeedOssForCausalLM, SmolLM3Config, SmolLM3ForCausalLM)
 
 from write_gguf import write_llama
@@ -53,6 +53,19 @@ def llama(out):
            BF16, 101, matters=[{"rope_parameters": PLAIN}, {"rope_parameters": YARN}])
     out.converted("llama-yarn-gguf", LlamaForCausalLM, LlamaConfig(**yarn, rope_parameters=YARN), 102,
                   matters=[{"rope_parameters": PLAIN}])
+    # vLLM's names beside yarn's, which transformers and llama.cpp pass over; the converter writes the first.
+    passed = {**YARN, "attn_factor": 0.8782488562869419, "extrapolation_factor": 1.0}
+    out.converted("llama-yarn-attn-factor-gguf", LlamaForCausalLM, LlamaConfig(**yarn, rope_parameters=passed), 104,
+                  matters=[{"rope_parameters": PLAIN}, {"rope_parameters": {**YARN, "attention_factor": 1.0}}])
+    old = {key: value for key, value in passed.items() if key != "rope_theta"}
+    out.hf("llama-yarn-attn-factor", LlamaForCausalLM,
+           {"architectures": ["LlamaForCausalLM"], "model_type": "llama", "rope_scaling": old, "rope_theta": 10000.0,
+            "torch_dtype": "bfloat16", **yarn}, BF16, 107,
+           matters=[{"rope_parameters": PLAIN}, {"rope_parameters": {**YARN, "attention_factor": 1.0}}])
+    # The whole of it, which the converter writes under the same name.
+    out.converted("llama-yarn-whole-gguf", LlamaForCausalLM,
+                  LlamaConfig(**yarn, rope_parameters={**YARN, "attention_factor": 1.3}), 108,
+                  matters=[{"rope_parameters": PLAIN}, {"rope_parameters": YARN}])
     # Within the original context the dynamic rope is the plain one.
     out.hf("llama-dynamic", LlamaForCausalLM,
            LlamaConfig(vocab_size=61, hidden_size=33, intermediate_size=50, num_hidden_layers=2,
@@ -324,6 +337,28 @@ def granite(out):
     out.converted("granite-gguf", GraniteForCausalLM,
                   GraniteConfig(intermediate_size=50, tie_word_embeddings=True, **scales, **sizes), 135,
                   matters=neutral)
+    # granite-4.0-micro's: a hybrid's class, whose layers all attend.
+    fourth = {"architectures": ["GraniteMoeHybridForCausalLM"], "attention_bias": False, "attention_dropout": 0.0,
+              "attention_multiplier": 0.15, "bos_token_id": 0, "embedding_multiplier": 7, "eos_token_id": 0,
+              "hidden_act": "silu", "hidden_size": 36, "init_method": "mup", "initializer_range": 0.1,
+              "intermediate_size": 50, "layer_types": ["attention"] * 2, "logits_scaling": 1.7,
+              "mamba_chunk_size": 256, "mamba_conv_bias": True, "mamba_d_conv": 4, "mamba_d_head": 24,
+              "mamba_d_state": 16, "mamba_expand": 2, "mamba_n_groups": 1, "mamba_n_heads": 3,
+              "mamba_proj_bias": False, "max_position_embeddings": 128, "model_type": "granitemoehybrid",
+              "normalization_function": "rmsnorm", "num_attention_heads": 3, "num_experts_per_tok": 0,
+              "num_hidden_layers": 2, "num_key_value_heads": 1, "num_local_experts": 0,
+              "output_router_logits": False, "pad_token_id": 0, "position_embedding_type": "rope",
+              "residual_multiplier": 0.4, "rms_norm_eps": 0.003, "rope_scaling": None, "rope_theta": 10000.0,
+              "router_aux_loss_coef": 0.01, "shared_intermediate_size": 50, "tie_word_embeddings": True,
+              "torch_dtype": "bfloat16", "transformers_version": "4.56.0", "use_cache": True, "vocab_size": 61}
+    turned = {"position_embedding_type": None}
+    out.hf("granite4-old-config", GraniteMoeHybridForCausalLM, fourth, BF16, 136, matters=[*neutral, turned])
+    bare = {key: value for key, value in fourth.items() if key != "rope_theta"}
+    out.hf("granite4-unrotated", GraniteMoeHybridForCausalLM,
+           {**bare, **turned, "layer_types": ["full_attention"] * 2, "intermediate_size": 44}, BF16, 137,
+           matters=[{"position_embedding_type": "rope"}])
+    out.converted("granite4-gguf", GraniteMoeHybridForCausalLM, {**fourth, "torch_dtype": "float16"}, 138,
+                  matters=[*neutral, turned])
 
 
 def apertus(out):

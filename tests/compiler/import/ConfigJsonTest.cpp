@@ -49,6 +49,16 @@ TEST(ConfigJson, ArraysOfNumbers) {
   EXPECT_TRUE(std::get<std::vector<int64_t>>(*config->array("e")).empty());
 }
 
+TEST(ConfigJson, NumbersOfPython) {
+  auto config = read(
+      R"({"architectures": ["A"], "limit": [0.0, Infinity], "n": NaN, "m": -Infinity, "t\\": "\"NaN, Infinity"})");
+  EXPECT_EQ(*config->string("limit.1"), "Infinity");
+  EXPECT_EQ(*config->string("n"), "NaN");
+  EXPECT_EQ(*config->string("m"), "-Infinity");
+  EXPECT_EQ(*config->string("t\\"), "\"NaN, Infinity");
+  EXPECT_FALSE(config->number("n"));
+}
+
 TEST(ConfigJson, Refusals) {
   EXPECT_EQ(codeOf("[]"), "E0277");
   EXPECT_EQ(codeOf("{"), "E0275");
