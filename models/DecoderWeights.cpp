@@ -180,9 +180,9 @@ static void takeHead(ModelBuilder &model, EntryWeights &entry, const Decoder &m)
   if (m.norm == Norm::Layer && m.normBias)
     entry.outputNormBias = model.weight("output_norm_bias", norm + ".bias", {m.hidden});
   const llvm::StringRef output = model.isGguf() ? "output.weight" : m.hf.output.data();
-  entry.output = m.tied ? model.tiedOutput(entry.embedding, output)
-                        : model.weight("output", output, {m.vocab, m.hidden});
-  if (!m.tied)
+  const bool tied = model.isTied(m.tied, entry.embedding, output);
+  entry.output = tied ? entry.embedding : model.weight("output", output, {m.vocab, m.hidden});
+  if (!tied)
     entry.outputColumns = model.columnsOf("output_columns", output, m.hidden);
   if (m.headBias)
     entry.outputBias =

@@ -117,9 +117,9 @@ public:
   std::vector<float> take(llvm::StringRef source, int64_t length);
   /// A tensor that says nothing new, if it is there (older files store rope's frequencies).
   void takeUnread(llvm::StringRef source);
-  /// The head of a model with tied embeddings. A head stored all the same must equal the
-  /// embedding byte for byte.
-  lm::WeightOp tiedOutput(lm::WeightOp embedding, llvm::StringRef outputSource);
+  /// Whether the head is the embedding. A tied model whose checkpoint has a head that differs from the embedding, of whatever
+  /// format, has that head, as in transformers 5 and vLLM: a warning. An untied one without a head is refused (E0295).
+  bool isTied(bool configured, lm::WeightOp embedding, llvm::StringRef outputSource);
 
   /// The next layer. `name` is the base of the kind's name, and tells apart kinds that
   /// their weights do not ("local", "global").
@@ -134,6 +134,7 @@ private:
   // ModelTensors.cpp
   /// The first part's tensor; null, and an error is kept, if the parts do not make up a weight of that shape.
   const import::Tensor *takeRows(llvm::ArrayRef<TensorRows> parts, llvm::ArrayRef<int64_t> shape);
+  std::string closest(llvm::StringRef source) const;
   const import::Tensor *findPart(const TensorRows &part, llvm::ArrayRef<int64_t> shape, bool alone);
   int64_t markTaken(const TensorRows &part, const import::Tensor &tensor, import::Unit unit);
   bool isOfCutLayer(llvm::StringRef tensor) const;

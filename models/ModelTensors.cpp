@@ -73,6 +73,21 @@ void ModelBuilder::refuseShape(const import::Tensor &tensor, ArrayRef<int64_t> e
       "take configuration and tensors from the same checkpoint"));
 }
 
+/// ", 'layers.0.mlp.up_proj.weight' among them": the tensor whose name ends as this one does, in as many words as there are.
+std::string ModelBuilder::closest(StringRef source) const {
+  for (size_t dot = source.find('.'); dot != StringRef::npos; dot = source.find('.', dot + 1)) {
+    const StringRef tail = source.drop_front(dot + 1);
+    if (!tail.contains('.'))
+      break; // "weight" says nothing
+    for (const import::Tensor &tensor : checkpoint.tensors)
+      if (const StringRef name = tensor.name; name == tail || name.ends_with(("." + tail).str()))
+        return line(", ", inQuotes(tensor.name), " among them");
+  }
+  return checkpoint.tensors.empty()
+             ? std::string()
+             : line(", the first is ", inQuotes(checkpoint.tensors.front().name));
+}
+
 /// The tensor of one part of a weight of this shape, the whole of it if the part is `alone`.
 const import::Tensor *ModelBuilder::findPart(const TensorRows &part, ArrayRef<int64_t> expected,
                                              bool alone) {
@@ -86,8 +101,9 @@ const import::Tensor *ModelBuilder::findPart(const TensorRows &part, ArrayRef<in
     refuse(import::refuse(
         cause::tensorMissing, line("the checkpoint has no tensor ", inQuotes(source)),
         line("the ", shape.family.str(), " family needs it as ", printed(expected),
-             "; the checkpoint has ", checkpoint.tensors.size(), " tensors"),
-        "download the checkpoint again, all its files"));
+             "; the checkpoint has ", checkpoint.tensors.size(), " tensors", closest(source)),
+        "use a checkpoint whose tensors have these names, with all of its files; names with another "
+        "beginning are those of another class: save it again with the model's own"));
     return nullptr;
   }
   const bool whole = alone && part == TensorRows{source}, stack = part.matrix >= 0,

@@ -144,16 +144,30 @@ std::vector<float> ModelBuilder::take(StringRef source, int64_t length) {
   return numbers;
 }
 
-lm::WeightOp ModelBuilder::tiedOutput(lm::WeightOp embedding, StringRef outputSource) {
+bool ModelBuilder::isTied(bool configured, lm::WeightOp embedding, StringRef outputSource) {
   const import::Tensor *output = checkpoint.find(outputSource);
+  if (!configured) {
+    if (!output && !checkpoint.tensors.empty())
+      refuse(import::refuse(
+          cause::tensorMissing, line("the checkpoint has no head, ", inQuotes(outputSource)),
+          line(
+              "'tie_word_embeddings' is false, or missing where that is the default, so the head is "
+              "a tensor of its own; the checkpoint has ",
+              checkpoint.tensors.size(), " tensors"),
+          "set \"tie_word_embeddings\": true in config.json if the head is the embedding; otherwise "
+          "add the file of weights that has it"));
+    return false;
+  }
   if (!output || !embedding)
-    return embedding;
-  takeUnread(outputSource);
+    return true;
   const import::Tensor *table = checkpoint.find(cast<StringAttr>(*embedding.getSource()).str());
-  if (!import::sameRows(*output, *table))
-    refuse(import::refuse(cause::tensorUnused,
-                          line("the checkpoint has a head of its own, ", inQuotes(outputSource)),
-                          "its configuration ties the head to the embedding, but the two differ",
-                          "set tie_word_embeddings to false, or remove the tensor"));
-  return embedding;
+  if (import::sameRows(*output, *table)) {
+    takeUnread(outputSource);
+    return true;
+  }
+  mlir::emitWarning(modelBody->getParentOp()->getLoc())
+      << "warning: 'tie_word_embeddings' is true, but the checkpoint has a head of its own, "
+      << inQuotes(outputSource)
+      << ", which differs from the embedding and is used; set it to false to say so";
+  return false;
 }
