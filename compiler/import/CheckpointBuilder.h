@@ -57,6 +57,7 @@ public:
   /// The configuration is a wrapper's: its towers and what joins them are left out.
   void setWrapper() { wrapper = true; }
   bool isWrapper() const { return wrapper; }
+  void addWeightFile(std::string path) { checkpoint->weightFiles.push_back(std::move(path)); }
   void setName(std::string name) { checkpoint->name = std::move(name); }
   TextFiles &text() { return checkpoint->text; }
   /// Keeps the memory under the tensors alive with the checkpoint.

@@ -40,6 +40,7 @@ public:
   std::vector<std::string> endingWith(std::string_view ending) const;
   bool has(const std::string &name) const { return parts.contains(name); }
   size_t size() const { return parts.size(); }
+  const std::map<std::string, Part, std::less<>> &all() const { return parts; }
   /// Null if there is none; it stays in the checkpoint.
   const Part *find(const std::string &name) const {
     auto found = parts.find(name);

@@ -16,10 +16,11 @@ constexpr char kSingle[] = "model.safetensors", kIndex[] = "model.safetensors.in
 constexpr size_t kMostListed = 40; ///< of the files in an error
 
 bool isText(const std::string &path) {
-  static constexpr std::array<std::string_view, 8> kNames = {
+  static constexpr std::array<std::string_view, 11> kNames = {
       "config.json",        "generation_config.json",  "vocab.json",
       "merges.txt",         "special_tokens_map.json", "added_tokens.json",
-      "chat_template.json", "chat_template.jinja"};
+      "chat_template.json", "chat_template.jinja",     "quantize_config.json",
+      "quant_config.json",  "hf_quant_config.json"};
   return std::ranges::find(kNames, path) != kNames.end() ||
          (path.starts_with("tokenizer") && path.find('/') == std::string::npos &&
           !path.ends_with(".bin"));
