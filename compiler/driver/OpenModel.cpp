@@ -14,7 +14,9 @@ Result<std::shared_ptr<import::Checkpoint>> compiler::openModel(const CompileOpt
         ExitCode::Usage, "E0417", options.model + " is an engine already",
         "compile makes one from a checkpoint: a folder, a .gguf, a .safetensors or a config.json",
         "ingot run " + options.model};
-  auto opened = import::openCheckpoint(options.model);
+  auto opened = import::openCheckpoint(options.model, options.weights == WeightOrigin::Checkpoint
+                                                          ? import::Hashed::Everything
+                                                          : import::Hashed::Beginnings);
   if (!opened)
     return opened.error();
   std::shared_ptr<import::Checkpoint> checkpoint = *opened;

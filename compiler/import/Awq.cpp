@@ -7,6 +7,7 @@
 // w[n][k] = scales[k / g][n] * (q - z). Nibble i of a word, the lowest first, is of column kOrder[i] of its eight
 // (AutoAWQ, awq/modules/linear/gemm.py).
 //===----------------------------------------------------------------------===//
+#include "compiler/import/ExporterKeys.h"
 #include "compiler/import/GroupedInts.h"
 #include "compiler/import/ImportErrors.h"
 #include "compiler/import/Quantized.h"
@@ -34,7 +35,7 @@ Result<GroupedInts> readMatrix(RawTensors &parts, const std::string &name, int64
   Result<const Part *> zeros = parts.take(name + ".qzeros", "I32 U32", {groups, n / 8});
   if (!zeros)
     return zeros.error();
-  Result<const Part *> scales = parts.take(name + ".scales", "F16 BF16 F32", {groups, n});
+  Result<const Part *> scales = parts.take(name + ".scales", kScaleTypes, {groups, n});
   if (!scales)
     return scales.error();
   GroupedInts ints{name + ".weight", n, k, 4, group, {}, {}};
@@ -53,12 +54,15 @@ Result<GroupedInts> readMatrix(RawTensors &parts, const std::string &name, int64
 } // namespace
 
 Result<void> readAwq(CheckpointBuilder &builder, const QuantConfig &config) {
-  config.harmless({"quant_method", "zero_point", "modules_to_not_convert", "do_fuse",
-                   "fuse_max_seq_len", "modules_to_fuse*", "exllama_config*", "backend"});
-  for (auto fine : {config.oneOf("version", {"gemm", "GEMM"}), config.exactly("bits", int64_t(4)),
-                    config.exactly("w_bit", int64_t(4))})
+  for (auto fine :
+       {config.oneOf("version", {"gemm", "GEMM"}), config.oneOf("format", {"gemm", "GEMM"}),
+        config.oneOf("checkpoint_format", {"gemm", "GEMM"}), config.exactly("bits", int64_t(4)),
+        config.exactly("w_bit", int64_t(4)), config.oneOf("pack_dtype", {"int32", "torch.int32"}),
+        config.oneOf("data_type", {"int", "int_sym", "int_asym"})})
     if (!fine)
       return fine;
+  markExporterKeys(config);
+  config.harmless({"sym"});
   const Result<int64_t> old = config.integerOr("q_group_size", 128);
   if (!old)
     return old.error();
@@ -69,6 +73,13 @@ Result<void> readAwq(CheckpointBuilder &builder, const QuantConfig &config) {
     return config.unsupported("group_size", line(*group), "-1, or a multiple of 32");
   builder.setLayerFormat(formatOfGroups(4, *group, true));
   RawTensors parts(builder);
+  for (const char *object : {"dynamic", "extra_config"})
+    if (auto known = config.ownSettings(
+            object, {},
+            "use a checkpoint whose layers have one width, or the original one with "
+            "--quantize and a --recipe");
+        !known)
+      return known;
   std::vector<GroupedInts> matrices;
   for (const std::string &name : parts.endingWith(".qweight")) {
     Result<GroupedInts> read = readMatrix(parts, name, *group);

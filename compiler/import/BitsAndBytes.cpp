@@ -33,7 +33,7 @@ Result<GroupedInts> readInt8(RawTensors &parts, const std::string &name) {
   if (!codes)
     return codes.error();
   const int64_t n = (*codes)->shape[0], k = (*codes)->shape[1];
-  Result<const Part *> largest = parts.take(name + ".SCB", "F32", {n});
+  Result<const Part *> largest = parts.take(name + ".SCB", kScaleTypes, {n});
   if (!largest)
     return largest.error();
   parts.drop(name + ".weight_format");
@@ -136,18 +136,18 @@ Result<State> readState(const Part &part, const std::string &name, const Kind &k
 
 Result<Magnitudes> readMagnitudes(RawTensors &parts, const std::string &name, const State &state) {
   const int64_t blocks = (state.rows * state.columns + state.block - 1) / state.block;
-  Result<const Part *> largest = parts.take(name + ".absmax", "F32 U8", {blocks});
+  Result<const Part *> largest = parts.take(name + ".absmax", "F32 F16 BF16 F8_E8M0 U8", {blocks});
   if (!largest)
     return largest.error();
   Magnitudes found{**largest, {}, {}};
-  if ((*largest)->dtype == "F32")
+  if ((*largest)->dtype != "U8")
     return found;
   Result<const Part *> numbers = parts.take(name + ".nested_quant_map", "F32", {256});
   if (!numbers)
     return numbers.error();
   found.block = state.nestedBlock;
   Result<const Part *> scales =
-      parts.take(name + ".nested_absmax", "F32", {(blocks + found.block - 1) / found.block});
+      parts.take(name + ".nested_absmax", kScaleTypes, {(blocks + found.block - 1) / found.block});
   if (!scales)
     return scales.error();
   found.numbers = **numbers, found.scales = **scales;

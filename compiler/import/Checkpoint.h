@@ -118,8 +118,9 @@ public:
   /// What config.json says of the layers' matrices (quantization_config): for shapes without
   /// tensors.
   std::optional<WeightFormat> layerFormat;
-  bool headless = false;   ///< safetensors of a model that was saved without its head
-  TextFiles text;          ///< safetensors only; GGUF keeps its vocabulary in metadata
+  bool headless = false;                ///< safetensors of a model that was saved without its head
+  TextFiles text;                       ///< safetensors only; GGUF keeps its vocabulary in metadata
+  std::vector<std::string> weightFiles; ///< the safetensors files that tensors are of, as paths
   std::string contentHash; ///< hex XXH3-128 over everything read (for caches and provenance)
 
   const Tensor *find(std::string_view tensorName) const;
@@ -157,9 +158,14 @@ private:
   std::vector<std::shared_ptr<const void>> mappings;    ///< other memory under tensors
 };
 
-/// Opens a .gguf file or any part of a split one, a .safetensors file (config.json beside it), a
+/// What the hash of a checkpoint is made of: all bytes of its files, or the first of each, which takes no time. Those are
+/// enough where weights are made up.
+enum class Hashed : uint8_t { Everything, Beginnings };
+
+/// Opens a GGUF file or any part of a split one, a safetensors file (config.json beside it) or the index of several, a
 /// folder of a safetensors checkpoint (single or sharded) or of one GGUF model, a model's folder in
-/// the Hugging Face cache (models--ORG--NAME), or a config.json (no tensors).
-Result<std::shared_ptr<Checkpoint>> openCheckpoint(const std::string &path);
+/// the Hugging Face cache (models--ORG--NAME), or a config.json (no tensors). What a file is, its first bytes say.
+Result<std::shared_ptr<Checkpoint>> openCheckpoint(const std::string &path,
+                                                   Hashed hashed = Hashed::Everything);
 
 } // namespace ingot::import

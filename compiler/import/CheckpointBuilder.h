@@ -59,6 +59,7 @@ public:
   bool isWrapper() const { return wrapper; }
   /// The model was saved without its head.
   void setHeadless() { checkpoint->headless = true; }
+  void addWeightFile(std::string path) { checkpoint->weightFiles.push_back(std::move(path)); }
   void setName(std::string name) { checkpoint->name = std::move(name); }
   TextFiles &text() { return checkpoint->text; }
   /// Keeps the memory under the tensors alive with the checkpoint.

@@ -16,9 +16,10 @@
 //   mixed-precision        each matrix its own of these
 //
 // w = scale * (q - zero). Packed codes and zero points are stored with 2^(b - 1) added. Which matrices are stored so, their
-// tensors say; of how many bits, the groups of the configuration. What is said of activations is not
+// tensors say; of how many bits and under how many scales, the configuration. What is said of activations is not
 // needed: weights alone are read. (compressed-tensors, compressors/ and quantization/; the formats with floats: Float8.h.)
 //===----------------------------------------------------------------------===//
+#include "compiler/import/ByteScales.h"
 #include "compiler/import/GroupedInts.h"
 #include "compiler/import/ImportErrors.h"
 #include "compiler/import/Quantized.h"
@@ -31,45 +32,72 @@ namespace ingot::import {
 
 namespace {
 
-/// Bits of codes, of each group of the configuration.
-using Widths = std::vector<int>;
+/// What a group of the configuration says of matrices of integers.
+struct Scheme {
+  int bits;
+  bool perTensor; ///< one scale
+  int64_t group;  ///< values of a row under one scale; -1: all of them
 
-/// The group that K has, by the columns of its scales; 0: they do not fit.
-int64_t groupOf(int64_t k, int64_t scales) {
-  if (scales < 1)
-    return 0;
-  const int64_t group = (k + scales - 1) / scales;
-  return (k + group - 1) / group == scales ? group : 0;
-}
+  int64_t groupOf(int64_t k) const { return group < 0 ? k : std::min(group, k); }
+  int64_t columns(int64_t k) const { return (k + groupOf(k) - 1) / groupOf(k); }
+  bool operator==(const Scheme &) const = default;
+};
+using Schemes = std::vector<Scheme>;
 
 /// Scales of a matrix: which number is of a row and a group.
 struct Scales {
   Part part;
-  int64_t rows, columns;
+  int64_t rows, columns, group;
   int64_t place(int64_t row, int64_t group) const {
     return (rows == 1 ? 0 : row) * columns + group;
   }
   float at(int64_t row, int64_t group) const { return part.number(place(row, group)); }
 };
 
-Result<Scales> takeScales(RawTensors &parts, const std::string &name, int64_t n, int64_t k) {
-  Result<const Part *> part = parts.take(name + ".weight_scale", "BF16 F16 F32");
+/// "12x2 (groups of 128) or 12x1"
+std::string shapesOf(const Schemes &schemes, int64_t n, int64_t k) {
+  std::string text;
+  for (const Scheme &scheme : schemes) {
+    text += text.empty() ? "" : " or ";
+    text += scheme.perTensor ? std::string("1") : line(n, "x", scheme.columns(k));
+    if (scheme.group > 0)
+      text += line(" (groups of ", scheme.group, ")");
+  }
+  return text.empty() ? "a group of integers of its width" : text;
+}
+
+/// Of these schemes, which the configuration names, the one whose scales have the shape that is there.
+Result<Scales> takeScales(RawTensors &parts, const std::string &name, const Schemes &schemes,
+                          int64_t n, int64_t k) {
+  Result<const Part *> part = parts.take(name + ".weight_scale", kScaleTypes);
   if (!part)
     return part.error();
   const std::vector<int64_t> &shape = (*part)->shape;
   const int64_t rows = shape[0], columns = shape.size() == 2 ? shape[1] : 1;
-  const bool fits =
-      shape.size() <= 2 && (rows == n || (rows == 1 && columns == 1)) && groupOf(k, columns);
-  if (!fits)
-    return refuse(cause::quantPart,
-                  line("the scales ", inQuotes((*part)->name), " have the wrong shape"),
-                  line("found ", printedShape(shape), "; a weight of ", n, "x", k, " needs ", n,
-                       "x1, or a column for each group"),
-                  "take configuration and tensors from the same checkpoint");
-  return Scales{**part, rows, columns};
+  std::optional<Scales> found;
+  bool several = false;
+  for (const Scheme &scheme : schemes) {
+    if (shape.size() > 2 || columns != (scheme.perTensor ? 1 : scheme.columns(k)) ||
+        rows != (scheme.perTensor ? 1 : n))
+      continue;
+    const Scales fits{**part, rows, columns, scheme.perTensor ? k : scheme.groupOf(k)};
+    several |= found && found->group != fits.group;
+    found = fits;
+  }
+  if (!found || several)
+    return refuse(
+        cause::quantPart,
+        line("the scales ", inQuotes((*part)->name),
+             several ? " fit several groups of the configuration" : " have the wrong shape"),
+        line("found ", printedShape(shape), "; a weight of ", n, "x", k, " needs ",
+             shapesOf(schemes, n, k), ", as quantization_config.config_groups says"),
+        several ? "use a checkpoint whose groups have one size, or the original one with "
+                  "--quantize int4-g64"
+                : "take configuration and tensors from the same checkpoint");
+  return *found;
 }
 
-Result<GroupedInts> readPacked(RawTensors &parts, const std::string &name, const Widths &widths) {
+Result<GroupedInts> readPacked(RawTensors &parts, const std::string &name, Schemes schemes) {
   Result<const Part *> codes = parts.take(name + ".weight_packed", "I32 U32", {-1, -1});
   if (!codes)
     return codes.error();
@@ -78,17 +106,18 @@ Result<GroupedInts> readPacked(RawTensors &parts, const std::string &name, const
     return shape.error();
   const int64_t n = (*shape)->integer(0), k = (*shape)->integer(1), words = (*codes)->shape[1];
   // Of several widths it is the one that makes so many words.
-  int bits = widths.front();
-  for (int each : widths)
-    if (const int64_t inEach = 32 / each; k > (words - 1) * inEach && k <= words * inEach)
-      bits = each;
+  int bits = schemes.front().bits;
+  for (const Scheme &each : schemes)
+    if (const int64_t inEach = 32 / each.bits; k > (words - 1) * inEach && k <= words * inEach)
+      bits = each.bits;
   const int64_t inWord = 32 / bits;
   if (n != (*codes)->shape[0] || k < 1 || k > words * inWord || k <= (words - 1) * inWord)
     return refuse(cause::quantPart, line("the weight ", inQuotes(name), " has an odd shape"),
                   line("weight_shape is ", n, "x", k, ", its codes are ",
                        printedShape((*codes)->shape), " words of ", inWord),
                   "take all tensors from the same checkpoint");
-  Result<Scales> scales = takeScales(parts, name, n, k);
+  std::erase_if(schemes, [&](const Scheme &each) { return each.bits != bits; });
+  Result<Scales> scales = takeScales(parts, name, schemes, n, k);
   if (!scales)
     return scales.error();
   const int64_t columns = scales->columns;
@@ -105,13 +134,13 @@ Result<GroupedInts> readPacked(RawTensors &parts, const std::string &name, const
     Result<const Part *> part = parts.take(name + ".weight_g_idx", "I32 I64", {k});
     if (!part)
       return part.error();
-    Result<std::vector<int32_t>> order = readOrder(**part, groupOf(k, columns), columns);
+    Result<std::vector<int32_t>> order = readOrder(**part, scales->group, columns);
     if (!order)
       return order.error();
     groupsOfColumns = std::move(*order);
   }
   const uint32_t mask = (1u << bits) - 1;
-  GroupedInts ints{name + ".weight", n, k, bits, groupOf(k, columns), {}, {}};
+  GroupedInts ints{name + ".weight", n, k, bits, scales->group, {}, {}};
   ints.order = std::move(groupsOfColumns);
   ints.codes = [codes = **codes, k, words, inWord, bits, mask](int64_t first, int64_t count,
                                                                uint8_t *q, int64_t stride) {
@@ -137,19 +166,13 @@ bool hasBytes(const RawTensors &parts, const std::string &name) {
   return stored && stored->dtype == "I8" && stored->shape.size() == 2;
 }
 
-/// Of MXFP4 there is no such weight.
-bool isMxfp8(const RawTensors &parts, const std::string &name) {
-  const Part *codes = parts.find(name + ".weight"), *scales = parts.find(name + ".weight_scale");
-  return codes && codes->dtype == "F8_E4M3" &&
-         (scales->dtype == "U8" || scales->dtype == "F8_E8M0");
-}
-
-Result<GroupedInts> readBytes(RawTensors &parts, const std::string &name) {
+Result<GroupedInts> readBytes(RawTensors &parts, const std::string &name, Schemes schemes) {
   Result<const Part *> codes = parts.take(name + ".weight", "I8");
   if (!codes)
     return codes.error();
   const int64_t n = (*codes)->shape[0], k = (*codes)->shape[1];
-  Result<Scales> scales = takeScales(parts, name, n, k);
+  std::erase_if(schemes, [](const Scheme &each) { return each.bits != 8; });
+  Result<Scales> scales = takeScales(parts, name, schemes, n, k);
   if (!scales)
     return scales.error();
   std::optional<Part> zeros;
@@ -159,7 +182,7 @@ Result<GroupedInts> readBytes(RawTensors &parts, const std::string &name) {
       return found.error();
     zeros = **found;
   }
-  GroupedInts ints{name + ".weight", n, k, 8, groupOf(k, scales->columns), {}, {}};
+  GroupedInts ints{name + ".weight", n, k, 8, scales->group, {}, {}};
   ints.codes = [codes = **codes, k](int64_t first, int64_t count, uint8_t *q, int64_t stride) {
     for (int64_t row = 0; row < count; ++row)
       for (int64_t i = 0; i < k; ++i)
@@ -175,49 +198,63 @@ Result<GroupedInts> readBytes(RawTensors &parts, const std::string &name) {
 Result<void> readFloats(RawTensors &parts, const std::string &name) {
   const std::string stored = name + ".weight_packed";
   if (parts.has(name + ".weight_global_scale")) {
-    Result<const Part *> divisor = parts.take(name + ".weight_global_scale", "F32", {1});
+    Result<const Part *> divisor = parts.take(name + ".weight_global_scale", kScaleTypes, {1});
     if (!divisor)
       return divisor.error();
     const float by = (*divisor)->number(0);
-    if (!(std::abs(by) >= 0x1p-100f && std::abs(by) <= 0x1p+100f))
+    const bool fine = std::abs(by) >= 0x1p-100f && std::abs(by) <= 0x1p+100f;
+    // Of a matrix of zeros it is the largest number by 0.
+    const Part *codes = parts.find(stored);
+    if (!fine && (std::isnan(by) ||
+                  !areZeroE2M1(codes->data, 0, 2 * static_cast<int64_t>(codes->data.size()))))
       return refuse(cause::quantValue,
                     line("nothing can be divided by the scale of ", inQuotes(name)),
-                    line("weight_global_scale is ", by), "download or convert it again");
-    return addNvfp4(parts, name, {stored, name + ".weight_scale"}, 1 / by);
+                    line("weight_global_scale is ", by,
+                         "; from 2^-100 to 2^100 is read, or any "
+                         "where all codes are 0"),
+                    "use the original checkpoint, with --quantize int4-g32 or fp8");
+    return addNvfp4(parts, name, {stored, name + ".weight_scale"}, fine ? 1 / by : 0);
   }
   Result<const Part *> codes = parts.take(stored, "U8", {-1, -1});
   if (!codes)
     return codes.error();
   const int64_t n = (*codes)->shape[0], k = (*codes)->shape[1] * 2;
   Result<const Part *> scales =
-      parts.take(name + ".weight_scale", "U8 F8_E8M0", {n, (k + 31) / 32});
+      parts.take(name + ".weight_scale", typesOf(ByteScale::E8M0), {n, (k + 31) / 32});
   if (!scales)
     return scales.error();
   return addMxfp4(parts, name + ".weight", {n, k}, **codes, **scales);
 }
 
-/// What a group of the configuration says of integers: their bits.
-Result<int> readGroup(const QuantConfig &group) {
+Result<Scheme> readScheme(const QuantConfig &group) {
   group.harmless({"targets*", "input_activations*", "output_activations*", "format",
-                  "weights.observer*", "weights.symmetric", "weights.group_size",
-                  "weights.block_structure", "weights.scale_dtype", "weights.zp_dtype"});
+                  "weights.observer*", "weights.symmetric", "weights.block_structure",
+                  "weights.scale_dtype", "weights.zp_dtype"});
   for (auto fine : {group.oneOf("weights.type", {"int"}), group.exactly("weights.dynamic", false),
                     group.oneOf("weights.strategy", {"tensor", "channel", "group"}),
                     group.oneOf("weights.actorder", {"weight", "static", "group", "dynamic"})})
     if (!fine)
       return fine.error();
-  const Result<int64_t> bits = group.integerOr("weights.num_bits", 8);
-  if (!bits)
-    return bits.error();
+  const Result<int64_t> bits = group.integerOr("weights.num_bits", 8),
+                        size = group.integerOr("weights.group_size", 0); // 0: nothing is said
+  if (!bits || !size)
+    return bits ? size.error() : bits.error();
   if (*bits != 4 && *bits != 8)
     return group.unsupported("weights.num_bits", line(*bits), "4, 8");
-  return static_cast<int>(*bits);
+  const std::string *said = group.text("weights.strategy");
+  const std::string strategy = said        ? *said
+                               : *size > 0 ? "group"
+                               : *size < 0 ? "channel"
+                                           : "tensor"; // as compressed-tensors has it
+  if (strategy == "group" && *size < 1)
+    return group.unsupported("weights.group_size", line(*size), "a number of values, from 1 on");
+  return Scheme{static_cast<int>(*bits), strategy == "tensor", strategy == "group" ? *size : -1};
 }
 
-/// The widths of all groups of integers. Floats of 4 bits, and of 8 with a scale for each 32, are seen in their tensors; all
+/// Those of all groups of integers. Floats of 4 bits, and of 8 with a scale for each 32, are seen in their tensors; all
 /// others are Float8.h's.
-Result<Widths> readGroups(const QuantConfig &config) {
-  Widths widths;
+Result<Schemes> readSchemes(const QuantConfig &config) {
+  Schemes schemes;
   for (const std::string &member : config.members("config_groups")) {
     const QuantConfig group = config.in(member);
     if (const std::string *type = group.text("weights.type"); type && *type == "float") {
@@ -228,24 +265,24 @@ Result<Widths> readGroups(const QuantConfig &config) {
       group.harmless({"output_activations*"});
       continue;
     }
-    Result<int> bits = readGroup(group);
-    if (!bits)
-      return bits.error();
-    widths.push_back(*bits);
+    Result<Scheme> scheme = readScheme(group);
+    if (!scheme)
+      return scheme.error();
+    if (std::ranges::find(schemes, *scheme) == schemes.end())
+      schemes.push_back(*scheme);
   }
-  return widths;
+  return schemes;
 }
 
 WeightFormat layerFormatOf(const QuantConfig &config, const std::string &format,
-                           const Widths &widths) {
+                           const Schemes &schemes) {
   if (format == "mxfp4-pack-quantized")
     return WeightFormat::Mxfp4;
-  if (widths.empty())
+  if (schemes.empty())
     return WeightFormat::Nvfp4;
   const QuantConfig group = config.in(config.members("config_groups").front());
-  const Result<int64_t> size = group.integerOr("weights.group_size", 128);
   const Result<bool> symmetric = group.booleanOr("weights.symmetric", true);
-  return formatOfGroups(widths.front(), size ? *size : 128, symmetric && !*symmetric);
+  return formatOfGroups(schemes.front().bits, schemes.front().group, symmetric && !*symmetric);
 }
 
 } // namespace
@@ -269,33 +306,33 @@ Result<void> readCompressedTensors(CheckpointBuilder &builder, const QuantConfig
                                   "mxfp8-quantized", "mixed-precision"});
       !known)
     return known;
-  Result<Widths> widths = readGroups(config);
-  if (!widths)
-    return widths.error();
+  Result<Schemes> schemes = readSchemes(config);
+  if (!schemes)
+    return schemes.error();
   if (config.members("config_groups").empty())
     return config.unsupported("config_groups", "no group", "a group with weights");
-  if (!widths->empty() || format->ends_with("4-pack-quantized"))
-    builder.setLayerFormat(layerFormatOf(config, *format, *widths));
+  if (!schemes->empty() || format->ends_with("4-pack-quantized"))
+    builder.setLayerFormat(layerFormatOf(config, *format, *schemes));
   RawTensors parts(builder);
   std::vector<GroupedInts> matrices;
   for (const std::string &name : parts.endingWith(".weight_packed")) {
-    if (parts.find(name + ".weight_packed")->dtype == "U8" || widths->empty()) {
+    if (parts.find(name + ".weight_packed")->dtype == "U8" || schemes->empty()) {
       if (auto read = readFloats(parts, name); !read)
         return read;
       continue;
     }
-    Result<GroupedInts> read = readPacked(parts, name, *widths);
+    Result<GroupedInts> read = readPacked(parts, name, *schemes);
     if (!read)
       return read.error();
     matrices.push_back(std::move(*read));
   }
   for (const std::string &name : parts.endingWith(".weight_scale")) {
-    if (isMxfp8(parts, name))
+    if (isMxfp8(parts, name, *format == "mxfp8-quantized"))
       if (auto read = addMxfp8(parts, name, {name + ".weight", name + ".weight_scale"}); !read)
         return read;
     if (!hasBytes(parts, name))
       continue;
-    Result<GroupedInts> read = readBytes(parts, name);
+    Result<GroupedInts> read = readBytes(parts, name, *schemes);
     if (!read)
       return read.error();
     matrices.push_back(std::move(*read));

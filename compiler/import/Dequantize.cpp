@@ -139,11 +139,13 @@ int64_t firstBad(const std::byte *data, int64_t count, int64_t stride, Test isFi
 /// `value`: its number in the tensor.
 Error notFinite(const Tensor &tensor, std::string_view what, int64_t value) {
   int64_t k = tensor.shape.back();
-  return refuse(cause::notFinite,
-                line("tensor ", inQuotes(tensor.name), " has a ", what, " that is NaN or infinite"),
-                line("first at row ", value / k, ", column ", value % k, " of ",
-                     tensor.elements() / k, " x ", k, " (", numericFormat(tensor.format).name, ")"),
-                "download or convert the checkpoint again: its weights are damaged");
+  return refuse(
+      cause::notFinite,
+      line("tensor ", inQuotes(tensor.name), " has a ", what, " that is NaN or infinite"),
+      line("first at row ", value / k, ", column ", value % k, " of ", tensor.elements() / k, " x ",
+           k, " (", numericFormat(tensor.format).name, ")"),
+      "use another file of the model, or convert the original again: a model with such a weight "
+      "answers nothing");
 }
 
 /// Of the stored blocks of some rows: codes are never NaN.

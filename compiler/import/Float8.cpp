@@ -1,8 +1,9 @@
 //===- Float8.cpp - See Float8.h ------------------------------------------===//
 #include "compiler/import/Float8.h"
-#include "compiler/import/Dequantize.h"
+#include "compiler/import/ByteScales.h"
 #include "compiler/import/ImportErrors.h"
 #include "compiler/import/Quantized.h"
+#include "runtime/formats/E8M0.h"
 
 #include <algorithm>
 #include <optional>
@@ -143,13 +144,39 @@ bool fits(const std::vector<int64_t> &found, std::vector<int64_t> wanted, Weight
 
 /// Kernels multiply a scale by 2^8 and a sum by a scale: the limits are far from f32's, and from
 /// any model's.
-bool isFineScale(float scale) { return scale >= 0x1p-100f && scale <= 0x1p+100f; }
+constexpr float kLeastScale = 0x1p-100f, kLargestScale = 0x1p+100f;
+
+/// Whether all codes under scale `i` of so many are zero, of either sign.
+bool areZeroUnder(const Tensor &tensor, size_t i, size_t scales) {
+  const int64_t k = tensor.shape.back(), n = tensor.shape[tensor.shape.size() - 2],
+                rows = tensor.elements() / k;
+  const auto scale = static_cast<int64_t>(i);
+  if (tensor.format != WeightFormat::Fp8Block128) { // under each as many rows
+    const int64_t each = rows / static_cast<int64_t>(scales);
+    return areZeroE4M3(tensor.data, scale * each * k, each * k);
+  }
+  const int64_t across = blocksOf(k), down = blocksOf(n), block = scale % (across * down),
+                first = scale / (across * down) * n + block / across * kBlock,
+                last = std::min(first + kBlock, (scale / (across * down) + 1) * n),
+                column = block % across * kBlock, width = std::min(kBlock, k - column);
+  for (int64_t row = first; row < last; ++row)
+    if (!areZeroE4M3(tensor.data, row * k + column, width))
+      return false;
+  return true;
+}
+
+/// Tensors of powers of two are bytes where the configuration says so.
+bool saysPowers(const QuantConfig &config) {
+  const std::string *format = config.text("scale_fmt");
+  return format && *format == "ue8m0";
+}
 
 class Scales {
 public:
-  Scales(CheckpointBuilder &builder, const Formats &formats) : builder(builder), formats(formats) {
-    for (const Tensor &tensor : builder.tensors())
-      byName.emplace(tensor.name, &tensor);
+  Scales(CheckpointBuilder &builder, const Formats &formats, bool powers)
+      : builder(builder), formats(formats), types(kScaleTypes), parts(builder) {
+    if (powers)
+      types += " U8";
   }
 
   Result<void> attach() {
@@ -157,11 +184,17 @@ public:
       if (numericFormat(tensor.format).isScaledFloat())
         if (auto done = attachTo(tensor); !done)
           return done;
-    for (const auto &[name, tensor] : byName)
-      if (auto harmless = passOver(name); !harmless)
-        return harmless;
-    std::erase_if(builder.tensors(),
-                  [&](const Tensor &tensor) { return taken.contains(tensor.name); });
+    for (std::string_view ending :
+         {".input_scale", ".activation_scale", ".k_scale", ".v_scale", ".q_scale", ".output_scale"})
+      for (const std::string &name : parts.endingWith(ending))
+        if (!formats.empty()) // of activations and of a cache, which nothing here reads
+          parts.drop(name + std::string(ending));
+    for (std::string_view ending : {".weight_scale", ".weight_scale_inv"})
+      for (const std::string &name : parts.endingWith(ending))
+        if (const std::string full = name + std::string(ending);
+            !formats.empty() && !taken.contains(full))
+          return ofNothing(full, name + ".weight");
+    parts.finish();
     return {};
   }
 
@@ -174,23 +207,28 @@ private:
           "config.json has no quantization_config of a kind that is read (fp8; compressed-tensors "
           "with float-quantized)",
           "use a checkpoint with its own config.json, or the original in BF16 with --quantize fp8");
-    const Tensor *scales = nullptr;
+    const Part *scales = nullptr;
     for (const char *ending : {"_scale_inv", "_scale"})
-      if (auto found = byName.find(tensor.name + ending); found != byName.end())
-        scales = found->second;
+      if (const Part *found = parts.find(tensor.name + ending))
+        scales = found;
     if (!scales)
       return refuse(cause::fp8ScaleMissing,
                     line("tensor ", inQuotes(tensor.name), " has no scales"),
                     line("it is fp8, and neither ", inQuotes(tensor.name + "_scale"),
-                         " nor ..._scale_inv is among the ", byName.size(), " tensors"),
-                    "download the checkpoint again, all its files");
-    if (!numericFormat(scales->format).isFloat() || tensor.shape.size() < 2 ||
-        tensor.shape.size() > 3)
-      return refuse(
-          cause::fp8ScaleShape, line("tensor ", inQuotes(tensor.name), " is fp8 in an odd way"),
-          line("a matrix, or a stack, with scales of F32, BF16 or F16 is expected; it is ",
-               printedShape(tensor.shape), " with scales of ", numericFormat(scales->format).name),
-          "convert the checkpoint again");
+                         " nor ..._scale_inv is among the ", parts.size(), " tensors"),
+                    "use a checkpoint that has them, or the original in BF16 with --quantize fp8");
+    if (tensor.shape.size() < 2 || tensor.shape.size() > 3)
+      return refuse(cause::fp8ScaleShape,
+                    line("tensor ", inQuotes(tensor.name), " is fp8 in an odd way"),
+                    line("a matrix of 2 dimensions, or a stack of 3, is expected; it is ",
+                         printedShape(tensor.shape)),
+                    "use the original checkpoint in BF16, with --quantize fp8");
+    if (!parts.take(scales->name, types))
+      return refuse(cause::fp8ScaleShape,
+                    line("the scales ", inQuotes(scales->name), " are of a type that is not read"),
+                    line("they are ", scales->dtype, ", ", printedShape(scales->shape), "; ", types,
+                         " are read"),
+                    "use another checkpoint, or the original in BF16 with --quantize fp8");
     std::optional<WeightFormat> format = formatOf(tensor, *scales);
     if (!format)
       return wrongShape(tensor, *scales);
@@ -200,7 +238,7 @@ private:
   }
 
   /// The kind whose scales have this shape.
-  std::optional<WeightFormat> formatOf(const Tensor &tensor, const Tensor &scales) const {
+  std::optional<WeightFormat> formatOf(const Tensor &tensor, const Part &scales) const {
     for (WeightFormat format : formats)
       if (fits(scales.shape, scalesOf(format, tensor.shape), format))
         return format;
@@ -210,7 +248,7 @@ private:
     return std::nullopt;
   }
 
-  Error wrongShape(const Tensor &tensor, const Tensor &scales) const {
+  Error wrongShape(const Tensor &tensor, const Part &scales) const {
     std::string expected;
     for (WeightFormat format : formats) {
       const std::vector<int64_t> shape = scalesOf(format, tensor.shape);
@@ -223,45 +261,47 @@ private:
                   "take configuration and tensors from the same checkpoint");
   }
 
-  Result<void> read(Tensor &tensor, const Tensor &scales) {
-    auto numbers = std::make_shared<std::vector<float>>(static_cast<size_t>(scales.elements()));
-    if (auto done = dequantizeRow(scales.format, scales.data, *numbers); !done)
-      return done;
-    for (size_t i = 0; i < numbers->size(); ++i) {
-      const float scale = (*numbers)[i];
-      if (!isFineScale(scale))
+  Result<void> read(Tensor &tensor, const Part &scales) {
+    const auto count = static_cast<size_t>(scales.elements());
+    auto numbers = std::make_shared<std::vector<float>>(count);
+    for (size_t i = 0; i < count; ++i) {
+      const auto at = static_cast<int64_t>(i);
+      float scale = scales.dtype == "U8" ? f32FromE8M0(scales.byte(at)) : scales.number(at);
+      if (scale >= 0 && scale < kLeastScale && areZeroUnder(tensor, i, count))
+        scale = 1; // a product of 0 is 0, whatever the scale is
+      if (!(scale >= kLeastScale && scale <= kLargestScale))
         return refuse(cause::fp8ScaleValue,
                       line("the scales ", inQuotes(scales.name), " have a number that is no scale"),
-                      line("number ", i, " of ", numbers->size(), " is ", scale,
-                           "; scales are above 0, from 2^-100 to 2^100"),
-                      "download or convert the checkpoint again: its scales are damaged");
+                      line("number ", i, " of ", count, " is ", scale,
+                           ", over codes that are not all 0; "
+                           "scales are above 0, from 2^-100 to 2^100"),
+                      "use another checkpoint, or the original in BF16 with --quantize fp8");
+      (*numbers)[i] = scale;
     }
     tensor.scales = *numbers;
     builder.keep(std::move(numbers));
     return {};
   }
 
-  /// Of an fp8 checkpoint: scales of activations and of a cache, which nobody here reads; scales of
-  /// nothing.
-  Result<void> passOver(const std::string &name) {
-    if (formats.empty() || taken.contains(name))
-      return {};
-    for (std::string_view ending :
-         {".input_scale", ".activation_scale", ".k_scale", ".v_scale", ".q_scale", ".output_scale"})
-      if (name.ends_with(ending))
-        taken.insert(name);
-    if (name.ends_with(".weight_scale") || name.ends_with(".weight_scale_inv"))
-      return refuse(cause::fp8ScaleMissing,
-                    line("the scales ", inQuotes(name), " belong to no fp8 weight"),
-                    line(inQuotes(name.substr(0, name.rfind("_scale"))),
-                         " is missing, of another type, or has two tensors of scales"),
-                    "download the checkpoint again, all its files");
-    return {};
+  /// Scales whose weight is not what they are scales of.
+  Error ofNothing(const std::string &scales, const std::string &weight) const {
+    const Part *found = parts.find(weight);
+    return refuse(cause::fp8ScaleMissing,
+                  line("the scales ", inQuotes(scales), " belong to no fp8 weight"),
+                  !found ? line(inQuotes(weight), " is not among the ", parts.size(), " tensors")
+                  : found->dtype != "F8_E4M3"
+                      ? line(inQuotes(weight), " is there, as ",
+                             found->dtype.empty() ? "a weight of another kind" : found->dtype,
+                             "; F8_E4M3 is expected")
+                      : line(inQuotes(weight), " has two tensors of scales; 1 is expected"),
+                  "use a checkpoint whose weights and scales belong together, or the original in "
+                  "BF16 with --quantize fp8");
   }
 
   CheckpointBuilder &builder;
   const Formats &formats;
-  std::map<std::string, const Tensor *, std::less<>> byName;
+  std::string types; ///< that scales may have
+  RawTensors parts;
   std::set<std::string, std::less<>> taken;
 };
 
@@ -273,7 +313,7 @@ Result<void> attachFloat8Scales(CheckpointBuilder &builder, const QuantConfig &c
     return formats.error();
   if (formats->size() == 1)
     builder.setLayerFormat(*formats->begin());
-  return Scales(builder, *formats).attach();
+  return Scales(builder, *formats, saysPowers(config)).attach();
 }
 
 } // namespace ingot::import

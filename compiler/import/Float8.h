@@ -12,7 +12,7 @@
 //   group's (format float-quantized)            strategy says: tensor, channel, block
 //
 // w = scale * code in all of them (`inv` is of another's point of view). Scales are kept as f32: a
-// bf16 or f16 scale is one exactly. Activations are not rounded by what a checkpoint says of them
+// bf16, f16 or E8M0 scale is one exactly. Activations are not rounded by what a checkpoint says of them
 // (input_scale, activation_scheme): that, and scales of a cache, are passed over by name.
 //===----------------------------------------------------------------------===//
 #pragma once
@@ -24,8 +24,8 @@ namespace ingot::import {
 /// Gives every fp8 tensor its scales and takes the scales out of the list of tensors; marks the
 /// keys of quantization_config that it understands. Call it when all tensors and the configuration
 /// are read. Errors: E0470 (no scales, scales of nothing, nothing said about them), E0471 (their
-/// shape), E0472 (NaN, zero, negative, beyond 2^±100), E0473 (a configuration that means something
-/// else).
+/// shape), E0472 (NaN, negative, beyond 2^±100; zero or tiny over codes that are not all zero), E0473 (a
+/// configuration that means something else), E0477 (their type).
 Result<void> attachFloat8Scales(CheckpointBuilder &builder, const QuantConfig &config);
 
 } // namespace ingot::import

@@ -56,7 +56,7 @@ Result<std::shared_ptr<const MappedFile>> Folder::open(const std::string &name, 
   if (error)
     return refuse(cause::cannotOpen, line("cannot open ", inQuotes(name)),
                   line(wholePath(full), ": ", error.message()),
-                  "download the checkpoint again: a file of it is missing");
+                  "put the file there: a link that leads nowhere is left where a file was removed");
   if (!belongsTo(folder, real))
     return refuse(
         cause::linkOutside, line(inQuotes(name), " is a link that leaves its folder"),
@@ -68,7 +68,7 @@ Result<std::shared_ptr<const MappedFile>> Folder::open(const std::string &name, 
   if ((*file)->bytes().size() > limit)
     return refuse(cause::fileTooLarge, line(inQuotes(name), " is too large"),
                   line((*file)->bytes().size(), " bytes, at most ", limit),
-                  "download it again: this is no model's file");
+                  "replace it by the one of the model: this is another file under its name");
   files.push_back(*file);
   return file;
 }

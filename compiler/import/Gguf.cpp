@@ -1,8 +1,10 @@
 //===- Gguf.cpp - Header, tensor records, and where their data lies -------===//
 #include "compiler/import/Gguf.h"
 #include "compiler/import/Codes.h"
+#include "compiler/import/FileKind.h"
 #include "compiler/import/GgufMetadata.h"
 #include "compiler/import/Nvfp4.h"
+#include "compiler/import/Q2Blocks.h"
 #include "compiler/import/SplitGguf.h"
 
 #include <algorithm>
@@ -117,28 +119,32 @@ Result<void> GgufReader::checkVersion() {
   if (!magic)
     return magic.error();
   if (*magic != 0x46554747) // "GGUF"
-    return refuse(cause::ggufMagic, line(fileName(path), " is not a GGUF file"),
-                  line("its first 4 bytes are ",
-                       inQuotes({reinterpret_cast<const char *>(file.data()), 4}),
-                       ", 'GGUF' is expected"),
-                  "name a .gguf file, or a safetensors folder");
+    return withOtherFile(
+        refuse(cause::ggufMagic, line(fileName(path), " is not a GGUF file"),
+               line("its first 4 bytes are ",
+                    inQuotes({reinterpret_cast<const char *>(file.data()), 4}),
+                    ", 'GGUF' is expected"),
+               "name a .gguf file, or a safetensors folder"),
+        {reinterpret_cast<const char *>(file.data()), std::min<size_t>(file.size(), 64)});
   Result<uint32_t> version = cursor.take<uint32_t>(cause::ggufHeaderCut, "the header");
   if (!version)
     return version.error();
-  if (*version == 3)
+  if (*version == 2 ||
+      *version == 3) // 3 allows files of the other byte order, and is else the same
     return {};
   if ((*version & 0xFFFF) == 0 && *version != 0)
     return refuse(
         cause::ggufBigEndian, line(fileName(path), " is a big-endian GGUF file"),
         line("its version reads ", *version, ", byte-swapped ", __builtin_bswap32(*version)),
         "convert it: gguf-convert-endian FILE little");
-  if (*version < 3)
-    return refuse(cause::ggufOldVersion, line(fileName(path), " is an old GGUF file"),
-                  line("version ", *version, "; version 3 is read"),
-                  "convert the checkpoint again with a current converter");
+  if (*version < 2)
+    return refuse(
+        cause::ggufOldVersion, line(fileName(path), " is an old GGUF file"),
+        line("version ", *version, ", whose lengths have 32 bits; versions 2 and 3 are read"),
+        "convert the original model again: llama.cpp's convert_hf_to_gguf.py");
   return refuse(cause::ggufNewVersion, line(fileName(path), " is from a newer GGUF version"),
-                line("version ", *version, "; version 3 is read"),
-                "convert the checkpoint to GGUF version 3");
+                line("version ", *version, "; versions 2 and 3 are read"),
+                "convert the original model to GGUF version 3: llama.cpp's convert_hf_to_gguf.py");
 }
 
 Result<Header> GgufReader::readHeader() {
@@ -197,10 +203,11 @@ Result<void> GgufReader::readFormat(Record &record) {
   const auto *stored = std::find_if(std::begin(kStoredTypes), std::end(kStoredTypes),
                                     [&](const GgufType &known) { return known.id == *type; });
   if (stored == std::end(kStoredTypes))
-    return refuse(cause::typeUnknown,
-                  line("tensor ", inQuotes(record.name), " has an unknown type"),
-                  line("type ", *type, "; known are 0 to 42"),
-                  "download the checkpoint again, or convert it to a known type");
+    return refuse(
+        cause::typeUnknown, line("tensor ", inQuotes(record.name), " has an unknown type"),
+        line("type ", *type, "; known are 0 to 42"),
+        "use a variant of the checkpoint in a known type, such as Q4_K_M or Q8_0: forks of "
+        "llama.cpp have types of their own");
   if (!stored->format)
     return refuse(
         cause::typeUnsupported,
@@ -265,12 +272,69 @@ Result<Record> GgufReader::readRecord(uint64_t index) {
   return record;
 }
 
-/// A fork of llama.cpp writes blocks of 128 values in 34 bytes under the number of Q2_0. Nothing in its files says so but
-/// the room that tensors have, up to the next one or the end, which is too small for blocks of 64 in 18.
-bool isQ2OfFork(const Record &record, uint64_t room, uint64_t alignment) {
-  constexpr uint64_t ours = 2 * 18, theirs = 34;
-  return record.format == WeightFormat::Q2_0 && record.bytes > room && record.bytes % ours == 0 &&
-         alignUp(record.bytes / ours * theirs, alignment) == alignUp(room, alignment);
+/// Whether the bytes of a tensor fill the room up to the next one, or to the end of the file.
+bool fills(uint64_t bytes, uint64_t room, uint64_t alignment) {
+  return bytes == room || alignUp(bytes, alignment) == room;
+}
+
+/// Where all tensors lie, in the order of their offsets.
+struct Layout {
+  std::vector<size_t> order;
+  std::vector<uint64_t> room; ///< of each record: bytes up to the next one, or the end
+};
+
+Layout layoutOf(const std::vector<Record> &records, uint64_t size) {
+  Layout layout{std::vector<size_t>(records.size()), std::vector<uint64_t>(records.size())};
+  std::vector<size_t> &order = layout.order;
+  std::iota(order.begin(), order.end(), size_t(0));
+  std::sort(order.begin(), order.end(), [&](size_t a, size_t b) {
+    return std::pair(records[a].offset, a) < std::pair(records[b].offset, b);
+  });
+  for (size_t i = 0; i < order.size(); ++i) {
+    const uint64_t begin = records[order[i]].offset,
+                   next = i + 1 < order.size() ? records[order[i + 1]].offset : size;
+    layout.room[order[i]] = next > begin ? next - begin : 0;
+  }
+  return layout;
+}
+
+/// A fork of llama.cpp writes blocks of 128 values in 34 bytes under the number of Q2_0 (Q2Blocks.h). Nothing says so but the
+/// room that the tensors of a file have. E0218: both sizes would fill it, or there are tensors of either.
+Result<bool> hasWideQ2(const std::vector<Record> &records, const Layout &layout, uint64_t alignment,
+                       const std::string &path) {
+  const Record *narrow = nullptr, *wide = nullptr, *open = nullptr, *none = nullptr;
+  const auto room = [&](const Record *record) {
+    return layout.room[static_cast<size_t>(record - records.data())];
+  };
+  const auto sizes = [&](const Record *record) {
+    return line("tensor ", inQuotes(record->name), " has ", room(record),
+                " bytes: blocks of 64 take ", record->bytes, ", of 128 ",
+                wideQ2Bytes(record->bytes));
+  };
+  for (const Record &record : records) {
+    if (record.format != WeightFormat::Q2_0)
+      continue;
+    const bool fits64 = fills(record.bytes, room(&record), alignment),
+               fits128 = record.shape.back() % kWideQ2Values == 0 &&
+                         fills(wideQ2Bytes(record.bytes), room(&record), alignment);
+    (fits64 && fits128 ? open : fits64 ? narrow : fits128 ? wide : none) = &record;
+  }
+  const bool mixed = narrow && wide, undecided = !narrow && !wide && open,
+             neither = !narrow && !wide && none;
+  if (mixed || undecided)
+    return refuse(cause::typeUnsupported,
+                  line(fileName(path), mixed ? " has blocks of Q2_0 of 64 and of 128 values"
+                                             : " does not show how large its blocks of Q2_0 are"),
+                  mixed ? sizes(narrow) + "; " + sizes(wide) : sizes(open),
+                  "quantise the original model again, with one program: llama-quantize IN.gguf "
+                  "OUT.gguf Q2_0");
+  if (neither)
+    return refuse(cause::typeUnsupported,
+                  line(fileName(path), " has blocks of Q2_0 of another size"),
+                  line(sizes(none), "; neither fills them"),
+                  "download it again if it was cut; otherwise quantise the original model again: "
+                  "llama-quantize IN.gguf OUT.gguf Q4_0");
+  return wide != nullptr;
 }
 
 /// Walks the tensors in the order of their offsets: each must start, aligned, where the
@@ -285,26 +349,22 @@ Result<void> GgufReader::place(uint64_t alignment) {
                        ", the file has ", file.size(), " bytes"),
                   "download it again");
   const uint64_t size = file.size() - start;
-  std::vector<size_t> order(records.size());
-  std::iota(order.begin(), order.end(), size_t(0));
-  std::sort(order.begin(), order.end(), [&](size_t a, size_t b) {
-    return std::pair(records[a].offset, a) < std::pair(records[b].offset, b);
-  });
+  const Layout layout = layoutOf(records, size);
+  const Result<bool> wideQ2 = hasWideQ2(records, layout, alignment, path);
+  if (!wideQ2)
+    return wideQ2.error();
 
   uint64_t end = 0;
-  for (size_t i = 0; i < order.size(); ++i) {
-    Record &record = records[order[i]];
+  for (size_t i : layout.order) {
+    Record &record = records[i];
+    const bool isWide = *wideQ2 && record.format == WeightFormat::Q2_0;
+    if (isWide)
+      record.bytes = wideQ2Bytes(record.bytes);
     std::string which = line("tensor ", inQuotes(record.name));
     if (record.offset % alignment != 0)
       return refuse(cause::ggufOffsetUnaligned, line(which, " is not aligned"),
                     line("offset ", record.offset, " is no multiple of ", alignment),
                     "convert the checkpoint again");
-    const uint64_t next = i + 1 < order.size() ? records[order[i + 1]].offset : size;
-    if (record.offset <= next && isQ2OfFork(record, next - record.offset, alignment))
-      return refuse(
-          cause::typeUnsupported, line(which, " has blocks of Q2_0 of another size"),
-          "34 bytes for 128 values, as a fork of llama.cpp writes them; 18 bytes for 64 are read",
-          "use the variant that llama.cpp itself reads (its name may end in g64)");
     if (record.offset > size || record.bytes > size - record.offset)
       return refuse(cause::dataPastEnd, line(which, " ends after the file"),
                     line(record.bytes, " bytes at ", record.offset, ", the data section has ", size,
@@ -326,6 +386,10 @@ Result<void> GgufReader::place(uint64_t alignment) {
     if (tensor.format == WeightFormat::Nvfp4) {
       const int64_t columns = tensor.shape.back();
       tensor.maker = makeNvfp4({columns, tensor.elements() / columns, data, {}, {1.0f}});
+      tensor.data = {};
+    }
+    if (isWide) {
+      tensor.maker = makeOfWideQ2(tensor.shape.back(), data);
       tensor.data = {};
     }
     builder.addTensor(std::move(tensor));
@@ -407,6 +471,22 @@ Result<void> readGguf(std::span<const std::byte> file, const std::string &path,
   if (reader.tensors() == 0)
     return reader.noTensorsError();
   return reader.readTensors();
+}
+
+Result<GgufHead> readGgufHead(std::span<const std::byte> file, const std::string &path) {
+  CheckpointBuilder keys(Container::Gguf);
+  GgufReader reader(file, path, keys, keys);
+  Result<GgufPart> part = reader.readKeys();
+  if (!part)
+    return part.error();
+  GgufHead head{*part, {}};
+  if (part->count > 1) // further parts do not say what they are parts of
+    return head;
+  if (Result<void> model = identifyGguf(keys, path); !model)
+    head.notModel = model.error();
+  else if (reader.tensors() == 0) // a vocabulary
+    head.notModel = reader.noTensorsError();
+  return head;
 }
 
 Result<GgufPart> readGgufPart(std::span<const std::byte> file, const std::string &path, bool first,

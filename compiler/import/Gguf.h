@@ -46,6 +46,13 @@ struct GgufPart {
   int64_t tensors = 0; ///< of all parts together
 };
 
+/// What the keys of a file say of it, without its tensors.
+struct GgufHead {
+  GgufPart part;
+  std::optional<Error> notModel; ///< it is an adapter, a projector, a vocabulary
+};
+Result<GgufHead> readGgufHead(std::span<const std::byte> file, const std::string &path);
+
 /// The same of one part. The first, `first`, has the model's keys and may be without tensors; the
 /// keys of the others are their own and are not kept.
 Result<GgufPart> readGgufPart(std::span<const std::byte> file, const std::string &path, bool first,

@@ -273,13 +273,15 @@ Result<void> readGgufMetadata(GgufCursor &cursor, uint64_t count, CheckpointBuil
   return {};
 }
 
+// A file that was merged keeps split.count 0 or 1, and whatever it has beside that says nothing (llama.cpp:
+// llama_model_loader looks at the other two above 1 alone).
 Result<GgufPart> ggufPart(CheckpointBuilder &builder, const std::string &path) {
   GgufPart part;
   struct {
     const char *key;
     int64_t &target;
     int64_t least, most;
-  } keys[] = {{"split.count", part.count, 1, 99999},
+  } keys[] = {{"split.count", part.count, 0, 99999},
               {"split.no", part.number, 0, 99998},
               {"split.tensors.count", part.tensors, 0, 65536}};
   for (auto &[key, target, least, most] : keys) {
@@ -288,12 +290,18 @@ Result<GgufPart> ggufPart(CheckpointBuilder &builder, const std::string &path) {
       continue;
     builder.markUsed(key);
     const auto *number = std::get_if<int64_t>(value);
+    if (&target != &part.count && part.count <= 1)
+      continue;
     if (!number || *number < least || *number > most)
       return refuse(cause::ggufPartOdd, line(fileName(path), " is an odd part of a split model"),
-                    line(inQuotes(key), " is no integer from ", least, " to ", most),
-                    "download it again, or split the model again");
+                    number ? line(inQuotes(key), " is ", *number, "; from ", least, " to ", most,
+                                  " is expected")
+                           : line(inQuotes(key), " is no integer"),
+                    "split the model again: llama-gguf-split --split MODEL.gguf NAME");
     target = *number;
   }
+  if (part.count <= 1)
+    part = GgufPart();
   return part;
 }
 

@@ -7,14 +7,21 @@
 //
 // w[n][k] = scales[g][n] * (q - z). Formats and names: AutoGPTQ (auto_gptq/nn_modules/qlinear), GPTQModel.
 //
+// Which version a file is, its zero points say where it is symmetric: all of them are 2^(b - 1), so v1 stores one less. What
+// `checkpoint_format` claims is often wrong there, and decides elsewhere.
+//
 // In v1 a stored zero point of all ones is ambiguous: some kernels add one in b bits and get 0, others get 2^b. A
 // symmetric checkpoint never holds it.
+//
+// AutoRound, Intel's neural-compressor and others write the same tensors under names of their own.
 //===----------------------------------------------------------------------===//
+#include "compiler/import/ExporterKeys.h"
 #include "compiler/import/GroupedInts.h"
 #include "compiler/import/ImportErrors.h"
 #include "compiler/import/Quantized.h"
 
 #include <algorithm>
+#include <optional>
 
 namespace ingot::import {
 
@@ -49,32 +56,43 @@ void readColumns(const Part &words, int64_t n, int64_t k, int bits, int64_t firs
     }
 }
 
-struct Gptq {
+struct Settings {
   int bits;
-  int64_t group; ///< -1: all K
-  bool v1;
+  int64_t group;                 ///< -1: all K
+  std::optional<bool> symmetric; ///< empty: nothing is said
 };
 
-Result<GroupedInts> readMatrix(RawTensors &parts, const std::string &name, const Gptq &gptq) {
+/// A matrix whose zero points wait for the version of the file.
+struct Matrix {
+  GroupedInts ints;
+  Part zeros;
+  std::optional<bool> symmetric;
+  int64_t groups() const { return (ints.columns + ints.group - 1) / ints.group; }
+  int storedZero(int64_t row, int64_t g) const {
+    return static_cast<int>(codeOf(zeros, g * (ints.rows * ints.bits / 32), 1, row, ints.bits));
+  }
+};
+
+Result<Matrix> readMatrix(RawTensors &parts, const std::string &name, const Settings &own) {
   Result<const Part *> codes = parts.take(name + ".qweight", "I32 U32", {-1, -1});
   if (!codes)
     return codes.error();
-  const int64_t n = (*codes)->shape[1], k = (*codes)->shape[0] * 32 / gptq.bits,
-                group = gptq.group < 0 ? k : std::min(k, gptq.group),
+  const int64_t n = (*codes)->shape[1], k = (*codes)->shape[0] * 32 / own.bits,
+                group = own.group < 0 ? k : std::min(k, own.group),
                 groups = (k + group - 1) / group;
-  if ((*codes)->shape[0] % (gptq.bits == 3 ? 3 : 1) != 0 || n * gptq.bits % 32 != 0)
+  if ((*codes)->shape[0] % (own.bits == 3 ? 3 : 1) != 0 || n * own.bits % 32 != 0)
     return refuse(
         cause::quantPart, line("tensor ", inQuotes(name + ".qweight"), " is no part of a weight"),
-        line("it is ", printedShape((*codes)->shape), " words, for codes of ", gptq.bits, " bits"),
+        line("it is ", printedShape((*codes)->shape), " words, for codes of ", own.bits, " bits"),
         "take configuration and tensors from the same checkpoint");
-  Result<const Part *> zeros =
-      parts.take(name + ".qzeros", "I32 U32", {groups, n * gptq.bits / 32});
+  Result<const Part *> zeros = parts.take(name + ".qzeros", "I32 U32", {groups, n * own.bits / 32});
   if (!zeros)
     return zeros.error();
-  Result<const Part *> scales = parts.take(name + ".scales", "F16 BF16 F32", {groups, n});
+  Result<const Part *> scales = parts.take(name + ".scales", kScaleTypes, {groups, n});
   if (!scales)
     return scales.error();
-  std::vector<int32_t> groupsOfColumns;
+  Matrix matrix{{name + ".weight", n, k, own.bits, group, {}, {}}, **zeros, own.symmetric};
+  GroupedInts &ints = matrix.ints;
   if (parts.has(name + ".g_idx")) {
     Result<const Part *> part = parts.take(name + ".g_idx", "I32 I64", {k});
     if (!part)
@@ -82,30 +100,16 @@ Result<GroupedInts> readMatrix(RawTensors &parts, const std::string &name, const
     Result<std::vector<int32_t>> order = readOrder(**part, group, groups);
     if (!order)
       return order.error();
-    groupsOfColumns = std::move(*order);
+    ints.order = std::move(*order);
   }
-  const int64_t words = n * gptq.bits / 32;
-  const int largest = (1 << gptq.bits) - 1;
-  for (int64_t g = 0; gptq.v1 && g < groups; ++g)
-    for (int64_t row = 0; row < n; ++row)
-      if (codeOf(**zeros, g * words, 1, row, gptq.bits) == static_cast<uint32_t>(largest))
-        return refuse(cause::quantValue, line("a zero point of ", inQuotes(name), " is ambiguous"),
-                      line("group ", g, ", row ", row, " stores ", largest, ", which is ",
-                           largest + 1, " or 0, depending on who reads it"),
-                      "save the checkpoint again as gptq_v2 (GPTQModel), which stores it as it is");
-  GroupedInts ints{name + ".weight", n, k, gptq.bits, group, {}, {}};
-  ints.order = std::move(groupsOfColumns);
-  ints.codes = [codes = **codes, n, k, bits = gptq.bits](int64_t first, int64_t count, uint8_t *q,
-                                                         int64_t stride) {
+  ints.codes = [codes = **codes, n, k, bits = own.bits](int64_t first, int64_t count, uint8_t *q,
+                                                        int64_t stride) {
     readColumns(codes, n, k, bits, first, count, q, stride);
   };
   ints.scale = [scales = **scales, n](int64_t row, int64_t g) {
     return scales.number(g * n + row);
   };
-  ints.zero = [zeros = **zeros, words, gptq](int64_t row, int64_t g) {
-    return static_cast<int>(codeOf(zeros, g * words, 1, row, gptq.bits)) + gptq.v1;
-  };
-  return ints;
+  return matrix;
 }
 
 /// AutoGPTQ gave every matrix a bias; where there is none it is zeros.
@@ -115,76 +119,256 @@ void dropEmptyBias(RawTensors &parts, const std::string &name) {
     parts.drop(bias->name);
 }
 
-} // namespace
+//===----------------------------------------------------------------------===//
+// Version
+//===----------------------------------------------------------------------===//
 
-Result<void> readGptq(CheckpointBuilder &builder, const QuantConfig &config) {
-  config.harmless({"quant_method",
-                   "desc_act",
-                   "static_groups",
-                   "sym",
-                   "lm_head",
-                   "damp_percent",
-                   "damp_auto_increment",
-                   "true_sequential",
-                   "model_name_or_path",
-                   "model_file_base_name",
-                   "modules_in_block_to_quantize*",
-                   "dataset*",
-                   "tokenizer",
-                   "use_cuda_fp16",
-                   "use_exllama",
-                   "disable_exllama",
-                   "exllama_config*",
-                   "backend",
-                   "block_name_to_quantize",
-                   "max_input_length",
-                   "cache_block_outputs",
-                   "batch_size",
-                   "pad_token_id",
-                   "module_name_preceding_first_block*",
-                   "model_seqlen",
-                   "meta.*",
-                   "hyb_act",
-                   "mse",
-                   "pack_dtype",
-                   "parallel_packing",
-                   "offload_to_disk*",
-                   "is_marlin_format",
-                   "format",
-                   "act_group_aware",
-                   "uri",
-                   "version"});
-  if (auto fine = config.absent("dynamic", "use a checkpoint whose layers have one width, or the "
-                                           "original one with --quantize and a --recipe");
-      !fine)
-    return fine;
-  if (auto fine = config.oneOf("checkpoint_format", {"gptq", "gptq_v2"}); !fine)
-    return fine;
-  const Result<int64_t> bits = config.integerOr("bits", 4),
-                        group = config.integerOr("group_size", -1);
-  const Result<bool> symmetric = config.booleanOr("sym", true);
+enum class Version { V1, V2 };
+
+std::string_view nameOf(Version version) { return version == Version::V1 ? "gptq" : "gptq_v2"; }
+
+/// What a configuration says of the version: its key, and which.
+struct Claim {
+  std::string key;
+  Version version;
+};
+
+struct Place {
+  int64_t row = 0, group = 0;
+};
+
+/// The version in which the zero points of a matrix are all the middle of its codes; empty: they are not, and `odd` is the
+/// first that shows it.
+std::optional<Version> versionIfSymmetric(const Matrix &matrix, Place &odd) {
+  const int middle = 1 << (matrix.ints.bits - 1), first = matrix.storedZero(0, 0);
+  odd = {};
+  if (first != middle && first != middle - 1)
+    return std::nullopt;
+  for (odd.group = 0; odd.group < matrix.groups(); ++odd.group)
+    for (odd.row = 0; odd.row < matrix.ints.rows; ++odd.row)
+      if (matrix.storedZero(odd.row, odd.group) != first)
+        return std::nullopt;
+  return first == middle ? Version::V2 : Version::V1;
+}
+
+Error notSymmetric(const Matrix &matrix, Place at) {
+  const int middle = 1 << (matrix.ints.bits - 1);
+  return refuse(cause::quantValue,
+                line("the zero points of ", inQuotes(matrix.ints.name),
+                     " contradict 'quantization_config.sym'"),
+                line("sym is true, so each of them is ", middle, ", which files of gptq store as ",
+                     middle - 1, " and those of gptq_v2 as ", middle, "; row ", at.row, ", group ",
+                     at.group, " stores ", matrix.storedZero(at.row, at.group)),
+                "set sym to false if the zero points are right; otherwise quantise the original "
+                "checkpoint: --quantize int4-g64");
+}
+
+/// The version that symmetric matrices show; empty: there are none. E0478: they contradict each other, or `sym`.
+Result<std::optional<Version>> shownVersion(const std::vector<Matrix> &matrices) {
+  const Matrix *shows = nullptr;
+  Version version{};
+  bool allOpen = true; // of those of which nothing is said, all look symmetric
+  for (int round = 0; round < 2; ++round)
+    for (const Matrix &matrix : matrices) {
+      const bool said = matrix.symmetric.has_value();
+      if ((said && !*matrix.symmetric) || (round == 1 && !said && !allOpen))
+        continue;
+      Place odd;
+      const std::optional<Version> own = versionIfSymmetric(matrix, odd);
+      if (round == 0) {
+        if (said && !own)
+          return notSymmetric(matrix, odd);
+        allOpen &= own.has_value();
+        continue;
+      }
+      if (shows && *own != version)
+        return refuse(cause::quantValue,
+                      line(inQuotes(shows->ints.name), " and ", inQuotes(matrix.ints.name),
+                           " are of two versions of GPTQ"),
+                      line("both are symmetric; they store zero points of ",
+                           shows->storedZero(0, 0), " (", nameOf(version), ") and of ",
+                           matrix.storedZero(0, 0), " (", nameOf(*own), ")"),
+                      "take all tensors from the same checkpoint");
+      shows = &matrix, version = *own;
+    }
+  return shows ? std::optional(version) : std::nullopt;
+}
+
+/// E0478: a stored zero point of v1 that is 0 to some and 2^b to others.
+Result<void> expectNoOverflow(const Matrix &matrix) {
+  const int largest = (1 << matrix.ints.bits) - 1;
+  for (int64_t g = 0; g < matrix.groups(); ++g)
+    for (int64_t row = 0; row < matrix.ints.rows; ++row)
+      if (matrix.storedZero(row, g) == largest)
+        return refuse(
+            cause::quantValue,
+            line("a zero point of ", inQuotes(matrix.ints.name), " is ambiguous"),
+            line("group ", g, ", row ", row, " stores ", largest, ", which is ", largest + 1,
+                 " or 0, depending on who reads it"),
+            "save the checkpoint again as gptq_v2 (GPTQModel), which stores it as it is; if it is "
+            "one already, set quantization_config.checkpoint_format to gptq_v2");
+  return {};
+}
+
+/// Gives all matrices their zero points.
+Result<void> settleZeros(CheckpointBuilder &builder, std::vector<Matrix> &matrices,
+                         const std::vector<Claim> &claims) {
+  const Result<std::optional<Version>> shown = shownVersion(matrices);
+  if (!shown)
+    return shown.error();
+  for (const Claim &claim : claims)
+    if (!*shown && claim.version != claims.front().version)
+      return refuse(cause::fp8Config, "the configuration names two versions of GPTQ",
+                    line("quantization_config.", claims.front().key, " says ",
+                         nameOf(claims.front().version), ", .", claim.key, " ",
+                         nameOf(claim.version), "; the zero points do not show which it is"),
+                    line("remove the wrong one of the two keys"));
+    else if (*shown && claim.version != **shown)
+      builder.note(line("quantization_config.", claim.key, " says ", nameOf(claim.version),
+                        "; the zero points of a symmetric model say ", nameOf(**shown),
+                        ", and it is read so"));
+  const Version version = *shown ? **shown : claims.empty() ? Version::V1 : claims.front().version;
+  for (Matrix &matrix : matrices) {
+    if (version == Version::V1)
+      if (auto plain = expectNoOverflow(matrix); !plain)
+        return plain;
+    matrix.ints.zero = [zeros = matrix.zeros, words = matrix.ints.rows * matrix.ints.bits / 32,
+                        bits = matrix.ints.bits,
+                        less = version == Version::V1 ? 1 : 0](int64_t row, int64_t g) {
+      return static_cast<int>(codeOf(zeros, g * words, 1, row, bits)) + less;
+    };
+  }
+  return {};
+}
+
+//===----------------------------------------------------------------------===//
+// quantization_config
+//===----------------------------------------------------------------------===//
+
+constexpr char kOneWidth[] =
+    "use a checkpoint whose layers have one width, or the original one with "
+    "--quantize and a --recipe";
+
+/// Those in `at`: "", or "extra_config.MODULE.".
+Result<Settings> readSettings(const QuantConfig &config, const std::string &at,
+                              const Settings &otherwise) {
+  const Result<int64_t> bits = config.integerOr(at + "bits", otherwise.bits),
+                        group = config.integerOr(at + "group_size", otherwise.group);
   if (!bits || !group)
     return bits ? group.error() : bits.error();
   if (*bits != 2 && *bits != 3 && *bits != 4 && *bits != 8)
-    return config.unsupported("bits", line(*bits), "2, 3, 4, 8");
+    return config.unsupported(at + "bits", line(*bits), "2, 3, 4, 8");
   if (*group < -1 || *group == 0)
-    return config.unsupported("group_size", line(*group), "-1, or a multiple of 32");
-  const std::string *format = config.text("checkpoint_format");
-  const Gptq gptq{static_cast<int>(*bits), *group, !format || *format != "gptq_v2"};
-  builder.setLayerFormat(formatOfGroups(gptq.bits, gptq.group, symmetric && !*symmetric));
+    return config.unsupported(at + "group_size", line(*group), "-1, or a multiple of 32");
+  Settings read{static_cast<int>(*bits), *group, otherwise.symmetric};
+  if (config.has(at + "sym")) {
+    const Result<bool> symmetric = config.booleanOr(at + "sym", true);
+    if (!symmetric)
+      return symmetric.error();
+    read.symmetric = *symmetric;
+  }
+  return read;
+}
+
+/// Of all modules: Intel's programs say "scheme" for sym, the oldest of all "wbits" and "groupsize".
+Result<Settings> readSettings(const QuantConfig &config) {
+  const Result<int64_t> bits = config.integerOr("wbits", 4),
+                        group = config.integerOr("groupsize", -1);
+  if (!bits || !group)
+    return bits ? group.error() : bits.error();
+  Settings otherwise{static_cast<int>(std::clamp<int64_t>(*bits, 0, 99)), *group, {}};
+  if (auto known = config.oneOf("scheme", {"sym", "asym"}); !known)
+    return known.error();
+  if (const std::string *scheme = config.text("scheme"))
+    otherwise.symmetric = *scheme == "sym";
+  return readSettings(config, "", otherwise);
+}
+
+/// The keys that say the version. E0473: another layout.
+Result<std::vector<Claim>> readClaims(const QuantConfig &config) {
+  std::vector<Claim> claims;
+  for (const char *key : {"checkpoint_format", "format"}) {
+    if (auto known = config.oneOf(key, {"gptq", "gptq_v2"}); !known)
+      return known.error();
+    if (const std::string *said = config.text(key))
+      claims.push_back({key, *said == "gptq" ? Version::V1 : Version::V2});
+  }
+  return claims;
+}
+
+Result<void> read(CheckpointBuilder &builder, const QuantConfig &config,
+                  const std::vector<Claim> &claims) {
+  for (auto fine : {config.exactly("is_marlin_format", false),
+                    config.oneOf("pack_dtype", {"int32", "torch.int32"}),
+                    config.oneOf("data_type", {"int", "int_sym", "int_asym"}),
+                    config.oneOf("weight_dtype", {"int", "int2", "int3", "int4", "int8",
+                                                  "int4_clip", "int4_fullrange"})})
+    if (!fine)
+      return fine;
+  markExporterKeys(config);
+  const Result<Settings> all = readSettings(config);
+  if (!all)
+    return all.error();
+  builder.setLayerFormat(formatOfGroups(all->bits, all->group, all->symmetric && !*all->symmetric));
   RawTensors parts(builder);
-  std::vector<GroupedInts> matrices;
-  for (const std::string &name : parts.endingWith(".qweight")) {
-    Result<GroupedInts> read = readMatrix(parts, name, gptq);
-    if (!read)
-      return read.error();
-    matrices.push_back(std::move(*read));
+  const std::vector<std::string> names = parts.endingWith(".qweight");
+  for (const char *object : {"dynamic", "extra_config"})
+    if (auto known = config.ownSettings(object, names, kOneWidth); !known)
+      return known;
+  std::vector<Matrix> matrices;
+  for (const std::string &name : names) {
+    Settings own = *all;
+    for (const char *object : {"dynamic.", "extra_config."}) {
+      Result<Settings> read = readSettings(config, object + name + ".", own);
+      if (!read)
+        return read.error();
+      own = *read;
+    }
+    Result<Matrix> matrix = readMatrix(parts, name, own);
+    if (!matrix)
+      return matrix.error();
+    matrices.push_back(std::move(*matrix));
     dropEmptyBias(parts, name);
   }
-  if (auto added = addGroupedInts(builder, parts, std::move(matrices)); !added)
+  if (auto settled = settleZeros(builder, matrices, claims); !settled)
+    return settled;
+  std::vector<GroupedInts> ints;
+  for (Matrix &matrix : matrices)
+    ints.push_back(std::move(matrix.ints));
+  if (auto added = addGroupedInts(builder, parts, std::move(ints)); !added)
     return added;
   parts.finish();
   return {};
+}
+
+} // namespace
+
+Result<void> readGptq(CheckpointBuilder &builder, const QuantConfig &config) {
+  const Result<std::vector<Claim>> claims = readClaims(config);
+  return claims ? read(builder, config, *claims) : claims.error();
+}
+
+// "auto_round:auto_gptq" and "auto_round:gptq:exllamav2" are v1, "auto_round:gptqmodel" and "auto_round" v2 (AutoRound,
+// inference/backend.py: GPTQ_FORMAT, GPTQ_FORMAT_NO_ZP).
+Result<void> readAutoRound(CheckpointBuilder &builder, const QuantConfig &config) {
+  constexpr char kDefault[] = "auto_round:auto_gptq";
+  const char *key = config.text("packing_format") ? "packing_format" : "backend";
+  const std::string *said = config.text(key);
+  const std::string packing = said ? *said : kDefault;
+  const auto names = [&](std::string_view part) { return packing.find(part) != std::string::npos; };
+  if (names("awq"))
+    return readAwq(builder, config);
+  const bool own = packing == "auto_round" || packing == "auto" ||
+                   packing.starts_with("auto_round:exllama") || names("gptqmodel");
+  if (!own && !names("gptq"))
+    return config.unsupported(key, inQuotes(packing),
+                              "auto_round, auto_round:auto_gptq, auto_round:gptqmodel, "
+                              "auto_round:auto_awq");
+  Result<std::vector<Claim>> claims = readClaims(config);
+  if (!claims)
+    return claims.error();
+  claims->push_back({key, own ? Version::V2 : Version::V1});
+  return read(builder, config, *claims);
 }
 
 } // namespace ingot::import

@@ -80,10 +80,16 @@ int bitsOf(int codeBits) { return codeBits > 4 ? 8 : 4; }
 /// One group of all K may end anywhere: blocks do.
 int64_t groupOf(const GroupedInts &ints) { return ints.group >= ints.columns ? 128 : ints.group; }
 
+/// Whether no format has such numbers, so that they are multiplied out: groups that cannot be sorted, and minimums that
+/// only f32 holds.
+bool becomesFloats(const GroupedInts &ints, const Survey &survey) {
+  return survey.unsorted || (ints.minimum && survey.scale() == Scale::F32);
+}
+
 std::optional<WeightFormat> formatFor(const GroupedInts &ints, const Survey &survey) {
   if (ints.format)
     return ints.format;
-  if (survey.unsorted)
+  if (becomesFloats(ints, survey))
     return survey.f16 ? WeightFormat::F16 : survey.bf16 ? WeightFormat::BF16 : WeightFormat::F32;
   const int bits = bitsOf(ints.bits);
   if (ints.minimum) {
@@ -152,8 +158,7 @@ Error noFormat(const GroupedInts &ints) {
   return refuse(
       cause::quantPart,
       line("the groups of ", inQuotes(ints.name), " are of a size that is not read"),
-      line("one scale for ", ints.group, " values; multiples of 32 are read, or a row",
-           ints.minimum ? ", and f16 or bf16 scales" : ""),
+      line("one scale for ", ints.group, " values; multiples of 32 are read, or a row"),
       "quantise the original checkpoint with groups of 32, 64 or 128, or --quantize it here");
 }
 
@@ -223,10 +228,10 @@ private:
   int moved = 0; ///< what is added to each code
 };
 
-/// Numbers of matrices whose groups neither follow each other nor can be sorted, and of other experts' beside them.
-class MadeOfUnsorted : public BlockMaker {
+/// Numbers of matrices that become floats (becomesFloats), and of other experts' beside them.
+class MultipliedOut : public BlockMaker {
 public:
-  MadeOfUnsorted(GroupedInts given, WeightFormat format) : ints(std::move(given)), format(format) {
+  MultipliedOut(GroupedInts given, WeightFormat format) : ints(std::move(given)), format(format) {
     for (int64_t k = 0; ints.order.empty() && k < ints.columns; ++k)
       following.push_back(static_cast<int32_t>(k / ints.group));
   }
@@ -235,17 +240,21 @@ public:
     std::vector<uint8_t> q(static_cast<size_t>(count * ints.columns));
     ints.codes(first, count, q.data(), ints.columns);
     const auto groups = static_cast<size_t>(*std::ranges::max_element(order())) + 1;
-    std::vector<float> scales(groups);
+    std::vector<float> scales(groups), minimums(groups);
     std::vector<int> zeros(groups);
     for (int64_t row = 0; row < count; ++row) {
       for (size_t g = 0; g < groups; ++g) {
         scales[g] = ints.scale(first + row, static_cast<int64_t>(g));
-        zeros[g] = ints.zero(first + row, static_cast<int64_t>(g));
+        if (ints.minimum)
+          minimums[g] = ints.minimum(first + row, static_cast<int64_t>(g));
+        else
+          zeros[g] = ints.zero(first + row, static_cast<int64_t>(g));
       }
       for (int64_t k = 0; k < ints.columns; ++k) {
         const auto g = static_cast<size_t>(order()[static_cast<size_t>(k)]);
         const int code = q[static_cast<size_t>(row * ints.columns + k)] - zeros[g];
-        out = put(out, scales[g] * static_cast<float>(code));
+        const float product = scales[g] * static_cast<float>(code);
+        out = put(out, ints.minimum ? product + minimums[g] : product);
       }
     }
   }
@@ -253,7 +262,9 @@ public:
   int64_t firstNotFinite(int64_t first, int64_t count) const override {
     for (int64_t row = first; row < first + count; ++row)
       for (int64_t k = 0; k < ints.columns; ++k)
-        if (!std::isfinite(ints.scale(row, order()[static_cast<size_t>(k)])))
+        if (const int64_t g = order()[static_cast<size_t>(k)];
+            !std::isfinite(ints.scale(row, g)) ||
+            (ints.minimum && !std::isfinite(ints.minimum(row, g))))
           return row * ints.columns + k;
     return -1;
   }
@@ -324,17 +335,19 @@ Result<void> addGroupedInts(CheckpointBuilder &builder, RawTensors &parts,
   for (const GroupedInts &ints : matrices)
     if (!ints.format)
       surveys[familyOf(ints.name)].add(ints);
-  size_t unsorted = 0;
+  size_t unsorted = 0, wide = 0;
   for (GroupedInts &ints : matrices) {
     const Survey &survey = surveys[familyOf(ints.name)];
     const std::optional<WeightFormat> id = formatFor(ints, survey);
     if (!id)
       return noFormat(ints);
     Tensor tensor{ints.name, *id, {ints.rows, ints.columns}, {}};
-    if (survey.unsorted)
-      ++unsorted, tensor.maker = std::make_shared<MadeOfUnsorted>(std::move(ints), *id);
-    else
+    if (!ints.format && becomesFloats(ints, survey)) {
+      ++(survey.unsorted ? unsorted : wide);
+      tensor.maker = std::make_shared<MultipliedOut>(std::move(ints), *id);
+    } else {
       tensor.maker = std::make_shared<MadeOfInts>(std::move(ints), *id, survey);
+    }
     if (auto fresh = parts.put(std::move(tensor)); !fresh)
       return fresh;
   }
@@ -343,6 +356,10 @@ Result<void> addGroupedInts(CheckpointBuilder &builder, RawTensors &parts,
         unsorted, " matrices have groups of other sizes than their configuration says ",
         "(desc_act, actorder), or are experts beside such: their columns cannot be sorted, so they are ",
         "stored as f16 or bf16, as GPTQ's own kernels multiply them, in several times the bytes"));
+  if (wide)
+    builder.note(line(
+        wide, " matrices have scales and minimums of f32, which no format of integers has: they "
+              "are stored as f32, in several times the bytes"));
   return {};
 }
 

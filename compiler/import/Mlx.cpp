@@ -12,6 +12,7 @@
 // norms' weights and turns convolutions: that is their families' affair. (mlx: mlx/backend/common/quantized.cpp, docs
 // of mlx.core.quantize; mlx-lm: utils.py.)
 //===----------------------------------------------------------------------===//
+#include "compiler/import/ByteScales.h"
 #include "compiler/import/GroupedInts.h"
 #include "compiler/import/ImportErrors.h"
 #include "compiler/import/Quantized.h"
@@ -71,10 +72,10 @@ Result<GroupedInts> readAffine(RawTensors &parts, const std::string &name,
                        settings.bits, " bits"),
                   "take configuration and tensors from the same checkpoint");
   const int64_t groups = k / settings.group;
-  Result<const Part *> scales = parts.take(name + ".scales", "F16 BF16 F32", {n, groups});
+  Result<const Part *> scales = parts.take(name + ".scales", kScaleTypes, {n, groups});
   if (!scales)
     return scales.error();
-  Result<const Part *> biases = parts.take(name + ".biases", "F16 BF16 F32", {n, groups});
+  Result<const Part *> biases = parts.take(name + ".biases", kScaleTypes, {n, groups});
   if (!biases)
     return biases.error();
   const int bits = static_cast<int>(settings.bits);
@@ -103,7 +104,8 @@ Result<void> readFloats(RawTensors &parts, const std::string &name, const std::s
   if (!codes)
     return codes.error();
   const int64_t n = (*codes)->shape[0], k = (*codes)->shape[1] * 8;
-  Result<const Part *> scales = parts.take(name + ".scales", "U8", {n, (k + 31) / 32});
+  Result<const Part *> scales =
+      parts.take(name + ".scales", typesOf(ByteScale::E8M0), {n, (k + 31) / 32});
   if (!scales)
     return scales.error();
   return addMxfp4(parts, name + ".weight", {n, k}, **codes, **scales);

@@ -10,6 +10,7 @@
 //
 // (modelopt/torch/export; the arithmetic: modelopt/torch/quantization/qtensor.)
 //===----------------------------------------------------------------------===//
+#include "compiler/import/ByteScales.h"
 #include "compiler/import/GroupMaker.h"
 #include "compiler/import/ImportErrors.h"
 #include "compiler/import/Nvfp4.h"
@@ -20,7 +21,7 @@ namespace ingot::import {
 namespace {
 
 Result<void> readNvfp4(RawTensors &parts, const std::string &name) {
-  Result<const Part *> factor = parts.take(name + ".weight_scale_2", "F32", {1});
+  Result<const Part *> factor = parts.take(name + ".weight_scale_2", kScaleTypes, {1});
   if (!factor)
     return factor.error();
   return addNvfp4(parts, name, {name + ".weight", name + ".weight_scale"}, (*factor)->number(0));
@@ -36,11 +37,16 @@ Result<void> addNvfp4(RawTensors &parts, const std::string &name, const CodesAnd
   const int64_t n = (*codes)->shape[0], k = (*codes)->shape[1] * ((*codes)->dtype == "U8" ? 2 : 8);
   if (auto whole = expectWholeGroups(name, k, 16); !whole)
     return whole;
-  Result<const Part *> scales = parts.take(stored.scales, "F8_E4M3 U8", {n, k / 16});
+  Result<const Part *> scales = parts.take(stored.scales, typesOf(ByteScale::E4M3), {n, k / 16});
   if (!scales)
     return scales.error();
+  Result<std::span<const std::byte>> bytes =
+      byteScales(parts, **scales, ByteScale::E4M3,
+                 [&](int64_t g) { return areZeroE2M1((*codes)->data, g * 16, 16); });
+  if (!bytes)
+    return bytes.error();
   Tensor tensor{name + ".weight", WeightFormat::Nvfp4, {n, k}, {}};
-  tensor.maker = makeNvfp4({k, n, (*codes)->data, (*scales)->data, {factor}});
+  tensor.maker = makeNvfp4({k, n, (*codes)->data, *bytes, {factor}});
   return parts.put(std::move(tensor));
 }
 
@@ -65,9 +71,9 @@ Result<void> readModelOpt(CheckpointBuilder &builder, const QuantConfig &config)
   for (const std::string &name : parts.endingWith(".weight_scale_2"))
     if (auto read = readNvfp4(parts, name); !read)
       return read;
+  const bool saysMxfp8 = algorithm && *algorithm == "MXFP8";
   for (const std::string &name : parts.endingWith(".weight_scale")) {
-    const Part *scales = parts.find(name + ".weight_scale");
-    if (scales->dtype == "U8" || scales->dtype == "F8_E8M0")
+    if (isMxfp8(parts, name, saysMxfp8))
       if (auto read = addMxfp8(parts, name, {name + ".weight", name + ".weight_scale"}); !read)
         return read;
   }
@@ -77,6 +83,15 @@ Result<void> readModelOpt(CheckpointBuilder &builder, const QuantConfig &config)
       parts.drop(name + std::string(ending));
   parts.finish();
   return {};
+}
+
+bool isMxfp8(const RawTensors &parts, const std::string &name, bool said) {
+  const Part *codes = parts.find(name + ".weight"), *scales = parts.find(name + ".weight_scale");
+  if (!codes || !scales || codes->dtype != "F8_E4M3" || codes->shape.size() != 2)
+    return false;
+  const bool inBytes = scales->dtype == "U8" || scales->dtype == "F8_E8M0";
+  return said ||
+         (inBytes && scales->shape == std::vector{codes->shape[0], (codes->shape[1] + 31) / 32});
 }
 
 QuantConfig modelOptScope(const QuantConfig &config) {

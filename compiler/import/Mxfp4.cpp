@@ -5,6 +5,7 @@
 //
 // become X: a stack of E matrices [N][K] (OCP Microscaling Formats 1.0; transformers, integrations/mxfp4.py).
 //===----------------------------------------------------------------------===//
+#include "compiler/import/ByteScales.h"
 #include "compiler/import/GroupMaker.h"
 #include "compiler/import/ImportErrors.h"
 #include "compiler/import/Quantized.h"
@@ -42,7 +43,12 @@ Result<void> addMxfp4(RawTensors &parts, std::string name, std::vector<int64_t> 
                       const Part &blocks, const Part &scales) {
   if (auto whole = expectWholeGroups(name, shape.back(), 32); !whole)
     return whole;
-  auto maker = std::make_shared<MadeOfMxfp4>(shape.back(), 32, blocks.data, scales.data);
+  Result<std::span<const std::byte>> bytes =
+      byteScales(parts, scales, ByteScale::E8M0,
+                 [&](int64_t g) { return areZeroE2M1(blocks.data, g * 32, 32); });
+  if (!bytes)
+    return bytes.error();
+  auto maker = std::make_shared<MadeOfMxfp4>(shape.back(), 32, blocks.data, *bytes);
   Tensor tensor{std::move(name), WeightFormat::Mxfp4, std::move(shape), {}};
   tensor.maker = std::move(maker);
   return parts.put(std::move(tensor));
@@ -58,7 +64,7 @@ Result<void> readMxfp4(CheckpointBuilder &builder, const QuantConfig &config) {
       return blocks.error();
     const std::vector<int64_t> &shape = (*blocks)->shape;
     Result<const Part *> scales =
-        parts.take(name + "_scales", "U8 F8_E8M0", {shape[0], shape[1], shape[2]});
+        parts.take(name + "_scales", typesOf(ByteScale::E8M0), {shape[0], shape[1], shape[2]});
     if (!scales)
       return scales.error();
     if (auto added = addMxfp4(parts, name, {shape[0], shape[1], shape[2] * 32}, **blocks, **scales);

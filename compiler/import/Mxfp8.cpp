@@ -6,6 +6,7 @@
 // Model Optimizer, compressed-tensors and MLX store it so, under names of their own (OCP Microscaling Formats 1.0). A
 // product has 4 bits of significand under a power of two: bf16 holds it, so such a matrix becomes bf16.
 //===----------------------------------------------------------------------===//
+#include "compiler/import/ByteScales.h"
 #include "compiler/import/GroupMaker.h"
 #include "compiler/import/ImportErrors.h"
 #include "compiler/import/Quantized.h"
@@ -54,11 +55,16 @@ Result<void> addMxfp8(RawTensors &parts, const std::string &name, const CodesAnd
   const int64_t n = (*codes)->shape[0], k = (*codes)->shape[1] * ((*codes)->dtype == "U32" ? 4 : 1);
   if (auto whole = expectWholeGroups(name, k, 32); !whole)
     return whole;
-  Result<const Part *> scales = parts.take(stored.scales, "U8 F8_E8M0", {n, k / 32});
+  Result<const Part *> scales = parts.take(stored.scales, typesOf(ByteScale::E8M0), {n, k / 32});
   if (!scales)
     return scales.error();
+  Result<std::span<const std::byte>> bytes =
+      byteScales(parts, **scales, ByteScale::E8M0,
+                 [&](int64_t g) { return areZeroE4M3((*codes)->data, g * 32, 32); });
+  if (!bytes)
+    return bytes.error();
   Tensor tensor{name + ".weight", WeightFormat::BF16, {n, k}, {}};
-  tensor.maker = std::make_shared<MadeOfMxfp8>(k, 32, (*codes)->data, (*scales)->data);
+  tensor.maker = std::make_shared<MadeOfMxfp8>(k, 32, (*codes)->data, *bytes);
   return parts.put(std::move(tensor));
 }
 

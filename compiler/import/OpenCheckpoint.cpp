@@ -3,6 +3,7 @@
 #include "compiler/import/ConfigJson.h"
 #include "compiler/import/ContentHash.h"
 #include "compiler/import/DraftBlocks.h"
+#include "compiler/import/FileKind.h"
 #include "compiler/import/Folder.h"
 #include "compiler/import/Gguf.h"
 #include "compiler/import/ImportErrors.h"
@@ -38,30 +39,43 @@ std::string folderOf(const fs::path &path) {
   return path.has_parent_path() ? path.parent_path().string() : ".";
 }
 
+std::string hashOf(std::vector<std::span<const std::byte>> files, Hashed hashed) {
+  constexpr size_t kOfEach = size_t(1) << 20;
+  for (std::span<const std::byte> &file : files)
+    if (hashed == Hashed::Beginnings)
+      file = file.first(std::min(kOfEach, file.size()));
+  return hashContent(files, forgetPages);
+}
+
 /// A file that the user named may lie anywhere; one that was found in a folder must be of it.
 enum class Named { ByUser, InFolder };
 
 /// A file, or all parts of a split one; their bytes.
 Result<std::vector<std::span<const std::byte>>> readGgufFiles(const fs::path &path, Named named,
                                                               CheckpointBuilder &builder) {
-  if (std::optional<SplitName> part = splitName(path.filename().string());
-      part && part->count > 1) {
-    builder.setName(part->stem);
-    return readSplitGguf(folderOf(path), *part, builder);
-  }
-  builder.setName(path.stem().string());
   Result<std::shared_ptr<const MappedFile>> file =
       named == Named::ByUser ? MappedFile::open(path.string())
                              : Folder(folderOf(path)).open(path.filename().string());
+  const std::optional<SplitName> part = splitName(path.filename().string());
+  if (part && part->count > 1) {
+    // One that was merged may have kept the name of a part.
+    const Result<GgufHead> head =
+        file ? readGgufHead((*file)->bytes(), path.string()) : file.error();
+    if (!head || head->part.count > 1) {
+      builder.setName(part->stem);
+      return readSplitGguf(folderOf(path), *part, builder);
+    }
+  }
   if (!file)
     return file.error();
+  builder.setName(path.stem().string());
   builder.keep(*file);
   if (Result<void> read = readGguf((*file)->bytes(), path.string(), builder); !read)
     return read.error();
   return std::vector{(*file)->bytes()};
 }
 
-Opened openGguf(const fs::path &path, Named named) {
+Opened openGguf(const fs::path &path, Named named, Hashed hashed) {
   CheckpointBuilder builder(Container::Gguf);
   Result<std::vector<std::span<const std::byte>>> files = readGgufFiles(path, named, builder);
   if (!files)
@@ -70,7 +84,7 @@ Opened openGguf(const fs::path &path, Named named) {
     return scaled.error();
   unwrapGguf(builder);
   setDraftBlocksAside(builder);
-  return builder.finish(hashContent(*files, forgetPages));
+  return builder.finish(hashOf(std::move(*files), hashed));
 }
 
 constexpr char kNative[] = "params.json"; ///< beside consolidated*.safetensors
@@ -118,48 +132,98 @@ Result<std::vector<std::string>> readWeights(Folder &folder, const std::string &
   if (!file)
     return file.error();
   builder.keep(*file);
+  builder.addWeightFile(folder.pathOf(name));
   return readSafetensors((*file)->bytes(), folder.pathOf(name), builder);
 }
 
-Result<void> readShards(Folder &folder, CheckpointBuilder &builder) {
-  Result<std::shared_ptr<const MappedFile>> file = folder.open(kIndex, kMaxIndex);
+Result<SafetensorsIndex> readIndex(Folder &folder, const std::string &name) {
+  Result<std::shared_ptr<const MappedFile>> file = folder.open(name, kMaxIndex);
   if (!file)
     return file.error();
-  Result<SafetensorsIndex> index = readSafetensorsIndex((*file)->text(), folder.pathOf(kIndex));
-  if (!index)
-    return index.error();
-  for (const auto &[shard, listed] : index->shards) {
+  return readSafetensorsIndex((*file)->text(), folder.pathOf(name));
+}
+
+Result<void> readShards(Folder &folder, const SafetensorsIndex &index, CheckpointBuilder &builder) {
+  for (const auto &[shard, listed] : index.shards) {
     Result<std::vector<std::string>> found = readWeights(folder, shard, builder);
     if (!found)
       return found.error();
-    if (Result<void> same = index->compare(shard, std::move(*found)); !same)
+    if (index.shards.size() == 1)
+      return {}; // an index of one file says nothing that the file does not
+    if (Result<void> same = index.compare(shard, std::move(*found)); !same)
       return same;
   }
   return {};
 }
 
+/// Whether two sets of weights are one: the same names, types, shapes and bytes.
+bool areSame(CheckpointBuilder &one, CheckpointBuilder &other) {
+  const RawTensors ours(one), theirs(other);
+  return std::ranges::equal(ours.all(), theirs.all(), [](const auto &a, const auto &b) {
+    return a.second.name == b.second.name && a.second.dtype == b.second.dtype &&
+           a.second.shape == b.second.shape && std::ranges::equal(a.second.data, b.second.data);
+  });
+}
+
+/// Why an index beside model.safetensors says nothing about it; empty: it is about it, or about another model (E0291).
+Result<std::string> whyIndexIsPassedOver(Folder &folder) {
+  const Result<SafetensorsIndex> index = readIndex(folder, kIndex);
+  if (!index)
+    return line("it cannot be read (", index.error().what, ")");
+  if (index->shards.contains(kSingle))
+    return std::string();
+  for (const auto &[shard, tensors] : index->shards)
+    if (!folder.has(shard))
+      return line("it names ", index->shards.size(), " files, of which ", inQuotes(shard),
+                  " is not there");
+  CheckpointBuilder single(Container::Safetensors), sharded(Container::Safetensors);
+  if (Result<std::vector<std::string>> read = readWeights(folder, kSingle, single); !read)
+    return read.error();
+  if (Result<void> read = readShards(folder, *index, sharded); !read)
+    return line("what it names cannot be read (", read.error().what, ")");
+  if (areSame(single, sharded))
+    return line("the ", index->shards.size(), " files that it names hold the same tensors");
+  return refuse(cause::ambiguousFolder, line(inQuotes(folder.name()), " holds 2 models"),
+                line(kSingle, " and the ", index->shards.size(), " files of ", kIndex,
+                     " differ; 1 model is expected"),
+                line("name the one: ", wholePath(folder.pathOf(kSingle)), " or ",
+                     wholePath(folder.pathOf(kIndex))));
+}
+
 /// What weights have in common once all of them are there.
-Opened finishFolder(const Folder &folder, CheckpointBuilder &builder) {
+Opened finishFolder(const Folder &folder, CheckpointBuilder &builder, Hashed hashed) {
   if (Result<void> read = readQuantized(builder); !read)
     return read.error();
   if (Result<void> plain = unwrapTensors(builder); !plain)
     return plain.error();
   setDraftBlocksAside(builder);
-  return builder.finish(hashContent(folder.opened(), forgetPages));
+  return builder.finish(hashOf(folder.opened(), hashed));
 }
 
-/// The GGUF models of a folder: of split ones the first part, and no projectors.
+/// The GGUF models of a folder: of split ones the first part. Projectors, adapters and vocabularies are offered where there
+/// is nothing else, and so are files that are GGUF by their names alone: opening them says what they are.
 std::vector<std::string> ggufModels(const std::string &path) {
-  std::set<std::string> models;
+  std::set<std::string> models, others, byName;
   std::error_code ignored;
   for (const auto &entry : fs::directory_iterator(path, ignored)) {
     std::string name = entry.path().filename().string();
-    if (!name.ends_with(".gguf") || name.find("mmproj") != std::string::npos)
+    if (fileKind(entry.path().string()) != FileKind::Gguf) {
+      if (name.ends_with(".gguf"))
+        byName.insert(name);
       continue;
-    if (std::optional<SplitName> part = splitName(name))
+    }
+    const Result<std::shared_ptr<const MappedFile>> file = MappedFile::open(entry.path().string());
+    const Result<GgufHead> head =
+        file ? readGgufHead((*file)->bytes(), entry.path().string()) : file.error();
+    const bool isModel =
+        !head || !head->notModel; // of a damaged one that is said when it is opened
+    if (std::optional<SplitName> part = splitName(name); part && (!head || head->part.count > 1))
       name = SplitName{part->stem, 1, part->count}.file();
-    models.insert(name);
+    (isModel && name.find("mmproj") == std::string::npos ? models : others).insert(name);
   }
+  for (std::set<std::string> *instead : {&others, &byName})
+    if (models.empty() && !instead->empty())
+      models = {*instead->begin()};
   return {models.begin(), models.end()};
 }
 
@@ -206,45 +270,100 @@ Error noModel(const Folder &folder, const std::string &path) {
                 fix);
 }
 
-Opened openFolder(const std::string &path) {
+/// The weights that an index names.
+Opened openSharded(Folder folder, const std::string &indexName, Hashed hashed) {
+  CheckpointBuilder builder(Container::Safetensors);
+  builder.setName(folder.name());
+  if (Result<void> texts = readTexts(folder, kConfig, builder); !texts)
+    return texts.error();
+  const Result<SafetensorsIndex> index = readIndex(folder, indexName);
+  if (!index)
+    return index.error();
+  if (Result<void> shards = readShards(folder, *index, builder); !shards)
+    return shards.error();
+  return finishFolder(folder, builder, hashed);
+}
+
+/// The weights of one file; `note`, if any, is what is to be said of them.
+Opened openSingle(Folder folder, const std::string &weights, std::string name, Hashed hashed,
+                  const std::string &note = "") {
+  CheckpointBuilder builder(Container::Safetensors);
+  builder.setName(std::move(name));
+  if (Result<void> texts = readTexts(folder, kConfig, builder); !texts)
+    return texts.error();
+  if (Result<std::vector<std::string>> read = readWeights(folder, weights, builder); !read)
+    return read.error();
+  if (!note.empty())
+    builder.note(note);
+  return finishFolder(folder, builder, hashed);
+}
+
+/// The only safetensors file of a folder, under another name than model.safetensors, as the first programs for GPTQ left it;
+/// empty: there is none, or there are several. Adapters, shards and Mistral's own files are none.
+std::string onlySafetensors(const std::string &path) {
+  std::string only;
+  std::error_code ignored;
+  for (const auto &entry : fs::directory_iterator(path, ignored)) {
+    const std::string name = entry.path().filename().string();
+    if (!name.ends_with(".safetensors") || name.starts_with("consolidated") ||
+        name.starts_with("adapter") ||
+        (name.find("-of-") != std::string::npos && !name.ends_with("-00001-of-00001.safetensors")))
+      continue;
+    if (!only.empty())
+      return "";
+    only = name;
+  }
+  return only;
+}
+
+Opened openFolder(const std::string &path, Hashed hashed) {
   if (isRepositoryOfSnapshots(path)) {
     Result<std::string> snapshot = snapshotOf(path);
-    return snapshot ? openFolder(*snapshot) : Opened(snapshot.error());
+    return snapshot ? openFolder(*snapshot, hashed) : Opened(snapshot.error());
   }
   Folder folder(path);
   const bool single = folder.has(kSingle), sharded = folder.has(kIndex);
   if (!single && !sharded) {
     const std::vector<std::string> ggufs = ggufModels(path);
+    if (const std::string only = onlySafetensors(path);
+        ggufs.empty() && !only.empty() && folder.has(kConfig))
+      return openSingle(folder, only, folder.name(), hashed);
     if (ggufs.size() > 1)
       return severalGgufs(folder, path, ggufs);
     return ggufs.empty() ? noModel(folder, path)
-                         : openGguf(folder.pathOf(ggufs.front()), Named::InFolder);
+                         : openGguf(folder.pathOf(ggufs.front()), Named::InFolder, hashed);
   }
-  if (single && sharded)
-    return refuse(cause::ambiguousFolder, line(fileName(path), " holds 2 models"),
-                  line("both ", kSingle, " and ", kIndex, " are in it; 1 is expected"),
-                  "remove one of the two");
-  CheckpointBuilder builder(Container::Safetensors);
-  builder.setName(folder.name());
-  if (Result<void> texts = readTexts(folder, kConfig, builder); !texts)
-    return texts.error();
+  if (!single)
+    return openSharded(folder, kIndex, hashed);
+  std::string note;
   if (sharded) {
-    if (Result<void> shards = readShards(folder, builder); !shards)
-      return shards.error();
-  } else if (Result<std::vector<std::string>> read = readWeights(folder, kSingle, builder); !read) {
-    return read.error();
+    Folder looking(path); // what is looked at here is no part of the checkpoint
+    const Result<std::string> why = whyIndexIsPassedOver(looking);
+    if (!why)
+      return why.error();
+    if (why->empty())
+      return openSharded(folder, kIndex, hashed);
+    note = line(kIndex, " is passed over: ", *why);
   }
-  return finishFolder(folder, builder);
+  return openSingle(folder, kSingle, folder.name(), hashed, note);
+}
+
+/// Whether a file is one of several that an index beside it names.
+bool isOneOfSeveral(Folder &folder, const std::string &name) {
+  if (!folder.has(kIndex))
+    return false;
+  const Result<SafetensorsIndex> index = readIndex(folder, kIndex);
+  return index && index->shards.size() > 1 && index->shards.contains(name);
 }
 
 /// A .safetensors file with its config.json beside it.
-Opened openSafetensors(const fs::path &path) {
+Opened openSafetensors(const fs::path &path, Hashed hashed) {
   const std::string parent = folderOf(path);
-  Folder folder(parent);
+  Folder folder(parent), looking(parent);
   std::string name = path.filename().string();
   if (!folder.has(name))
     return MappedFile::open(path.string()).error();
-  if (name.find("-of-") != std::string::npos && folder.has(kIndex))
+  if (isOneOfSeveral(looking, name))
     return refuse(cause::ambiguousFolder, line(fileName(name), " is one shard of several"),
                   line("1 file is named, ", kIndex, " is beside it"),
                   line("name the folder: ", wholePath(parent)));
@@ -253,17 +372,11 @@ Opened openSafetensors(const fs::path &path) {
     return refuse(cause::ambiguousFolder, line(fileName(name), " is in Mistral's own format"),
                   "the same model in Hugging Face's is beside it: 2 models in 1 folder",
                   line("name the folder: ", wholePath(parent)));
-  CheckpointBuilder builder(Container::Safetensors);
-  builder.setName(path.stem().string());
-  if (Result<void> texts = readTexts(folder, kConfig, builder); !texts)
-    return texts.error();
-  if (Result<std::vector<std::string>> read = readWeights(folder, name, builder); !read)
-    return read.error();
-  return finishFolder(folder, builder);
+  return openSingle(folder, name, path.stem().string(), hashed);
 }
 
 /// A configuration alone: shapes without weights (--weights random, --weights seed).
-Opened openConfig(const fs::path &path) {
+Opened openConfig(const fs::path &path, Hashed hashed) {
   Folder folder(folderOf(path));
   std::string name = path.filename().string();
   if (!folder.has(name))
@@ -272,12 +385,27 @@ Opened openConfig(const fs::path &path) {
   builder.setName(name == kConfig ? folder.name() : path.stem().string());
   if (Result<void> texts = readTexts(folder, name, builder); !texts)
     return texts.error();
-  return finishFolder(folder, builder);
+  return finishFolder(folder, builder, hashed);
+}
+
+/// A file that is of no kind that is read.
+Error unknownFile(const std::string &path, const fs::file_status &status) {
+  Error unknown = refuse(
+      cause::unknownKind, line("cannot tell what ", fileName(path), " is"),
+      line(
+          wholePath(path),
+          " is no folder, begins as neither GGUF, safetensors nor JSON, and has none of 3 endings: "
+          ".gguf, .safetensors, .json"),
+      "name a checkpoint: a folder, a GGUF, a safetensors file or a config.json");
+  if (!fs::is_regular_file(status))
+    return unknown;
+  const Result<std::shared_ptr<const MappedFile>> file = MappedFile::open(path);
+  return file ? withOtherFile(std::move(unknown), (*file)->text().substr(0, 64)) : unknown;
 }
 
 } // namespace
 
-Opened openCheckpoint(const std::string &path) {
+Opened openCheckpoint(const std::string &path, Hashed hashed) {
   std::error_code error;
   fs::file_status status = fs::status(path, error);
   if (status.type() == fs::file_type::not_found || status.type() == fs::file_type::none)
@@ -285,17 +413,21 @@ Opened openCheckpoint(const std::string &path) {
                   line(wholePath(path), ": ", error ? error.message() : "no such file or folder"),
                   "check the path and its permissions");
   if (fs::is_directory(status))
-    return openFolder(path);
-  if (path.ends_with(".gguf"))
-    return openGguf(path, Named::ByUser);
-  if (path.ends_with(".safetensors"))
-    return openSafetensors(path);
-  if (path.ends_with(".json"))
-    return openConfig(path);
-  return refuse(cause::unknownKind, line("cannot tell what ", fileName(path), " is"),
-                line(wholePath(path), " is no folder and has none of 3 endings: .gguf, "
-                                      ".safetensors, .json"),
-                "name a checkpoint: a folder, a .gguf, a .safetensors or a config.json");
+    return openFolder(path, hashed);
+  // What it is called decides where its first bytes show nothing: what is wrong with it is said then.
+  const FileKind kind = fileKind(path);
+  const auto is = [&](FileKind wanted, std::string_view ending) {
+    return kind == wanted || (kind == FileKind::Other && path.ends_with(ending));
+  };
+  if (is(FileKind::Gguf, ".gguf"))
+    return openGguf(path, Named::ByUser, hashed);
+  if (is(FileKind::Safetensors, ".safetensors"))
+    return openSafetensors(path, hashed);
+  if (is(FileKind::Json, ".json") && path.ends_with(".safetensors.index.json"))
+    return openSharded(Folder(folderOf(path)), fs::path(path).filename().string(), hashed);
+  if (is(FileKind::Json, ".json"))
+    return openConfig(path, hashed);
+  return unknownFile(path, status);
 }
 
 } // namespace ingot::import

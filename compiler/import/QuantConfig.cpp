@@ -95,6 +95,33 @@ void QuantConfig::harmless(std::initializer_list<std::string_view> patterns) con
   }
 }
 
+Result<void> QuantConfig::ownSettings(const std::string &object,
+                                      const std::vector<std::string> &modules,
+                                      std::string_view whatToDo) const {
+  const std::string begin = scope + object + ".";
+  for (const auto &[key, value] : builder.allMetadata()) {
+    if (!key.starts_with(begin))
+      continue;
+    const std::string rest = key.substr(begin.size());
+    const size_t dot = std::min(rest.rfind('.'), rest.size());
+    const std::string module = rest.substr(0, dot),
+                      setting = dot < rest.size() ? rest.substr(dot + 1) : "";
+    const MetaValue *bits = builder.metadata(begin + module + ".bits"), *all = find(setting);
+    const auto *width = bits ? std::get_if<int64_t>(bits) : nullptr;
+    const bool leaves = rest.starts_with("-:") || (width && *width >= 16);
+    const bool decides =
+        setting == "bits" || setting == "group_size" || setting == "sym" || setting == "data_type";
+    const bool same = std::holds_alternative<std::monostate>(value) || (all && *all == value);
+    if (decides && !leaves && !same && std::ranges::find(modules, module) == modules.end())
+      return refuse(cause::fp8Config, line("the model's ", inQuotes(key), " is not supported"),
+                    line("it gives ", inQuotes(module),
+                         " settings of its own, and no module of exactly that name is quantised"),
+                    std::string(whatToDo));
+    builder.markUsed(key);
+  }
+  return {};
+}
+
 std::vector<int64_t> QuantConfig::integers(const std::string &key) const {
   builder.markUsed(scope + key);
   const MetaValue *value = find(key);

@@ -41,6 +41,12 @@ public:
   /// Keys that change nothing about the weights; '*' at the end matches any rest.
   void harmless(std::initializer_list<std::string_view> patterns) const;
 
+  /// Settings of single modules in `object`, "extra_config" or "dynamic": those that leave a module as it was ("bits": 16, or
+  /// a name after "-:") change nothing here and are marked as used; so are those of `modules`, which their reader looks up.
+  /// E0473: others.
+  Result<void> ownSettings(const std::string &object, const std::vector<std::string> &modules,
+                           std::string_view whatToDo) const;
+
   /// The parts of an object ("config_groups"): "config_groups.group_0." and so on.
   std::vector<std::string> members(const std::string &object) const;
 

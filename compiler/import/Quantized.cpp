@@ -4,6 +4,8 @@
 #include "compiler/import/Float8.h"
 #include "compiler/import/ImportErrors.h"
 
+#include <algorithm>
+
 namespace ingot::import {
 
 namespace {
@@ -12,6 +14,7 @@ constexpr char kScope[] = "quantization_config.";
 /// Files beside config.json, and the method where they name none.
 constexpr std::pair<const char *, const char *> kOtherConfigs[] = {
     {"quantize_config.json", "gptq"}, // of AutoGPTQ; AutoAWQ's names its own
+    {"quant_config.json", "awq"},
     {"hf_quant_config.json", "modelopt"},
 };
 constexpr uint64_t kMaxQuantConfig = uint64_t(1) << 20;
@@ -19,6 +22,7 @@ constexpr uint64_t kMaxQuantConfig = uint64_t(1) << 20;
 constexpr std::string_view kSame = "the same numbers";
 constexpr QuantMethod kMethods[] = {
     {"gptq", readGptq, "2, 3, 4 and 8 bits, v1 and v2", "the same numbers, act-order too"},
+    {"auto-round", readAutoRound, "packed as GPTQ or as AWQ", "the same numbers, act-order too"},
     {"awq", readAwq, "the gemm version", kSame},
     {"compressed-tensors", readCompressedTensors,
      "integers of 4 and 8 bits, fp8, mxfp4, mxfp8, nvfp4, mixed",
@@ -31,6 +35,35 @@ constexpr QuantMethod kMethods[] = {
      "the same numbers; NF4 and FP4 nearly"},
     {"", readMlx, "MLX: 2 to 6 and 8 bits, mxfp4, mxfp8, nvfp4", "the same numbers; mxfp8 in bf16"},
 };
+
+/// Other names of methods whose tensors are stored alike, in small letters, with '-' for '_'.
+constexpr std::pair<std::string_view, std::string_view> kOtherNames[] = {
+    {"gptqmodel", "gptq"},
+    {"gptq-v2", "gptq"},
+    {"gptq-marlin", "gptq"},
+    {"auto-gptq", "gptq"},
+    {"autogptq", "gptq"},
+    {"optimum-gptq", "gptq"},
+    {"rtn", "gptq"},
+    {"teq", "gptq"},
+    {"autoround", "auto-round"},
+    {"intel/auto-round", "auto-round"},
+    {"inc", "auto-round"},
+    {"auto-awq", "awq"},
+    {"autoawq", "awq"},
+    {"awq-marlin", "awq"},
+    {"modelopt-fp4", "modelopt"},
+};
+
+/// A method as kMethods has it.
+std::string commonName(std::string method) {
+  for (char &c : method)
+    c = c == '_' ? '-' : c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
+  for (auto [other, common] : kOtherNames)
+    if (method == other)
+      return std::string(common);
+  return method;
+}
 
 bool saysSomething(const CheckpointBuilder &builder) {
   for (const auto &[key, value] : builder.allMetadata())
@@ -89,14 +122,14 @@ Result<void> readQuantizeConfig(Folder &folder, CheckpointBuilder &builder) {
 
 Result<void> readQuantized(CheckpointBuilder &builder) {
   const QuantConfig config(builder, kScope);
-  if (const std::string *named = config.text("quant_method")) {
-    const std::string method = *named;
-    const QuantMethod *reader = nullptr;
-    for (const QuantMethod &each : kMethods)
-      if (each.name == method || (each.name == "modelopt" && method == "modelopt_fp4"))
-        reader = &each;
-    if (!reader || method.empty())
-      return unknownMethod(method);
+  const std::string *named = config.text("quant_method");
+  if (!named)
+    named = config.text("method"); // GPTQModel from 6 on
+  if (named) {
+    const std::string method = commonName(*named);
+    const auto *reader = std::ranges::find(kMethods, method, &QuantMethod::name);
+    if (reader == std::end(kMethods) || method.empty())
+      return unknownMethod(*named);
     if (auto read = reader->read(builder, config); !read)
       return read;
   } else if (const QuantConfig mlx(builder, "quantization.");

@@ -4,7 +4,7 @@
 // checkpoints, or hf_quant_config.json, of Model Optimizer) names, and a reader here:
 //
 //   fp8, compressed-tensors with floats   Float8.h
-//   gptq                                  Gptq.cpp: 2, 3, 4 and 8 bits, v1 and v2
+//   gptq, auto-round                      Gptq.cpp: 2, 3, 4 and 8 bits, v1 and v2
 //   awq                                   Awq.cpp: the gemm version
 //   compressed-tensors, all others        CompressedTensors.cpp: pack-quantized, int-quantized, naive-quantized,
 //                                         mxfp4-pack-quantized, nvfp4-pack-quantized, mxfp8-quantized
@@ -46,6 +46,8 @@ Result<void> readQuantized(CheckpointBuilder &builder);
 
 /// The readers. Each is called when quantization_config names its method; `config` is its scope.
 Result<void> readGptq(CheckpointBuilder &builder, const QuantConfig &config);
+/// Of AutoRound, which packs as GPTQ or AWQ does.
+Result<void> readAutoRound(CheckpointBuilder &builder, const QuantConfig &config);
 Result<void> readAwq(CheckpointBuilder &builder, const QuantConfig &config);
 Result<void> readCompressedTensors(CheckpointBuilder &builder, const QuantConfig &config);
 Result<void> readMxfp4(CheckpointBuilder &builder, const QuantConfig &config);
@@ -69,6 +71,9 @@ struct CodesAndScales {
 /// A matrix of NVFP4, NAME.weight: codes in bytes or words of eight, scales of E4M3 (Nvfp4.h). E0477.
 Result<void> addNvfp4(RawTensors &parts, const std::string &name, const CodesAndScales &stored,
                       float factor);
+/// Whether NAME.weight and NAME.weight_scale are one: the configuration says so, or the shape of scales in bytes does. E4M3
+/// under powers of two may be fp8 too (Float8.h).
+bool isMxfp8(const RawTensors &parts, const std::string &name, bool said);
 /// A matrix of MXFP8, NAME.weight, which becomes bf16 (Mxfp8.cpp). E0477.
 Result<void> addMxfp8(RawTensors &parts, const std::string &name, const CodesAndScales &stored);
 

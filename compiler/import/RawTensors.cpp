@@ -3,6 +3,7 @@
 #include "compiler/import/Codes.h"
 #include "compiler/import/ImportErrors.h"
 #include "runtime/formats/E4M3.h"
+#include "runtime/formats/E8M0.h"
 
 #include <bit>
 #include <cassert>
@@ -63,6 +64,8 @@ float Part::number(int64_t i) const {
     return load<float>(data.data() + 4 * i);
   if (dtype == "F8_E4M3")
     return f32FromE4M3(byte(i));
+  if (dtype == "F8_E8M0")
+    return f32FromE8M0(byte(i));
   const auto bits = load<uint16_t>(data.data() + 2 * i);
   return dtype == "F16" ? f16ToF32(bits) : std::bit_cast<float>(static_cast<uint32_t>(bits) << 16);
 }
@@ -87,8 +90,11 @@ Result<const Part *> RawTensors::take(const std::string &name, std::string_view 
   auto found = parts.find(name);
   if (found == parts.end())
     return refuse(cause::quantPart, line("there is no tensor ", inQuotes(name)),
-                  line("a weight of this checkpoint has it; it holds ", parts.size(), " tensors"),
-                  "download the checkpoint again, all its files");
+                  line("the quantised weight ", inQuotes(name.substr(0, name.rfind('.'))),
+                       " needs it, and it is not among the ", parts.size(),
+                       " tensors of the checkpoint"),
+                  "compare the folder's files with those of its source; otherwise use the original "
+                  "checkpoint with --quantize int4-g64 or fp8");
   const Part &part = found->second;
   for (size_t at = 0; at < types.size();) { // one of the words
     const size_t end = std::min(types.find(' ', at), types.size());

@@ -25,9 +25,12 @@ struct Part {
   int64_t integer(int64_t i) const;
   uint32_t word(int64_t i) const { return load<uint32_t>(data.data() + 4 * i); } ///< of I32, U32
   uint8_t byte(int64_t i) const { return static_cast<uint8_t>(data[static_cast<size_t>(i)]); }
-  /// Element i of F32, F16, BF16 or F8_E4M3, exactly.
+  /// Element i of F32, F16, BF16, F8_E4M3 or F8_E8M0, exactly.
   float number(int64_t i) const;
 };
+
+/// The types that a scale may have in any format (F8_E8M0: a power of two).
+inline constexpr std::string_view kScaleTypes = "F32 F16 BF16 F8_E8M0";
 
 class RawTensors {
 public:
@@ -36,6 +39,8 @@ public:
   /// The tensors that end so ("….qweight"), without the ending, sorted.
   std::vector<std::string> endingWith(std::string_view ending) const;
   bool has(const std::string &name) const { return parts.contains(name); }
+  size_t size() const { return parts.size(); }
+  const std::map<std::string, Part, std::less<>> &all() const { return parts; }
   /// Null if there is none; it stays in the checkpoint.
   const Part *find(const std::string &name) const {
     auto found = parts.find(name);
@@ -49,6 +54,9 @@ public:
                             const std::vector<int64_t> &shape);
   /// Removes a tensor that says nothing about the weights; it may be missing.
   void drop(const std::string &name) { taken.insert(name); }
+
+  /// Keeps memory that a maker of blocks reads alive with the checkpoint.
+  void keep(std::shared_ptr<const void> memory) { builder.keep(std::move(memory)); }
 
   /// Adds a tensor that was made of parts, whose name it may have, when they are gone. E0210 to E0213: its name.
   Result<void> put(Tensor tensor);

@@ -1,5 +1,6 @@
 //===- Safetensors.cpp - Header entries and exact coverage ----------------===//
 #include "compiler/import/Safetensors.h"
+#include "compiler/import/FileKind.h"
 #include "compiler/import/ImportErrors.h"
 #include "compiler/import/Json.h"
 #include "compiler/import/Wrapper.h"
@@ -92,9 +93,11 @@ Result<std::string_view> SafetensorsReader::header(std::span<const std::byte> fi
                   "download it again");
   std::memcpy(&length, file.data(), sizeof length);
   if (length > kMaxHeader)
-    return refuse(cause::stHeaderLarge, line(fileName(path), " is not a safetensors file"),
-                  line("its header claims ", length, " bytes, at most ", kMaxHeader),
-                  "name a .safetensors file, or download it again");
+    return withOtherFile(
+        refuse(cause::stHeaderLarge, line(fileName(path), " is not a safetensors file"),
+               line("its header claims ", length, " bytes, at most ", kMaxHeader),
+               "name a safetensors file"),
+        {reinterpret_cast<const char *>(file.data()), std::min<size_t>(file.size(), 64)});
   if (length > file.size() - sizeof length)
     return refuse(
         cause::stHeaderPastEnd, line(fileName(path), " is cut short"),
@@ -105,7 +108,7 @@ Result<std::string_view> SafetensorsReader::header(std::span<const std::byte> fi
   if (!text.starts_with('{'))
     return refuse(cause::stHeaderNotObject, line(fileName(path), " is not a safetensors file"),
                   line("its header of ", length, " bytes does not start with '{'"),
-                  "name a .safetensors file, or download it again");
+                  "name a safetensors file");
   return text;
 }
 
@@ -249,7 +252,7 @@ Result<Entry> SafetensorsReader::entry(std::string_view name, element value) {
     return refuse(
         cause::stSizeMismatch, line("tensor ", inQuotes(entry.name), " has the wrong size"),
         line(*elements, " elements of ", size, " bytes, but data_offsets give ", bytes, " bytes"),
-        "download the checkpoint again, or save it again");
+        "save the checkpoint again: its header contradicts itself");
   return entry;
 }
 

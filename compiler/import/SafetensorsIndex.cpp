@@ -21,15 +21,16 @@ Result<void> SafetensorsIndex::compare(const std::string &shard,
         line("the shard ", inQuotes(shard), " lacks the tensor ", inQuotes(difference.front())),
         line("the index lists ", listed.size(), " tensors for it, ", difference.size(),
              " of them are not there"),
-        "download the checkpoint again: index and shards do not belong together");
+        "take index and shards from one revision of the model: they do not belong together");
   std::set_difference(found.begin(), found.end(), listed.begin(), listed.end(),
                       std::back_inserter(difference));
   if (!difference.empty())
-    return refuse(cause::indexTensorUnlisted,
-                  line("the shard ", inQuotes(shard), " has the unlisted tensor ",
-                       inQuotes(difference.front())),
-                  line("it has ", found.size(), " tensors, the index lists ", listed.size()),
-                  "download the checkpoint again: index and shards do not belong together");
+    return refuse(
+        cause::indexTensorUnlisted,
+        line("the shard ", inQuotes(shard), " has the unlisted tensor ",
+             inQuotes(difference.front())),
+        line("it has ", found.size(), " tensors, the index lists ", listed.size()),
+        "take index and shards from one revision of the model: they do not belong together");
   return {};
 }
 
@@ -50,7 +51,8 @@ Result<SafetensorsIndex> readSafetensorsIndex(std::string_view json, const std::
   simdjson::dom::element weightMap;
   if (root.at_key("weight_map").get(weightMap) != simdjson::SUCCESS)
     return refuse(cause::jsonFieldMissing, line(fileName(path), " has no 'weight_map'"),
-                  line("it has ", root.size(), " other keys"), "download it again");
+                  line("it has ", root.size(), " other keys"),
+                  "replace it by the model's own, or remove it and name the file of weights");
   if (weightMap.get_object().get(map) != simdjson::SUCCESS)
     return jsonWrongType(path, "weight_map", "an object", weightMap);
 
@@ -67,15 +69,17 @@ Result<SafetensorsIndex> readSafetensorsIndex(std::string_view json, const std::
                     "correct the index: shards lie beside it, under names without '/'");
     if (!seen.insert(tensor).second)
       return refuse(cause::tensorTwice, line("the tensor ", inQuotes(tensor), " is there twice"),
-                    line("as entry ", seen.size(), " of ", fileName(path)), "download it again");
+                    line("as entry ", seen.size(), " of ", fileName(path)),
+                    "replace the index by the model's own");
     if (seen.size() > kMaxTensors)
       return refuse(cause::tooManyTensors, line(fileName(path), " lists too many tensors"),
-                    line("more than ", kMaxTensors), "download it again");
+                    line("more than ", kMaxTensors), "replace it by the model's own");
     index.shards[std::string(shard)].emplace_back(tensor);
   }
   if (seen.empty())
     return refuse(cause::noTensors, line(fileName(path), " lists no tensors"),
-                  "'weight_map' has 0 entries", "download it again");
+                  "'weight_map' has 0 entries",
+                  "replace it by the model's own, or remove it and name the file of weights");
   for (auto &[shard, tensors] : index.shards)
     std::sort(tensors.begin(), tensors.end());
   return index;

@@ -27,7 +27,7 @@ static Error missing(const std::string &folder, std::string why) {
                 line(fileName(folder), " does not say which revision of the model is meant"),
                 std::move(why),
                 line("name one: ", wholePath(folder + "/snapshots/REVISION"),
-                     ", or download the model again"));
+                     "; a whole download writes refs/main, which says it"));
 }
 
 /// A revision is a name in one folder, never a path.

@@ -37,9 +37,10 @@ std::optional<SplitName> splitName(std::string_view file) {
 namespace {
 
 Error odd(const SplitName &part, const std::string &why) {
-  return refuse(cause::ggufPartOdd,
-                line(inQuotes(part.file()), " does not belong to the other parts"), why,
-                "download all parts again, from one place");
+  return refuse(
+      cause::ggufPartOdd, line(inQuotes(part.file()), " does not belong to the other parts"), why,
+      "put all parts of one model into a folder of their own, under the names that split.no "
+      "and split.count give; or split the model again: llama-gguf-split --split");
 }
 
 Result<void> checkPart(const SplitName &name, const GgufPart &part, const GgufPart &first) {
@@ -64,7 +65,7 @@ readSplitGguf(const std::string &path, const SplitName &named, CheckpointBuilder
       return refuse(cause::ggufPartMissing,
                     line("part ", name.number, " of ", name.count, " of the model is missing"),
                     line(wholePath(folder.pathOf(name.file())), " does not exist"),
-                    line("download all ", name.count, " parts into one folder"));
+                    line("put all ", name.count, " parts into one folder"));
     Result<std::shared_ptr<const MappedFile>> file = folder.open(name.file());
     if (!file)
       return file.error();

@@ -71,7 +71,7 @@ std::string Compositions::find(plan::LaunchOp launch, Prologue &found) {
   found.rowwise = dyn_cast<kernel::RowwiseOp>(launch.anchor());
   if (!found.rowwise)
     return "its kernel is no kernel.rowwise, whose rows alone are computed elsewhere";
-  if (found.rowwise.getRowsOfToken() > 1)
+  if (found.rowwise.getRoutes() || found.rowwise.getRowsOfToken() > 1)
     return "it makes rows of experts, which are found by routes";
   if (found.rowwise.getColumns())
     return "it orders columns, which blocks of projections do not";
@@ -142,6 +142,8 @@ std::string Compositions::findReaders(plan::LaunchOp norm, Prologue &found) {
           edits.passedFor(launch, matmul.getX()) != rows ||
           llvm::count(launch.getArgs(), rows) != 1)
         return "a reader of its rows is not a projection of them";
+      if (matmul.getRoutes()) // of one expert a token there are as many rows as tokens
+        return "a reader of its rows finds them by routes";
       if (matmul.getExtent() != rowwise.getExtent())
         return "a reader of its rows counts tokens where it counts logits rows, or the other way round";
       if (changed) // also by the reader itself: other blocks of it still read

@@ -272,10 +272,14 @@ LogicalResult SectionLowering::lowerMatmul(Operation *top, ArrayRef<Operation *>
     for (Value read : list)
       operands.push_back(operand(read));
 
-  // outputs: in place of a residual that dies here, if f32; else a new buffer
+  // outputs: in place of a residual that dies here, if f32; else a new buffer. All of a row of x is read for each number
+  // that is written, so x never gives its place.
   size_t firstOutput = operands.size();
-  for (auto [s, read] : llvm::enumerate(aux))
-    operands.push_back(output(hint, top->getResult(s), read));
+  for (auto [s, read] : llvm::enumerate(aux)) {
+    SmallVector<Value> inOrder(
+        llvm::make_filter_range(read, [&](Value value) { return value != x; }));
+    operands.push_back(output(hint, top->getResult(s), inOrder));
+  }
   size_t lastOutput = operands.size();
   if (fp8)
     operands.push_back(operand(fp8));
@@ -340,8 +344,10 @@ LogicalResult SectionLowering::lowerRowwise(Operation *top, ArrayRef<Operation *
   SmallVector<LaunchOperand> operands;
   for (Value input : inputs)
     operands.push_back(operand(input));
+  // Where rows are gathered, one may be read after another was written: no input gives its place.
+  const bool inOrder = !gather && !routes;
   for (Value result : top->getResults())
-    operands.push_back(output(hint, result, inputs));
+    operands.push_back(output(hint, result, inOrder ? ArrayRef<Value>(inputs) : ArrayRef<Value>()));
   if (routes)
     operands.push_back(operand(routes));
 

@@ -52,7 +52,7 @@ static LogicalResult makesRows(PatternRewriter &, Operation *op, Attribute form)
   if (!launch || !kind)
     return failure();
   if (auto rowwise = dyn_cast<kernel::RowwiseOp>(launch.anchor());
-      rowwise && rowwise.getRowsOfToken() > 1)
+      rowwise && (rowwise.getRoutes() || rowwise.getRowsOfToken() > 1))
     return failure();
   return success(llvm::any_of(rowsMadeBy(launch),
                               [&](const auto &rows) { return rows.first.getKind() == *kind; }));

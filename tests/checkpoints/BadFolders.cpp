@@ -115,7 +115,9 @@ void addBadFolders(std::vector<CheckpointFiles> &bad) {
     bad = cache;
   }));
   bad.push_back(folder("E0291", "two-models", [](CheckpointFiles &bad) {
-    bad.files["model.safetensors.index.json"] = "{}";
+    for (const auto &[name, content] : validShardedFolder().files)
+      bad.files.try_emplace(name, content);
+    bad.files["model-00001-of-00002.safetensors"].back() ^= 1; // the same but for one bit
   }));
 }
 

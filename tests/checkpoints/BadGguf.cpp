@@ -36,7 +36,7 @@ void addHeaders(std::vector<CheckpointFiles> &bad) {
   bad.push_back(badGguf("E0230", "header-cut", valid.substr(0, 20)));
   bad.push_back(changed("E0231", "magic", [](GgufImage &image) { image.magic = "GGML"; }));
   bad.push_back(changed("E0232", "big-endian", [](GgufImage &image) { image.version = 3u << 24; }));
-  bad.push_back(changed("E0233", "version-2", [](GgufImage &image) { image.version = 2; }));
+  bad.push_back(changed("E0233", "version-1", [](GgufImage &image) { image.version = 1; }));
   bad.push_back(changed("E0234", "version-4", [](GgufImage &image) { image.version = 4; }));
   bad.push_back(changed("E0224", "no-tensors", [](GgufImage &image) { image.tensors.clear(); }));
   bad.push_back(changed("E0228", "too-many-tensors",
@@ -121,7 +121,7 @@ std::vector<CheckpointFiles> badGgufFiles() {
   bad.push_back({.name = "ending",
                  .code = "E0202",
                  .open = "bad.ggfu",
-                 .files = {{"bad.ggfu", GgufImage::valid().bytes()}}});
+                 .files = {{"bad.ggfu", "GGML" + GgufImage::valid().bytes().substr(4)}}});
   for (CheckpointFiles &kind : bad)
     kind.name = "gguf-" + kind.name;
   return bad;

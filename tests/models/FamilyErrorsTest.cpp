@@ -202,6 +202,8 @@ TEST(FamilyErrors, AMissingTensor) {
   Checkpoint c = hfLlama();
   removeTensor(c, "model.layers.0.mlp.up_proj.weight");
   expectRefusal(c, "E0295", "'model.layers.0.mlp.up_proj.weight'");
+  addTensor(c, "transformer.layers.0.mlp.up_proj.weight", {12, 8});
+  expectRefusal(c, "E0295", "among them 'transformer.layers.0.mlp.up_proj.weight'");
 }
 
 TEST(FamilyErrors, AMissingTensorUnderAnotherName) {
@@ -237,6 +239,9 @@ TEST(FamilyErrors, AnUntiedHeadThatIsMissing) {
   Checkpoint c = hfLlama();
   c.metadata["tie_word_embeddings"] = false;
   expectRefusal(c, "E0295", "'lm_head.weight'");
+  expectRefusal(c, "E0295", "'tie_word_embeddings' is false");
+  c.metadata.erase("tie_word_embeddings"); // which is the family's default
+  expectRefusal(c, "E0295", "set \"tie_word_embeddings\": true");
 }
 
 TEST(FamilyErrors, ABiasThatTheConfigurationPromises) {

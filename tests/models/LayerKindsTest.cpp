@@ -94,3 +94,38 @@ TEST(LayerKinds, TiedHeadsReadTheEmbedding) {
   EXPECT_EQ(headOf(tied), "token_embd");
   EXPECT_EQ(headOf(untied), "output");
 }
+
+// A head that is stored and differs is the model's, whatever the configuration says and whatever type it has.
+TEST(LayerKinds, TiedHeadsOfTheirOwn) {
+  const auto imported = [](const char *name, WeightFormat format, bool same) {
+    tests::Changed c("llama3-tied");
+    import::Tensor head = c.tensor("model.embed_tokens.weight");
+    const std::vector<std::byte> numbers(
+        static_cast<size_t>(head.elements() * numericFormat(format).bits / 8));
+    if (!same)
+      head.format = format, head.data = numbers;
+    c.add(head, name);
+    std::string said;
+    mlir::MLIRContext context;
+    mlir::ScopedDiagnosticHandler handler(&context, [&](mlir::Diagnostic &diagnostic) {
+      said += diagnostic.str();
+      return mlir::success();
+    });
+    Error why;
+    std::ranges::sort(c.checkpoint.tensors, {}, &import::Tensor::name);
+    auto module = models::importModel(context, c.checkpoint, why);
+    EXPECT_TRUE(mlir::succeeded(module)) << why.format();
+    std::string text;
+    if (mlir::succeeded(module))
+      llvm::raw_string_ostream(text) << **module;
+    return std::pair(text.find("lm.weight @output :") != std::string::npos, said);
+  };
+  EXPECT_EQ(imported("lm_head.weight", WeightFormat::BF16, true), std::pair(false, std::string()));
+  for (WeightFormat format : {WeightFormat::F32, WeightFormat::F16, WeightFormat::BF16}) {
+    const auto [own, said] = imported("lm_head.weight", format, false);
+    EXPECT_TRUE(own);
+    EXPECT_NE(said.find("'tie_word_embeddings' is true, but the checkpoint has a head of its own"),
+              std::string::npos)
+        << said;
+  }
+}

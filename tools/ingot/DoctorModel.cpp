@@ -1,6 +1,7 @@
 //===- DoctorModel.cpp - See DoctorModel.h ---------------------------------===//
 #include "tools/ingot/DoctorModel.h"
 
+#include "compiler/import/Checkpoint.h"
 #include "runtime/engine/EngineFile.h"
 #include "runtime/engine/Inspect.h"
 #include "runtime/engine/Isa.h"
@@ -13,6 +14,7 @@
 #include "tools/ingot/WeightSurvey.h"
 
 #include <filesystem>
+#include <fstream>
 #include <thread>
 
 namespace ingot::cli {
@@ -23,50 +25,83 @@ namespace {
 
 /// What is looked at.
 struct Patient {
-  std::string shape; ///< what is compiled: a config.json, or a GGUF
+  std::string model; ///< what is compiled: a checkpoint, or the config.json of one on a hub
   WeightSurvey weights;
+  bool hasTensors = false; ///< of a GGUF, say
 };
 
-Result<Patient> patientInFolder(const std::string &folder) {
-  Patient patient{folder + "/config.json", {}};
-  if (!fs::exists(patient.shape))
-    return Patient{folder, {}}; // of another kind; the compiler says of which
-  if (auto added = patient.weights.addFolder(folder); !added)
-    return added.error();
-  return patient;
+/// Whether the numbers of tensors, which are not here, say what they are: versions, shapes and scales of quantised ones.
+bool isQuantised(const fs::path &folder) {
+  for (const char *name : {"quantize_config.json", "quant_config.json", "hf_quant_config.json"})
+    if (fs::exists(folder / name))
+      return true;
+  std::ifstream config(folder / "config.json");
+  const std::string text(std::istreambuf_iterator<char>(config), {});
+  return text.find("\"quantization") != std::string::npos;
 }
 
-Result<Patient> patientAt(const std::string &path) {
+/// Makes a checkpoint of what was fetched of one: its small files, and files of weights that are a header above a hole.
+Result<void> layOut(const hub::Outline &outline, const fs::path &folder) {
   std::error_code failure;
-  if (fs::is_directory(path, failure))
-    return patientInFolder(path);
-  if (path.ends_with(".safetensors"))
-    return patientInFolder(fs::path(path).has_parent_path() ? fs::path(path).parent_path().string()
-                                                            : ".");
-  return Patient{path, {}};
+  fs::create_directories(folder, failure);
+  for (fs::directory_iterator at(outline.folder, failure), end; !failure && at != end;
+       at.increment(failure))
+    if (at->is_regular_file(failure) && !failure)
+      fs::copy_file(at->path(), folder / at->path().filename(), failure);
+  for (const auto &[file, header, bytes] : outline.weights) {
+    const fs::path path = folder / fs::path(file).filename();
+    const uint64_t length = header.size();
+    std::ofstream out(path, std::ios::binary);
+    out.write(reinterpret_cast<const char *>(&length), sizeof length) << header;
+    out.close();
+    if (!failure)
+      fs::resize_file(path, bytes, failure);
+  }
+  if (!failure)
+    return {};
+  return Error{ExitCode::File, "E0189", "cannot write into " + folder.string(), failure.message(),
+               "name another folder: TMPDIR=DIR ingot doctor …"};
 }
 
-Result<Patient> patientOnHub(const std::string &model, bool quiet) {
+/// `place`: a folder for what is compiled.
+Result<Patient> patientOnHub(const std::string &model, bool quiet, const fs::path &place) {
   auto outline = outlineOf(model, quiet);
   if (!outline)
     return outline.error();
   if (outline->weights.empty()) // all of it is here
-    return patientAt(outline->folder);
+    return Patient{outline->folder, {}};
   Patient patient{outline->folder + "/config.json", {}};
+  if (!isQuantised(outline->folder)) {
+    patient.model = place.string();
+    if (auto laid = layOut(*outline, place); !laid)
+      return laid.error();
+  }
   for (const auto &[file, header, bytes] : outline->weights)
     if (auto added = patient.weights.add(file, header, bytes); !added)
       return added.error();
   return patient;
 }
 
-/// Compiles the shape, for this machine unless targets are given.
-Result<void> compileShape(const Patient &patient, const CompileOptions &given,
-                          const std::string &engine) {
+/// Counts the tensors of a checkpoint that compiles.
+Result<void> survey(Patient &patient) {
+  auto checkpoint = import::openCheckpoint(patient.model, import::Hashed::Beginnings);
+  if (!checkpoint)
+    return checkpoint.error();
+  for (const std::string &file : (*checkpoint)->weightFiles)
+    if (auto added = patient.weights.addFile(file); !added)
+      return added;
+  patient.hasTensors = !(*checkpoint)->tensors.empty();
+  return {};
+}
+
+/// Compiles it, for this machine unless targets are given.
+Result<void> compileSeeded(const Patient &patient, const CompileOptions &given,
+                           const std::string &engine) {
   CompileOptions wanted = given;
   wanted.weights = "seed";
   if (const auto best = runtime::hostCpu().best(); wanted.targets.empty() && best)
     wanted.targets = {std::string(isaTarget(*best))};
-  std::vector<std::string> arguments = {patient.shape, "-o", engine, "--quiet"};
+  std::vector<std::string> arguments = {patient.model, "-o", engine, "--quiet"};
   if (const std::string cache = cacheFolder(given); !cache.empty())
     arguments.insert(arguments.end(), {"--cache", cache});
   for (std::string &argument : wanted.arguments())
@@ -123,7 +158,7 @@ std::string reportText(const std::string &name, const Patient &patient, const Di
         patient.weights.partsText() + "\n" +
         (patient.weights.leftOut.empty() ? ""
                                          : "  left out  " + patient.weights.leftOutText() + "\n");
-  else if (!patient.shape.ends_with(".gguf"))
+  else if (!patient.hasTensors)
     text += "  weights   none beside config.json, which alone was looked at\n";
   text += "  text      " + found.text + "\n";
   if (!found.passedOver.empty())
@@ -159,17 +194,21 @@ std::string reportJson(const std::string &name, const Patient &patient, const Di
 } // namespace
 
 Result<int> doctorModel(const DoctorModelOptions &options) {
-  auto patient = isModelName(options.model)
-                     ? patientOnHub(options.model, options.quiet || options.json)
-                     : patientAt(options.model);
-  if (!patient)
-    return patient.error();
   auto place = TemporaryFolder::make("ingot-doctor");
   if (!place)
     return place.error();
+  Result<Patient> patient = isModelName(options.model)
+                                ? patientOnHub(options.model, options.quiet || options.json,
+                                               fs::path((*place)->path) / "model")
+                                : Patient{options.model, {}};
+  if (!patient)
+    return patient.error();
   const std::string path = (*place)->path + "/model.ingot";
-  if (auto compiled = compileShape(*patient, options.compile, path); !compiled)
+  if (auto compiled = compileSeeded(*patient, options.compile, path); !compiled)
     return compiled.error();
+  if (patient->weights.files == 0) // of one on a hub they were counted
+    if (auto counted = survey(*patient); !counted)
+      return counted.error();
   auto engine = runtime::EngineFile::open(path);
   if (!engine)
     return engine.error();

@@ -1,6 +1,7 @@
 #include "tools/ingot/EngineCache.h"
 
 #include "compiler/import/Checkpoint.h"
+#include "compiler/import/FileKind.h"
 #include "runtime/engine/CacheName.h"
 #include "runtime/engine/Header.h"
 #include "runtime/engine/Isa.h"
@@ -143,13 +144,12 @@ Result<std::string> resolveEngine(const std::string &named, const CompileOptions
           "leave it out, or: ingot compile CHECKPOINT " + given[0] + " " + given[1] + " -o E"};
     return model;
   }
-  if (!folder && !namesCheckpoint(model)) {
+  if (!folder && !import::isCheckpointFile(model)) {
     if (fs::path(model).extension() == ".ingot")
       return model; // the loader says what is wrong with it
-    return Error{
-        ExitCode::File, "E0131", model + " is neither an engine nor a checkpoint",
-        "it does not start as an engine does, and is no folder, .gguf, .safetensors or config.json",
-        "give an engine, a checkpoint folder, a .gguf or a .safetensors"};
+    return Error{ExitCode::File, "E0131", model + " is neither an engine nor a checkpoint",
+                 "it begins as neither an engine, GGUF, safetensors nor JSON, and is no folder",
+                 "give an engine, a checkpoint folder, a GGUF or a safetensors file"};
   }
 
   const fs::path cache = cacheFolder(options);

@@ -71,28 +71,20 @@ Result<void> WeightSurvey::add(const std::string &file, const std::string &heade
   return {};
 }
 
-Result<void> WeightSurvey::addFolder(const std::string &folder) {
-  std::error_code failure;
-  for (fs::directory_iterator at(folder, failure), end; !failure && at != end;
-       at.increment(failure)) {
-    if (at->path().extension() != ".safetensors")
-      continue;
-    const std::string name = at->path().filename().string();
-    std::ifstream file(at->path(), std::ios::binary);
-    char first[sizeof(uint64_t)] = {};
-    file.read(first, sizeof first);
-    const auto size = file ? hub::headerBytes({first, sizeof first}) : std::nullopt;
-    std::error_code gone;
-    const uint64_t whole = fs::file_size(at->path(), gone);
-    if (!size || gone || *size > whole - sizeof first)
-      return noHeader(name, "its first 8 bytes are no length of a header");
-    std::string header(*size, '\0');
-    if (!file.read(header.data(), static_cast<std::streamsize>(header.size())))
-      return noHeader(name, "its header cannot be read");
-    if (auto added = add(name, header, whole); !added)
-      return added;
-  }
-  return {};
+Result<void> WeightSurvey::addFile(const std::string &path) {
+  const std::string name = fs::path(path).filename().string();
+  std::ifstream file(path, std::ios::binary);
+  char first[sizeof(uint64_t)] = {};
+  file.read(first, sizeof first);
+  const auto size = file ? hub::headerBytes({first, sizeof first}) : std::nullopt;
+  std::error_code gone;
+  const uint64_t whole = fs::file_size(path, gone);
+  if (!size || gone || *size > whole - sizeof first)
+    return noHeader(name, "its first 8 bytes are no length of a header");
+  std::string header(*size, '\0');
+  if (!file.read(header.data(), static_cast<std::streamsize>(header.size())))
+    return noHeader(name, "its header cannot be read");
+  return add(name, header, whole);
 }
 
 std::string WeightSurvey::formatsText() const {

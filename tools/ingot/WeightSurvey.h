@@ -24,8 +24,8 @@ struct WeightSurvey {
 
   /// Counts the tensors of a header. E0165: it is none.
   Result<void> add(const std::string &file, const std::string &headerJson, uint64_t fileBytes);
-  /// Reads the headers of the safetensors files in a folder, which may have none.
-  Result<void> addFolder(const std::string &folder);
+  /// The same of a file's header, which is read.
+  Result<void> addFile(const std::string &path);
 
   /// "2 files, 4.9 GiB: BF16 (290 tensors, 4.9 GiB)"
   std::string formatsText() const;

@@ -185,6 +185,136 @@ TEST_F(FolderTest, GgufOfAFolder) {
   EXPECT_EQ(codeOf(files), "E0286");
 }
 
+/// What a file is its first bytes say: adapters, projectors, vocabularies and what is no GGUF are not offered as models.
+TEST_F(FolderTest, WhatIsNoModelIsNotOffered) {
+  GgufImage other = GgufImage::valid(), vocabulary = GgufImage::valid();
+  other.entries.push_back(ggufEntry("general.type", 8, ggufText("adapter")));
+  vocabulary.tensors.clear(), vocabulary.data.clear();
+  const std::string gguf = GgufImage::valid().bytes();
+  CheckpointFiles files{.name = "models",
+                        .files = {{"m.gguf", gguf},
+                                  {"lora.gguf", other.bytes()},
+                                  {"vocab.gguf", vocabulary.bytes()},
+                                  {"notes.gguf", "a file of text"},
+                                  {"page.gguf", "<!DOCTYPE html>"}}};
+  ASSERT_TRUE(open(files));
+  files.files["sha256-0123"] = gguf;
+  auto opened = openCheckpoint(writeCheckpoint(files, temporary.path("two")));
+  ASSERT_FALSE(opened);
+  EXPECT_NE(opened.error().why.find("'m.gguf', 'sha256-0123'; 1"), std::string::npos)
+      << opened.error().why;
+  files.files.erase("m.gguf");
+  EXPECT_TRUE(open(files)) << "a blob of Ollama's";
+  files.files.erase("sha256-0123");
+  EXPECT_EQ(codeOf(files), "E0260") << "an adapter and a vocabulary";
+  files.files.erase("lora.gguf");
+  EXPECT_EQ(codeOf(files), "E0224") << "a vocabulary";
+}
+
+/// By its first bytes, whatever it is called.
+TEST_F(FolderTest, FilesUnderOtherNames) {
+  CheckpointFiles files = validFolder();
+  files.name = "names";
+  files.files["sha256-0123"] = GgufImage::valid().bytes();
+  files.files["m.safetensors"] = GgufImage::valid().bytes();
+  files.files["weights"] = files.files["model.safetensors"];
+  files.files["settings"] = "\n " + validConfig();
+  const auto named = [&](const char *name) {
+    files.open = name;
+    return open(files);
+  };
+  EXPECT_EQ(named("sha256-0123")->container, Container::Gguf);
+  EXPECT_EQ(named("m.safetensors")->container, Container::Gguf);
+  EXPECT_EQ(named("weights")->tensors.size(), 3u);
+  EXPECT_TRUE(named("settings")->tensors.empty());
+  for (const auto &[start, word] :
+       {std::pair{"version https://git-lfs.github.com/spec/v1\noid", "git lfs pull"},
+        {"<!DOCTYPE html><html>", "this is a page"},
+        {"PK\x03\x04 and so on", "save_pretrained"},
+        {"tjgg and so on", "convert_hf_to_gguf"}})
+    for (const char *name : {"blob", "m.gguf", "other.safetensors"}) {
+      files.files[name] = start;
+      files.open = name;
+      const auto opened = openCheckpoint(writeCheckpoint(files, temporary.path("odd")));
+      ASSERT_FALSE(opened) << start;
+      EXPECT_NE(opened.error().fix.find(word), std::string::npos) << opened.error().format();
+    }
+}
+
+/// As mlx-lm writes every folder, and as programs leave those that they made one file of.
+TEST_F(FolderTest, AnIndexBesideOneFile) {
+  const auto index = [](const std::string &file) {
+    return R"({"metadata": {}, "weight_map": {"a": ")" + file + R"(", "b": ")" + file +
+           R"(", "c": ")" + file + "\"}}";
+  };
+  CheckpointFiles files = validFolder();
+  files.files["model.safetensors.index.json"] = index("model.safetensors");
+  auto checkpoint = open(files);
+  ASSERT_TRUE(checkpoint);
+  EXPECT_EQ(checkpoint->tensors.size(), 3u);
+  EXPECT_TRUE(checkpoint->notes.empty());
+  files.open = "model.safetensors";
+  EXPECT_TRUE(open(files)) << "by its name";
+  files.open = "";
+  files.files["model-00001-of-00001.safetensors"] = files.files["model.safetensors"];
+  files.files.erase("model.safetensors");
+  files.files["model.safetensors.index.json"] = index("model-00001-of-00001.safetensors");
+  EXPECT_TRUE(open(files));
+  files.open = "model-00001-of-00001.safetensors";
+  EXPECT_TRUE(open(files)) << "by its name";
+  files.open = "";
+  files.files["model.safetensors.index.json"] =
+      R"({"weight_map": {"d": "model-00001-of-00001.safetensors"}})";
+  EXPECT_EQ(open(files)->tensors.size(), 3u) << "of one file it need not list the tensors";
+}
+
+/// As the first programs for GPTQ left it; a folder of several such files is none.
+TEST_F(FolderTest, OneFileOfAnotherName) {
+  CheckpointFiles files = validFolder();
+  files.files["gptq_model-4bit-128g.safetensors"] = files.files["model.safetensors"];
+  files.files.erase("model.safetensors");
+  ASSERT_TRUE(open(files));
+  EXPECT_EQ(open(files)->name, "valid-folder");
+  files.files["adapter_model.safetensors"] = "no weights";
+  EXPECT_TRUE(open(files)) << "an adapter's";
+  files.files["other.safetensors"] = files.files["gptq_model-4bit-128g.safetensors"];
+  EXPECT_EQ(codeOf(files), "E0205");
+}
+
+/// An index beside other weights: two models are refused, one is read, and that is said.
+TEST_F(FolderTest, AnIndexBesideOtherWeights) {
+  const auto notesOf = [&](CheckpointFiles files) {
+    auto checkpoint = open(files);
+    EXPECT_EQ(checkpoint->tensors.size(), 3u);
+    EXPECT_EQ(checkpoint->notes.size(), 1u);
+    return checkpoint->notes.front();
+  };
+  CheckpointFiles left = validFolder(); // its shards are gone
+  left.files["model.safetensors.index.json"] =
+      validShardedFolder().files["model.safetensors.index.json"];
+  EXPECT_NE(notesOf(left).find("names 2 files, of which 'model-00001-of-00002.safetensors' is"),
+            std::string::npos);
+  left.files["model.safetensors.index.json"] = "{}";
+  EXPECT_NE(notesOf(left).find("cannot be read"), std::string::npos);
+  CheckpointFiles both = validShardedFolder(); // the same model twice
+  SafetensorsImage whole;
+  whole.add("a", "F32", {2, 3}, 24);
+  whole.add("b", "BF16", {4, 2}, 16);
+  whole.add("c", "F16", {2}, 4);
+  both.files["model.safetensors"] = whole.bytes();
+  EXPECT_NE(notesOf(both).find("hold the same tensors"), std::string::npos);
+  both.files["model.safetensors"].back() ^= 1;
+  auto opened = openCheckpoint(writeCheckpoint(both, temporary.path("two")));
+  ASSERT_FALSE(opened);
+  EXPECT_EQ(opened.error().code, "E0291");
+  for (const char *way : {"model.safetensors", "model.safetensors.index.json"}) {
+    EXPECT_NE(opened.error().fix.find(std::string(way) + "'"), std::string::npos)
+        << opened.error().fix;
+    both.open = way;
+    EXPECT_EQ(open(both)->tensors.size(), 3u) << way;
+  }
+}
+
 TEST_F(FolderTest, SafetensorsBeforeGguf) {
   CheckpointFiles files = validFolder();
   files.files["m.gguf"] = GgufImage::valid().bytes();

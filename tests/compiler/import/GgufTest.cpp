@@ -149,27 +149,71 @@ TEST(Gguf, FactorsOfNvfp4) {
   EXPECT_EQ(open({64, 2, 2}, {0.0f, 3.0f}), stack);
 }
 
-// Its blocks have the same number; only the room that they take tells them apart.
-TEST(Gguf, BlocksOfQ2OfAForkAreRefusedByName) {
-  const auto read = [](uint64_t rows, size_t bytesOfFirst, size_t bytesOfLast) {
+// Blocks of 64 and of 128 values have the same number; only the room that they take tells them apart.
+TEST(Gguf, BlocksOfQ2AreToldByTheirRoom) {
+  const auto read = [](uint64_t k, uint64_t rows, size_t bytesOfFirst, size_t bytesOfLast) {
     GgufImage image = GgufImage::valid();
-    image.tensors = {{"a", {256, rows}, 42, 0, {}}, {"b", {256, rows}, 42, bytesOfFirst, {}}};
+    image.tensors = {{"a", {k, rows}, 42, 0, {}}, {"b", {k, rows}, 42, bytesOfFirst, {}}};
     image.data = std::string(bytesOfFirst + bytesOfLast, '\0');
     const std::string bytes = image.bytes();
     CheckpointBuilder builder(Container::Gguf);
-    return readGguf(std::as_bytes(std::span(bytes)), "t.gguf", builder);
+    const Result<void> result = readGguf(std::as_bytes(std::span(bytes)), "t.gguf", builder);
+    return result ? std::string(builder.tensors()[0].maker ? "128" : "64")
+                  : result.error().code + ": " + result.error().why;
   };
-  EXPECT_TRUE(read(16, 16 * 72, 16 * 72));
-  EXPECT_TRUE(read(1, 96, 72)) << "both sizes end on the same line of 32 bytes";
-  const Result<void> first = read(16, 16 * 68, 16 * 68), last = read(16, 16 * 72, 16 * 68),
-                     cut = read(16, 16 * 72, 16 * 60);
-  ASSERT_FALSE(first || last || cut);
-  EXPECT_EQ(first.error().code, "E0218");
-  EXPECT_NE(first.error().what.find("'a'"), std::string::npos);
-  EXPECT_NE(first.error().why.find("34 bytes"), std::string::npos);
-  EXPECT_EQ(last.error().code, "E0218");
-  EXPECT_NE(last.error().what.find("'b'"), std::string::npos);
-  EXPECT_EQ(cut.error().code, "E0220");
+  EXPECT_EQ(read(256, 16, 16 * 72, 16 * 72), "64");
+  EXPECT_EQ(read(256, 16, 16 * 68, 16 * 68), "128");
+  EXPECT_EQ(read(256, 1, 96, 72), "64") << "the first fits both, the last one";
+  EXPECT_EQ(read(256, 1, 96, 68), "128") << "the first fits both, the last one";
+  EXPECT_EQ(read(192, 16, 16 * 54, 16 * 54), "64") << "rows that are no whole blocks of 128";
+  const std::string both = read(256, 1, 96, 96), mixed = read(256, 16, 16 * 72, 16 * 68),
+                    neither = read(256, 16, 16 * 60, 16 * 60),
+                    cut = read(256, 16, 16 * 72, 16 * 60);
+  EXPECT_TRUE(both.starts_with("E0218")) << both;
+  EXPECT_NE(both.find("has 96 bytes: blocks of 64 take 72, of 128 68"), std::string::npos) << both;
+  EXPECT_TRUE(mixed.starts_with("E0218")) << mixed;
+  EXPECT_NE(mixed.find("'a' has 1152 bytes"), std::string::npos) << mixed;
+  EXPECT_NE(mixed.find("'b' has 1088 bytes"), std::string::npos) << mixed;
+  EXPECT_TRUE(neither.starts_with("E0218")) << neither;
+  EXPECT_NE(neither.find("has 960 bytes: blocks of 64 take 1152, of 128 1088"), std::string::npos);
+  EXPECT_TRUE(cut.starts_with("E0220")) << cut;
+}
+
+/// d (q - 1), a scale for 128 values; of matrices and of stacks.
+TEST(Gguf, NumbersOfWideBlocksOfQ2) {
+  TemporaryFolder folder;
+  GgufImage image = GgufImage::valid();
+  image.tensors = {{"t", {256, 2, 3}, 42, 0, {}}};
+  image.data.clear();
+  std::vector<float> wanted;
+  for (int block = 0; block < 12; ++block) {
+    const auto scale = static_cast<_Float16>(0.125f * float(block + 1));
+    image.data += little(std::bit_cast<uint16_t>(scale));
+    for (int i = 0; i < 32; ++i) {
+      const auto codes = static_cast<uint8_t>(i * 37 + block * 11);
+      image.data += static_cast<char>(codes);
+      for (int place = 0; place < 4; ++place)
+        wanted.push_back(float(scale) * float((codes >> 2 * place & 3) - 1));
+    }
+  }
+  auto checkpoint = openImage(image.bytes(), folder);
+  ASSERT_TRUE(checkpoint);
+  const Tensor &tensor = *checkpoint->find("t");
+  EXPECT_EQ(tensor.format, WeightFormat::Q2_0);
+  EXPECT_TRUE(checkFinite(tensor));
+  std::vector<float> row(256);
+  for (int64_t r = 0; r < 6; ++r) {
+    ASSERT_TRUE(dequantizeRow(tensor, r, row));
+    EXPECT_TRUE(std::ranges::equal(row, std::span(wanted).subspan(size_t(256 * r), 256))) << r;
+  }
+  image.data[size_t(34 * 7 + 1)] = '\x7c'; // infinity: block 7 is the second of row 3
+  image.data[size_t(34 * 7)] = '\0';
+  checkpoint = openImage(image.bytes(), folder);
+  ASSERT_TRUE(checkpoint);
+  const Result<void> checked = checkFinite(*checkpoint->find("t"));
+  ASSERT_FALSE(checked);
+  EXPECT_NE(checked.error().why.find("row 3, column 128"), std::string::npos)
+      << checked.error().why;
 }
 
 TEST(Gguf, EveryReadableTypeAndNoOther) {
@@ -208,6 +252,27 @@ TEST(Gguf, EveryReadableTypeAndNoOther) {
     }
   }
   EXPECT_EQ(read, 28);
+}
+
+/// Version 2 with all that version 3 may hold; what else there is is refused by name.
+TEST(Gguf, Versions) {
+  const auto read = [](uint32_t version) {
+    GgufImage image = GgufImage::valid();
+    image.version = version;
+    const std::string bytes = image.bytes();
+    CheckpointBuilder builder(Container::Gguf);
+    return readGguf(std::as_bytes(std::span(bytes)), "t.gguf", builder);
+  };
+  EXPECT_TRUE(read(2));
+  EXPECT_TRUE(read(3));
+  EXPECT_EQ(read(0).error().code, "E0233");
+  EXPECT_EQ(read(1).error().code, "E0233");
+  EXPECT_NE(read(1).error().why.find("version 1, whose lengths"), std::string::npos);
+  EXPECT_EQ(read(4).error().code, "E0234");
+  for (uint32_t swapped : {0x01000000u, 0x02000000u, 0x03000000u}) {
+    EXPECT_EQ(read(swapped).error().code, "E0232");
+    EXPECT_NE(read(swapped).error().what.find("big-endian"), std::string::npos);
+  }
 }
 
 TEST(Gguf, AlignmentAndPaddingAtTheEnd) {

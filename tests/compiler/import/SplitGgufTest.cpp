@@ -1,6 +1,7 @@
 //===- SplitGgufTest.cpp - One model in several GGUF files ----------------===//
 #include "compiler/import/SplitGguf.h"
 #include "tests/checkpoints/CheckpointFiles.h"
+#include "tests/checkpoints/GgufImage.h"
 #include "tests/compiler/import/TemporaryFolder.h"
 
 #include <gtest/gtest.h>
@@ -97,6 +98,42 @@ TEST_F(SplitGguf, APartUnderAnotherName) {
   Error error = errorOf(files);
   EXPECT_EQ(error.code, "E0259");
   EXPECT_NE(error.fix.find("NAME-00002-of-00003.gguf"), std::string::npos) << error.format();
+}
+
+/// As llama-gguf-split --merge leaves a file, and what other programs make of that: in any type of integer, under any name.
+TEST_F(SplitGguf, OneFileThatWasMerged) {
+  const std::string number[] = {little<uint8_t>(0),  little<int8_t>(0),   little<uint16_t>(0),
+                                little<int16_t>(0),  little<uint32_t>(0), little<int32_t>(0),
+                                little<uint64_t>(0), little<int64_t>(0)};
+  const uint32_t types[] = {0, 1, 2, 3, 4, 5, 10, 11};
+  for (size_t i = 0; i < std::size(types); ++i)
+    for (char count : {0, 1})
+      for (const char *name : {"m.gguf", "m-00001-of-00001.gguf", "m-00001-of-00003.gguf"}) {
+        GgufImage image = GgufImage::valid();
+        std::string counted = number[i];
+        counted[0] = count;
+        image.entries.push_back(ggufEntry("split.no", types[i], number[i]));
+        image.entries.push_back(ggufEntry("split.count", types[i], counted));
+        image.entries.push_back(ggufEntry("split.tensors.count", types[i], number[i]));
+        CheckpointFiles files{.name = "merged", .open = name, .files = {{name, image.bytes()}}};
+        auto checkpoint = open(files);
+        ASSERT_TRUE(checkpoint) << types[i] << " " << name;
+        EXPECT_EQ(checkpoint->tensors.size(), 3u);
+        for (const std::string &key : checkpoint->unusedKeys())
+          EXPECT_FALSE(key.starts_with("split.")) << key;
+        files.open = "";
+        EXPECT_TRUE(open(files)) << "by its folder: " << name;
+      }
+  // What is said beside that is of the parts that were merged; without a count nothing is split.
+  GgufImage left = GgufImage::valid(), odd = left;
+  left.entries.push_back(ggufEntry("split.no", 5, little<int32_t>(-7)));
+  left.entries.push_back(ggufEntry("split.tensors.count", 8, ggufText("many")));
+  EXPECT_TRUE(open({.name = "left", .open = "m.gguf", .files = {{"m.gguf", left.bytes()}}}));
+  odd.entries.push_back(ggufEntry("split.count", 8, ggufText("one")));
+  const Error error =
+      errorOf({.name = "odd", .open = "m.gguf", .files = {{"m.gguf", odd.bytes()}}});
+  EXPECT_EQ(error.code, "E0841");
+  EXPECT_EQ(error.fix.find("download"), std::string::npos) << error.fix;
 }
 
 TEST_F(SplitGguf, PartsDoNotLeaveTheirFolder) {

@@ -67,3 +67,17 @@
 // FP8-NEXT:      plan.launch @gate_up_0 [#plan.buffer<@dispatch>, {{.*}}, #plan.buffer<@[[E]]>, #plan.buffer<@routes>]
 // FP8:         plan.when [tokens <= 192] {
 // FP8-NEXT:      plan.launch @linear_1_bf16
+
+// Of one expert a token there are as many rows as tokens, but in another order: no launch that gathers them writes over its
+// input. Beside a projection that all tokens go to, and alone.
+// DEFINE: %{one} = sed -e 's/routes<6, 2>/routes<6, 1>/g; s/q4_0/f32/g; s/q8_0/f32/g'
+// DEFINE: %{alone} = sed -e '/ \(.s\|.o\|.os\|.part\) = /d; s/lm.add \(.c\), .part/lm.add \1, \1/'
+// RUN: %{one} %{model} | ingot-opt --ingot-fuse -o %t.one.mlir
+// RUN: ingot-opt %t.one.mlir --ingot-lower -o %t.one.lowered.mlir
+// RUN: FileCheck %s --input-file=%t.one.lowered.mlir --check-prefix=ONE
+// ONE: plan.launch @dispatch_0 [#plan.buffer<@[[FROM:.*]]>, #plan.buffer<@dispatch{{.*}}>, #plan.buffer<@routes>]
+// RUN: ingot-opt %t.one.lowered.mlir --slow-check=against=%t.one.mlir -o /dev/null 2>&1 | FileCheck %s --check-prefix=SAME
+// SAME: remark: computes the same: {{[0-9]+}} launches
+// RUN: %{one} %{model} | %{alone} | ingot-opt --ingot-fuse -o %t.alone.mlir
+// RUN: ingot-opt %t.alone.mlir --ingot-lower -o %t.alone.lowered.mlir
+// RUN: ingot-opt %t.alone.lowered.mlir --slow-check=against=%t.alone.mlir -o /dev/null 2>&1 | FileCheck %s --check-prefix=SAME
