@@ -86,14 +86,14 @@ fn settle_extra(config: &mut Map<String, Value>) -> Map<String, Value> {
         _ => false,
     };
     if !says_some {
-        if let Some(older) = config.remove("additional_special_tokens") {
+        if let Some(older) = config.shift_remove("additional_special_tokens") {
             config.insert(EXTRA.into(), older);
         }
     }
     match config.get(EXTRA) {
         Some(Value::Object(map)) => {
             let named = map.clone();
-            config.remove(EXTRA);
+            config.shift_remove(EXTRA);
             named
         }
         _ => Map::new(),
