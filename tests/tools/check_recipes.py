@@ -49,6 +49,7 @@ CASES = {
     "disable": [*CPU, "--disable", "lm-fuse-norms", "--disable", "lm-fuse-gate-up"],
     "tuning": [*CPU, "--tuning", files / "rows.json"],
     "chat-template": [*CPU, "--chat-template", files / "t.jinja"],
+    "chat-template-name": [*CPU, "--chat-template-name", "default"],
     "ignore-key": [*CPU, "--ignore-key", "llama.*", "--ignore-key", "none"],
     "weights": [*CPU, "--weights", "seed", "--seed", "18446744073709551615"],
     "verify": [*CPU, "--verify"],

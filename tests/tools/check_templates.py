@@ -42,7 +42,7 @@ PLAIN = "<|im_start|>user\nHi<|im_end|>\n<|im_start|>assistant\n"
 plain, tools, none = texts()
 assert plain == none == PLAIN, (plain, none)
 assert tools == 'TOOLS [{"type": "function", "function": {"name": "f", "parameters": {"type": "object", "properties": {}}}}]' \
-    + "<|endoftext|>" + PLAIN.replace("assistant", "tool_call"), tools
+    + "<|endoftext|>" + PLAIN, tools
 
 plain, tools, none = texts("--chat-template-name", "tool_use")
 assert plain.startswith("TOOLS null<|endoftext|><|im_start|>user") and tools.startswith("TOOLS [{"), (plain, tools)

@@ -187,7 +187,7 @@ TEST(TokenFiles, WhatThePostProcessorPutsAroundATextCounts) {
             (Pair{{1}, {2}}));
 }
 
-// transformers' class GPT2Tokenizer begins a text with a space where tokenizer_config.json says so.
+// Some of transformers' classes begin a text with a space, or not, as tokenizer_config.json says.
 TEST(TokenFiles, ASpaceFirst) {
   auto idsOf = [](const char *config) {
     Checkpoint checkpoint = folder(config);
@@ -201,6 +201,19 @@ TEST(TokenFiles, ASpaceFirst) {
   EXPECT_EQ(idsOf(R"(,"tokenizer_class":"GPT2Tokenizer")"), Ids{0});
   EXPECT_EQ(idsOf(R"(,"tokenizer_class":"PreTrainedTokenizerFast","add_prefix_space":true)"),
             Ids{0});
+  EXPECT_EQ(idsOf(R"(,"tokenizer_class":"Qwen2Tokenizer","add_prefix_space":true)"), (Ids{1, 0}));
+  auto idsOfLlama = [](const char *config) {
+    Checkpoint checkpoint = folder(config);
+    checkpoint.text.tokenizerJson =
+        R"({"added_tokens":[],"normalizer":{"type":"Sequence","normalizers":[{"type":"Prepend","prepend":"▁"},
+           {"type":"Replace","pattern":{"String":" "},"content":"▁"}]},
+           "model":{"type":"BPE","vocab":{"a":0,"▁":1},"merges":[]}})";
+    return open(checkpoint).ids("a a");
+  };
+  EXPECT_EQ(idsOfLlama(R"(,"tokenizer_class":"LlamaTokenizerFast","add_prefix_space":false)"),
+            (Ids{0, 1, 0}));
+  EXPECT_EQ(idsOfLlama(R"(,"tokenizer_class":"LlamaTokenizerFast","add_prefix_space":null)"),
+            (Ids{1, 0, 1, 0}));
 }
 
 TEST(TokenFiles, DamagedFilesAreNamed) {

@@ -7,7 +7,7 @@ use crate::token_files::{self, Affixes, Files};
 use serde::Deserialize;
 use serde_json::value::RawValue;
 use std::collections::HashMap;
-use tokenizers::{AddedToken, PreTokenizerWrapper};
+use tokenizers::AddedToken;
 
 #[derive(Deserialize)]
 struct File<'a> {
@@ -204,26 +204,29 @@ pub struct Compiled {
 pub fn compile(files: &Files, library_model: bool) -> Result<Compiled, String> {
     let text = std::str::from_utf8(files.tokenizer).map_err(|e| e.to_string())?;
     let file: File = parse("tokenizer.json", text)?;
-    let rule = DecodeRule::parse(file.decoder.map(RawValue::get))?;
+    let own: Vec<AddedToken> =
+        file.added_tokens.iter().map(|raw| parse("added_tokens", raw.get())).collect::<Result<_, _>>()?;
+    let named = token_files::read(files, &own)?;
+    let step = |raw: Option<&RawValue>| -> Result<String, String> {
+        let mut step: serde_json::Value = parse_optional("tokenizer.json", raw)?.unwrap_or_default();
+        if let Some(space) = named.prefix_space {
+            token_files::set_prefix_space(&mut step, space);
+        }
+        Ok(step.to_string())
+    };
+    let decoder = file.decoder.map(|raw| step(Some(raw))).transpose()?;
+    let rule = DecodeRule::parse(decoder.as_deref())?;
     let mut description = Description {
-        normalizer: parse_optional("normalizer", file.normalizer)?,
-        pre_tokenizer: parse_optional("pre_tokenizer", file.pre_tokenizer)?,
+        normalizer: parse("normalizer", &step(file.normalizer)?)?,
+        pre_tokenizer: parse("pre_tokenizer", &step(file.pre_tokenizer)?)?,
         added: vec![],
         later: vec![],
         prefix: String::new(),
         suffix: String::new(),
         model: None,
     };
-    let own: Vec<AddedToken> =
-        file.added_tokens.iter().map(|raw| parse("added_tokens", raw.get())).collect::<Result<_, _>>()?;
-    let named = token_files::read(files, &own)?;
     description.added = own.iter().map(pack_added).collect();
     description.later = named.later.iter().map(pack_added).collect();
-    if let (Some(PreTokenizerWrapper::ByteLevel(cut)), Some(space)) =
-        (&mut description.pre_tokenizer, named.prefix_space)
-    {
-        cut.add_prefix_space = space;
-    }
 
     let mut segment = Segment { unk: NO_ID, ..Default::default() };
     let mut vocab: HashMap<String, u32> = HashMap::new();

@@ -275,7 +275,8 @@ pub unsafe extern "C" fn ingot_tokenizer_convert(
             merges: given.merges.bytes(),
             tekken: given.tekken.bytes(),
         };
-        let converted = vocabulary_files::convert(&sources).map_err(|why| (FAILED, why))?;
+        let mut converted = vocabulary_files::convert(&sources).map_err(|why| (FAILED, why))?;
+        converted.config.shift_remove("tokenizer_class"); // what it decides is decided
         tokenizer.put(converted.tokenizer.to_string().as_bytes());
         config.put(serde_json::Value::from(converted.config).to_string().as_bytes());
         source.put(converted.source.as_bytes());

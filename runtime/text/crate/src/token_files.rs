@@ -34,7 +34,7 @@ const NAMES: [&str; 7] = ["bos_token", "eos_token", "unk_token", "sep_token", "p
 pub struct Named {
     pub later: Vec<AddedToken>,
     pub names: Vec<(String, String)>,
-    /// Whether a byte-level text begins with a space, where the configuration decides: class GPT2Tokenizer.
+    /// Whether a text begins with a space, where the configuration decides.
     pub prefix_space: Option<bool>,
 }
 
@@ -86,14 +86,14 @@ fn settle_extra(config: &mut Map<String, Value>) -> Map<String, Value> {
         _ => false,
     };
     if !says_some {
-        if let Some(older) = config.remove("additional_special_tokens") {
+        if let Some(older) = config.shift_remove("additional_special_tokens") {
             config.insert(EXTRA.into(), older);
         }
     }
     match config.get(EXTRA) {
         Some(Value::Object(map)) => {
             let named = map.clone();
-            config.remove(EXTRA);
+            config.shift_remove(EXTRA);
             named
         }
         _ => Map::new(),
@@ -124,6 +124,38 @@ fn overrule(config: &mut Map<String, Value>, map: Map<String, Value>) {
                 config.insert(key, value);
             }
         }
+    }
+}
+
+/// transformers 5 builds these classes anew from a tokenizer.json's vocabulary, with a space first as the configuration
+/// says; of LlamaTokenizer, as every version does, where it says that there is none.
+fn prefix_space(config: &Map<String, Value>) -> Option<bool> {
+    let class = config.get("tokenizer_class").and_then(Value::as_str)?;
+    let asked = config.get("add_prefix_space").and_then(Value::as_bool);
+    match class.strip_suffix("Fast").unwrap_or(class) {
+        "GPT2Tokenizer" | "Qwen2Tokenizer" | "GPTNeoXTokenizer" => Some(asked == Some(true)),
+        "LlamaTokenizer" => asked.filter(|space| !space),
+        _ => None,
+    }
+}
+
+/// Changes a normalizer, pre-tokenizer or decoder, so that a text begins with a space or not.
+pub fn set_prefix_space(step: &mut Value, space: bool) {
+    let kind = step["type"].as_str().unwrap_or("").to_owned();
+    match kind.as_str() {
+        "ByteLevel" => step["add_prefix_space"] = space.into(),
+        "Metaspace" if !space => {
+            step["prepend_scheme"] = "never".into();
+            step["add_prefix_space"] = false.into();
+        }
+        "Sequence" => {
+            for list in ["normalizers", "pretokenizers", "decoders"] {
+                let Some(steps) = step.get_mut(list).and_then(Value::as_array_mut) else { continue };
+                steps.retain(|one| space || (one["type"] != "Prepend" && one["type"] != "Strip"));
+                steps.iter_mut().for_each(|one| set_prefix_space(one, space));
+            }
+        }
+        _ => {}
     }
 }
 
@@ -173,8 +205,7 @@ pub fn read(files: &Files, own: &[AddedToken]) -> Result<Named, String> {
     for token in &mut later {
         token.special |= names.iter().any(|(_, named)| named.content == token.content);
     }
-    let gpt2 = config.get("tokenizer_class").and_then(Value::as_str).is_some_and(|c| c.starts_with("GPT2Tokenizer"));
-    let prefix_space = gpt2.then(|| config.get("add_prefix_space") == Some(&Value::Bool(true)));
+    let prefix_space = prefix_space(&config);
     Ok(Named { prefix_space, later, names: names.into_iter().map(|(name, token)| (name, token.content)).collect() })
 }
 

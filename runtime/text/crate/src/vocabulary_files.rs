@@ -33,7 +33,10 @@ pub struct Converted {
     pub source: &'static str,
 }
 
-pub const LLAMA3_WORDS: &str = r"(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}{1,3}| ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+";
+/// Control tokens beside those of a file; more are a mistake.
+const MOST_SPECIALS: usize = 1 << 20;
+
+const LLAMA3_WORDS: &str = r"(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}{1,3}| ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+";
 const QWEN2_WORDS: &str =
     r"(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}| ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+";
 
@@ -136,6 +139,9 @@ fn from_tiktoken(tokens: &[Vec<u8>], sources: &Sources, config: Map<String, Valu
     let Some(&last) = named.keys().max() else {
         return Err("tokenizer_config.json does not list the control tokens that follow those of the file".into());
     };
+    if last >= tokens.len() + MOST_SPECIALS {
+        return Err(format!("tokenizer_config.json lists a token {last}, and the file has {}", tokens.len()));
+    }
     let (vocab, merges) = ranked(tokens, 0);
     let mut tokenizer = byte_level_json(vocab.into(), merges.into(), Value::Null, split_words(LLAMA3_WORDS), true);
     let token = |id: usize| {
@@ -177,6 +183,9 @@ fn from_tekken(sources: &Sources, mut config: Map<String, Value>) -> Result<Conv
     let number = |key: &str| file["config"][key].as_u64().map(|n| n as usize);
     let words = file["config"]["pattern"].as_str().ok_or("tekken.json says no pattern")?;
     let specials = number("default_num_special_tokens").unwrap_or(1000);
+    if specials > MOST_SPECIALS {
+        return Err(format!("tekken.json has {specials} control tokens, at most {MOST_SPECIALS} are read"));
+    }
     let listed = file["vocab"].as_array().ok_or("tekken.json has no vocab")?;
     let used = number("default_vocab_size").map_or(listed.len(), |all| all.saturating_sub(specials).min(listed.len()));
     let bytes = |token: &Value| token["token_bytes"].as_str().and_then(|text| base64::decode(text).ok());
