@@ -77,8 +77,7 @@ class Scripts:
         template = ("{#- " + comment + " -#}{%- set said = messages[-1].content -%}{%- set words = (said if said is string else said[0].text).split(' ') -%}"
                     "{%- set word = words[1] if words|length > 1 else '' -%}{%- for i in range(words[0]|int) -%}x{%- endfor -%}"
                     "{%- if tools and 0 -%}{{ tools|tojson }}{%- endif -%}{%- if add_generation_prompt -%}" + tail + "{%- endif -%}")
-        special, ordinary = format.special.split(), format.plain.split()
-        self.model = ScriptedModel(template, special, ordinary)
+        self.model = ScriptedModel(template, format.special, format.plain)
         self.model.closers = [id for text, at in ((self.close, 0), (format.write([WEATHER]), -1)) if (id := self.model.tokens(text)[at]) >= 256]
         self.places = {}
 
@@ -126,7 +125,7 @@ class Scripts:
     def no_calls(self):
         call = self.written([WEATHER])
         # Control tokens are hidden where nobody asks for a format that has them.
-        shown = {call, re.sub("|".join(map(re.escape, self.format.special.split())) or "$.", "", call)} if self.format.verbatim else None
+        shown = {call, re.sub("|".join(map(re.escape, self.format.special)) or "$.", "", call)} if self.format.verbatim else None
         for title, tools, request in (("no tools", None, {}), ("tool_choice none", TOOLS, {"choice": "none"})):
             yield Case(title, call, None, tools=tools, request=request, must=lambda answer: has_no_call(answer, shown),
                        routes=ROUTES if tools is None else (CHAT, RESPONSES))
