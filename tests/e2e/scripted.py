@@ -252,8 +252,8 @@ def run(server, connection, name, scripts, cases, long):
     for number, case in enumerate(cases):
         found = []
         others = [route for route in case.routes if route != CHAT]
-        if others and number and not long:  # all of them for the first case, then by turns
-            others = [others[number % len(others)]]
+        if number and not long:  # all of them for the first case, then one by turns for every second
+            others = others[number // 2 % len(others):][:1] if others and (number % 2 or CHAT not in case.routes) else []
         for route in [route for route in case.routes if route == CHAT or route in others]:
             try:
                 got = [answers.ask(server, route, connection, model=name, message=scripts.message(case), stream=stream, tools=case.tools, **case.request)
@@ -411,7 +411,7 @@ def add(suite, ingot, long):
         return
     first, *rest = made
     served = [word for name in rest for word in ("--model", f"{name}={folder / name}.ingot")]
-    limits = ("--max-seqs", 4, "--swap", 0, "--kv-memory", "1500M", "--context", CONTEXT)
+    limits = ("--threads", 1, "--max-seqs", 4, "--swap", 0, "--kv-memory", "1500M", "--context", CONTEXT)
     with (Server(ingot, folder / f"{first}.ingot", *served, *limits, "--log", "none", "--trust-request-chat-template", name=first) as server,
           concurrent.futures.ThreadPoolExecutor(3) as workers):
         list(workers.map(checks, made))
