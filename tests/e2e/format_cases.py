@@ -98,6 +98,7 @@ CASES = {
             ("the shorter spelling", "<tool_call>get_weather<arg_key>city</arg_key><arg_value>Oslo</arg_value></tool_call>", [OSLO])],
     "gemma4": [("nested values", '<|tool_call>call:every{o:{k:{m:<|"|>a, b: {c}<|"|>}},l:[1,2]}<tool_call|>', [every(o={"k": {"m": "a, b: {c}"}}, l=[1, 2])]),
                ("a line feed before the end of a thought", "<|channel>thought\nHm.\n<channel|>Hi.", [think("Hm."), text("Hi.")])],
+    "internlm2": [("a blank between its marks", f'<|action_start|> <|plugin|>\n{{"name": "get_weather", "parameters": {JSON_OSLO}}}<|action_end|>', [OSLO])],
     "lfm2": [("JSON in its marks", '<|tool_call_start|>[{"name": "get_weather", "arguments": {"city": "Oslo"}}]<|tool_call_end|>', [OSLO])],
     "kimi-k3": [("an empty answer before a call", '<|open|>response<|sep|><|close|>response<|sep|><|open|>tools<|sep|><|open|>call tool="f" index="1"<|sep|>'
                  "<|close|>call<|sep|><|close|>tools<|sep|><|close|>message<|sep|><|end_of_msg|>", [NOTHING]),

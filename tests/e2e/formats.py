@@ -12,8 +12,8 @@ from collections.abc import Callable
 class Format:
     name: str
     write: Callable  # parts -> the text that a model writes
-    special: str = ""  # control tokens of the vocabulary, with blanks between them
-    plain: str = ""  # its ordinary added tokens; marks that are in neither are text
+    special: str | tuple = ""  # control tokens of the vocabulary; a text has blanks between them
+    plain: str | tuple = ""  # its ordinary added tokens; marks that are in neither are text
     also: str = ""  # what else a chat template of this format has by which it is found
     arguments: str = "json"  # or typed (by the tool's schema), python, gemma
     key: str = ""  # calls are JSON objects {"name": …, KEY: …}
@@ -26,6 +26,9 @@ class Format:
     think: tuple = ()  # marks around reasoning; (): the model does not reason
     prompts: dict = dataclasses.field(default_factory=lambda: {"": ""})  # what the template ends with, by a word of the last message
     opened: str = ""  # the one of them after which the model is reasoning
+
+    def __post_init__(self):
+        self.special, self.plain = (tuple(marks.split()) if isinstance(marks, str) else marks for marks in (self.special, self.plain))
 
 
 def json_text(value):
@@ -179,6 +182,7 @@ HY3 = xml_call("<tool_call:opensource>NAME<tool_sep:opensource>\n",
 K3 = xml_call('<|open|>call tool="NAME" index="INDEX"<|sep|>', '<|open|>argument key="KEY" type="TYPE"<|sep|>VALUE<|close|>argument<|sep|>',
               "<|close|>call<|sep|>")
 HERMES = around("<tool_call>\n", "\n</tool_call>", json_object())
+FINAL = "[BEGIN FINAL RESPONSE]"
 THINK = DIRECT = ("<think>", "</think>")  # the marks, and reasoning without line feeds around them
 OPEN = {"": "", "open": "<think>\n"}
 
@@ -253,10 +257,10 @@ FORMATS = [
            prose=("<tool_calls:opensource>", "</tool_calls:opensource>"), think=("<think:opensource>", "</think:opensource>"),
            prompts={"": "", "open": "<think:opensource>"}, opened="open"),
     Format("hunyuan", marks(json_object(), ", ", "<tool_calls>[", "]</tool_calls>", ("<think>\n", "\n</think>\n"), "<answer>\nSAID\n</answer>"),
-           key="arguments", verbatim=False, also="<answer> </answer>", think=THINK),
+           plain="<think> </think>", key="arguments", verbatim=False, also="<answer> </answer>", think=THINK),
     Format("solar", messages("<|begin|>assistant", "<|think|>SAID<|end|>", "<|content|>SAID<|end|>", "<|content|>SAID<|end|>", solar_calls),
            special="<|begin|> <|end|> <|think|> <|content|> <|tool_calls|> <|calls|> <|tool_call:begin|> <|tool_call:name|> <|tool_call:args|> <|tool_call:end|>",
-           verbatim=False, think=("<|think|>", "<|end|>"), prompts={"": "<|begin|>assistant"}),
+           verbatim=False, after=False, think=("<|think|>", "<|end|>"), prompts={"": "<|begin|>assistant"}),
     Format("dsml", marks(DSML, "", "<｜DSML｜function_calls>\n", "</｜DSML｜function_calls>", DIRECT), plain="｜DSML｜ <think> </think>", arguments="typed",
            prose=("<｜DSML｜function_calls>", "</｜DSML｜function_calls>"), think=THINK, prompts={"": "", "open": "<think>"}, opened="open"),
     Format("dsml-v4", marks(DSML, "", "<｜DSML｜tool_calls>\n", "</｜DSML｜tool_calls>", DIRECT), plain="｜DSML｜ <think> </think>", arguments="typed",
@@ -281,9 +285,9 @@ FORMATS = [
            prose=("<function_calls>", "</function_calls>"), think=THINK, prompts={"": "", "open": "<think>"}, opened="open"),
     Format("nemotron-nano-v2", marks(json_object(), ", ", "<TOOLCALL>[", "]</TOOLCALL>"), plain="<TOOLCALL> </TOOLCALL> <think> </think>", key="arguments",
            prose=("<TOOLCALL>", "</TOOLCALL>"), think=THINK, prompts=OPEN, opened="open"),
-    Format("apriel", marks(json_object(), ", ", "<tool_calls>[", "]</tool_calls>", ("", "\n[BEGIN FINAL RESPONSE]\n")), key="arguments",
-           prose=("<tool_calls>", "</tool_calls>"), think=("", "[BEGIN FINAL RESPONSE]"), also="[BEGIN FINAL RESPONSE]",
-           prompts={"": "<|begin_assistant|>\n", "open": "<|begin_assistant|>\nHere are my reasoning steps:\n"}, opened="open"),
+    Format("apriel", marks(json_object(), ", ", "<tool_calls>[", "]</tool_calls>", ("", "\n[BEGIN FINAL RESPONSE]\n")), key="arguments", plain=(FINAL,),
+           prose=("<tool_calls>", "</tool_calls>"), think=("", FINAL), opened="open",
+           prompts={"": "<|begin_assistant|>\n", "open": "<|begin_assistant|>\nHere are my reasoning steps:\n"}),
     Format("functionary-v3.1", marks(lambda name, arguments, _: f"<function={name}>{json_text(arguments)}</function>", ""), special="<|eom_id|> <|eot_id|>",
            also="<|start_header_id|> <|eom_id|>", prose=("<function=>", "</function>")),
     Format("functionary-v3.2", messages(">>>", "", "all\nSAID", "all\nSAID", lambda calls: [f"{name}\n{json_text(arguments)}" for name, arguments in calls]),
@@ -292,7 +296,7 @@ FORMATS = [
            key="arguments", after=False, several=False, prompts={"": "assistant<|role_sep|>\n"}),
     Format("gigachat3.1", marks(around("<|function_call|>", "", json_object())), special="<|function_call|> <|message_sep|> <|role_sep|>", key="arguments",
            after=False, several=False, prose=("<|function_call|>",), prompts={"": "assistant<|role_sep|>\n"}),
-    Format("internlm2", marks(around("<|action_start|> <|plugin|>\n", "<|action_end|>", json_object("parameters"))),
+    Format("internlm2", marks(around("<|action_start|><|plugin|>\n", "<|action_end|>", json_object("parameters"))),
            special="<|action_start|> <|action_end|> <|plugin|>", key="parameters", prose=("<|action_start|>", "<|action_end|>")),
     Format("minimax-m1", marks(json_object(), "\n", "<tool_calls>\n", "\n</tool_calls>"), key="arguments", plain="<think> </think>",
            also="<end_of_sentence>", prose=("<tool_calls>", "</tool_calls>"), think=THINK, prompts=OPEN, opened="open"),

@@ -77,8 +77,7 @@ class Scripts:
         template = ("{#- " + comment + " -#}{%- set said = messages[-1].content -%}{%- set words = (said if said is string else said[0].text).split(' ') -%}"
                     "{%- set word = words[1] if words|length > 1 else '' -%}{%- for i in range(words[0]|int) -%}x{%- endfor -%}"
                     "{%- if tools and 0 -%}{{ tools|tojson }}{%- endif -%}{%- if add_generation_prompt -%}" + tail + "{%- endif -%}")
-        special, ordinary = format.special.split(), format.plain.split()
-        self.model = ScriptedModel(template, special, ordinary)
+        self.model = ScriptedModel(template, format.special, format.plain)
         self.model.closers = [id for text, at in ((self.close, 0), (format.write([WEATHER]), -1)) if (id := self.model.tokens(text)[at]) >= 256]
         self.places = {}
 
@@ -126,7 +125,7 @@ class Scripts:
     def no_calls(self):
         call = self.written([WEATHER])
         # Control tokens are hidden where nobody asks for a format that has them.
-        shown = {call, re.sub("|".join(map(re.escape, self.format.special.split())) or "$.", "", call)} if self.format.verbatim else None
+        shown = {call, re.sub("|".join(map(re.escape, self.format.special)) or "$.", "", call)} if self.format.verbatim else None
         for title, tools, request in (("no tools", None, {}), ("tool_choice none", TOOLS, {"choice": "none"})):
             yield Case(title, call, None, tools=tools, request=request, must=lambda answer: has_no_call(answer, shown),
                        routes=ROUTES if tools is None else (CHAT, RESPONSES))
@@ -253,8 +252,8 @@ def run(server, connection, name, scripts, cases, long):
     for number, case in enumerate(cases):
         found = []
         others = [route for route in case.routes if route != CHAT]
-        if others and number and not long:  # all of them for the first case, then by turns
-            others = [others[number % len(others)]]
+        if number and not long:  # all of them for the first case, then one by turns for every second
+            others = others[number // 2 % len(others):][:1] if others and (number % 2 or CHAT not in case.routes) else []
         for route in [route for route in case.routes if route == CHAT or route in others]:
             try:
                 got = [answers.ask(server, route, connection, model=name, message=scripts.message(case), stream=stream, tools=case.tools, **case.request)
@@ -412,7 +411,7 @@ def add(suite, ingot, long):
         return
     first, *rest = made
     served = [word for name in rest for word in ("--model", f"{name}={folder / name}.ingot")]
-    limits = ("--max-seqs", 4, "--swap", 0, "--kv-memory", "1500M", "--context", CONTEXT)
+    limits = ("--threads", 1, "--max-seqs", 4, "--swap", 0, "--kv-memory", "1500M", "--context", CONTEXT)
     with (Server(ingot, folder / f"{first}.ingot", *served, *limits, "--log", "none", "--trust-request-chat-template", name=first) as server,
           concurrent.futures.ThreadPoolExecutor(3) as workers):
         list(workers.map(checks, made))

@@ -89,7 +89,7 @@ class ScriptedModel:
             hadamard = numpy.kron([[1, 1], [1, -1]], hadamard)
         exact = [*range(256, 256 + len(self.ids)), *range(128)]
         wte[exact] = hadamard[1:1 + len(exact)]
-        shut = sum((9 - 0.5 * index) * wte[id] for index, id in enumerate([*self.closers, *b'}])"\n/>']))
+        shut = sum((9 - 0.5 * index) * wte[id] for index, id in enumerate([*self.closers, *b'}])"\n/>{`<']))
         wpe = numpy.tile(20 * wte[self.ids[END]] + shut, (CONTEXT, 1))
         for position, id in self.rows.items():
             wpe[position] = 20 * wte[id] + shut
