@@ -114,7 +114,8 @@ std::string_view finishReasonName(FinishReason reason);
 struct TokenEvent {
   int32_t id;
   std::string_view text;
-  std::span<const text::OutputPiece> pieces; ///< what the text means, where Request::chat asks for it
+  std::span<const text::OutputPiece>
+      pieces;                             ///< what the text means, where Request::chat asks for it
   std::span<const TokenLogprob> logprobs; ///< the chosen id, then the likeliest; empty unless asked
   uint32_t choice = 0;                    ///< SamplingParams::choice of the answer
 };

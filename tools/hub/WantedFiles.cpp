@@ -16,11 +16,12 @@ constexpr char kSingle[] = "model.safetensors", kIndex[] = "model.safetensors.in
 constexpr size_t kMostListed = 40; ///< of the files in an error
 
 bool isText(const std::string &path) {
-  static constexpr std::array<std::string_view, 10> kNames = {
-      "config.json",        "generation_config.json",  "vocab.json",
-      "merges.txt",         "special_tokens_map.json", "added_tokens.json",
-      "chat_template.json", "chat_template.jinja",     "tekken.json",
-      "tiktoken.model"};
+  static constexpr std::array<std::string_view, 13> kNames = {
+      "config.json",         "generation_config.json",  "vocab.json",
+      "merges.txt",          "special_tokens_map.json", "added_tokens.json",
+      "chat_template.json",  "chat_template.jinja",     "tekken.json",
+      "tiktoken.model",      "quantize_config.json",    "quant_config.json",
+      "hf_quant_config.json"};
   constexpr std::string_view kTemplates = "additional_chat_templates/";
   if (path.starts_with(kTemplates))
     return path.ends_with(".jinja") && path.find('/', kTemplates.size()) == std::string::npos;

@@ -117,7 +117,7 @@ struct Diagnosis {
   runtime::MemoryStatement memory;
   double kvPerToken = 0; ///< inside every attention window
   bool tokenizer = false, chatTemplate = false;
-  std::string text; ///< what it is made of
+  std::string text;       ///< what it is made of
   std::string passedOver; ///< keys of the configuration that change nothing, with their values
 };
 
