@@ -25,6 +25,20 @@ const char *nameOf(GrammarKind kind) {
   return "grammar";
 }
 
+/// Of a source that cannot be used.
+Error refused(GrammarKind kind, int32_t status, std::string why) {
+  switch (status) {
+  case INGOT_TEXT_TOO_LARGE:
+    return Error{ExitCode::Usage, "E0622", std::string("the ") + nameOf(kind) + " is too large",
+                 std::move(why), "make it smaller"};
+  case INGOT_TEXT_PANIC:
+    return crateFailed(std::move(why));
+  default:
+    return Error{ExitCode::Usage, "E0625", std::string("the ") + nameOf(kind) + " cannot be used",
+                 std::move(why), "docs/structured-output.md says what is supported"};
+  }
+}
+
 Error stopped(int32_t status, std::string why) {
   if (status == INGOT_TEXT_PANIC)
     return crateFailed(std::move(why));
@@ -56,19 +70,28 @@ Result<std::shared_ptr<const Grammar>> Grammar::compile(const Vocabulary &vocabu
                                                         GrammarKind kind, std::string_view source) {
   void *handle = nullptr;
   std::string why;
-  switch (ingot_grammar_compile(vocabulary.handle, static_cast<uint8_t>(kind),
-                                {source.data(), source.size()}, &handle, appendTo(why))) {
-  case INGOT_TEXT_OK:
-    return std::shared_ptr<const Grammar>(new Grammar(handle));
-  case INGOT_TEXT_TOO_LARGE:
-    return Error{ExitCode::Usage, "E0622", std::string("the ") + nameOf(kind) + " is too large",
-                 why, "make it smaller"};
-  case INGOT_TEXT_PANIC:
-    return crateFailed(why);
-  default:
-    return Error{ExitCode::Usage, "E0625", std::string("the ") + nameOf(kind) + " cannot be used",
-                 why, "docs/structured-output.md says what is supported"};
-  }
+  int32_t status = ingot_grammar_compile(vocabulary.handle, static_cast<uint8_t>(kind),
+                                         {source.data(), source.size()}, &handle, appendTo(why));
+  if (status != INGOT_TEXT_OK)
+    return refused(kind, status, std::move(why));
+  return std::shared_ptr<const Grammar>(new Grammar(handle));
+}
+
+Result<void> checkSchema(std::string_view schema, bool closeObjects) {
+  std::string why;
+  int32_t status = ingot_schema_check({schema.data(), schema.size()}, closeObjects, appendTo(why));
+  if (status != INGOT_TEXT_OK)
+    return refused(GrammarKind::JsonSchema, status, std::move(why));
+  return {};
+}
+
+Result<std::string> closeObjects(std::string_view schema) {
+  std::string closed, why;
+  int32_t status =
+      ingot_schema_close({schema.data(), schema.size()}, appendTo(closed), appendTo(why));
+  if (status != INGOT_TEXT_OK)
+    return refused(GrammarKind::JsonSchema, status, std::move(why));
+  return closed;
 }
 
 Grammar::~Grammar() { ingot_grammar_close(handle); }

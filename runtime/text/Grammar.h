@@ -61,6 +61,14 @@ private:
   void *handle;
 };
 
+/// Whether answers can be bound by this JSON schema. Errors: E0625 with the JSON pointer of the place
+/// in this schema, and no text but its own; E0622 (too large, too deep, or too slow).
+Result<void> checkSchema(std::string_view schema, bool closeObjects = false);
+/// The schema with its objects closed: one that names keys and does not say `additionalProperties`
+/// has no others, at every depth; parts of an `allOf` are closed together. What Ollama, llama.cpp and
+/// vLLM do, and OpenAI for `strict`. Errors as above; of a schema that is closed, the same.
+Result<std::string> closeObjects(std::string_view schema);
+
 class Grammar {
 public:
   /// Errors: E0625 (not a grammar of that kind: the library's words and the place in `why`), E0622

@@ -90,6 +90,10 @@ void ingot_vocabulary_close(void *vocabulary);
 /// `kind`: GrammarKind. SYNTAX, TOO_LARGE or PANIC. What is compiled keeps the vocabulary.
 int32_t ingot_grammar_compile(const void *vocabulary, uint8_t kind, IngotTextSlice source,
                               void **grammar, IngotTextOutput error);
+/// Whether a schema can bind answers: SYNTAX with the place in it, TOO_LARGE or PANIC.
+int32_t ingot_schema_check(IngotTextSlice schema, bool closeObjects, IngotTextOutput error);
+/// The schema with its objects closed; errors as above.
+int32_t ingot_schema_close(IngotTextSlice schema, IngotTextOutput closed, IngotTextOutput error);
 void ingot_grammar_close(void *grammar);
 int32_t ingot_grammar_start(const void *grammar, void **constraint, IngotTextOutput error);
 /// LIMIT or PANIC; `words`: their number is the size. They stay until the constraint is next used.

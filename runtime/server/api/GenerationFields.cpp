@@ -275,13 +275,18 @@ void truncatePrompt(const Generation &generation, std::vector<int32_t> &ids) {
     ids.erase(ids.begin(), ids.end() - generation.keepPrompt);
 }
 
+std::string withClosedObjects(std::string schema) {
+  auto closed = text::closeObjects(schema);
+  return closed ? std::move(*closed) : std::move(schema);
+}
+
 /// vLLM's structured_outputs: one of several kinds.
 template <typename Ask> static void readStructured(const Fields &wanted, Ask &&ask) {
   using text::GrammarKind;
   if (auto schema = wanted.element("json"))
     ask(wanted.path("json"), GrammarKind::JsonSchema,
-        schema->is_string() ? std::string(schema->get_string().value_unsafe())
-                            : wanted.json("json"));
+        withClosedObjects(schema->is_string() ? std::string(schema->get_string().value_unsafe())
+                                              : wanted.json("json")));
   if (auto text = wanted.text("regex", 64 << 10))
     ask(wanted.path("regex"), GrammarKind::Regex, std::string(*text));
   if (auto text = wanted.text("grammar", 64 << 10))
@@ -308,18 +313,19 @@ std::optional<AskedGrammar> readGrammar(const Fields &body) {
     format->require("type");
     auto type = format->oneOf("type", {"text", "json_object", "json_schema", "regex", "grammar"});
     if (type == "json_object" && format->object("schema")) { // llama.cpp's shape
-      ask("response_format.schema", GrammarKind::JsonSchema, format->json("schema"));
+      ask("response_format.schema", GrammarKind::JsonSchema,
+          withClosedObjects(format->json("schema")));
     } else if (type == "json_object") {
       ask("response_format", GrammarKind::JsonObject, "");
     } else if (type == "json_schema") {
       format->require("json_schema");
       if (auto holder = format->object("json_schema")) {
         (void)holder->text("name", 64);
-        (void)holder->boolean("strict");
+        const bool strict = holder->boolean("strict").value_or(false);
         holder->require("schema");
         if (holder->object("schema"))
           ask("response_format.json_schema.schema", GrammarKind::JsonSchema,
-              holder->json("schema"));
+              strict ? withClosedObjects(holder->json("schema")) : holder->json("schema"));
       }
     } else if (type == "regex") {
       format->require("regex");
@@ -340,8 +346,8 @@ std::optional<AskedGrammar> readGrammar(const Fields &body) {
   // vLLM's older names.
   if (auto guided = body.element("guided_json"))
     ask("guided_json", GrammarKind::JsonSchema,
-        guided->is_string() ? std::string(guided->get_string().value_unsafe())
-                            : body.json("guided_json"));
+        withClosedObjects(guided->is_string() ? std::string(guided->get_string().value_unsafe())
+                                              : body.json("guided_json")));
   if (auto text = body.text("guided_regex", 64 << 10))
     ask("guided_regex", GrammarKind::Regex, std::string(*text));
   if (auto text = body.text("guided_grammar", 64 << 10))
@@ -349,7 +355,7 @@ std::optional<AskedGrammar> readGrammar(const Fields &body) {
   if (auto text = body.text("grammar", 64 << 10)) // llama.cpp's name
     ask("grammar", GrammarKind::Gbnf, std::string(*text));
   if (body.object("json_schema")) // llama.cpp's
-    ask("json_schema", GrammarKind::JsonSchema, body.json("json_schema"));
+    ask("json_schema", GrammarKind::JsonSchema, withClosedObjects(body.json("json_schema")));
   if (body.has("guided_choice"))
     if (auto choices = body.texts("guided_choice", 4096, 4096); !choices.empty())
       ask("guided_choice", GrammarKind::Choice, body.json("guided_choice"));

@@ -70,6 +70,9 @@ struct AskedGrammar {
 /// response_format of chat, structured_outputs, the guided_* fields, grammar and json_schema;
 /// nullopt: any text may be given.
 std::optional<AskedGrammar> readGrammar(const Fields &body);
+/// A schema as Ollama, llama.cpp and vLLM read it, whose objects have no keys but those that they
+/// name (text::closeObjects); one with errors stays as it is, and fails when it is compiled.
+std::string withClosedObjects(std::string schema);
 /// Has the request's answers match what was asked for, if anything was; errors name the field.
 std::optional<ApiError> takeGrammar(const std::optional<AskedGrammar> &asked,
                                     Generation &generation);

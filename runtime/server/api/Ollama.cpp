@@ -169,7 +169,8 @@ void readOptions(const Fields &body, Generation &generation, ChatInput &input) {
     if (format->is_string() && body.oneOf("format", {"json", ""}) == "json")
       input.grammar = AskedGrammar{text::GrammarKind::JsonObject, "", "format"};
     else if (!format->is_string() && body.object("format"))
-      input.grammar = AskedGrammar{text::GrammarKind::JsonSchema, body.json("format"), "format"};
+      input.grammar = AskedGrammar{text::GrammarKind::JsonSchema,
+                                   withClosedObjects(body.json("format")), "format"};
   }
   if (auto think = body.element("think")) {
     if (think->is_bool())

@@ -341,7 +341,9 @@ std::optional<AskedGrammar> readFormat(const Fields &body) {
   (void)format->text("name", 64);
   if (!format->object("schema"))
     return std::nullopt;
-  return AskedGrammar{text::GrammarKind::JsonSchema, format->json("schema"),
+  const bool strict = format->boolean("strict").value_or(false);
+  return AskedGrammar{text::GrammarKind::JsonSchema,
+                      strict ? withClosedObjects(format->json("schema")) : format->json("schema"),
                       format->path("schema")};
 }
 

@@ -184,14 +184,38 @@ fn read(kind: Kind, source: &str) -> Result<TopLevelGrammar, Failure> {
     }
 }
 
+/// Works on someone's source, within the limits of a compilation.
+fn within_limits<T>(kind: Kind, source: &str, work: impl FnOnce() -> Result<T, Failure>) -> Result<T, Failure> {
+    if source.len() > SOURCE_LIMIT {
+        let size = source.len();
+        return Err(Failure::TooLarge(format!("{size} bytes of source, the limit is {SOURCE_LIMIT}")));
+    }
+    nesting::check(kind, source).map_err(Failure::TooLarge)?;
+    match job::run(COMPILE_MEMORY, COMPILE_TIME, work) {
+        Ok(Ok(result)) => result,
+        Ok(Err(_)) => Err(Failure::Panic(crate::panic_text())),
+        Err(Stopped::Time) => {
+            Err(Failure::TooLarge(format!("it takes more than {} ms to compile", COMPILE_TIME.as_millis())))
+        }
+        Err(Stopped::Memory) => {
+            Err(Failure::TooLarge(format!("it takes more than {} MiB to compile", COMPILE_MEMORY >> 20)))
+        }
+        Err(Stopped::NoStack) => Err(Failure::TooLarge("no memory for a stack".into())),
+    }
+}
+
+/// A schema's own errors, with their places in it.
+pub fn check_schema(source: &str, close_objects: bool) -> Result<(), Failure> {
+    within_limits(Kind::JsonSchema, source, || schema::check(source, close_objects).map_err(Failure::Source))
+}
+
+pub fn close_objects(source: &str) -> Result<String, Failure> {
+    within_limits(Kind::JsonSchema, source, || schema::closed(source).map_err(Failure::Source))
+}
+
 impl Grammar {
     pub fn compile(vocabulary: &Arc<Vocabulary>, kind: Kind, source: &str) -> Result<Grammar, Failure> {
-        if source.len() > SOURCE_LIMIT {
-            let size = source.len();
-            return Err(Failure::TooLarge(format!("{size} bytes of source, the limit is {SOURCE_LIMIT}")));
-        }
-        nesting::check(kind, source).map_err(Failure::TooLarge)?;
-        let parser = job::run(COMPILE_MEMORY, COMPILE_TIME, || {
+        let (pristine, warm) = within_limits(kind, source, || {
             let grammar = read(kind, source)?;
             let mut parser = vocabulary.factory.create_parser(grammar).map_err(|e| told(&e))?;
             parser.start_without_prompt();
@@ -199,18 +223,7 @@ impl Grammar {
             let mut warm = parser.deep_clone();
             warm.compute_mask().map_err(|e| told(&e))?;
             Ok((parser, Mutex::new(warm)))
-        });
-        let (pristine, warm) = match parser {
-            Ok(Ok(parsers)) => parsers?,
-            Ok(Err(_)) => return Err(Failure::Panic(crate::panic_text())),
-            Err(Stopped::Time) => {
-                return Err(Failure::TooLarge(format!("it takes more than {} ms to compile", COMPILE_TIME.as_millis())))
-            }
-            Err(Stopped::Memory) => {
-                return Err(Failure::TooLarge(format!("it takes more than {} MiB to compile", COMPILE_MEMORY >> 20)))
-            }
-            Err(Stopped::NoStack) => return Err(Failure::TooLarge("no memory for a stack".into())),
-        };
+        })?;
         Ok(Grammar { vocabulary: Arc::clone(vocabulary), pristine, warm })
     }
 

@@ -436,6 +436,23 @@ pub unsafe extern "C" fn ingot_grammar_compile(
 }
 
 /// # Safety
+/// `schema` is readable.
+#[no_mangle]
+pub unsafe extern "C" fn ingot_schema_check(schema: Slice, close_objects: bool, error: Output) -> i32 {
+    guarded(error, || grammar::check_schema(&schema.text(), close_objects).map_err(refusal))
+}
+
+/// # Safety
+/// `schema` is readable.
+#[no_mangle]
+pub unsafe extern "C" fn ingot_schema_close(schema: Slice, closed: Output, error: Output) -> i32 {
+    guarded(error, || {
+        closed.put(grammar::close_objects(&schema.text()).map_err(refusal)?.as_bytes());
+        Ok(())
+    })
+}
+
+/// # Safety
 /// `grammar` is from ingot_grammar_compile, and this is its last use here; constraints keep their own.
 #[no_mangle]
 pub unsafe extern "C" fn ingot_grammar_close(grammar: *const Grammar) {

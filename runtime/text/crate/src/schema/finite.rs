@@ -1,0 +1,221 @@
+//! Recursion without an end.
+//!
+//! `{"required": ["a"], "properties": {"a": {"$ref": "#"}}}` is satisfied by no finite value, and an answer that follows it
+//! runs to max_tokens. What has a finite value is the least fixed point of: a scalar has one; an object if the schemas of
+//! its required keys have; an array if those of its first `minItems` items have; an `anyOf` if one of its branches has;
+//! a reference if its target has. What has none becomes `false`, which the library leaves out wherever something else is
+//! possible; where the whole has none, it is an error.
+
+use serde_json::{Map, Value};
+use std::cell::RefCell;
+use std::collections::HashSet;
+
+/// Longer arrays are asked about their first items.
+const MOST_ITEMS: u64 = 64;
+
+struct Finite<'a> {
+    root: &'a Value,
+    /// Targets of references that are known to have a finite value.
+    known: HashSet<String>,
+    /// Schemas that are being asked about. One that is asked about again came there by targets that are known.
+    asked: RefCell<HashSet<*const Value>>,
+}
+
+/// Keywords that, beside a `$ref`, make less of its target.
+const CONSTRAINTS: [&str; 12] = [
+    "additionalProperties",
+    "allOf",
+    "anyOf",
+    "const",
+    "enum",
+    "items",
+    "minItems",
+    "oneOf",
+    "prefixItems",
+    "properties",
+    "required",
+    "type",
+];
+
+/// All that constrains a value at one place: the schema and the parts that `allOf` and `$ref` add.
+#[derive(Default)]
+struct Parts<'a> {
+    maps: Vec<&'a Map<String, Value>>,
+    seen: HashSet<*const Map<String, Value>>,
+    /// A target that is not known to have a value yet, or that is a part of itself.
+    stuck: bool,
+}
+
+fn references<'a>(value: &'a Value, found: &mut HashSet<&'a str>) {
+    match value {
+        Value::Object(map) => {
+            if let Some(Value::String(target)) = map.get("$ref") {
+                found.insert(target);
+            }
+            map.values().for_each(|value| references(value, found));
+        }
+        Value::Array(items) => items.iter().for_each(|item| references(item, found)),
+        _ => {}
+    }
+}
+
+impl<'a> Finite<'a> {
+    fn target(&self, reference: &str) -> Option<&'a Value> {
+        self.root.pointer(reference.strip_prefix('#')?)
+    }
+
+    fn collect(&self, schema: &'a Value, parts: &mut Parts<'a>, within: &mut Vec<&'a str>) {
+        match schema {
+            Value::Bool(true) => {}
+            Value::Object(map) => {
+                if !parts.seen.insert(map) {
+                    return;
+                }
+                parts.maps.push(map);
+                for part in map.get("allOf").and_then(Value::as_array).into_iter().flatten() {
+                    self.collect(part, parts, within);
+                }
+                let Some(reference) = map.get("$ref").and_then(Value::as_str) else { return };
+                match self.target(reference) {
+                    Some(target) if self.known.contains(reference) && !within.contains(&reference) => {
+                        within.push(reference);
+                        self.collect(target, parts, within);
+                        within.pop();
+                    }
+                    _ => parts.stuck = true,
+                }
+            }
+            _ => parts.stuck = true,
+        }
+    }
+
+    fn has_value(&self, schema: &'a Value) -> bool {
+        if let Value::Object(map) = schema {
+            let alone = !CONSTRAINTS.iter().any(|keyword| map.contains_key(*keyword));
+            if let (true, Some(Value::String(target))) = (alone, map.get("$ref")) {
+                return self.known.contains(target);
+            }
+        }
+        if !self.asked.borrow_mut().insert(schema) {
+            return true;
+        }
+        let answer = self.find_value(schema);
+        self.asked.borrow_mut().remove(&std::ptr::from_ref(schema));
+        answer
+    }
+
+    fn find_value(&self, schema: &'a Value) -> bool {
+        let mut parts = Parts::default();
+        self.collect(schema, &mut parts, &mut Vec::new());
+        if parts.stuck {
+            return false;
+        }
+        let branches = |list: &str| {
+            let mut lists = parts.maps.iter().filter_map(|map| map.get(list)?.as_array());
+            lists.all(|list| list.iter().any(|branch| self.has_value(branch)))
+        };
+        if !branches("anyOf") || !branches("oneOf") {
+            return false;
+        }
+        let allows = |name: &str| {
+            parts.maps.iter().all(|map| match map.get("type") {
+                None => !map.contains_key("enum") && !map.contains_key("const"),
+                Some(Value::Array(names)) => names.iter().any(|one| one == name),
+                Some(one) => one == name,
+            })
+        };
+        let listed = parts.maps.iter().any(|map| map.contains_key("enum") || map.contains_key("const"));
+        let scalars = ["null", "boolean", "number", "integer", "string"];
+        listed
+            || scalars.iter().any(|name| allows(name))
+            || !allows("object") && !allows("array")
+            || allows("object") && self.has_object(&parts)
+            || allows("array") && self.has_array(&parts)
+    }
+
+    fn has_object(&self, parts: &Parts<'a>) -> bool {
+        let mut required =
+            parts.maps.iter().filter_map(|map| map.get("required")?.as_array()).flatten().filter_map(Value::as_str);
+        required.all(|name| {
+            parts.maps.iter().all(|map| {
+                let property = map.get("properties").and_then(|properties| properties.get(name));
+                property.or_else(|| map.get("additionalProperties")).is_none_or(|schema| {
+                    // Patterns may take what additionalProperties refuses.
+                    property.is_none() && map.contains_key("patternProperties") || self.has_value(schema)
+                })
+            })
+        })
+    }
+
+    fn has_array(&self, parts: &Parts<'a>) -> bool {
+        let least = parts.maps.iter().filter_map(|map| map.get("minItems")?.as_u64()).max().unwrap_or(0);
+        (0..least.min(MOST_ITEMS) as usize).all(|at| {
+            parts.maps.iter().all(|map| {
+                let lists = ["prefixItems", "items"].iter().filter_map(|list| map.get(*list));
+                let named = lists.clone().find_map(|list| list.as_array()?.get(at));
+                let rest = map.get("items").filter(|items| !items.is_array()).or_else(|| map.get("additionalItems"));
+                named.or(rest).is_none_or(|schema| self.has_value(schema))
+            })
+        })
+    }
+
+    /// Puts `false` for every schema that no finite value satisfies.
+    fn pruned(&self, schema: &'a Value) -> Value {
+        if !self.has_value(schema) {
+            return Value::Bool(false);
+        }
+        let Value::Object(map) = schema else { return schema.clone() };
+        let list = |value: &'a Value| match value {
+            Value::Array(items) => items.iter().map(|item| self.pruned(item)).collect(),
+            other => self.pruned(other),
+        };
+        let members = |value: &'a Value| match value {
+            Value::Object(map) => map.iter().map(|(key, schema)| (key.clone(), self.pruned(schema))).collect(),
+            other => other.clone(),
+        };
+        let prune = |(key, value): (&String, &'a Value)| {
+            let pruned = match key.as_str() {
+                "properties" | "patternProperties" | "$defs" => members(value),
+                "anyOf" | "oneOf" | "prefixItems" | "items" | "additionalItems" => list(value),
+                "additionalProperties" => self.pruned(value),
+                // Their parts have a value together, if they are here.
+                "allOf" => match value {
+                    Value::Array(parts) => parts.iter().map(|part| self.pruned(part)).collect(),
+                    other => other.clone(),
+                },
+                _ => value.clone(),
+            };
+            (key.clone(), pruned)
+        };
+        Value::Object(map.iter().map(prune).collect())
+    }
+}
+
+pub fn prune(root: Value) -> Result<Value, String> {
+    let mut targets = HashSet::new();
+    references(&root, &mut targets);
+    if targets.is_empty() {
+        return Ok(root);
+    }
+    let mut finite = Finite { root: &root, known: HashSet::new(), asked: RefCell::default() };
+    // Those that were found last lie deepest: a chain is known after one round.
+    let mut unknown: Vec<&str> = targets.into_iter().collect();
+    unknown.sort_by_key(|target| std::cmp::Reverse((target.len(), *target)));
+    loop {
+        let before = unknown.len();
+        unknown.retain(|target| {
+            let found = finite.target(target).is_some_and(|schema| finite.has_value(schema));
+            if found {
+                finite.known.insert((*target).to_owned());
+            }
+            !found
+        });
+        if unknown.len() == before {
+            break;
+        }
+    }
+    if !finite.has_value(&root) {
+        return Err("at #: no answer can match it: its recursion has no end".into());
+    }
+    Ok(finite.pruned(&root))
+}

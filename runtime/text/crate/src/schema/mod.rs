@@ -1,0 +1,293 @@
+//! JSON schemas on their way to llguidance.
+//!
+//! ```text
+//!   schema ─prepare─▶ what is not supported is refused by name and place
+//!                     references become `#/$defs/…` that the library can follow
+//!                     formats become patterns, unknown ones are dropped       (formats.rs)
+//!                     objects are closed, where that was asked for            (close.rs)
+//!                     keys that nothing can follow are not offered            (keys.rs)
+//!          ─prune───▶ what no finite value satisfies becomes `false`          (finite.rs)
+//! ```
+//!
+//! The whitespace of answers is fixed: nothing, one space, or a new line with up to 32 spaces or tabs, at the places where
+//! JSON allows any. Small models that may write as much as they like sometimes write nothing else.
+
+mod close;
+mod finite;
+mod formats;
+mod keys;
+
+use crate::grammar::one_line;
+use close::Closing;
+use serde_json::{json, Map, Value};
+use std::collections::HashMap;
+
+const WHITESPACE: &str = r"\x20|\x0A[\x20\x09]{0,32}";
+
+/// Keywords of the standard that constrain an answer and that the library does not know.
+const UNSUPPORTED: [&str; 19] = [
+    "not",
+    "if",
+    "then",
+    "else",
+    "contains",
+    "minContains",
+    "maxContains",
+    "uniqueItems",
+    "propertyNames",
+    "dependencies",
+    "dependentRequired",
+    "dependentSchemas",
+    "unevaluatedItems",
+    "unevaluatedProperties",
+    "$dynamicRef",
+    "$dynamicAnchor",
+    "$recursiveRef",
+    "$recursiveAnchor",
+    "$anchor",
+];
+const TYPES: [&str; 7] = ["null", "boolean", "number", "integer", "string", "array", "object"];
+
+fn with_options(mut schema: Map<String, Value>) -> Value {
+    // oneOf as anyOf: that no second alternative matches too cannot be said with a grammar.
+    let options = json!({ "whitespace_pattern": WHITESPACE, "coerce_one_of": true });
+    schema.insert("x-guidance".into(), options);
+    Value::Object(schema)
+}
+
+/// Of any JSON object.
+pub fn object() -> Value {
+    with_options(json!({ "type": "object" }).as_object().cloned().unwrap_or_default())
+}
+
+fn parse(source: &str) -> Result<Value, String> {
+    serde_json::from_str(source).map_err(|e| format!("not JSON: {e}"))
+}
+
+pub fn read(source: &str) -> Result<Value, String> {
+    compile(&parse(source)?)
+}
+
+fn compile(schema: &Value) -> Result<Value, String> {
+    match prepare(schema, false)? {
+        Value::Object(map) => Ok(with_options(map)),
+        Value::Bool(true) => Ok(with_options(Map::new())),
+        _ => Err("at #: the schema false allows nothing".into()),
+    }
+}
+
+/// The schema with its objects closed (close.rs), as a schema again.
+pub fn closed(source: &str) -> Result<String, String> {
+    prepare(&parse(source)?, true).map(|schema| schema.to_string())
+}
+
+/// Whether answers can be bound by this schema, with the library's own checks.
+pub fn check(source: &str, close_objects: bool) -> Result<(), String> {
+    let schema = prepare(&parse(source)?, close_objects)?;
+    let compiled = compile(&schema)?;
+    let builder = llguidance::GrammarBuilder::new(None, llguidance::api::ParserLimits::default());
+    let options = llguidance::JsonCompileOptions::default();
+    options.json_to_llg_with_overrides(builder, compiled).map(|_| ()).map_err(|e| one_line(&e.to_string()))
+}
+
+fn prepare(schema: &Value, close_objects: bool) -> Result<Value, String> {
+    if schema.get("x-guidance").is_some() {
+        return Err("at #: \"x-guidance\" is set by Ingot and may not be given".into());
+    }
+    let mut walk =
+        Walk { root: schema, close_objects, names: HashMap::new(), pending: Vec::new(), definitions: Map::new() };
+    let mut prepared = walk.schema(schema, "#", &walk.alone())?;
+    while let Some(target) = walk.pending.pop() {
+        let name = walk.names[&target].clone();
+        let found = schema.pointer(&target.pointer).cloned().unwrap_or(Value::Bool(true));
+        let closing = if target.open { Closing::Open } else { walk.alone() };
+        let definition = walk.schema(&found, &format!("#{}", target.pointer), &closing)?;
+        walk.definitions.insert(name, definition);
+    }
+    if let (false, Value::Object(map)) = (walk.definitions.is_empty(), &mut prepared) {
+        map.insert("$defs".into(), Value::Object(walk.definitions));
+    }
+    finite::prune(prepared)
+}
+
+/// Gives the `%json { … }` blocks of a Lark grammar the same treatment.
+pub fn in_lark(source: &str) -> Result<String, String> {
+    let mut out = String::with_capacity(source.len());
+    let mut rest = source;
+    while let Some(at) = rest.find("%json") {
+        let (before, block) = rest.split_at(at + "%json".len());
+        out += before;
+        let mut values = serde_json::Deserializer::from_str(block).into_iter::<Value>();
+        match values.next() {
+            Some(Ok(schema)) => {
+                let end = values.byte_offset();
+                out += &format!(" {}", compile(&schema).map_err(|e| format!("in %json: {e}"))?);
+                rest = &block[end..];
+            }
+            _ => rest = block, // in a string or a comment; or an error that the library places better
+        }
+    }
+    Ok(out + rest)
+}
+
+/// What a `$ref` leads to.
+#[derive(Clone, PartialEq, Eq, Hash)]
+struct Target {
+    pointer: String,
+    /// A part of an object that is closed as a whole.
+    open: bool,
+}
+
+struct Walk<'a> {
+    root: &'a Value,
+    close_objects: bool,
+    /// Targets of references, by their names in `$defs`.
+    names: HashMap<Target, String>,
+    pending: Vec<Target>,
+    definitions: Map<String, Value>,
+}
+
+fn escaped(key: &str) -> String {
+    key.replace('~', "~0").replace('/', "~1")
+}
+
+/// The JSON pointer of a fragment "#/…" (RFC 6901, 6): percent signs are decoded, ~0 and ~1 are left.
+fn pointer_of(reference: &str) -> Result<String, String> {
+    let bytes = reference.as_bytes();
+    let mut decoded = Vec::with_capacity(bytes.len());
+    let mut at = 1;
+    while at < bytes.len() {
+        if bytes[at] != b'%' {
+            decoded.push(bytes[at]);
+            at += 1;
+            continue;
+        }
+        let digits = reference.get(at + 1..at + 3).filter(|digits| digits.chars().all(|c| c.is_ascii_hexdigit()));
+        let byte = digits.and_then(|digits| u8::from_str_radix(digits, 16).ok());
+        decoded.push(byte.ok_or_else(|| {
+            format!("\"{reference}\" has a \"%\" at character {} that two hexadecimal digits do not follow", at + 1)
+        })?);
+        at += 3;
+    }
+    let pointer = String::from_utf8(decoded).map_err(|_| format!("\"{reference}\" decodes to no UTF-8"))?;
+    let mut rest = pointer.as_str();
+    while let Some(tilde) = rest.find('~') {
+        if !rest[tilde + 1..].starts_with(['0', '1']) {
+            return Err(format!("\"{reference}\" has a \"~\" that neither 0 nor 1 follows"));
+        }
+        rest = &rest[tilde + 1..];
+    }
+    Ok(pointer)
+}
+
+impl Walk<'_> {
+    /// How an object that is no part of another is closed.
+    fn alone(&self) -> Closing {
+        match self.close_objects {
+            true => Closing::With(close::Names::default()),
+            false => Closing::Open,
+        }
+    }
+
+    fn members(&mut self, value: &Value, place: &str) -> Result<Value, String> {
+        let map = value.as_object().ok_or_else(|| format!("at {place}: expected an object of schemas"))?;
+        let closing = self.alone();
+        let mut out = Map::new();
+        for (key, schema) in map {
+            out.insert(key.clone(), self.schema(schema, &format!("{place}/{}", escaped(key)), &closing)?);
+        }
+        Ok(Value::Object(out))
+    }
+
+    fn items(&mut self, value: &Value, place: &str, closing: &Closing) -> Result<Value, String> {
+        let list = value.as_array().ok_or_else(|| format!("at {place}: expected an array of schemas"))?;
+        let each = list.iter().enumerate();
+        each.map(|(i, schema)| self.schema(schema, &format!("{place}/{i}"), closing)).collect()
+    }
+
+    fn reference(&mut self, value: &Value, place: &str, open: bool) -> Result<Value, String> {
+        let target = value.as_str().ok_or_else(|| format!("at {place}: $ref must be a string"))?;
+        if !target.starts_with("#/") && target != "#" {
+            return Err(format!("at {place}: only \"#\" and \"#/…\" are supported as $ref, not \"{target}\""));
+        }
+        let pointer = pointer_of(target).map_err(|why| format!("at {place}: {why}"))?;
+        if pointer.is_empty() && !(open && self.close_objects) {
+            return Ok("#".into());
+        }
+        if self.root.pointer(&pointer).is_none() {
+            return Err(format!("at {place}: there is no {target}"));
+        }
+        let target = Target { pointer, open: open && self.close_objects };
+        if !self.names.contains_key(&target) {
+            // The library splits at "/" and decodes nothing: names of our own need neither.
+            self.names.insert(target.clone(), format!("d{}", self.names.len()));
+            self.pending.push(target.clone());
+        }
+        Ok(format!("#/$defs/{}", self.names[&target]).into())
+    }
+
+    fn schema(&mut self, schema: &Value, place: &str, closing: &Closing) -> Result<Value, String> {
+        let map = match schema {
+            Value::Bool(_) => return Ok(schema.clone()),
+            Value::Object(map) => map,
+            _ => return Err(format!("at {place}: a schema must be an object or a boolean")),
+        };
+        let plan = close::plan(self.root, map, closing);
+        let alone = self.alone();
+        let mut out = Map::new();
+        for (key, value) in map {
+            let below = format!("{place}/{}", escaped(key));
+            let fail = |what: String| Err(format!("at {below}: {what}"));
+            let prepared = match key.as_str() {
+                key if UNSUPPORTED.contains(&key) => return fail(format!("\"{key}\" is not supported")),
+                // Those that are referred to are kept, under names of our own.
+                "$defs" | "definitions" => continue,
+                "type" => {
+                    let one = std::slice::from_ref(value);
+                    for name in value.as_array().map_or(one, Vec::as_slice) {
+                        if !name.as_str().is_some_and(|name| TYPES.contains(&name)) {
+                            return fail(format!("{name} is not a type"));
+                        }
+                    }
+                    value.clone()
+                }
+                "pattern" => match value.as_str() {
+                    Some(pattern) => self.pattern(pattern, &below).map(|()| value.clone())?,
+                    None => return fail("a pattern must be a string".into()),
+                },
+                // Last, because it may have to go beside a pattern.
+                "format" => continue,
+                "$ref" => self.reference(value, &below, plan.parts_are_open)?,
+                "properties" => self.members(value, &below)?,
+                "patternProperties" => {
+                    for pattern in value.as_object().into_iter().flat_map(Map::keys) {
+                        self.pattern(pattern, &below)?;
+                    }
+                    self.members(value, &below)?
+                }
+                "allOf" if plan.parts_are_open => self.items(value, &below, &Closing::Open)?,
+                "anyOf" | "oneOf" => self.items(value, &below, &plan.branches)?,
+                "allOf" | "prefixItems" => self.items(value, &below, &alone)?,
+                "items" if value.is_array() => self.items(value, &below, &alone)?,
+                "items" | "additionalItems" | "additionalProperties" => self.schema(value, &below, &alone)?,
+                _ => value.clone(),
+            };
+            out.insert(key.clone(), prepared);
+        }
+        if let Some(format) = map.get("format") {
+            formats::apply(format, &mut out);
+        }
+        plan.close(&mut out);
+        keys::drop_dead_ends(&mut out);
+        Ok(Value::Object(out))
+    }
+
+    fn pattern(&self, pattern: &str, place: &str) -> Result<(), String> {
+        let regex = llguidance::regex_to_lark(pattern, "dw");
+        let mut builder = llguidance::derivre::RegexBuilder::new();
+        match builder.mk_regex_for_serach(&regex) {
+            Ok(_) => Ok(()),
+            Err(error) => Err(format!("at {place}: {}", one_line(&error.to_string()))),
+        }
+    }
+}
