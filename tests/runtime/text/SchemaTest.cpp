@@ -215,6 +215,12 @@ TEST(Schema, objectsAreClosedOnDemand) {
   expectClosed(R"({"type":"object","properties":{"a":{"type":"null"}},"patternProperties":{"^x":
       {"type":"integer"}}})",
                {R"({"a":null,"x1":2})"}, {R"({"y":1})", R"({"x1":"2"})"});
+  // One key of several parts is one object again.
+  expectClosed(R"({"type":"object","allOf":[{"properties":{"o":{"type":"object","properties":{"a":
+      {"type":"integer"}},"required":["a"]}},"required":["o"]},{"properties":{"o":{"properties":
+      {"b":{"type":"null"}},"required":["b"]}}}]})",
+               {R"({"o":{"a":1,"b":null}})"},
+               {R"({"o":{"a":1}})", R"({"o":{"a":1,"b":null},"x":1})"});
   // A closed schema is a schema, and closing it again changes nothing.
   auto once = closeObjects(person);
   ASSERT_TRUE(once);

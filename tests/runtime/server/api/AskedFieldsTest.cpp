@@ -74,6 +74,36 @@ TEST_F(ApiAsked, EveryNameOfAGrammarBinds) {
       "only");
 }
 
+TEST_F(ApiAsked, ObjectsAreClosedWhereOtherServersCloseThem) {
+  // Closed, it has one answer.
+  const std::string schema = R"({"type":"object","properties":{}})";
+  auto isEmpty = [](std::string said) {
+    std::erase_if(said, [](char c) { return c == ' ' || c == '\n' || c == '\t'; });
+    return said == "{}";
+  };
+  EXPECT_TRUE(isEmpty(chat(R"("guided_json":)" + schema)));
+  EXPECT_TRUE(isEmpty(chat(R"("structured_outputs":{"json":)" + schema + "}")));
+  EXPECT_TRUE(isEmpty(chat(R"("json_schema":)" + schema)));
+  EXPECT_TRUE(isEmpty(chat(R"("response_format":{"type":"json_object","schema":)" + schema + "}")));
+  auto openai = [&](const char *strict) {
+    return chat(R"("response_format":{"type":"json_schema","json_schema":{"name":"x","schema":)" +
+                schema + strict + "}}");
+  };
+  EXPECT_TRUE(isEmpty(openai(R"(,"strict":true)")));
+  EXPECT_EQ(openai(""), openai(R"(,"strict":false)"));
+  auto responses = ask("/v1/responses",
+                       R"({"input":"hello","temperature":0,"max_output_tokens":80,"text":{"format":
+                       {"type":"json_schema","name":"x","strict":true,"schema":)" +
+                           schema + "}}}");
+  EXPECT_TRUE(isEmpty(at(responses, "/output/0/content/0/text")));
+  auto ollama = ask("/api/chat", std::string("{") + kMessages + R"(,"stream":false,"format":)" +
+                                     schema + R"(,"options":{"temperature":0,"num_predict":80}})");
+  EXPECT_TRUE(isEmpty(at(ollama, "/message/content")));
+  // An open object may be what its schema says.
+  const std::string open = R"({"type":"object","properties":{},"additionalProperties":true})";
+  EXPECT_EQ(chat(R"("guided_json":)" + open), openai(""));
+}
+
 TEST_F(ApiAsked, TheLogprobsOfAPromptAreThoseOfItsRows) {
   const std::vector<int32_t> prompt = fakePrompt(40, 3);
   auto answer =

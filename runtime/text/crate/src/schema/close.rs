@@ -12,31 +12,37 @@
 //!                                       ──▶  allOf: [{properties: a}, {$ref: b}]   (open)
 //! ```
 //!
-//! Alternatives (`anyOf`, `oneOf`) are closed each with the keys that stand beside all of them.
+//! Alternatives (`anyOf`, `oneOf`) are closed each with the keys that stand beside all of them. Where several parts say
+//! something about one key, what they say of it stays open: it is one object again, of parts that are far apart.
 
 use super::pointer_of;
 use serde_json::{Map, Value};
 use std::collections::{BTreeSet, HashSet};
 
 /// Keys that an object may have: by name and by pattern, in the order of the schema.
-#[derive(Default, Clone)]
+#[derive(Default, Clone, PartialEq, Eq, Hash)]
 pub struct Names {
     properties: Vec<String>,
     patterns: BTreeSet<String>,
 }
 
-#[derive(Clone)]
+#[derive(Clone, PartialEq, Eq, Hash)]
 pub enum Closing {
-    /// Left as it is: closing was not asked for, or the whole is closed that this is a part of.
-    Open,
+    /// Nothing is closed here and below.
+    Never,
+    /// Left to the whole that this is a part of; of these keys other parts say something, too.
+    Part(BTreeSet<String>),
     /// Closed, with these keys allowed beside its own.
     With(Names),
 }
 
 pub struct Plan {
-    /// Parts of an `allOf` and what a `$ref` leads to are not closed by themselves.
-    pub parts_are_open: bool,
+    /// Of the parts of an `allOf`, and of what a `$ref` leads to.
+    pub parts: Closing,
     pub branches: Closing,
+    /// Of schemas of keys, and of items; but for the keys that several parts have.
+    pub below: Closing,
+    shared: BTreeSet<String>,
     /// The keys of the whole, if it is to be closed here.
     whole: Option<Names>,
 }
@@ -46,10 +52,13 @@ impl Names {
         self.properties.is_empty() && self.patterns.is_empty()
     }
 
-    fn add(&mut self, map: &Map<String, Value>) {
+    /// Keys that were there already go to `shared`.
+    fn add(&mut self, map: &Map<String, Value>, shared: &mut BTreeSet<String>) {
         let keys = |name| map.get(name).and_then(Value::as_object).into_iter().flat_map(Map::keys);
         for name in keys("properties") {
-            if !self.properties.contains(name) {
+            if self.properties.contains(name) {
+                shared.insert(name.clone());
+            } else {
                 self.properties.push(name.clone());
             }
         }
@@ -62,6 +71,7 @@ struct Flatten<'a> {
     root: &'a Value,
     seen: HashSet<String>,
     names: Names,
+    shared: BTreeSet<String>,
     /// Some part has a list of keys, be it an empty one.
     named: bool,
     says_itself: bool,
@@ -70,7 +80,7 @@ struct Flatten<'a> {
 impl Flatten<'_> {
     fn schema(&mut self, schema: &Value, alternatives: bool) {
         let Value::Object(map) = schema else { return };
-        self.names.add(map);
+        self.names.add(map, &mut self.shared);
         self.named |= names_keys(map);
         self.says_itself |= map.contains_key("additionalProperties");
         let reference = map.get("$ref").and_then(Value::as_str).filter(|target| target.starts_with('#'));
@@ -92,31 +102,58 @@ fn names_keys(map: &Map<String, Value>) -> bool {
 }
 
 pub fn plan(root: &Value, map: &Map<String, Value>, closing: &Closing) -> Plan {
-    let Closing::With(beside) = closing else {
-        return Plan { parts_are_open: true, branches: Closing::Open, whole: None };
+    let plain = |parts: Closing, branches: Closing, below: Closing, shared: BTreeSet<String>| Plan {
+        parts,
+        branches,
+        below,
+        shared,
+        whole: None,
+    };
+    let alone = Closing::With(Names::default());
+    let beside = match closing {
+        Closing::Never => return plain(Closing::Never, Closing::Never, Closing::Never, BTreeSet::new()),
+        Closing::Part(shared) => return plain(closing.clone(), closing.clone(), alone, shared.clone()),
+        Closing::With(beside) => beside,
     };
     let has_parts = map.contains_key("allOf") || names_keys(map) || !beside.is_empty();
     let branches = map.contains_key("anyOf") || map.contains_key("oneOf");
     let composed = map.contains_key("allOf") || map.contains_key("$ref") && (has_parts || branches);
     if !composed && !names_keys(map) && beside.is_empty() {
-        return Plan { parts_are_open: false, branches: closing.clone(), whole: None };
+        return plain(alone.clone(), closing.clone(), alone, BTreeSet::new());
     }
-    let mut flat =
-        Flatten { root, seen: HashSet::new(), names: beside.clone(), named: !beside.is_empty(), says_itself: false };
+    let mut flat = Flatten {
+        root,
+        seen: HashSet::new(),
+        names: beside.clone(),
+        shared: BTreeSet::new(),
+        named: !beside.is_empty(),
+        says_itself: false,
+    };
     flat.schema(&Value::Object(map.clone()), false);
+    let parts = Closing::Part(flat.shared.clone());
     let open = flat.says_itself || !flat.named;
     Plan {
-        parts_are_open: true,
-        branches: match open {
-            true if flat.says_itself => Closing::Open,
-            true => closing.clone(),
-            false => Closing::With(flat.names.clone()),
+        branches: match (flat.says_itself, open) {
+            (true, _) => parts.clone(),
+            (_, true) => closing.clone(),
+            _ => Closing::With(flat.names.clone()),
         },
+        parts,
+        below: alone,
+        shared: flat.shared,
         whole: (!open && !branches).then_some(flat.names),
     }
 }
 
 impl Plan {
+    pub fn of_key(&self, key: &str) -> &Closing {
+        if self.shared.contains(key) {
+            &Closing::Never
+        } else {
+            &self.below
+        }
+    }
+
     /// Says which keys there are, and that there are no others.
     pub fn close(&self, out: &mut Map<String, Value>) {
         let Some(names) = &self.whole else { return };

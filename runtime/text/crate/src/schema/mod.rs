@@ -76,32 +76,49 @@ fn compile(schema: &Value) -> Result<Value, String> {
     }
 }
 
-/// The schema with its objects closed (close.rs), as a schema again.
-pub fn closed(source: &str) -> Result<String, String> {
-    prepare(&parse(source)?, true).map(|schema| schema.to_string())
-}
-
-/// Whether answers can be bound by this schema, with the library's own checks.
-pub fn check(source: &str, close_objects: bool) -> Result<(), String> {
-    let schema = prepare(&parse(source)?, close_objects)?;
-    let compiled = compile(&schema)?;
+/// The library's own checks.
+fn builds(schema: &Value) -> Result<(), String> {
+    let compiled = compile(schema)?;
     let builder = llguidance::GrammarBuilder::new(None, llguidance::api::ParserLimits::default());
     let options = llguidance::JsonCompileOptions::default();
     options.json_to_llg_with_overrides(builder, compiled).map(|_| ()).map_err(|e| one_line(&e.to_string()))
+}
+
+fn close(schema: &Value) -> Result<Value, String> {
+    let closed = prepare(schema, true)?;
+    let open = prepare(schema, false)?;
+    // No schema loses its last answer by being closed.
+    Ok(if builds(&closed).is_err() && builds(&open).is_ok() { open } else { closed })
+}
+
+/// The schema with its objects closed (close.rs), as a schema again.
+pub fn closed(source: &str) -> Result<String, String> {
+    close(&parse(source)?).map(|schema| schema.to_string())
+}
+
+/// Whether answers can be bound by this schema.
+pub fn check(source: &str, close_objects: bool) -> Result<(), String> {
+    let schema = parse(source)?;
+    builds(&if close_objects { close(&schema)? } else { prepare(&schema, false)? })
 }
 
 fn prepare(schema: &Value, close_objects: bool) -> Result<Value, String> {
     if schema.get("x-guidance").is_some() {
         return Err("at #: \"x-guidance\" is set by Ingot and may not be given".into());
     }
-    let mut walk =
-        Walk { root: schema, close_objects, names: HashMap::new(), pending: Vec::new(), definitions: Map::new() };
-    let mut prepared = walk.schema(schema, "#", &walk.alone())?;
+    let closing = if close_objects { Closing::With(Default::default()) } else { Closing::Never };
+    let mut walk = Walk {
+        root: schema,
+        closing: closing.clone(),
+        names: HashMap::new(),
+        pending: Vec::new(),
+        definitions: Map::new(),
+    };
+    let mut prepared = walk.schema(schema, "#", &closing)?;
     while let Some(target) = walk.pending.pop() {
         let name = walk.names[&target].clone();
         let found = schema.pointer(&target.pointer).cloned().unwrap_or(Value::Bool(true));
-        let closing = if target.open { Closing::Open } else { walk.alone() };
-        let definition = walk.schema(&found, &format!("#{}", target.pointer), &closing)?;
+        let definition = walk.schema(&found, &format!("#{}", target.pointer), &target.closing)?;
         walk.definitions.insert(name, definition);
     }
     if let (false, Value::Object(map)) = (walk.definitions.is_empty(), &mut prepared) {
@@ -134,13 +151,13 @@ pub fn in_lark(source: &str) -> Result<String, String> {
 #[derive(Clone, PartialEq, Eq, Hash)]
 struct Target {
     pointer: String,
-    /// A part of an object that is closed as a whole.
-    open: bool,
+    closing: Closing,
 }
 
 struct Walk<'a> {
     root: &'a Value,
-    close_objects: bool,
+    /// Of the root.
+    closing: Closing,
     /// Targets of references, by their names in `$defs`.
     names: HashMap<Target, String>,
     pending: Vec<Target>,
@@ -181,20 +198,11 @@ fn pointer_of(reference: &str) -> Result<String, String> {
 }
 
 impl Walk<'_> {
-    /// How an object that is no part of another is closed.
-    fn alone(&self) -> Closing {
-        match self.close_objects {
-            true => Closing::With(close::Names::default()),
-            false => Closing::Open,
-        }
-    }
-
-    fn members(&mut self, value: &Value, place: &str) -> Result<Value, String> {
+    fn members(&mut self, value: &Value, place: &str, plan: &close::Plan) -> Result<Value, String> {
         let map = value.as_object().ok_or_else(|| format!("at {place}: expected an object of schemas"))?;
-        let closing = self.alone();
         let mut out = Map::new();
         for (key, schema) in map {
-            out.insert(key.clone(), self.schema(schema, &format!("{place}/{}", escaped(key)), &closing)?);
+            out.insert(key.clone(), self.schema(schema, &format!("{place}/{}", escaped(key)), plan.of_key(key))?);
         }
         Ok(Value::Object(out))
     }
@@ -205,19 +213,19 @@ impl Walk<'_> {
         each.map(|(i, schema)| self.schema(schema, &format!("{place}/{i}"), closing)).collect()
     }
 
-    fn reference(&mut self, value: &Value, place: &str, open: bool) -> Result<Value, String> {
+    fn reference(&mut self, value: &Value, place: &str, closing: &Closing) -> Result<Value, String> {
         let target = value.as_str().ok_or_else(|| format!("at {place}: $ref must be a string"))?;
         if !target.starts_with("#/") && target != "#" {
             return Err(format!("at {place}: only \"#\" and \"#/…\" are supported as $ref, not \"{target}\""));
         }
         let pointer = pointer_of(target).map_err(|why| format!("at {place}: {why}"))?;
-        if pointer.is_empty() && !(open && self.close_objects) {
+        if pointer.is_empty() && *closing == self.closing {
             return Ok("#".into());
         }
         if self.root.pointer(&pointer).is_none() {
             return Err(format!("at {place}: there is no {target}"));
         }
-        let target = Target { pointer, open: open && self.close_objects };
+        let target = Target { pointer, closing: closing.clone() };
         if !self.names.contains_key(&target) {
             // The library splits at "/" and decodes nothing: names of our own need neither.
             self.names.insert(target.clone(), format!("d{}", self.names.len()));
@@ -233,7 +241,6 @@ impl Walk<'_> {
             _ => return Err(format!("at {place}: a schema must be an object or a boolean")),
         };
         let plan = close::plan(self.root, map, closing);
-        let alone = self.alone();
         let mut out = Map::new();
         for (key, value) in map {
             let below = format!("{place}/{}", escaped(key));
@@ -257,19 +264,19 @@ impl Walk<'_> {
                 },
                 // Last, because it may have to go beside a pattern.
                 "format" => continue,
-                "$ref" => self.reference(value, &below, plan.parts_are_open)?,
-                "properties" => self.members(value, &below)?,
+                "$ref" => self.reference(value, &below, &plan.parts)?,
+                "properties" => self.members(value, &below, &plan)?,
                 "patternProperties" => {
                     for pattern in value.as_object().into_iter().flat_map(Map::keys) {
                         self.pattern(pattern, &below)?;
                     }
-                    self.members(value, &below)?
+                    self.members(value, &below, &plan)?
                 }
-                "allOf" if plan.parts_are_open => self.items(value, &below, &Closing::Open)?,
+                "allOf" => self.items(value, &below, &plan.parts)?,
                 "anyOf" | "oneOf" => self.items(value, &below, &plan.branches)?,
-                "allOf" | "prefixItems" => self.items(value, &below, &alone)?,
-                "items" if value.is_array() => self.items(value, &below, &alone)?,
-                "items" | "additionalItems" | "additionalProperties" => self.schema(value, &below, &alone)?,
+                "prefixItems" => self.items(value, &below, &plan.below)?,
+                "items" if value.is_array() => self.items(value, &below, &plan.below)?,
+                "items" | "additionalItems" | "additionalProperties" => self.schema(value, &below, &plan.below)?,
                 _ => value.clone(),
             };
             out.insert(key.clone(), prepared);
