@@ -3,6 +3,8 @@
 
 #include "runtime/server/api/PlainTools.h"
 
+#include "runtime/json/JsonText.h"
+
 #include <simdjson.h>
 
 namespace ingot::api {
@@ -142,30 +144,41 @@ static std::string larkOf(const AskedGrammar &asked) {
   return "";
 }
 
-/// A tool whose schema no grammar can be made of, by name and with the place in its schema; else
-/// the error as it is.
-static ApiError toolError(service::ServedModel &model, const Tools &tools, const Error &error) {
+/// Tools that are strict have closed objects, as OpenAI has them. A schema that cannot be used is an
+/// error that names its tool and the place in its schema.
+static Outcome<std::string> closedTools(const Tools &tools) {
   simdjson::dom::parser parser;
   simdjson::dom::array list;
   if (parser.parse(simdjson::padded_string(tools.callable())).get(list))
-    return apiError(error, "tools");
+    return tools.callable();
+  runtime::JsonText json;
+  json.open('[');
   size_t index = 0;
   for (simdjson::dom::element tool : list) {
     const std::string field = "tools[" + std::to_string(index++) + "]." + tools.schemaField;
     simdjson::dom::element parameters;
     std::string_view name;
+    bool strict = false;
+    (void)tool["function"]["strict"].get(strict);
     if (tool["function"]["parameters"].get(parameters) || tool["function"]["name"].get(name) ||
-        !parameters.is_object() || parameters.get_object().size() == 0)
+        !parameters.is_object() || parameters.get_object().size() == 0) {
+      json.raw(std::string(simdjson::minify(tool)));
       continue;
-    auto alone = model.grammar(text::GrammarKind::JsonSchema, simdjson::minify(parameters));
-    if (alone)
-      continue;
-    ApiError told = apiError(alone.error(), field);
-    told.message = field + ": the schema of the tool '" + std::string(name) + "' cannot be used: " +
-                   (alone.error().why.empty() ? alone.error().what : alone.error().why);
-    return told;
+    }
+    std::string schema = simdjson::minify(parameters);
+    if (strict)
+      if (auto closed = text::closeObjects(schema))
+        schema = std::move(*closed);
+    if (auto checked = text::checkSchema(schema); !checked) {
+      ApiError error = apiError(checked.error(), field);
+      error.message = field + ": the schema of the tool '" + std::string(name) +
+                      "' cannot be used: " + checked.error().why;
+      return error;
+    }
+    json.open('{').key("type").value("function").key("function").open('{').key("name").value(name);
+    json.key("parameters").raw(schema).close().close();
   }
-  return apiError(error, "tools");
+  return json.close().text();
 }
 
 /// The grammar that tools and a request's own grammar ask for together: where a call must be made,
@@ -189,8 +202,12 @@ static std::optional<ApiError> addGrammar(Generation &generation, const ChatInpu
   }
   text::AnswerShape shape;
   shape.mustCall = mustCall;
+  std::string callable;
   if (mayCall) {
-    shape.tools = input.tools.callable();
+    auto closed = closedTools(input.tools);
+    if (!closed)
+      return closed.error();
+    shape.tools = callable = std::move(*closed);
     shape.tool = input.tools.forced;
     shape.parallel = input.tools.parallel && input.tools.forced.empty();
   }
@@ -210,8 +227,7 @@ static std::optional<ApiError> addGrammar(Generation &generation, const ChatInpu
     return apiError(grammar.error(), "tool_choice");
   auto compiled = model.grammar(GrammarKind::Lark, *grammar);
   if (!compiled)
-    return mayCall ? toolError(model, input.tools, compiled.error())
-                   : apiError(compiled.error(), input.grammar->field);
+    return apiError(compiled.error(), mayCall ? "tools" : input.grammar->field);
   generation.request.grammar = std::move(*compiled);
   return std::nullopt;
 }
