@@ -244,5 +244,6 @@ TEST(Schema, aSchemaIsCheckedAlone) {
     bomb += "\"d" + std::to_string(i) + R"(":{"type":"object","allOf":[{"$ref":"#/$defs/d)" +
             std::to_string(i + 1) + R"("},{"$ref":"#/$defs/d)" + std::to_string(i + 1) + "\"}]},";
   bomb += R"("d400":{}}})";
-  EXPECT_TRUE(closeObjects(bomb));
+  auto closed = closeObjects(bomb); // within its time, whatever comes of it
+  EXPECT_TRUE(closed || closed.error().code == "E0622") << closed.error().format();
 }

@@ -42,7 +42,7 @@ const CONSTRAINTS: [&str; 12] = [
 struct Parts<'a> {
     maps: Vec<&'a Map<String, Value>>,
     seen: HashSet<*const Map<String, Value>>,
-    /// A target that is not known to have a value yet, or that is a part of itself.
+    /// Something has no value, or is not known to have one yet.
     stuck: bool,
 }
 
@@ -64,7 +64,7 @@ impl<'a> Finite<'a> {
         self.root.pointer(reference.strip_prefix('#')?)
     }
 
-    fn collect(&self, schema: &'a Value, parts: &mut Parts<'a>, within: &mut Vec<&'a str>) {
+    fn collect(&self, schema: &'a Value, parts: &mut Parts<'a>) {
         match schema {
             Value::Bool(true) => {}
             Value::Object(map) => {
@@ -73,15 +73,11 @@ impl<'a> Finite<'a> {
                 }
                 parts.maps.push(map);
                 for part in map.get("allOf").and_then(Value::as_array).into_iter().flatten() {
-                    self.collect(part, parts, within);
+                    self.collect(part, parts);
                 }
                 let Some(reference) = map.get("$ref").and_then(Value::as_str) else { return };
                 match self.target(reference) {
-                    Some(target) if self.known.contains(reference) && !within.contains(&reference) => {
-                        within.push(reference);
-                        self.collect(target, parts, within);
-                        within.pop();
-                    }
+                    Some(target) if self.known.contains(reference) => self.collect(target, parts),
                     _ => parts.stuck = true,
                 }
             }
@@ -106,7 +102,7 @@ impl<'a> Finite<'a> {
 
     fn find_value(&self, schema: &'a Value) -> bool {
         let mut parts = Parts::default();
-        self.collect(schema, &mut parts, &mut Vec::new());
+        self.collect(schema, &mut parts);
         if parts.stuck {
             return false;
         }
