@@ -39,7 +39,9 @@ public:
     // White space of the mark may be left out, and more of it may stand there.
     while (at < mark.size() && isSpace(mark[at]) && !isSpace(c))
       ++at;
-    if (isSpace(c) && (at == 0 || at == mark.size() || isSpace(mark[at]) || isSpace(mark[at - 1])))
+    const bool betweenTags = at > 0 && at < mark.size() && mark[at - 1] == '>' && mark[at] == '<';
+    if (isSpace(c) &&
+        (betweenTags || at == 0 || at == mark.size() || isSpace(mark[at]) || isSpace(mark[at - 1])))
       return Reading::More;
     if (at == mark.size() || mark[at] != c)
       return Reading::Bad;
@@ -170,7 +172,7 @@ private:
       return Reading::More;
     // The end may have white space within; its parts are what counts.
     const std::string_view whole = word;
-    size_t from = whole.find(mark.substr(0, std::min(mark.size(), mark.find_first_of(" \n"))));
+    size_t from = whole.find(mark.substr(0, std::min(mark.size(), mark.find('>') + 1)));
     for (; from != std::string_view::npos; from = whole.find(mark.front(), from + 1)) {
       end.reset();
       Reading reading = Reading::More;

@@ -562,11 +562,13 @@ struct Writer {
     // The mark that ends it may be missing, and all of them where they are but text.
     std::string any = answer->anywhere ? "" : all;
     for (const MarkPair &pair : answer->answer) {
+      if (pair.open.empty() && !format.reasoningOpen)
+        continue; // it ends what follows reasoning alone
       const std::string lines = answer->anywhere ? "" : "/\\n?/ ";
       any = or_(any, (format.answerOpen || pair.open.empty() ? "" : mark(pair.open) + lines) + all +
                          " (" + lines + mark(pair.close) + ")?");
     }
-    return answer->answer.empty() ? all : rule(any);
+    return any.empty() ? all : rule(any);
   }
 };
 
