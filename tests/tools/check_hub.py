@@ -463,7 +463,7 @@ def test_doctor(hub):
         (broken / "model.safetensors").write_bytes(data)
         here, there = (run(hub, command, str(broken), *rest, code=3).stderr
                        for command, rest in (("doctor", ()), ("compile", ("-o", str(work / "e.ingot")))))
-        assert "error[E02" in here and here == there, (here, there)
+        assert "error[E02" in here and there.endswith(here), (here, there)
     hub.add("tiny/odd", SINGLE | {"config.json": b'{"architectures": ["OddForCausalLM"], "model_type": "odd"}'})
     odd = run(hub, "doctor", "hf:tiny/odd", code=3).stderr
     assert "OddForCausalLM" in odd, odd
