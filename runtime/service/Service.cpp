@@ -412,6 +412,8 @@ void Service::onToken(const std::shared_ptr<Job> &job, int32_t choice,
   output.id = event.id;
   output.text = event.text;
   output.logprobs.assign(event.logprobs.begin(), event.logprobs.end());
+  output.cachedTokens = event.cachedTokens;
+  output.times = job->times;
   deliveries.push_back({job, std::move(output)});
 }
 
@@ -427,6 +429,7 @@ void Service::collect() {
       Output output;
       output.reason = answer.finishReason;
       output.stopString = std::move(answer.stopString);
+      output.stopId = answer.stopId;
       output.embedding = std::move(answer.embedding);
       output.newTokens = answer.drawn;
       output.cachedTokens = answer.cachedTokens;

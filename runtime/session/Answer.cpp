@@ -78,6 +78,7 @@ bool Answer::take(int32_t id, std::span<const TokenLogprob> logprobs) {
 
 /// An id that ends the answer is none of its ids; it is told of where that is asked for.
 void Answer::stopAt(int32_t id, std::span<const TokenLogprob> logprobs) {
+  completion.stopId = id;
   if (request.tellStop || request.showStop) {
     std::string piece = decoder && request.showStop ? shown(decoder->push(id)) : std::string();
     give(id, piece, logprobs);
@@ -152,7 +153,7 @@ std::string Answer::shown(std::string piece) {
 void Answer::give(int32_t id, std::string_view text, std::span<const TokenLogprob> logprobs) {
   completion.text += text;
   if (request.onToken)
-    request.onToken({id, text, logprobs, request.sampling.choice});
+    request.onToken({id, text, logprobs, request.sampling.choice, completion.cachedTokens});
 }
 
 void Answer::end(FinishReason reason) {

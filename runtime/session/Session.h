@@ -116,6 +116,7 @@ struct TokenEvent {
   std::string_view text;
   std::span<const TokenLogprob> logprobs; ///< the chosen id, then the likeliest; empty unless asked
   uint32_t choice = 0;                    ///< SamplingParams::choice of the answer
+  int64_t cachedTokens = 0;               ///< of the prompt, found in the prefix cache
 };
 
 /// What onLogits sees: a row of logits before an id is drawn from it.
@@ -197,6 +198,7 @@ struct Completion {
   std::vector<int32_t> ids;     ///< new ones only; a stop id is not among them
   std::string text;             ///< of `ids`, cut before a stop string; empty without a tokenizer
   std::string stopString;       ///< that ended it, if one did
+  int32_t stopId = -1;          ///< likewise; -1: none did
   int64_t drawn = 0;            ///< ids that were drawn, a stop id among them
   std::optional<Error> failure; ///< why it was cancelled, if not by its maker: E0623
   FinishReason finishReason = FinishReason::Stop;
