@@ -20,6 +20,7 @@ struct RequestRules {
   size_t mostPrompts = 1024;                            ///< of one request
   bool ownTemplates = false; ///< a request may bring its own chat template
   bool trustContent = false; ///< control tokens in messages are control tokens
+  bool anyName = false;      ///< where this is the only model, it is what every name means
 };
 
 struct ModelOptions {

@@ -413,6 +413,8 @@ void Service::onToken(const std::shared_ptr<Job> &job, int32_t choice,
   output.text = event.text;
   output.pieces.assign(event.pieces.begin(), event.pieces.end());
   output.logprobs.assign(event.logprobs.begin(), event.logprobs.end());
+  output.cachedTokens = event.cachedTokens;
+  output.times = job->times;
   deliveries.push_back({job, std::move(output)});
 }
 
@@ -430,6 +432,7 @@ void Service::collect() {
       output.stopString = std::move(answer.stopString);
       output.reasoningTokens = answer.reasoningTokens;
       output.toolCalls = answer.toolCalls;
+      output.stopId = answer.stopId;
       output.embedding = std::move(answer.embedding);
       output.newTokens = answer.drawn;
       output.cachedTokens = answer.cachedTokens;

@@ -58,11 +58,12 @@ struct Output {
   std::string stopString;       ///< that ended it, if one did
   int64_t reasoningTokens = 0;  ///< of a chat's answer
   int32_t toolCalls = 0;        ///< likewise: calls that it holds
+  int32_t stopId = -1;          ///< likewise; -1: none did
   std::vector<float> embedding; ///< where the request pools
   int64_t newTokens = 0;        ///< ids drawn, a stop id among them
-  int64_t cachedTokens = 0;     ///< of the prompt, found in the prefix cache
+  int64_t cachedTokens = 0;     ///< of the prompt, found in the prefix cache; of a token, too
   std::optional<Error> error;   ///< why it ended before its time: E05xx, E07xx
-  JobTimes times;               ///< of the job, so far
+  JobTimes times;               ///< of the job, so far; of a token, too
 };
 
 /// One request of a client, with as many choices as it asked for. The maker keeps a reference as

@@ -79,6 +79,7 @@ bool Answer::take(int32_t id, std::span<const TokenLogprob> logprobs) {
 
 /// An id that ends the answer is none of its ids; it is told of where that is asked for.
 void Answer::stopAt(int32_t id, std::span<const TokenLogprob> logprobs) {
+  completion.stopId = id;
   if (request.tellStop || request.showStop)
     tell(id, decoder && request.showStop ? decoder->push(id) : std::string(), logprobs);
   end(FinishReason::Stop);
@@ -152,7 +153,7 @@ void Answer::give(int32_t id, std::string_view text, std::span<const TokenLogpro
                   std::span<const text::OutputPiece> pieces) {
   completion.text += text;
   if (request.onToken)
-    request.onToken({id, text, pieces, logprobs, request.sampling.choice});
+    request.onToken({id, text, pieces, logprobs, request.sampling.choice, completion.cachedTokens});
 }
 
 void Answer::tell(int32_t id, std::string text, std::span<const TokenLogprob> logprobs) {

@@ -118,6 +118,7 @@ struct TokenEvent {
       pieces;                             ///< what the text means, where Request::chat asks for it
   std::span<const TokenLogprob> logprobs; ///< the chosen id, then the likeliest; empty unless asked
   uint32_t choice = 0;                    ///< SamplingParams::choice of the answer
+  int64_t cachedTokens = 0;               ///< of the prompt, found in the prefix cache
 };
 
 /// What onLogits sees: a row of logits before an id is drawn from it.
@@ -205,6 +206,7 @@ struct Completion {
   std::string stopString;       ///< that ended it, if one did
   int64_t reasoningTokens = 0;  ///< of Request::chat
   int32_t toolCalls = 0;        ///< likewise: calls that the answer holds
+  int32_t stopId = -1;          ///< likewise; -1: none did
   int64_t drawn = 0;            ///< ids that were drawn, a stop id among them
   std::optional<Error> failure; ///< why it was cancelled, if not by its maker: E0623
   FinishReason finishReason = FinishReason::Stop;

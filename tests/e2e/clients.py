@@ -1,5 +1,8 @@
 """`ingot serve` as clients of other servers use it: lm-eval's requests, Ollama's lines, what users write into messages."""
 import json
+import re
+
+from server import Stream
 
 CONTROLS = {0: "<|endoftext|>", 1: "<|im_start|>", 2: "<|im_end|>"}  # SmolLM2's
 
@@ -61,7 +64,71 @@ def tools_allowed(server):
     assert [call["function"]["name"] for call in answer["choices"][0]["message"]["tool_calls"]] == ["two"], answer
 
 
+def overflow(server):
+    """A prompt that is too long is told in the words by which clients of each API know it."""
+    import anthropic
+    import openai
+    text = "word " * 20_000
+    messages = [{"role": "user", "content": text}]
+    client = openai.OpenAI(base_url=f"http://127.0.0.1:{server.port}/v1", api_key="none", max_retries=0)
+    for call in (lambda stream: client.chat.completions.create(model="m", messages=messages, stream=stream),
+                 lambda stream: client.responses.create(model="m", input=text, stream=stream),
+                 lambda stream: client.completions.create(model="m", prompt=text, stream=stream),
+                 lambda stream: client.embeddings.create(model="m", input=text)):
+        for stream in (False, True):
+            try:
+                call(stream)
+                raise AssertionError("a prompt that is too long was taken")
+            except openai.BadRequestError as error:
+                assert error.code == "context_length_exceeded" and "maximum context length is" in str(error), error
+                assert error.body["n_prompt_tokens"] > error.body["n_ctx"], error.body
+    theirs = anthropic.Anthropic(base_url=f"http://127.0.0.1:{server.port}", api_key="none", max_retries=0)
+    try:
+        theirs.messages.create(model="m", max_tokens=5, messages=messages)
+        raise AssertionError("a prompt that is too long was taken")
+    except anthropic.BadRequestError as error:
+        assert re.match(r"prompt is too long: \d+ tokens > \d+ maximum", error.body["error"]["message"]), error.body
+    status, _, answer = server.post("/api/chat", {"model": "m", "messages": messages})
+    assert status == 400 and "exceeds the context length" in answer["error"], answer
+    status, _, answer = server.post("/chat/completions", {"messages": messages})
+    assert status == 400 and answer["error"]["type"] == "exceed_context_size_error", answer
+
+
+def names_of_tokens(server):
+    """Offsets are code points that never fall; names in top_logprobs are unique, and spelled as bytes where they are no text."""
+    for prompt in ("日本の首都は", "héllo wörld", "🤗 and 👩‍👩‍👧", "plain"):
+        for body in ({}, {"echo": True}, {"echo": True, "n": 2, "temperature": 1, "seed": 3}):
+            _, _, answer = server.post("/v1/completions", {"prompt": prompt, "max_tokens": 6, "logprobs": 5, "temperature": 0, **body})
+            for choice in answer["choices"]:
+                logprobs, text = choice["logprobs"], choice["text"]
+                offsets = logprobs["text_offset"]
+                assert offsets[0] == 0 and offsets == sorted(offsets) and offsets[-1] <= len(text), (text, offsets)
+                assert "".join(text[a:b] for a, b in zip(offsets, [*offsets[1:], len(text)])) == text
+                for token, own, top in zip(logprobs["tokens"], logprobs["token_logprobs"], logprobs["top_logprobs"]):
+                    assert top is None or (5 <= len(top) <= 6 and top[token] == own), (token, top)
+            streamed = [choice for event in Stream(server, prompt, max_tokens=6, logprobs=5, **body).events() for choice in event["choices"]] \
+                if "n" not in body else []
+            if streamed:
+                assert sum((choice["logprobs"]["text_offset"] for choice in streamed if choice["logprobs"]), []) == offsets
+    _, _, answer = server.post("/v1/completions", {"prompt": "日本の首都は", "max_tokens": 6, "logprobs": 3, "temperature": 0})
+    assert any(name.startswith("bytes:\\x") for top in answer["choices"][0]["logprobs"]["top_logprobs"] for name in top), answer
+
+
+def embeddings_of_parts(server):
+    """llama.cpp's shapes of embeddings, and inputs of several kinds."""
+    parts = {"content": [{"type": "text", "text": "hello "}, {"type": "text", "text": "world"}]}
+    _, _, answer = server.post("/v1/embeddings", {"input": ["hello world", parts, {"prompt_string": "hello world"}]})
+    first, *others = (one["embedding"] for one in answer["data"])
+    assert all(one == first for one in others), answer
+    for path in ("/embedding", "/embeddings"):
+        _, _, answer = server.post(path, {"content": "hello world"})
+        assert answer == [{"index": 0, "embedding": [first]}], answer
+
+
 def add(suite, ingot, engine, server):
+    suite.check("serve: embeddings of several kinds of input", lambda: embeddings_of_parts(server))
+    suite.check("serve: what is too long, in each API's words", lambda: overflow(server))
+    suite.check("serve: names and places of tokens", lambda: names_of_tokens(server))
     suite.check("serve: prompts scored as lm-eval asks for it", lambda: scored_prompts(ingot, engine, server))
     suite.check("serve: control tokens of messages are text", lambda: contents_are_text(server))
     suite.check("serve: Ollama's chat", lambda: ollama(server))

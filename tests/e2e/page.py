@@ -391,6 +391,22 @@ class Checks:
         page.picture(self.pictures / "phone.png")
         self.settle(page)
 
+    def no_bar_in_the_field(self):
+        """The field is as high as its text: no scroll bar over the send button, however wide the window is."""
+        page = self.page
+        page.click("#new")
+        # Bars that lie over the text have no width.
+        over = """(e => { return [e.scrollHeight - e.clientHeight, e.offsetWidth - e.clientWidth] })
+            (document.querySelector('#question'))"""
+        for width, height in ((1280, 800), (900, 700), (390, 844)):
+            page.size(width, height)
+            for text in ("", "one line", "a line\nand another\nand a third", "word " * 60):
+                page.fill("#question", text)
+                past, beside = page.evaluate(over)
+                assert past <= 0 and beside <= 2, f"{width} x {height}, {text!r}: {past} px more than the field has, {beside} px beside it"
+        page.fill("#question", "")
+        page.size(1280, 800)
+
     def live(self, server):
         """On a server of its own, with room for answers that a fast machine is not done with before they were looked at."""
         url = f"http://127.0.0.1:{server.port}/"
@@ -509,6 +525,7 @@ def add(suite, ingot, checkpoint, pictures):
                 suite.check("page: failures in words", checks.afresh(checks.fails_in_words))
                 page_talk.add(suite, checks)
                 page_versions.add(suite, checks)
+                suite.check("page: no bar in the field", checks.afresh(checks.no_bar_in_the_field))
                 suite.check("page: names, Tab, a phone's width", checks.afresh(checks.reachable))
             with Server(ingot, engine, "--context", "4096", "--max-seqs", "4") as roomy:
                 suite.check("page: live", lambda: checks.live(roomy))

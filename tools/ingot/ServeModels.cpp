@@ -98,6 +98,10 @@ Result<std::vector<ModelSource>> modelSources(const ServeModels &options) {
                    "give NAME=PATH, as --model small=smollm2.ingot"};
     sources.push_back({more.substr(0, sign), more.substr(sign + 1)});
   }
+  if (options.served.rules.anyName && sources.size() > 1)
+    return Error{ExitCode::Usage, "E0564", "--any-model-name needs a server of one model",
+                 std::to_string(sources.size()) + " models are served, and a name says which",
+                 "leave one of --any-model-name and --model out"};
   return sources;
 }
 

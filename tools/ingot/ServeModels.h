@@ -33,7 +33,7 @@ struct ModelSource {
   uint64_t kvMemory = 0; ///< 0: what a single model gets
 };
 
-/// The models that the options name. E0554.
+/// The models that the options name. E0554, E0564.
 Result<std::vector<ModelSource>> modelSources(const ServeModels &options);
 
 /// Opens them all; their names are filled in. E0555 for two of one name, E0557 where they do not fit

@@ -39,6 +39,10 @@ void ServedOptions::define(CommandLine &command, const char *group) {
       .showDefault()
       .group(group);
   command
+      .flag("--any-model-name", rules.anyName,
+            "a server of one model takes every name that requests give it")
+      .group(group);
+  command
       .flag("--trust-content", rules.trustContent,
             "control tokens that messages hold are read as such (default: they are text)")
       .group(group);

@@ -1,6 +1,7 @@
 //===- AnswerStream.cpp - Jobs of a response, and its common parts ---------===//
 #include "runtime/server/api/AnswerStream.h"
 
+#include "runtime/device/Trace.h"
 #include "runtime/json/JsonText.h"
 
 #include <cassert>
@@ -8,6 +9,8 @@
 #include <random>
 
 namespace ingot::api {
+
+using runtime::JsonText;
 
 /// The choices of one prompt, numbered after those of the prompts before it.
 class AnswerStream::PromptJob final : public service::Job {
@@ -44,11 +47,13 @@ std::optional<ApiError> AnswerStream::submit(std::shared_ptr<AnswerStream> strea
     auto fine = service.session().validate(checked);
     checked.promptIds.swap(prompt);
     if (!fine)
-      return apiError(fine.error(), fine.error().code == "E0510" ? ""
-                                    : asked.request.contrastive && (fine.error().code == "E0522" ||
-                                                                    fine.error().code == "E0534")
-                                        ? "penalty_alpha"
-                                        : "prompt");
+      return promptError(fine.error(),
+                         fine.error().code == "E0510" ? ""
+                         : asked.request.contrastive &&
+                                 (fine.error().code == "E0522" || fine.error().code == "E0534")
+                             ? "penalty_alpha"
+                             : "prompt",
+                         asked, int64_t(prompt.size()));
   }
   std::vector<service::Reservation> places;
   places.push_back(std::move(first));
@@ -64,6 +69,9 @@ std::optional<ApiError> AnswerStream::submit(std::shared_ptr<AnswerStream> strea
   assert(!inTurns || asked.choices == 1);
   stream->noteAsked();
   stream->total = stream->open = int32_t(prompts.size()) * asked.choices;
+  for (const std::vector<int32_t> &prompt : prompts)
+    stream->times.insert(stream->times.end(), size_t(asked.choices),
+                         {int64_t(prompt.size()), 0, 0, runtime::nowNanoseconds(), 0, 0});
   stream->later.assign(std::make_move_iterator(prompts.rbegin()),
                        std::make_move_iterator(prompts.rend() - std::ptrdiff_t(places.size())));
 
@@ -162,6 +170,7 @@ void AnswerStream::take(service::Output &output) {
   if (broken)
     return;
   start();
+  noteTimes(output);
   if (output.kind == service::Output::Kind::Token) {
     told += output.id >= 0;
     token(output);
@@ -182,6 +191,46 @@ void AnswerStream::take(service::Output &output) {
     finished();
     close();
   }
+}
+
+void AnswerStream::noteTimes(const service::Output &output) {
+  ChoiceTimes &own = times[size_t(output.choice)];
+  own.cached = std::max(own.cached, output.cachedTokens);
+  if (output.times.scheduled)
+    own.begun = output.times.scheduled;
+  if (output.kind == service::Output::Kind::End) {
+    own.predicted = output.newTokens;
+    own.last = std::max(own.last, output.times.lastToken);
+  } else if (output.kind == service::Output::Kind::Token && output.id >= 0) {
+    ++own.predicted;
+    own.last = output.times.lastToken;
+    own.first = own.first ? own.first : own.last;
+  }
+}
+
+std::string ChoiceTimes::json() const {
+  auto milliseconds = [](uint64_t from, uint64_t to) {
+    return to > from ? double(to - from) * 1e-6 : 0.0;
+  };
+  JsonText json;
+  json.open('{').key("cache_n").value(cached);
+  auto rate = [&](const std::string &name, int64_t count, double ms, int64_t steps) {
+    json.key(name + "_n").value(count).key(name + "_ms").value(ms);
+    json.key(name + "_per_token_ms").value(steps > 0 ? ms / double(steps) : 0.0);
+    json.key(name + "_per_second").value(steps > 0 && ms > 0 ? double(steps) * 1e3 / ms : 0.0);
+  };
+  const int64_t computed = first ? prompt - cached : 0;
+  rate("prompt", computed, first ? milliseconds(begun, first) : 0.0, computed);
+  rate("predicted", predicted, milliseconds(first, last), predicted - 1);
+  return json.close().text();
+}
+
+std::string ChoiceTimes::progressJson(bool done) const {
+  JsonText json;
+  json.open('{').key("total").value(prompt).key("cache").value(cached);
+  json.key("processed").value(done ? prompt : cached).key("time_ms");
+  json.value(done && first > begun ? double(first - begun) * 1e-6 : 0.0);
+  return json.close().text();
 }
 
 /// What is known before the engine has seen it.
@@ -232,7 +281,9 @@ std::string AnswerStream::listHead(std::string_view idPrefix, std::string_view o
   json.open('{').key("id").value(newId(idPrefix)).key("object").value(object);
   json.key("created").value(int64_t(std::time(nullptr)));
   json.key("model").value(generation.model->name());
-  json.key("system_fingerprint").value(generation.model->fingerprint()).key("choices");
+  json.key("system_fingerprint");
+  json.value(generation.llamaCpp ? llamaBuild(*generation.model) : generation.model->fingerprint());
+  json.key("choices");
   return json.text();
 }
 
@@ -257,7 +308,7 @@ void AnswerStream::finishList(const std::string &head, std::string_view choices)
     return responder->send(200, "application/json", std::move(body));
   }
   if (generation.includeUsage)
-    event(head + "[],\"usage\":" + usageJson(usage) + "}");
+    event(head + "[]" + moreMembers + ",\"usage\":" + usageJson(usage) + "}");
   event("[DONE]");
   responder->finish();
 }
@@ -269,6 +320,30 @@ void AnswerStream::event(std::string_view data, std::string_view name) {
     text.append("event: ").append(name).append("\n");
   text.append("data: ").append(data).append("\n\n");
   responder->write(std::move(text));
+}
+
+StopCause AnswerStream::stopOf(const service::Output &output) const {
+  const auto &own = generation.request.stopIds;
+  return {output.stopString, output.stopId, std::ranges::find(own, output.stopId) != own.end()};
+}
+
+void stopJson(runtime::JsonText &json, const StopCause &stop) {
+  auto member = [&](const char *name, bool withId) {
+    json.key(name);
+    if (!stop.text.empty())
+      json.value(stop.text);
+    else if (withId && stop.id >= 0)
+      json.value(stop.id);
+    else
+      json.raw("null");
+  };
+  member("stop_reason", stop.ownId);
+  member("matched_stop", true);
+}
+
+std::string llamaBuild(const service::ServedModel &model) {
+  const std::string &print = model.fingerprint(); // "fp_…"
+  return "b0-" + print.substr(print.find('_') + 1);
 }
 
 const char *finishReason(runtime::FinishReason reason) {

@@ -10,6 +10,7 @@
 //===----------------------------------------------------------------------===//
 #pragma once
 
+#include "runtime/json/JsonText.h"
 #include "runtime/server/api/GenerationFields.h"
 #include "runtime/server/http/Server.h"
 
@@ -21,6 +22,25 @@ using Post = std::function<void(std::function<void()>)>;
 /// Token counts of a response.
 struct Usage {
   int64_t prompt = 0, completion = 0, cached = 0, reasoning = 0;
+};
+
+/// llama.cpp's timings of one choice. Its prompt is what was computed, without what was cached; the
+/// first new token comes with the prompt, so that n of them are n - 1 steps.
+struct ChoiceTimes {
+  int64_t prompt = 0, cached = 0, predicted = 0; ///< tokens
+  uint64_t begun = 0, first = 0, last = 0;       ///< ns; 0: not yet
+  std::string json() const; ///< {"cache_n":…,"prompt_n":…,"prompt_ms":…,"predicted_n":…,…}
+  /// {"total","cache","processed","time_ms"} of the prompt: before its first step, or `done`. What was
+  /// cached is known with the first token, so that both are told then.
+  std::string progressJson(bool done) const;
+};
+
+/// What ended an answer: a stop string, an id of the request's or one that ends every answer, or
+/// nothing of these.
+struct StopCause {
+  std::string text;
+  int32_t id = -1;
+  bool ownId = false; ///< the request named it: stop_token_ids
 };
 
 class AnswerStream : public std::enable_shared_from_this<AnswerStream> {
@@ -66,6 +86,8 @@ protected:
   /// Their end: usage and [DONE] of a stream, or the whole response with the list of choices.
   void finishList(const std::string &head, std::string_view choices);
   const Generation &asked() const { return generation; }
+  StopCause stopOf(const service::Output &output) const;
+  const ChoiceTimes &timesOf(int32_t choice) const { return times[size_t(choice)]; }
   /// More members of a whole response, ",…" before its usage; from finished().
   std::string moreMembers;
   http::Responder &response() { return *responder; }
@@ -81,6 +103,7 @@ private:
   void abort(const ApiError &error); ///< answers by it, and ends what is under way
   void cancelJobs();
   void close(); ///< after the last byte
+  void noteTimes(const service::Output &output);
   void noteAsked() const;
   void noteEnd(const service::Output &output) const;
 
@@ -90,8 +113,16 @@ private:
   std::vector<std::vector<int32_t>> later;         ///< prompts whose turn comes, the last first
   int32_t total = 0, open = 0;
   int64_t told = 0; ///< tokens so far, of all choices
+  std::vector<ChoiceTimes> times;
   bool begun = false, broken = false;
 };
+
+/// vLLM's "stop_reason" (which does not name ids that end every answer) and SGLang's "matched_stop",
+/// as members of a choice.
+void stopJson(runtime::JsonText &json, const StopCause &stop);
+
+/// A model's fingerprint as llama.cpp writes its builds: "b0-…".
+std::string llamaBuild(const service::ServedModel &model);
 
 /// "stop", "length" as OpenAI says them.
 const char *finishReason(runtime::FinishReason reason);

@@ -17,6 +17,9 @@ namespace {
 
 using runtime::JsonText;
 
+/// The version of Ollama whose routes these are.
+constexpr std::string_view kOllamaVersion = "0.14.0";
+
 /// Requests without a place in the queue that may be read or wait to be.
 constexpr int kMostUnplaced = 64;
 
@@ -174,6 +177,7 @@ void Api::handle(http::Request request, std::shared_ptr<http::Responder> transpo
     if (call->responder->gone())
       return;
     call->request = kept.get();
+    call->document.tellLeftOut(&record->leftOut);
     call->body = call->document.parse(kept->body);
     if (call->body)
       call->document.refuseTwice(*call->body);
@@ -217,10 +221,13 @@ void Api::get(const http::Request &request, http::Responder &responder) {
   std::string_view path = request.path;
   if (path == "/health" || path == "/v1/health" || path == "/ping")
     return health(responder);
-  if (path == "/version" || path == "/api/version")
-    return responder.send(
-        200, "application/json",
-        JsonText().open('{').key("version").value(options.version).close().text());
+  if (path == "/version" || path == "/api/version") {
+    // Ollama's clients compare it with the version that brought what they use: VS Code wants 0.6.4,
+    // Codex 0.13.4 (/v1/responses), Claude Code 0.14.0 (/v1/messages).
+    const std::string_view version = path == "/version" ? options.version : kOllamaVersion;
+    return responder.send(200, "application/json",
+                          JsonText().open('{').key("version").value(version).close().text());
+  }
   if (path == "/metrics")
     return metrics(request, responder);
   if (path == "/live.json")

@@ -2,12 +2,15 @@
 #include "runtime/server/api/ChatAnswer.h"
 
 #include "runtime/server/api/PlainTools.h"
+#include "runtime/server/api/Prompts.h"
 
 #include "runtime/json/JsonText.h"
 
 #include <simdjson.h>
 
 namespace ingot::api {
+
+using runtime::JsonText;
 
 void readTemplateFields(const Fields &body, const service::ServedModel &model, ChatInput &input) {
   if (body.object("chat_template_kwargs"))
@@ -20,7 +23,9 @@ void readTemplateFields(const Fields &body, const service::ServedModel &model, C
   }
   input.generationPrompt = body.boolean("add_generation_prompt").value_or(true);
   input.continueLast = body.boolean("continue_final_message").value_or(false);
-  if (auto source = body.text("chat_template", 1 << 20)) {
+  if (input.continueLast && input.generationPrompt && body.has("add_generation_prompt"))
+    body.fail("continue_final_message", "cannot be given together with add_generation_prompt");
+  if (auto source = body.text("chat_template", 1 << 20); source && !source->empty()) {
     if (!model.rules().ownTemplates)
       body.fail("chat_template", "is not taken from requests: --trust-request-chat-template of "
                                  "`ingot serve` allows it");
@@ -28,9 +33,19 @@ void readTemplateFields(const Fields &body, const service::ServedModel &model, C
   }
 }
 
-/// The template of a chat: the request's own, or the model's.
-static Result<std::shared_ptr<const text::ChatTemplate>>
-templateOf(const service::ServedModel &model, const ChatInput &input) {
+void continueLast(const Call &call, ChatInput &input) {
+  const Fields &body = *call.body;
+  if (body.has("add_generation_prompt") || body.has("continue_final_message") ||
+      !endsInAssistantText(body))
+    return;
+  input.continueLast = !call.request->path.starts_with("/v1/");
+  if (!input.continueLast)
+    body.leaveOut("continue_final_message", "the last message is the assistant's, and another "
+                                            "answer follows it");
+}
+
+Result<std::shared_ptr<const text::ChatTemplate>> templateOf(const service::ServedModel &model,
+                                                             const ChatInput &input) {
   if (!input.ownTemplate.empty()) {
     auto parsed = text::ChatTemplate::parse(input.ownTemplate);
     if (!parsed)
@@ -235,8 +250,11 @@ static std::optional<ApiError> addGrammar(Generation &generation, const ChatInpu
 Outcome<ChatPrompt> prepareChat(Generation &generation, const ChatInput &input) {
   service::ServedModel &model = *generation.model;
   auto encoded = encodeChat(model, input, /*toFit=*/generation.keepPrompt < 0);
-  if (!encoded)
-    return apiError(encoded.error(), "messages");
+  if (!encoded) {
+    auto text = encoded.error().code == "E0505" ? renderChat(model, input) : encoded.error();
+    return text ? promptError(encoded.error(), "messages", generation, *text)
+                : apiError(encoded.error(), "messages");
+  }
   ChatPrompt prompt;
   prompt.ids = std::move(encoded->ids);
   truncatePrompt(generation, prompt.ids);
@@ -259,6 +277,23 @@ Outcome<ChatPrompt> prepareChat(Generation &generation, const ChatInput &input) 
   return prompt;
 }
 
+std::optional<ApiError> countPrompt(Call &call, const ChatInput &input, const char *field) {
+  if (call.document.error())
+    return call.document.error();
+  auto text = renderChat(*call.generation.model, input);
+  if (!text)
+    return apiError(text.error(), field);
+  if (auto error = tooLongToCount(*text))
+    return error;
+  auto encoded = encodeChat(*call.generation.model, input, /*toFit=*/false);
+  if (!encoded)
+    return apiError(encoded.error(), field);
+  call.responder->send(
+      200, "application/json",
+      JsonText().open('{').key("input_tokens").value(encoded->ids.size()).close().text());
+  return std::nullopt;
+}
+
 std::optional<ApiError> submitChat(Call &call, ChatPrompt prompt,
                                    std::shared_ptr<AnswerStream> stream, const char *field) {
   std::vector<std::vector<int32_t>> prompts;
@@ -272,6 +307,10 @@ std::optional<ApiError> submitChat(Call &call, ChatPrompt prompt,
 
 /// A chat's stop strings are those of its content.
 static Generation asChat(Generation generation, text::ChatReading reading) {
+  if (generation.reasoning == Generation::Reasoning::InContent) {
+    reading.format.reasoning.clear();
+    reading.format.reasoningOpen = false;
+  }
   reading.stops = std::exchange(generation.request.stopStrings, {});
   reading.showStop = generation.request.showStop;
   generation.request.chat = std::make_shared<const text::ChatReading>(std::move(reading));
@@ -282,17 +321,40 @@ ChatAnswer::ChatAnswer(Generation generation, std::shared_ptr<http::Responder> r
                        const ChatPrompt &prompt)
     : AnswerStream(asChat(std::move(generation), prompt.reading), std::move(responder)) {}
 
+void ChatAnswer::settleReasoning(int32_t choice, std::vector<text::OutputPiece> &pieces,
+                                 bool last) {
+  using Reasoning = Generation::Reasoning;
+  using Kind = text::OutputPiece::Kind;
+  if (asked().reasoning != Reasoning::Hidden && asked().reasoning != Reasoning::InOnePiece)
+    return;
+  heldReasoning.resize(size_t(choices()));
+  std::string &held = heldReasoning[size_t(choice)];
+  std::erase_if(pieces, [&](const text::OutputPiece &piece) {
+    if (piece.kind == Kind::Reasoning && asked().reasoning == Reasoning::InOnePiece)
+      held += piece.text;
+    return piece.kind == Kind::Reasoning;
+  });
+  if (!held.empty() && (last || !pieces.empty()))
+    pieces.insert(pieces.begin(), {Kind::Reasoning, -1, std::exchange(held, {})});
+}
+
 void ChatAnswer::token(const service::Output &output) {
-  if (output.pieces.empty())
+  auto pieces = output.pieces;
+  settleReasoning(output.choice, pieces, /*last=*/false);
+  if (pieces.empty())
     silent(output.choice, output);
   const service::Output *from = &output;
-  for (const text::OutputPiece &one : output.pieces) {
+  for (const text::OutputPiece &one : pieces) {
     piece(output.choice, one, from);
     from = nullptr;
   }
 }
 
 void ChatAnswer::ended(const service::Output &output) {
+  std::vector<text::OutputPiece> pieces;
+  settleReasoning(output.choice, pieces, /*last=*/true);
+  for (const text::OutputPiece &one : pieces)
+    piece(output.choice, one, nullptr);
   choiceEnded(output.choice, output, output.toolCalls);
 }
 

@@ -27,6 +27,15 @@ struct ChatInput {
 /// chat_template, chat_template_kwargs, documents, add_generation_prompt, continue_final_message.
 void readTemplateFields(const Fields &body, const service::ServedModel &model, ChatInput &input);
 
+/// Whether the answer goes on with the assistant's last message, where neither add_generation_prompt
+/// nor continue_final_message says so: on llama.cpp's paths it does, on OpenAI's it does not, which
+/// the log says.
+void continueLast(const Call &call, ChatInput &input);
+
+/// The template of a chat: the request's own, or the model's, which the model outlives.
+Result<std::shared_ptr<const text::ChatTemplate>> templateOf(const service::ServedModel &model,
+                                                             const ChatInput &input);
+
 /// The prompt as text. E0521 if the model has no chat template.
 Result<std::string> renderChat(const service::ServedModel &model, const ChatInput &input);
 /// And as ids. Control tokens that messages hold are text, unless the server trusts them. `toFit`:
@@ -41,6 +50,8 @@ struct ChatPrompt {
 };
 /// Renders and tokenizes, and sets what tools and reasoning ask of the generation.
 Outcome<ChatPrompt> prepareChat(Generation &generation, const ChatInput &input);
+/// Answers {"input_tokens": n}: the ids of a chat's prompt. `field`: what errors name.
+std::optional<ApiError> countPrompt(Call &call, const ChatInput &input, const char *field);
 /// Hands the stream to the engine. `field`: what errors of the prompt's length name.
 std::optional<ApiError> submitChat(Call &call, ChatPrompt prompt,
                                    std::shared_ptr<AnswerStream> stream, const char *field);
@@ -62,6 +73,10 @@ protected:
 private:
   void token(const service::Output &output) final;
   void ended(const service::Output &output) final;
+  /// What is left to write of pieces, where reasoning is hidden or comes in one piece.
+  void settleReasoning(int32_t choice, std::vector<text::OutputPiece> &pieces, bool last);
+
+  std::vector<std::string> heldReasoning; ///< of each choice
 };
 
 } // namespace ingot::api

@@ -1,7 +1,7 @@
 //===- ChatCompletions.cpp - /v1/chat/completions --------------------------===//
-#include "runtime/server/api/ChatAnswer.h"
 #include "runtime/server/api/FillMiddle.h"
 #include "runtime/server/api/Prompts.h"
+#include "runtime/server/api/ReasoningFields.h"
 #include "runtime/server/api/RouteTable.h"
 #include "runtime/server/api/SearchFields.h"
 
@@ -32,6 +32,7 @@ private:
     std::string logprobs; ///< items of the list
     std::vector<int32_t> ids;
     std::string finish;
+    StopCause stop;
   };
 
   Choice &of(int32_t index) {
@@ -88,6 +89,13 @@ private:
 
   bool wantsLogprobs() const { return asked().request.sampling.topLogprobs >= 0; }
 
+  static std::string stopMembers(const StopCause &stop) {
+    JsonText json;
+    stopJson(json.open('{'), stop);
+    const std::string object = json.close().text();
+    return "," + object.substr(1, object.size() - 2);
+  }
+
   /// One chunk with a delta that is JSON already.
   void chunk(int32_t index, std::string_view delta, std::string_view logprobs,
              std::string_view finish) {
@@ -102,19 +110,35 @@ private:
     if (finish.empty())
       text.append("null");
     else
-      text.append("\"").append(finish).append("\"");
+      text.append("\"").append(finish).append("\"").append(stopMembers(of(index).stop));
     if (asked().returnIds)
       text.append(",\"token_ids\":").append(idsJson(std::exchange(of(index).ids, {})));
     text.append("}]");
     if (asked().returnIds && isFirst)
       text.append(",\"prompt_token_ids\":").append(idsJson(promptIds));
     isFirst = false;
-    event(text + chunkEnd());
+    event(text + timings(index) + chunkEnd());
+  }
+
+  /// llama.cpp's, once there is a token.
+  std::string timings(int32_t index) const {
+    return asked().timingsPerToken && timesOf(index).predicted
+               ? ",\"timings\":" + timesOf(index).json()
+               : std::string();
   }
 
   void begin() override {
+    const char *content = asked().llamaCpp ? "null" : "\"\"";
     for (int32_t i = 0; i < choices(); ++i)
-      chunk(i, "{\"role\":\"assistant\",\"content\":\"\"}", "", "");
+      chunk(i, std::string("{\"role\":\"assistant\",\"content\":") + content + "}", "", "");
+  }
+
+  /// llama.cpp's, of the prompt.
+  void noteFirst() {
+    if (std::exchange(hasFirst, true) || !asked().returnProgress || !asked().stream)
+      return;
+    for (bool done : {false, true})
+      event(head + "[],\"prompt_progress\":" + timesOf(0).progressJson(done) + chunkEnd());
   }
 
   static void callJson(JsonText &json, const ToolCall &call) {
@@ -124,6 +148,7 @@ private:
 
   void piece(int32_t index, const text::OutputPiece &piece,
              const service::Output *output) override {
+    noteFirst();
     Choice &choice = of(index);
     noteId(choice, output);
     std::string logprob = wantsLogprobs() ? logprobOf(output) : "";
@@ -157,6 +182,7 @@ private:
   }
 
   void silent(int32_t index, const service::Output &output) override {
+    noteFirst();
     Choice &choice = of(index);
     noteId(choice, &output);
     std::string logprob = wantsLogprobs() ? logprobOf(&output) : "";
@@ -170,6 +196,7 @@ private:
 
   void choiceEnded(int32_t index, const service::Output &output, int32_t toolCalls) override {
     Choice &choice = of(index);
+    choice.stop = stopOf(output);
     choice.finish = toolCalls && output.reason == runtime::FinishReason::Stop
                         ? "tool_calls"
                         : finishReason(output.reason);
@@ -202,7 +229,7 @@ private:
       json.raw("{\"content\":[" + choice.logprobs + "],\"refusal\":null}");
     else
       json.raw("null");
-    json.key("finish_reason").value(choice.finish);
+    stopJson(json.key("finish_reason").value(choice.finish), choice.stop);
     if (asked().returnIds)
       json.key("token_ids").raw(idsJson(choice.ids));
     json.close();
@@ -215,45 +242,65 @@ private:
       choiceJson(json, i);
     if (!scores.empty())
       moreMembers += ",\"prompt_logprobs\":" + scores;
-    if (asked().returnIds)
+    if (asked().returnIds && !asked().stream)
       moreMembers += ",\"prompt_token_ids\":" + idsJson(promptIds);
+    moreMembers += timings(0);
     finishList(head, json.close().text());
   }
 
   const std::vector<int32_t> promptIds; ///< where they are wanted
   const std::string head;
   std::vector<Choice> answers;
-  bool isFirst = true; ///< no chunk is out yet
-  std::string scores;  ///< prompt_logprobs
+  bool isFirst = true;   ///< no chunk is out yet
+  bool hasFirst = false; ///< a token has come
+  std::string scores;    ///< prompt_logprobs
 };
 
 } // namespace
 
+static ChatInput readChat(Call &call) {
+  const Fields &body = *call.body;
+  ChatInput input;
+  input.messages = readMessages(body, input.toolMessages);
+  input.tools = readTools(body);
+  readTemplateFields(body, *call.generation.model, input);
+  continueLast(call, input);
+  readReasoning(body, ReasoningApi::Chat, input, call.generation);
+  return input;
+}
+
+std::optional<ApiError> countChat(Call &call) {
+  const ChatInput input = readChat(call);
+  return countPrompt(call, input, "messages");
+}
+
 std::optional<ApiError> chatCompletions(Call &call) {
   const Fields &body = *call.body;
   Generation &generation = call.generation;
+  generation.llamaCpp = call.request->path == "/chat/completions";
   readGeneration(body, generation, {"max_tokens", "max_completion_tokens"});
   readSearch(body, generation);
+  if (generation.llamaCpp)
+    refuseUnsupported(body, "n_probs", "is not supported here: give logprobs", {"0"});
   const bool logprobs = body.boolean("logprobs").value_or(false);
-  if (auto top = body.integer("top_logprobs", 0, runtime::kMaxTopLogprobs)) {
+  if (auto top = body.integer("top_logprobs", 0, runtime::kMaxTopLogprobs);
+      top && (logprobs || *top > 0)) {
     if (!logprobs)
       body.fail("top_logprobs", "needs logprobs to be true");
     generation.request.sampling.topLogprobs = int32_t(*top);
   } else if (logprobs) {
     generation.request.sampling.topLogprobs = 0;
   }
-  ChatInput input;
-  input.messages = readMessages(body, input.toolMessages);
-  input.tools = readTools(body);
-  readTemplateFields(body, *generation.model, input);
+  ChatInput input = readChat(call);
   readPromptLogprobs(body, generation);
   refuseUnsupported(body, "echo", "is not supported here: /v1/completions has it", {"false"});
   refuseUnsupported(body, "add_special_tokens",
                     "is not supported: the template says what begins a prompt", {"false"});
-  refuseUnsupported(body, "functions", "is not supported: give tools");
-  refuseUnsupported(body, "function_call", "is not supported: give tool_choice");
-  refuseUnsupported(body, "audio", "is not supported");
-  refuseUnsupported(body, "modalities", "is not supported but for text", {"[\"text\"]"});
+  refuseUnsupported(body, "functions", "is not supported: give tools", {"[]"});
+  refuseUnsupported(body, "function_call", "is not supported: give tool_choice",
+                    {"\"none\"", "\"auto\"", "{}"});
+  refuseUnsupported(body, "audio", "is not supported", {"{}"});
+  refuseUnsupported(body, "modalities", "is not supported but for text", {"[\"text\"]", "[]"});
   input.grammar = readGrammar(body);
   if (call.document.error())
     return call.document.error();
@@ -281,7 +328,7 @@ std::optional<ApiError> fillMiddle(Call &call) {
                     "unsupported_model"};
   auto ids = fillInTheMiddle(*generation.model, before, after);
   if (!ids)
-    return apiError(ids.error(), "prompt");
+    return promptError(ids.error(), "prompt", generation, before + after);
   ChatPrompt prompt;
   prompt.ids = std::move(*ids);
   truncatePrompt(generation, prompt.ids);

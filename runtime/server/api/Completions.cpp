@@ -7,6 +7,8 @@
 
 #include "runtime/json/JsonText.h"
 
+#include <algorithm>
+
 namespace ingot::api {
 
 namespace {
@@ -18,10 +20,10 @@ public:
   /// `prompts`: where their ids are wanted in the answer.
   CompletionStream(Generation generation, std::shared_ptr<http::Responder> responder,
                    std::vector<std::string> echoes, std::vector<std::vector<int32_t>> prompts,
-                   bool promptLogprobs)
+                   bool promptLogprobs, bool promptsOfIds)
       : AnswerStream(std::move(generation), std::move(responder)),
         head(listHead("cmpl-", "text_completion")), echoes(std::move(echoes)),
-        prompts(std::move(prompts)), promptLogprobs(promptLogprobs) {}
+        prompts(std::move(prompts)), promptLogprobs(promptLogprobs), promptsOfIds(promptsOfIds) {}
 
 private:
   struct Choice {
@@ -29,10 +31,12 @@ private:
     std::vector<std::string> tokens;
     std::vector<std::optional<double>> logprobs; ///< none: of a text's first token
     std::vector<std::vector<runtime::TokenLogprob>> top;
-    std::vector<size_t> offsets;
+    std::vector<size_t> offsets; ///< in the text that is shown, in code points, as Python counts
+    size_t shown = 0;            ///< code points of the answer so far
     std::vector<int32_t> ids;
     std::string finish, scores; ///< the latter: prompt_logprobs
-    bool promptTold = false;    ///< the prompt's ids have come in an event of a stream
+    StopCause stop;
+    bool promptTold = false; ///< the prompt's ids have come in an event of a stream
   };
 
   Choice &of(int32_t index) {
@@ -42,10 +46,22 @@ private:
     return choice;
   }
 
+  /// The name of a token; as OpenAI spells it where its bytes are part of a character:
+  /// "bytes:\xe6\x97".
   std::string spelled(int32_t token) const {
     const text::Tokenizer *tokenizer = asked().model->tokenizer();
-    return tokenizer ? text::replaceInvalidUtf8(tokenizer->tokenBytes(token))
-                     : std::to_string(token);
+    if (!tokenizer)
+      return std::to_string(token);
+    const std::string_view bytes = tokenizer->tokenBytes(token);
+    if (text::replaceInvalidUtf8(bytes) == bytes)
+      return std::string(bytes);
+    std::string name = "bytes:";
+    for (char byte : bytes) {
+      char escape[8];
+      std::snprintf(escape, sizeof escape, "\\x%02x", static_cast<unsigned char>(byte));
+      name += escape;
+    }
+    return name;
   }
 
   size_t promptOf(int32_t index) const { return size_t(index / asked().choices); }
@@ -74,45 +90,71 @@ private:
 
   /// What the model says of the prompt belongs to all of its choices.
   void prompt(const service::Output &output) override {
+    if (output.choice % asked().choices)
+      return; // of a further choice, which has no scores of its own
     for (int32_t i = 0; i < asked().choices; ++i) {
       const int32_t index = output.choice + i;
       if (promptLogprobs)
         of(index).scores = promptLogprobsJson(*asked().model, output.scores);
       if (!echoesLogprobs())
         continue;
-      addPrompt(of(index), prompts[promptOf(index)], output.scores);
+      addPrompt(index, output.scores);
       if (asked().stream)
         echo(index);
     }
   }
 
-  void addPrompt(Choice &choice, const std::vector<int32_t> &ids,
-                 const std::vector<runtime::PromptScore> &scores) const {
+  void addPrompt(int32_t index, const std::vector<runtime::PromptScore> &scores) {
+    Choice &choice = of(index);
+    const std::vector<int32_t> &ids = prompts[promptOf(index)];
+    // Of the text that is shown, to which part of a character and control tokens add nothing.
+    std::optional<text::StreamDecoder> decoder;
+    if (const text::Tokenizer *tokenizer = asked().model->tokenizer())
+      decoder.emplace(*tokenizer, /*skipSpecial=*/promptsOfIds);
     size_t offset = 0;
+    const size_t whole = codePoints(echoes[promptOf(index)]);
     for (size_t i = 0; i < ids.size(); ++i) {
       choice.tokens.push_back(spelled(ids[i]));
-      choice.offsets.push_back(offset);
-      offset += choice.tokens.back().size();
+      choice.offsets.push_back(std::min(offset, whole));
+      if (decoder)
+        offset += codePoints(decoder->push(ids[i]));
       choice.logprobs.emplace_back();
       choice.top.emplace_back();
       if (i == 0)
         continue;
       const auto &told = scores[i - 1].logprobs;
       choice.logprobs.back() = double(told[0].logprob);
-      choice.top.back().assign(told.begin() + 1, told.end());
+      choice.top.back() = likeliest(told);
     }
+  }
+
+  /// Those that were asked for, and the token itself, as vLLM and OpenAI have it.
+  static std::vector<runtime::TokenLogprob>
+  likeliest(const std::vector<runtime::TokenLogprob> &told) {
+    std::vector<runtime::TokenLogprob> top(told.begin() + 1, told.end());
+    if (std::ranges::find(top, told[0].id, &runtime::TokenLogprob::id) == top.end())
+      top.push_back(told[0]);
+    return top;
+  }
+
+  static size_t codePoints(std::string_view text) {
+    return size_t(std::ranges::count_if(text, [](char c) { return (c & 0xC0) != 0x80; }));
   }
 
   void token(const service::Output &output) override {
     Choice &choice = of(output.choice);
+    if (timesOf(output.choice).predicted == 1 && output.choice % asked().choices == 0 &&
+        output.id >= 0)
+      progress(output.choice);
     const bool wantsLogprobs = asked().request.sampling.topLogprobs >= 0 && output.id >= 0;
     if (wantsLogprobs && !output.logprobs.empty()) {
-      choice.offsets.push_back((echoes.empty() ? 0 : echoes[promptOf(output.choice)].size()) +
-                               choice.text.size());
+      choice.offsets.push_back(choice.shown +
+                               (echoes.empty() ? 0 : codePoints(echoes[promptOf(output.choice)])));
       choice.tokens.push_back(spelled(output.id));
       choice.logprobs.push_back(double(output.logprobs[0].logprob));
-      choice.top.emplace_back(output.logprobs.begin() + 1, output.logprobs.end());
+      choice.top.push_back(likeliest(output.logprobs));
     }
+    choice.shown += codePoints(output.text);
     choice.text += output.text;
     if (output.id >= 0 && asked().returnIds)
       choice.ids.push_back(output.id);
@@ -125,9 +167,25 @@ private:
   void ended(const service::Output &output) override {
     Choice &choice = of(output.choice);
     choice.finish = finishReason(output.reason);
+    choice.stop = stopOf(output);
     if (asked().stream) // an answer of no tokens has no other event
       chunk(output.choice, "", choice.finish,
             asked().returnIds && !choice.promptTold ? &choice : nullptr);
+  }
+
+  /// By name. Of tokens with the same text the first, the likeliest, has it; others are called by
+  /// their ids, so that names are unique.
+  void topJson(JsonText &json, const std::vector<runtime::TokenLogprob> &top) const {
+    std::vector<std::string> names;
+    json.open('{');
+    for (const runtime::TokenLogprob &one : top) {
+      std::string name = spelled(one.id);
+      if (std::ranges::find(names, name) != names.end())
+        name = "token_id:" + std::to_string(one.id);
+      json.key(name).value(double(one.logprob));
+      names.push_back(std::move(name));
+    }
+    json.close();
   }
 
   void logprobsJson(JsonText &json, const Choice &choice) const {
@@ -143,10 +201,7 @@ private:
         json.raw("null");
         continue;
       }
-      json.open('{');
-      for (const runtime::TokenLogprob &one : choice.top[i])
-        json.key(spelled(one.id)).value(double(one.logprob));
-      json.close();
+      topJson(json, choice.top[i]);
     }
     json.close().key("text_offset").open('[');
     for (size_t offset : choice.offsets)
@@ -155,7 +210,7 @@ private:
   }
 
   void choiceJson(JsonText &json, int32_t index, std::string_view text, std::string_view finish,
-                  const Choice *logprobs) const {
+                  const Choice *logprobs) {
     json.open('{').key("index").value(index).key("text").value(text).key("logprobs");
     if (logprobs && asked().request.sampling.topLogprobs >= 0)
       logprobsJson(json, *logprobs);
@@ -165,7 +220,7 @@ private:
     if (finish.empty())
       json.raw("null");
     else
-      json.value(finish);
+      stopJson(json.value(finish), of(index).stop);
     if (asked().returnIds && logprobs) {
       idsJson(json, "token_ids", logprobs->ids);
       if (!logprobs->promptTold)
@@ -189,7 +244,21 @@ private:
     json.open('[');
     choiceJson(json, index, text, finish, logprobs);
     json.close();
-    event(head + json.text() + chunkEnd());
+    event(head + json.text() + timings(index) + chunkEnd());
+  }
+
+  /// llama.cpp's, once there is a token.
+  std::string timings(int32_t index) const {
+    return asked().timingsPerToken && timesOf(index).predicted
+               ? ",\"timings\":" + timesOf(index).json()
+               : std::string();
+  }
+
+  /// llama.cpp's, of a prompt.
+  void progress(int32_t index) {
+    for (bool done : {false, true})
+      if (asked().returnProgress && asked().stream)
+        event(head + "[],\"prompt_progress\":" + timesOf(index).progressJson(done) + chunkEnd());
   }
 
   void finished() override {
@@ -201,6 +270,7 @@ private:
       choiceJson(json, i, prompt < echoes.size() ? echoes[prompt] + choice.text : choice.text,
                  choice.finish, &choice);
     }
+    moreMembers += timings(0);
     finishList(head, json.close().text());
   }
 
@@ -208,6 +278,7 @@ private:
   std::vector<std::string> echoes; ///< of the prompts, where asked for
   std::vector<std::vector<int32_t>> prompts;
   bool promptLogprobs;
+  bool promptsOfIds; ///< echoes are what the ids say, without control tokens
   std::vector<Choice> answers;
 };
 
@@ -220,7 +291,10 @@ std::optional<ApiError> completions(Call &call) {
   readSearch(body, generation);
   if (generation.request.maxTokens < 0 && !body.has("n_predict"))
     generation.request.maxTokens = 16; // OpenAI's default
-  if (auto top = body.integer("logprobs", 0, runtime::kMaxTopLogprobs))
+  if (auto given = body.element("logprobs");
+      given && given->is_bool() && !body.boolean("logprobs").value_or(true))
+    ; // chat's name for none
+  else if (auto top = body.integer("logprobs", 0, runtime::kMaxTopLogprobs))
     generation.request.sampling.topLogprobs = int32_t(*top);
   const auto grammar = readGrammar(body);
   const bool echo = body.boolean("echo").value_or(false);
@@ -238,13 +312,15 @@ std::optional<ApiError> completions(Call &call) {
 
   std::vector<std::vector<int32_t>> prompts;
   std::vector<std::string> texts;
-  readPrompts(body, "prompt", *generation.model, prompts, texts,
-              generation.model->rules().mostPrompts);
-  const auto suffix = body.text("suffix", kMostPromptBytes);
+  readPrompts(body, "prompt", generation, prompts, texts, generation.model->rules().mostPrompts);
+  std::optional<std::string> suffix; // an empty one asks for nothing
+  if (auto given = body.text("suffix", kMostPromptBytes); given && !given->empty())
+    suffix = std::string(*given);
   if (call.document.error())
     return call.document.error();
   if (auto error = takeGrammar(grammar, generation))
     return error;
+  const bool promptsOfIds = texts.empty();
   if (echo && texts.empty())
     for (const auto &ids : prompts)
       texts.push_back(generation.model->tokenizer() ? generation.model->tokenizer()->decode(ids)
@@ -258,7 +334,7 @@ std::optional<ApiError> completions(Call &call) {
                  : special                   ? generation.model->session().encodePrompt(text)
                                              : generation.model->tokenizer()->encode(text);
       if (!ids)
-        return apiError(ids.error(), "prompt");
+        return promptError(ids.error(), "prompt", generation, suffix ? text + *suffix : text);
       if (suffix && ids->empty())
         return ApiError{400,
                         "suffix: this model's vocabulary has no marks for filling in the middle",
@@ -277,7 +353,7 @@ std::optional<ApiError> completions(Call &call) {
   const bool inTurns = prompts.size() > AnswerStream::kMostAtOnce && generation.choices == 1;
   auto stream = std::make_shared<CompletionStream>(
       std::move(generation), call.responder, echo ? texts : std::vector<std::string>(),
-      wantsIds ? prompts : std::vector<std::vector<int32_t>>(), promptLogprobs);
+      wantsIds ? prompts : std::vector<std::vector<int32_t>>(), promptLogprobs, promptsOfIds);
   return AnswerStream::submit(std::move(stream), std::move(prompts), std::move(call.place),
                               call.post, inTurns);
 }

@@ -41,8 +41,11 @@ std::string base64(std::span<const float> values) {
 
 class EmbeddingStream final : public AnswerStream {
 public:
-  EmbeddingStream(Generation generation, std::shared_ptr<http::Responder> responder, bool asBase64)
-      : AnswerStream(std::move(generation), std::move(responder)), asBase64(asBase64) {}
+  /// `llama`: in llama.cpp's shape, [{"index","embedding":[[…]]}].
+  EmbeddingStream(Generation generation, std::shared_ptr<http::Responder> responder, bool asBase64,
+                  bool llama)
+      : AnswerStream(std::move(generation), std::move(responder)), asBase64(asBase64),
+        llama(llama) {}
 
 private:
   void token(const service::Output &) override {}
@@ -63,6 +66,12 @@ private:
 
   void finished() override {
     JsonText json;
+    if (llama) {
+      json.open('[');
+      for (size_t i = 0; i < found.size(); ++i)
+        json.open('{').key("index").value(i).key("embedding").raw("[" + found[i] + "]").close();
+      return response().send(200, "application/json", json.close().text());
+    }
     json.open('{').key("object").value("list").key("model").value(asked().model->name());
     json.key("data").open('[');
     for (size_t i = 0; i < found.size(); ++i) {
@@ -75,7 +84,11 @@ private:
     response().send(200, "application/json", json.close().text());
   }
 
-  bool asBase64;
+  std::string errorText(const ApiError &error) const override {
+    return llama ? error.llamaCppBody() : error.body();
+  }
+
+  bool asBase64, llama;
   std::vector<std::string> found; ///< as they come, so that their end does not hold up others
 };
 
@@ -91,25 +104,27 @@ std::optional<ApiError> embeddings(Call &call) {
   (void)body.text("user", 1 << 10);
   std::vector<std::vector<int32_t>> prompts;
   std::vector<std::string> texts;
-  readPrompts(body, "input", *generation.model, prompts, texts, kMostInputs);
+  const bool llama = !call.request->path.starts_with("/v1/");
+  const char *field = llama && !body.has("input") && body.has("content") ? "content" : "input";
+  readPrompts(body, field, generation, prompts, texts, kMostInputs);
   if (call.document.error())
     return call.document.error();
   for (const std::string &text : texts) {
     auto ids = generation.model->session().encodeToFit(text, runtime::PromptText::Embedded);
     if (!ids)
-      return apiError(ids.error(), "input");
+      return promptError(ids.error(), field, generation, text);
     prompts.push_back(std::move(*ids));
   }
   generation.request.pooling = pooling == "mean" ? runtime::Pooling::Mean : runtime::Pooling::Last;
   generation.request.maxTokens = 1;
   generation.request.cachePrefix = false; // no salt is read here
-  auto stream =
-      std::make_shared<EmbeddingStream>(std::move(generation), call.responder, format == "base64");
+  auto stream = std::make_shared<EmbeddingStream>(std::move(generation), call.responder,
+                                                  format == "base64", llama);
   auto error =
       AnswerStream::submit(std::move(stream), std::move(prompts), std::move(call.place), call.post,
                            /*inTurns=*/true);
   if (error && error->param == "prompt")
-    error->param = "input";
+    error->param = field;
   return error;
 }
 

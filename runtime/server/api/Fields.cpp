@@ -106,6 +106,23 @@ void Fields::fail(std::string_view name, std::string message) const {
   document->failure = std::move(error);
 }
 
+void Fields::fail(ApiError error) const {
+  if (!document->failure)
+    document->failure = std::move(error);
+}
+
+void Fields::leaveOut(std::string_view name, std::string_view type) const {
+  constexpr size_t kMostNotes = 32, kMostType = 64;
+  if (document->leftOut && document->leftOut->size() < kMostNotes)
+    document->leftOut->push_back((name.empty() ? where : path(name)) + ": " +
+                                 std::string(type.substr(0, kMostType)));
+}
+
+bool Fields::null(std::string_view name) const {
+  dom::element found;
+  return !document->describing && !values.at_key(name).get(found) && found.is_null();
+}
+
 bool Fields::failed() const { return document->failure.has_value(); }
 
 void Fields::require(std::string_view name) const {

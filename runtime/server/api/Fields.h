@@ -70,7 +70,12 @@ public:
   const std::string &path() const { return where; }
   /// Notes an error at a field, unless there is one already.
   void fail(std::string_view name, std::string message) const;
-  bool failed() const;                       ///< of the document: something was wrong
+  void fail(ApiError error) const; ///< likewise, one that is whole
+  bool failed() const;             ///< of the document: something was wrong
+  /// Notes that a part of the request, of some type, is not used (Document::tellLeftOut).
+  void leaveOut(std::string_view name, std::string_view type) const;
+  /// Present, and null.
+  bool null(std::string_view name) const;
   void require(std::string_view name) const; ///< an error if it is missing or null
 
 private:
@@ -95,6 +100,8 @@ public:
   /// in front may have checked another request than the one that would be served.
   void refuseTwice(const Fields &body);
   const std::optional<ApiError> &error() const { return failure; }
+  /// Where leaveOut() notes to from now on; null: nowhere.
+  void tellLeftOut(std::vector<std::string> *list) { leftOut = list; }
 
   /// An empty object, of which all that is read is noted: every object in it is there, and empty,
   /// and every list has one. It has an error from the start, so that a route reads and does no
@@ -107,6 +114,7 @@ private:
   simdjson::dom::parser parser;
   std::optional<ApiError> failure;
   bool describing = false;
+  std::vector<std::string> *leftOut = nullptr;
   std::vector<FieldNote> found;
 };
 

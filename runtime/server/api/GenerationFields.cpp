@@ -12,11 +12,38 @@ namespace ingot::api {
 
 namespace dom = simdjson::dom;
 
+ApiError promptError(const Error &error, std::string param, const Generation &generation,
+                     int64_t promptIds) {
+  ApiError out = apiError(error, std::move(param));
+  if (error.code != "E0505" && error.code != "E0506")
+    return out;
+  const bool answers = generation.request.pooling == runtime::Pooling::None;
+  const int64_t answer = answers ? std::max<int64_t>(generation.request.maxTokens, 0) : 0;
+  // One id of prompt takes a position, and the last new one none.
+  out.overflow = Overflow{promptIds, answer, generation.model->session().mostNewIds(1)};
+  return out;
+}
+
+ApiError promptError(const Error &error, std::string param, const Generation &generation,
+                     std::string_view text) {
+  const text::Tokenizer *tokenizer = generation.model->tokenizer();
+  int64_t count = 0;
+  if (tokenizer && error.code == "E0505") {
+    auto ids = tokenizer->encode(text.substr(0, kMostCountedAgain));
+    count = ids ? int64_t(ids->size()) : 0;
+  }
+  const int64_t least = generation.model->session().context() + 1; // it was refused for that
+  return promptError(error, std::move(param), generation, std::max(count, least));
+}
+
 ApiError unknownModel(const service::ModelRegistry &models) {
   std::string list;
   for (const auto &one : models.all())
     list += (list.empty() ? "" : ", ") + one->name();
-  return {404, "there is no model of that name; there is " + list, "model", "model_not_found"};
+  std::string message = "there is no model of that name; there is " + list;
+  if (models.all().size() == 1)
+    message += "; `ingot serve --any-model-name` takes every name";
+  return {404, message, "model", "model_not_found"};
 }
 
 std::optional<std::shared_ptr<service::ServedModel>> readModel(const Fields &body,
@@ -28,6 +55,9 @@ std::optional<std::shared_ptr<service::ServedModel>> readModel(const Fields &bod
   constexpr std::string_view kTag = ":latest"; // Ollama's clients put it behind every name
   if (!model && name && name->ends_with(kTag))
     model = models.find(name->substr(0, name->size() - kTag.size()));
+  if (!model && name) // llama-server takes every name
+    if (const auto all = models.all(); all.size() == 1 && all[0]->rules().anyName)
+      model = all[0];
   if (model)
     return model;
   notFound = unknownModel(models);
@@ -45,27 +75,68 @@ void refuseUnsupported(const Fields &body, std::string_view name, std::string_vi
   body.fail(name, std::string(why));
 }
 
+/// Adds the bias of an id, or of each id of a text. `at` is the entry's path below the field.
+static void addBias(const Fields &body, const std::string &at, dom::element key, dom::element value,
+                    Generation &out) {
+  const int64_t vocab = out.model->session().vocab();
+  std::vector<int32_t> ids;
+  std::string_view text;
+  int64_t id = -1;
+  bool off = false;
+  double amount = 0;
+  if (!key.get(text)) {
+    const char *last = text.data() + text.size();
+    const bool number = std::from_chars(text.data(), last, id).ptr == last && !text.empty();
+    if (!number && out.model->tokenizer()) // llama.cpp's
+      if (auto found = out.model->tokenizer()->encode(text); found)
+        ids = std::move(*found);
+  } else if (key.get(id)) {
+    return body.fail(at, "must be a token id or a text");
+  }
+  if (ids.empty() && (id < 0 || id >= vocab))
+    return body.fail(at, "is no token id; allowed: 0 to " + std::to_string(vocab - 1));
+  if (ids.empty())
+    ids.push_back(int32_t(id));
+  if (!value.get(off) && !off) // llama.cpp's way to say never
+    amount = -100;
+  else if (!value.is_number() || value.get(amount))
+    return body.fail(at, value.is_null() ? "must be a number, not null" : "must be a number");
+  else if (!(amount >= -100 && amount <= 100))
+    return body.fail(at,
+                     "is " + runtime::JsonText().value(amount).text() + "; allowed: -100 to 100");
+  for (int32_t one : ids)
+    out.request.sampling.logitBias.emplace_back(one, float(amount));
+}
+
+/// OpenAI's object of ids, or llama.cpp's list of pairs; in both a text stands for its ids.
 static void readBias(const Fields &body, Generation &out) {
+  auto found = body.element("logit_bias");
+  if (dom::array list; found && !found->get(list)) {
+    if (list.size() > kMostBias)
+      return body.fail("logit_bias", "has " + std::to_string(list.size()) +
+                                         " items; allowed: " + std::to_string(kMostBias));
+    size_t index = 0;
+    for (dom::element item : list) {
+      const std::string at = "logit_bias[" + std::to_string(index++) + "]";
+      dom::array pair;
+      if (item.get(pair) || pair.size() != 2)
+        return body.fail(at, "must be a pair of a token and its bias");
+      addBias(body, at, pair.at(0).value_unsafe(), pair.at(1).value_unsafe(), out);
+    }
+    return;
+  }
   auto bias = body.object("logit_bias");
   if (!bias)
     return;
-  const int64_t vocab = out.model->session().vocab();
   auto members = bias->members();
   if (members.size() > kMostBias)
     return body.fail("logit_bias", "has " + std::to_string(members.size()) +
                                        " members; allowed: " + std::to_string(kMostBias));
+  dom::parser parser; // keys are views, and elements are wanted
   for (auto [key, value] : members) {
-    int32_t id = 0;
-    auto read = std::from_chars(key.data(), key.data() + key.size(), id);
-    if (read.ec != std::errc() || read.ptr != key.data() + key.size() || id < 0 || id >= vocab)
-      return bias->fail(key.substr(0, 32),
-                        "is no token id; allowed: 0 to " + std::to_string(vocab - 1));
-    if (auto amount = bias->number(key, -100, 100))
-      out.request.sampling.logitBias.emplace_back(id, float(*amount));
-    else if (value.is_null())
-      return bias->fail(key, "must be a number, not null");
-    else
-      return;
+    const std::string quoted = runtime::JsonText().value(key).text();
+    addBias(body, "logit_bias." + std::string(key.substr(0, 32)),
+            parser.parse(quoted).value_unsafe(), value, out);
   }
 }
 
@@ -100,14 +171,13 @@ static void readIdRules(const Fields &body, Generation &out) {
 
 /// Other servers' fields that would change the answer here, if they were known. What is harmless
 /// is what the field's own server does without it.
-static void refuseForeign(const Fields &body) {
+static void refuseForeign(const Fields &body, const Generation &out) {
   struct Foreign {
     const char *name;
     std::initializer_list<std::string_view> harmless;
   };
   static const Foreign kForeign[] = {
       // OpenAI's
-      {"best_of", {"1"}},
       {"web_search_options", {}},
       // vLLM's
       {"guided_whitespace_pattern", {}},
@@ -124,14 +194,17 @@ static void refuseForeign(const Fields &body) {
       {"dynatemp_range", {"0", "0.0"}},
       {"top_n_sigma", {"-1", "-1.0"}},
       {"samplers", {}},
-      {"n_probs", {"0"}},
       {"post_sampling_probs", {"false"}},
-      {"timings_per_token", {"false"}},
-      {"return_progress", {"false"}},
       {"t_max_predict_ms", {"0", "-1"}},
       {"n_indent", {"0"}},
       {"lora", {"[]"}},
   };
+  if (!out.llamaCpp)
+    refuseUnsupported(body, "n_probs", "is not supported here: give logprobs", {"0"});
+  // As many candidates as answers are no choice.
+  if (auto best = body.integer("best_of", 1, 1 << 30);
+      best && *best != body.integer("n", 1, 1 << 30).value_or(1))
+    body.fail("best_of", "is not supported");
   for (const Foreign &one : kForeign)
     refuseUnsupported(body, one.name, "is not supported", one.harmless);
 }
@@ -170,9 +243,10 @@ void readGeneration(const Fields &body, Generation &out,
   set(p.typicalP, body.number("typical_p", 1e-9, 1));
   set(p.repetitionPenalty, body.number("repetition_penalty", 1e-3, 100));
   if (auto penalty = body.number("repeat_penalty", 1e-3, 100)) { // llama.cpp's name
-    if (body.has("repetition_penalty"))
+    if (body.has("repetition_penalty") && p.repetitionPenalty != 1 && *penalty != 1)
       body.fail("repeat_penalty", "cannot be given together with repetition_penalty");
-    p.repetitionPenalty = float(*penalty);
+    if (!body.has("repetition_penalty") || *penalty != 1)
+      p.repetitionPenalty = float(*penalty);
   }
   set(p.penaltyWindow, body.integer("repeat_last_n", -1, 1 << 30)); // likewise
   set(p.presencePenalty, body.number("presence_penalty", -2, 2));
@@ -198,10 +272,10 @@ void readGeneration(const Fields &body, Generation &out,
   set(out.choices, body.integer("n", 1, out.model->rules().mostChoices));
   set(out.stream, body.boolean("stream"));
   if (auto options = body.object("stream_options")) {
-    if (!out.stream)
-      body.fail("stream_options", "is only allowed where stream is true");
     set(out.includeUsage, options->boolean("include_usage"));
     set(out.continuousUsage, options->boolean("continuous_usage_stats"));
+    if (!out.stream && (out.includeUsage || out.continuousUsage))
+      body.fail("stream_options", "is only allowed where stream is true");
     out.continuousUsage &= out.includeUsage; // as in vLLM
   }
   for (std::string_view name : maxTokens)
@@ -215,6 +289,8 @@ void readGeneration(const Fields &body, Generation &out,
   if (auto skip = body.boolean("skip_special_tokens"))
     out.request.showSpecial = !*skip;
   set(out.returnIds, body.boolean("return_token_ids"));
+  set(out.timingsPerToken, body.boolean("timings_per_token"));
+  set(out.returnProgress, body.boolean("return_progress"));
   if (out.returnIds)
     out.request.tellStop = true; // as in vLLM, it is among the ids
   if (auto kept = body.integer("truncate_prompt_tokens", -1, 1 << 30)) {
@@ -231,7 +307,7 @@ void readGeneration(const Fields &body, Generation &out,
   // user.
   out.request.cacheSalt = hidden("salt", out.apiKey, body.text("cache_salt", 1 << 10).value_or(""));
   out.request.user = int64_t(hidden("user", out.apiKey, body.text("user", 1 << 10).value_or("")));
-  refuseForeign(body);
+  refuseForeign(body, out);
 }
 
 void readPromptLogprobs(const Fields &body, Generation &out) {
@@ -309,7 +385,7 @@ std::optional<AskedGrammar> readGrammar(const Fields &body) {
       return body.fail(name, "cannot be given together with " + asked->field);
     asked = {wanted, std::move(text), std::move(name)};
   };
-  if (auto format = body.object("response_format")) {
+  if (auto format = body.object("response_format"); format && format->json() != "{}") {
     format->require("type");
     auto type = format->oneOf("type", {"text", "json_object", "json_schema", "regex", "grammar"});
     if (type == "json_object" && format->object("schema")) { // llama.cpp's shape
@@ -348,11 +424,11 @@ std::optional<AskedGrammar> readGrammar(const Fields &body) {
     ask("guided_json", GrammarKind::JsonSchema,
         withClosedObjects(guided->is_string() ? std::string(guided->get_string().value_unsafe())
                                               : body.json("guided_json")));
-  if (auto text = body.text("guided_regex", 64 << 10))
+  if (auto text = body.text("guided_regex", 64 << 10); text && !text->empty())
     ask("guided_regex", GrammarKind::Regex, std::string(*text));
-  if (auto text = body.text("guided_grammar", 64 << 10))
+  if (auto text = body.text("guided_grammar", 64 << 10); text && !text->empty())
     ask("guided_grammar", GrammarKind::Lark, std::string(*text));
-  if (auto text = body.text("grammar", 64 << 10)) // llama.cpp's name
+  if (auto text = body.text("grammar", 64 << 10); text && !text->empty()) // llama.cpp's name
     ask("grammar", GrammarKind::Gbnf, std::string(*text));
   if (body.object("json_schema")) // llama.cpp's
     ask("json_schema", GrammarKind::JsonSchema, withClosedObjects(body.json("json_schema")));

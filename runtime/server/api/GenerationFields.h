@@ -27,11 +27,27 @@ struct Generation {
   bool includeUsage = false;    ///< stream_options.include_usage
   bool continuousUsage = false; ///< and in every chunk
   bool returnIds = false;       ///< return_token_ids: of prompt and answer
+  bool llamaCpp = false;        ///< for one of its paths: in its shapes, with n_probs
+  bool timingsPerToken = false; ///< llama.cpp's: each event of a stream has timings
+  bool returnProgress = false;  ///< llama.cpp's: a stream has events about its prompt
   int64_t keepPrompt = -1;      ///< ids of the prompt that are kept, its last ones; -1: all
-  int apiKey = -1;              ///< http::Request::apiKey
-  std::string requestId;        ///< X-Request-Id
+  /// Where a chat's reasoning comes: beside the content, there in one piece of a stream, as text of
+  /// the content with its marks, or nowhere.
+  enum class Reasoning : uint8_t { Apart, InOnePiece, InContent, Hidden };
+  Reasoning reasoning = Reasoning::Apart;
+  int apiKey = -1;                                ///< http::Request::apiKey
+  std::string requestId;                          ///< X-Request-Id
   std::shared_ptr<observe::RequestRecord> record; ///< to be filled; null: nobody looks
 };
+
+/// What the runtime refuses of a prompt of so many ids, or of a text that was to be one: where it does
+/// not fit, with the numbers of ApiError::overflow. Of a long text no more than kMostCountedAgain bytes
+/// are counted.
+ApiError promptError(const Error &error, std::string param, const Generation &generation,
+                     int64_t promptIds);
+ApiError promptError(const Error &error, std::string param, const Generation &generation,
+                     std::string_view text);
+constexpr size_t kMostCountedAgain = 256 << 10;
 
 /// 404 that lists the models.
 ApiError unknownModel(const service::ModelRegistry &models);

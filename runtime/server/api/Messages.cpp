@@ -3,10 +3,10 @@
 // The same chat in another shape: content is a list of blocks, tool calls and their results are
 // blocks too, a streamed answer opens and closes each block by events.
 //===----------------------------------------------------------------------===//
-#include "runtime/server/api/ChatAnswer.h"
+#include "runtime/server/api/Prompts.h"
+#include "runtime/server/api/ReasoningFields.h"
 
 #include "runtime/json/JsonText.h"
-#include "runtime/server/api/Prompts.h"
 
 #include <algorithm>
 
@@ -179,6 +179,12 @@ private:
   bool isOpen = false;
 };
 
+/// A block of a tool that ran on Anthropic's side: its use, or what came of it.
+bool isServersBlock(std::string_view type) {
+  return type == "container_upload" || type.ends_with("_tool_use") ||
+         type.ends_with("_tool_result");
+}
+
 /// The blocks of one message, as messages of a chat template: text, tool calls and tool results
 /// are messages of their own there.
 /// True if there were any of the latter two.
@@ -188,18 +194,13 @@ bool messageBlocks(JsonText &json, const Fields &message, std::string_view role)
   calls.open('[');
   bool anyCall = false, anyResult = false;
   for (const Fields &block : message.objects("content", 0, 4096)) {
-    block.require("type");
-    auto type = block.text("type", 64).value_or("");
-    if (type == "text") {
-      block.require("text");
-      text += (text.empty() ? "" : "\n") +
-              std::string(block.text("text", kMostContentBytes).value_or(""));
-    } else if (type == "thinking" && role == "assistant") {
-      thinking += std::string(block.text("thinking", kMostContentBytes).value_or(""));
-    } else if (type == "tool_use" && role == "assistant") {
+    auto type = block.text("type", 256).value_or("");
+    if (type == "tool_use" && role == "assistant") {
       block.require("name");
-      calls.open('{').key("id").value(block.text("id", 256).value_or("")).key("type");
-      calls.value("function").key("function").open('{').key("name");
+      calls.open('{');
+      if (auto id = block.text("id", 256); id && !id->empty())
+        calls.key("id").value(*id);
+      calls.key("type").value("function").key("function").open('{').key("name");
       calls.value(block.text("name", 256).value_or("")).key("arguments");
       calls.raw(block.object("input") ? block.json("input") : "{}").close().close();
       anyCall = true;
@@ -207,11 +208,12 @@ bool messageBlocks(JsonText &json, const Fields &message, std::string_view role)
       block.require("tool_use_id");
       json.open('{').key("role").value("tool").key("tool_call_id");
       json.value(block.text("tool_use_id", 256).value_or("")).key("content");
-      json.value(readContent(block, "content", {"text"})).close();
+      json.value(readContent(block, "content")).close();
       anyResult = true;
-    } else if (!type.empty()) {
-      block.fail("type", "is " + JsonText().value(type).text() +
-                             ": this model takes text and tools, no images or files");
+    } else if (type != "tool_use" && type != "tool_result" && isServersBlock(type)) {
+      block.leaveOut("", type);
+    } else {
+      readPart(block, text, role == "assistant" ? &thinking : nullptr);
     }
   }
   if (text.empty() && !anyCall && anyResult)
@@ -225,12 +227,72 @@ bool messageBlocks(JsonText &json, const Fields &message, std::string_view role)
   return anyCall || anyResult;
 }
 
-ChatInput readChat(const Fields &body) {
+/// A tool of the client's own; others run on Anthropic's side, or have a shape that its models know.
+bool isOwnTool(const Fields &tool) {
+  auto type = tool.text("type", 256);
+  if (!type || *type == "custom" || *type == "function")
+    return true;
+  tool.leaveOut("", *type);
+  return false;
+}
+
+void readTools(const Fields &body, Tools &into) {
+  JsonText tools;
+  tools.open('[');
+  std::vector<std::string> others;
+  for (const Fields &tool : body.objects("tools", 0, kMostTools)) {
+    if (!isOwnTool(tool)) {
+      others.emplace_back(tool.text("name", 128).value_or(""));
+      continue;
+    }
+    tool.require("name");
+    tool.require("input_schema");
+    auto name = tool.text("name", 128);
+    auto description = tool.text("description", 64 << 10);
+    auto schema = tool.object("input_schema");
+    if (!name || !schema)
+      break;
+    if (std::ranges::find(into.names, *name) != into.names.end())
+      tool.fail("name", "is there twice");
+    into.names.emplace_back(*name);
+    tools.open('{').key("type").value("function").key("function").open('{');
+    tools.key("name").value(*name);
+    if (description && !description->empty())
+      tools.key("description").value(*description);
+    tools.key("parameters").raw(schema->json()).close().close();
+  }
+  if (!into.names.empty()) {
+    into.json = tools.close().text();
+    into.choice = Tools::Choice::Auto;
+  }
+  auto choice = body.object("tool_choice");
+  if (!choice)
+    return;
+  choice->require("type");
+  auto type = choice->oneOf("type", {"auto", "any", "tool", "none"});
+  if (type == "none")
+    into.choice = Tools::Choice::None;
+  if (type == "any" || type == "tool")
+    into.choice = Tools::Choice::Required;
+  if (type == "tool") {
+    choice->require("name");
+    into.forced = choice->text("name", 128).value_or("");
+    if (std::ranges::find(others, into.forced) != others.end())
+      choice->fail("name", "is a tool that runs on Anthropic's side and is left out here");
+    else if (std::ranges::find(into.names, into.forced) == into.names.end())
+      choice->fail("name", "is none of the tools");
+  }
+  if (into.choice == Tools::Choice::Required && into.names.empty())
+    body.fail("tool_choice", "needs tools");
+  into.parallel = !choice->boolean("disable_parallel_tool_use").value_or(false);
+}
+
+ChatInput readChat(const Fields &body, Generation &generation) {
   ChatInput input;
   input.tools.schemaField = "input_schema";
   JsonText json;
   json.open('[');
-  if (std::string system = readContent(body, "system", {"text"}); !system.empty())
+  if (std::string system = readContent(body, "system"); !system.empty())
     json.open('{').key("role").value("system").key("content").value(system).close();
   body.require("messages");
   for (const Fields &message : body.objects("messages", 1, kMostMessages)) {
@@ -246,53 +308,11 @@ ChatInput readChat(const Fields &body) {
       json.open('{').key("role").value(*role).key("content").value(*text).close();
   }
   input.messages = json.close().text();
-
-  JsonText tools;
-  tools.open('[');
-  auto list = body.objects("tools", 0, kMostTools);
-  for (const Fields &tool : list) {
-    tool.require("name");
-    tool.require("input_schema");
-    auto name = tool.text("name", 128);
-    auto description = tool.text("description", 64 << 10);
-    auto schema = tool.object("input_schema");
-    if (!name || !schema)
-      break;
-    if (std::ranges::find(input.tools.names, *name) != input.tools.names.end())
-      tool.fail("name", "is there twice");
-    input.tools.names.emplace_back(*name);
-    tools.open('{')
-        .key("type")
-        .value("function")
-        .key("function")
-        .open('{')
-        .key("name")
-        .value(*name);
-    if (description)
-      tools.key("description").value(*description);
-    tools.key("parameters").raw(schema->json()).close().close();
-  }
-  if (!list.empty()) {
-    input.tools.json = tools.close().text();
-    input.tools.choice = Tools::Choice::Auto;
-  }
-  if (auto choice = body.object("tool_choice")) {
-    choice->require("type");
-    auto type = choice->oneOf("type", {"auto", "any", "tool", "none"});
-    if (type == "none")
-      input.tools.choice = Tools::Choice::None;
-    if (type == "any" || type == "tool")
-      input.tools.choice = Tools::Choice::Required;
-    if (type == "tool") {
-      choice->require("name");
-      input.tools.forced = choice->text("name", 128).value_or("");
-      if (std::ranges::find(input.tools.names, input.tools.forced) == input.tools.names.end())
-        choice->fail("name", "is none of the tools");
-    }
-    if (input.tools.choice == Tools::Choice::Required && list.empty())
-      body.fail("tool_choice", "needs tools");
-    input.tools.parallel = !choice->boolean("disable_parallel_tool_use").value_or(false);
-  }
+  readTools(body, input.tools);
+  readTemplateFields(body, *generation.model, input);
+  if (!body.has("continue_final_message")) // an answer that has begun is gone on with
+    input.continueLast = endsInAssistantText(body);
+  readReasoning(body, ReasoningApi::Messages, input, generation);
   return input;
 }
 
@@ -328,7 +348,7 @@ std::optional<ApiError> messages(Call &call) {
     if (!stop.empty())
       generation.request.stopStrings.push_back(std::move(stop));
   generation.choices = 1;
-  ChatInput input = readChat(body);
+  ChatInput input = readChat(body, generation);
   input.grammar = readFormat(body);
   if (auto other = readGrammar(body)) {
     if (input.grammar)
@@ -336,7 +356,7 @@ std::optional<ApiError> messages(Call &call) {
     input.grammar = std::move(other);
   }
   refuseUnsupported(body, "mcp_servers", "is not supported", {"[]"});
-  refuseUnsupported(body, "container", "is not supported");
+  refuseUnsupported(body, "container", "is not supported", {"\"\""});
   if (call.document.error())
     return call.document.error();
   auto prompt = prepareChat(generation, input);
@@ -347,21 +367,8 @@ std::optional<ApiError> messages(Call &call) {
 }
 
 std::optional<ApiError> countTokens(Call &call) {
-  ChatInput input = readChat(*call.body);
-  if (call.document.error())
-    return call.document.error();
-  auto text = renderChat(*call.generation.model, input);
-  if (!text)
-    return apiError(text.error(), "messages");
-  if (auto error = tooLongToCount(*text))
-    return error;
-  auto encoded = encodeChat(*call.generation.model, input, /*toFit=*/false);
-  if (!encoded)
-    return apiError(encoded.error(), "messages");
-  call.responder->send(
-      200, "application/json",
-      JsonText().open('{').key("input_tokens").value(encoded->ids.size()).close().text());
-  return std::nullopt;
+  const ChatInput input = readChat(*call.body, call.generation);
+  return countPrompt(call, input, "messages");
 }
 
 } // namespace ingot::api

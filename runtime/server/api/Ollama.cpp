@@ -4,9 +4,9 @@
 // nothing (no messages, no prompt) has the model loaded, which it always is here. Names may end in
 // ":latest".
 //===----------------------------------------------------------------------===//
-#include "runtime/server/api/ChatAnswer.h"
 #include "runtime/server/api/FillMiddle.h"
 #include "runtime/server/api/Prompts.h"
+#include "runtime/server/api/ReasoningFields.h"
 #include "runtime/server/api/RouteTable.h"
 
 #include "runtime/device/Trace.h"
@@ -172,13 +172,7 @@ void readOptions(const Fields &body, Generation &generation, ChatInput &input) {
       input.grammar = AskedGrammar{text::GrammarKind::JsonSchema,
                                    withClosedObjects(body.json("format")), "format"};
   }
-  if (auto think = body.element("think")) {
-    if (think->is_bool())
-      input.templateVariables = think->get_bool().value_unsafe() ? R"({"enable_thinking":true})"
-                                                                 : R"({"enable_thinking":false})";
-    else if (auto effort = body.oneOf("think", {"low", "medium", "high"}))
-      input.templateVariables = R"({"reasoning_effort":")" + std::string(*effort) + "\"}";
-  }
+  readReasoning(body, ReasoningApi::Ollama, input, generation);
   refuseUnsupported(body, "images", "is not supported: this model takes text alone", {"[]"});
 }
 
@@ -251,6 +245,7 @@ std::optional<ApiError> ollamaChat(Call &call) {
   ChatInput input;
   readOptions(body, generation, input);
   input.messages = readMessages(body, input.toolMessages);
+  input.continueLast = endsInAssistantText(body); // as Ollama does
   for (const Fields &message : body.objects("messages", 1, kMostMessages))
     refuseUnsupported(message, "images", "is not supported: this model takes text alone", {"[]"});
   input.tools = readTools(body);
@@ -274,8 +269,8 @@ std::optional<ApiError> ollamaGenerate(Call &call) {
   readOptions(body, generation, input);
   const std::string text(body.text("prompt", kMostContentBytes).value_or(""));
   const auto system = body.text("system", kMostContentBytes);
-  const auto suffix = body.text("suffix", kMostContentBytes);
-  const bool raw = body.boolean("raw").value_or(false) || !model.chatTemplate() || suffix;
+  const std::string suffix(body.text("suffix", kMostContentBytes).value_or(""));
+  const bool raw = body.boolean("raw").value_or(false) || !model.chatTemplate() || !suffix.empty();
   refuseUnsupported(body, "template", "is not supported: the engine has its own", {"\"\""});
   refuseUnsupported(body, "context", "is not supported: send the conversation to /api/chat",
                     {"[]"});
@@ -283,11 +278,10 @@ std::optional<ApiError> ollamaGenerate(Call &call) {
     return call.document.error();
   Outcome<ChatPrompt> prompt = ChatPrompt();
   if (raw) {
-    auto ids = suffix && !suffix->empty()
-                   ? fillInTheMiddle(model, text, *suffix)
-                   : model.session().encodeToFit(text, runtime::PromptText::Plain);
+    auto ids = !suffix.empty() ? fillInTheMiddle(model, text, suffix)
+                               : model.session().encodeToFit(text, runtime::PromptText::Plain);
     if (!ids)
-      return apiError(ids.error(), "prompt");
+      return promptError(ids.error(), "prompt", generation, text + suffix);
     if (ids->empty())
       return ApiError{400, "suffix: this model's vocabulary has no marks for filling in the middle",
                       "suffix", "unsupported_field"};
@@ -317,7 +311,7 @@ std::optional<ApiError> ollamaEmbed(Call &call) {
   const char *name = single ? "prompt" : "input";
   std::vector<std::vector<int32_t>> prompts;
   std::vector<std::string> texts;
-  readPrompts(body, name, *generation.model, prompts, texts, kMostInputs);
+  readPrompts(body, name, generation, prompts, texts, kMostInputs);
   const int64_t width = generation.model->session().engine().table().model()->hidden();
   (void)body.integer("dimensions", width, width);
   if (call.document.error())
@@ -325,7 +319,7 @@ std::optional<ApiError> ollamaEmbed(Call &call) {
   for (const std::string &text : texts) {
     auto ids = generation.model->session().encodeToFit(text, runtime::PromptText::Plain);
     if (!ids)
-      return apiError(ids.error(), name);
+      return promptError(ids.error(), name, generation, text);
     prompts.push_back(std::move(*ids));
   }
   generation.request.pooling = runtime::Pooling::Last;

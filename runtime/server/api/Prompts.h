@@ -1,8 +1,7 @@
 //===- Prompts.h - Text or ids, one or many --------------------------------===//
 #pragma once
 
-#include "runtime/server/api/Fields.h"
-#include "runtime/service/ServedModel.h"
+#include "runtime/server/api/GenerationFields.h"
 
 namespace ingot::api {
 
@@ -11,7 +10,9 @@ constexpr size_t kMostCountedBytes = 1 << 20; ///< that are told as ids, or coun
 
 /// A field that holds a text or a list of ids, or a list of up to `most` of either. One of
 /// `prompts` and `texts` is filled; false: neither, and the document has the error.
-bool readPrompts(const Fields &body, std::string_view name, const service::ServedModel &model,
+/// llama.cpp's wider shapes become ids: lists of ids and texts as one prompt, {"prompt_string": …},
+/// {"content": [{"type": "text", …}]}, and lists of several kinds.
+bool readPrompts(const Fields &body, std::string_view name, const Generation &generation,
                  std::vector<std::vector<int32_t>> &prompts, std::vector<std::string> &texts,
                  size_t most);
 

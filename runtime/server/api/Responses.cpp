@@ -5,7 +5,8 @@
 // call); streamed, each item and each part of it is opened and closed by events with running
 // numbers.
 //===----------------------------------------------------------------------===//
-#include "runtime/server/api/ChatAnswer.h"
+#include "runtime/server/api/ReasoningFields.h"
+#include "runtime/server/api/RouteTable.h"
 
 #include "runtime/json/JsonText.h"
 
@@ -22,7 +23,8 @@ using Kind = text::OutputPiece::Kind;
 /// What the response object repeats of the request.
 struct Echo {
   std::string instructions = "null", tools = "[]", toolChoice = "\"auto\"", metadata = "{}",
-              format = "{\"type\":\"text\"}", maxOutputTokens = "null", user = "null";
+              format = "{\"type\":\"text\"}", maxOutputTokens = "null", user = "null",
+              reasoning = "{\"effort\":null,\"summary\":null}";
 };
 
 class ResponseStream final : public ChatAnswer {
@@ -80,7 +82,7 @@ private:
         itemJson(json, item, cut && &item == &items.back() ? "incomplete" : "completed", true);
     json.close().key("parallel_tool_calls").value(parallel);
     json.key("previous_response_id").raw("null");
-    json.key("reasoning").raw("{\"effort\":null,\"summary\":null}").key("store").value(false);
+    json.key("reasoning").raw(echo.reasoning).key("store").value(false);
     json.key("temperature").value(double(p.temperature));
     json.key("text").open('{').key("format").raw(echo.format).close();
     json.key("tool_choice").raw(echo.toolChoice).key("tools").raw(echo.tools);
@@ -94,6 +96,8 @@ private:
     } else {
       json.raw("null");
     }
+    if (ended && asked().timingsPerToken) // llama.cpp's
+      json.key("timings").raw(timesOf(0).json());
     return json.key("user").raw(echo.user).key("metadata").raw(echo.metadata).close().text();
   }
 
@@ -114,6 +118,17 @@ private:
   void begin() override {
     whole("response.created", "in_progress");
     whole("response.in_progress", "in_progress");
+  }
+
+  /// llama.cpp's, of the prompt.
+  void noteFirst() {
+    if (std::exchange(hasFirst, true) || !asked().returnProgress)
+      return;
+    for (bool done : {false, true})
+      numbered("response.in_progress", [&](JsonText &json) {
+        json.key("response").raw(responseJson("in_progress"));
+        json.key("prompt_progress").raw(timesOf(0).progressJson(done));
+      });
   }
 
   void place(JsonText &json, bool part) const {
@@ -172,6 +187,7 @@ private:
   }
 
   void piece(int32_t, const text::OutputPiece &piece, const service::Output *) override {
+    noteFirst();
     if (piece.kind == Kind::ToolName)
       return open({Kind::ToolName, newId("fc_"), "", piece.text, newId("call_")});
     const Kind kind = piece.kind == Kind::ToolArguments ? Kind::ToolName : piece.kind;
@@ -186,6 +202,8 @@ private:
       json.key("delta").value(piece.text);
       if (kind == Kind::Content)
         json.key("logprobs").raw("[]");
+      if (asked().timingsPerToken) // llama.cpp's
+        json.key("timings").raw(timesOf(0).json());
     });
   }
 
@@ -221,14 +239,31 @@ private:
   int64_t created;
   bool parallel;
   std::vector<Item> items;
-  bool isOpen = false, cut = false;
+  bool isOpen = false, cut = false, hasFirst = false;
   int64_t sequence = 0;
 };
 
-/// "input": a string, or items: messages, function calls and their outputs.
+/// A call of an earlier answer: one of a function, or of a tool that takes plain text.
+void callItem(JsonText &json, const Fields &item, bool custom) {
+  item.require("name");
+  json.open('{').key("role").value("assistant").key("content").value("").key("tool_calls");
+  json.open('[').open('{');
+  if (auto id = item.text("call_id", 256); id && !id->empty())
+    json.key("id").value(*id);
+  json.key("type").value("function").key("function").open('{').key("name");
+  json.value(item.text("name", 256).value_or("")).key("arguments");
+  if (custom)
+    json.open('{').key("input").value(item.text("input", kMostContentBytes).value_or("")).close();
+  else
+    json.raw(callArguments(item.text("arguments", kMostContentBytes).value_or("")));
+  json.close().close().close().close();
+}
+
+/// "input": a string, or items: messages, calls and their outputs. Items of tools that OpenAI runs
+/// on its own side are left out, and so is earlier reasoning, which is not shown to the model again.
 void inputItems(JsonText &json, const Fields &body, bool &toolMessages) {
-  for (const Fields &item : body.objects("input", 1, kMostMessages)) {
-    auto type = item.has("type") ? item.text("type", 64).value_or("") : "message";
+  for (const Fields &item : body.objects("input", 0, kMostMessages)) {
+    const std::string type(item.has("type") ? item.text("type", 256).value_or("") : "message");
     if (type == "message") {
       item.require("role");
       item.require("content");
@@ -236,32 +271,22 @@ void inputItems(JsonText &json, const Fields &body, bool &toolMessages) {
       if (!role)
         return;
       json.open('{').key("role").value(role == "developer" ? "system" : *role).key("content");
-      json.value(readContent(item, "content", {"input_text", "output_text", "text"})).close();
-    } else if (type == "function_call") {
-      item.require("name");
+      json.value(readContent(item, "content")).close();
+    } else if (type == "function_call" || type == "custom_tool_call") {
       toolMessages = true;
-      std::string arguments = "{}";
-      if (auto text = item.text("arguments", kMostContentBytes)) {
-        Document inner;
-        auto object = inner.parse(*text);
-        arguments = object ? object->json() : JsonText().value(*text).text();
-      }
-      json.open('{').key("role").value("assistant").key("content").value("").key("tool_calls");
-      json.open('[').open('{').key("id").value(item.text("call_id", 256).value_or(""));
-      json.key("type").value("function").key("function").open('{').key("name");
-      json.value(item.text("name", 256).value_or("")).key("arguments").raw(arguments);
-      json.close().close().close().close();
-    } else if (type == "function_call_output") {
+      callItem(json, item, type == "custom_tool_call");
+    } else if (type == "function_call_output" || type == "custom_tool_call_output") {
       item.require("call_id");
       item.require("output");
       toolMessages = true;
       json.open('{').key("role").value("tool").key("tool_call_id");
       json.value(item.text("call_id", 256).value_or("")).key("content");
-      json.value(readContent(item, "output", {"input_text", "output_text", "text"})).close();
-    } else if (type != "reasoning") { // earlier reasoning is not shown to the model again
-      item.fail("type", "is " + JsonText().value(type).text() +
-                            "; allowed: message, function_call, function_call_output, reasoning");
+      json.value(readContent(item, "output")).close();
+    } else if (type == "item_reference") {
+      item.fail("type", "is \"item_reference\": nothing is stored, send the item itself");
       return;
+    } else if (type != "reasoning") {
+      item.leaveOut("", type);
     }
   }
 }
@@ -275,13 +300,9 @@ void readFlatTools(const Fields &body, Tools &tools) {
   tools.schemaField = "parameters";
   JsonText json;
   json.open('[');
-  auto list = body.objects("tools", 0, kMostTools);
-  for (const Fields &tool : list) {
-    tool.require("type");
-    auto type = tool.text("type", 64);
-    if (type && *type != "function")
-      tool.fail("type",
-                "is " + JsonText().value(*type).text() + ": there are function tools alone");
+  for (const Fields &tool : body.objects("tools", 0, kMostTools)) {
+    if (!isFunctionTool(tool))
+      continue;
     tool.require("name");
     auto name = tool.text("name", 64);
     auto description = tool.text("description", 64 << 10);
@@ -292,13 +313,13 @@ void readFlatTools(const Fields &body, Tools &tools) {
       tool.fail("name", "is there twice");
     tools.names.emplace_back(*name);
     json.open('{').key("type").value("function").key("function").open('{').key("name").value(*name);
-    if (description)
+    if (description && !description->empty())
       json.key("description").value(*description);
     if (parameters)
       json.key("parameters").raw(parameters->json());
     json.close().close();
   }
-  if (!list.empty()) {
+  if (!tools.names.empty()) {
     tools.json = json.close().text();
     tools.choice = Tools::Choice::Auto;
   }
@@ -310,8 +331,10 @@ void readFlatTools(const Fields &body, Tools &tools) {
                                           : tools.choice;
     } else if (auto named = body.object("tool_choice")) {
       named->require("type");
-      if (named->oneOf("type", {"function", "allowed_tools"}) == "allowed_tools") {
-        tools.allow(*named, list);
+      if (choosesLeftOut(*named, {"function", "allowed_tools"}))
+        return;
+      if (named->text("type", 64) == "allowed_tools") {
+        tools.allow(*named);
         return readParallel(body, tools);
       }
       named->require("name");
@@ -320,7 +343,7 @@ void readFlatTools(const Fields &body, Tools &tools) {
       if (std::ranges::find(tools.names, tools.forced) == tools.names.end())
         named->fail("name", "is none of the tools");
     }
-    if (tools.choice == Tools::Choice::Required && list.empty())
+    if (tools.choice == Tools::Choice::Required && tools.names.empty())
       body.fail("tool_choice", "needs tools");
   }
   readParallel(body, tools);
@@ -329,7 +352,7 @@ void readFlatTools(const Fields &body, Tools &tools) {
 std::optional<AskedGrammar> readFormat(const Fields &body) {
   auto holder = body.object("text");
   auto format = holder ? holder->object("format") : std::nullopt;
-  if (!format)
+  if (!format || format->json() == "{}")
     return std::nullopt;
   format->require("type");
   auto type = format->oneOf("type", {"text", "json_object", "json_schema"});
@@ -347,7 +370,35 @@ std::optional<AskedGrammar> readFormat(const Fields &body) {
                       format->path("schema")};
 }
 
+ChatInput readInput(const Fields &body, Generation &generation) {
+  body.require("input");
+  ChatInput input;
+  JsonText json;
+  json.open('[');
+  if (auto system = body.text("instructions", kMostContentBytes); system && !system->empty())
+    json.open('{').key("role").value("system").key("content").value(*system).close();
+  if (auto given = body.element("input")) {
+    simdjson::dom::array list;
+    if (!given->get(list) && list.size() == 0) // Codex asks so whether a server is there
+      json.open('{').key("role").value("user").key("content").value("").close();
+    else if (given->is_array())
+      inputItems(json, body, input.toolMessages);
+    else if (auto text = body.text("input", kMostContentBytes))
+      json.open('{').key("role").value("user").key("content").value(*text).close();
+  }
+  input.messages = json.close().text();
+  readFlatTools(body, input.tools);
+  readTemplateFields(body, *generation.model, input);
+  readReasoning(body, ReasoningApi::Responses, input, generation);
+  return input;
+}
+
 } // namespace
+
+std::optional<ApiError> countResponse(Call &call) {
+  const ChatInput input = readInput(*call.body, call.generation);
+  return countPrompt(call, input, "input");
+}
 
 std::optional<ApiError> responses(Call &call) {
   const Fields &body = *call.body;
@@ -356,24 +407,13 @@ std::optional<ApiError> responses(Call &call) {
   if (generation.request.promptOnly)
     body.fail("max_output_tokens", "is 0; allowed: 1 to 1073741824");
   generation.choices = 1;
-  body.require("input");
-  ChatInput input;
-  JsonText json;
-  json.open('[');
-  if (auto system = body.text("instructions", kMostContentBytes))
-    json.open('{').key("role").value("system").key("content").value(*system).close();
-  if (auto given = body.element("input")) {
-    if (given->is_array())
-      inputItems(json, body, input.toolMessages);
-    else if (auto text = body.text("input", kMostContentBytes))
-      json.open('{').key("role").value("user").key("content").value(*text).close();
-  }
-  input.messages = json.close().text();
-  readFlatTools(body, input.tools);
+  ChatInput input = readInput(body, generation);
   refuseUnsupported(body, "previous_response_id",
                     "is not supported: nothing is stored, send the "
-                    "conversation whole");
-  refuseUnsupported(body, "conversation", "is not supported: send the conversation whole");
+                    "conversation whole",
+                    {"\"\""});
+  refuseUnsupported(body, "conversation", "is not supported: send the conversation whole",
+                    {"\"\"", "{}"});
   refuseUnsupported(body, "background", "is not supported", {"false"});
   input.grammar = readFormat(body);
   if (auto other = readGrammar(body)) {
@@ -398,6 +438,7 @@ std::optional<ApiError> responses(Call &call) {
   repeat(echo.metadata, "metadata");
   repeat(echo.maxOutputTokens, "max_output_tokens");
   repeat(echo.user, "user");
+  repeat(echo.reasoning, "reasoning");
   if (auto text = body.object("text"); text && text->has("format"))
     echo.format = text->json("format");
   auto stream = std::make_shared<ResponseStream>(generation, call.responder, *prompt,

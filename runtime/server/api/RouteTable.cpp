@@ -28,21 +28,24 @@ std::optional<ApiError> scoring(Call &call) {
 }
 
 constexpr Dialect kOpenAI = Dialect::OpenAI, kAnthropic = Dialect::Anthropic,
-                  kOllama = Dialect::Ollama, kCohere = Dialect::Cohere;
+                  kOllama = Dialect::Ollama, kLlama = Dialect::LlamaCpp, kCohere = Dialect::Cohere;
 constexpr const char *kChat = "OpenAI's chat", *kCompletions = "text that goes on",
                      *kEmbeddings = "embeddings", *kResponses = "OpenAI's responses, stateless",
+                     *kLlamaEmbeddings = "embeddings in llama.cpp's shape",
+                     *kCounts = "ids that a request takes",
                      *kScores = "needs a model that scores: refused";
 
 constexpr PostRoute kPosts[] = {
     {"/v1/chat/completions", chatCompletions, true, kOpenAI, kChat},
-    {"/chat/completions", chatCompletions, true, kOpenAI, kChat},
+    {"/chat/completions", chatCompletions, true, kLlama, kChat},
     {"/v1/completions", completions, true, kOpenAI, kCompletions},
-    {"/completions", completions, true, kOpenAI, kCompletions},
+    {"/completions", llamaCompletion, true, kLlama, "llama.cpp's completion"},
     {"/v1/fim/completions", fillMiddle, true, kOpenAI, "Mistral's: what stands between two texts"},
     {"/v1/embeddings", embeddings, true, kOpenAI, kEmbeddings},
-    {"/embeddings", embeddings, true, kOpenAI, kEmbeddings},
+    {"/embeddings", embeddings, true, kLlama, kLlamaEmbeddings},
+    {"/embedding", embeddings, true, kLlama, kLlamaEmbeddings},
     {"/v1/responses", responses, true, kOpenAI, kResponses},
-    {"/responses", responses, true, kOpenAI, kResponses},
+    {"/responses", responses, true, kLlama, kResponses},
     {"/v1/messages", messages, true, kAnthropic, "Anthropic's messages"},
     {"/v1/messages/count_tokens", countTokens, false, kAnthropic, "ids that messages take"},
     {"/api/chat", ollamaChat, true, kOllama, "Ollama's chat"},
@@ -50,11 +53,15 @@ constexpr PostRoute kPosts[] = {
     {"/api/embed", ollamaEmbed, true, kOllama, "Ollama's embeddings"},
     {"/api/embeddings", ollamaEmbed, true, kOllama, "Ollama's older embeddings"},
     {"/api/show", ollamaShow, false, kOllama, "a model, as Ollama describes it"},
-    {"/completion", llamaCompletion, true, kOpenAI, "llama.cpp's completion"},
-    {"/infill", llamaInfill, true, kOpenAI, "llama.cpp's: what stands between two texts"},
+    {"/completion", llamaCompletion, true, kLlama, "llama.cpp's completion"},
+    {"/infill", llamaInfill, true, kLlama, "llama.cpp's: what stands between two texts"},
     {"/tokenize", tokenize, false, kOpenAI, "ids of a text or of messages"},
     {"/detokenize", detokenize, false, kOpenAI, "the text of ids"},
-    {"/apply-template", applyTemplate, false, kOpenAI, "messages as the model reads them"},
+    {"/v1/chat/completions/input_tokens", countChat, false, kOpenAI, kCounts},
+    {"/chat/completions/input_tokens", countChat, false, kLlama, kCounts},
+    {"/v1/responses/input_tokens", countResponse, false, kOpenAI, kCounts},
+    {"/responses/input_tokens", countResponse, false, kLlama, kCounts},
+    {"/apply-template", applyTemplate, false, kLlama, "messages as the model reads them"},
     {"/live/cancel", cancelRequest, false, kOpenAI, "ends a request that is under way"},
     {"/v1/rerank", scoring, false, kCohere, kScores},
     {"/v2/rerank", scoring, false, kCohere, kScores},
@@ -81,7 +88,7 @@ constexpr GetRoute kGets[] = {
     {"/slots", llamaSlots, "requests under way, as llama.cpp describes them"},
     {"/api/tags", ollamaTags, "the models, as Ollama lists them"},
     {"/api/ps", ollamaRunning, "the models, all of which are loaded"},
-    {"/api/version", nullptr, "of this program"},
+    {"/api/version", nullptr, "the version of Ollama whose routes these are"},
     {"/openapi.json", openApi, "this"},
     {"/docs", openApiPage, "the same, to read"},
 };
@@ -95,20 +102,12 @@ std::string errorText(const ApiError &error, Dialect dialect) {
   switch (dialect) {
   case Dialect::Anthropic:
     return error.anthropicBody();
-  case Dialect::Ollama: {
-    const bool named = error.param.empty() || error.message.starts_with(error.param);
-    return runtime::JsonText()
-        .open('{')
-        .key("error")
-        .value(named ? error.message : error.param + ": " + error.message)
-        .close()
-        .text();
-  }
-  case Dialect::Cohere: {
-    runtime::JsonText json;
-    json.open('{').key("message").value(error.message).close();
-    return json.text().substr(0, json.text().size() - 1) + "," + error.body().substr(1);
-  }
+  case Dialect::Ollama:
+    return error.ollamaBody();
+  case Dialect::LlamaCpp:
+    return error.llamaCppBody();
+  case Dialect::Cohere:
+    return error.cohereBody();
   case Dialect::OpenAI:
     break;
   }

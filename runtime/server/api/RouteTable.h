@@ -16,6 +16,7 @@ enum class Dialect : uint8_t {
   OpenAI,
   Anthropic,
   Ollama,
+  LlamaCpp,
   Cohere, ///< "message" beside OpenAI's "error": vLLM's clients use the same paths
 };
 std::string errorText(const ApiError &error, Dialect dialect);
@@ -46,6 +47,9 @@ std::span<const GetRoute> getRoutes();
 
 // By file: ChatCompletions.cpp
 std::optional<ApiError> fillMiddle(Call &call); ///< POST /v1/fim/completions
+std::optional<ApiError> countChat(Call &call);  ///< POST /v1/chat/completions/input_tokens
+// Responses.cpp
+std::optional<ApiError> countResponse(Call &call); ///< POST /v1/responses/input_tokens
 // ModelLists.cpp
 void listModels(const Looked &at, http::Responder &responder);    ///< GET /v1/models, …/NAME
 void tokenizerInfo(const Looked &at, http::Responder &responder); ///< GET /tokenizer_info

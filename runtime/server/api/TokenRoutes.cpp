@@ -1,5 +1,5 @@
 //===- TokenRoutes.cpp - /tokenize, /detokenize, /apply-template ------------===//
-#include "runtime/server/api/ChatAnswer.h"
+#include "runtime/server/api/ReasoningFields.h"
 
 #include "runtime/json/JsonText.h"
 #include "runtime/server/api/Prompts.h"
@@ -14,12 +14,29 @@ static std::optional<ApiError> needTokenizer(const service::ServedModel &model) 
   return ApiError{400, "this engine has no tokenizer", "model", "E0520"};
 }
 
-static ChatInput readChat(const Fields &body, const service::ServedModel &model) {
+static ChatInput readChat(Call &call) {
+  const Fields &body = *call.body;
   ChatInput input;
   input.messages = readMessages(body, input.toolMessages);
   input.tools = readTools(body);
-  readTemplateFields(body, model, input);
+  readTemplateFields(body, *call.generation.model, input);
+  if (call.request->path == "/apply-template") // llama.cpp's; the others are vLLM's
+    continueLast(call, input);
+  readReasoning(body, ReasoningApi::Chat, input, call.generation);
   return input;
+}
+
+/// llama.cpp's: bytes where they are no text by themselves.
+static void pieceJson(JsonText &json, int32_t id, std::string_view bytes) {
+  json.open('{').key("id").value(id).key("piece");
+  if (text::replaceInvalidUtf8(bytes) == bytes) {
+    json.value(bytes).close();
+    return;
+  }
+  json.open('[');
+  for (char c : bytes)
+    json.value(int(static_cast<unsigned char>(c)));
+  json.close().close();
 }
 
 /// vLLM's shape: {"prompt"} or {"messages"} in, {"tokens","count","max_model_len"} out; llama.cpp's
@@ -33,7 +50,7 @@ std::optional<ApiError> tokenize(Call &call) {
   Result<text::ChatTemplate::Encoded> encoded = text::ChatTemplate::Encoded();
   const bool chat = body.has("messages");
   if (chat) {
-    ChatInput input = readChat(body, model);
+    ChatInput input = readChat(call);
     if (!call.document.error()) {
       text = renderChat(model, input);
       if (text)
@@ -46,7 +63,12 @@ std::optional<ApiError> tokenize(Call &call) {
     body.require(name);
     text = std::string(body.text(name, kMostCountedBytes).value_or(""));
   }
-  const bool special = body.boolean("add_special_tokens").value_or(!chat);
+  // llama.cpp's names, and its default.
+  const bool llama = body.has("content");
+  const bool special = body.boolean("add_special_tokens")
+                           .value_or(body.boolean("add_special").value_or(!chat && !llama));
+  const bool parse = body.boolean("parse_special").value_or(true);
+  const bool pieces = body.boolean("with_pieces").value_or(false);
   const bool strings = body.boolean("return_token_strs").value_or(false);
   if (call.document.error())
     return call.document.error();
@@ -57,14 +79,17 @@ std::optional<ApiError> tokenize(Call &call) {
   const bool plain = special || !chat;
   auto ids = !plain                      ? Result<std::vector<int32_t>>(std::move(encoded->ids))
              : special && !text->empty() ? model.session().encodePrompt(*text)
-                                         : model.tokenizer()->encode(*text);
+                                         : model.tokenizer()->encode(*text, parse);
   if (!ids)
     return apiError(ids.error(), "prompt");
   JsonText json;
   json.open('{').key("count").value(ids->size());
   json.key("max_model_len").value(model.session().context()).key("tokens").open('[');
   for (int32_t id : *ids)
-    json.value(id);
+    if (pieces)
+      pieceJson(json, id, model.tokenizer()->tokenBytes(id));
+    else
+      json.value(id);
   json.close();
   if (strings) {
     json.key("token_strs").open('[');
@@ -94,7 +119,7 @@ std::optional<ApiError> detokenize(Call &call) {
 }
 
 std::optional<ApiError> applyTemplate(Call &call) {
-  ChatInput input = readChat(*call.body, *call.generation.model);
+  ChatInput input = readChat(call);
   if (call.document.error())
     return call.document.error();
   auto text = renderChat(*call.generation.model, input);

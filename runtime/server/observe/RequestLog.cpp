@@ -86,6 +86,12 @@ std::string jsonLine(const RequestRecord &r, int64_t time) {
     json.key("finish_reason").value(finishReasons(r));
   if (!r.errorCode.empty())
     json.key("error").value(r.errorCode);
+  if (!r.leftOut.empty()) {
+    json.key("left_out").open('[');
+    for (const std::string &part : r.leftOut)
+      json.raw(quoted(part));
+    json.close();
+  }
   if (r.gone)
     json.key("client_left").value(true);
   if (!r.trace.traceId.empty())
@@ -120,6 +126,8 @@ std::string textLine(const RequestRecord &r, int64_t time) {
     line += " " + finishReasons(r);
   if (!r.errorCode.empty())
     line += " " + plain(r.errorCode);
+  for (const std::string &part : r.leftOut)
+    line += " left-out=\"" + plain(part) + "\"";
   if (r.gone)
     line += " client-left";
   if (!r.body.empty())

@@ -33,7 +33,9 @@ struct RequestRecord {
   int status = 0;                ///< 499: the client left before there was one
   std::atomic<bool> gone{false}; ///< the client left
   std::string errorCode;         ///< "E0505"; or ""
-  std::string body;              ///< of the request, only with --log-prompts; cut at 64 KiB
+  std::vector<std::string>
+      leftOut;      ///< parts of the request that were not used: "tools[1]: web_search"
+  std::string body; ///< of the request, only with --log-prompts; cut at 64 KiB
 
   int64_t wallBegin = 0; ///< nanoseconds of the epoch
   uint64_t begin = 0, scheduled = 0, firstToken = 0, lastToken = 0, end = 0;

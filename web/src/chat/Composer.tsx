@@ -9,12 +9,17 @@ export function Composer() {
   const [files, setFiles] = useState<Attachment[]>([])
   const area = useRef<HTMLTextAreaElement>(null)
   const chooser = useRef<HTMLInputElement>(null)
-  // As high as its text, up to a limit of the style sheet.
-  useEffect(() => {
+  // As high as its text, up to a limit of the style sheet. The borders are part of its height, and not of its text's.
+  const fit = () => {
     const box = area.current!
     box.style.height = 'auto'
-    box.style.height = `${box.scrollHeight}px`
-  }, [text])
+    box.style.height = `${box.scrollHeight + box.offsetHeight - box.clientHeight}px`
+  }
+  useEffect(fit, [text])
+  useEffect(() => {
+    addEventListener('resize', fit)
+    return () => removeEventListener('resize', fit)
+  }, [])
   // Not where it would open a keyboard over half the screen.
   useEffect(() => {
     if (matchMedia('(hover: hover)').matches) area.current?.focus()

@@ -65,6 +65,7 @@ protected:
     model.chatTemplate = chatTemplate;
     model.service.dispatch = [this](std::function<void()> work) { thread.push(std::move(work)); };
     model.service.stepLimit = stepLimit;
+    model.rules = rules;
     auto made = service::ServedModel::create(open(session), model);
     ASSERT_TRUE(made) << made.error().format();
     (*made)->prepareGrammars();
@@ -108,6 +109,7 @@ protected:
                              : simdjson::minify(found);
   }
 
+  service::RequestRules rules; ///< of serve()
   std::shared_ptr<service::ModelRegistry> models = std::make_shared<service::ModelRegistry>();
   service::WorkQueue thread{1};
   std::unique_ptr<api::Api> routes;

@@ -303,7 +303,7 @@ TEST_F(ApiAsked, NothingIsToBeSaidToAnthropicsClients) {
 TEST_F(ApiAsked, WhatIsNotThereIsRefusedByName) {
   for (const char *field :
        {R"("best_of":2)", R"("mirostat":1)", R"("dry_multiplier":0.5)", R"("xtc_probability":0.1)",
-        R"("samplers":["top_k"])", R"("timings_per_token":true)", R"("web_search_options":{})",
+        R"("samplers":["top_k"])", R"("web_search_options":{})",
         R"("structured_outputs":{"structural_tag":"x"})", R"("logits_processors":["a"])",
         R"("return_tokens_as_token_ids":true)", R"("echo":true)", R"("chat_template":"x")"}) {
     const std::string name(field + 1, std::string_view(field + 1).find('"'));
@@ -313,5 +313,5 @@ TEST_F(ApiAsked, WhatIsNotThereIsRefusedByName) {
         << field;
   }
   // Their defaults ask for nothing.
-  chat(R"("best_of":1,"mirostat":0,"dry_multiplier":0.0,"timings_per_token":false,"echo":false)");
+  chat(R"("best_of":1,"mirostat":0,"dry_multiplier":0.0,"echo":false)");
 }

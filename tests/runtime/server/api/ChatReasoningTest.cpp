@@ -172,3 +172,23 @@ TEST_F(ChatReasoning, aSchemaThatIsTooLongIsRefused) {
   EXPECT_EQ(at(answer, "/error/param"), "guided_json");
   EXPECT_EQ(at(answer, "/error/code"), "E0622");
 }
+
+/// What shows reasoning, and where.
+TEST_F(ChatReasoning, isShownAsItIsAskedFor) {
+  say("<think>hm so</think>yes");
+  EXPECT_EQ(at(ask("/v1/chat/completions", body(R"(,"include_reasoning":false)")), kReasoning),
+            "(none)");
+  auto inside = ask("/v1/chat/completions", body(R"(,"separate_reasoning":false)"));
+  EXPECT_EQ(at(inside, kContent), "<think>hm so</think>yes");
+  EXPECT_EQ(at(inside, kReasoning), "(none)");
+  inside = ask("/v1/chat/completions", body(R"(,"reasoning_format":"none")"));
+  EXPECT_EQ(at(inside, kContent), "<think>hm so</think>yes");
+  const auto omitted = ask("/v1/messages", body(R"(,"thinking":{"display":"omitted"})"));
+  EXPECT_EQ(at(omitted, "/content/0/text"), "yes");
+  auto stream = begin("/v1/chat/completions", body(R"(,"stream":true,"stream_reasoning":false)"));
+  ASSERT_TRUE(stream->wait());
+  EXPECT_NE(stream->body.find(R"("reasoning_content":"hm so")"), std::string::npos) << stream->body;
+  stream = begin("/v1/chat/completions", body(R"(,"stream":true,"include_reasoning":false)"));
+  ASSERT_TRUE(stream->wait());
+  EXPECT_EQ(stream->body.find("reasoning_content"), std::string::npos) << stream->body;
+}

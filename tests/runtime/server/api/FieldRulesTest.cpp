@@ -47,8 +47,9 @@ TEST_F(ApiFieldRules, AnthropicsErrorsNameTheirFieldOnce) {
 TEST_F(ApiFieldRules, ModelsAreListedAndNamed) {
   EXPECT_EQ(at(ask("/v1/models/", ""), "/data/0/id"), "m");
   EXPECT_EQ(at(ask("/v1/models/m", ""), "/id"), "m");
-  EXPECT_EQ(at(ask("/v1/models/x", "", 404), "/error/message"),
-            "there is no model of that name; there is m");
+  EXPECT_EQ(
+      at(ask("/v1/models/x", "", 404), "/error/message"),
+      "there is no model of that name; there is m; `ingot serve --any-model-name` takes every name");
 }
 
 namespace {

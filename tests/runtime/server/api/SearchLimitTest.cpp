@@ -38,5 +38,5 @@ TEST_F(ApiSearchLimit, statesOfSeveralPrompts) {
       at(ask("/v1/completions", R"({"prompt":[[1],[2]],"max_tokens":60,"penalty_alpha":0.6})", 400),
          "/error/param"),
       "penalty_alpha");
-  EXPECT_EQ(codeOf("[[1,2,3],[4,5,6]]", 1000000, 400), "E0505");
+  EXPECT_EQ(codeOf("[[1,2,3],[4,5,6]]", 1000000, 400), "context_length_exceeded");
 }

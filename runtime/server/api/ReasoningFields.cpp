@@ -1,0 +1,265 @@
+//===- ReasoningFields.cpp - The table of switches, and what they do --------===//
+#include "runtime/server/api/ReasoningFields.h"
+
+#include "runtime/json/JsonText.h"
+
+namespace ingot::api {
+
+namespace {
+
+using runtime::JsonText;
+
+/// What a switch's value says.
+enum class Kind : uint8_t {
+  Level,    ///< "none", "low", …: how much
+  Toggle,   ///< true: it reasons, false: it does not
+  Type,     ///< "enabled", "disabled", "adaptive"
+  Think,    ///< Ollama's: a Toggle or a Level
+  Budget,   ///< tokens of reasoning at most; 0: it does not reason, -1: no limit
+  Show,     ///< false: the reasoning is not in the answer
+  Hide,     ///< true: likewise
+  Separate, ///< false: it stays in the content, marks and all
+  Format,   ///< llama.cpp's: "none" is that, "auto" and "deepseek" are the default
+  Display,  ///< Anthropic's: "omitted" hides it
+  Streamed, ///< false: a stream brings it in one piece
+  Summary,  ///< of it: "auto" leaves it to the server, which has none
+  Absent,   ///< there is no such thing here
+};
+
+constexpr uint8_t kChat = 1, kResponses = 2, kMessages = 4, kOllama = 8;
+
+struct Switch {
+  uint8_t apis;
+  const char *holder; ///< the object that the field is in; "": the body
+  const char *name;
+  Kind kind;
+};
+
+constexpr Switch kSwitches[] = {
+    // OpenAI
+    {kChat | kResponses, "", "reasoning_effort", Kind::Level},
+    {kChat | kResponses, "reasoning", "effort", Kind::Level},
+    {kResponses, "reasoning", "summary", Kind::Summary},
+    {kResponses, "reasoning", "generate_summary", Kind::Summary},
+    // OpenRouter, in the same object
+    {kChat, "reasoning", "enabled", Kind::Toggle},
+    {kChat, "reasoning", "max_tokens", Kind::Budget},
+    {kChat, "reasoning", "exclude", Kind::Hide},
+    // Anthropic; Z.ai and DeepSeek have the first in their chats
+    {kMessages | kChat, "thinking", "type", Kind::Type},
+    {kMessages | kChat, "thinking", "budget_tokens", Kind::Budget},
+    {kMessages, "thinking", "display", Kind::Display},
+    {kMessages, "output_config", "effort", Kind::Level},
+    // vLLM
+    {kChat | kResponses, "", "include_reasoning", Kind::Show},
+    {kChat | kResponses, "", "thinking_token_budget", Kind::Budget},
+    // SGLang
+    {kChat, "", "separate_reasoning", Kind::Separate},
+    {kChat, "", "stream_reasoning", Kind::Streamed},
+    // llama.cpp
+    {kChat, "", "reasoning_format", Kind::Format},
+    {kChat | kMessages, "", "thinking_budget_tokens", Kind::Budget},
+    {kChat, "", "reasoning_budget_tokens", Kind::Budget},
+    {kChat, "", "reasoning_budget", Kind::Budget},
+    {kChat, "", "reasoning_budget_message", Kind::Absent},
+    {kChat, "", "reasoning_in_content", Kind::Absent},
+    {kChat, "", "reasoning_control", Kind::Absent},
+    {kChat, "", "thinking_forced_open", Kind::Absent},
+    // Qwen
+    {kChat, "", "enable_thinking", Kind::Toggle},
+    {kChat, "", "thinking_budget", Kind::Budget},
+    // Ollama
+    {kOllama, "", "think", Kind::Think},
+};
+
+/// What all switches of a request ask for together, and the field that did.
+struct Wish {
+  std::optional<bool> reasons;
+  std::string level; ///< of those above "none"
+  std::optional<int64_t> budget;
+  std::string reasonsField, budgetField;
+  bool anthropic = false; ///< its levels: "high" is what is had without the field
+  bool target = false;    ///< Anthropic's thinking: a wish, whose budget is a target
+};
+
+void readLevel(const Fields &holder, const Switch &one, Wish &wish) {
+  auto level = holder.oneOf(one.name, {"none", "minimal", "low", "medium", "high", "xhigh", "max"});
+  if (!level)
+    return;
+  wish.reasons = *level != "none";
+  wish.level = *wish.reasons ? std::string(*level) : "";
+  wish.reasonsField = holder.path(one.name);
+  wish.anthropic = one.apis == kMessages;
+}
+
+void readOn(const Fields &holder, const Switch &one, std::optional<bool> on, Wish &wish) {
+  if (!on)
+    return;
+  wish.reasons = on;
+  wish.reasonsField = holder.path(one.name);
+}
+
+void readOne(const Fields &holder, const Switch &one, Wish &wish, Generation &generation) {
+  using Shown = Generation::Reasoning;
+  Shown &shown = generation.reasoning;
+  switch (one.kind) {
+  case Kind::Level:
+    return readLevel(holder, one, wish);
+  case Kind::Toggle:
+    return readOn(holder, one, holder.boolean(one.name), wish);
+  case Kind::Type:
+    if (auto type = holder.oneOf(one.name, {"enabled", "disabled", "adaptive", "auto"});
+        type == "enabled" || type == "disabled")
+      readOn(holder, one, type == "enabled", wish);
+    wish.target = one.apis & kMessages;
+    return;
+  case Kind::Think:
+    if (auto think = holder.element(one.name); think && think->is_bool())
+      return readOn(holder, one, holder.boolean(one.name), wish);
+    return readLevel(holder, one, wish);
+  case Kind::Budget:
+    if (auto budget = holder.integer(one.name, -1, 1 << 30)) {
+      if (*budget == 0)
+        readOn(holder, one, false, wish);
+      if (*budget > 0)
+        wish.budget = budget;
+      wish.budgetField = holder.path(one.name);
+      wish.target = one.apis & kMessages;
+    }
+    return;
+  case Kind::Show:
+    shown = holder.boolean(one.name) == false ? Shown::Hidden : shown;
+    return;
+  case Kind::Hide:
+    shown = holder.boolean(one.name) == true ? Shown::Hidden : shown;
+    return;
+  case Kind::Separate:
+    shown = holder.boolean(one.name) == false ? Shown::InContent : shown;
+    return;
+  case Kind::Format:
+    shown =
+        holder.oneOf(one.name, {"auto", "deepseek", "none"}) == "none" ? Shown::InContent : shown;
+    return;
+  case Kind::Display:
+    shown = holder.oneOf(one.name, {"summarized", "omitted"}) == "omitted" ? Shown::Hidden : shown;
+    return;
+  case Kind::Streamed:
+    shown = holder.boolean(one.name) == false && shown == Shown::Apart ? Shown::InOnePiece : shown;
+    return;
+  case Kind::Summary:
+    if (auto wanted = holder.oneOf(one.name, {"auto", "concise", "detailed"});
+        wanted && *wanted != "auto")
+      holder.fail(one.name, "is " + JsonText().value(*wanted).text() +
+                                ": reasoning is given as it is, nothing sums it up; allowed: auto");
+    return;
+  case Kind::Absent:
+    return refuseUnsupported(holder, one.name, "is not supported", {"false", "\"\""});
+  }
+}
+
+/// What a chat template reads, of the names that templates have for these things.
+struct Reads {
+  bool enable, thinking, level, budget; ///< the second: the only name of some for the first
+  bool always;                          ///< the model reasons, whatever is said
+};
+
+std::optional<Reads> readsOf(const service::ServedModel &model, const ChatInput &input) {
+  auto found = templateOf(model, input);
+  if (!found)
+    return std::nullopt; // rendering will say so
+  const text::ChatTemplate &own = **found;
+  const text::OutputFormat format = input.ownTemplate.empty()
+                                        ? model.outputFormat()
+                                        : text::detectOutputFormat(input.ownTemplate);
+  const bool thinking = own.uses("thinking");
+  return Reads{thinking || own.uses("enable_thinking"), thinking, own.uses("reasoning_effort"),
+               own.uses("thinking_budget"), !format.reasoning.empty()};
+}
+
+/// Adds variables of the template; those that the request has given by their own names win.
+void addVariable(ChatInput &input, std::string_view name, const std::string &json) {
+  const std::string field = JsonText().value(name).text() + ":" + json;
+  input.templateVariables = input.templateVariables.size() <= 2
+                                ? "{" + field + "}"
+                                : "{" + field + "," + input.templateVariables.substr(1);
+}
+
+void enableThinking(ChatInput &input, bool on) {
+  addVariable(input, "thinking", on ? "true" : "false");
+  addVariable(input, "enable_thinking", on ? "true" : "false");
+}
+
+/// Why the template cannot do it; "": it can.
+std::string applyWish(const Wish &wish, const Reads &reads, ChatInput &input) {
+  if (!wish.reasons)
+    return "";
+  if (!*wish.reasons) {
+    if (reads.level && !reads.enable)
+      addVariable(input, "reasoning_effort", "\"none\"");
+    else
+      enableThinking(input, false);
+    return reads.enable || reads.level || !reads.always
+               ? ""
+               : "cannot be had: this model always reasons, its chat template reads none of "
+                 "enable_thinking, thinking and reasoning_effort";
+  }
+  if (reads.level && !wish.level.empty()) {
+    addVariable(input, "reasoning_effort", JsonText().value(wish.level).text());
+    if (reads.thinking) // which is mostly off unless it is asked for
+      addVariable(input, "thinking", "true");
+  } else if (reads.enable)
+    enableThinking(input, true);
+  else if (wish.level.empty() && !reads.always && !reads.level)
+    return "cannot be had: this model does not reason";
+  else if (!wish.level.empty() && !(wish.anthropic && wish.level == "high"))
+    return "cannot be had: this model's chat template reads none of reasoning_effort, "
+           "enable_thinking and thinking; leave the field out";
+  return "";
+}
+
+/// A budget is the template's to keep; one that the answer cannot exceed is kept by itself.
+std::string applyBudget(int64_t budget, const Reads &reads, const Generation &generation,
+                        ChatInput &input) {
+  if (reads.budget)
+    addVariable(input, "thinking_budget", std::to_string(budget));
+  const int64_t most = generation.request.maxTokens >= 0 ? generation.request.maxTokens - 1
+                                                         : generation.model->session().context();
+  if (reads.budget || !reads.always || budget >= most)
+    return "";
+  return "is " + std::to_string(budget) +
+         ": this model's chat template reads no thinking_budget, and only max_tokens ends reasoning; "
+         "leave the field out, or give " +
+         std::to_string(most) + " or more";
+}
+
+} // namespace
+
+void readReasoning(const Fields &body, ReasoningApi api, ChatInput &input, Generation &generation) {
+  Wish wish;
+  for (const Switch &one : kSwitches)
+    if (one.apis & uint8_t(api)) {
+      if (!*one.holder)
+        readOne(body, one, wish, generation);
+      else if (auto holder = body.object(one.holder))
+        readOne(*holder, one, wish, generation);
+    }
+  if (body.failed())
+    return;
+  const auto reads = readsOf(*generation.model, input);
+  if (!reads)
+    return;
+  // Claude Code asks every model to think; what comes is what the model can do.
+  auto cannot = [&](const std::string &field, const std::string &why) {
+    if (wish.target && wish.reasons != false)
+      body.leaveOut(field, why);
+    else
+      body.fail(field, why);
+  };
+  if (auto why = applyWish(wish, *reads, input); !why.empty())
+    cannot(wish.reasonsField, why);
+  else if (wish.budget && wish.reasons != false)
+    if (why = applyBudget(*wish.budget, *reads, generation, input); !why.empty())
+      cannot(wish.budgetField, why);
+}
+
+} // namespace ingot::api
