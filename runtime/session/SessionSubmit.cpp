@@ -245,6 +245,8 @@ Result<std::vector<RequestId>> Session::submit(Request request, int32_t choices)
     Request own = request;
     own.stateMemory.reset(); // the search's
     own.sampling.choice += uint32_t(i);
+    if (i) // the prompt is read once, for the first
+      own.onPrompt = {};
     auto answer = std::make_unique<Answer>(std::move(own), maxTokens, impl->eos,
                                            impl->tokenizer.get(), vocab());
     answer->scheduled = ids[i] == first;

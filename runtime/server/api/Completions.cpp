@@ -90,8 +90,6 @@ private:
 
   /// What the model says of the prompt belongs to all of its choices.
   void prompt(const service::Output &output) override {
-    if (output.choice % asked().choices)
-      return; // of a further choice, which has no scores of its own
     for (int32_t i = 0; i < asked().choices; ++i) {
       const int32_t index = output.choice + i;
       if (promptLogprobs)
