@@ -102,9 +102,12 @@ private:
 
 /// A chat template (Jinja, as Hugging Face transformers renders it). Limits: 1 MiB of
 /// source, 10 M instructions, 4 MiB of output, 128 levels of recursion.
+/// Where a request leaves them out, `date_string` and `datetime` are today's, and `enable_thinking` is
+/// true for a template that only ever says `not enable_thinking` (docs/serving.md).
 class ChatTemplate {
 public:
-  /// Errors: E0610 with the template's line (syntax), E0611 (too large).
+  /// Errors: E0610 with the template's line (syntax; or filters, tests, functions and methods that it
+  /// uses and that do not exist), E0611 (too large).
   static Result<std::unique_ptr<ChatTemplate>> parse(std::string_view source);
   ~ChatTemplate();
   ChatTemplate(const ChatTemplate &) = delete;

@@ -86,7 +86,7 @@ static Result<Rendering> renderingOf(const service::ServedModel &model, const Ch
   made.options.extraJson = input.templateVariables;
   const bool tools = input.tools.choice != Tools::Choice::None;
   if (needsPlainTools(*made.own, input)) {
-    made.messages = plainToolMessages(input.messages, tools ? input.tools.json : "");
+    made.messages = plainToolMessages(*made.own, input.messages, tools ? input.tools.json : "");
   } else if (tools) {
     const std::string field = "\"tools\":" + input.tools.json;
     made.options.extraJson = input.templateVariables.size() <= 2

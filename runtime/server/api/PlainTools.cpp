@@ -5,6 +5,9 @@
 
 #include <simdjson.h>
 
+#include <algorithm>
+#include <vector>
+
 namespace ingot::api {
 
 namespace dom = simdjson::dom;
@@ -37,37 +40,69 @@ static std::string callsText(dom::array calls) {
   return text;
 }
 
-std::string plainToolMessages(std::string_view messages, std::string_view toolsJson) {
-  const std::string told = instructions(toolsJson);
-  dom::parser parser;
-  dom::array list;
-  if (parser.parse(simdjson::padded_string(messages)).get(list))
-    return std::string(messages); // readMessages wrote it: it is JSON
-  JsonText json;
-  json.open('[');
-  auto write = [&](std::string_view role, std::string_view content) {
-    json.open('{').key("role").value(role).key("content").value(content).close();
-  };
-  bool first = true;
+/// Whether a system message of this template reaches the prompt.
+static bool showsSystem(const text::ChatTemplate &own) {
+  constexpr const char *kProbe = "ingot asks whether this is shown";
+  auto text = own.render({{"system", kProbe}, {"user", "hello"}}, {});
+  return text && text->find(kProbe) != std::string::npos;
+}
+
+namespace {
+struct PlainMessage {
+  std::string role, content;
+  bool isResult = false;
+};
+} // namespace
+
+static std::vector<PlainMessage> withoutCalls(dom::array list) {
+  std::vector<PlainMessage> plain;
   for (dom::element message : list) {
     std::string_view role, content;
     (void)message["role"].get(role);
     (void)message["content"].get(content);
-    if (first && !told.empty()) {
-      write("system", role == "system" ? std::string(content) + "\n\n" + told : told);
-      first = false;
-      if (role == "system")
-        continue;
-    }
-    first = false;
     dom::array calls;
-    if (role == "tool")
-      write("user", "<tool_response>\n" + std::string(content) + "\n</tool_response>");
-    else if (!message["tool_calls"].get(calls))
-      write(role, std::string(content) + callsText(calls));
-    else
-      write(role, content);
+    if (role == "tool") {
+      std::string result = "<tool_response>\n" + std::string(content) + "\n</tool_response>";
+      if (!plain.empty() && plain.back().isResult)
+        plain.back().content += "\n" + result;
+      else
+        plain.push_back({"user", std::move(result), true});
+    } else if (!message["tool_calls"].get(calls)) {
+      plain.push_back({std::string(role), std::string(content) + callsText(calls)});
+    } else {
+      plain.push_back({std::string(role), std::string(content)});
+    }
   }
+  return plain;
+}
+
+/// Puts the description of the tools where the template shows it.
+static void tell(std::vector<PlainMessage> &messages, const text::ChatTemplate &own,
+                 const std::string &told) {
+  auto user = std::find_if(messages.begin(), messages.end(), [](const PlainMessage &message) {
+    return message.role == "user" && !message.isResult;
+  });
+  if (user != messages.end() && !showsSystem(own))
+    user->content = told + "\n\n" + user->content;
+  else if (!messages.empty() && messages.front().role == "system")
+    messages.front().content += "\n\n" + told;
+  else
+    messages.insert(messages.begin(), {"system", told});
+}
+
+std::string plainToolMessages(const text::ChatTemplate &own, std::string_view messages,
+                              std::string_view toolsJson) {
+  dom::parser parser;
+  dom::array list;
+  if (parser.parse(simdjson::padded_string(messages)).get(list))
+    return std::string(messages); // readMessages wrote it: it is JSON
+  std::vector<PlainMessage> plain = withoutCalls(list);
+  if (const std::string told = instructions(toolsJson); !told.empty())
+    tell(plain, own, told);
+  JsonText json;
+  json.open('[');
+  for (const PlainMessage &message : plain)
+    json.open('{').key("role").value(message.role).key("content").value(message.content).close();
   return json.close().text();
 }
 

@@ -130,6 +130,116 @@ TEST(ChatTemplate, isPythonsInWhatTemplatesOfModelsAsk) {
             "    {\na\n\n  b|a\n    \n    ");
 }
 
+// What jinja2 makes of them in the environment of transformers (make_expressions.py).
+TEST(ChatTemplate, evaluatesWhatJinjaEvaluates) {
+  simdjson::dom::parser parser;
+  simdjson::dom::element golden = parser.load(goldens::path("expressions.json"));
+  ChatTemplate::Options options{.extraJson = simdjson::minify(golden["variables"])};
+  size_t rendered = 0, failed = 0;
+  for (simdjson::dom::element one : golden["cases"].get_array()) {
+    const std::string source = goldens::text(one["template"]);
+    auto parsed = ChatTemplate::parse(source);
+    auto text = parsed ? (*parsed)->render("[]", options) : Result<std::string>(parsed.error());
+    if (one["text"].error() != simdjson::SUCCESS) {
+      ++failed;
+      EXPECT_FALSE(text) << source << " gives " << *text;
+      continue;
+    }
+    ++rendered;
+    if (!text)
+      ADD_FAILURE() << source << ": " << text.error().format();
+    else
+      EXPECT_EQ(*text, goldens::text(one["text"])) << source;
+  }
+  EXPECT_GT(rendered, 880u);
+  EXPECT_GT(failed, 100u);
+}
+
+TEST(ChatTemplate, namesThatAreMissingAreErrorsOfTheTemplate) {
+  const std::pair<const char *, const char *> missing[] = {
+      {"{% if tools %}{{ tools|nosuch }}{% endif %}", "the filter 'nosuch' (template line 1)"},
+      {"x\n{{ 1|urlize }}", "the filter 'urlize' (template line 2)"},
+      {"{{ [1]|map('nosuch') }}", "the filter 'nosuch'"},
+      {"{{ [1]|select('nosuch') }}", "the test 'nosuch'"},
+      {"{{ [1]|selectattr('a', 'nosuch') }}", "the test 'nosuch'"},
+      {"{{ 1 if 1 is nosuch }}", "the test 'nosuch'"},
+      {"{% if tools %}{{ nosuch(1) }}{% endif %}", "the function 'nosuch'"},
+      {"{% macro f() %}{{ lipsum() }}{% endmacro %}", "the function 'lipsum'"},
+      {"{{ messages[0].content.nosuch() }}", "the method 'nosuch'"},
+      {"{{ 'a'.encode() }}", "the method 'encode'"},
+      {"{{ messages[0].update({}) }}", "the method 'update'"},
+      {"{% macro f() %}{{ varargs }}{% endmacro %}", "the variable 'varargs'"},
+      {"{{ a|b }}{{ a|c }}{{ a|q }}{{ a|f }}{{ a|g }}{{ a|h }}", "and 2 more"},
+      {"{% include 'header.jinja' %}", "the tag 'include' (template line 1)"},
+      {"{% autoescape true %}{% endautoescape %}", "the tag 'autoescape'"},
+  };
+  for (auto [source, why] : missing) {
+    auto parsed = ChatTemplate::parse(source);
+    ASSERT_FALSE(parsed) << source;
+    EXPECT_EQ(parsed.error().code, "E0610");
+    EXPECT_NE(parsed.error().why.find(why), std::string::npos) << parsed.error().why;
+  }
+  for (const char *guarded :
+       {"{% if nosuch is defined %}{{ nosuch() }}{% endif %}",
+        "{% if 'nosuch' is filter %}{{ 1|nosuch }}{% endif %}",
+        "{% macro f() %}{% endmacro %}{% set ns = namespace(nosuch=f) %}{{ ns.nosuch() }}",
+        "{% set ns = namespace(ids=[]) %}{% set _ = ns.ids.append(1) %}{{ ns.ids.pop(0) }}"})
+    EXPECT_TRUE(ChatTemplate::parse(guarded)) << guarded;
+}
+
+TEST(ChatTemplate, listsThatItMadeCanBeChanged) {
+  auto made = parse("{% set ns = namespace(ids=[]) %}{% set same = ns.ids %}{% for i in range(3) %}"
+                    "{% set _ = ns.ids.append(i) %}{% endfor %}{{ ns.ids.pop(0) }}{{ same }}")
+                  ->render("[]", {});
+  ASSERT_TRUE(made) << made.error().format();
+  EXPECT_EQ(*made, "0[1, 2]");
+  EXPECT_EQ(codeOf("{{ messages.append(1) }}"), "E0612");
+}
+
+TEST(ChatTemplate, givesTheDateWhereARequestDoesNot) {
+  auto render = [](const char *source, const char *extra) {
+    ChatTemplate::Options options{.extraJson = extra};
+    auto text = parse(source)->render("[]", options);
+    return text ? *text : text.error().format();
+  };
+  const char *llama = "{% if not date_string is defined %}{% set date_string = '26 Jul 2024' %}"
+                      "{% endif %}{{ date_string == strftime_now('%d %b %Y') }}";
+  EXPECT_EQ(render(llama, ""), "True");
+  EXPECT_EQ(render(llama, R"({"date_string": "1 Jan 2020"})"), "False");
+  EXPECT_EQ(render("{{ 'Today: ' + datetime == 'Today: ' + strftime_now('%b %d %Y') }}", ""),
+            "True");
+}
+
+TEST(ChatTemplate, enableThinkingIsTrueOnlyForTemplatesThatNegateIt) {
+  auto render = [](const char *source, const char *extra) {
+    ChatTemplate::Options options{.extraJson = extra};
+    auto text = parse(source)->render("[]", options);
+    return text ? *text : text.error().format();
+  };
+  // llama.cpp's templates of DeepSeek R1, QwQ and Command R7B.
+  const char *negated = "<think>{% if not enable_thinking %}</think>{% endif %}";
+  EXPECT_EQ(render(negated, ""), "<think>");
+  EXPECT_EQ(render(negated, R"({"enable_thinking": false})"), "<think></think>");
+  // Bielik's, Qwen3's, GLM 4.5's, SmolLM3's, Laguna's, Gemma 4's: what is missing is up to them.
+  EXPECT_EQ(render("{% if enable_thinking %}on{% else %}off{% endif %}", ""), "off");
+  EXPECT_EQ(render("{% if enable_thinking is defined and enable_thinking is false %}off{% else "
+                   "%}on{% endif %}",
+                   ""),
+            "on");
+  EXPECT_EQ(render("{% if enable_thinking is defined and enable_thinking %}on{% else %}off{% "
+                   "endif %}{% if not enable_thinking %}!{% endif %}",
+                   ""),
+            "off!");
+  EXPECT_EQ(render("{% set enable_thinking = enable_thinking | default(false) %}{% if not "
+                   "enable_thinking %}off{% endif %}",
+                   ""),
+            "off");
+  EXPECT_EQ(render("{% if enable_thinking is not defined %}{% set enable_thinking = true %}{% "
+                   "endif %}{% if enable_thinking %}on{% endif %}",
+                   ""),
+            "on");
+}
+
 TEST(ChatTemplate, strftimeNowGivesTheYear) {
   auto text = parse("{{ strftime_now('%Y') }}")->render("[]", {});
   ASSERT_TRUE(text) << text.error().format();
@@ -164,6 +274,23 @@ TEST(ChatTemplate, limitsHold) {
   EXPECT_EQ(codeOf("{% set ns = namespace(s='x') %}{% for i in range(60) %}{% set ns.s = ns.s ~ "
                    "ns.s %}{% endfor %}"),
             "E0613");
+  // What it builds may be nested without end; it is not printed, and freeing it is no danger.
+  const std::string nested =
+      "{% set ns = namespace(a=[]) %}{% for j in range(3) %}{% for i in range(99999) %}"
+      "{% set ns.a = [ns.a] %}{% endfor %}{% endfor %}";
+  EXPECT_TRUE(parse(nested)->render("[]", {}));
+  EXPECT_EQ(codeOf(nested + "{{ ns.a }}"), "E0612");
+  EXPECT_EQ(codeOf("{{ 'a' * 999999999 }}"), "E0612");
+  EXPECT_FALSE(ChatTemplate::parse("{{ " + std::string(100000, '(') + " }}"));
+  EXPECT_FALSE(ChatTemplate::parse("{{ " + std::string(100000, '-') + "1 }}"));
+  std::string branches = "{% if 0 %}";
+  for (int i = 0; i < 50000; ++i)
+    branches += "{% elif 0 %}";
+  EXPECT_TRUE(ChatTemplate::parse(branches + "{% endif %}"));
+  std::string sum = "1";
+  for (int i = 0; i < 50000; ++i)
+    sum += "+1";
+  EXPECT_FALSE(ChatTemplate::parse("{{ " + sum + " }}"));
   EXPECT_EQ(codeOf("{% set x %}{% for i in range(99999) %}" + std::string(9000, 'y') +
                    "{% endfor %}{% endset %}"),
             "E0613");

@@ -16,6 +16,7 @@ from datetime import datetime
 from jinja2.exceptions import TemplateError
 from jinja2.ext import Extension, loopcontrols
 from jinja2.sandbox import ImmutableSandboxedEnvironment
+from jinja2.utils import Namespace
 
 TOOLS = [{"type": "function", "function": {"name": "get_weather", "description": "It's <b>weather</b> & more — é", "parameters": {
     "type": "object", "properties": {"city": {"type": "string", "description": "Where"}}, "required": ["city"]}}}]
@@ -28,8 +29,8 @@ CONVERSATIONS = {
                {"role": "tool", "tool_call_id": "abcdefgh1", "name": "get_weather", "content": "21°"}], {"tools": TOOLS}),
 }
 BOS, EOS = "<s>", "</s>"
-# "text"|safe + text: Python's escapes the second as HTML, and so the model was told of &#39; by whoever used it.
-KNOWN = ["meetkai-functionary-medium-v3.1"]
+# What Ingot gives of its own where a request does not (docs/serving.md).
+GIVEN = {"date_string": "26 Jul 2024", "datetime": "Jul 26 2024", "enable_thinking": True}
 
 
 class Refused(TemplateError):
@@ -46,6 +47,34 @@ class Generation(Extension):
         return parser.parse_statements(["name:endgeneration"], drop_needle=True)
 
 
+class Dict:
+    """As transformers has it: not Python's class, whose attributes lead out of the sandbox."""
+
+    def __call__(self, *args, **kwargs):
+        return dict(*args, **kwargs)
+
+    def fromkeys(self, *args, **kwargs):
+        return dict.fromkeys(*args, **kwargs)
+
+
+class Names(Namespace):
+    """A namespace that takes no underscore-prefixed names."""
+
+    def __init__(*args, **kwargs):
+        self, attributes = args[0], dict(*args[1:], **kwargs)
+        Names.check(*attributes)
+        Namespace.__init__(self, attributes)
+
+    def __setitem__(self, name, value):
+        Names.check(name)
+        Namespace.__setitem__(self, name, value)
+
+    @staticmethod
+    def check(*names):
+        if any(str(name).startswith("_") for name in names):
+            raise TemplateError("underscore")
+
+
 def compiled(source):
     environment = ImmutableSandboxedEnvironment(trim_blocks=True, lstrip_blocks=True, extensions=[Generation, loopcontrols])
 
@@ -56,7 +85,7 @@ def compiled(source):
         return json.dumps(value, ensure_ascii=ensure_ascii, indent=indent, separators=separators, sort_keys=sort_keys)
 
     environment.filters["tojson"] = tojson
-    environment.globals["raise_exception"] = refuse
+    environment.globals.update(raise_exception=refuse, dict=Dict(), namespace=Names)
     environment.globals["strftime_now"] = lambda form: datetime.now().strftime(form)
     return environment.from_string(source)
 
@@ -88,6 +117,7 @@ def main(folder, output):
         source = file.read_text()
         template, cases = compiled(source), []
         for name, (messages, extra) in CONVERSATIONS.items():
+            extra = {**GIVEN, **extra}
             case = {"name": name, "messages": messages, "extra": extra}
             variables = {"tools": None, "documents": None, "bos_token": BOS, "eos_token": EOS, **extra}
             try:
@@ -96,8 +126,7 @@ def main(folder, output):
                 case["refused"] = str(error)
             except Exception:  # noqa: BLE001 it iterates over None, or calls append in a sandbox
                 continue
-            if file.stem not in KNOWN:
-                cases.append(case)
+            cases.append(case)
         controls = controls_of(source)
         templates.append({"name": file.stem, "source": source, "bos": BOS, "eos": EOS, "controls": controls, "tokenizer": tokenizer_of(controls), "cases": cases})
     pathlib.Path(output).write_text(json.dumps(templates))

@@ -344,7 +344,8 @@ CONTINUED = {
     "prefill": [{"role": "user", "content": "Write"}, {"role": "assistant", "content": "Once upon a "}],
     "prefill_parts": [{"role": "user", "content": "Write"}, {"role": "assistant", "content": [{"type": "text", "text": " Once\n"}]}],
 }
-VARIABLES = [{}, {"tools": TOOLS, "enable_thinking": False}]
+# Without a date, Ingot gives today's.
+VARIABLES = [{"date_string": "26 Jul 2024"}, {"date_string": "26 Jul 2024", "tools": TOOLS, "enable_thinking": False}]
 
 
 def main(folder):
@@ -362,9 +363,9 @@ def main(folder):
                         case["refused"] = str(error)
                     cases.append(case)
         for conversation, messages in CONTINUED.items():
-            case = {"template": name, "messages": messages, "extra": {}, "add_generation_prompt": False, "continue_final_message": True}
+            case = {"template": name, "messages": messages, "extra": VARIABLES[0], "add_generation_prompt": False, "continue_final_message": True}
             try:
-                case["rendered"] = render_jinja_template([messages], chat_template=source, continue_final_message=True, bos_token="<s>", eos_token="</s>")[0][0]
+                case["rendered"] = render_jinja_template([messages], chat_template=source, continue_final_message=True, bos_token="<s>", eos_token="</s>", **VARIABLES[0])[0][0]
             except Exception as error:  # noqa: BLE001
                 case["refused"] = str(error)
             cases.append(case)

@@ -88,6 +88,11 @@ unsafe impl GlobalAlloc for Counting {
     }
 }
 
+/// Templates, and the values that they build, may be nested deeply; what is not touched of a stack costs nothing.
+const STACK: usize = 256 << 20;
+
+pub const UNLIMITED: usize = isize::MAX as usize;
+
 type Outcome<T> = Option<std::thread::Result<T>>;
 
 fn park_for_good<T: Send + 'static>(context: *const ()) {
@@ -109,7 +114,7 @@ pub fn within<T: Send + 'static>(bytes: usize, work: impl FnOnce() -> T + Send +
         LEFT.set(isize::MAX);
         let _ = sender.send(Some(result));
     };
-    let thread = std::thread::Builder::new().name("chat-template".into()).stack_size(8 << 20).spawn(run);
+    let thread = std::thread::Builder::new().name("chat-template".into()).stack_size(STACK).spawn(run);
     match thread {
         Ok(_) => receiver.recv().unwrap_or(None),
         Err(error) => Some(Err(Box::new(format!("no thread for the template: {error}")))),

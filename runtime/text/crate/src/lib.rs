@@ -11,6 +11,7 @@ mod flat_bpe;
 mod gbnf;
 mod grammar;
 mod guard;
+mod jinja;
 mod job;
 mod nesting;
 mod pipeline;

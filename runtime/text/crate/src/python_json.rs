@@ -1,38 +1,54 @@
 //! json.dumps as Python writes it: ", " and ": ", no HTML escapes, non-ASCII as it is.
 
+use crate::jinja::values::*;
 use minijinja::value::{Value, ValueKind};
 use minijinja::{Error, ErrorKind};
 
-pub struct Style {
-    pub indent: Option<String>,
-    pub ensure_ascii: bool,
-    pub sort_keys: bool,
-    pub separators: Option<(String, String)>,
-}
-
-/// Deeper values are refused before the stack is in danger.
-const DEEPEST: usize = 128;
-
-struct Writer<'a> {
-    style: &'a Style,
-    item: &'a str,
-    key: &'a str,
+struct Writer {
+    indent: Option<String>,
+    ensure_ascii: bool,
+    sort_keys: bool,
+    item: String,
+    key: String,
     out: String,
 }
 
-pub fn dump(value: &Value, style: &Style) -> Result<String, Error> {
-    let (item, key) = match &style.separators {
-        Some((item, key)) => (item.as_str(), key.as_str()),
-        None => (if style.indent.is_some() { "," } else { ", " }, ": "),
+/// The filter `tojson` of transformers.
+pub fn filter(value: &Value, args: &[Value]) -> Result<String> {
+    let [ensure_ascii, indent, separators, sort_keys] =
+        bind("tojson", args, ["ensure_ascii", "indent", "separators", "sort_keys"])?;
+    let indent = match given(indent) {
+        None => None,
+        Some(indent) => Some(match indent.as_str() {
+            Some(text) => text.to_owned(),
+            None => " ".repeat(size(&indent)?),
+        }),
     };
-    let mut writer = Writer { style, item, key, out: String::new() };
+    let (item, key) = match given(separators) {
+        None => (if indent.is_some() { "," } else { ", " }.to_owned(), ": ".to_owned()),
+        Some(pair) => match &items(&pair)?[..] {
+            [item, key] => (text(item)?.into_owned(), text(key)?.into_owned()),
+            _ => return Err(fail("tojson: separators are a pair")),
+        },
+    };
+    let (ensure_ascii, sort_keys) = (truth(&ensure_ascii), truth(&sort_keys));
+    let mut writer = Writer { indent, ensure_ascii, sort_keys, item, key, out: String::new() };
     writer.value(value, 0)?;
     Ok(writer.out)
 }
 
-impl Writer<'_> {
+fn float(x: f64) -> String {
+    match x {
+        x if x.is_nan() => "NaN".into(),
+        f64::INFINITY => "Infinity".into(),
+        f64::NEG_INFINITY => "-Infinity".into(),
+        x => float_repr(x),
+    }
+}
+
+impl Writer {
     fn line(&mut self, depth: usize) {
-        if let Some(indent) = &self.style.indent {
+        if let Some(indent) = &self.indent {
             self.out.push('\n');
             self.out.push_str(&indent.repeat(depth));
         }
@@ -49,7 +65,7 @@ impl Writer<'_> {
                 '\t' => self.out.push_str("\\t"),
                 '\u{8}' => self.out.push_str("\\b"),
                 '\u{c}' => self.out.push_str("\\f"),
-                c if (c as u32) < 0x20 || (self.style.ensure_ascii && (c as u32) > 0x7e) => {
+                c if (c as u32) < 0x20 || (self.ensure_ascii && (c as u32) > 0x7e) => {
                     for unit in c.encode_utf16(&mut [0; 2]) {
                         self.out.push_str(&format!("\\u{unit:04x}"));
                     }
@@ -60,12 +76,12 @@ impl Writer<'_> {
         self.out.push('"');
     }
 
-    fn items(&mut self, value: &Value, depth: usize) -> Result<(), Error> {
+    fn items(&mut self, value: &Value, depth: usize) -> Result<()> {
         self.out.push('[');
         let mut count = 0;
         for item in value.try_iter()? {
             if count > 0 {
-                self.out.push_str(self.item);
+                self.out.push_str(&self.item);
             }
             count += 1;
             self.line(depth + 1);
@@ -78,15 +94,15 @@ impl Writer<'_> {
         Ok(())
     }
 
-    fn map(&mut self, value: &Value, depth: usize) -> Result<(), Error> {
+    fn map(&mut self, value: &Value, depth: usize) -> Result<()> {
         let mut keys: Vec<Value> = value.try_iter()?.collect();
-        if self.style.sort_keys {
+        if self.sort_keys {
             keys.sort();
         }
         self.out.push('{');
         for (i, key) in keys.iter().enumerate() {
             if i > 0 {
-                self.out.push_str(self.item);
+                self.out.push_str(&self.item);
             }
             self.line(depth + 1);
             match (key.as_str(), key.kind()) {
@@ -98,7 +114,7 @@ impl Writer<'_> {
                 }
                 _ => return Err(Error::new(ErrorKind::BadSerialization, "tojson: a key must be a string")),
             }
-            self.out.push_str(self.key);
+            self.out.push_str(&self.key);
             self.value(&value.get_item(key)?, depth + 1)?;
         }
         if !keys.is_empty() {
@@ -108,14 +124,15 @@ impl Writer<'_> {
         Ok(())
     }
 
-    fn value(&mut self, value: &Value, depth: usize) -> Result<(), Error> {
+    fn value(&mut self, value: &Value, depth: usize) -> Result<()> {
         if depth > DEEPEST {
             return Err(Error::new(ErrorKind::BadSerialization, "tojson: nested too deeply"));
         }
         match value.kind() {
             ValueKind::None => self.out.push_str("null"),
             ValueKind::Bool => self.out.push_str(if value.is_true() { "true" } else { "false" }),
-            ValueKind::Number => self.out.push_str(&value.to_string()),
+            ValueKind::Number if value.is_integer() => self.out.push_str(&value.to_string()),
+            ValueKind::Number => self.out.push_str(&float(f64::try_from(value.clone())?)),
             ValueKind::String => self.string(value.as_str().unwrap_or_default()),
             ValueKind::Seq | ValueKind::Iterable => self.items(value, depth)?,
             ValueKind::Map => self.map(value, depth)?,

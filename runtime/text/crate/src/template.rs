@@ -1,16 +1,11 @@
-//! Chat templates: Jinja as Hugging Face transformers sets it up.
-//!
-//! There: trim_blocks, lstrip_blocks, loop controls, `raise_exception`, `strftime_now`, a `tojson`
-//! that writes what Python's json.dumps writes, and a `generation` block that only marks
-//! text for training.
+//! Chat templates: Jinja as Hugging Face transformers runs it (jinja/), within limits.
 
 use crate::budget;
 use crate::guard::{Markers, Specials};
+use crate::jinja::{self, Program};
 use crate::pipeline::Tokenizer;
-use crate::python_json;
-use minijinja::syntax::SyntaxConfig;
-use minijinja::value::{Kwargs, Serde, Value};
-use minijinja::{Environment, Error, ErrorKind};
+use minijinja::value::{Serde, Value};
+use minijinja::{Error, ErrorKind};
 use std::collections::BTreeMap;
 use std::io::{self, Write};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -18,8 +13,6 @@ use std::sync::{Arc, Mutex};
 
 pub const SOURCE_LIMIT: usize = 1 << 20;
 pub const OUTPUT_LIMIT: usize = 4 << 20;
-const FUEL: u64 = 10_000_000;
-const RECURSION: usize = 128;
 const MEMORY: usize = 64 << 20;
 
 pub enum Failure {
@@ -33,7 +26,7 @@ pub enum Failure {
 
 pub struct Template {
     source: String,
-    environment: Arc<Environment<'static>>,
+    program: Arc<Program>,
     /// A render took too much memory; another would keep as much again.
     given_up: AtomicBool,
     /// What is text in the messages of outsiders (guard.rs), by the tokenizer that it was made for.
@@ -53,110 +46,22 @@ fn describe(error: &Error) -> String {
     text.replace('\n', " ")
 }
 
-/// `{% generation %}` becomes `{% if true %}`, keeping whitespace control.
-fn without_generation_tags(source: &str) -> String {
-    let mut out = String::with_capacity(source.len());
-    let mut rest = source;
-    while let Some(at) = rest.find("{%") {
-        let (before, tag) = rest.split_at(at);
-        out += before;
-        let end = tag.find("%}").map_or(tag.len(), |end| end + 2);
-        let (tag, after) = tag.split_at(end);
-        let inner = tag.strip_prefix("{%").and_then(|t| t.strip_suffix("%}")).unwrap_or("");
-        match inner.trim_matches(|c: char| c == '-' || c == '+' || c.is_whitespace()) {
-            "generation" => out += &tag.replace("generation", "if true"),
-            "endgeneration" => out += &tag.replace("endgeneration", "endif"),
-            _ => out += tag,
+/// What a template gets where a request says nothing, and only if it reads it.
+///
+/// `date_string` and `datetime` are today's, as in llama.cpp: the templates of Llama 3.3 and Firefunction know no other way
+/// to the date. `enable_thinking` is true for a template that only ever says `not enable_thinking`: it was written for
+/// llama.cpp, which always gives it; every other template decides for itself what a missing one means, as in transformers.
+fn defaults(program: &Program) -> BTreeMap<String, Value> {
+    let mut found = BTreeMap::new();
+    for (name, format) in [("date_string", "%d %b %Y"), ("datetime", "%b %d %Y")] {
+        if let (true, Ok(date)) = (program.reads(name), jinja::now(format)) {
+            found.insert(name.into(), Value::from(date));
         }
-        rest = after;
     }
-    out + rest
-}
-
-fn strftime_now(format: &str) -> Result<String, Error> {
-    let fail = |why: &str| Error::new(ErrorKind::InvalidOperation, format!("strftime_now: {why}"));
-    let format = std::ffi::CString::new(format).map_err(|_| fail("the format has a zero byte"))?;
-    let mut buffer = [0u8; 1024];
-    // SAFETY: all pointers are to live locals of the right size; strftime writes at most
-    // buffer.len() bytes and returns how many.
-    let written = unsafe {
-        let now = libc::time(std::ptr::null_mut());
-        let mut parts: libc::tm = std::mem::zeroed();
-        if libc::localtime_r(&now, &mut parts).is_null() {
-            return Err(fail("no local time"));
-        }
-        libc::strftime(buffer.as_mut_ptr().cast(), buffer.len(), format.as_ptr(), &parts)
-    };
-    Ok(String::from_utf8_lossy(&buffer[..written]).into_owned())
-}
-
-fn tojson(value: Value, kwargs: Kwargs) -> Result<String, Error> {
-    let indent: Option<Value> = kwargs.get("indent")?;
-    let indent = match indent {
-        None => None,
-        Some(v) if v.is_none() => None,
-        Some(v) => match (v.as_str(), v.as_usize()) {
-            (Some(text), _) => Some(text.to_owned()),
-            (_, Some(spaces)) if spaces <= 64 => Some(" ".repeat(spaces)),
-            _ => return Err(Error::new(ErrorKind::InvalidOperation, "tojson: bad indent")),
-        },
-    };
-    let separators: Option<Vec<String>> = kwargs.get("separators")?;
-    let style = python_json::Style {
-        ensure_ascii: kwargs.get::<Option<bool>>("ensure_ascii")?.unwrap_or(false),
-        sort_keys: kwargs.get::<Option<bool>>("sort_keys")?.unwrap_or(false),
-        separators: match separators.as_deref() {
-            Some([item, key]) => Some((item.clone(), key.clone())),
-            None => None,
-            _ => return Err(Error::new(ErrorKind::InvalidOperation, "tojson: separators are a pair")),
-        },
-        indent,
-    };
-    kwargs.assert_all_used()?;
-    python_json::dump(&value, &style)
-}
-
-/// As Python's: what ends with a line feed keeps it.
-fn indent(
-    text: String,
-    width: Option<usize>,
-    first: Option<bool>,
-    blank: Option<bool>,
-    kwargs: Kwargs,
-) -> Result<String, Error> {
-    let width = width.map_or_else(|| kwargs.get("width"), |w| Ok(Some(w)))?.unwrap_or(4);
-    let first = first.map_or_else(|| kwargs.get("first"), |f| Ok(Some(f)))?.unwrap_or(false);
-    let blank = blank.map_or_else(|| kwargs.get("blank"), |b| Ok(Some(b)))?.unwrap_or(false);
-    kwargs.assert_all_used()?;
-    let before = " ".repeat(width);
-    let mut out = String::with_capacity(text.len() + width);
-    for (i, line) in text.split('\n').enumerate() {
-        if i > 0 {
-            out.push('\n');
-        }
-        if if i == 0 { first } else { blank || !line.is_empty() } {
-            out += &before;
-        }
-        out += line;
+    if program.only_negates("enable_thinking") {
+        found.insert("enable_thinking".into(), Value::from(true));
     }
-    Ok(out)
-}
-
-fn environment() -> Result<Environment<'static>, Error> {
-    let mut env = Environment::new();
-    env.set_syntax(SyntaxConfig::builder().trim_blocks(true).lstrip_blocks(true).build()?);
-    env.set_fuel(Some(FUEL));
-    env.set_recursion_limit(RECURSION);
-    env.set_unknown_method_callback(minijinja_contrib::pycompat::unknown_method_callback);
-    env.add_filter("tojson", tojson);
-    env.add_filter("indent", indent);
-    // None is not, in Python: templates ask this before they ask how many tools there are.
-    env.add_test("iterable", |value: &Value| !value.is_none() && value.try_iter().is_ok());
-    env.add_function("strftime_now", |format: String| strftime_now(&format));
-    env.add_function("raise_exception", |message: String| -> Result<Value, Error> {
-        Err(Error::new(ErrorKind::InvalidOperation, message))
-    });
-    Ok(env)
+    found
 }
 
 /// Stops at the output limit.
@@ -225,11 +130,14 @@ impl Template {
         if source.len() > SOURCE_LIMIT {
             return Err(Failure::SourceTooLarge(source.len()));
         }
-        let mut env = environment().map_err(|e| Failure::Syntax(describe(&e)))?;
-        env.add_template_owned("chat", without_generation_tags(source)).map_err(|e| Failure::Syntax(describe(&e)))?;
+        let text = source.to_owned();
+        let program = match budget::within(budget::UNLIMITED, move || Program::parse(&text)) {
+            Some(Ok(parsed)) => parsed.map_err(|e| Failure::Syntax(describe(&e)))?,
+            _ => return Err(Failure::Panic),
+        };
         Ok(Template {
             source: source.to_owned(),
-            environment: Arc::new(env),
+            program: Arc::new(program),
             given_up: AtomicBool::new(false),
             outside: Mutex::new(None),
         })
@@ -237,7 +145,7 @@ impl Template {
 
     /// Whether what the caller gives under this name can reach the text.
     pub fn uses(&self, variable: &str) -> bool {
-        self.environment.get_template("chat").is_ok_and(|t| t.undeclared_variables(false).contains(variable))
+        self.program.reads(variable)
     }
 
     pub fn render(&self, given: &Given) -> Result<Vec<u8>, Failure> {
@@ -289,7 +197,7 @@ impl Template {
                 markers.mark_variable(name, value);
             }
         }
-        let mut context: BTreeMap<String, Value> = BTreeMap::new();
+        let mut context = defaults(&self.program);
         context.insert("messages".into(), Value::from(Serde(&messages)));
         // transformers always defines these two.
         context.insert("tools".into(), Value::from(()));
@@ -298,11 +206,10 @@ impl Template {
             context.insert(name.clone(), Value::from(Serde(value)));
         }
 
-        let environment = Arc::clone(&self.environment);
+        let program = Arc::clone(&self.program);
         let outcome = budget::within(MEMORY, move || {
             let mut out = Limited(Vec::new());
-            let result =
-                environment.get_template("chat").and_then(|t| t.render_captured_to(context, &mut out).map(|_| ()));
+            let result = program.render(Value::from(context), &mut out);
             result.map(|()| out.0).map_err(|e| (e.kind(), describe(&e)))
         });
         match outcome {
@@ -316,7 +223,7 @@ impl Template {
                 Some(last) => until_tag(text, &last),
             },
             Some(Ok(Err((ErrorKind::OutOfFuel, _)))) => {
-                Err(Failure::Limit(format!("the template runs more than {FUEL} instructions")))
+                Err(Failure::Limit(format!("the template runs more than {} instructions", jinja::FUEL)))
             }
             Some(Ok(Err((ErrorKind::WriteFailure, _)))) => {
                 Err(Failure::Limit(format!("the template writes more than {} MiB", OUTPUT_LIMIT >> 20)))
