@@ -52,8 +52,8 @@ const Format kFormats[] = {
     {{"<SPECIAL_12>"}, {"<SPECIAL_12>"}},                            // Nemotron Nano 2
     // GigaChat 3: a call begins with the mark that ends a message.
     {{"<|message_sep|>", "function call<|role_sep|>"}, {}, {"<|message_sep|>"}},
-    {{"<|message_sep|>"}, {"<|message_sep|>"}},                      // GigaChat 3
-    {{"<|end_of_text|>"}, {"<|end_of_text|>"}},                      // Granite
+    {{"<|message_sep|>"}, {"<|message_sep|>"}}, // GigaChat 3
+    {{"<|end_of_text|>"}, {"<|end_of_text|>"}}, // Granite
 };
 
 } // namespace
