@@ -209,7 +209,7 @@ FORMATS = [
     # With its control tokens, of which <|call|> and <|return|> end an answer, and without, so that messages may follow each other.
     Format("harmony", HARMONY, special="<|channel|> <|message|> <|end|> <|start|> <|call|> <|return|> <|constrain|>", verbatim=False, after=False,
            several=False, think=("<|channel|>analysis<|message|>", "<|end|>"), prompts={"": "<|start|>assistant"}),
-    Format("harmony-text", HARMONY, verbatim=False, think=("<|channel|>analysis<|message|>", "<|end|>"), prompts={"": "<|start|>assistant"}),
+    Format("harmony-text", HARMONY, plain="<|end|>", verbatim=False, think=("<|channel|>analysis<|message|>", "<|end|>"), prompts={"": "<|start|>assistant"}),
     Format("qwen3-coder", marks(CODER), plain="<tool_call> </tool_call> <think> </think>", arguments="typed",
            prose=("<tool_call>", "</tool_call>", "<function=x>"), think=THINK, prompts=OPEN, opened="open"),
     Format("glm", marks(GLM, think=("<think>", "</think>\n")), plain="<tool_call> </tool_call> <think> </think> <arg_key> </arg_key> <arg_value> </arg_value>",
@@ -298,7 +298,7 @@ FORMATS = [
            after=False, several=False, prose=("<|function_call|>",), prompts={"": "assistant<|role_sep|>\n"}),
     Format("internlm2", marks(around("<|action_start|><|plugin|>\n", "<|action_end|>", json_object("parameters"))),
            special="<|action_start|> <|action_end|> <|plugin|>", key="parameters", prose=("<|action_start|>", "<|action_end|>")),
-    Format("minimax-m1", marks(json_object(), "\n", "<tool_calls>\n", "\n</tool_calls>"), key="arguments", plain="<think> </think>",
+    Format("minimax-m1", marks(json_object(), "\n", "<tool_calls>\n", "\n</tool_calls>"), key="arguments", plain="<tool_calls> </tool_calls> <think> </think>",
            also="<end_of_sentence>", prose=("<tool_calls>", "</tool_calls>"), think=THINK, prompts=OPEN, opened="open"),
     Format("magistral", marks(json_object(), ", ", "[TOOL_CALLS][", "]", ("[THINK]", "[/THINK]")), special="[TOOL_CALLS] [THINK] [/THINK]", key="arguments",
            prose=("[TOOL_CALLS]",), think=("[THINK]", "[/THINK]"), prompts={"": "", "open": "[THINK]"}, opened="open"),
