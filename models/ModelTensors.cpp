@@ -90,19 +90,21 @@ static const import::Tensor *renamed(const import::Checkpoint &checkpoint, Strin
 
 void ModelBuilder::refuseMissing(StringRef source, ArrayRef<int64_t> expected) {
   const import::Tensor *other = renamed(checkpoint, source);
+  const bool head = !isGguf() && source == shape.names.output;
   const char *fix =
-      !isGguf() && source == shape.names.output
-          ? "if its head is the embedding, set tie_word_embeddings to true; else download the file that has it"
+      head
+          ? "set \"tie_word_embeddings\": true in config.json if its head is the embedding; else add the file that has it"
       : other
           ? "give its tensors the names of the published model, or name the family that has these in config.json"
           : "if files of it are missing, download those; else take config.json and tensors from the same checkpoint";
-  refuse(
-      import::refuse(cause::tensorMissing, line("the checkpoint has no tensor ", inQuotes(source)),
-                     line("the ", shape.family.str(), " family needs it as ", printed(expected),
-                          "; the checkpoint has ", checkpoint.tensors.size(), " tensors, ",
-                          other ? line("among them ", inQuotes(other->name))
-                                : line("the first is ", inQuotes(checkpoint.tensors.front().name))),
-                     fix));
+  refuse(import::refuse(
+      cause::tensorMissing, line("the checkpoint has no tensor ", inQuotes(source)),
+      line(head ? "'tie_word_embeddings' is false, or missing where that is the default; " : "",
+           "the ", shape.family.str(), " family needs it as ", printed(expected),
+           "; the checkpoint has ", checkpoint.tensors.size(), " tensors, ",
+           other ? line("among them ", inQuotes(other->name))
+                 : line("the first is ", inQuotes(checkpoint.tensors.front().name))),
+      fix));
 }
 
 /// The tensor of one part of a weight of this shape, the whole of it if the part is `alone`.

@@ -3,7 +3,7 @@
 #include "runtime/text/ToolSet.h"
 #include "runtime/text/SchemaTypes.h"
 
-#include <algorithm>
+#include <memory>
 
 namespace ingot::text {
 
@@ -136,12 +136,29 @@ bool propertySchema(element schema, element root, std::string_view name, element
   return propertyIn(schema, root, name, found, kMostSteps);
 }
 
-struct ToolSet::Schemas {
+namespace {
+
+struct Schemas {
   simdjson::dom::parser parser; ///< owns what the elements point at
   std::vector<std::pair<std::string, element>> parameters;
+
+  uint8_t types(std::string_view tool, std::span<const std::string> path) const {
+    auto found = std::ranges::find(parameters, tool, [](auto &one) { return one.first; });
+    if (found == parameters.end())
+      return 0;
+    const element root = found->second;
+    element at = root;
+    for (const std::string &key : path) {
+      at = resolved(at, root);
+      if (key == kItems ? !at.is_object() || at["items"].get(at) != simdjson::SUCCESS
+                        : !propertySchema(at, root, key, at))
+        return 0;
+    }
+    return schemaTypes(at, root);
+  }
 };
 
-ToolSet::ToolSet(std::vector<std::string> given) : names(std::move(given)) {}
+} // namespace
 
 ToolSet ToolSet::parse(std::string_view toolsJson, std::span<const std::string> allowed) {
   ToolSet set;
@@ -161,29 +178,10 @@ ToolSet ToolSet::parse(std::string_view toolsJson, std::span<const std::string> 
     if (function["parameters"].get(parameters) == simdjson::SUCCESS)
       made->parameters.emplace_back(name, parameters);
   }
-  set.schemas = std::move(made);
+  set.typesOf = [made](std::string_view tool, std::span<const std::string> path) {
+    return made->types(tool, path);
+  };
   return set;
-}
-
-bool ToolSet::has(std::string_view name) const {
-  return std::ranges::find(names, name) != names.end();
-}
-
-uint8_t ToolSet::types(std::string_view tool, std::span<const std::string> path) const {
-  if (!schemas)
-    return 0;
-  auto found = std::ranges::find(schemas->parameters, tool, [](auto &one) { return one.first; });
-  if (found == schemas->parameters.end())
-    return 0;
-  const element root = found->second;
-  element at = root;
-  for (const std::string &key : path) {
-    at = resolved(at, root);
-    if (key == kItems ? !at.is_object() || at["items"].get(at) != simdjson::SUCCESS
-                      : !propertySchema(at, root, key, at))
-      return 0;
-  }
-  return schemaTypes(at, root);
 }
 
 } // namespace ingot::text

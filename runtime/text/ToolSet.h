@@ -5,8 +5,9 @@
 //===----------------------------------------------------------------------===//
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
-#include <memory>
+#include <functional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -30,21 +31,23 @@ class ToolSet {
 public:
   ToolSet() = default; ///< no tools
   /// Tools without parameters.
-  explicit ToolSet(std::vector<std::string> names);
+  explicit ToolSet(std::vector<std::string> names) : names(std::move(names)) {}
   /// `toolsJson`: an array in OpenAI's shape. Entries without a name are left out. `allowed`: only
   /// these; empty: all.
   static ToolSet parse(std::string_view toolsJson, std::span<const std::string> allowed = {});
 
   bool empty() const { return names.empty(); }
-  bool has(std::string_view name) const;
+  bool has(std::string_view name) const { return std::ranges::find(names, name) != names.end(); }
   /// Types that the schema of `tool` allows at a path of keys; kItems stands for the items of an
   /// array. 0: the schema does not say.
-  uint8_t types(std::string_view tool, std::span<const std::string> path) const;
+  uint8_t types(std::string_view tool, std::span<const std::string> path) const {
+    return typesOf ? typesOf(tool, path) : 0;
+  }
 
 private:
-  struct Schemas;
   std::vector<std::string> names;
-  std::shared_ptr<const Schemas> schemas;
+  /// What reads JSON is behind it: libingot parses answers, and links no reader of JSON.
+  std::function<uint8_t(std::string_view tool, std::span<const std::string> path)> typesOf;
 };
 
 } // namespace ingot::text

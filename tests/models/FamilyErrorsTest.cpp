@@ -351,7 +351,7 @@ TEST(FamilyErrors, ATiedHeadThatDiffers) {
   c.metadata["tie_word_embeddings"] = false;
   expectHead(c, "lm_head.weight");
   removeTensor(c, "lm_head.weight");
-  expectRefusal(c, "E0295", "set tie_word_embeddings to true");
+  expectRefusal(c, "E0295", "set \"tie_word_embeddings\": true");
   c.metadata["tie_word_embeddings"] = true;
   expectHead(c, "model.embed_tokens.weight");
 }
