@@ -140,7 +140,8 @@ def bad_engines(ingot):
     assert len(listed) >= 60, f"only {len(listed)}"
     for code, path in listed:
         refused(ingot, code, "inspect", "--verify", path)
-        if "weight_byte" not in path:  # load reads no weights
+        # A load reads no weights, and what begins as a GGUF is read as one, whatever its name.
+        if "weight_byte" not in path and not path.endswith("gguf.ingot"):
             refused(ingot, code, "run", path, "-p", "Hello")
     shutil.rmtree(folder)
     return f"{len(listed)} of them"

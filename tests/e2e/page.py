@@ -402,6 +402,7 @@ class Checks:
             page.size(width, height)
             for text in ("", "one line", "a line\nand another\nand a third", "word " * 60):
                 page.fill("#question", text)
+                page.wait(f"{over}[0] <= 0")  # the height follows the text when the page has drawn it
                 past, beside = page.evaluate(over)
                 assert past <= 0 and beside <= 2, f"{width} x {height}, {text!r}: {past} px more than the field has, {beside} px beside it"
         page.fill("#question", "")

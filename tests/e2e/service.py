@@ -264,7 +264,7 @@ def every_field(server):
                 error = answer.get("error", {}) if isinstance(answer, dict) else {}
                 named = error if isinstance(error, str) else f"{error.get('param')} {error.get('message')}"  # Ollama's are texts
                 # What makes a prompt too long is named as the prompt.
-                blamed = {name.split(".")[0], *(("messages", "input") if "1 MiB" in label else ())}
+                blamed = {name.split(".")[0], *(("messages", "input", "prompt") if "1 MiB" in label else ())}
                 if status not in (400, 404) or not (any(part in named for part in blamed) or label.startswith("no JSON")):
                     wrong.append(f"{path} {name} {label}: {status} {str(answer)[:200]}")
         status, _, answer = server.post(path, base, connection=connection)

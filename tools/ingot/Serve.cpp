@@ -167,6 +167,7 @@ Result<int> serve(ServeOptions options) {
   (*server)->start();
   const std::string url = std::string(options.http.tlsCertificate.empty() ? "http" : "https") +
                           "://" + options.http.host + ":" + std::to_string((*server)->port());
+  log->say("serving on " + url, "start", {{"url", url}, {"version", INGOT_VERSION}});
   for (const auto &model : models->all())
     if (model->chatTemplate())
       log->say(model->name() + ": " + text::describeFormat(model->outputFormat(/*tools=*/true)),
@@ -174,7 +175,6 @@ Result<int> serve(ServeOptions options) {
                {{"model", model->name()},
                 {"tools", model->outputFormat(true).tools},
                 {"reasoning", model->outputFormat(true).reasoning}});
-  log->say("serving on " + url, "start", {{"url", url}, {"version", INGOT_VERSION}});
 
   int signal = 0;
   std::shared_ptr<const Error> failure;

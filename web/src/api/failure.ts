@@ -26,7 +26,7 @@ export function failureOf(status: number, body: unknown, retryAfter: string | nu
   const message = typeof error.message === 'string' ? asSentence(error.message) : ''
   const code = error.code ?? ''
   if (status === 401) return new Failure('The server wants an API key.', message, 'key')
-  if (code === 'E0505' || code === 'E0506')
+  if (code === 'context_length_exceeded')
     return new Failure('This conversation is longer than the model can take in.', message, 'shorten')
   if (code === 'E0521')
     return new Failure('This model has no chat template.', 'It completes texts. To talk to it, start the server with `--chat-template FILE`.', 'none')

@@ -14,7 +14,7 @@ export async function countTokens(body: Record<string, unknown>, signal: AbortSi
       signal,
     })
     const answer = (await response.json()) as { count?: number; max_model_len?: number; error?: { code?: string } }
-    if (answer.error?.code === 'E0505') return { count: Infinity, most: 0 }
+    if (['E0505', 'context_length_exceeded'].includes(answer.error?.code ?? '')) return { count: Infinity, most: 0 }
     return answer.count && answer.max_model_len ? { count: answer.count, most: answer.max_model_len } : null
   } catch {
     return null
