@@ -1,4 +1,5 @@
 //===- QuantizeWeights.cpp - Choose quantised formats for float matrices ---===//
+#include "dialects/lm/ops/Model.h"
 #include "dialects/lm/ops/Weights.h"
 #include "passes/Passes.h"
 #include "passes/quantize/WeightFormats.h"
