@@ -5,7 +5,6 @@
 #include "runtime/text/Json.h"
 
 #include <cstring>
-#include <simdjson.h>
 
 namespace ingot::text {
 
@@ -212,10 +211,26 @@ Result<ChatTemplate::Encoded> ChatTemplate::encode(const Tokenizer &tokenizer,
 }
 
 bool givesTools(std::string_view variablesJson) {
-  simdjson::dom::parser parser;
-  simdjson::dom::element tools;
-  return !parser.parse(simdjson::padded_string(variablesJson))["tools"].get(tools) &&
-         !tools.is_null();
+  // libingot links no reader of JSON; the template's render checks the text. A key is a string of
+  // the outermost object that a colon follows.
+  int depth = 0;
+  for (size_t at = 0; at < variablesJson.size(); ++at) {
+    const char c = variablesJson[at];
+    depth += (c == '{' || c == '[') - (c == '}' || c == ']');
+    if (c != '"')
+      continue;
+    const size_t begin = at + 1;
+    for (at = begin; at < variablesJson.size() && variablesJson[at] != '"'; ++at)
+      at += variablesJson[at] == '\\';
+    if (depth != 1 || variablesJson.substr(begin, at - begin) != "tools")
+      continue;
+    const size_t colon = variablesJson.find_first_not_of(" \n\r\t", at + 1);
+    if (colon == std::string_view::npos || variablesJson[colon] != ':')
+      continue;
+    const size_t value = variablesJson.find_first_not_of(" \n\r\t", colon + 1);
+    return value != std::string_view::npos && !variablesJson.substr(value).starts_with("null");
+  }
+  return false;
 }
 
 static std::string jsonOf(const std::vector<ChatTemplate::Message> &messages) {

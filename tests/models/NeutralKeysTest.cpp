@@ -6,8 +6,6 @@
 #include "tests/SourceDir.h"
 #include "tests/models/TinyCheckpoints.h"
 
-#include "dialects/lm/ops/Model.h"
-
 using namespace ingot;
 using import::MetaArray;
 using import::MetaValue;
@@ -28,9 +26,14 @@ int64_t contextOf(const import::Checkpoint &checkpoint) {
   Error why;
   auto module = models::importModel(context, checkpoint, why);
   EXPECT_TRUE(mlir::succeeded(module)) << why.format();
-  return mlir::failed(module)
-             ? 0
-             : int64_t((*(*module)->getOps<lm::ModelOp>().begin()).getMaxPositions());
+  if (mlir::failed(module))
+    return 0;
+  int64_t positions = 0;
+  (*module)->walk([&](mlir::Operation *op) {
+    if (auto most = op->getAttrOfType<mlir::IntegerAttr>("max_positions"))
+      positions = most.getInt();
+  });
+  return positions;
 }
 
 int64_t contextWith(const std::string &tiny, const Keys &keys) {
