@@ -10,7 +10,7 @@ namespace {
 using runtime::JsonText;
 
 /// What a switch's value says.
-enum class Kind : uint8_t {
+enum class SwitchKind : uint8_t {
   Level,    ///< "none", "low", …: how much
   Toggle,   ///< true: it reasons, false: it does not
   Type,     ///< "enabled", "disabled", "adaptive"
@@ -26,50 +26,50 @@ enum class Kind : uint8_t {
   Absent,   ///< there is no such thing here
 };
 
-constexpr uint8_t kChat = 1, kResponses = 2, kMessages = 4, kOllama = 8;
+constexpr uint8_t kOnChat = 1, kOnResponses = 2, kOnMessages = 4, kOnOllama = 8;
 
 struct Switch {
   uint8_t apis;
   const char *holder; ///< the object that the field is in; "": the body
   const char *name;
-  Kind kind;
+  SwitchKind kind;
 };
 
 constexpr Switch kSwitches[] = {
     // OpenAI
-    {kChat | kResponses, "", "reasoning_effort", Kind::Level},
-    {kChat | kResponses, "reasoning", "effort", Kind::Level},
-    {kResponses, "reasoning", "summary", Kind::Summary},
-    {kResponses, "reasoning", "generate_summary", Kind::Summary},
+    {kOnChat | kOnResponses, "", "reasoning_effort", SwitchKind::Level},
+    {kOnChat | kOnResponses, "reasoning", "effort", SwitchKind::Level},
+    {kOnResponses, "reasoning", "summary", SwitchKind::Summary},
+    {kOnResponses, "reasoning", "generate_summary", SwitchKind::Summary},
     // OpenRouter, in the same object
-    {kChat, "reasoning", "enabled", Kind::Toggle},
-    {kChat, "reasoning", "max_tokens", Kind::Budget},
-    {kChat, "reasoning", "exclude", Kind::Hide},
+    {kOnChat, "reasoning", "enabled", SwitchKind::Toggle},
+    {kOnChat, "reasoning", "max_tokens", SwitchKind::Budget},
+    {kOnChat, "reasoning", "exclude", SwitchKind::Hide},
     // Anthropic; Z.ai and DeepSeek have the first in their chats
-    {kMessages | kChat, "thinking", "type", Kind::Type},
-    {kMessages | kChat, "thinking", "budget_tokens", Kind::Budget},
-    {kMessages, "thinking", "display", Kind::Display},
-    {kMessages, "output_config", "effort", Kind::Level},
+    {kOnMessages | kOnChat, "thinking", "type", SwitchKind::Type},
+    {kOnMessages | kOnChat, "thinking", "budget_tokens", SwitchKind::Budget},
+    {kOnMessages, "thinking", "display", SwitchKind::Display},
+    {kOnMessages, "output_config", "effort", SwitchKind::Level},
     // vLLM
-    {kChat | kResponses, "", "include_reasoning", Kind::Show},
-    {kChat | kResponses, "", "thinking_token_budget", Kind::Budget},
+    {kOnChat | kOnResponses, "", "include_reasoning", SwitchKind::Show},
+    {kOnChat | kOnResponses, "", "thinking_token_budget", SwitchKind::Budget},
     // SGLang
-    {kChat, "", "separate_reasoning", Kind::Separate},
-    {kChat, "", "stream_reasoning", Kind::Streamed},
+    {kOnChat, "", "separate_reasoning", SwitchKind::Separate},
+    {kOnChat, "", "stream_reasoning", SwitchKind::Streamed},
     // llama.cpp
-    {kChat, "", "reasoning_format", Kind::Format},
-    {kChat | kMessages, "", "thinking_budget_tokens", Kind::Budget},
-    {kChat, "", "reasoning_budget_tokens", Kind::Budget},
-    {kChat, "", "reasoning_budget", Kind::Budget},
-    {kChat, "", "reasoning_budget_message", Kind::Absent},
-    {kChat, "", "reasoning_in_content", Kind::Absent},
-    {kChat, "", "reasoning_control", Kind::Absent},
-    {kChat, "", "thinking_forced_open", Kind::Absent},
+    {kOnChat, "", "reasoning_format", SwitchKind::Format},
+    {kOnChat | kOnMessages, "", "thinking_budget_tokens", SwitchKind::Budget},
+    {kOnChat, "", "reasoning_budget_tokens", SwitchKind::Budget},
+    {kOnChat, "", "reasoning_budget", SwitchKind::Budget},
+    {kOnChat, "", "reasoning_budget_message", SwitchKind::Absent},
+    {kOnChat, "", "reasoning_in_content", SwitchKind::Absent},
+    {kOnChat, "", "reasoning_control", SwitchKind::Absent},
+    {kOnChat, "", "thinking_forced_open", SwitchKind::Absent},
     // Qwen
-    {kChat, "", "enable_thinking", Kind::Toggle},
-    {kChat, "", "thinking_budget", Kind::Budget},
+    {kOnChat, "", "enable_thinking", SwitchKind::Toggle},
+    {kOnChat, "", "thinking_budget", SwitchKind::Budget},
     // Ollama
-    {kOllama, "", "think", Kind::Think},
+    {kOnOllama, "", "think", SwitchKind::Think},
 };
 
 /// What all switches of a request ask for together, and the field that did.
@@ -89,7 +89,7 @@ void readLevel(const Fields &holder, const Switch &one, Wish &wish) {
   wish.reasons = *level != "none";
   wish.level = *wish.reasons ? std::string(*level) : "";
   wish.reasonsField = holder.path(one.name);
-  wish.anthropic = one.apis == kMessages;
+  wish.anthropic = one.apis == kOnMessages;
 }
 
 void readOn(const Fields &holder, const Switch &one, std::optional<bool> on, Wish &wish) {
@@ -103,56 +103,56 @@ void readOne(const Fields &holder, const Switch &one, Wish &wish, Generation &ge
   using Shown = Generation::Reasoning;
   Shown &shown = generation.reasoning;
   switch (one.kind) {
-  case Kind::Level:
+  case SwitchKind::Level:
     return readLevel(holder, one, wish);
-  case Kind::Toggle:
+  case SwitchKind::Toggle:
     return readOn(holder, one, holder.boolean(one.name), wish);
-  case Kind::Type:
+  case SwitchKind::Type:
     if (auto type = holder.oneOf(one.name, {"enabled", "disabled", "adaptive", "auto"});
         type == "enabled" || type == "disabled")
       readOn(holder, one, type == "enabled", wish);
-    wish.target = one.apis & kMessages;
+    wish.target = one.apis & kOnMessages;
     return;
-  case Kind::Think:
+  case SwitchKind::Think:
     if (auto think = holder.element(one.name); think && think->is_bool())
       return readOn(holder, one, holder.boolean(one.name), wish);
     return readLevel(holder, one, wish);
-  case Kind::Budget:
+  case SwitchKind::Budget:
     if (auto budget = holder.integer(one.name, -1, 1 << 30)) {
       if (*budget == 0)
         readOn(holder, one, false, wish);
       if (*budget > 0)
         wish.budget = budget;
       wish.budgetField = holder.path(one.name);
-      wish.target = one.apis & kMessages;
+      wish.target = one.apis & kOnMessages;
     }
     return;
-  case Kind::Show:
+  case SwitchKind::Show:
     shown = holder.boolean(one.name) == false ? Shown::Hidden : shown;
     return;
-  case Kind::Hide:
+  case SwitchKind::Hide:
     shown = holder.boolean(one.name) == true ? Shown::Hidden : shown;
     return;
-  case Kind::Separate:
+  case SwitchKind::Separate:
     shown = holder.boolean(one.name) == false ? Shown::InContent : shown;
     return;
-  case Kind::Format:
+  case SwitchKind::Format:
     shown =
         holder.oneOf(one.name, {"auto", "deepseek", "none"}) == "none" ? Shown::InContent : shown;
     return;
-  case Kind::Display:
+  case SwitchKind::Display:
     shown = holder.oneOf(one.name, {"summarized", "omitted"}) == "omitted" ? Shown::Hidden : shown;
     return;
-  case Kind::Streamed:
+  case SwitchKind::Streamed:
     shown = holder.boolean(one.name) == false && shown == Shown::Apart ? Shown::InOnePiece : shown;
     return;
-  case Kind::Summary:
+  case SwitchKind::Summary:
     if (auto wanted = holder.oneOf(one.name, {"auto", "concise", "detailed"});
         wanted && *wanted != "auto")
       holder.fail(one.name, "is " + JsonText().value(*wanted).text() +
                                 ": reasoning is given as it is, nothing sums it up; allowed: auto");
     return;
-  case Kind::Absent:
+  case SwitchKind::Absent:
     return refuseUnsupported(holder, one.name, "is not supported", {"false", "\"\""});
   }
 }

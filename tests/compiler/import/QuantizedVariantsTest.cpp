@@ -20,7 +20,7 @@ namespace {
 
 #define EXPECT_HAS(text, part) EXPECT_NE((text).find(part), std::string::npos) << (text)
 
-std::vector<float> rowsOf(const Tensor &matrix) {
+std::vector<float> rowsOfVariant(const Tensor &matrix) {
   const int64_t k = matrix.shape.back(), rows = matrix.elements() / k;
   std::vector<float> all(static_cast<size_t>(rows * k));
   for (int64_t r = 0; r < rows; ++r) {
@@ -44,7 +44,7 @@ Read readGolden(const Golden &golden, const std::string &what = "") {
   }
   const Tensor *matrix = (*opened)->find(golden.matrix);
   EXPECT_TRUE(matrix) << what;
-  Read read{matrix ? rowsOf(*matrix) : std::vector<float>(), (*opened)->notes, {}};
+  Read read{matrix ? rowsOfVariant(*matrix) : std::vector<float>(), (*opened)->notes, {}};
   for (const std::string &key : (*opened)->unusedKeys())
     if (key.starts_with("quantization"))
       read.unused.push_back(key);

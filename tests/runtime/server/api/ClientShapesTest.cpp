@@ -10,7 +10,7 @@ using namespace ingot::test;
 namespace {
 
 /// Says of each message which fields are there.
-constexpr const char *kTemplate =
+constexpr const char *kShapesTemplate =
     "{%- for m in messages -%}({{ m.role }}:"
     "{{ 'NONE' if m.content is none else m.content }}"
     "{%- for k in ['tool_calls', 'name', 'tool_call_id', 'reasoning_content'] -%}"
@@ -21,7 +21,7 @@ class ClientShapes : public ApiTest {
 protected:
   void SetUp() override {
     ApiTest::SetUp();
-    serve({}, kTemplate);
+    serve({}, kShapesTemplate);
   }
   std::string prompt(const std::string &messages, const std::string &more = "") {
     return at(ask("/apply-template", "{\"messages\":[" + messages + "]" + more + "}"), "/prompt");
