@@ -48,6 +48,8 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
       std::abort();
     return 0;
   }
+  if (!*built) // the files name no tokenizer
+    return 0;
   auto tokenizer =
       text::Tokenizer::fromBytes((*built)->kind, std::as_bytes(std::span((*built)->bytes)));
   if (tokenizer)

@@ -19,6 +19,14 @@ void *operator new(size_t bytes) {
   live.fetch_add(1, std::memory_order_relaxed);
   return memory;
 }
+// What libraries take so is given back by the delete below.
+void *operator new(size_t bytes, const std::nothrow_t &) noexcept {
+  try {
+    return operator new(bytes);
+  } catch (const std::bad_alloc &) {
+    return nullptr;
+  }
+}
 void operator delete(void *memory) noexcept {
   live.fetch_sub(memory != nullptr, std::memory_order_relaxed);
   std::free(memory);

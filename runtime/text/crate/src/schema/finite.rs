@@ -91,6 +91,13 @@ impl<'a> Finite<'a> {
             if let (true, Some(Value::String(target))) = (alone, map.get("$ref")) {
                 return self.known.contains(target);
             }
+            // A part alone is what it says: long chains of them are not gathered at every link.
+            let wraps = CONSTRAINTS.iter().filter(|keyword| map.contains_key(**keyword)).eq(["allOf"].iter());
+            if let (true, None, Some([part])) =
+                (wraps, map.get("$ref"), map.get("allOf").and_then(Value::as_array).map(Vec::as_slice))
+            {
+                return self.has_value(part);
+            }
         }
         if !self.asked.borrow_mut().insert(schema) {
             return true;
