@@ -53,7 +53,8 @@ struct ChatOutputParser::Impl {
   using Kind = OutputPiece::Kind;
   std::shared_ptr<const ChatReading> reading;
   const ToolMarks *tools;
-  const AnswerMarks *marks; ///< of reasoning and the answer; may be null
+  const AnswerMarks *marks;       ///< of reasoning and the answer; may be null
+  std::string_view reasoningOpen; ///< as it is looked for
 
   enum class At : uint8_t { Begin, Header, Reasoning, Content, Body, Call };
   At at = At::Begin;
@@ -80,11 +81,12 @@ struct ChatOutputParser::Impl {
   CallSink sink;
   std::unique_ptr<ToolCallReader> reader;
   std::vector<OutputPiece> pieces;
-  std::vector<std::string> openers, closers; ///< of calls, as they are looked for
+  std::vector<std::string_view> openers, closers; ///< of calls, as they are looked for
 
   explicit Impl(std::shared_ptr<const ChatReading> given)
       : reading(std::move(given)), tools(toolMarks(reading->format.tools)),
-        marks(answerMarks(reading->format.reasoning)) {
+        marks(answerMarks(reading->format.reasoning)),
+        reasoningOpen(marks ? markToFind(marks->reasoning.open) : "") {
     if (!reading->stops.empty())
       stops.emplace(reading->stops);
     if (marks && marks->hasHeaders())
@@ -108,10 +110,10 @@ struct ChatOutputParser::Impl {
   }
 
   void collectMarks() {
-    auto add = [](std::vector<std::string> &list, std::string_view text) {
-      std::string found(markToFind(text));
+    auto add = [](std::vector<std::string_view> &list, std::string_view text) {
+      const std::string_view found = markToFind(text);
       if (!found.empty() && std::ranges::find(list, found) == list.end())
-        list.push_back(std::move(found));
+        list.push_back(found);
     };
     add(openers, tools->section);
     add(openers, callMark());
@@ -199,11 +201,11 @@ struct ChatOutputParser::Impl {
         return;
       visit(marks->reasoning.close);
       if (heldOpen) // the model opens what the template has opened
-        visit(markToFind(marks->reasoning.open));
+        visit(reasoningOpen);
       return;
     }
     if (mayOpenReasoning())
-      visit(markToFind(marks->reasoning.open));
+      visit(reasoningOpen);
     if (marks) {
       for (const MarkPair &pair : marks->answer) {
         if (!textFollows)
@@ -217,7 +219,7 @@ struct ChatOutputParser::Impl {
     }
     if (!wantsTools())
       return;
-    for (const std::string &opener : openers)
+    for (std::string_view opener : openers)
       visit(opener);
   }
 
@@ -276,7 +278,7 @@ struct ChatOutputParser::Impl {
       }
       return;
     }
-    if (mayOpenReasoning() && whole == markToFind(marks->reasoning.open))
+    if (mayOpenReasoning() && whole == reasoningOpen)
       return openReasoning();
     if (marks) {
       for (const MarkPair &pair : marks->answer) {
@@ -429,7 +431,7 @@ struct ChatOutputParser::Impl {
     mark += c;
     bool partial = false;
     for (const auto *list : {&openers, &closers})
-      for (const std::string &text : *list) {
+      for (std::string_view text : *list) {
         const bool closes = list == &closers;
         if (text == mark && (closes || !longerMark())) {
           const std::string whole = std::exchange(mark, {});
@@ -482,15 +484,15 @@ struct ChatOutputParser::Impl {
   }
 
   bool longerMark() const {
-    return std::ranges::any_of(openers, [&](const std::string &text) {
+    return std::ranges::any_of(openers, [&](std::string_view text) {
       return text.size() > mark.size() && text.starts_with(mark);
     });
   }
-  bool opens(const std::string &text) const {
+  bool opens(std::string_view text) const {
     return std::ranges::find(openers, text) != openers.end();
   }
   /// Whether a closing mark ends the calls, and not one of them alone.
-  bool ends(const std::string &text) const {
+  bool ends(std::string_view text) const {
     return text == markToFind(tools->sectionEnd) || tools->section.empty() ||
            std::ranges::find(tools->alsoClose, text) != tools->alsoClose.end();
   }
@@ -536,11 +538,10 @@ struct ChatOutputParser::Impl {
     } else if (!again.empty()) {
       started = true;
       // The mark itself would be taken for an opener again.
-      const std::string *opener = nullptr;
-      for (const std::string &text : openers)
-        if (again.starts_with(text) && (!opener || text.size() > opener->size()))
-          opener = &text;
-      const size_t size = opener ? opener->size() : 1;
+      size_t size = 1;
+      for (std::string_view text : openers)
+        if (again.starts_with(text))
+          size = std::max(size, text.size());
       say(Kind::Content, std::string_view(again).substr(0, size));
       again.erase(0, size);
     }

@@ -88,6 +88,8 @@ struct AnswerShape {
   std::string answer{};
 };
 
+/// A regex as a terminal of Lark: between slashes, with slashes and line feeds escaped.
+std::string larkRegex(std::string_view regex);
 /// The Lark source (GrammarKind::Lark, llguidance) that makes a model of that format call a tool or
 /// answer in a shape. Calls are spelled as the format does, with arguments by the schemas of the
 /// tools. A model that reasons may do so first. `tokenizer`: marks that are special tokens of it are

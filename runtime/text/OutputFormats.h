@@ -40,6 +40,7 @@ struct ToolMarks {
   std::string_view name;
   CallSyntax syntax;
   std::string_view section{}, sectionEnd{};         ///< around all calls; empty: each stands alone
+  bool sectionEach = false;                         ///< around each call instead
   std::string_view open{};                          ///< begins a call, before its name
   std::string_view nameEnd{};                       ///< after the name
   std::string_view close{};                         ///< ends a call
@@ -96,5 +97,8 @@ const AnswerMarks *answerMarks(std::string_view name);
 /// The part of a mark that a reader looks for: without the white space around it and without the
 /// brackets of a list around calls, up to a '#'.
 std::string_view markToFind(std::string_view mark);
+
+/// Around the text of a value in formats with ToolMarks::cdata.
+inline constexpr std::string_view kDataOpen = "<![CDATA[", kDataClose = "]]>";
 
 } // namespace ingot::text

@@ -22,20 +22,13 @@ namespace ingot::text {
 
 namespace {
 
-constexpr std::string_view kDataOpen = "<![CDATA[", kDataClose = "]]>";
-
 /// Reads a mark in text whose white space may differ from the mark's.
 class MarkMatcher {
 public:
   explicit MarkMatcher(std::string_view mark) : mark(mark) {}
-  void reset() {
-    at = 0;
-    text.clear();
-  }
-  /// More: it may be the mark; Done: it is; Bad: it is not. `text` has all characters since the
-  /// last reset().
+  void reset() { at = 0; }
+  /// More: it may be the mark; Done: it is; Bad: it is not.
   Reading feed(char c) {
-    text += c;
     // White space of the mark may be left out, and more of it may stand there.
     while (at < mark.size() && isSpace(mark[at]) && !isSpace(c))
       ++at;
@@ -51,12 +44,10 @@ public:
       ++rest;
     return rest == mark.size() ? Reading::Done : Reading::More;
   }
-  const std::string &read() const { return text; }
 
 private:
   std::string_view mark;
   size_t at = 0;
-  std::string text;
 };
 
 std::string_view trimmed(std::string_view text) {

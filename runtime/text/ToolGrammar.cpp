@@ -227,14 +227,8 @@ struct Writer {
       const bool begins = pattern.starts_with('^');
       const bool ends = pattern.ends_with('$') && !pattern.ends_with("\\$");
       pattern = pattern.substr(begins, pattern.size() - begins - ends);
-      std::string escaped;
-      for (size_t i = 0; i < pattern.size(); ++i) {
-        if (pattern[i] == '/' && (i == 0 || pattern[i - 1] != '\\'))
-          escaped += '\\';
-        escaped += pattern[i] == '\n' ? "\\n" : std::string(1, pattern[i]);
-      }
-      return "/" + std::string(begins ? "" : "(?s:.*)") + "(" + escaped + ")" +
-             (ends ? "" : "(?s:.*)") + "/";
+      return larkRegex((begins ? "(" : "(?s:.*)(") + std::string(pattern) +
+                       (ends ? ")" : ")(?s:.*)"));
     }
     int64_t least = 0, most = -1;
     (void)schema["minLength"].get(least);
@@ -332,14 +326,11 @@ struct Writer {
     for (element part : parts) {
       const uint8_t types = part.is_object() ? schemaTypes(part, root) : 0;
       if (types == 0 || types & kText) {
-        const std::string text = part.is_object() ? bareText(part, marks->valueEnd)
-                                                  : textUntil("/(?s:.*)/", marks->valueEnd);
-        if (marks->cdata)
-          all = or_(all, mark(keyEnd(kText)) + mark("<![CDATA[") +
-                             (part.is_object() ? bareText(part, "]]></param>")
-                                               : textUntil("/(?s:.*)/", "]]></param>")));
-        else
-          all = or_(all, mark(keyEnd(kText)) + text);
+        const std::string open = keyEnd(kText) + std::string(marks->cdata ? kDataOpen : "");
+        const std::string end =
+            std::string(marks->cdata ? kDataClose : "") + std::string(marks->valueEnd);
+        all = or_(all, mark(open) +
+                           (part.is_object() ? bareText(part, end) : textUntil("/(?s:.*)/", end)));
       }
       const uint8_t others = types & ~kText;
       if (!others)
@@ -529,13 +520,8 @@ struct Writer {
     return "";
   }
 
-  /// Marks around each call: those of a section, where a message or a section holds one call.
-  bool sectionForEach() const {
-    return marks->syntax == CallSyntax::Parameters &&
-           (marks->name == "qwen3-coder" || marks->name == "seed-oss" || marks->name == "atem");
-  }
   std::string sectionOf(const std::string &call) const {
-    return sectionForEach() ? mark(marks->section) + call + " " + mark(marks->sectionEnd) : call;
+    return marks->sectionEach ? mark(marks->section) + call + " " + mark(marks->sectionEnd) : call;
   }
 
   /// What a model that reasons may write first; "": it does not reason.
@@ -573,6 +559,16 @@ struct Writer {
 };
 
 } // namespace
+
+std::string larkRegex(std::string_view regex) {
+  std::string lark = "/";
+  for (size_t i = 0; i < regex.size(); ++i) {
+    if (regex[i] == '/' && (i == 0 || regex[i - 1] != '\\'))
+      lark += '\\';
+    lark += regex[i] == '\n' ? "\\n" : std::string(1, regex[i]);
+  }
+  return lark + "/";
+}
 
 Result<std::string> answerGrammar(const OutputFormat &format, const AnswerShape &shape,
                                   const Tokenizer *tokenizer) {
@@ -623,7 +619,7 @@ Result<std::string> answerGrammar(const OutputFormat &format, const AnswerShape 
       ends = writer.or_(ends, writer.mark(end));
     all += " (" + ends + ")?";
   }
-  if (!writer.sectionForEach())
+  if (!marks->sectionEach)
     all = writer.mark(marks->section) + all + " " + writer.mark(marks->sectionEnd);
   if (format.answerOpen && writer.answer)
     for (const MarkPair &pair : writer.answer->answer.first(1))

@@ -160,7 +160,7 @@ struct Schemas {
 
 } // namespace
 
-ToolSet ToolSet::parse(std::string_view toolsJson, std::span<const std::string> allowed) {
+ToolSet ToolSet::parse(std::string_view toolsJson) {
   ToolSet set;
   auto made = std::make_shared<Schemas>();
   simdjson::dom::array tools;
@@ -171,8 +171,7 @@ ToolSet ToolSet::parse(std::string_view toolsJson, std::span<const std::string> 
     std::string_view name;
     if (tool["function"].get(function) != simdjson::SUCCESS)
       function = tool;
-    if (function["name"].get(name) != simdjson::SUCCESS ||
-        (!allowed.empty() && std::ranges::find(allowed, name) == allowed.end()))
+    if (function["name"].get(name) != simdjson::SUCCESS)
       continue;
     set.names.emplace_back(name);
     if (function["parameters"].get(parameters) == simdjson::SUCCESS)

@@ -32,9 +32,8 @@ public:
   ToolSet() = default; ///< no tools
   /// Tools without parameters.
   explicit ToolSet(std::vector<std::string> names) : names(std::move(names)) {}
-  /// `toolsJson`: an array in OpenAI's shape. Entries without a name are left out. `allowed`: only
-  /// these; empty: all.
-  static ToolSet parse(std::string_view toolsJson, std::span<const std::string> allowed = {});
+  /// `toolsJson`: an array in OpenAI's shape. Entries without a name are left out.
+  static ToolSet parse(std::string_view toolsJson);
 
   bool empty() const { return names.empty(); }
   bool has(std::string_view name) const { return std::ranges::find(names, name) != names.end(); }

@@ -3,6 +3,7 @@
 
 #include "runtime/server/api/PlainTools.h"
 #include "runtime/server/api/Prompts.h"
+#include "runtime/server/api/ReasoningFields.h"
 
 #include "runtime/json/JsonText.h"
 
@@ -42,6 +43,18 @@ void continueLast(const Call &call, ChatInput &input) {
   if (!input.continueLast)
     body.leaveOut("continue_final_message", "the last message is the assistant's, and another "
                                             "answer follows it");
+}
+
+ChatInput readChat(Call &call, bool mayContinue) {
+  const Fields &body = *call.body;
+  ChatInput input;
+  input.messages = readMessages(body, input.toolMessages);
+  input.tools = readTools(body);
+  readTemplateFields(body, *call.generation.model, input);
+  if (mayContinue)
+    continueLast(call, input);
+  readReasoning(body, ReasoningApi::Chat, input, call.generation);
+  return input;
 }
 
 Result<std::shared_ptr<const text::ChatTemplate>> templateOf(const service::ServedModel &model,
@@ -144,15 +157,8 @@ static std::string larkOf(const AskedGrammar &asked) {
         any += (any.empty() ? "" : " | ") + std::string(simdjson::minify(one));
     return any;
   }
-  case GrammarKind::Regex: {
-    std::string escaped;
-    for (size_t i = 0; i < asked.source.size(); ++i) {
-      if (asked.source[i] == '/' && (i == 0 || asked.source[i - 1] != '\\'))
-        escaped += '\\';
-      escaped += asked.source[i] == '\n' ? "\\n" : std::string(1, asked.source[i]);
-    }
-    return "/" + escaped + "/";
-  }
+  case GrammarKind::Regex:
+    return text::larkRegex(asked.source);
   case GrammarKind::Gbnf:
     break;
   }

@@ -31,6 +31,9 @@ void readTemplateFields(const Fields &body, const service::ServedModel &model, C
 /// nor continue_final_message says so: on llama.cpp's paths it does, on OpenAI's it does not, which
 /// the log says.
 void continueLast(const Call &call, ChatInput &input);
+/// A chat as OpenAI's bodies have it: messages, tools, fields of the template, switches for
+/// reasoning. `mayContinue`: as continueLast().
+ChatInput readChat(Call &call, bool mayContinue);
 
 /// The template of a chat: the request's own, or the model's, which the model outlives.
 Result<std::shared_ptr<const text::ChatTemplate>> templateOf(const service::ServedModel &model,

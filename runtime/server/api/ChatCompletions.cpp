@@ -1,7 +1,7 @@
 //===- ChatCompletions.cpp - /v1/chat/completions --------------------------===//
+#include "runtime/server/api/ChatAnswer.h"
 #include "runtime/server/api/FillMiddle.h"
 #include "runtime/server/api/Prompts.h"
-#include "runtime/server/api/ReasoningFields.h"
 #include "runtime/server/api/RouteTable.h"
 #include "runtime/server/api/SearchFields.h"
 
@@ -258,19 +258,8 @@ private:
 
 } // namespace
 
-static ChatInput readChat(Call &call) {
-  const Fields &body = *call.body;
-  ChatInput input;
-  input.messages = readMessages(body, input.toolMessages);
-  input.tools = readTools(body);
-  readTemplateFields(body, *call.generation.model, input);
-  continueLast(call, input);
-  readReasoning(body, ReasoningApi::Chat, input, call.generation);
-  return input;
-}
-
 std::optional<ApiError> countChat(Call &call) {
-  const ChatInput input = readChat(call);
+  const ChatInput input = readChat(call, /*mayContinue=*/true);
   return countPrompt(call, input, "messages");
 }
 
@@ -291,7 +280,7 @@ std::optional<ApiError> chatCompletions(Call &call) {
   } else if (logprobs) {
     generation.request.sampling.topLogprobs = 0;
   }
-  ChatInput input = readChat(call);
+  ChatInput input = readChat(call, /*mayContinue=*/true);
   readPromptLogprobs(body, generation);
   refuseUnsupported(body, "echo", "is not supported here: /v1/completions has it", {"false"});
   refuseUnsupported(body, "add_special_tokens",

@@ -1,7 +1,7 @@
 //===- TokenRoutes.cpp - /tokenize, /detokenize, /apply-template ------------===//
-#include "runtime/server/api/ReasoningFields.h"
 
 #include "runtime/json/JsonText.h"
+#include "runtime/server/api/ChatAnswer.h"
 #include "runtime/server/api/Prompts.h"
 
 namespace ingot::api {
@@ -14,16 +14,9 @@ static std::optional<ApiError> needTokenizer(const service::ServedModel &model) 
   return ApiError{400, "this engine has no tokenizer", "model", "E0520"};
 }
 
+/// llama.cpp's route takes a last message of the assistant as begun; vLLM's do not.
 static ChatInput readChat(Call &call) {
-  const Fields &body = *call.body;
-  ChatInput input;
-  input.messages = readMessages(body, input.toolMessages);
-  input.tools = readTools(body);
-  readTemplateFields(body, *call.generation.model, input);
-  if (call.request->path == "/apply-template") // llama.cpp's; the others are vLLM's
-    continueLast(call, input);
-  readReasoning(body, ReasoningApi::Chat, input, call.generation);
-  return input;
+  return readChat(call, /*mayContinue=*/call.request->path == "/apply-template");
 }
 
 /// llama.cpp's: bytes where they are no text by themselves.
