@@ -147,6 +147,8 @@ public:
 
   /// Prompt tokens of the sequence that were found in the prefix cache.
   int64_t cachedTokens(SequenceId id) const { return sequences.at(id)->cachedTokens; }
+  /// Tokens of the sequence whose state is there, without those of the planned step.
+  int64_t computedTokens(SequenceId id) const { return sequences.at(id)->computed(); }
   int64_t running() const { return int64_t(active.size()); }
   int64_t queued() const { return queue.size(); }
   ScheduleStats stats() const;

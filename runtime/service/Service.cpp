@@ -344,6 +344,10 @@ void Service::begin(Command command) {
     command.request.onPrompt = [this, job](std::vector<runtime::PromptScore> scores) {
       onPrompt(job, std::move(scores));
     };
+  if (command.request.tellProgress)
+    command.request.onProgress = [this, job](const runtime::PromptProgress &progress) {
+      onProgress(job, progress);
+    };
   auto ids = engine->submit(std::move(command.request), command.choices);
   if (ids) {
     job->ids = std::move(*ids);
@@ -383,6 +387,19 @@ void Service::onPrompt(const std::shared_ptr<Job> &job, std::vector<runtime::Pro
   Output output;
   output.kind = Output::Kind::Prompt;
   output.scores = std::move(scores);
+  deliveries.push_back({job, std::move(output)});
+}
+
+void Service::onProgress(const std::shared_ptr<Job> &job, const runtime::PromptProgress &progress) {
+  std::lock_guard hold(turn);
+  if (abandoned)
+    return;
+  Output output;
+  output.kind = Output::Kind::Progress;
+  output.computed = progress.computed;
+  output.cachedTokens = progress.cached;
+  output.at = nowNanoseconds();
+  output.times = job->times;
   deliveries.push_back({job, std::move(output)});
 }
 

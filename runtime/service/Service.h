@@ -43,7 +43,7 @@ struct JobTimes {
 
 /// What comes back of a job: tokens as they are drawn, and for each choice one end.
 struct Output {
-  enum class Kind : uint8_t { Token, End, Prompt };
+  enum class Kind : uint8_t { Token, End, Prompt, Progress };
   Kind kind = Kind::Token;
   int32_t choice = 0;
   // Token
@@ -53,6 +53,9 @@ struct Output {
   std::vector<runtime::TokenLogprob> logprobs;
   // Prompt: before the tokens of a job whose request asks for it (Request::promptLogprobs)
   std::vector<runtime::PromptScore> scores;
+  // Progress: of a prompt before its tokens, where its request asks for it (Request::tellProgress)
+  int64_t computed = 0; ///< tokens of the prompt, those in cachedTokens among them
+  uint64_t at = 0;      ///< ns
   // End
   runtime::FinishReason reason = runtime::FinishReason::Stop;
   std::string stopString;       ///< that ended it, if one did
@@ -218,6 +221,7 @@ private:
   void collect();
   void end(const std::shared_ptr<Job> &job, size_t choice, Output output);
   void onPrompt(const std::shared_ptr<Job> &job, std::vector<runtime::PromptScore> scores);
+  void onProgress(const std::shared_ptr<Job> &job, const runtime::PromptProgress &progress);
   void onToken(const std::shared_ptr<Job> &job, int32_t choice, const runtime::TokenEvent &event);
   void deliver();
   void publish();

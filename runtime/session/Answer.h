@@ -72,6 +72,11 @@ public:
   bool started() const { return begun != 0; }
   /// Its first step begins, of which so much is there already.
   void start(int64_t cachedTokens);
+  /// Before a step: so much of the prompt is there.
+  void tellProgress(int64_t computed) const {
+    if (request.tellProgress && sampled == 0)
+      request.onProgress({computed, completion.cachedTokens});
+  }
 
   /// Whether the scheduler knows it: further choices are forked from the first one's prompt.
   bool scheduled = true;

@@ -80,12 +80,13 @@ const BatchView *Session::Impl::plan() {
       continue;
     }
     Answer &answer = *answers.at(share.sequence);
-    if (answer.started())
-      continue;
-    answer.start(scheduler->cachedTokens(share.sequence));
-    if (auto others = choicesOf.find(share.sequence); others != choicesOf.end())
-      for (RequestId other : others->second)
-        answers.at(other)->start(scheduler->cachedTokens(share.sequence));
+    if (!answer.started()) {
+      answer.start(scheduler->cachedTokens(share.sequence));
+      if (auto others = choicesOf.find(share.sequence); others != choicesOf.end())
+        for (RequestId other : others->second)
+          answers.at(other)->start(scheduler->cachedTokens(share.sequence));
+    }
+    answer.tellProgress(scheduler->computedTokens(share.sequence));
   }
   return batch;
 }

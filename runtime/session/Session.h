@@ -121,6 +121,12 @@ struct TokenEvent {
   int64_t cachedTokens = 0;               ///< of the prompt, found in the prefix cache
 };
 
+/// How much of a prompt is there before a step that computes more of it, in tokens.
+struct PromptProgress {
+  int64_t computed; ///< those found in the prefix cache among them
+  int64_t cached;
+};
+
 /// What onLogits sees: a row of logits before an id is drawn from it.
 struct LogitsRow {
   uint32_t choice;              ///< SamplingParams::choice of the request
@@ -156,8 +162,9 @@ struct Request {
   std::shared_ptr<const text::ChatReading> chat;
   bool showStop =
       false; ///< but for the one that ends the answer, which is shown (an id's text, too)
-  bool tellStop = false; ///< onToken hears of the id that ends the answer
-  IdRules ids;           ///< that may be drawn, besides what `grammar` says; not in a search
+  bool tellProgress = false; ///< onProgress hears how far the prompt is; not in a search
+  bool tellStop = false;     ///< onToken hears of the id that ends the answer
+  IdRules ids;               ///< that may be drawn, besides what `grammar` says; not in a search
   /// Log-probabilities of each id of the prompt but the first, and of so many of the likeliest in
   /// its place; -1: none are wanted. The prompt takes a row of logits for each of its ids then, and
   /// no pages of the prefix cache.
@@ -178,6 +185,9 @@ struct Request {
   /// Called once where promptLogprobs asks for it, before the first new id: one of each id of the
   /// prompt but the first.
   std::function<void(std::vector<PromptScore>)> onPrompt;
+  /// Called before each step that computes a part of the prompt, on the session's thread, where
+  /// tellProgress asks for it.
+  std::function<void(const PromptProgress &)> onProgress;
   /// Called before each draw, on the session's thread, and may change the row: bias, penalties and
   /// filters apply to what it leaves, log-probabilities are of it. -inf rules an id out; where
   /// nothing is left the lowest id is drawn. Steps with such a row draw on the host. In a search it

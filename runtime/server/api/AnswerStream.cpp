@@ -71,7 +71,7 @@ std::optional<ApiError> AnswerStream::submit(std::shared_ptr<AnswerStream> strea
   stream->total = stream->open = int32_t(prompts.size()) * asked.choices;
   for (const std::vector<int32_t> &prompt : prompts)
     stream->times.insert(stream->times.end(), size_t(asked.choices),
-                         {int64_t(prompt.size()), 0, 0, runtime::nowNanoseconds(), 0, 0});
+                         {.prompt = int64_t(prompt.size()), .begun = runtime::nowNanoseconds()});
   stream->later.assign(std::make_move_iterator(prompts.rbegin()),
                        std::make_move_iterator(prompts.rend() - std::ptrdiff_t(places.size())));
 
@@ -171,6 +171,10 @@ void AnswerStream::take(service::Output &output) {
     return;
   start();
   noteTimes(output);
+  if (generation.request.tellProgress && output.choice % generation.choices == 0)
+    noteProgress(output);
+  if (output.kind == service::Output::Kind::Progress)
+    return;
   if (output.kind == service::Output::Kind::Token) {
     told += output.id >= 0;
     token(output);
@@ -191,6 +195,16 @@ void AnswerStream::take(service::Output &output) {
     finished();
     close();
   }
+}
+
+void AnswerStream::noteProgress(const service::Output &output) {
+  ChoiceTimes &own = times[size_t(output.choice)];
+  const bool done = output.kind != service::Output::Kind::Progress;
+  if (done && (output.error || (own.computedAt && own.computed == own.prompt)))
+    return;
+  own.computed = done ? own.prompt : output.computed;
+  own.computedAt = done ? std::max(own.first, own.begun) : output.at;
+  progress(output.choice);
 }
 
 void AnswerStream::noteTimes(const service::Output &output) {
@@ -219,17 +233,17 @@ std::string ChoiceTimes::json() const {
     json.key(name + "_per_token_ms").value(steps > 0 ? ms / double(steps) : 0.0);
     json.key(name + "_per_second").value(steps > 0 && ms > 0 ? double(steps) * 1e3 / ms : 0.0);
   };
-  const int64_t computed = first ? prompt - cached : 0;
-  rate("prompt", computed, first ? milliseconds(begun, first) : 0.0, computed);
+  const int64_t done = std::max<int64_t>(0, (first ? prompt : computed) - cached);
+  rate("prompt", done, done ? milliseconds(begun, first ? first : computedAt) : 0.0, done);
   rate("predicted", predicted, milliseconds(first, last), predicted - 1);
   return json.close().text();
 }
 
-std::string ChoiceTimes::progressJson(bool done) const {
+std::string ChoiceTimes::progressJson() const {
   JsonText json;
   json.open('{').key("total").value(prompt).key("cache").value(cached);
-  json.key("processed").value(done ? prompt : cached).key("time_ms");
-  json.value(done && first > begun ? double(first - begun) * 1e-6 : 0.0);
+  json.key("processed").value(computed).key("time_ms");
+  json.value(computed > cached && computedAt > begun ? double(computedAt - begun) * 1e-6 : 0.0);
   return json.close().text();
 }
 

@@ -29,10 +29,11 @@ struct Usage {
 struct ChoiceTimes {
   int64_t prompt = 0, cached = 0, predicted = 0; ///< tokens
   uint64_t begun = 0, first = 0, last = 0;       ///< ns; 0: not yet
+  int64_t computed = 0;                          ///< tokens of the prompt, those cached among them
+  uint64_t computedAt = 0;                       ///< ns
   std::string json() const; ///< {"cache_n":…,"prompt_n":…,"prompt_ms":…,"predicted_n":…,…}
-  /// {"total","cache","processed","time_ms"} of the prompt: before its first step, or `done`. What was
-  /// cached is known with the first token, so that both are told then.
-  std::string progressJson(bool done) const;
+  /// {"total","cache","processed","time_ms"} of the prompt, so far.
+  std::string progressJson() const;
 };
 
 /// What ended an answer: a stop string, an id of the request's or one that ends every answer, or
@@ -66,6 +67,9 @@ protected:
   /// Of a prompt, before its choices' tokens, where Request::promptLogprobs asks for it. The choice
   /// is the prompt's first.
   virtual void prompt(const service::Output &output) {}
+  /// How far a prompt is (`timesOf`), where return_progress asks for it: before each step that
+  /// computes a part of it, and before its first token. The choice is the prompt's first.
+  virtual void progress(int32_t choice) {}
   virtual void token(const service::Output &output) = 0;
   virtual void ended(const service::Output &output) = 0; ///< of one choice
   virtual void finished() = 0;                           ///< of all; sends the response or its end
@@ -104,6 +108,7 @@ private:
   void cancelJobs();
   void close(); ///< after the last byte
   void noteTimes(const service::Output &output);
+  void noteProgress(const service::Output &output);
   void noteAsked() const;
   void noteEnd(const service::Output &output) const;
 

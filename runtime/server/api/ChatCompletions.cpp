@@ -122,7 +122,7 @@ private:
 
   /// llama.cpp's, once there is a token.
   std::string timings(int32_t index) const {
-    return asked().timingsPerToken && timesOf(index).predicted
+    return asked().timingsPerToken && (timesOf(index).predicted || timesOf(index).computedAt)
                ? ",\"timings\":" + timesOf(index).json()
                : std::string();
   }
@@ -133,12 +133,10 @@ private:
       chunk(i, std::string("{\"role\":\"assistant\",\"content\":") + content + "}", "", "");
   }
 
-  /// llama.cpp's, of the prompt.
-  void noteFirst() {
-    if (std::exchange(hasFirst, true) || !asked().returnProgress || !asked().stream)
-      return;
-    for (bool done : {false, true})
-      event(head + "[],\"prompt_progress\":" + timesOf(0).progressJson(done) + chunkEnd());
+  /// llama.cpp's.
+  void progress(int32_t choice) override {
+    event(head + "[],\"prompt_progress\":" + timesOf(choice).progressJson() + timings(choice) +
+          chunkEnd());
   }
 
   static void callJson(JsonText &json, const ToolCall &call) {
@@ -148,7 +146,6 @@ private:
 
   void piece(int32_t index, const text::OutputPiece &piece,
              const service::Output *output) override {
-    noteFirst();
     Choice &choice = of(index);
     noteId(choice, output);
     std::string logprob = wantsLogprobs() ? logprobOf(output) : "";
@@ -182,7 +179,6 @@ private:
   }
 
   void silent(int32_t index, const service::Output &output) override {
-    noteFirst();
     Choice &choice = of(index);
     noteId(choice, &output);
     std::string logprob = wantsLogprobs() ? logprobOf(&output) : "";
@@ -251,9 +247,8 @@ private:
   const std::vector<int32_t> promptIds; ///< where they are wanted
   const std::string head;
   std::vector<Choice> answers;
-  bool isFirst = true;   ///< no chunk is out yet
-  bool hasFirst = false; ///< a token has come
-  std::string scores;    ///< prompt_logprobs
+  bool isFirst = true; ///< no chunk is out yet
+  std::string scores;  ///< prompt_logprobs
 };
 
 } // namespace

@@ -141,9 +141,6 @@ private:
 
   void token(const service::Output &output) override {
     Choice &choice = of(output.choice);
-    if (timesOf(output.choice).predicted == 1 && output.choice % asked().choices == 0 &&
-        output.id >= 0)
-      progress(output.choice);
     const bool wantsLogprobs = asked().request.sampling.topLogprobs >= 0 && output.id >= 0;
     if (wantsLogprobs && !output.logprobs.empty()) {
       choice.offsets.push_back(choice.shown +
@@ -247,16 +244,15 @@ private:
 
   /// llama.cpp's, once there is a token.
   std::string timings(int32_t index) const {
-    return asked().timingsPerToken && timesOf(index).predicted
+    return asked().timingsPerToken && (timesOf(index).predicted || timesOf(index).computedAt)
                ? ",\"timings\":" + timesOf(index).json()
                : std::string();
   }
 
-  /// llama.cpp's, of a prompt.
-  void progress(int32_t index) {
-    for (bool done : {false, true})
-      if (asked().returnProgress && asked().stream)
-        event(head + "[],\"prompt_progress\":" + timesOf(index).progressJson(done) + chunkEnd());
+  /// llama.cpp's.
+  void progress(int32_t choice) override {
+    event(head + "[],\"prompt_progress\":" + timesOf(choice).progressJson() + timings(choice) +
+          chunkEnd());
   }
 
   void finished() override {

@@ -290,7 +290,7 @@ void readGeneration(const Fields &body, Generation &out,
     out.request.showSpecial = !*skip;
   set(out.returnIds, body.boolean("return_token_ids"));
   set(out.timingsPerToken, body.boolean("timings_per_token"));
-  set(out.returnProgress, body.boolean("return_progress"));
+  out.request.tellProgress = body.boolean("return_progress").value_or(false) && out.stream;
   if (out.returnIds)
     out.request.tellStop = true; // as in vLLM, it is among the ids
   if (auto kept = body.integer("truncate_prompt_tokens", -1, 1 << 30)) {

@@ -29,7 +29,6 @@ struct Generation {
   bool returnIds = false;       ///< return_token_ids: of prompt and answer
   bool llamaCpp = false;        ///< for one of its paths: in its shapes, with n_probs
   bool timingsPerToken = false; ///< llama.cpp's: each event of a stream has timings
-  bool returnProgress = false;  ///< llama.cpp's: a stream has events about its prompt
   int64_t keepPrompt = -1;      ///< ids of the prompt that are kept, its last ones; -1: all
   /// Where a chat's reasoning comes: beside the content, there in one piece of a stream, as text of
   /// the content with its marks, or nowhere.

@@ -118,17 +118,16 @@ private:
     return json.close().close().text();
   }
 
-  void progress(int32_t index, bool done) {
+  void progress(int32_t choice) override {
     JsonText json;
-    json.open('{').key("index").value(index).key("content").value("").key("tokens").raw("[]");
-    json.key("stop").value(false).key("prompt_progress").raw(timesOf(index).progressJson(done));
-    event(json.key("timings").raw(timesOf(index).json()).close().text());
+    json.open('{').key("index").value(choice).key("content").value("").key("tokens").raw("[]");
+    json.key("stop").value(false).key("prompt_progress").raw(timesOf(choice).progressJson());
+    event(json.key("timings").raw(timesOf(choice).json()).close().text());
   }
 
   void token(const service::Output &output) override {
     Answer &own = answers[size_t(output.choice)];
     const std::string probability = probabilityOf(output);
-    const bool isFirst = own.ids.empty();
     if (output.id >= 0)
       own.ids.push_back(output.id);
     own.text += output.text;
@@ -137,9 +136,6 @@ private:
         own.probabilities += (own.probabilities.empty() ? "" : ",") + probability;
       return;
     }
-    for (bool done : {false, true})
-      if (isFirst && asked().returnProgress)
-        progress(output.choice, done);
     JsonText json;
     json.open('{').key("index").value(output.choice).key("content").value(output.text);
     idsJson(json, output.id >= 0 ? std::vector<int32_t>{output.id} : std::vector<int32_t>());

@@ -120,15 +120,12 @@ private:
     whole("response.in_progress", "in_progress");
   }
 
-  /// llama.cpp's, of the prompt.
-  void noteFirst() {
-    if (std::exchange(hasFirst, true) || !asked().returnProgress)
-      return;
-    for (bool done : {false, true})
-      numbered("response.in_progress", [&](JsonText &json) {
-        json.key("response").raw(responseJson("in_progress"));
-        json.key("prompt_progress").raw(timesOf(0).progressJson(done));
-      });
+  /// llama.cpp's.
+  void progress(int32_t choice) override {
+    numbered("response.in_progress", [&](JsonText &json) {
+      json.key("response").raw(responseJson("in_progress"));
+      json.key("prompt_progress").raw(timesOf(choice).progressJson());
+    });
   }
 
   void place(JsonText &json, bool part) const {
@@ -187,7 +184,6 @@ private:
   }
 
   void piece(int32_t, const text::OutputPiece &piece, const service::Output *) override {
-    noteFirst();
     if (piece.kind == Kind::ToolName)
       return open({Kind::ToolName, newId("fc_"), "", piece.text, newId("call_")});
     const Kind kind = piece.kind == Kind::ToolArguments ? Kind::ToolName : piece.kind;
@@ -239,7 +235,7 @@ private:
   int64_t created;
   bool parallel;
   std::vector<Item> items;
-  bool isOpen = false, cut = false, hasFirst = false;
+  bool isOpen = false, cut = false;
   int64_t sequence = 0;
 };
 

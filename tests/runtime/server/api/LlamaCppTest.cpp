@@ -132,6 +132,41 @@ TEST_F(ApiLlamaCpp, TimingsAndProgressOfChats) {
       << stream->body;
 }
 
+namespace {
+/// The numbers that follow `name` in a text, in order.
+std::vector<int> numbersBehind(const std::string &text, const std::string &name) {
+  std::vector<int> found;
+  for (size_t at = text.find(name); at != std::string::npos; at = text.find(name, at + 1))
+    found.push_back(std::stoi(text.substr(at + name.size())));
+  return found;
+}
+} // namespace
+
+/// A prompt of 40 tokens at 16 a step: what is there before each step, and with the first token.
+TEST_F(ApiTest, ProgressOfALongPrompt) {
+  serve({.prefillChunk = 16}, "{% for m in messages %}{{ m.content }}{% endfor %}");
+  const std::string fields = R"("max_tokens":2,"ignore_eos":true,"stream":true,)"
+                             R"("timings_per_token":true,"return_progress":true,)";
+  auto prompt = [](char letter) { return "\"" + std::string(40, letter) + "\""; };
+  const std::vector<std::pair<std::string, std::string>> asked = {
+      {"/completion", "\"prompt\":" + prompt('a')},
+      {"/v1/completions", "\"prompt\":" + prompt('b')},
+      {"/v1/chat/completions", R"("messages":[{"role":"user","content":)" + prompt('c') + "}]"},
+      {"/v1/responses", "\"input\":" + prompt('d')}};
+  for (const auto &[path, body] : asked) {
+    auto stream = begin(path, "{" + fields + body + "}");
+    ASSERT_TRUE(stream->wait()) << path;
+    EXPECT_EQ(numbersBehind(stream->body, "\"processed\":"), (std::vector{0, 16, 32, 40}))
+        << path << stream->body;
+    EXPECT_EQ(numbersBehind(stream->body, "\"total\":"), (std::vector{40, 40, 40, 40})) << path;
+    EXPECT_EQ(numbersBehind(stream->body, "\"cache\":"), (std::vector{0, 0, 0, 0})) << path;
+  }
+  // Nothing of it without a stream.
+  EXPECT_EQ(at(ask("/completion", R"({"return_progress":true,"prompt":"ab","n_predict":1})"),
+               "/prompt_progress"),
+            "(none)");
+}
+
 TEST_F(ApiLlamaCpp, IdsAreCountedBeforehand) {
   const std::string messages = R"({"messages":[{"role":"user","content":"abc"}]})";
   EXPECT_EQ(at(ask("/chat/completions/input_tokens", messages), "/input_tokens"), "3");
