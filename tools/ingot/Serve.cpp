@@ -256,8 +256,10 @@ Action defineServe(CommandLine &command) {
             "answer /metrics without a key, for scrapers that send none; also while draining")
       .group(access);
   command
-      .option("--allowed-origin", options->http.allowedOrigins,
-              "a site whose pages may call (CORS; repeatable; * for all)")
+      .option(
+          "--allowed-origin", options->http.allowedOrigins,
+          "a site whose pages may call (CORS; repeatable); localhost: pages of this machine, on any port; "
+          "*: all")
       .takesOne()
       .group(access);
   command

@@ -280,7 +280,7 @@ bool Connection::answerPreflight(const RequestHead &head) {
   }
   const bool goesOn = !head.hasBody && frame.keepAlive;
   frame.keepAlive = goesOn;
-  append(responseHead(204, "", headers, frame, 0));
+  append(responseHead(200, "", headers, frame, 0)); // 204 is fine, too, but not to every client
   responseDone = true;
   setPhase(goesOn ? Phase::Answering : Phase::Flushing, {});
   flush();

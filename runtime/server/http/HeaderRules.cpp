@@ -3,6 +3,8 @@
 
 #include <algorithm>
 #include <arpa/inet.h>
+#include <cstring>
+#include <optional>
 
 namespace ingot::http {
 
@@ -171,33 +173,39 @@ bool HostRules::allows(std::string_view authority) const {
   });
 }
 
+/// What follows the scheme of an origin, and the port that the scheme has unless one is given.
+static std::optional<std::pair<std::string_view, std::string_view>>
+placeOf(std::string_view origin) {
+  for (auto [scheme, port] : {std::pair("http://", "80"), std::pair("https://", "443")})
+    if (origin.starts_with(scheme))
+      return std::pair(origin.substr(std::strlen(scheme)), std::string_view(port));
+  return std::nullopt;
+}
+
+static bool isLoopbackOrigin(std::string_view origin) {
+  const auto place = placeOf(origin);
+  const auto authority = place ? splitAuthority(place->first) : std::nullopt;
+  return authority && isLoopbackName(authority->first);
+}
+
 std::string OriginRules::answerTo(std::string_view origin) const {
   if (origin.empty())
     return {};
   for (const std::string &one : allowed) {
     if (one == "*")
       return one;
-    if (equalsIgnoringCase(one, origin))
+    if (equalsIgnoringCase(one, origin) || (one == "localhost" && isLoopbackOrigin(origin)))
       return std::string(origin);
   }
   return {};
 }
 
 bool OriginRules::isOurs(std::string_view origin, std::string_view authority) {
-  std::string_view usual;
-  if (origin.starts_with("http://")) {
-    origin.remove_prefix(7);
-    usual = "80";
-  } else if (origin.starts_with("https://")) {
-    origin.remove_prefix(8);
-    usual = "443";
-  } else {
-    return false;
-  }
-  auto a = splitAuthority(origin), b = splitAuthority(authority);
+  const auto place = placeOf(origin);
+  auto a = place ? splitAuthority(place->first) : std::nullopt, b = splitAuthority(authority);
   if (!a || !b)
     return false;
-  auto port = [&](std::string_view given) { return given.empty() ? usual : given; };
+  auto port = [&](std::string_view given) { return given.empty() ? place->second : given; };
   return equalsIgnoringCase(a->first, b->first) && port(a->second) == port(b->second);
 }
 

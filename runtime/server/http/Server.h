@@ -43,7 +43,8 @@ struct ServerOptions {
   /// gives it to a browser as password (`Basic`); empty: everybody. A host other than a loopback one needs a key (E0551).
   std::vector<std::string> apiKeys = {};
   std::vector<std::string> openPaths = {}; ///< answered without a key ("/health")
-  /// Values of Origin that browsers of other sites may use; "*" for all. Empty: CORS is off.
+  /// Values of Origin that browsers of other sites may use; "localhost": http and https of every loopback
+  /// name and port; "*" for all. Empty: CORS is off.
   std::vector<std::string> allowedOrigins = {};
   /// Host headers that are served besides addresses of loopback, `localhost` and `host` (against DNS
   /// rebinding). A server that listens elsewhere and has a key takes any.

@@ -237,12 +237,12 @@ TEST(HttpRefusal, CorsIsOffUnlessListed) {
     EXPECT_EQ(test.client().ask(post("/echo", "x", "Origin: http://localhost:81\r\n")).status, 403);
     EXPECT_EQ(test.client().ask("OPTIONS /echo HTTP/1.1\r\nHost: localhost\r\n\r\n").status, 200)
         << "the handler's";
-    EXPECT_EQ(test.client().ask("OPTIONS * HTTP/1.1\r\nHost: localhost\r\n\r\n").status, 204);
+    EXPECT_EQ(test.client().ask("OPTIONS * HTTP/1.1\r\nHost: localhost\r\n\r\n").status, 200);
   }
   TestServer test({.apiKeys = {"sk-right"}, .allowedOrigins = {"https://page.example"}});
   RawClient client = test.client();
   Answer answer = client.ask(preflight);
-  EXPECT_EQ(answer.status, 204) << "browsers send no key with this";
+  EXPECT_EQ(answer.status, 200) << "browsers send no key with this";
   EXPECT_EQ(answer.header("access-control-allow-origin"), "https://page.example");
   EXPECT_EQ(answer.header("access-control-allow-headers"), "authorization, content-type");
   EXPECT_EQ(answer.header("vary"), "Origin");
@@ -256,6 +256,23 @@ TEST(HttpRefusal, CorsIsOffUnlessListed) {
       get("/echo", "Origin: https://other.example\r\nAuthorization: Bearer sk-right\r\n"));
   EXPECT_EQ(answer.head.find("Access-Control"), std::string::npos);
   EXPECT_FALSE(answer.headers.contains("access-control-allow-credentials"));
+}
+
+/// "localhost" is every page of this machine, whatever its port, and nothing that only looks like it.
+TEST(HttpRefusal, OriginsOfThisMachine) {
+  TestServer test({.allowedOrigins = {"localhost"}});
+  auto answered = [&](const std::string &origin) {
+    const Answer answer = test.client().ask(post("/echo", "x", "Origin: " + origin + "\r\n"));
+    return answer.status == 200 ? answer.header("access-control-allow-origin") : "refused";
+  };
+  for (const char *origin :
+       {"http://localhost", "http://localhost:5173", "https://localhost:8443",
+        "http://127.0.0.1:3000", "http://[::1]", "http://[::1]:3000", "http://127.1.2.3"})
+    EXPECT_EQ(answered(origin), origin);
+  for (const char *origin : {"http://notlocalhost", "http://localhost.evil.com", "http://evil.com",
+                             "file://localhost", "localhost", "null", "http://127.0.0.1.evil.com",
+                             "http://localhost:x", "http://a@localhost"})
+    EXPECT_EQ(answered(origin), "refused") << origin;
 }
 
 /// Keys that are replaced: those that stay keep their numbers, which caches go by.
