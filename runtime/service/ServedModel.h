@@ -29,6 +29,7 @@ struct ModelOptions {
   std::string chatTemplate; ///< source; empty: the engine's
   std::string
       chatTemplateName; ///< of the engine's, the one for all requests; empty: as transformers chooses
+  std::string templateVariables; ///< JSON object: of the template, unless a request says otherwise
   std::string toolFormat, reasoningFormat; ///< empty: what the template says
   ServiceOptions service;
   RequestRules rules;
@@ -56,6 +57,8 @@ public:
     return of(tools).parsed.get();
   }
   const text::ChatTemplate::Options &templateTokens() const { return tokens; }
+  /// A JSON object of variables that a request's own go before; "": none.
+  const std::string &templateVariables() const { return options.templateVariables; }
   const text::OutputFormat &outputFormat(bool tools = false) const { return of(tools).format; }
   /// A format that was found, with what options of the server name instead.
   text::OutputFormat asNamed(text::OutputFormat found) const;

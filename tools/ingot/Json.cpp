@@ -60,6 +60,16 @@ Result<std::vector<int32_t>> idsOf(simdjson::dom::element element, const std::st
 
 } // namespace
 
+Result<void> checkJsonObject(std::string_view json, const std::string &where,
+                             const std::string &fix) {
+  auto document = parse(json, where, fix);
+  if (document && (*document)->root.is_object())
+    return {};
+  Error error = document ? notJson(where, "no JSON object", fix) : document.error();
+  error.exit = ExitCode::Usage;
+  return error;
+}
+
 Result<std::vector<int32_t>> parseIds(std::string_view json, const std::string &where) {
   const std::string fix = "give one JSON array of ids: [504, 3575, 282]";
   auto document = parse(json, where, fix);

@@ -51,6 +51,10 @@ private:
   std::string body;
 };
 
+/// Whether an option's value is a JSON object. E0122, exit 2.
+Result<void> checkJsonObject(std::string_view json, const std::string &where,
+                             const std::string &fix);
+
 /// Reading, for the two small inputs of the command line. `where` names the file, or
 /// file and line, in errors (E0122, exit 3; E0123 for ids outside int32).
 Result<std::vector<int32_t>> parseIds(std::string_view json, const std::string &where);

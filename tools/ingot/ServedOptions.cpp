@@ -2,6 +2,7 @@
 #include "tools/ingot/ServedOptions.h"
 
 #include "tools/ingot/Files.h"
+#include "tools/ingot/Json.h"
 
 #include <filesystem>
 
@@ -21,6 +22,12 @@ void ServedOptions::define(CommandLine &command, const char *group) {
           "of an engine's several templates the one for all requests (default: tool_use for those with tools)")
       .typeName("NAME")
       .excludes(file)
+      .group(group);
+  command
+      .option("--default-chat-template-kwargs", templateVariables,
+              "variables of the chat template that requests may set otherwise, as "
+              "'{\"enable_thinking\": false}'")
+      .typeName("JSON")
       .group(group);
   command
       .option("--tool-format", toolFormat,
@@ -80,6 +87,12 @@ ServedOptions::open(EngineOptions engine, std::string name, runtime::SessionOpti
   model.toolFormat = toolFormat;
   model.reasoningFormat = reasoningFormat;
   model.chatTemplateName = chatTemplateName;
+  if (!templateVariables.empty())
+    if (auto valid = checkJsonObject(templateVariables, "--default-chat-template-kwargs",
+                                     "give an object, as '{\"enable_thinking\": false}'");
+        !valid)
+      return valid.error();
+  model.templateVariables = templateVariables;
   if (!chatTemplate.empty()) {
     auto text = readFile(chatTemplate);
     if (!text)

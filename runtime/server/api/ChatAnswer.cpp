@@ -13,14 +13,26 @@ namespace ingot::api {
 
 using runtime::JsonText;
 
+std::string joinObjects(std::string_view first, std::string_view later) {
+  auto inside = [](std::string_view object) {
+    if (object.find_first_not_of("{} \t\r\n") == std::string_view::npos)
+      return std::string_view();
+    const size_t begin = object.find('{') + 1;
+    return object.substr(begin, object.rfind('}') - begin);
+  };
+  const std::string_view left = inside(first), right = inside(later);
+  if (left.empty() && right.empty())
+    return "";
+  return "{" + std::string(left) + (left.empty() || right.empty() ? "" : ",") + std::string(right) +
+         "}";
+}
+
 void readTemplateFields(const Fields &body, const service::ServedModel &model, ChatInput &input) {
   if (body.object("chat_template_kwargs"))
     input.templateVariables = body.json("chat_template_kwargs");
   if (body.has("documents") && !body.objects("documents", 0, kMostMessages).empty()) { // as vLLM
-    const std::string field = "{\"documents\":" + body.json("documents");
-    input.templateVariables = input.templateVariables.size() <= 2
-                                  ? field + "}"
-                                  : field + "," + input.templateVariables.substr(1);
+    input.templateVariables =
+        joinObjects("{\"documents\":" + body.json("documents") + "}", input.templateVariables);
   }
   input.generationPrompt = body.boolean("add_generation_prompt").value_or(true);
   input.continueLast = body.boolean("continue_final_message").value_or(false);
@@ -96,15 +108,13 @@ static Result<Rendering> renderingOf(const service::ServedModel &model, const Ch
   Rendering made{*found, input.messages, model.templateTokens()};
   made.options.continueFinalMessage = input.continueLast;
   made.options.addGenerationPrompt = input.generationPrompt;
-  made.options.extraJson = input.templateVariables;
+  made.options.extraJson = joinObjects(model.templateVariables(), input.templateVariables);
   const bool tools = input.tools.choice != Tools::Choice::None;
   if (needsPlainTools(*made.own, input)) {
     made.messages = plainToolMessages(*made.own, input.messages, tools ? input.tools.json : "");
   } else if (tools) {
-    const std::string field = "\"tools\":" + input.tools.json;
-    made.options.extraJson = input.templateVariables.size() <= 2
-                                 ? "{" + field + "}"
-                                 : "{" + field + "," + input.templateVariables.substr(1);
+    made.options.extraJson =
+        joinObjects("{\"tools\":" + input.tools.json + "}", made.options.extraJson);
   }
   return made;
 }

@@ -24,6 +24,10 @@ struct ChatInput {
   std::optional<AskedGrammar> grammar; ///< of the answer
 };
 
+/// The fields of two JSON objects ("" is an empty one) as one. A template that reads a name twice
+/// takes the later.
+std::string joinObjects(std::string_view first, std::string_view later);
+
 /// chat_template, chat_template_kwargs, documents, add_generation_prompt, continue_final_message.
 void readTemplateFields(const Fields &body, const service::ServedModel &model, ChatInput &input);
 

@@ -161,6 +161,7 @@ void readOne(const Fields &holder, const Switch &one, Wish &wish, Generation &ge
 struct Reads {
   bool enable, thinking, level, budget; ///< the second: the only name of some for the first
   bool always;                          ///< the model reasons, whatever is said
+  bool served;                          ///< the server sets variables, which a wish goes before
 };
 
 std::optional<Reads> readsOf(const service::ServedModel &model, const ChatInput &input) {
@@ -172,16 +173,18 @@ std::optional<Reads> readsOf(const service::ServedModel &model, const ChatInput 
                                         ? model.outputFormat()
                                         : text::detectOutputFormat(input.ownTemplate);
   const bool thinking = own.uses("thinking");
-  return Reads{thinking || own.uses("enable_thinking"), thinking, own.uses("reasoning_effort"),
-               own.uses("thinking_budget"), !format.reasoning.empty()};
+  return Reads{thinking || own.uses("enable_thinking"),
+               thinking,
+               own.uses("reasoning_effort"),
+               own.uses("thinking_budget"),
+               !format.reasoning.empty(),
+               !model.templateVariables().empty()};
 }
 
 /// Adds variables of the template; those that the request has given by their own names win.
 void addVariable(ChatInput &input, std::string_view name, const std::string &json) {
-  const std::string field = JsonText().value(name).text() + ":" + json;
-  input.templateVariables = input.templateVariables.size() <= 2
-                                ? "{" + field + "}"
-                                : "{" + field + "," + input.templateVariables.substr(1);
+  input.templateVariables =
+      joinObjects("{" + JsonText().value(name).text() + ":" + json + "}", input.templateVariables);
 }
 
 void enableThinking(ChatInput &input, bool on) {
@@ -205,7 +208,9 @@ std::string applyWish(const Wish &wish, const Reads &reads, ChatInput &input) {
   }
   if (reads.level && !wish.level.empty()) {
     addVariable(input, "reasoning_effort", JsonText().value(wish.level).text());
-    if (reads.thinking) // which is mostly off unless it is asked for
+    if (reads.enable && reads.served)
+      enableThinking(input, true);
+    else if (reads.thinking) // which is mostly off unless it is asked for
       addVariable(input, "thinking", "true");
   } else if (reads.enable)
     enableThinking(input, true);

@@ -63,6 +63,7 @@ protected:
     service::ModelOptions model;
     model.name = "m";
     model.chatTemplate = chatTemplate;
+    model.templateVariables = variables;
     model.service.dispatch = [this](std::function<void()> work) { thread.push(std::move(work)); };
     model.service.stepLimit = stepLimit;
     model.rules = rules;
@@ -110,6 +111,7 @@ protected:
   }
 
   service::RequestRules rules; ///< of serve()
+  std::string variables;       ///< likewise, of the chat template
   std::shared_ptr<service::ModelRegistry> models = std::make_shared<service::ModelRegistry>();
   service::WorkQueue thread{1};
   std::unique_ptr<api::Api> routes;

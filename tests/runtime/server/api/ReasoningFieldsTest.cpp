@@ -58,6 +58,20 @@ protected:
 
 } // namespace
 
+/// What the server sets holds where a request says nothing, by the template's name or another.
+TEST_F(ReasoningFields, OfTheServer) {
+  variables = R"({"enable_thinking":false})";
+  serve({}, kReadsAll);
+  EXPECT_EQ(chat(R"("n":1)"), "5");
+  EXPECT_EQ(anthropic(R"("top_k":1)"), "5");
+  EXPECT_EQ(responses(R"("top_logprobs":0)"), "5");
+  EXPECT_EQ(think("true"), "3");
+  EXPECT_EQ(chat(R"("chat_template_kwargs":{"enable_thinking":true})"), "3");
+  EXPECT_EQ(chat(R"("chat_template_kwargs":{ })"), "5");
+  EXPECT_EQ(chat(R"("reasoning_effort":"low")"), "11"); // the level, which is also a switch
+  EXPECT_EQ(chat(R"("thinking":{"type":"enabled"})"), "3");
+}
+
 TEST_F(ReasoningFields, ReachTheTemplate) {
   serve({}, kReadsAll);
   EXPECT_EQ(chat(R"("n":1)"), "1");
