@@ -206,6 +206,12 @@ TEST(ChatTemplate, givesTheDateWhereARequestDoesNot) {
                       "{% endif %}{{ date_string == strftime_now('%d %b %Y') }}";
   EXPECT_EQ(render(llama, ""), "True");
   EXPECT_EQ(render(llama, R"({"date_string": "1 Jan 2020"})"), "False");
+  // Firefunction's text of tools, which reaches it by no other name.
+  const char *functions = "{{ '[' + functions + ']' }}";
+  EXPECT_EQ(render(functions, "{}"), "[]");
+  EXPECT_EQ(render(functions, R"({"tools": [{"name": "é"}]})"),
+            "[[\n  {\n    \"name\": \"é\"\n  }\n]]");
+  EXPECT_EQ(render(functions, R"({"tools": [], "functions": "mine"})"), "[mine]");
   EXPECT_EQ(render("{{ 'Today: ' + datetime == 'Today: ' + strftime_now('%b %d %Y') }}", ""),
             "True");
 }

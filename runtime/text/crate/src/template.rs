@@ -64,6 +64,14 @@ fn defaults(program: &Program) -> BTreeMap<String, Value> {
     found
 }
 
+/// The tools as text, in the template of Firefunction: llama.cpp gives it under this name, and "" without tools.
+const FUNCTIONS: &str = "functions";
+
+fn functions_of(variables: &serde_json::Map<String, serde_json::Value>) -> Value {
+    let tools = variables.get("tools").filter(|tools| !tools.is_null());
+    Value::from(tools.map(|tools| format!("{tools:#}")).unwrap_or_default())
+}
+
 /// Stops at the output limit.
 struct Limited(Vec<u8>);
 impl Write for Limited {
@@ -145,7 +153,7 @@ impl Template {
 
     /// Whether what the caller gives under this name can reach the text.
     pub fn uses(&self, variable: &str) -> bool {
-        self.program.reads(variable)
+        self.program.reads(variable) || (variable == "tools" && self.program.reads(FUNCTIONS))
     }
 
     pub fn render(&self, given: &Given) -> Result<Vec<u8>, Failure> {
@@ -202,6 +210,9 @@ impl Template {
         // transformers always defines these two.
         context.insert("tools".into(), Value::from(()));
         context.insert("documents".into(), Value::from(()));
+        if self.program.reads(FUNCTIONS) {
+            context.insert(FUNCTIONS.into(), functions_of(&variables));
+        }
         for (name, value) in tokens.iter().chain(&variables) {
             context.insert(name.clone(), Value::from(Serde(value)));
         }
