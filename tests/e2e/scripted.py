@@ -34,6 +34,9 @@ EVERY = ("call", "every", {"s": 'a "b" \\ c\nd <e> & {f: [g]}, é', "t": "12", "
 FORCED = {"pick": structure(["colour", "count", "sure"], colour={"enum": ["red", "dark blue"]}, sure=BOOLEAN,
                             count={"type": "integer", "minimum": 0, "maximum": 9}),
           "other": structure()}
+# What the routes make of an answer is the same for all formats. These have readers of different kinds: their cases are tried on the other
+# routes by turns. Those of other formats are on one route, unless a case says `everywhere` or the run is long.
+ROUTED = ("hermes", "llama3-json", "mistral-args", "harmony", "qwen3-coder", "gemma4", "kimi-k3")
 SHAPE = structure(["a"], a={"enum": ["x", "y"]})
 
 
@@ -46,6 +49,7 @@ class Case:
     tools: dict | None = dataclasses.field(default_factory=lambda: TOOLS)
     routes: tuple = ROUTES
     counted: range | None = None  # tokens of reasoning
+    everywhere: bool = False  # on all of its routes, whatever the format
     words: bool = False  # in tokens that hold parts of marks
     request: dict = dataclasses.field(default_factory=dict)
     must: object = None  # what else holds for an answer, a function that asserts
@@ -115,7 +119,7 @@ class Scripts:
         if self.format.several:
             made.append(("two calls", [WEATHER, NOTHING]))
             made.append(("two calls of one tool", [WEATHER, ("call", "get_weather", {"city": "Bergen"})]))
-        yield from (self.case(title, parts) for title, parts in made)
+        yield from (self.case(title, parts, everywhere=title == "one call") for title, parts in made)
         yield self.case("every type of argument, in tokens of several letters", [EVERY], words=True)
         if self.format.think:
             yield self.case("reasoning before a call", [("think", "I need the\n\nweather."), WEATHER], prompt=self.thinking)
@@ -149,7 +153,7 @@ class Scripts:
             opened = " (opened by the template)" if prompt and prompt == self.format.opened else ""
             size = len(self.model.tokens("Let me think.\n\nYes: é."))
             yield self.case("reasoning and text" + opened, [("think", "Let me think.\n\nYes: é."), ("text", "Hello,\n\n  world! \n")], prompt=prompt,
-                            counted=range(size, size + 5))
+                            counted=range(size, size + 5), everywhere=True)
             yield self.case("reasoning and text without tools" + opened, [("think", "Plan."), ("text", "Hello!")], prompt=prompt, tools=None)
             if self.format.verbatim:
                 text = f're.sub(r"{self.open}.*?{self.close}", "", s) {self.close} '
@@ -246,15 +250,22 @@ def differences(answer, case, route):
             yield str(error)
 
 
+def routes_of(number, case, name, long):
+    """The routes on which a topic's case is tried, which is the topic's case of that number."""
+    others = [route for route in case.routes if route != CHAT]
+    if long or case.everywhere or (name in ROUTED and not number):
+        return case.routes
+    if CHAT not in case.routes:
+        return others[:1]
+    return (CHAT, others[number // 2 % len(others)]) if name in ROUTED and others and number % 2 else (CHAT,)
+
+
 def run(server, connection, name, scripts, cases, long):
     """What each case answers on its routes; a text of what is wrong."""
     wrong, asked = [], 0
     for number, case in enumerate(cases):
         found = []
-        others = [route for route in case.routes if route != CHAT]
-        if number and not long:  # all of them for the first case, then one by turns for every second
-            others = others[number // 2 % len(others):][:1] if others and (number % 2 or CHAT not in case.routes) else []
-        for route in [route for route in case.routes if route == CHAT or route in others]:
+        for route in routes_of(number, case, name, long):
             try:
                 got = [answers.ask(server, route, connection, model=name, message=scripts.message(case), stream=stream, tools=case.tools, **case.request)
                        for stream in (False, True)]
@@ -280,7 +291,7 @@ def fits(schema, value):
                for each, part in ((value[name], schema["properties"][name]) for name in value))
 
 
-def forced(server, connection, name, scripts):
+def forced(server, connection, name, scripts, long):
     """Each way to force a call gives calls of the right tools with arguments that fit, whatever the model wants to say."""
     wrong, answered = [], 0
     for title, request, names, most in (
@@ -289,7 +300,7 @@ def forced(server, connection, name, scripts):
             ("named, strict", {"choice": "pick", "strict": True}, ("pick",), 1),
             ("one tool, required", {"choice": "required", "tools": {"pick": FORCED["pick"]}}, ("pick",), 9),
             ("no arguments", {"choice": "other"}, ("other",), 1)):
-        for route in (CHAT, RESPONSES, MESSAGES) if title in ("required", "named") else (CHAT,):
+        for route in (CHAT, RESPONSES, MESSAGES) if title in ("required", "named") and (long or name in ROUTED) else (CHAT,):
             try:
                 asked = {"model": name, "message": scripts.nowhere(), "tools": FORCED, **request}
                 got = [answers.ask(server, route, connection, stream=stream, **asked) for stream in (False, True)]
@@ -392,12 +403,14 @@ def add(suite, ingot, long):
         for (name, _), cases in work.items():
             for case in cases:
                 made[name].message(case)
-        with concurrent.futures.ThreadPoolExecutor(4) as workers:
-            list(workers.map(one, made))
+        first, *rest = made
+        one(first)  # makes the code that all of them have
+        with concurrent.futures.ThreadPoolExecutor(3) as workers:
+            list(workers.map(one, rest))
 
     def one(name):
         made[name].model.write(folder / name)
-        ingot("compile", folder / name, "-o", folder / f"{name}.ingot", "--target", "cpu", "--precision", "exact", "--quiet")
+        ingot("compile", folder / name, "-o", folder / f"{name}.ingot", "--target", "cpu:avx2", "--precision", "exact", "--quiet")
 
     def checks(name):
         scripts = made[name]
@@ -405,13 +418,13 @@ def add(suite, ingot, long):
             for topic in TOPICS:
                 if cases := work.get((name, topic)):
                     suite.check(f"scripted {name}: {topic}", lambda: run(server, connection, name, scripts, cases, long))
-            suite.check(f"scripted {name}: forced calls", lambda: forced(server, connection, name, scripts))
+            suite.check(f"scripted {name}: forced calls", lambda: forced(server, connection, name, scripts, long))
 
     if not suite.check("scripted models: compile", compile, needed=True):
         return
     first, *rest = made
     served = [word for name in rest for word in ("--model", f"{name}={folder / name}.ingot")]
-    limits = ("--threads", 1, "--max-seqs", 4, "--swap", 0, "--kv-memory", "1500M", "--context", CONTEXT)
+    limits = ("--threads", 1, "--max-seqs", 4, "--swap", 0, "--kv-memory", "300M", "--context", CONTEXT)
     with (Server(ingot, folder / f"{first}.ingot", *served, *limits, "--log", "none", "--trust-request-chat-template", name=first) as server,
           concurrent.futures.ThreadPoolExecutor(3) as workers):
         list(workers.map(checks, made))

@@ -15,8 +15,9 @@ import struct
 
 import numpy
 
-# The same for every model, so that they have the same kernels, which are compiled once.
-WIDTH, CONTEXT, VOCABULARY = 256, 8192, 320
+# The same for every model, so that they have the same kernels, which are compiled once. The one head is small, since attention over
+# thousands of positions, of which nothing is added, would take most of the time.
+WIDTH, HEAD, CONTEXT, VOCABULARY = 256, 16, 8192, 320
 END = "<|scripted_end|>"
 # Parts of marks and of JSON, so that a token may hold the end of a mark and what follows it.
 WORDS = ("tool", "_call", "call>", ">\n", '{"name', '": "', '"}', "}\n</", "think>", ">\n\n", "</", "think", "arg", "function", "=get_", "[{", "}]")
@@ -71,9 +72,9 @@ class ScriptedModel:
             "model": {"type": "BPE", "dropout": None, "unk_token": None, "continuing_subword_prefix": None, "end_of_word_suffix": None,
                       "fuse_unk": False, "byte_fallback": False, "vocab": vocabulary, "merges": []}}
         config = {
-            "architectures": ["GPT2LMHeadModel"], "model_type": "gpt2", "n_layer": 1, "n_head": 4, "n_embd": WIDTH, "n_inner": 32,
+            "architectures": ["GPT2LMHeadModel"], "model_type": "gpt2", "n_layer": 1, "n_head": 1, "head_dim": HEAD, "n_embd": WIDTH, "n_inner": 32,
             "n_positions": CONTEXT, "vocab_size": VOCABULARY, "activation_function": "gelu_new", "layer_norm_epsilon": 1e-5,
-            "bos_token_id": self.ids[END], "eos_token_id": self.ids[END], "torch_dtype": "float32"}
+            "bos_token_id": self.ids[END], "eos_token_id": self.ids[END], "torch_dtype": "float16"}
         for name, value in (("tokenizer", tokenizer), ("config", config), ("tokenizer_config", {"eos_token": END, "chat_template": self.template})):
             (folder / f"{name}.json").write_text(json.dumps(value))
         write_tensors(folder / "model.safetensors", self.tensors())
@@ -96,8 +97,8 @@ class ScriptedModel:
         return {
             "wte.weight": wte, "wpe.weight": wpe, "ln_f.weight": filled(0.1, WIDTH), "ln_f.bias": filled(0, WIDTH),
             "h.0.ln_1.weight": filled(1, WIDTH), "h.0.ln_1.bias": filled(0, WIDTH), "h.0.ln_2.weight": filled(1, WIDTH), "h.0.ln_2.bias": filled(0, WIDTH),
-            "h.0.attn.c_attn.weight": filled(0, WIDTH, 3 * WIDTH), "h.0.attn.c_attn.bias": filled(0, 3 * WIDTH),
-            "h.0.attn.c_proj.weight": filled(0, WIDTH, WIDTH), "h.0.attn.c_proj.bias": filled(0, WIDTH),
+            "h.0.attn.c_attn.weight": filled(0, WIDTH, 3 * HEAD), "h.0.attn.c_attn.bias": filled(0, 3 * HEAD),
+            "h.0.attn.c_proj.weight": filled(0, HEAD, WIDTH), "h.0.attn.c_proj.bias": filled(0, WIDTH),
             "h.0.mlp.c_fc.weight": filled(0, WIDTH, 32), "h.0.mlp.c_fc.bias": filled(0, 32),
             "h.0.mlp.c_proj.weight": filled(0, 32, WIDTH), "h.0.mlp.c_proj.bias": filled(0, WIDTH)}
 
@@ -106,8 +107,8 @@ def write_tensors(path, tensors):
     """A safetensors file: the length of a JSON header, the header, the values."""
     header, at = {}, 0
     for name, values in tensors.items():
-        values = tensors[name] = numpy.ascontiguousarray(values, numpy.float32)
-        header[name] = {"dtype": "F32", "shape": list(values.shape), "data_offsets": [at, at + values.nbytes]}
+        values = tensors[name] = numpy.ascontiguousarray(values, numpy.float16)
+        header[name] = {"dtype": "F16", "shape": list(values.shape), "data_offsets": [at, at + values.nbytes]}
         at += values.nbytes
     text = json.dumps(header).encode()
     text += b" " * (-len(text) % 8)
