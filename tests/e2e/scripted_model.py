@@ -32,7 +32,8 @@ def byte_letters():
 
 class ScriptedModel:
     """`special` and `plain`: added tokens, control tokens and ordinary ones. `closers`: ids that come before others where a grammar
-    forbids what the script says, so that an answer that is forced comes to an end."""
+    forbids what the script says, so that an answer that is forced comes to an end. A colon, a comma and values come before blanks, so that
+    it does so soon."""
 
     def __init__(self, template, special=(), plain=()):
         self.template, self.special, self.plain = template, [END, *special], list(plain)
@@ -90,7 +91,7 @@ class ScriptedModel:
             hadamard = numpy.kron([[1, 1], [1, -1]], hadamard)
         exact = [*range(256, 256 + len(self.ids)), *range(128)]
         wte[exact] = hadamard[1:1 + len(exact)]
-        shut = sum((9 - 0.5 * index) * wte[id] for index, id in enumerate([*self.closers, *b'}])"\n/>{`<']))
+        shut = sum((9 - 0.5 * index) * wte[id] for index, id in enumerate([*self.closers, *b'}])"\n/>{`<:,f0']))
         wpe = numpy.tile(20 * wte[self.ids[END]] + shut, (CONTEXT, 1))
         for position, id in self.rows.items():
             wpe[position] = 20 * wte[id] + shut
