@@ -65,7 +65,7 @@ def ask(server, route, connection=None, **request):
         return WHOLE[route](answer)
     if isinstance(answer, dict):  # a stream of one line
         answer = json.dumps(answer)
-    return JOINED[route]([json.loads(line.removeprefix("data: ")) for line in answer.splitlines()
+    return JOINED[route]([json.loads(line.removeprefix("data: ")) for line in answer.split("\n")
                           if line.startswith("{" if route == OLLAMA else "data: {")])
 
 
