@@ -1,7 +1,8 @@
 """Checkpoints in the shape of known models, with numbers made up.
 
-  shapes.py gguf   SHAPE TYPE OUT     a GGUF without a tokenizer: TYPE Q4_0|Q8_0|BF16, or of random codes
-                                      Q2_K|Q3_K|Q4_K|IQ4_XS|MXFP4 (needs the package gguf)
+  shapes.py gguf   SHAPE TYPE OUT     a GGUF without a tokenizer: TYPE Q4_0|Q4_1|Q8_0|BF16, or of random codes
+                                      Q2_K to Q6_K, IQ1_S, IQ2_XXS, IQ3_XXS, IQ3_S, IQ4_XS, MXFP4 (needs the
+                                      package gguf)
   shapes.py config SHAPE OUT [METHOD] a config.json, of quantised weights if METHOD is nf4
 
 SHAPE is 135m, 1b, 3b or 8b of Llama; 7b-a1b (OLMoE: 8 of 64 experts) or 30b-a3b (Qwen3-MoE: 8 of 128).
@@ -27,7 +28,8 @@ CONTEXT = 32768
 # Types that the package does not quantise to: blocks are random bytes, but for scales of f16 at these places, so that
 # numbers deviate by some 0.02 from 0.
 SCALES = {"Q2_K": {80: 1.6e-3, 82: 2.4e-3}, "Q3_K": {108: 4.7e-4}, "Q4_K": {0: 1.4e-4, 2: 1.1e-3},
-          "IQ4_XS": {0: 1.6e-5}, "MXFP4": {}}
+          "Q5_K": {0: 7e-5, 2: 1.1e-3}, "Q6_K": {208: 1.5e-5}, "IQ4_XS": {0: 1.6e-5}, "IQ3_S": {0: 1.5e-4},
+          "IQ3_XXS": {0: 1.5e-4}, "IQ2_XXS": {0: 4e-4}, "IQ1_S": {0: 3e-3}, "MXFP4": {}}
 
 
 def gguf(shape, kind, path):
