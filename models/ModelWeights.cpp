@@ -154,7 +154,7 @@ bool ModelBuilder::hasOwnHead(lm::WeightOp embedding, StringRef outputSource) {
     return false;
   }
   mlir::emitWarning(modelBody->getParentOp()->getLoc())
-      << "warning: 'tie_word_embeddings' is true, but the checkpoint has a head of its own, "
+      << "'tie_word_embeddings' is true, but the checkpoint has a head of its own, "
       << inQuotes(outputSource)
       << ", which differs from the embedding: it is taken, as transformers does; set the key to false to say so";
   return true;

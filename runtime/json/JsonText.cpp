@@ -28,6 +28,15 @@ static size_t utf8Length(std::string_view s) {
   return 0;
 }
 
+/// What other languages take for the end of a line (NEL, LINE SEPARATOR, PARAGRAPH SEPARATOR): clients that
+/// split streams there, as Python's splitlines() does, would cut an event in two. "": no such thing.
+static std::string_view escapeOfLineEnd(std::string_view character) {
+  return character == "\xC2\x85"       ? "\\u0085"
+         : character == "\xE2\x80\xA8" ? "\\u2028"
+         : character == "\xE2\x80\xA9" ? "\\u2029"
+                                       : "";
+}
+
 void JsonText::separate() {
   if (!first && !afterKey)
     out += ',';
@@ -47,6 +56,8 @@ void JsonText::quote(std::string_view text) {
     } else if (c < 0x20 || c == 0x7F) {
       char escape[8];
       std::snprintf(escape, sizeof escape, "\\u%04x", c);
+      out += escape;
+    } else if (auto escape = escapeOfLineEnd(text.substr(0, length)); !escape.empty()) {
       out += escape;
     } else {
       out += text.substr(0, length);

@@ -10,8 +10,8 @@
 namespace ingot::cli {
 
 struct ServedOptions {
-  std::string chatTemplate;     ///< a file
-  std::string chatTemplateName; ///< of the engine's templates
+  std::string chatTemplate;      ///< a file
+  std::string chatTemplateName;  ///< of the engine's templates
   std::string templateVariables; ///< a JSON object, where requests give none of that name
   std::string toolFormat, reasoningFormat;
   service::RequestRules rules;

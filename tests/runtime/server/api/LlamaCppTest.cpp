@@ -167,6 +167,19 @@ TEST_F(ApiTest, ProgressOfALongPrompt) {
             "(none)");
 }
 
+/// What other languages take for the end of a line is escaped: clients split streams there.
+TEST_F(ApiLlamaCpp, LineEndsOfUnicodeAreEscaped) {
+  auto answer =
+      begin("/apply-template",
+            "{\"messages\":[{\"role\":\"user\",\"content\":\"a\u2028b\u2029c\u0085d\u2027e\"}]}");
+  ASSERT_TRUE(answer->wait());
+  EXPECT_NE(answer->body.find(R"(a\u2028b\u2029c\u0085d)"
+                              "\u2027"
+                              "e"),
+            std::string::npos)
+      << answer->body;
+}
+
 TEST_F(ApiLlamaCpp, IdsAreCountedBeforehand) {
   const std::string messages = R"({"messages":[{"role":"user","content":"abc"}]})";
   EXPECT_EQ(at(ask("/chat/completions/input_tokens", messages), "/input_tokens"), "3");
