@@ -129,6 +129,19 @@ std::string_view EngineFile::chatTemplate(std::string_view name) const {
   return {reinterpret_cast<const char *>(bytes.data()), bytes.size()};
 }
 
+Result<std::string_view> EngineFile::chatTemplateCalled(const std::string &name) const {
+  const bool main = name.empty() || name == "default";
+  const std::string_view source = chatTemplate(main ? "" : name);
+  if (main || !source.empty())
+    return source;
+  std::string known = chatTemplate().empty() ? "" : "default";
+  for (std::string_view one : templateNames())
+    known += (known.empty() ? "" : ", ") + std::string(one);
+  return Error{ExitCode::Usage, "E0627", "there is no chat template called '" + name + "'",
+               known.empty() ? "the engine has none" : "the engine has: " + known,
+               known.empty() ? "give a file: --chat-template FILE.jinja" : "choose one of these"};
+}
+
 static std::vector<int32_t> listOf(const flatbuffers::Vector<int32_t> *ids) {
   return ids ? std::vector<int32_t>(ids->begin(), ids->end()) : std::vector<int32_t>();
 }

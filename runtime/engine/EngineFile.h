@@ -60,7 +60,9 @@ public:
   /// The one called `name` (templateNames()), or the main one.
   std::string_view chatTemplate(std::string_view name = "") const;
   std::vector<std::string_view> templateNames() const; ///< of those beside the main one
-  std::vector<int32_t> textPrefix() const;             ///< ids before a plain prompt
+  /// As chatTemplate(), and "default" is the main one, too. E0627: there is none of that name.
+  Result<std::string_view> chatTemplateCalled(const std::string &name) const;
+  std::vector<int32_t> textPrefix() const; ///< ids before a plain prompt
   std::vector<int32_t> textSuffix() const; ///< ids behind a text whose embedding is wanted
 
   const std::string &path() const { return name; }

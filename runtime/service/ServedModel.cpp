@@ -23,25 +23,17 @@ static std::string fingerprintOf(const runtime::Session &session) {
   return text;
 }
 
-static Error noSuchTemplate(const runtime::EngineFile &engine, const std::string &name) {
-  std::string known = engine.chatTemplate().empty() ? "" : "default";
-  for (std::string_view one : engine.templateNames())
-    known += (known.empty() ? "" : ", ") + std::string(one);
-  return {ExitCode::Usage, "E0627", "there is no chat template called '" + name + "'",
-          known.empty() ? "the engine has none" : "the engine has: " + known,
-          known.empty() ? "give a file: --chat-template FILE.jinja" : "choose one of these"};
-}
-
 Result<void> ServedModel::openTemplates() {
   const runtime::EngineFile &engine = session().engine();
-  plain.source =
-      options.chatTemplate.empty() ? std::string(engine.chatTemplate()) : options.chatTemplate;
-  if (options.chatTemplate.empty() && options.chatTemplateName.empty())
-    withTools.source = engine.chatTemplate(text::kToolTemplate);
-  if (const std::string &name = options.chatTemplateName; !name.empty() && name != "default") {
-    plain.source = engine.chatTemplate(name);
-    if (plain.source.empty())
-      return noSuchTemplate(engine, name);
+  if (options.chatTemplate.empty()) {
+    auto named = engine.chatTemplateCalled(options.chatTemplateName);
+    if (!named)
+      return named.error();
+    plain.source = *named;
+    if (options.chatTemplateName.empty())
+      withTools.source = engine.chatTemplate(text::kToolTemplate);
+  } else {
+    plain.source = options.chatTemplate;
   }
   for (Chat *chat : {&plain, &withTools}) {
     if (chat->source.empty() || !tokenizer())

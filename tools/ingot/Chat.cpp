@@ -49,7 +49,7 @@ void catchInterrupts() {
 struct ChatOptions {
   EngineOptions engine;
   SamplingOptions sampling;
-  std::string chatTemplate, system;
+  std::string chatTemplate, chatTemplateName, system;
   int64_t newIds = -1;
   bool verbose = false, trustContent = false;
 };
@@ -289,7 +289,7 @@ Result<int> chat(const ChatOptions &options) {
   auto session = options.engine.open();
   if (!session)
     return session.error();
-  auto prompt = ChatPrompt::open(**session, options.chatTemplate);
+  auto prompt = ChatPrompt::open(**session, options.chatTemplate, options.chatTemplateName);
   if (!prompt)
     return prompt.error();
   (*prompt)->trustContent = options.trustContent;
@@ -322,8 +322,13 @@ Action defineChat(CommandLine &command) {
   auto options = std::make_shared<ChatOptions>();
   options->engine.define(command);
   options->sampling.define(command);
-  command.option("--chat-template", options->chatTemplate,
-                 "a Jinja file instead of the engine's template");
+  Option templateFile = command.option("--chat-template", options->chatTemplate,
+                                       "a Jinja file instead of the engine's template");
+  command
+      .option("--chat-template-name", options->chatTemplateName,
+              "one of the engine's several templates (default: the main one)")
+      .typeName("NAME")
+      .excludes(templateFile);
   command.flag("--trust-content", options->trustContent,
                "control tokens in messages (<|im_end|>) are control tokens, not text");
   command.option("--system", options->system, "the system message");

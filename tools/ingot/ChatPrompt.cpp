@@ -6,15 +6,21 @@
 namespace ingot::cli {
 
 Result<std::unique_ptr<ChatPrompt>> ChatPrompt::open(const runtime::Session &session,
-                                                     const std::string &file) {
+                                                     const std::string &file,
+                                                     const std::string &name) {
   auto prompt = std::make_unique<ChatPrompt>();
   prompt->tokenizer = session.tokenizer();
   if (!prompt->tokenizer)
     return Error{ExitCode::Usage, "E0520", "this engine has no tokenizer, so it cannot chat",
                  "the checkpoint it was made from had none",
                  "give ids: ingot run E --prompts-file F.jsonl"};
-  std::string source(session.engine().chatTemplate());
-  if (!file.empty()) {
+  std::string source;
+  if (file.empty()) {
+    auto named = session.engine().chatTemplateCalled(name);
+    if (!named)
+      return named.error();
+    source = *named;
+  } else {
     auto text = readFile(file);
     if (!text)
       return text.error();

@@ -14,10 +14,11 @@ namespace ingot::cli {
 /// A chat template bound to a session's tokenizer, which must outlive it.
 class ChatPrompt {
 public:
-  /// The template of `file`, or the engine's where that is empty. Errors: E0521 there
-  /// is none (exit 2), E0520 no tokenizer, E0610 a template that does not parse.
+  /// The template of `file`, or the engine's of that name where that is empty ("": its main one).
+  /// Errors: E0521 there is none (exit 2), E0627 none of that name, E0520 no tokenizer, E0610 a
+  /// template that does not parse.
   static Result<std::unique_ptr<ChatPrompt>> open(const runtime::Session &session,
-                                                  const std::string &file);
+                                                  const std::string &file, const std::string &name);
 
   /// Control tokens in contents are control tokens, not text.
   bool trustContent = false;

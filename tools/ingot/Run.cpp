@@ -26,7 +26,7 @@ struct RunOptions {
   EngineOptions engine;
   SamplingOptions sampling;
   std::optional<std::string> text;
-  std::string promptsFile, system, chatTemplate;
+  std::string promptsFile, system, chatTemplate, chatTemplateName;
   std::vector<std::string> prompts; ///< -p; one at most
   std::vector<int32_t> promptIds;   ///< instead of a text
   int64_t newIds = 0;               ///< 0: not given
@@ -106,7 +106,7 @@ Result<Request> makeRequest(const Session &session, const RunOptions &options,
 Result<std::unique_ptr<ChatPrompt>> openChat(const Session &session, const RunOptions &options) {
   if (!options.chat)
     return std::unique_ptr<ChatPrompt>();
-  auto prompt = ChatPrompt::open(session, options.chatTemplate);
+  auto prompt = ChatPrompt::open(session, options.chatTemplate, options.chatTemplateName);
   if (prompt)
     (*prompt)->trustContent = options.trustContent;
   return prompt;
@@ -314,9 +314,15 @@ Action defineRun(CommandLine &command) {
           .excludes(ids);
   command.option("--system", options->system, "a system message before it (with --chat)")
       .needs(chat);
+  Option templateFile = command
+                            .option("--chat-template", options->chatTemplate,
+                                    "a Jinja file instead of the engine's template (with --chat)")
+                            .needs(chat);
   command
-      .option("--chat-template", options->chatTemplate,
-              "a Jinja file instead of the engine's template (with --chat)")
+      .option("--chat-template-name", options->chatTemplateName,
+              "one of the engine's several templates (with --chat; default: the main one)")
+      .typeName("NAME")
+      .excludes(templateFile)
       .needs(chat);
   command
       .flag("--trust-content", options->trustContent,
