@@ -80,6 +80,9 @@ struct Wish {
   std::string reasonsField, budgetField;
   bool anthropic = false; ///< its levels: "high" is what is had without the field
   bool target = false;    ///< Anthropic's thinking: a wish, whose budget is a target
+
+  /// A model that does not reason does as it is asked. Clients send their level to every model.
+  bool asksForLittle() const { return level == "minimal" || level == "low"; }
 };
 
 void readLevel(const Fields &holder, const Switch &one, Wish &wish) {
@@ -216,7 +219,8 @@ std::string applyWish(const Wish &wish, const Reads &reads, ChatInput &input) {
     enableThinking(input, true);
   else if (wish.level.empty() && !reads.always && !reads.level)
     return "cannot be had: this model does not reason";
-  else if (!wish.level.empty() && !(wish.anthropic && wish.level == "high"))
+  else if (!wish.level.empty() && !(wish.anthropic && wish.level == "high") &&
+           !(wish.asksForLittle() && !reads.always))
     return "cannot be had: this model's chat template reads none of reasoning_effort, "
            "enable_thinking and thinking; leave the field out";
   return "";

@@ -136,6 +136,15 @@ TEST_F(ReasoningFields, OfAModelThatNeverReasons) {
   serve({}, kNeverReasons);
   EXPECT_EQ(chat(R"("reasoning_effort":"none","thinking_token_budget":3)"), "1");
   EXPECT_EQ(think("false"), "1");
+  // Clients send their level to every model: little of it is what comes anyway.
+  for (const char *level : {"minimal", "low"}) {
+    EXPECT_EQ(chat(std::string(R"("reasoning_effort":")") + level + "\""), "1");
+    EXPECT_EQ(think(std::string("\"") + level + "\""), "1");
+  }
+  for (const char *level : {"medium", "high", "xhigh"})
+    EXPECT_EQ(refused("/v1/chat/completions",
+                      messages(std::string(R"("reasoning_effort":")") + level + "\"")),
+              "reasoning_effort");
   EXPECT_EQ(at(ask("/api/chat", ollama("\"think\":true"), 400), "/error").substr(0, 6), "think:");
   // Anthropic's is a wish, its budget a target: left out, which the log says.
   EXPECT_EQ(anthropic(R"("thinking":{"type":"enabled","budget_tokens":3})"), "1");
