@@ -53,7 +53,10 @@ struct ChatOutputParser::Impl {
   using Kind = OutputPiece::Kind;
   std::shared_ptr<const ChatReading> reading;
   const ToolMarks *tools;
-  const AnswerMarks *marks;       ///< of reasoning and the answer; may be null
+  const AnswerMarks *marks; ///< of reasoning and the answer; may be null
+  /// Reasoning is not told from the answer, and the messages are read for their calls alone: all
+  /// else is content, marks and all.
+  bool raw = false;
   std::string_view reasoningOpen; ///< as it is looked for
 
   enum class At : uint8_t { Begin, Header, Reasoning, Content, Body, Call };
@@ -89,6 +92,10 @@ struct ChatOutputParser::Impl {
         reasoningOpen(marks ? markToFind(marks->reasoning.open) : "") {
     if (!reading->stops.empty())
       stops.emplace(reading->stops);
+    if (!marks && wantsTools() && !tools->messages.empty()) {
+      marks = answerMarks(tools->messages);
+      raw = textFollows = true;
+    }
     if (marks && marks->hasHeaders())
       at = At::Header;
     else if (marks && reading->format.reasoningOpen)
@@ -249,6 +256,7 @@ struct ChatOutputParser::Impl {
   bool lineHeld = false;    ///< a line feed that may belong to the mark behind it
   bool heldOpen = false;    ///< reasoning was opened, and has no text yet
   bool openedAgain = false; ///< by the model, where the template had opened it
+  bool wasCall = false;     ///< the message before this one
 
   void openReasoning() {
     at = At::Reasoning;
@@ -258,7 +266,8 @@ struct ChatOutputParser::Impl {
 
   void endPart() {
     space.clear();
-    spaceHasMark = textFollows = false;
+    spaceHasMark = false;
+    textFollows = raw;
   }
 
   void take(const std::string &whole) {
@@ -317,7 +326,9 @@ struct ChatOutputParser::Impl {
       return false;
     endMessage();
     header = whole == marks->channel ? whole : "";
-    headerMark = namesAlone() ? whole : "";
+    headerMark = start && (raw || namesAlone()) && header.empty() ? whole : "";
+    if (raw && !start && !std::exchange(wasCall, false))
+      give(Kind::Content, whole);
     return true;
   }
 
@@ -344,15 +355,14 @@ struct ChatOutputParser::Impl {
     if (namesAlone()) // the name of a tool, or of the reader
       return begins(marks->headerStart) ||
              std::ranges::all_of(text, [](char c) { return c != ' ' && c != '{'; });
-    for (std::string_view word :
-         {std::string_view(), marks->headerStart, std::string_view("assistant")}) {
+    for (std::string_view word : {std::string_view(), marks->headerStart, marks->role}) {
       if (text.starts_with(word))
         text.remove_prefix(word.size());
       while (!text.empty() && isSpace(text.front()))
         text.remove_prefix(1);
     }
     return begins(marks->headerStart) || begins(marks->channel) || begins(marks->recipient) ||
-           begins(marks->headerEnd) || begins("assistant") || begins("<|constrain|>") ||
+           begins(marks->headerEnd) || begins(marks->role) || begins(marks->constraint) ||
            std::ranges::any_of(marks->messageEnds, begins);
   }
   /// A header is nothing but the name of whom the message is for.
@@ -360,7 +370,7 @@ struct ChatOutputParser::Impl {
 
   /// Whether the beginning of a mark can be nothing but a control token's.
   bool isControl(std::string_view begun) const {
-    return marks && marks->hasHeaders() && marks->anywhere && begun.starts_with("<|");
+    return marks && !raw && marks->hasHeaders() && marks->anywhere && begun.starts_with("<|");
   }
 
   /// Whether a header that was cut is text of a model that answers without one.
@@ -384,16 +394,25 @@ struct ChatOutputParser::Impl {
       return !who.empty() && (read.recipient == who || read.channel == who);
     };
     std::string_view tool = read.recipient;
-    if (tool.starts_with("functions."))
-      tool.remove_prefix(10);
+    if (!marks->toolPrefix.empty() && tool.starts_with(marks->toolPrefix))
+      tool.remove_prefix(marks->toolPrefix.size());
     if (!tool.empty() && marks->bodyIsArguments && wantsTools() && reading->tools.has(tool)) {
       header.clear();
       headerMark.clear();
+      wasCall = true;
       openBody("", true);
       return begin(readJsonArguments(sink, tool));
     }
     if (namesAlone() && !is(marks->toReader))
       return headerIsText();
+    wasCall = false;
+    if (raw) {
+      give(Kind::Content, headerMark + header);
+      headerMark.clear();
+      header.clear();
+      at = At::Content;
+      return;
+    }
     header.clear();
     headerMark.clear();
     at = is(marks->toSelf) ? At::Reasoning : At::Content;
@@ -623,8 +642,10 @@ std::vector<OutputPiece> ChatOutputParser::finish() {
     impl->run();
   }
   // A header that was cut says nothing to the reader; what only looked like one does.
-  if (impl->at == At::Header && impl->headerIsForReader()) {
+  if (impl->at == At::Header && (impl->raw || impl->headerIsForReader())) {
     impl->at = At::Content;
+    if (impl->raw)
+      impl->say(OutputPiece::Kind::Content, std::exchange(impl->headerMark, {}));
     impl->say(OutputPiece::Kind::Content, std::exchange(impl->header, {}));
   }
   // The beginning of a mark that did not come.

@@ -22,6 +22,25 @@ constexpr std::string_view kDsmlCalls[] = {"<｜DSML｜tool_calls>", "<｜DSML�
 constexpr std::string_view kDsmlCallsEnd[] = {"</｜DSML｜tool_calls>", "</｜DSML｜function_calls>"};
 constexpr std::string_view kJsonNeck = "\", \"arguments\": ";
 
+/// The versions differ in the mark around all calls, and models write either.
+constexpr ToolMarks dsml(std::string_view name, std::string_view section,
+                         std::string_view sectionEnd) {
+  return {.name = name,
+          .syntax = CallSyntax::Parameters,
+          .section = section,
+          .sectionEnd = sectionEnd,
+          .open = "<｜DSML｜invoke name=\"",
+          .nameEnd = "\">\n",
+          .close = "</｜DSML｜invoke>",
+          .separator = "\n",
+          .keyOpen = "<｜DSML｜parameter name=\"",
+          .keyEnd = ">",
+          .valueEnd = "</｜DSML｜parameter>\n",
+          .valueType = ValueType::StringFlag,
+          .alsoOpen = kDsmlCalls,
+          .alsoClose = kDsmlCallsEnd};
+}
+
 constexpr std::array kTools = {
     // Qwen 2.5 and 3, SmolLM3, Granite 4, EXAONE 4, ERNIE 4.5, Hermes: one object in each pair.
     ToolMarks{.name = "hermes",
@@ -97,7 +116,8 @@ constexpr std::array kTools = {
               .syntax = CallSyntax::Json,
               .open = "<|channel|>commentary to=functions.",
               .nameEnd = " <|constrain|>json<|message|>",
-              .separator = "<|call|><|start|>assistant"},
+              .separator = "<|call|><|start|>assistant",
+              .messages = "harmony"},
     // Qwen3-Coder, Qwen 3.5 and later, Nemotron 3, Step 3.5, MiMo.
     ToolMarks{.name = "qwen3-coder",
               .syntax = CallSyntax::Parameters,
@@ -176,34 +196,8 @@ constexpr std::array kTools = {
               .keyEnd = ">",
               .valueEnd = "]<]minimax[>[</"},
     // DeepSeek V3.2 and V4.
-    ToolMarks{.name = "dsml",
-              .syntax = CallSyntax::Parameters,
-              .section = "<｜DSML｜function_calls>\n",
-              .sectionEnd = "\n</｜DSML｜function_calls>",
-              .open = "<｜DSML｜invoke name=\"",
-              .nameEnd = "\">\n",
-              .close = "</｜DSML｜invoke>",
-              .separator = "\n",
-              .keyOpen = "<｜DSML｜parameter name=\"",
-              .keyEnd = ">",
-              .valueEnd = "</｜DSML｜parameter>\n",
-              .valueType = ValueType::StringFlag,
-              .alsoOpen = kDsmlCalls,
-              .alsoClose = kDsmlCallsEnd},
-    ToolMarks{.name = "dsml-v4",
-              .syntax = CallSyntax::Parameters,
-              .section = "<｜DSML｜tool_calls>\n",
-              .sectionEnd = "\n</｜DSML｜tool_calls>",
-              .open = "<｜DSML｜invoke name=\"",
-              .nameEnd = "\">\n",
-              .close = "</｜DSML｜invoke>",
-              .separator = "\n",
-              .keyOpen = "<｜DSML｜parameter name=\"",
-              .keyEnd = ">",
-              .valueEnd = "</｜DSML｜parameter>\n",
-              .valueType = ValueType::StringFlag,
-              .alsoOpen = kDsmlCalls,
-              .alsoClose = kDsmlCallsEnd},
+    dsml("dsml", "<｜DSML｜function_calls>\n", "\n</｜DSML｜function_calls>"),
+    dsml("dsml-v4", "<｜DSML｜tool_calls>\n", "\n</｜DSML｜tool_calls>"),
     // Muse-Glimmer: a message of its own for each call (AnswerMarks "atem").
     ToolMarks{.name = "atem",
               .syntax = CallSyntax::Parameters,
@@ -278,7 +272,8 @@ constexpr std::array kTools = {
     ToolMarks{.name = "functionary-v3.2",
               .syntax = CallSyntax::Json,
               .nameEnd = "\n",
-              .separator = ">>>"},
+              .separator = ">>>",
+              .messages = "functionary"},
     // Command R7B and A.
     ToolMarks{.name = "cohere",
               .syntax = CallSyntax::Object,
@@ -410,8 +405,11 @@ constexpr std::array kAnswers = {
                 .headerStart = "<|start|>",
                 .headerEnd = "<|message|>",
                 .messageEnds = kHarmonyEnds,
+                .role = "assistant",
+                .constraint = "<|constrain|>",
                 .channel = "<|channel|>",
                 .recipient = "to=",
+                .toolPrefix = "functions.",
                 .toReader = "final",
                 .toSelf = "analysis",
                 .bodyIsArguments = true,
@@ -422,6 +420,7 @@ constexpr std::array kAnswers = {
                 .headerStart = "<|start|>",
                 .headerEnd = "<|message|>",
                 .messageEnds = kAtemEnds,
+                .role = "assistant",
                 .recipient = "to=",
                 .toReader = "user",
                 .toSelf = "self",

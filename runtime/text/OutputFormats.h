@@ -7,7 +7,7 @@
 //
 // Marks are spelled as the family's own template writes them, with its white space, so that a
 // grammar can force exactly that text. Readers take any white space where a mark has some, and
-// none. In a mark, '#' stands for a number that the model chooses (the index of a call).
+// none. In a mark, '#' stands for letters and digits that the model chooses (a call's index or id).
 //===----------------------------------------------------------------------===//
 #pragma once
 
@@ -54,8 +54,9 @@ struct ToolMarks {
   std::string_view bare{}; ///< characters that begin a call without a mark, first in the answer
   /// Fences of markdown: content unless a call is in them, and a call has arguments.
   bool fenced = false;
-  bool oneCall = false;     ///< a turn has one call at most
-  bool eitherShape = false; ///< Mistral's marks are followed by objects or by a name
+  bool oneCall = false;        ///< a turn has one call at most
+  bool eitherShape = false;    ///< Mistral's marks are followed by objects or by a name
+  std::string_view messages{}; ///< the AnswerMarks without whose messages no call can be told
 };
 
 /// A pair of marks around a part of the answer.
@@ -75,10 +76,13 @@ struct AnswerMarks {
   // An answer that is a sequence of messages, each with a header: START header BODY body END.
   std::string_view headerStart{}, headerEnd{};
   std::span<const std::string_view> messageEnds{};
-  std::string_view channel{};   ///< before the name of a channel in a header
-  std::string_view recipient{}; ///< before the name of whom a message is for
-  std::string_view toReader{};  ///< a recipient or channel whose messages are the answer
-  std::string_view toSelf{};    ///< a recipient or channel whose messages are reasoning
+  std::string_view role{};       ///< of the model, as a header may name it behind its beginning
+  std::string_view constraint{}; ///< before what a header says of its body's syntax
+  std::string_view channel{};    ///< before the name of a channel in a header
+  std::string_view recipient{};  ///< before the name of whom a message is for
+  std::string_view toolPrefix{}; ///< what may stand before the name of a tool there
+  std::string_view toReader{};   ///< a recipient or channel whose messages are the answer
+  std::string_view toSelf{};     ///< a recipient or channel whose messages are reasoning
   bool bodyIsArguments =
       false; ///< a message for a tool holds nothing but the JSON of its arguments
 

@@ -103,13 +103,13 @@ private:
     return feed(c);
   }
 
-  /// The mark behind the name; '#' in it is a number.
+  /// The mark behind the name; '#' in it is an id.
   Reading nameEnd(char c) {
     const std::string_view end = trimmed(marks.nameEnd);
     if (isSpace(c) && (seen == 0 || seen == end.size()))
       return Reading::More;
     if (end[seen] == '#') {
-      if (isDigit(c))
+      if (isDigit(c) || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z'))
         return Reading::More;
       ++seen;
     }

@@ -247,6 +247,34 @@ TEST(ChatOutput, messagesInAnyOrder) {
   EXPECT_EQ(one.reasoning + "|" + one.content, "Hm.|Yes.");
 }
 
+// Reasoning that is wanted in the content: calls in messages are calls all the same.
+TEST(ChatOutput, callsInMessagesWithoutReasoning) {
+  const std::string thought = "<|channel|>analysis<|message|>Hm,\n\n so.<|end|>";
+  const std::string call = "<|start|>assistant<|channel|>commentary to=functions.f "
+                           "<|constrain|>json<|message|>{\"a\": 1}";
+  Parts parts = read(tools("harmony"), thought + call + "<|call|>");
+  EXPECT_EQ(parts.calls, (Calls{{"f", "{\"a\": 1}"}}));
+  EXPECT_EQ(parts.content, thought);
+  EXPECT_EQ(parts.reasoning, "");
+  const std::string said = "<|start|>assistant<|channel|>final<|message|> Hi. \n<|return|>";
+  parts = read(tools("harmony"), thought + said);
+  EXPECT_EQ(parts.content, thought + said);
+  parts = read(tools("harmony"), thought + call + "<|call|>" + call + "<|end|>" + said);
+  EXPECT_EQ(parts.calls, (Calls{{"f", "{\"a\": 1}"}, {"f", "{\"a\": 1}"}}));
+  EXPECT_EQ(parts.content, thought + said);
+  for (std::string text : {"Hi", "<|channel|>ana", "<|start|>assistant to=nobody<|message|>x",
+                           "<|channel|>final<|message|>a <|en"})
+    EXPECT_EQ(read(tools("harmony"), text).content, text);
+  EXPECT_EQ(read(tools("harmony"), thought + call, {}).content, thought + call);
+  parts = read(tools("harmony"), thought + "<|start|>assistant to=functions.f<|channel|>commentary "
+                                           "json<|message|>{\"a\": 1}<|call|>");
+  EXPECT_EQ(parts.calls, (Calls{{"f", "{\"a\": 1}"}}));
+  EXPECT_EQ(parts.content, thought);
+  parts = read(tools("functionary-v3.2"), "all\nLet me see.>>>f\n{\"a\": 1}");
+  EXPECT_EQ(parts.calls, (Calls{{"f", "{\"a\": 1}"}}));
+  EXPECT_EQ(parts.content, "all\nLet me see.");
+}
+
 TEST(ChatOutput, marksInTextAreText) {
   OutputFormat format{.tools = "hermes", .reasoning = "think"};
   EXPECT_EQ(read(format, "<think>plan</think>re.sub(r\"<think>.*?</think>\", \"\", s)").content,
