@@ -83,7 +83,10 @@ struct AnswerShape {
   std::string_view tools{}; ///< a JSON array in OpenAI's shape of what may be called; "": no calls
   std::string_view tool{};  ///< the one that must be called, by name; "": any
   bool mustCall = false;    ///< else it may answer
-  bool parallel = true;     ///< one call or more
+  /// Any text is an answer, `answer` says nothing, and calls may stand anywhere in it. Arguments of
+  /// tools without "strict": true are bound only in syntaxes that write neither JSON nor bare text.
+  bool anyText = false;
+  bool parallel = true; ///< one call or more
   /// The Lark source of a rule's body that an answer must match (`%json {…}`, `/…/`); "": any text.
   std::string answer{};
 };

@@ -94,6 +94,12 @@ Result<std::string> closeObjects(std::string_view schema) {
   return closed;
 }
 
+std::string formatPattern(std::string_view format) {
+  std::string pattern, why;
+  ingot_format_pattern({format.data(), format.size()}, appendTo(pattern), appendTo(why));
+  return pattern;
+}
+
 Grammar::~Grammar() { ingot_grammar_close(handle); }
 
 Constraint Grammar::start() const {

@@ -69,6 +69,9 @@ Result<void> checkSchema(std::string_view schema, bool closeObjects = false);
 /// vLLM do, and OpenAI for `strict`. Errors as above; of a schema that is closed, the same.
 Result<std::string> closeObjects(std::string_view schema);
 
+/// The regex of texts of a JSON schema's `format`; "": of any, as the format is but an annotation.
+std::string formatPattern(std::string_view format);
+
 class Grammar {
 public:
   /// Errors: E0625 (not a grammar of that kind: the library's words and the place in `why`), E0622

@@ -94,6 +94,8 @@ int32_t ingot_grammar_compile(const void *vocabulary, uint8_t kind, IngotTextSli
 int32_t ingot_schema_check(IngotTextSlice schema, bool closeObjects, IngotTextOutput error);
 /// The schema with its objects closed; errors as above.
 int32_t ingot_schema_close(IngotTextSlice schema, IngotTextOutput closed, IngotTextOutput error);
+/// The regex of a text of that JSON Schema format; nothing: it binds nothing. PANIC.
+int32_t ingot_format_pattern(IngotTextSlice format, IngotTextOutput pattern, IngotTextOutput error);
 void ingot_grammar_close(void *grammar);
 int32_t ingot_grammar_start(const void *grammar, void **constraint, IngotTextOutput error);
 /// LIMIT or PANIC; `words`: their number is the size. They stay until the constraint is next used.

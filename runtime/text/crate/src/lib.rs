@@ -454,6 +454,16 @@ pub unsafe extern "C" fn ingot_schema_close(schema: Slice, closed: Output, error
 }
 
 /// # Safety
+/// `format` is readable.
+#[no_mangle]
+pub unsafe extern "C" fn ingot_format_pattern(format: Slice, pattern: Output, error: Output) -> i32 {
+    guarded(error, || {
+        pattern.put(schema::format_pattern(&format.text()).unwrap_or_default().as_bytes());
+        Ok(())
+    })
+}
+
+/// # Safety
 /// `grammar` is from ingot_grammar_compile, and this is its last use here; constraints keep their own.
 #[no_mangle]
 pub unsafe extern "C" fn ingot_grammar_close(grammar: *const Grammar) {

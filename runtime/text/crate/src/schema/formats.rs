@@ -31,6 +31,55 @@ fn time() -> String {
     format!("(?:{plain}|{})", leaps.join("|"))
 }
 
+/// The regex of a text that stands without quotes, whole; nothing for a format that is an annotation.
+pub fn pattern(format: &str) -> Option<String> {
+    let hex = "[0-9a-fA-F]";
+    let octet = "(?:25[0-5]|2[0-4][0-9]|1[0-9]{2}|[1-9]?[0-9])";
+    let ipv4 = format!(r"{octet}(?:\.{octet}){{3}}");
+    let label = "[a-zA-Z0-9](?:[a-zA-Z0-9-]*[a-zA-Z0-9])?";
+    Some(match format {
+        "date" => date(),
+        "time" => time(),
+        "date-time" => format!("{}[tT]{}", date(), time()),
+        "hostname" => HOSTNAME.trim_matches(['^', '$']).to_owned(),
+        "uuid" => format!("{hex}{{8}}(?:-{hex}{{4}}){{3}}-{hex}{{12}}"),
+        "ipv4" => ipv4,
+        "ipv6" => ipv6(hex, &ipv4),
+        "email" => {
+            let atom = r"[a-zA-Z0-9!#$%&'*+\-/=?\^_`{|}~]+";
+            format!(r"{atom}(?:\.{atom})*@(?:{label}(?:\.{label})*|\[{ipv4}\])")
+        }
+        "duration" => {
+            let time = "T(?:[0-9]+H(?:[0-9]+M(?:[0-9]+S)?)?|[0-9]+M(?:[0-9]+S)?|[0-9]+S)";
+            let date = "(?:[0-9]+Y(?:[0-9]+M(?:[0-9]+D)?)?|[0-9]+M(?:[0-9]+D)?|[0-9]+D)";
+            format!("P(?:{date}(?:{time})?|{time}|[0-9]+W)")
+        }
+        "uri" => {
+            let escaped = format!("%{hex}{{2}}");
+            let host = format!(r"(?:\[(?:{})\]|(?:[a-zA-Z0-9\-._~!$&'()*+,;=]|{escaped})*)", ipv6(hex, &ipv4));
+            let user = format!("(?:(?:[a-zA-Z0-9\\-._~!$&'()*+,;=:]|{escaped})*@)?");
+            let part = format!("(?:[a-zA-Z0-9\\-._~!$&'()*+,;=:@]|{escaped})");
+            let rest = format!("(?:[a-zA-Z0-9\\-._~!$&'()*+,;=:@/?]|{escaped})*");
+            let path = format!("(?://{user}{host}(?::[0-9]*)?(?:/{part}*)*|/?(?:{part}+(?:/{part}*)*)?)");
+            format!(r"[a-zA-Z][a-zA-Z0-9+\-.]*:{path}(?:\?{rest})?(?:\#{rest})?")
+        }
+        _ => return None,
+    })
+}
+
+/// Groups of 16 bits, "::" for one or more of them, the last two as an IPv4 address.
+fn ipv6(hex: &str, ipv4: &str) -> String {
+    let group = format!("{hex}{{1,4}}");
+    let last = format!("(?:{group}:{group}|{ipv4})");
+    let before = |most: usize| match most {
+        0 => "::".to_owned(),
+        _ => format!("(?:{group}(?::{group}){{0,{}}})?::", most - 1),
+    };
+    let mut forms = vec![format!("(?:{group}:){{6}}{last}"), before(6) + &group, before(7)];
+    forms.extend((0..=5).map(|most| format!("{}(?:{group}:){{0,{}}}{last}", before(most), 5 - most)));
+    format!("(?:{})", forms.join("|"))
+}
+
 /// Two hyphens side by side would begin an encoded label, which has rules of its own.
 const HOSTNAME: &str = r"^[a-zA-Z0-9](?:-?[a-zA-Z0-9]){0,30}(?:\.[a-zA-Z0-9](?:-?[a-zA-Z0-9]){0,30})*$";
 const LONGEST_HOSTNAME: u64 = 253;

@@ -15,6 +15,7 @@
 mod close;
 mod finite;
 mod formats;
+pub use formats::pattern as format_pattern;
 mod keys;
 
 use crate::grammar::one_line;

@@ -1,0 +1,98 @@
+//===- ToolValues.h - Lark rules of the values of calls ---------------------===//
+//
+// What a grammar of calls says of their values: JSON of a schema, or what a format writes instead.
+// Where values are bare text, a rule says what may stand between a value's marks: the texts of an
+// enum, JSON of the property's schema, or text up to the mark that ends it, of the pattern, format
+// and length that the schema asks for.
+//===----------------------------------------------------------------------===//
+#pragma once
+
+#include "runtime/text/OutputFormats.h"
+#include "runtime/text/SchemaTypes.h"
+#include "runtime/text/Text.h"
+
+#include <optional>
+
+namespace ingot::text {
+
+/// Lark's strings are JSON's, with DEL escaped.
+std::string larkString(std::string_view text);
+
+/// Any text, as Lark.
+inline constexpr const char *kAnyText = "/(?s:.*)/";
+
+/// Writes rules, and gives the Lark that refers to them.
+class ToolValues {
+public:
+  using element = simdjson::dom::element;
+
+  ToolValues(const ToolMarks *marks, const Tokenizer *tokenizer)
+      : marks(marks), tokenizer(tokenizer) {}
+
+  const std::string &allRules() const { return rules; }
+  std::string rule(const std::string &body);
+  /// A rule of that name, for those that refer to each other.
+  void define(const std::string &name, const std::string &body) {
+    rules += name + ": " + body + "\n";
+  }
+  /// Any text but this one.
+  std::string otherText(std::string_view text);
+  /// A mark as the vocabulary has it: special tokens as such, the rest as text; '#' is an id, unless
+  /// told otherwise.
+  std::string mark(std::string_view text, bool ids = true) const;
+  /// The id of the special token that a text begins with, and its size.
+  std::optional<std::pair<int32_t, size_t>> specialAt(std::string_view text) const;
+  /// Text that matches a regex, up to a mark, and the mark.
+  std::string textUntil(const std::string &regex, std::string_view end);
+  /// Text that matches a regex and ends with the first `end` in it, which must be no special token.
+  std::string textThrough(const std::string &regex, std::string_view end);
+  /// "a | b"; `all` may be empty.
+  static std::string either(std::string all, const std::string &one);
+
+  /// The arguments by the parameters of one tool, as a syntax has them; `given`: it has some.
+  std::string arguments(element parameters, bool given, CallSyntax syntax);
+  /// Any arguments, of syntaxes with JSON or with marks around bare text.
+  std::string anyArguments(CallSyntax syntax);
+
+protected:
+  const ToolMarks *marks; ///< null: no calls
+  const Tokenizer *tokenizer;
+
+private:
+  /// A property of a tool's parameters.
+  struct Property {
+    std::string_view name;
+    element schema;
+    bool required;
+  };
+  /// A property as the first one that is written, and behind another.
+  struct Written {
+    bool required;
+    std::string first, next;
+  };
+
+  std::string terminal(const std::string &body);
+  std::string standalone(element schema) const;
+  std::string json(element schema) { return rule("%json " + standalone(schema)); }
+  std::string argumentsObject(element parameters, bool given);
+  std::vector<Property> propertiesOf(element given) const;
+  std::string inOrder(const std::vector<Written> &properties);
+  std::vector<std::string> listedTexts(element schema) const;
+  std::string bareText(element schema, std::string_view end);
+  void branches(element given, std::vector<element> &parts, int steps = 16) const;
+  std::string withoutText(element schema, uint8_t types) const;
+  std::string only(element schema, uint8_t types, uint8_t wanted);
+  std::string markedValue(const Property &property);
+  std::string markedParameters(element parameters, bool given);
+  std::string keywords(element parameters, bool given);
+  std::string repeated(const std::string &item, const std::string &separator, element schema);
+  std::string nestedValue(element given, const std::string &end, int depth);
+  std::string nestedObject(element schema, int depth);
+
+  std::string rules{};
+  int32_t count = 0;
+  element root{};       ///< the parameters of the tool at hand
+  std::string shared{}; ///< what $ref may point at, as members of an object
+};
+
+} // namespace ingot::text
