@@ -379,19 +379,56 @@ def empty_values(server):
             assert status == 200 and answer["prompt"] == "(user:hi)(assistant:Four)(user:hi)", (more, tools, answer)
 
 
+def strict_scripts(scripts):
+    """Strict tools that may be called: what the model writes by itself, and an argument that is masked because it does not fit."""
+    if not scripts.format.forced:
+        return
+    strict, routes = {"strict": True}, (CHAT, RESPONSES, MESSAGES)
+    weather = allowed(scripts, WEATHER)
+    yield scripts.case("a call that fits", [weather], request=strict, routes=routes)
+    if scripts.format.before:
+        yield scripts.case("text before a call", [("text", "Let me see. "), weather], request=strict, routes=(CHAT,))
+    if scripts.format.think:
+        yield scripts.case("reasoning before a call", [("think", "I need the\n\nweather."), weather], prompt=scripts.thinking, request=strict, routes=(CHAT,))
+    yield scripts.case("text alone", [("text", "Hello, {world}! \n")], request=strict, routes=routes)
+    wrong = ("call", "pick", {"colour": "red", "sure": "x y", "count": "many"})
+    yield Case("arguments of wrong types", scripts.written([wrong]), None, tools=FORCED, request=strict, routes=routes, must=is_a_pick)
+
+
+def is_a_pick(answer):
+    (name, arguments), *_ = answer.arguments() or [("", {})]
+    assert name == "pick" and isinstance(arguments, dict) and fits(FORCED["pick"], arguments), answer
+
+
+def raw_reasoning(server, name, scripts):
+    """reasoning_format none: reasoning is in the content, and a call is a call, wherever its header names the tool."""
+    for title, said, parts, *_ in format_cases.CASES[name]:
+        calls = expected(parts or []).arguments()
+        if not calls:
+            continue
+        for stream in (False, True):
+            status, _, got = server.post(CHAT, {**answers.body(CHAT, name, scripts.message(Case(title, said, None)), stream, TOOLS), "reasoning_format": "none"})
+            assert status == 200, got
+            answer = answers.JOINED[CHAT]([json.loads(line.removeprefix("data: ")) for line in got.splitlines()
+                                           if line.startswith("data: {")]) if stream else answers.WHOLE[CHAT](got)
+            assert answer.arguments() == calls and not answer.reasoning and "to=" not in answer.content, (title, answer)
+            assert all(part[1] in answer.content for part in parts if part[0] != "call"), (title, answer)
+
+
 TOPICS = {
     "calls": Scripts.calls, "what is no call": Scripts.no_calls, "reasoning": Scripts.reasoning, "other spellings": Scripts.spellings,
     "one call at a time": Scripts.one_at_a_time,
     "stop strings": Scripts.stops, "lenient JSON": Scripts.lenient, "cut calls": Scripts.cut, "calls under a grammar": forced_scripts, "a shape beside tools": shaped,
+    "strict calls in text": strict_scripts,
 }
 
 
 def add(suite, ingot, long):
-    general = ["scripted: empty values of messages", "scripted: tokens of reasoning in several choices"]
+    general = ["scripted: empty values of messages", "scripted: tokens of reasoning in several choices", "scripted harmony: calls beside raw reasoning"]
     wanted = [format for format in formats.FORMATS
               if any(suite.only in f"scripted {format.name}: {topic}".lower() for topic in (*TOPICS, "forced calls"))]
     if not wanted and any(suite.only in name for name in general):
-        wanted = formats.FORMATS[:1]
+        wanted = [format for format in formats.FORMATS if format.name in ("hermes", "harmony")]
     if not wanted:
         return
     folder = ingot.work / "scripted"
@@ -431,3 +468,5 @@ def add(suite, ingot, long):
         suite.check(general[0], lambda: empty_values(server))
         if "hermes" in made:
             suite.check(general[1], lambda: choices_count(server, "hermes", made["hermes"]))
+        if "harmony" in made:
+            suite.check(general[2], lambda: raw_reasoning(server, "harmony", made["harmony"]))

@@ -6,7 +6,9 @@
 #include "runtime/server/api/ReasoningFields.h"
 
 #include "runtime/json/JsonText.h"
+#include "runtime/text/OutputFormats.h"
 
+#include <algorithm>
 #include <simdjson.h>
 
 namespace ingot::api {
@@ -175,9 +177,23 @@ static std::string larkOf(const AskedGrammar &asked) {
   return "";
 }
 
-/// Tools that are strict have closed objects, as OpenAI has them. A schema that cannot be used is an
-/// error that names its tool and the place in its schema.
-static Outcome<std::string> closedTools(const Tools &tools) {
+/// A tool's schema that cannot be used: an error that names the tool and the place in its schema.
+static std::optional<ApiError> schemaError(std::string_view schema, std::string_view tool,
+                                           const std::string &field) {
+  auto checked = text::checkSchema(schema);
+  if (checked)
+    return std::nullopt;
+  ApiError error = apiError(checked.error(), field);
+  error.message = field + ": the schema of the tool '" + std::string(tool) +
+                  "' cannot be used: " + checked.error().why;
+  return error;
+}
+
+/// Which schemas are looked at one by one, and not by the grammar alone that they all go into.
+enum class Check : uint8_t { None, Strict, All };
+
+/// Tools as a grammar needs them: those that are strict have closed objects, as OpenAI has them.
+static Outcome<std::string> closedTools(const Tools &tools, Check check) {
   simdjson::dom::parser parser;
   simdjson::dom::array list;
   if (parser.parse(simdjson::padded_string(tools.callable())).get(list))
@@ -189,40 +205,50 @@ static Outcome<std::string> closedTools(const Tools &tools) {
     const std::string field = "tools[" + std::to_string(index++) + "]." + tools.schemaField;
     simdjson::dom::element parameters;
     std::string_view name;
-    bool strict = false;
-    (void)tool["function"]["strict"].get(strict);
-    if (tool["function"]["parameters"].get(parameters) || tool["function"]["name"].get(name) ||
-        !parameters.is_object() || parameters.get_object().size() == 0) {
-      json.raw(std::string(simdjson::minify(tool)));
+    if (tool["function"]["name"].get(name))
       continue;
-    }
-    std::string schema = simdjson::minify(parameters);
-    if (strict)
-      if (auto closed = text::closeObjects(schema))
-        schema = std::move(*closed);
-    if (auto checked = text::checkSchema(schema); !checked) {
-      ApiError error = apiError(checked.error(), field);
-      error.message = field + ": the schema of the tool '" + std::string(name) +
-                      "' cannot be used: " + checked.error().why;
-      return error;
-    }
+    const bool strict = std::ranges::find(tools.strict, name) != tools.strict.end();
     json.open('{').key("type").value("function").key("function").open('{').key("name").value(name);
-    json.key("parameters").raw(schema).close().close();
+    json.key("strict").value(strict);
+    if (!tool["function"]["parameters"].get(parameters) && parameters.is_object() &&
+        parameters.get_object().size() > 0) {
+      std::string schema = simdjson::minify(parameters);
+      bool closed = true;
+      if (strict)
+        if (auto made = text::closeObjects(schema); (closed = bool(made)))
+          schema = std::move(*made);
+      if (!closed || check == Check::All || (strict && check == Check::Strict))
+        if (auto error = schemaError(schema, name, field))
+          return *error;
+      json.key("parameters").raw(schema);
+    }
+    json.close().close();
   }
   return json.close().text();
 }
 
+/// Whether calls hold all of a tool's schema as it is.
+static bool writesJson(const text::OutputFormat &format) {
+  const text::ToolMarks *marks = text::toolMarks(format.tools);
+  return marks &&
+         (marks->syntax == text::CallSyntax::Object || marks->syntax == text::CallSyntax::Json);
+}
+
 /// The grammar that tools and a request's own grammar ask for together: where a call must be made,
-/// calls; where one may be made, a call or an answer in the shape; else the shape. JSON may come
-/// after reasoning, if the model reasons; other kinds are of the whole answer where no call may be
-/// made, and leave no room for it.
+/// calls; where one may be made, a call or an answer in the shape, or any text with calls in it
+/// where a tool is strict; else the shape. JSON may come after reasoning, if the model reasons; other
+/// kinds are of the whole answer where no call may be made, and leave no room for it.
 static std::optional<ApiError> addGrammar(Generation &generation, const ChatInput &input,
                                           text::OutputFormat &format) {
   using text::GrammarKind;
   service::ServedModel &model = *generation.model;
   const bool mustCall = input.tools.choice == Tools::Choice::Required;
   const bool mayCall = input.tools.choice != Tools::Choice::None;
-  if (!input.grammar && !mustCall)
+  const bool anyText = !input.grammar && !mustCall;
+  const auto mayBeCalled = [&](const std::string &name) {
+    return std::ranges::find(input.tools.names, name) != input.tools.names.end();
+  };
+  if (anyText && (!mayCall || std::ranges::none_of(input.tools.strict, mayBeCalled)))
     return std::nullopt;
   const bool json = input.grammar && (input.grammar->kind == GrammarKind::JsonObject ||
                                       input.grammar->kind == GrammarKind::JsonSchema);
@@ -233,9 +259,11 @@ static std::optional<ApiError> addGrammar(Generation &generation, const ChatInpu
   }
   text::AnswerShape shape;
   shape.mustCall = mustCall;
+  shape.anyText = anyText;
   std::string callable;
   if (mayCall) {
-    auto closed = closedTools(input.tools);
+    const Check check = writesJson(format) ? Check::None : anyText ? Check::Strict : Check::All;
+    auto closed = closedTools(input.tools, check);
     if (!closed)
       return closed.error();
     shape.tools = callable = std::move(*closed);
@@ -257,8 +285,12 @@ static std::optional<ApiError> addGrammar(Generation &generation, const ChatInpu
   if (!grammar)
     return apiError(grammar.error(), "tool_choice");
   auto compiled = model.grammar(GrammarKind::Lark, *grammar);
-  if (!compiled)
+  if (!compiled) {
+    if (mayCall) // the one that is at fault, by its name
+      if (auto named = closedTools(input.tools, Check::All); !named)
+        return named.error();
     return apiError(compiled.error(), mayCall ? "tools" : input.grammar->field);
+  }
   generation.request.grammar = std::move(*compiled);
   return std::nullopt;
 }

@@ -331,6 +331,8 @@ Tools readTools(const Fields &body) {
     if (std::ranges::find(tools.names, *name) != tools.names.end())
       function->fail("name", "is there twice");
     tools.names.emplace_back(*name);
+    if (function->boolean("strict") == true)
+      tools.strict.emplace_back(*name);
     json.raw(withoutEmpty(tool));
   }
   if (!tools.names.empty()) {

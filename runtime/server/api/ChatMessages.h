@@ -46,6 +46,8 @@ std::string withoutEmpty(const Fields &object);
 struct Tools {
   std::string json;               ///< an array in OpenAI's shape, or ""
   std::vector<std::string> names; ///< that may be called
+  std::vector<std::string>
+      strict; ///< those whose arguments are bound, also where none must be called
   enum class Choice { None, Auto, Required } choice = Choice::None;
   std::string forced;  ///< the one that must be called; or ""
   std::string allowed; ///< as `json`, of those that may be called; "": all may

@@ -255,6 +255,8 @@ void readTools(const Fields &body, Tools &into) {
     if (std::ranges::find(into.names, *name) != into.names.end())
       tool.fail("name", "is there twice");
     into.names.emplace_back(*name);
+    if (tool.boolean("strict") == true)
+      into.strict.emplace_back(*name);
     tools.open('{').key("type").value("function").key("function").open('{');
     tools.key("name").value(*name);
     if (description && !description->empty())

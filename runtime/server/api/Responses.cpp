@@ -308,6 +308,8 @@ void readFlatTools(const Fields &body, Tools &tools) {
     if (std::ranges::find(tools.names, *name) != tools.names.end())
       tool.fail("name", "is there twice");
     tools.names.emplace_back(*name);
+    if (tool.boolean("strict") == true)
+      tools.strict.emplace_back(*name);
     json.open('{').key("type").value("function").key("function").open('{').key("name").value(*name);
     if (description && !description->empty())
       json.key("description").value(*description);

@@ -250,6 +250,34 @@ TEST_F(ApiAsked, SomeOfTheToolsMayBeCalled) {
       "tool_choice.allowed_tools.tools[0]: is none of the tools");
 }
 
+// Whoever compiles the schemas, alone or all together: the one at fault is named.
+TEST_F(ApiAsked, AToolWhoseSchemaCannotBeUsedIsNamed) {
+  auto tools = [](const char *schema, const char *strict) {
+    const std::string fine = R"({"type":"object","properties":{"a":{"type":"integer"}}})";
+    return R"("tools":[{"type":"function","function":{"name":"one","parameters":)" + fine +
+           R"(}},{"type":"function","function":{"name":"two","parameters":)" + schema + strict +
+           "}}]";
+  };
+  const char *const strict = R"(,"strict":true)";
+  const char *const kBad[] = {R"({"type":"object","properties":{"a":{"$ref":"#/$defs/none"}}})",
+                              R"({"type":"object","not":{"type":"null"}})",
+                              R"({"type":"object","properties":{"a":{"pattern":"["}}})"};
+  for (const char *schema : kBad) {
+    auto named = [&](const std::string &more) {
+      const std::string said =
+          refusal("/v1/chat/completions", std::string("{") + kMessages + "," + more + "}");
+      EXPECT_TRUE(said.starts_with("tools[1].function.parameters: the schema of the tool 'two' "
+                                   "cannot be used: "))
+          << said;
+    };
+    named(tools(schema, "") + R"(,"tool_choice":"required")");
+    named(tools(schema, strict) + R"(,"tool_choice":"required")");
+    named(tools(schema, strict));
+    ask("/v1/chat/completions",
+        std::string("{") + kMessages + R"(,"max_tokens":1,)" + tools(schema, "") + "}");
+  }
+}
+
 TEST_F(ApiAsked, ControlTokensOfMessagesAreText) {
   const std::string written = list({64, '<' - '!', 'e' - '!', 'o' - '!', 's' - '!', '>' - '!'});
   auto tokens = [&](const std::string &content) {
