@@ -100,7 +100,8 @@ private:
     // A code in the place of an f16 is 2^-8 of its number (MatmulFp8.cpp).
     Value s = k.fmul(k.load(k.f32, k.at(k.at(start, layout.scaleOffset), k.mul(row, 4))),
                      k.splat(k.f32, 0x1p+8));
-    Value to = k.at(out, k.mul(block, layout.blockK * 4)), from = k.at(start, row);
+    Value to = k.at(out, k.mul(block, layout.blockK * 4)),
+          from = k.at(k.at(start, row), layout.codeOffset);
     k.loop(0, count, 1, [&](Value i) {
       Value code = k.load(k.i8, k.at(from, k.mul(i, kPanelRows)));
       k.store(scaled(k.fmul(s, k.partsOfE4M3(code))), k.at(to, k.mul(i, 4)));
@@ -121,9 +122,8 @@ private:
 
   /// `valid` values of K of one block; 0 up to the next multiple of 32.
   void emitBlock(Value block, Value out, int64_t valid) {
-    Value word =
-        k.add(k.mul(k.shiftRight(row, 4), layout.groupCodeBytes / 2), k.mul(k.bitAnd(row, 15), 4));
-    Value codes = k.at(block, word), halves = k.at(block, k.mul(row, 2)), bytes = k.at(block, row);
+    Value codes = k.at(k.at(block, k.mul(row, 4)), layout.codeOffset),
+          halves = k.at(block, k.mul(row, 2)), bytes = k.at(block, row);
     Type half = format.minScale() == NumericFormat::Scale::F16 ? k.f16 : k.bf16;
     Value d = scaleAt(block), m;
     if (layout.minOffset >= 0)
@@ -182,20 +182,21 @@ private:
 
   /// Codes k 0-15 and 16-31 of a group, as i32; `from` is the row's word of the first line.
   Values unpack(Value from) {
-    auto line = [&](int64_t i) { return k.load(k.i32, k.at(from, i * 64)); };
+    auto line = [&](int64_t i) { return k.load(k.i32, k.at(from, i * kPanelLine)); };
     if (format.bits == 8)
       return {bytesOf({line(0), line(1), line(2), line(3)}),
               bytesOf({line(4), line(5), line(6), line(7)})};
     const int low = lowBitsOf(format.bits);
     Values q;
     if (low == 4) {
-      Value both = bytesOf({line(0), line(1), line(2), line(3)});
+      const int64_t first = upperBitsOf(format.bits); // lines of upper bits come before
+      Value both = bytesOf({line(first), line(first + 1), line(first + 2), line(first + 3)});
       q = {k.bitAnd(both, 15), k.shiftRight(both, 4)};
     }
     for (int64_t half = 0; half < 2; ++half) {
       // Of one or two bits: byte i of one word holds those of k = 4s+i.
       auto parts = [&](int bits, int64_t byte, auto bitOf) {
-        Value word = line(byte / 64);
+        Value word = line(byte / kPanelLine);
         SmallVector<int32_t> shifts;
         for (int64_t i = 0; i < kRowLanes; ++i)
           shifts.push_back(bitOf(codeInGroup(format.bits, 0, half * kRowLanes + i)));

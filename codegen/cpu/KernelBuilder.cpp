@@ -224,6 +224,9 @@ Value KernelBuilder::gather(VectorType type, Value from, Value indices) {
   return LLVM::masked_gather::create(b, type, places, all, ValueRange(),
                                      static_cast<uint32_t>(elementBytes(type)));
 }
+void KernelBuilder::touch(Value from) {
+  LLVM::LoadOp::create(b, i32, from, elementBytes(i32), /*isVolatile=*/true);
+}
 void KernelBuilder::prefetch(Value from) {
   LLVM::Prefetch::create(b, from, /*rw=*/0, /*hint=*/3, /*cache=*/1);
 }

@@ -144,6 +144,7 @@ public:
   Value loadSplat(mlir::VectorType type, Value from) {
     return broadcast(type, load(type.getElementType(), from));
   }
+  void touch(Value from);    ///< reads a word of the line, and makes nothing of it
   void prefetch(Value from); ///< to L1, for reading
   void prefetchL2(Value from);
 

@@ -40,7 +40,8 @@ private:
     Value inBlock = groupsOfBlock == 1 ? k.word(0) : k.remUnsigned(g, groupsOfBlock);
     for (const TileRows &rows : tile.vectors) {
       blocks.push_back(k.at(rows.panel, k.mul(k.divUnsigned(g, groupsOfBlock), layout.blockBytes)));
-      groups.push_back(k.at(blocks.back(), k.mul(inBlock, layout.groupCodeBytes)));
+      groups.push_back(
+          k.at(k.at(blocks.back(), k.mul(inBlock, layout.groupCodeBytes)), layout.codeOffset));
     }
     Value x = k.at(tile.x, k.mul(g, kGroupK * 4));
     Scales scales;

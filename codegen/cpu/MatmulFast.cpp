@@ -56,8 +56,15 @@ public:
 
   KernelBuilder::Values emit() {
     SmallVector<Value> zeros(tile.sums(), k.splat(0));
-    return k.loop(k.word(0), k.word(row.groups), k.word(1), zeros,
-                  [&](Value g, ValueRange sums) { return emitGroup(g, sums); });
+    auto group = [&](Value g, ValueRange sums) { return emitGroup(g, sums); };
+    if (groupsOfBlock == 1)
+      return k.loop(k.word(0), k.word(row.groups), k.word(1), zeros, group);
+    return k.loop(k.word(0), k.word(row.groups), k.word(groupsOfBlock), zeros,
+                  [&](Value first, ValueRange sums) {
+                    touchScales(first);
+                    Value end = k.minSigned(k.add(first, groupsOfBlock), k.word(row.groups));
+                    return k.loop(first, end, k.word(1), sums, group);
+                  });
   }
 
 private:
@@ -74,6 +81,18 @@ private:
     return groupsOfBlock == 1 ? k.word(0) : k.remUnsigned(g, groupsOfBlock);
   }
 
+  /// Reads a word of each line of a block's scales, which its groups need line by line: the CPU's prefetchers lose a
+  /// stream that leaves several lines out and comes back to them.
+  void touchScales(Value firstGroup) {
+    for (size_t v = 0; v < tile.vectors.size(); ++v) {
+      if (v && tile.vectors[v].panel == tile.vectors[v - 1].panel)
+        continue;
+      Value block = blockOf(v, firstGroup);
+      for (int64_t at = 0; at < layout.codeOffset; at += 64)
+        k.touch(k.at(block, at));
+    }
+  }
+
   KernelBuilder::Values emitGroup(Value g, ValueRange sums) {
     size_t vectors = tile.vectors.size();
     SmallVector<Value> blocks, groups;
@@ -81,9 +100,11 @@ private:
     for (size_t v = 0; v < vectors; ++v) {
       blocks.push_back(v && tile.vectors[v].panel == tile.vectors[v - 1].panel ? blocks.back()
                                                                                : blockOf(v, g));
-      groups.push_back(k.at(blocks[v], k.mul(inBlock, layout.groupCodeBytes)));
+      groups.push_back(
+          k.at(k.at(blocks[v], k.mul(inBlock, layout.groupCodeBytes)), layout.codeOffset));
       if (v == 0 || tile.vectors[v].panel != tile.vectors[v - 1].panel)
-        prefetchAhead(groups[v]);
+        if (tile.tokens == 1) // of several each takes its share of what comes next
+          tile.prefetchBehind(k, groups[v]);
     }
     for (int64_t line = 0; tile.next && line < tile.nextLines; ++line)
       k.prefetchL2(k.at(k.at(tile.next, k.mul(g, tile.nextLines * 64)), line * 64));
@@ -161,12 +182,6 @@ private:
     return arith::XOrIOp::create(k.b, k.loadSplat(k.i32s, at), sign);
   }
 
-  void prefetchAhead(Value group) {
-    int64_t bytesOfGroup = layout.blockBytes / groupsOfBlock;
-    for (int64_t line = 0; tile.prefetch && line < bytesOfGroup; line += 64)
-      k.prefetch(k.at(group, tile.prefetch + line));
-  }
-
   /// Sums over steps first … first+steps-1, for all of the tile; `negSum` is where the first token
   /// has the negated sum of these activations. They are added to `from`, unless that is empty.
   SmallVector<Value> sum(ArrayRef<Value> groups, Value xGroup, Value negSum, int first, int steps,
@@ -224,7 +239,7 @@ private:
           for (int s = 0; s < kStepsOfGroup; s += lines) {
             SmallVector<StepCodes> q;
             for (size_t v = 0; v < tile.vectors.size(); ++v) {
-              Value from = k.at(groups[v], k.mul(line, 64));
+              Value from = k.at(groups[v], k.mul(line, kPanelLine));
               Value sign = codes.loadSigned(tile.vectors[v], from, s);
               q.push_back({math::AbsIOp::create(k.b, sign), sign});
             }

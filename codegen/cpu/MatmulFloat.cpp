@@ -29,9 +29,9 @@ static KernelBuilder::Values rounds(KernelBuilder &k, const Tile &tile, int64_t 
   return whole < blocks ? emitRange(k.word(whole), blocks - whole, sums) : sums;
 }
 
-/// Per vector, where a block of its panel starts; prefetches what `blocks` of them take.
+/// Per vector, where a block of its panel starts.
 static SmallVector<Value> blocksAt(KernelBuilder &k, const Tile &tile, const PanelLayout &layout,
-                                   Value block, int64_t blocks) {
+                                   Value block) {
   SmallVector<Value> places;
   for (size_t v = 0; v < tile.vectors.size(); ++v) {
     if (v && tile.vectors[v].panel == tile.vectors[v - 1].panel) {
@@ -39,8 +39,7 @@ static SmallVector<Value> blocksAt(KernelBuilder &k, const Tile &tile, const Pan
       continue;
     }
     places.push_back(k.at(tile.vectors[v].panel, k.mul(block, layout.blockBytes)));
-    for (int64_t line = 0; tile.prefetch && line < blocks * layout.blockBytes; line += 64)
-      k.prefetch(k.at(places.back(), tile.prefetch + line));
+    tile.prefetchBehind(k, places.back());
   }
   return places;
 }
@@ -61,7 +60,7 @@ KernelBuilder::Values ingot::cpu::emitFloatLoop(KernelBuilder &k, const Tile &ti
                                                 const PanelLayout &layout) {
   size_t vectors = tile.vectors.size();
   auto emitRange = [&](Value block, int64_t count, KernelBuilder::Values sums) {
-    SmallVector<Value> places = blocksAt(k, tile, layout, block, count);
+    SmallVector<Value> places = blocksAt(k, tile, layout, block);
     Value x = k.at(tile.x, k.mul(block, layout.blockK * 4));
     for (int64_t i = 0; i < count * layout.blockK; ++i) {
       SmallVector<Value> w;
@@ -85,7 +84,7 @@ KernelBuilder::Values ingot::cpu::emitBf16DotLoop(KernelBuilder &k, const Tile &
   size_t vectors = tile.vectors.size();
   VectorType pairs = k.vec(k.bf16, 2 * k.lanes);
   auto emitRange = [&](Value block, int64_t count, KernelBuilder::Values sums) {
-    SmallVector<Value> places = blocksAt(k, tile, layout, block, count);
+    SmallVector<Value> places = blocksAt(k, tile, layout, block);
     Value x = k.at(tile.x, k.mul(block, 4));
     for (int64_t i = 0; i < count; ++i) {
       SmallVector<Value> w;

@@ -64,9 +64,8 @@ private:
     size_t vectors = tile.vectors.size();
     SmallVector<Value> from;
     for (Value place : places)
-      from.push_back(k.at(place, k.mul(first, kPanelRows)));
-    for (int64_t line = 0; tile.prefetch && line < count * kPanelRows; line += 64)
-      k.prefetch(k.at(from.front(), tile.prefetch + line));
+      from.push_back(k.at(k.at(place, k.mul(first, kPanelRows)), layout.codeOffset));
+    tile.prefetchBehind(k, from.front());
     Value activations = k.at(x, k.mul(first, 4));
     for (int64_t i = 0; i < count; ++i) {
       SmallVector<Value> w;

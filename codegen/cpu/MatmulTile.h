@@ -33,15 +33,6 @@ struct TileRows {
     mlir::Value from = k.at(base, row * stride);
     return part ? k.at(from, k.mul(part, stride)) : from;
   }
-  /// The same in a line group of codes: rows 0-15 first, 4 bytes each, `half` bytes further rows
-  /// 16-31.
-  mlir::Value codesAt(KernelBuilder &k, mlir::Value base, int64_t half) const {
-    mlir::Value from = k.at(base, row / 16 * half + row % 16 * 4);
-    if (!part)
-      return from;
-    return k.at(from,
-                k.add(k.mul(k.shiftRight(part, 4), half), k.shiftLeft(k.bitAnd(part, 15), 2)));
-  }
 };
 
 struct Tile {
@@ -49,7 +40,7 @@ struct Tile {
   int tokens;
   mlir::Value x; ///< the row of the first token
   int64_t xRowBytes;
-  int64_t prefetch; ///< bytes ahead in the weight stream; 0: none
+  int64_t prefetch; ///< how many bytes ahead in the weight stream a line is asked for; 0: none is
   /// The share of the panel that comes next which this tile brings to the second-level cache:
   /// `nextLines` lines for each group of K, from `next` on. Null: none.
   mlir::Value next;
@@ -61,6 +52,14 @@ struct Tile {
   int64_t slackBytes = 0;
 
   size_t sums() const { return vectors.size() * tokens; }
+
+  /// The CPU's prefetchers follow the stream of a panel, but not into the next page: a line of what comes later is asked
+  /// for, so that its page is known and its stream has begun by then. More than one in a kilobyte keeps them from their
+  /// work (docs/cpu.md).
+  void prefetchBehind(KernelBuilder &k, mlir::Value place) const {
+    if (prefetch)
+      k.prefetchL2(k.at(place, prefetch));
+  }
 };
 
 /// Weights of any format with integer codes, x of kind q8 or q8x2.

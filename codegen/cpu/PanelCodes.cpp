@@ -9,8 +9,7 @@ using namespace ingot;
 using namespace ingot::cpu;
 
 Value PanelCodes::line(const TileRows &rows, Value group, int64_t index) {
-  Value from = rows.codesAt(k, group, codeBytesOfGroup(bits) / 2);
-  return k.load(bytes, k.at(from, 64 * index), 4 * k.lanes);
+  return k.load(bytes, k.at(rows.at(k, group, 4), kPanelLine * index), 4 * k.lanes);
 }
 
 Value PanelCodes::moved(Value line, int by, int mask) {
@@ -24,7 +23,7 @@ Value PanelCodes::moved(Value line, int by, int mask) {
 
 Value PanelCodes::codes(const TileRows &rows, Value group, int s) {
   const CodePlace place = codeInGroup(bits, 0, 4 * s); // of one row in its line, and so of all
-  Value codes = line(rows, group, place.byte / 64);
+  Value codes = line(rows, group, place.byte / kPanelLine);
   if (bits == 8)
     return codes;
   const int low = lowBitsOf(bits);
@@ -32,7 +31,7 @@ Value PanelCodes::codes(const TileRows &rows, Value group, int s) {
   if (bits == low)
     return lower;
   const int mask = ((1 << upperBitsOf(bits)) - 1) << low;
-  Value upper = moved(line(rows, group, place.upperByte / 64), low - place.upperBit, mask);
+  Value upper = moved(line(rows, group, place.upperByte / kPanelLine), low - place.upperBit, mask);
   return arith::OrIOp::create(k.b, lower, upper);
 }
 

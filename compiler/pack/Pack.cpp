@@ -29,7 +29,7 @@ class PanelCodesOfRow {
 public:
   PanelCodesOfRow(const PanelLayout &layout, const NumericFormat &format, int64_t row)
       : groupBytes(layout.groupCodeBytes), format(format),
-        first(codeInBlock(layout, format, row, 0).byte) {}
+        first(layout.codeOffset + row * (format.isScaledFloat() ? 1 : 4)) {}
 
   /// 32 of them, from value k of a block on.
   void put(std::byte *block, int64_t k, const uint8_t *q) const {
@@ -41,20 +41,20 @@ public:
     }
     if (format.bits == 8) {
       for (int s = 0; s < 8; ++s)
-        std::memcpy(to + 64 * s, q + 4 * s, 4);
+        std::memcpy(to + kPanelLine * s, q + 4 * s, 4);
       return;
     }
     switch (format.bits) {
     case 2:
       return putPlane<2>(to, q, 0);
     case 3:
-      return putPlane<2>(to, q, 0), putPlane<1>(to + 128, q, 2);
+      return putPlane<1>(to, q, 2), putPlane<2>(to + kPanelLine, q, 0);
     case 4:
       return putPlane<4>(to, q, 0);
     case 5:
-      return putPlane<4>(to, q, 0), putPlane<1>(to + 256, q, 4);
+      return putPlane<1>(to, q, 4), putPlane<4>(to + kPanelLine, q, 0);
     default:
-      return putPlane<4>(to, q, 0), putPlane<2>(to + 256, q, 4);
+      return putPlane<2>(to, q, 4), putPlane<4>(to + 2 * kPanelLine, q, 0);
     }
   }
 
@@ -66,11 +66,11 @@ private:
       constexpr int kMask = (1 << Bits) - 1;
       const CodePlace place = stepInPlane(Bits, s);
       for (int i = 0; i < 4; ++i)
-        bytes[place.byte / 16 + i] |=
+        bytes[place.byte / kPanelRows + i] |=
             static_cast<uint8_t>((q[4 * s + i] >> from & kMask) << place.bit);
     }
     for (int line = 0; line < Bits; ++line)
-      std::memcpy(to + 64 * line, bytes + 4 * line, 4);
+      std::memcpy(to + kPanelLine * line, bytes + 4 * line, 4);
   }
 
   int64_t groupBytes;

@@ -6,33 +6,36 @@
 // scales are 0, K with codes whose activations are 0. Everything starts on a
 // 64-byte line.
 //
-// Codes of one *group* of 32 values of K (quantised formats). Rows 0-15 first
-// (one 512-bit register has a 32-bit lane per row, 4 consecutive k in it), then
-// rows 16-31 the same way:
+// Kernels read what they need first from the lowest address on, and never go back: the prefetchers of
+// CPUs follow such a stream, and lose one that takes rows 0-15 and 16-31 from two places in turns
+// (docs/cpu.md). So scales come first, then what a code's upper bits are, then its lower ones.
+//
+// Codes of one *group* of 32 values of K (quantised formats) are lines of 128 B, a 32-bit word a row
+// (one 512-bit register has a lane per row, 4 consecutive k in it; a line is two of them):
 //
 //   2 bits   2 lines:  line h, byte 4*row + i, bits 2s,2s+1:
 //                                               q[row][16h+4s+i]                s = 0..3
-//   3 bits   the 2 lines, then 1 line of third bits:
+//   3 bits   1 line of third bits, then the 2 lines:
 //                      byte 4*row + i, bit s:   bit 2 of q[row][4s+i]           s = 0..7
 //   4 bits   4 lines:  line j, byte 4*row + i:  low nibble  q[row][4j+i],
 //                                               high nibble q[row][16+4j+i]     j = 0..3
-//   5 bits   the 4 lines, then 1 line of fifth bits:
+//   5 bits   1 line of fifth bits, then the 4 lines:
 //                      byte 4*row + i, bit s:   bit 4 of q[row][4s+i]           s = 0..7
-//   6 bits   the 4 lines, then 2 lines of upper bit pairs:
+//   6 bits   2 lines of upper bit pairs, then the 4 lines:
 //                      line h, byte 4*row + i, bits 2s,2s+1:
 //                                               bits 4,5 of q[row][16h+4s+i]    s = 0..3
 //   8 bits   8 lines:  line s, byte 4*row + i:  q[row][4s+i]                    s = 0..7
 //
 // A *block* covers blockK values of K (32, 64, 128 or 256):
 //
-//   codes    blockK/32 groups as above
-//   then, for Affine:       d[32 rows]                          64 B (f32: 128 B)
-//                           f16 m[32]        if hasMin          64 B
-//                           u8 z[32]         if hasZeros, in m's stead, and 32 B of padding
-//   then, for SuperAffine:  f16 d[32]                           64 B
-//                           f16 dmin[32]     if hasMin          64 B
-//                           u8/s8 s[256/group][32]   (signed without a minimum: q3_k, q6_k, iq4_xs)
-//                           u8 t[256/group][32]      if hasMin
+//   for Affine:       d[32 rows]                          64 B (f32: 128 B)
+//                     f16 m[32]        if hasMin          64 B
+//                     u8 z[32]         if hasZeros, in m's stead, and 32 B of padding
+//   for SuperAffine:  f16 d[32]                           64 B
+//                     f16 dmin[32]     if hasMin          64 B
+//                     u8/s8 s[256/group][32]   (signed without a minimum: q3_k, q6_k, iq4_xs)
+//                     u8 t[256/group][32]      if hasMin
+//   then codes        blockK/32 groups as above
 //
 // Floats (blockK = 2 for bf16, 1 otherwise; no padding of K but to blockK):
 //   f32      128 B per k: f32 w[32 rows]
@@ -40,16 +43,16 @@
 //   bf16     128 B per k pair: 32 rows x {w[k], w[k+1]}; rows 0-15 in the first 64 B
 //
 // Scaled floats (fp8; blockK = 128): k after k, so that 16 rows are one load and one conversion
-//   32 B per k:  u8 q[32 rows]                     k = 0..127
-//   then         f32 s[32 rows]                    128 B, s of the tensor, the row or the 128 x 128
+//   f32 s[32 rows]                                 128 B, s of the tensor, the row or the 128 x 128
 //                                                  block of this row and these k
+//   then 32 B per k:  u8 q[32 rows]                k = 0..127
 //
 // Vectors (norm weights, biases, rope frequencies) are plain f32 arrays, padded
 // with zeros to a multiple of 32 values: layout class `vector-f32`.
 //
 // A stack of matrices (experts) lies one matrix behind the other, each of whole panels.
 //
-// Example, q4_1, K = 576: 18 blocks of 2*256 + 64 + 64 = 640 B = ten lines.
+// Example, q4_1, K = 576: 18 blocks of 64 + 64 + 4*128 = 640 B.
 //===----------------------------------------------------------------------===//
 #pragma once
 
@@ -60,7 +63,8 @@
 namespace ingot {
 
 constexpr int64_t kPanelRows = 32;
-constexpr int64_t kGroupK = 32; ///< K-values under one activation scale
+constexpr int64_t kPanelLine = 4 * kPanelRows; ///< bytes of a line of codes
+constexpr int64_t kGroupK = 32;                ///< K-values under one activation scale
 
 constexpr int64_t roundUp(int64_t value, int64_t to) { return (value + to - 1) / to * to; }
 
@@ -74,6 +78,7 @@ struct PanelLayout {
   int64_t n, k;           ///< of a matrix
   int64_t blockK;         ///< values of K per block
   int64_t groupCodeBytes; ///< code bytes of 32 rows x 32 k (0 for floats)
+  int64_t codeOffset;     ///< of the first group's codes, from the start of a block (0 for floats)
   int64_t scaleOffset;    ///< of d (s of scaled floats), from the start of a block
   int64_t minOffset;      ///< of m or dmin; -1 if none
   int64_t subScaleOffset; ///< of s; -1 if none
@@ -93,7 +98,7 @@ struct PanelLayout {
   int64_t bytes() const { return panels * panelBytes(); }
 };
 
-constexpr int64_t codeBytesOfGroup(int bits) { return bits <= 8 ? 128 * bits : 0; }
+constexpr int64_t codeBytesOfGroup(int bits) { return bits <= 8 ? kPanelLine * bits : 0; }
 
 /// Codes lie in planes: 8, 4 or 2 bits of each, and what is above them (0, 1 or 2 bits) for itself.
 constexpr int lowBitsOf(int bits) { return bits >= 8 ? 8 : bits >= 4 ? 4 : 2; }
@@ -102,7 +107,7 @@ constexpr int upperBitsOf(int bits) { return bits < 8 ? bits - lowBitsOf(bits) :
 /// The layout of a weight of `n` rows and `k` columns, or of `matrices` such weights.
 inline PanelLayout panelLayout(WeightFormat id, int64_t n, int64_t k, int64_t matrices = 1) {
   const NumericFormat &f = numericFormat(id);
-  PanelLayout l{id, n, k, 0, 0, -1, -1, -1, -1, 0, 0, 0, matrices};
+  PanelLayout l{id, n, k, 0, 0, 0, -1, -1, -1, -1, 0, 0, 0, matrices};
   l.panels = matrices * ((n + kPanelRows - 1) / kPanelRows);
   if (f.isFloat()) {
     l.blockK = id == WeightFormat::BF16 ? 2 : 1;
@@ -110,12 +115,13 @@ inline PanelLayout panelLayout(WeightFormat id, int64_t n, int64_t k, int64_t ma
   } else if (f.isScaledFloat()) {
     l.blockK = f.group;
     l.groupCodeBytes = codeBytesOfGroup(f.bits);
-    l.scaleOffset = l.blockK / kGroupK * l.groupCodeBytes;
-    l.blockBytes = l.scaleOffset + 4 * kPanelRows;
+    l.scaleOffset = 0;
+    l.codeOffset = 4 * kPanelRows;
+    l.blockBytes = l.codeOffset + l.blockK / kGroupK * l.groupCodeBytes;
   } else {
     l.blockK = f.superGroup ? f.superGroup : f.group;
     l.groupCodeBytes = codeBytesOfGroup(f.bits);
-    int64_t at = l.blockK / kGroupK * l.groupCodeBytes;
+    int64_t at = 0;
     auto take = [&](int64_t bytes) {
       int64_t from = at;
       at += bytes;
@@ -130,7 +136,8 @@ inline PanelLayout panelLayout(WeightFormat id, int64_t n, int64_t k, int64_t ma
       l.subScaleOffset = take(f.superGroup / f.group * kPanelRows);
     if (f.superGroup && f.hasMin)
       l.subMinOffset = take(f.superGroup / f.group * kPanelRows);
-    l.blockBytes = at;
+    l.codeOffset = roundUp(at, 64);
+    l.blockBytes = l.codeOffset + l.blockK / kGroupK * l.groupCodeBytes;
   }
   l.blocks = (k + l.blockK - 1) / l.blockK;
   return l;

@@ -195,7 +195,8 @@ private:
     const int64_t groups = layout.blockK / kGroupK;
     for (int64_t i = 0; i < groups; ++i) {
       const int64_t group = block * groups + i, left = layout.k - group * kGroupK;
-      std::byte *to = bytes + block * layout.blockBytes + i * layout.groupCodeBytes;
+      std::byte *to =
+          bytes + block * layout.blockBytes + layout.codeOffset + i * layout.groupCodeBytes;
       if (left >= kGroupK)
         codesOfGroup<kBits>(to, group, kWholeGroup);
       else if (left > 0)
@@ -208,12 +209,12 @@ private:
   template <int kBits>
   void codesOfGroup(std::byte *start, int64_t group, const GroupMask &mask) const {
     for (int64_t r = 0; r < rows; ++r) {
-      std::byte *to = start + r / 16 * (codeBytesOfGroup(kBits) / 2) + r % 16 * 4;
+      std::byte *upperLines = start + r * 4, *to = upperLines + upperBitsOf(kBits) * kPanelLine;
       if constexpr (kBits == 8) {
         for (int w = 0; w < 4; ++w) {
           uint64_t word = lowWord(r, group * 4 + w, w, mask);
-          putBits(to + 128 * w, static_cast<uint32_t>(word));
-          putBits(to + 128 * w + 64, static_cast<uint32_t>(word >> 32));
+          putBits(to + 2 * w * kPanelLine, static_cast<uint32_t>(word));
+          putBits(to + (2 * w + 1) * kPanelLine, static_cast<uint32_t>(word >> 32));
         }
         continue;
       }
@@ -229,17 +230,17 @@ private:
       uint64_t lines01 = (front & kLowNibbles) | (back & kLowNibbles) << 4;
       uint64_t lines23 = (front >> 4 & kLowNibbles) | (back & ~kLowNibbles);
       putBits(to, static_cast<uint32_t>(lines01));
-      putBits(to + 64, static_cast<uint32_t>(lines01 >> 32));
-      putBits(to + 128, static_cast<uint32_t>(lines23));
-      putBits(to + 192, static_cast<uint32_t>(lines23 >> 32));
+      putBits(to + kPanelLine, static_cast<uint32_t>(lines01 >> 32));
+      putBits(to + 2 * kPanelLine, static_cast<uint32_t>(lines23));
+      putBits(to + 3 * kPanelLine, static_cast<uint32_t>(lines23 >> 32));
       if constexpr (kBits == 5) {
         uint64_t upper = seedWord(keys[1][r], static_cast<uint64_t>(group / 2)) >> 32 * (group % 2);
-        putBits(to + 256, static_cast<uint32_t>((upper & mask.keepUpper) | mask.fillUpper));
+        putBits(upperLines, static_cast<uint32_t>((upper & mask.keepUpper) | mask.fillUpper));
       } else if constexpr (kBits == 6) {
         uint64_t upper = seedWord(keys[1][r], static_cast<uint64_t>(group));
         upper = (upper & mask.keepUpper) | mask.fillUpper;
-        putBits(to + 256, static_cast<uint32_t>(upper));
-        putBits(to + 320, static_cast<uint32_t>(upper >> 32));
+        putBits(upperLines, static_cast<uint32_t>(upper));
+        putBits(upperLines + kPanelLine, static_cast<uint32_t>(upper >> 32));
       }
     }
   }
@@ -281,8 +282,8 @@ private:
 
   void scaledFloats() {
     for (int64_t k = 0; k < layout.k; k += 8) {
-      std::byte *to =
-          bytes + k / layout.blockK * layout.blockBytes + k % layout.blockK * kPanelRows;
+      std::byte *to = bytes + k / layout.blockK * layout.blockBytes + layout.codeOffset +
+                      k % layout.blockK * kPanelRows;
       for (int64_t r = 0; r < rows; ++r) {
         uint64_t word = seedWord(keys[0][r], static_cast<uint64_t>(k / 8));
         for (int64_t i = 0; i < std::min<int64_t>(8, layout.k - k); ++i)
@@ -356,6 +357,10 @@ void scalesOfBlock(const Layout &layout, int64_t first, int64_t rows, int64_t gr
   }
 }
 
+/// Where a block's scales end.
+int64_t scalesEnd(const PanelLayout &layout) { return layout.codeOffset; }
+int64_t scalesEnd(const FragmentLayout &layout) { return layout.blockBytes; }
+
 /// A whole block has the scales of the one before the last: signs go by turns.
 template <typename Layout> void fillScales(const Layout &layout, int64_t index, std::byte *unit) {
   const NumericFormat &format = numericFormat(layout.format);
@@ -367,7 +372,7 @@ template <typename Layout> void fillScales(const Layout &layout, int64_t index, 
       scalesOfBlock(layout, first + k / format.block(), rows, values / format.group, unit);
     else
       std::memcpy(unit + layout.scaleOffset, unit - 2 * layout.blockBytes + layout.scaleOffset,
-                  static_cast<size_t>(layout.blockBytes - layout.scaleOffset));
+                  static_cast<size_t>(scalesEnd(layout) - layout.scaleOffset));
   }
 }
 

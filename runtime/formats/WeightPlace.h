@@ -1,6 +1,6 @@
 //===- WeightPlace.h - Where each number of a weight lies, once for each layout ===//
 //
-// A weight's code is a few bits somewhere in a panel or a tile, and its scales are somewhere behind them: the pictures are
+// A weight's code is a few bits somewhere in a panel or a tile, and its scales are somewhere beside them: the pictures are
 // in PanelLayout.h and FragmentLayout.h, and here are the formulas. Slow readers and packers follow them, value by value;
 // fast ones (compiler/pack, seeds, kernels), which move words of many codes, are held against them
 // (tests/compiler/pack/WeightPlaceTest.cpp, tests/runtime/formats/SeedWeightsTest.cpp, tests/codegen).
@@ -65,30 +65,31 @@ constexpr int64_t blockPlace(const Layout &layout, int64_t row, int64_t k) {
 // Codes
 //===----------------------------------------------------------------------===//
 
-/// Of step s (k = 4s … 4s + 3) in a plane of `bits` bits of 16 rows: its line's first byte, and the bit in each.
+/// Of step s (k = 4s … 4s + 3) in a plane of `bits` bits: its line's first byte, and the bit in each.
 constexpr CodePlace stepInPlane(int bits, int64_t s) {
   if (bits == 4) // both halves of a byte, so that one mask parts them
-    return {64 * (s % 4), s < 4 ? 0 : 4};
+    return {kPanelLine * (s % 4), s < 4 ? 0 : 4};
   const int64_t inLine = 8 / bits; // steps
-  return {64 * (s / inLine), static_cast<int>(s % inLine * bits)};
+  return {kPanelLine * (s / inLine), static_cast<int>(s % inLine * bits)};
 }
 
 /// Of a group of 32 rows x 32 k of a panel.
 constexpr CodePlace codeInGroup(int bits, int64_t row, int64_t k) {
-  const int64_t inLine = row / 16 * (codeBytesOfGroup(bits) / 2) + row % 16 * 4 + k % 4;
   CodePlace place = stepInPlane(lowBitsOf(bits), k / 4);
-  if (upperBitsOf(bits)) {
-    const CodePlace upper = stepInPlane(upperBitsOf(bits), k / 4);
-    place.upperByte = 64 * lowBitsOf(bits) + upper.byte, place.upperBit = upper.bit;
+  if (const int upperBits = upperBitsOf(bits)) {
+    const CodePlace upper = stepInPlane(upperBits, k / 4);
+    place.byte += kPanelLine * upperBits;
+    place.upperByte = upper.byte, place.upperBit = upper.bit;
   }
-  return place.behind(inLine);
+  return place.behind(row * 4 + k % 4);
 }
 
 constexpr CodePlace codeInBlock(const PanelLayout &layout, const NumericFormat &format, int64_t row,
                                 int64_t k) {
   if (hasScaledFloats(format))
-    return {k * kPanelRows + row, 0};
-  return codeInGroup(format.bits, row, k % kGroupK).behind(k / kGroupK * layout.groupCodeBytes);
+    return {layout.codeOffset + k * kPanelRows + row, 0};
+  return codeInGroup(format.bits, row, k % kGroupK)
+      .behind(layout.codeOffset + k / kGroupK * layout.groupCodeBytes);
 }
 
 constexpr CodePlace codeInBlock(const FragmentLayout &layout, const NumericFormat &format,

@@ -125,12 +125,7 @@ double cyclesOfBlock(kernel::MatmulOp op, size_t weight, kernel::ScheduleAttr sc
 }
 
 double reachedRate(int64_t prefetch, const Machine &machine) {
-  double wanted = machine.memoryLatencyNs * machine.readGbPerS; // ns * GB/s: bytes
-  double part =
-      machine.prefetchless + (1 - machine.prefetchless) * std::min(1.0, double(prefetch) / wanted);
-  if (prefetch > machine.l1Bytes / 8)
-    part *= 0.98;
-  return machine.readGbPerS * part;
+  return machine.readGbPerS * (prefetch ? 1 : machine.prefetchless);
 }
 
 /// Q6_K multiplies its two half-group sums by their scales.
@@ -188,7 +183,7 @@ SmallVector<kernel::ScheduleAttr> ingot::cpu::scheduleCandidates(kernel::MatmulO
     int64_t fits = int64_t(kL2Share * isa.machine->l2Bytes) / op.xType().rowBytes();
     for (int64_t most : {120, 60, 30, 12}) {
       int64_t block = std::max(std::min(most, fits) / front * front, front);
-      for (int64_t prefetch : {4096, 2048, 0, 8192})
+      for (int64_t prefetch : {16384, 0})
         candidates.push_back(kernel::ScheduleAttr::get(op.getContext(), tiles, block, prefetch));
     }
   }

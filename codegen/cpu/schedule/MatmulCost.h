@@ -20,9 +20,7 @@
 //
 //   overlap(a, b) = max(a, b) + min(a, b) / 8: caches and pipes run side by side, not perfectly
 //
-//   reached(d): 1 from d = latency * rate on (that many bytes are under way at full speed),
-//               falling to `prefetchless` at d = 0; and less where d is over an eighth of L1, so
-//               that lines leave it before they are used
+//   reached(d): 1, or `prefetchless` where d = 0
 //
 // Tiles that want more registers than there are spill in the innermost loop (f32 sums of AVX2 apart, which are needed once
 // a group), and blocks whose rows

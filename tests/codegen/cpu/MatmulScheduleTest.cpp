@@ -48,32 +48,32 @@ std::string chosen(const std::string &text, const Isa &isa) {
 TEST(MatmulCost, ChoosesWhatWasMeasured) {
   for (const char *format : {"q4_0", "q4_1", "q5_0"}) {
     EXPECT_EQ(chosen(kernelText(format, 576, 576), kAvx512),
-              "tiles = [6, 4, 2, 1], block = 120, prefetch = 4096>")
+              "tiles = [6, 4, 2, 1], block = 120, prefetch = 16384>")
         << format;
     EXPECT_EQ(chosen(kernelText(format, 2048, 2048), kAvx512),
-              "tiles = [6, 4, 2, 1], block = 114, prefetch = 4096>")
+              "tiles = [6, 4, 2, 1], block = 114, prefetch = 16384>")
         << format;
     EXPECT_EQ(chosen(kernelText(format, 2048, 8192), kAvx512),
-              "tiles = [6, 4, 2, 1], block = 24, prefetch = 4096>")
+              "tiles = [6, 4, 2, 1], block = 24, prefetch = 16384>")
         << format;
   }
   EXPECT_EQ(chosen(kernelText("q4_0", 2048, 2048), kAvx2),
-            "tiles = [4, 2, 1], block = 116, prefetch = 4096>");
+            "tiles = [4, 2, 1], block = 116, prefetch = 16384>");
   for (const char *format :
        {"q3_k", "q6_k", "iq4_xs", "mxfp4"}) // whose unpacking eight tokens share
     EXPECT_EQ(chosen(kernelText(format, 2048, 2048), kAvx2),
-              "tiles = [8, 4, 2, 1], block = 112, prefetch = 4096>")
+              "tiles = [8, 4, 2, 1], block = 112, prefetch = 16384>")
         << format;
   EXPECT_EQ(chosen(kernelText("q6_k", 640, 2048), kAvx512),
-            "tiles = [4, 2, 1], block = 116, prefetch = 4096>");
+            "tiles = [4, 2, 1], block = 116, prefetch = 16384>");
   EXPECT_EQ(chosen(kernelText("q8_0", 49152, 576, "q8x2"), kAvx512),
-            "tiles = [6, 4, 2, 1], block = 120, prefetch = 4096>");
+            "tiles = [6, 4, 2, 1], block = 120, prefetch = 16384>");
   EXPECT_EQ(chosen(kernelText("q4_0", 576, 576, "f32"), kAvx512),
-            "tiles = [4, 1], block = 120, prefetch = 4096>");
+            "tiles = [4, 1], block = 120, prefetch = 16384>");
   EXPECT_EQ(chosen(kernelText("q4_0", 576, 576, "f32"), kAvx2),
-            "tiles = [2, 1], block = 120, prefetch = 4096>");
+            "tiles = [2, 1], block = 120, prefetch = 16384>");
   EXPECT_EQ(chosen(kernelText("bf16", 576, 576, "f32", ", fast_float"), kAvx512),
-            "tiles = [8, 4, 2, 1], block = 120, prefetch = 4096>");
+            "tiles = [8, 4, 2, 1], block = 120, prefetch = 16384>");
 }
 
 TEST(MatmulCost, CountsPipes) {
@@ -82,7 +82,7 @@ TEST(MatmulCost, CountsPipes) {
   Problem problem(kernelText("q4_0", 1024, 1024));
   double groups = 1024 / 32, registers = 1024 / 16, tokens = 480;
   double least = groups * registers * tokens * 10 / 2 / (kZen5.gigahertz * 1e9);
-  MatmulCost cost = problem.cost(problem.schedule({6, 4, 2, 1}, 120, 4096), 480);
+  MatmulCost cost = problem.cost(problem.schedule({6, 4, 2, 1}, 120, 16384), 480);
   EXPECT_GT(cost.coreSeconds, least);
   EXPECT_LT(cost.coreSeconds, 1.25 * least);
   // Weights come once a block of 120.
@@ -90,30 +90,28 @@ TEST(MatmulCost, CountsPipes) {
   // Minimums cost one instruction more of ten.
   Problem minimums(kernelText("q4_1", 1024, 1024));
   double ratio =
-      minimums.cost(minimums.schedule({6, 4, 2, 1}, 120, 4096), 480).coreSeconds / cost.coreSeconds;
+      minimums.cost(minimums.schedule({6, 4, 2, 1}, 120, 16384), 480).coreSeconds / cost.coreSeconds;
   EXPECT_GT(ratio, 1.05);
   EXPECT_LT(ratio, 1.15);
 }
 
 TEST(MatmulCost, OneTokenWaitsForMemory) {
   Problem problem(kernelText("q4_0", 4096, 4096));
-  auto schedule = problem.schedule({6, 4, 2, 1}, 36, 4096);
+  auto schedule = problem.schedule({6, 4, 2, 1}, 36, 16384);
   MatmulCost cost = problem.cost(schedule, 1);
   EXPECT_GT(cost.memoryBytes / kZen5.readGbPerS / 1e9, cost.coreSeconds);
   EXPECT_LT(cost.seconds, 1.15 * cost.boundSeconds);
   EXPECT_GT(problem.cost(problem.schedule({6, 4, 2, 1}, 36, 0), 1).seconds, cost.seconds);
-  EXPECT_GT(problem.cost(problem.schedule({6, 4, 2, 1}, 36, 1024), 1).seconds, cost.seconds);
-  EXPECT_GT(problem.cost(problem.schedule({6, 4, 2, 1}, 36, 16384), 1).seconds, cost.seconds);
 }
 
 TEST(MatmulCost, BlocksAndTilesHaveAPrice) {
   Problem problem(kernelText("q4_0", 2048, 2048));
-  double chosen = problem.cost(problem.schedule({6, 4, 2, 1}, 114, 4096), 512).seconds;
-  EXPECT_GT(problem.cost(problem.schedule({6, 4, 2, 1}, 6, 4096), 512).seconds,
+  double chosen = problem.cost(problem.schedule({6, 4, 2, 1}, 114, 16384), 512).seconds;
+  EXPECT_GT(problem.cost(problem.schedule({6, 4, 2, 1}, 6, 16384), 512).seconds,
             chosen); // weights again
-  EXPECT_GT(problem.cost(problem.schedule({6, 4, 2, 1}, 480, 4096), 512).seconds,
+  EXPECT_GT(problem.cost(problem.schedule({6, 4, 2, 1}, 480, 16384), 512).seconds,
             chosen); // x leaves L2
-  EXPECT_GT(problem.cost(problem.schedule({1}, 114, 4096), 512).seconds,
+  EXPECT_GT(problem.cost(problem.schedule({1}, 114, 16384), 512).seconds,
             1.2 * chosen); // unpacked for each token
 }
 

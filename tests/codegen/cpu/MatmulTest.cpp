@@ -115,7 +115,8 @@ TEST(Matmul, ExtremesDoNotSaturate) {
     for (int code : {0xff, 0x00}) {
       RandomWeight w(WeightFormat(id), 32, 256, 1);
       for (int64_t b = 0; b < w.layout.blocks; ++b)
-        std::memset(w.bytes.data() + b * w.layout.blockBytes, code, w.layout.scaleOffset);
+        std::memset(w.bytes.data() + b * w.layout.blockBytes + w.layout.codeOffset, code,
+                    size_t(w.layout.blockBytes - w.layout.codeOffset));
       Buffer<float> rows(2 * 256);
       for (int i = 0; i < 512; ++i)
         rows[i] = i < 256 ? 1.0f : -1.0f;

@@ -216,11 +216,11 @@ static_assert(codePlace(kTile, kQ4, 0, 16).byte == 4 && codePlace(kTile, kQ4, 0,
               scalePlaces(kTile, kQ4, 8, 32).d == 512 + 2 * 3);
 // And of the last sub-block of a row of the second panel of q4_k, behind a panel of one block of 4736 bytes.
 constexpr PanelLayout kPanel{
-    WeightFormat::Q4_K, 64, 256, 256, 512, 4096, 4160, 4224, 4480, 4736, 1, 2};
+    WeightFormat::Q4_K, 64, 256, 256, 512, 640, 0, 64, 128, 384, 4736, 1, 2};
 constexpr NumericFormat kQ4K{
     WeightFormat::Q4_K, "q4_k", NumericFormat::Kind::SuperAffine, 4, 32, 0, true, 256};
-static_assert(scalePlaces(kPanel, kQ4K, 33, 255).m == 4736 + 4160 + 2 * 1 &&
-              scalePlaces(kPanel, kQ4K, 33, 255).t == 4736 + 4480 + 7 * 32 + 1 &&
-              codePlace(kPanel, kQ4K, 33, 255).byte == 4736 + 7 * 512 + 3 * 64 + 4 + 3);
+static_assert(scalePlaces(kPanel, kQ4K, 33, 255).m == 4736 + 64 + 2 * 1 &&
+              scalePlaces(kPanel, kQ4K, 33, 255).t == 4736 + 384 + 7 * 32 + 1 &&
+              codePlace(kPanel, kQ4K, 33, 255).byte == 4736 + 640 + 7 * 512 + 3 * 128 + 4 + 3);
 
 } // namespace
