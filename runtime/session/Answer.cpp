@@ -171,7 +171,8 @@ void Answer::end(FinishReason reason) {
     std::vector<text::OutputPiece> pieces;
     if (chat) {
       pieces = chat->push(rest);
-      std::ranges::move(chat->finish(), std::back_inserter(pieces));
+      std::ranges::move(chat->finish(/*cut=*/reason != FinishReason::Stop),
+                        std::back_inserter(pieces));
     }
     if (!rest.empty() || !pieces.empty())
       give(-1, rest, {}, pieces);

@@ -76,6 +76,7 @@ struct ChatOutputParser::Impl {
   bool dropLines = false;    ///< line feeds behind a mark of reasoning are its own
   bool certain = false;      ///< the reader has told its name
   bool strict = false, bracket = false;
+  bool named = false; ///< the header of a message has told that this is a call
   int32_t calls = 0, callsBefore = 0;
   int64_t reasoningTokens = 0, heldTokens = 0;
   bool over = false;
@@ -85,6 +86,7 @@ struct ChatOutputParser::Impl {
   std::unique_ptr<ToolCallReader> reader;
   std::vector<OutputPiece> pieces;
   std::vector<std::string_view> openers, closers; ///< of calls, as they are looked for
+  std::vector<std::string_view> callEnds; ///< of these and of messages, what no call goes on behind
 
   explicit Impl(std::shared_ptr<const ChatReading> given)
       : reading(std::move(given)), tools(toolMarks(reading->format.tools)),
@@ -104,6 +106,7 @@ struct ChatOutputParser::Impl {
       answerEnd = marks->answer.front().close;
     if (tools && !(marks && marks->bodyIsArguments))
       collectMarks();
+    collectEnds();
     sink.tools = &reading->tools;
     sink.name = [this](std::string_view name) {
       certain = true;
@@ -131,6 +134,20 @@ struct ChatOutputParser::Impl {
     add(closers, tools->sectionEnd);
     for (std::string_view also : tools->alsoClose)
       add(closers, also);
+  }
+
+  void collectEnds() {
+    auto add = [this](std::string_view mark) { // others may begin a value
+      if (mark.size() > 2 && std::string_view("<[`>").find(mark.front()) != mark.npos)
+        callEnds.push_back(mark);
+    };
+    for (const auto *list : {&openers, &closers})
+      std::ranges::for_each(*list, add);
+    if (!marks || !marks->hasHeaders())
+      return;
+    std::ranges::for_each(marks->messageEnds, add);
+    add(marks->headerStart);
+    add(marks->channel);
   }
 
   /// What opens one call. That of objects ends where the object begins.
@@ -401,7 +418,9 @@ struct ChatOutputParser::Impl {
       headerMark.clear();
       wasCall = true;
       openBody("", true);
-      return begin(readJsonArguments(sink, tool));
+      begin(readJsonArguments(sink, tool));
+      named = true;
+      return;
     }
     if (namesAlone() && !is(marks->toReader))
       return headerIsText();
@@ -440,7 +459,7 @@ struct ChatOutputParser::Impl {
 
   void begin(std::unique_ptr<ToolCallReader> made) {
     reader = std::move(made);
-    certain = false;
+    certain = named = false;
     at = At::Call;
   }
 
@@ -523,27 +542,53 @@ struct ChatOutputParser::Impl {
   }
 
   void call(char c) {
+    if ((certain || named) && (!mark.empty() || reader->mayEnd())) {
+      mark += c;
+      auto matches = [&](auto match) { return std::ranges::any_of(callEnds, match); };
+      if (matches([&](auto end) { return end.size() > mark.size() && end.starts_with(mark); }))
+        return;
+      if (matches([&](auto end) { return end == mark; }))
+        return endCall(std::exchange(mark, {}));
+      c = mark.front();
+      readAgain(std::exchange(mark, {}).substr(1));
+    }
     if (!certain)
       kept += c;
     switch (reader->feed(c)) {
     case Reading::More:
       return;
     case Reading::Done:
-      kept.clear();
-      mark.clear();
-      at = At::Body;
-      over |= reading->oneCall;
-      if (marks && marks->hasHeaders() && marks->bodyIsArguments)
-        leave();
-      return;
+      return afterCall();
     case Reading::Bad:
       if (!certain)
         return fail();
-      at = At::Body; // its name is out: what follows is not taken back
-      kept.clear();
-      --next;
-      return;
+      return endCall(std::string(1, c)); // its name is out: it is not taken back
     }
+  }
+
+  /// A call without its end, and what follows it.
+  void endCall(const std::string &rest) {
+    reader->finish(/*close=*/true);
+    reader->behind += rest;
+    if (certain)
+      return afterCall();
+    kept += rest;
+    fail();
+  }
+
+  void afterCall() {
+    kept.clear();
+    mark.clear();
+    at = At::Body;
+    over |= reading->oneCall;
+    readAgain(std::exchange(reader->behind, {}));
+    if (marks && marks->hasHeaders() && marks->bodyIsArguments)
+      leave();
+  }
+
+  void readAgain(std::string_view text) {
+    input.replace(0, next, text);
+    next = 0;
   }
 
   /// No call: what was kept is content, and may hold another opener behind its first character.
@@ -564,8 +609,27 @@ struct ChatOutputParser::Impl {
       say(Kind::Content, std::string_view(again).substr(0, size));
       again.erase(0, size);
     }
-    input.replace(0, next, again);
-    next = 0;
+    readAgain(again);
+  }
+
+  /// The end of the answer within a call, or where one may begin.
+  void finishCall(bool cut) {
+    const std::string begun = std::exchange(mark, {});
+    if (at == At::Call && (certain || named)) {
+      if (begun.size() == 1)
+        (void)reader->feed(begun.front());
+      reader->finish(!cut);
+    } else if (at == At::Call && !cut) {
+      reader->finish(/*close=*/true); // it may be one without arguments
+    }
+    const bool read = at == At::Call && certain;
+    if (read)
+      afterCall();
+    if (read || calls > callsBefore || (cut && (calls > 0 || reading->mustCall)))
+      kept.clear();
+    if (at == At::Body || at == At::Call)
+      fail();
+    run();
   }
 
   // ---------------------------------------------------------------- the text
@@ -629,18 +693,14 @@ std::vector<OutputPiece> ChatOutputParser::push(std::string_view text, bool mayS
   return std::move(impl->pieces);
 }
 
-std::vector<OutputPiece> ChatOutputParser::finish() {
+std::vector<OutputPiece> ChatOutputParser::finish(bool cut) {
   using At = Impl::At;
   impl->pieces.clear();
   if (impl->over)
     return {};
-  // What is read again may open another call, which then is cut off too.
-  while (impl->at == At::Body || impl->at == At::Call) {
-    if (impl->calls > impl->callsBefore && (impl->at == At::Body || impl->certain))
-      impl->kept.clear();
-    impl->fail();
-    impl->run();
-  }
+  // What is read again may open another call, which then is without its end, too.
+  while (impl->at == At::Body || impl->at == At::Call)
+    impl->finishCall(cut);
   // A header that was cut says nothing to the reader; what only looked like one does.
   if (impl->at == At::Header && (impl->raw || impl->headerIsForReader())) {
     impl->at = At::Content;
@@ -650,7 +710,10 @@ std::vector<OutputPiece> ChatOutputParser::finish() {
   }
   // The beginning of a mark that did not come.
   auto kind = impl->at == At::Reasoning ? OutputPiece::Kind::Reasoning : OutputPiece::Kind::Content;
-  if (std::string mark = std::exchange(impl->mark, {}); !impl->isControl(mark))
+  const bool ofText = impl->at == At::Content || impl->at == At::Begin;
+  const bool ofCall = cut && ofText && impl->mark.size() > 1 &&
+                      ((impl->calls > 0 && !impl->textFollows) || impl->reading->mustCall);
+  if (std::string mark = std::exchange(impl->mark, {}); !ofCall && !impl->isControl(mark))
     impl->say(kind, mark);
   if (std::exchange(impl->lineHeld, false))
     impl->give(kind, "\n");
@@ -666,6 +729,8 @@ std::vector<OutputPiece> ChatOutputParser::finish() {
     }
   return std::move(impl->pieces);
 }
+
+std::string closedArguments(std::string_view begun) { return closedObject(begun); }
 
 int32_t ChatOutputParser::toolCalls() const { return impl->calls; }
 bool ChatOutputParser::ended() const { return impl->over; }

@@ -34,6 +34,8 @@ struct OutputFormat {
   bool reasoningOpen = false; ///< the template itself opens it: the answer begins inside
   bool answerOpen = false;    ///< likewise of the marks around the answer
 };
+/// Arguments that were cut, as the JSON object that they began.
+std::string closedArguments(std::string_view begun);
 /// The formats known, by name.
 std::span<const std::string_view> toolFormatNames();
 std::span<const std::string_view> reasoningFormatNames();
@@ -53,6 +55,7 @@ struct ChatReading {
   std::vector<std::string> stops;
   bool showStop = false; ///< the stop string that ends the answer is shown
   bool oneCall = false;  ///< the answer ends behind its first call
+  bool mustCall = false; ///< all of the answer but its reasoning is calls
 };
 
 class ChatOutputParser {
@@ -63,9 +66,12 @@ public:
   /// The text of the next token (special tokens spelled out). `mayStop`: stop strings are looked
   /// for in it.
   std::vector<OutputPiece> push(std::string_view text, bool mayStop = true);
-  /// The end: what was held back. A call that is cut off or malformed comes as content, unless its
-  /// name was given already.
-  std::vector<OutputPiece> finish();
+  /// The end: what was held back. A call that is malformed or without an end comes as content, unless
+  /// its name was given already: its arguments are closed then, so that they are JSON. `cut`: by the
+  /// limit of tokens or a client. Arguments are given as far as they came then, and the beginning of a
+  /// call without a name is given only where the answer may be text: no call stands before it, and
+  /// none must be made.
+  std::vector<OutputPiece> finish(bool cut = false);
   int32_t toolCalls() const;       ///< begun so far
   bool ended() const;              ///< by a stop string or behind the only call: nothing is given
                                    ///< from then on

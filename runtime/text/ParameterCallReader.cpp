@@ -10,7 +10,9 @@
 //                     Done
 //
 // A value is the text between its marks. It may hold the mark that ends values: that mark ends it
-// only where a key or the end of the call follows. Whether it is a string or JSON is what the format
+// only where a key or the end of the call follows. Where the mark is missing, the value ends at the
+// next mark of an outer level that it cannot hold: the end of the call where the end of all calls,
+// another call or the end of the answer follows, or another key of the tool. Whether it is a string or JSON is what the format
 // says, or the tool's schema: JSON of a type that the schema allows, else a string. Strings stream;
 // other values come whole.
 //===----------------------------------------------------------------------===//
@@ -18,9 +20,15 @@
 #include "runtime/text/Json.h"
 #include "runtime/text/ToolCallReader.h"
 
+#include <algorithm>
+#include <array>
+
 namespace ingot::text {
 
 namespace {
+
+/// What may be the end of a call waits for what follows it.
+constexpr size_t kMostHeld = 16 << 10;
 
 /// Reads a mark in text whose white space may differ from the mark's.
 class MarkMatcher {
@@ -62,6 +70,7 @@ class ParameterCall : public ToolCallReader {
 public:
   ParameterCall(const ToolMarks &marks, CallSink &sink)
       : marks(marks), sink(sink), close(trimmed(marks.close)), keyOpen(trimmed(marks.keyOpen)),
+        sectionEnd(trimmed(marks.sectionEnd)), open(trimmed(marks.open)),
         elements(marks.syntax == CallSyntax::Elements) {}
 
   Reading feed(char c) override {
@@ -78,6 +87,21 @@ public:
       return value(c);
     }
     return Reading::Bad;
+  }
+
+  void finish(bool whole) override {
+    if (!begun || !whole)
+      return;
+    if (at == At::Value) {
+      const std::string rest = std::exchange(tail, {});
+      const bool ends = rest.starts_with(close);
+      if (ends) // what follows it is no part of the call
+        behind = rest.substr(close.size());
+      else if (rest.size() == 1)
+        take(rest.front());
+      endValue(/*marked=*/rest.starts_with(valueEnd));
+    }
+    sink.arguments("}");
   }
 
 private:
@@ -137,7 +161,12 @@ private:
       at = At::Key;
       return Reading::More;
     }
-    return mayBeKey || mayBeEnd ? Reading::More : Reading::Bad;
+    if (mayBeKey || mayBeEnd || !begun)
+      return mayBeKey || mayBeEnd ? Reading::More : Reading::Bad;
+    // The end of the call is missing.
+    sink.arguments("}");
+    behind = word;
+    return Reading::Done;
   }
 
   void start() {
@@ -150,9 +179,9 @@ private:
 
   Reading key(char c) {
     if (elements && word.empty() && c == '/') { // an end after all
-      word = std::string(keyOpen) + c;
+      word = keyOpen;
       at = At::Between;
-      return close.starts_with(word) ? Reading::More : Reading::Bad;
+      return between(c);
     }
     word += c;
     if (word.size() > 4 * kLongestName)
@@ -178,6 +207,7 @@ private:
   Reading named(std::string_view header) {
     const size_t quote = header.find('"');
     path.assign(1, std::string(trimmed(header.substr(0, quote))));
+    given.push_back(path.front());
     const std::string_view attributes =
         quote == std::string_view::npos ? "" : header.substr(quote + 1);
     auto says = [&](std::string_view text) { return attributes.find(text) != header.npos; };
@@ -223,7 +253,7 @@ private:
       return;
     }
     first = false;
-    if (marks.trimLines && streams) {
+    if (streams) {
       if (lineFeed)
         give('\n');
       lineFeed = c == '\n';
@@ -261,25 +291,91 @@ private:
       if (!data && rest.starts_with(valueEnd)) {
         const std::string after(trimmed(rest.substr(valueEnd.size())));
         if (after == keyOpen || after == close) {
-          endValue();
+          endValue(/*marked=*/true);
           Reading reading = Reading::More;
           for (char each : after)
             reading = between(each);
           return reading;
         }
-        if (after.empty() || (keyOpen.starts_with(after) && after.size() < keyOpen.size()) ||
+        if (!sectionEnd.empty() && after == sectionEnd) { // the end of the call is missing
+          endValue(/*marked=*/true);
+          sink.arguments("}");
+          behind = after;
+          return Reading::Done;
+        }
+        if (after.empty() || sectionEnd.starts_with(after) ||
+            (keyOpen.starts_with(after) && after.size() < keyOpen.size()) ||
             (close.starts_with(after) && after.size() < close.size()))
           return keep();
       }
+      const Reading outer = data ? Reading::Bad : endsWithoutMark(rest);
+      if (outer == Reading::More)
+        return keep();
+      if (outer == Reading::Done)
+        return endWithoutMark(std::string(rest));
       closed = false;
       take(tail[from]);
     }
     return keep();
   }
 
-  void endValue() {
+  /// Whether a value ends before `rest`, a mark of an outer level; More: that is still open.
+  Reading endsWithoutMark(std::string_view rest) const {
+    auto begins = [](std::string_view text, std::string_view mark) {
+      return text.starts_with(mark)   ? Reading::Done
+             : mark.starts_with(text) ? Reading::More
+                                      : Reading::Bad;
+    };
+    auto wordOf = [](std::string_view text) {
+      return text.substr(0, text.find_first_of(" \n\r\t<>\""));
+    };
+    Reading reading = begins(rest, close);
+    if (reading == Reading::More)
+      return reading;
+    if (reading == Reading::Done) {
+      const std::string_view after = trimmed(rest.substr(close.size()));
+      reading = sectionEnd.empty() ? Reading::Bad : begins(after, sectionEnd);
+      if (reading != Reading::Bad)
+        return reading;
+      if (reading = begins(after, open); reading == Reading::Done) {
+        const std::string_view called = wordOf(after.substr(open.size()));
+        if (called.size() < after.size() - open.size() && sink.tools->has(called))
+          return Reading::Done;
+      }
+      // The end of the answer may follow, or what shows that it was text.
+      return rest.size() > kMostHeld || rest.ends_with(valueEnd) ? Reading::Bad : Reading::More;
+    }
+    const bool line = streams ? lineFeed : text.ends_with('\n');
+    if (elements || first || (marks.trimLines && !line))
+      return Reading::Bad;
+    if (reading = begins(rest, keyOpen); reading != Reading::Done)
+      return reading;
+    const std::string_view key = wordOf(rest.substr(keyOpen.size()));
+    if (key.size() + keyOpen.size() == rest.size())
+      return key.size() > kLongestName ? Reading::Bad : Reading::More;
+    const bool known = sink.tools->types(callee, std::array{std::string(key)}) != 0;
+    return known && std::ranges::find(given, key) == given.end() ? Reading::Done : Reading::Bad;
+  }
+
+  Reading endWithoutMark(const std::string &rest) {
+    endValue(/*marked=*/false);
+    if (rest.starts_with(close)) {
+      sink.arguments("}");
+      behind = rest.substr(close.size());
+      return Reading::Done;
+    }
+    for (char each : rest)
+      if (Reading reading = feed(each); reading != Reading::More)
+        return reading;
+    return Reading::More;
+  }
+
+  /// `marked`: the value's own mark ends it. A line feed before another mark belongs to that.
+  void endValue(bool marked) {
     tail.clear();
     word.clear();
+    if (streams && lineFeed && marked && !marks.trimLines)
+      give('\n');
     lineFeed = closed = false;
     at = At::Between;
     if (streams) {
@@ -287,7 +383,7 @@ private:
       return;
     }
     std::string_view whole = text;
-    if (marks.trimLines && whole.ends_with('\n'))
+    if ((marks.trimLines || !marked) && whole.ends_with('\n'))
       whole.remove_suffix(1);
     sink.arguments(elements ? elementJson(whole, path) : jsonOf(whole, types));
   }
@@ -334,8 +430,10 @@ private:
       size_t depth = 1, at = 0;
       for (; depth; ++at) {
         const size_t nextClose = rest.find(closeTag, at), nextOpen = rest.find(openTag, at);
-        if (nextClose == rest.npos)
-          return jsonString(value);
+        if (nextClose == rest.npos) { // the answer ended before
+          at = rest.size() + 1;
+          break;
+        }
         depth += nextOpen < nextClose ? 1 : -1;
         at = std::min(nextOpen, nextClose);
       }
@@ -344,20 +442,21 @@ private:
       json += (json.empty() ? "" : ", ") + (list ? "" : jsonString(tag) + ": ") +
               elementJson(rest.substr(0, at - 1), where);
       where.pop_back();
-      rest.remove_prefix(at - 1 + closeTag.size());
+      rest.remove_prefix(std::min(rest.size(), at - 1 + closeTag.size()));
     }
     return (list ? "[" : "{") + json + (list ? "]" : "}");
   }
 
   const ToolMarks &marks;
   CallSink &sink;
-  const std::string_view close, keyOpen;
+  const std::string_view close, keyOpen, sectionEnd, open;
   const bool elements;
   At at = At::Name;
   std::string word, callee;
   size_t seen = 0; ///< of the mark behind the name
   bool begun = false, anyKey = false;
-  std::vector<std::string> path; ///< the key
+  std::vector<std::string> path;  ///< the key
+  std::vector<std::string> given; ///< all keys so far
   uint8_t types = 0;
   bool streams = false; ///< the value is a string
   std::string valueEnd, text, tail;

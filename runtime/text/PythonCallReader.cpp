@@ -4,18 +4,23 @@
 //   f{a:1,b:[<escape>x<escape>],c:{d:null}}   ->  the same in FunctionGemma's marks
 //
 // Both are names with values that are literals, so one machine reads both and writes JSON as it
-// goes. A comma is written only when something follows it: Python allows one before a bracket.
+// goes. A comma is written only when something follows it: Python allows one before a bracket. Texts
+// that follow each other are one, as in Python; of other expressions than literals the value is
+// their source, as a string.
 //===----------------------------------------------------------------------===//
 
 #include "runtime/text/Json.h"
 #include "runtime/text/ToolCallReader.h"
 
 #include <algorithm>
-#include <array>
+#include <charconv>
 
 namespace ingot::text {
 
 namespace {
+
+/// Of an expression that is no literal.
+constexpr size_t kMostHeld = 16 << 10;
 
 bool isWord(char c) {
   return isDigit(c) || c == '_' || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
@@ -41,12 +46,30 @@ public:
       return gemma ? escapedText(c) : quotedText(c);
     case At::After:
       return after(c);
+    case At::Dropped:
+      return dropped(c);
     }
     return Reading::Bad;
   }
 
+  void finish(bool close) override {
+    if (!begun)
+      return;
+    if (textEnds || (at == At::Text && close))
+      sink.arguments("\"");
+    else if (at == At::Scalar)
+      close ? endScalar() : sink.arguments(word);
+    else if (at == At::Value && named() && close)
+      sink.arguments("null");
+    for (; close && !open.empty(); open.pop_back())
+      sink.arguments(named() ? "}" : "]");
+    if (close)
+      sink.arguments("}");
+  }
+  bool mayEnd() const override { return at != At::Text && nested.empty() && innerQuote == 0; }
+
 private:
-  enum class At : uint8_t { Name, Key, Value, Scalar, Text, After };
+  enum class At : uint8_t { Name, Key, Value, Scalar, Text, After, Dropped };
 
   char top() const { return open.empty() ? (gemma ? '}' : ')') : open.back(); }
   /// The innermost bracket holds names with values.
@@ -81,19 +104,69 @@ private:
     needsComma = false;
   }
 
-  /// A name, or the bracket that ends its list.
+  /// A name, or the bracket that ends its list. What is none is dropped, once the call is certain.
   Reading key(char c) {
+    Reading reading = keyOf(c);
+    if (reading != Reading::Bad || !begun)
+      return reading;
+    word.clear();
+    quote = 0;
+    at = At::Dropped;
+    return dropped(c);
+  }
+
+  /// Up to a comma or the bracket that ends this level.
+  Reading dropped(char c) {
+    if (!within(c))
+      return Reading::More;
+    at = At::After;
+    return after(c);
+  }
+
+  /// Whether a character ends an expression; brackets and strings within are gone through.
+  bool within(char c) {
+    if (innerQuote) {
+      if (innerEscape)
+        innerEscape = false;
+      else if (c == '\\')
+        innerEscape = true;
+      else if (c == innerQuote)
+        innerQuote = 0;
+      return false;
+    }
+    if (!gemma && (c == '"' || c == '\''))
+      innerQuote = c;
+    else if (c == '(' || c == '[' || c == '{')
+      nested += c;
+    else if (!nested.empty() && (c == ')' || c == ']' || c == '}'))
+      nested.pop_back();
+    else
+      return nested.empty() && (c == ',' || c == ')' || c == ']' || c == '}');
+    return false;
+  }
+
+  Reading keyOf(char c) {
     if (word.empty() && isSpace(c))
       return Reading::More;
-    if (word.empty() && c == top())
+    if (word.empty() && (c == top() || (begun && (c == ')' || c == ']' || c == '}'))))
       return close(c);
+    if (word.empty() && c == ',' && begun)
+      return Reading::More;
     if (quotedKeys()) {
-      if (quote == 0) {
-        if (c != '"' && c != '\'')
-          return Reading::Bad;
+      if (quote == 0 && word.empty() && (c == '"' || c == '\'')) {
         quote = c;
         word = c;
         return Reading::More;
+      }
+      if (quote == 0) { // 1, True, or a name as JavaScript has it
+        while (c == ':' && !word.empty() && isSpace(word.back()))
+          word.pop_back();
+        if (c == ':' && !word.empty())
+          return named(word);
+        if (!isWord(c) && c != '-' && c != '.' && (word.empty() || !isSpace(c)))
+          return Reading::Bad;
+        word += c;
+        return word.size() <= kLongestName ? Reading::More : Reading::Bad;
       }
       if (word.size() > 1 && word.back() == quote) { // the name is whole
         if (isSpace(c))
@@ -133,33 +206,54 @@ private:
   Reading value(char c) {
     if (isSpace(c))
       return Reading::More;
-    if (c == ']' || (c == ')' && !open.empty() && open.back() == ')'))
+    if (c == ']' || c == ')' || c == '}') {
+      if (named()) { // a name without a value
+        sink.arguments("null");
+        at = At::After;
+        return after(c);
+      }
       return close(c);
+    }
+    if (c == ',' && !named())
+      return Reading::More;
     comma();
-    if (c == '[' || (c == '(' && !gemma) || c == '{') {
-      if (open.size() == kDeepest)
-        return Reading::Bad;
+    if (c == ',') {
+      sink.arguments("null");
+      at = At::After;
+      return after(c);
+    }
+    if ((c == '[' || (c == '(' && !gemma) || c == '{') && open.size() < kDeepest) {
       open += c == '[' ? ']' : c == '(' ? ')' : '}';
       sink.arguments(c == '{' ? "{" : "[");
       at = c == '{' ? At::Key : At::Value;
       return Reading::More;
     }
     if (!gemma && (c == '"' || c == '\'')) {
-      quote = c;
       sink.arguments("\"");
-      at = At::Text;
+      openText(c);
       return Reading::More;
     }
-    word = c;
+    word.clear();
     at = At::Scalar;
-    return isWord(c) || c == '-' || (gemma && c == escape.front()) ? Reading::More : Reading::Bad;
+    return scalar(c);
   }
 
+  void openText(char c) {
+    quote = c;
+    quotes = 1;
+    triple = false;
+    at = At::Text;
+  }
+
+  /// Whether a word is what may stand before the quotes of a string; r: backslashes are text.
+  static bool isPrefix(std::string_view word) {
+    return word.size() <= 2 && word.find_first_not_of("rRbBuUfF") == word.npos;
+  }
+  static bool isRaw(std::string_view word) { return word.find_first_of("rR") != word.npos; }
+
   Reading scalar(char c) {
-    if (gemma && word.front() == escape.front()) {
+    if (gemma && escape.starts_with(word + c)) {
       word += c;
-      if (!escape.starts_with(word))
-        return Reading::Bad;
       if (word == escape) {
         word.clear();
         sink.arguments("\"");
@@ -167,31 +261,31 @@ private:
       }
       return Reading::More;
     }
-    if (c != ',' && c != ']' && c != '}' && c != ')' && !isSpace(c)) {
+    if (!gemma && (c == '"' || c == '\'') && nested.empty() && !innerQuote && isPrefix(word)) {
+      raw = isRaw(word);
+      word.clear();
+      sink.arguments("\"");
+      openText(c);
+      return Reading::More;
+    }
+    if (!within(c)) {
       word += c;
-      return word.size() <= 64 ? Reading::More : Reading::Bad;
+      return word.size() <= kMostHeld ? Reading::More : Reading::Bad;
     }
-    static constexpr std::array<std::pair<std::string_view, std::string_view>, 6> kWords = {
-        {{"True", "true"},
-         {"False", "false"},
-         {"None", "null"},
-         {"true", "true"},
-         {"false", "false"},
-         {"null", "null"}}};
-    auto known = std::ranges::find(kWords, std::string_view(word), [](auto &w) { return w.first; });
-    if (known != kWords.end()) {
-      sink.arguments(known->second);
-    } else { // a number: JSON's rules, found by what reads JSON
-      JsonObjectScanner check;
-      Reading reading = Reading::More;
-      for (char each : "{\"n\":" + word + "}")
-        if (reading = check.feed(each); reading == Reading::Bad)
-          return reading;
-      sink.arguments(word);
-    }
-    word.clear();
+    endScalar();
     at = At::After;
     return after(c);
+  }
+
+  /// A word or a number; anything else is a text.
+  void endScalar() {
+    while (!word.empty() && isSpace(word.back()))
+      word.pop_back();
+    std::string json = mendedScalar(word);
+    sink.arguments(json.empty() ? jsonString(word) : json);
+    word.clear();
+    nested.clear();
+    innerQuote = 0;
   }
 
   void plain(char c) {
@@ -200,47 +294,128 @@ private:
     sink.arguments(text);
   }
 
+  /// Its quote is given when it is known that no other text follows.
   void endText() {
-    sink.arguments("\"");
     word.clear();
     quote = 0;
+    raw = false;
+    textEnds = true;
     at = At::After;
+  }
+
+  /// Whether `c` is one of the quotes that open a text, of which there are one or three.
+  bool openQuotes(char c) {
+    if (quotes == 0 || c != quote) {
+      quotes = 0;
+      return false;
+    }
+    triple = ++quotes == 3;
+    quotes = triple ? 0 : quotes;
+    return true;
   }
 
   /// Python's, with its escapes.
   Reading quotedText(char c) {
-    if (!word.empty()) { // an escape that is not whole: x12 or u1234
-      if (!isHex(c))
-        return Reading::Bad;
-      word += c;
-      if (word.size() == (word[0] == 'x' ? 3u : 5u)) {
-        sink.arguments((word[0] == 'x' ? "\\u00" : "\\u") + word.substr(1));
-        word.clear();
-      }
+    if (quotes == 2 && c != quote) { // an empty one, which has ended
+      quotes = 0;
+      endText();
+      return after(c);
+    }
+    if (openQuotes(c))
       return Reading::More;
+    if (!word.empty()) { // an escape that is not whole: x12, u1234 or U00012345
+      const size_t size = word[0] == 'x' ? 3 : word[0] == 'u' ? 5 : 9;
+      if (isHex(c)) {
+        word += c;
+        if (word.size() == size)
+          endEscape();
+        return Reading::More;
+      }
+      endPair();
+      plain('\\');
+      for (char each : std::exchange(word, {}))
+        plain(each);
     }
     if (escaped) {
       escaped = false;
-      static constexpr std::string_view kSame = "bfnrt\"\\", kLetters = "'/";
-      if (c == 'x' || c == 'u')
-        word = c;
-      else if (kSame.find(c) != std::string_view::npos)
-        sink.arguments(std::string{'\\', c});
-      else if (kLetters.find(c) != std::string_view::npos)
-        plain(c);
-      else if (c != '\n') { // Python keeps what it does not know
-        plain('\\');
+      return escapedChar(c);
+    }
+    if (c == '\\') {
+      if (ending)
+        endQuotes();
+      escaped = !raw;
+      rawEscape = raw && !rawEscape;
+      if (raw) {
+        endPair();
         plain(c);
       }
       return Reading::More;
     }
-    if (c == '\\')
-      escaped = true;
-    else if (c == quote)
-      endText();
-    else
-      plain(c);
+    endPair();
+    if (c == quote && !std::exchange(rawEscape, false)) {
+      if (!triple || ++ending == 3) {
+        ending = 0;
+        endText();
+      }
+      return Reading::More;
+    }
+    rawEscape = false;
+    endQuotes();
+    plain(c);
     return Reading::More;
+  }
+
+  /// Quotes within a text between three.
+  void endQuotes() {
+    for (; ending > 0; --ending)
+      plain(quote);
+  }
+
+  Reading escapedChar(char c) {
+    static constexpr std::string_view kSame = "bfnrt\"\\", kLetters = "'/";
+    if (c == 'x' || c == 'u' || c == 'U') {
+      word = c;
+      return Reading::More;
+    }
+    endPair();
+    if (kSame.find(c) != std::string_view::npos)
+      sink.arguments(std::string{'\\', c});
+    else if (kLetters.find(c) != std::string_view::npos)
+      plain(c);
+    else if (c != '\n') { // Python keeps what it does not know
+      plain('\\');
+      plain(c);
+    }
+    return Reading::More;
+  }
+
+  /// The number of an escape; half of a pair waits for the other one.
+  void endEscape() {
+    uint32_t code = 0;
+    std::from_chars(word.data() + 1, word.data() + word.size(), code, 16);
+    word.clear();
+    if (high && code >= 0xdc00 && code < 0xe000) {
+      code = 0x10000 + ((high & 0x3ff) << 10) + (code & 0x3ff);
+      high = 0;
+    }
+    endPair();
+    if (code >= 0xd800 && code < 0xdc00) {
+      high = code;
+      return;
+    }
+    std::string text;
+    if (code < 0x10000) // as it is written, where JSON has the same
+      for (int shift = 12; shift >= 0; shift -= 4)
+        text += "0123456789abcdef"[code >> shift & 15];
+    if (code < 0x10000 && code >> 11 != 0x1b)
+      text.insert(0, "\\u");
+    else
+      appendUtf8(text = "", code);
+    sink.arguments(text);
+  }
+  void endPair() {
+    if (std::exchange(high, 0))
+      sink.arguments("\\ufffd");
   }
 
   /// Until the next <escape>; what may be its beginning waits in `word`.
@@ -258,22 +433,56 @@ private:
   Reading after(char c) {
     if (isSpace(c))
       return Reading::More;
+    if (textEnds && !gemma) { // another text may follow, with its prefix
+      if (c == '+' && word.empty())
+        return Reading::More;
+      if (c == '"' || c == '\'') {
+        textEnds = false;
+        raw = isRaw(std::exchange(word, {}));
+        openText(c);
+        return Reading::More;
+      }
+      if (isPrefix(word + c)) {
+        word += c;
+        return Reading::More;
+      }
+      word.clear();
+    }
+    if (std::exchange(textEnds, false))
+      sink.arguments("\"");
     if (c == ',') {
       needsComma = true;
       at = named() ? At::Key : At::Value;
       return Reading::More;
     }
-    return c == top() ? close(c) : Reading::Bad;
+    if (c == ')' || c == ']' || c == '}')
+      return close(c);
+    at = At::Dropped;
+    return dropped(c);
   }
 
+  /// A bracket: also one further out, where those within were forgotten.
   Reading close(char c) {
-    if (c != top())
+    if (!begun && c != top())
       return Reading::Bad;
+    const char own = gemma ? '}' : ')';
+    const bool inner = open.find(c) != open.npos;
+    if (!inner && c != own && (gemma || c != ']')) {
+      at = At::Dropped; // closes nothing
+      return Reading::More;
+    }
     begin();
     needsComma = false;
+    while (!open.empty() && (!inner || open.back() != c)) {
+      sink.arguments(named() ? "}" : "]");
+      open.pop_back();
+    }
     sink.arguments(named() ? "}" : "]");
-    if (open.empty())
+    if (open.empty()) {
+      if (c != own)
+        behind = c; // of the list of calls
       return Reading::Done;
+    }
     open.pop_back();
     at = At::After;
     return Reading::More;
@@ -285,6 +494,16 @@ private:
   At at = At::Name;
   bool begun = false, needsComma = false, escaped = false;
   char quote = 0;
+  int quotes = 0;      ///< that have opened a text, while others may follow
+  int ending = 0;      ///< that may end a text between three
+  bool triple = false; ///< a text between three quotes
+  bool raw = false;    ///< backslashes are text
+  bool rawEscape = false;
+  bool textEnds = false; ///< a text has ended, and its quote is not given yet
+  uint32_t high = 0;     ///< half of a pair
+  std::string nested;    ///< brackets that are open in an expression
+  char innerQuote = 0;   ///< of a string in it
+  bool innerEscape = false;
   std::string open; ///< the brackets that close what is open, the call's own not among them
   std::string word, callee;
 };

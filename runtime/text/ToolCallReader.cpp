@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <array>
+#include <charconv>
 #include <vector>
 
 namespace ingot::text {
@@ -13,43 +14,29 @@ namespace {
 /// Arguments that come before the name wait for it.
 constexpr size_t kMostHeld = 16 << 10;
 
-/// -?(0|[1-9]\d*)(\.\d+)?([eE][+-]?\d+)?
-bool isNumber(std::string_view text) {
-  size_t at = 0;
-  auto digits = [&] {
-    size_t begin = at;
-    while (at < text.size() && isDigit(text[at]))
-      ++at;
-    return at > begin;
-  };
-  at += text.starts_with('-');
-  bool zero = text.substr(at).starts_with('0');
-  size_t begin = at;
-  if (!digits() || (zero && at > begin + 1))
-    return false;
-  if (at < text.size() && text[at] == '.') {
-    ++at;
-    if (!digits())
-      return false;
-  }
-  if (at < text.size() && (text[at] == 'e' || text[at] == 'E')) {
-    ++at;
-    at += at < text.size() && (text[at] == '+' || text[at] == '-');
-    if (!digits())
-      return false;
-  }
-  return at == text.size();
-}
-
 bool isScalar(std::string_view text) {
-  return text == "true" || text == "false" || text == "null" || isNumber(text);
+  return text == "true" || text == "false" || text == "null" || isJsonNumber(text);
 }
 
 /// The text of a JSON string without its quotes; false: a bad escape.
 bool unescape(std::string_view text, std::string &out) {
+  auto unit = [&](size_t at) -> int64_t {
+    if (at + 6 > text.size() || text[at] != '\\' || text[at + 1] != 'u')
+      return -1;
+    uint32_t code = 0;
+    const char *end = text.data() + at + 6;
+    return std::from_chars(text.data() + at + 2, end, code, 16).ptr == end ? int64_t(code) : -1;
+  };
   for (size_t i = 0; i < text.size(); ++i) {
     if (text[i] != '\\') {
       out += text[i];
+      continue;
+    }
+    if (int64_t code = unit(i); code >= 0) {
+      const int64_t low = code >> 10 == 0x36 ? unit(i + 6) : -1;
+      const bool pair = low >> 10 == 0x37;
+      appendUtf8(out, uint32_t(pair ? 0x10000 + ((code & 0x3ff) << 10) + (low & 0x3ff) : code));
+      i += pair ? 11 : 5;
       continue;
     }
     if (++i == text.size())
@@ -57,7 +44,7 @@ bool unescape(std::string_view text, std::string &out) {
     static constexpr std::string_view kFrom = "\"\\/bfnrt", kTo = "\"\\/\b\f\n\r\t";
     size_t which = kFrom.find(text[i]);
     if (which == std::string_view::npos)
-      return false; // names and double-encoded arguments need no \u
+      return false;
     out += kTo[which];
   }
   return true;
@@ -156,24 +143,10 @@ Reading JsonObjectScanner::feed(char c) {
   }
 }
 
-void appendEscaped(std::string &json, char c) {
-  static constexpr std::string_view kFrom = "\"\\\b\f\n\r\t", kTo = "\"\\bfnrt";
-  if (size_t which = kFrom.find(c); which != std::string_view::npos) {
-    json += '\\';
-    json += kTo[which];
-  } else if (static_cast<unsigned char>(c) < 0x20) {
-    json += "\\u00";
-    json += "01"[c >> 4];
-    json += "0123456789abcdef"[c & 15];
-  } else {
-    json += c;
-  }
-}
-
 namespace {
 
-/// Arguments as they stream: a JSON object, with control characters in its strings escaped.
-class JsonArguments {
+/// JSON that is whole, with control characters in its strings escaped.
+class WholeJson {
 public:
   /// Appends to `out` what is to be passed on.
   Reading feed(char c, std::string &out) {
@@ -198,7 +171,7 @@ private:
 std::string checkedJson(std::string_view text, uint8_t &type) {
   type = text == "null"                      ? kNull
          : text == "true" || text == "false" ? kBoolean
-         : isNumber(text)                    ? kNumber
+         : isJsonNumber(text)                ? kNumber
          : text.starts_with('{')             ? kObject
          : text.starts_with('[')             ? kArray
          : text.starts_with('"')             ? kText
@@ -206,7 +179,7 @@ std::string checkedJson(std::string_view text, uint8_t &type) {
   if (!(type & (kObject | kArray | kText)))
     return type ? std::string(text) : "";
   // A string is read as the only item of an array.
-  JsonArguments check;
+  WholeJson check;
   std::string json;
   Reading reading = type == kText ? check.feed('[', json) : Reading::More;
   json.clear();
@@ -225,12 +198,37 @@ namespace {
 
 /// {"name": …, "arguments": {…}}, in any order; "parameters", "function" and the wrapper
 /// {"type": "function", "function": {…}} as some models write them, and {"f": {…}} (Apertus). Other
-/// keys are passed over with their values.
+/// keys are passed over with their values, and so is a name or arguments that come again.
 class ObjectCall : public ToolCallReader {
 public:
   ObjectCall(CallSink &sink, bool strict) : sink(sink), strict(strict) {}
 
   Reading feed(char c) override {
+    Reading reading = at == At::Broken ? broken(c) : member(c);
+    if (reading != Reading::Bad || !begun)
+      return reading;
+    finish(/*close=*/true); // the name is out: what is left of the object is passed over
+    at = At::Broken;
+    return broken(c);
+  }
+
+  void finish(bool close) override {
+    std::string out;
+    if (at == At::Arguments) {
+      arguments.finish(close, out);
+    } else if (at == At::Text && !isKey && isArgumentsKey() && !hasArguments && !name.empty()) {
+      (void)textArguments(close, out); // an object inside of a string
+    }
+    give(out);
+  }
+  bool mayEnd() const override {
+    return at == At::Arguments ? !arguments.inText()
+           : at == At::Broken  ? !quoted
+                               : at != At::Text && (at != At::Skipped || !skipped.inText());
+  }
+
+private:
+  Reading member(char c) {
     switch (at) {
     case At::Text:
       return text(c);
@@ -245,7 +243,8 @@ public:
       return held.size() > kMostHeld ? Reading::Bad : Reading::More;
     }
     case At::Skipped: {
-      Reading reading = skipped.feed(c);
+      std::string none;
+      Reading reading = skipped.feed(c, none);
       if (reading == Reading::Done)
         at = At::After;
       return reading == Reading::Done ? Reading::More : reading;
@@ -255,9 +254,9 @@ public:
         word += c;
         return word.size() <= kLongestName ? Reading::More : Reading::Bad;
       }
-      if (!isScalar(word))
+      if (mendedScalar(word).empty())
         return Reading::Bad;
-      if (isArgumentsKey() && (word != "null" || !noArguments()))
+      if (isArgumentsKey() && !hasArguments && (mendedScalar(word) != "null" || !noArguments()))
         return Reading::Bad;
       at = At::After;
       break;
@@ -271,6 +270,8 @@ public:
       at = At::Key;
       return c == '{' ? Reading::More : Reading::Bad;
     case At::Key:
+      if (c == '}' && begun)
+        return after(c); // behind a comma too many
       if (c != '"')
         return Reading::Bad;
       at = At::Text;
@@ -287,8 +288,33 @@ public:
     }
   }
 
-private:
-  enum class At : uint8_t { Start, Key, Text, Colon, Value, Word, Arguments, Skipped, After };
+  /// Up to the bracket that closes the object.
+  Reading broken(char c) {
+    if (escaped || c == '\\')
+      escaped = !escaped;
+    else if (c == '"')
+      quoted = !quoted;
+    else if (!quoted && (c == '{' || c == '['))
+      ++depth;
+    else if (!quoted && c == '}' && depth == 0)
+      return Reading::Done;
+    else if (!quoted && (c == '}' || c == ']'))
+      depth -= depth > 0;
+    return Reading::More;
+  }
+
+  enum class At : uint8_t {
+    Start,
+    Key,
+    Text,
+    Colon,
+    Value,
+    Word,
+    Arguments,
+    Skipped,
+    After,
+    Broken
+  };
 
   bool isArgumentsKey() const { return key == "arguments" || key == "parameters"; }
   bool isNameKey() const { return key == "name" || key == "tool_name" || key == "function"; }
@@ -319,7 +345,7 @@ private:
       give(out);
       return Reading::More;
     }
-    if (isArgumentsKey() || isNameKey()) {
+    if ((isArgumentsKey() && !hasArguments) || (isNameKey() && name.empty())) {
       if (c != '{' || key != "function" || depth != 0)
         return Reading::Bad;
       ++depth;
@@ -327,8 +353,9 @@ private:
       return Reading::More;
     }
     at = At::Skipped;
-    skipped.reset();
-    return skipped.feed(c);
+    skipped = {};
+    std::string none;
+    return skipped.feed(c, none);
   }
 
   Reading text(char c) {
@@ -354,35 +381,55 @@ private:
     }
     at = At::After;
     std::string plain;
-    if (isNameKey()) {
-      if (!unescape(word, plain) || !name.empty() || !sink.tools->has(plain))
+    if (isNameKey() && name.empty()) {
+      if (!unescape(word, plain) || !sink.tools->has(plain))
         return Reading::Bad;
       name = plain;
       if (hasArguments)
         begin();
-    } else if (isArgumentsKey()) { // an object inside of a string
-      if (hasArguments || !unescape(word, plain))
-        return Reading::Bad;
-      JsonArguments check;
+    } else if (isArgumentsKey() && !hasArguments) {
       std::string out;
-      Reading reading = Reading::More;
-      for (char each : plain)
-        if ((reading = check.feed(each, out)) == Reading::Bad)
-          return reading;
-      if (reading != Reading::Done)
+      if (!textArguments(/*close=*/true, out))
         return Reading::Bad;
-      hasArguments = true;
-      if (!name.empty())
-        begin();
       give(out);
     }
     return Reading::More;
+  }
+
+  /// An object inside of a string, or nothing, which is an empty one.
+  bool textArguments(bool close, std::string &out) {
+    std::string plain;
+    if (close && word.ends_with('\\') && escaped)
+      word.pop_back();
+    if (!unescape(word, plain) && close)
+      return false;
+    const size_t first = plain.find_first_not_of(" \n\r\t");
+    if (first == plain.npos ? !close : plain[first] != '{')
+      return false;
+    if (first == plain.npos)
+      out = "{}";
+    JsonMender mender;
+    size_t at = std::min(first, plain.size());
+    for (; at < plain.size(); ++at)
+      if (Reading reading = mender.feed(plain[at], out); reading == Reading::Bad)
+        return false;
+      else if (reading == Reading::Done)
+        break;
+    mender.finish(close, out);
+    hasArguments = true;
+    if (!name.empty())
+      begin();
+    return true;
   }
 
   Reading after(char c) {
     if (c == ',') {
       at = At::Key;
       return Reading::More;
+    }
+    if (c == '"' && begun) { // a comma is missing
+      at = At::Key;
+      return feed(c);
     }
     if (c != '}')
       return Reading::Bad;
@@ -423,11 +470,10 @@ private:
   CallSink &sink;
   bool strict;
   At at = At::Start;
-  bool isKey = false, escaped = false, hasArguments = false, begun = false;
+  bool isKey = false, escaped = false, quoted = false, hasArguments = false, begun = false;
   int depth = 0;
   std::string key, word, name, held;
-  JsonArguments arguments;
-  JsonObjectScanner skipped;
+  JsonMender arguments, skipped;
 };
 
 /// The arguments of a call, behind a name that is known.
@@ -451,11 +497,22 @@ public:
     return reading;
   }
 
+  void finish(bool close) override {
+    std::string out;
+    if (!begun) {
+      sink.name(name);
+      out = close ? "{}" : "";
+    }
+    arguments.finish(close, out);
+    sink.arguments(out);
+  }
+  bool mayEnd() const override { return !arguments.inText(); }
+
 private:
   CallSink &sink;
   std::string name;
   bool begun = false;
-  JsonArguments arguments;
+  JsonMender arguments;
 };
 
 /// NAME MARK {…}. Of what stands before the brace, the name is what is left without marks, ids and
@@ -469,16 +526,38 @@ public:
       return reader->feed(c);
     if (c != '{') {
       head += c;
+      if (const std::string_view end = markToFind(marks.close);
+          !end.empty() && head.ends_with(end)) {
+        head.erase(head.size() - end.size());
+        if (!begin(/*whole=*/true))
+          return Reading::Bad; // as text: the mark is taken
+        reader->finish(/*close=*/true);
+        behind = end;
+        return Reading::Done;
+      }
       return head.size() <= kLongestName ? Reading::More : Reading::Bad;
     }
-    std::string name = called();
-    if (name.empty())
-      return Reading::Bad;
-    reader = readJsonArguments(sink, name);
-    return reader->feed(c);
+    return begin(/*whole=*/false) ? reader->feed(c) : Reading::Bad;
   }
 
+  void finish(bool close) override {
+    if (reader || (close && begin(/*whole=*/true)))
+      reader->finish(close);
+  }
+  bool mayEnd() const override { return reader && reader->mayEnd(); }
+
 private:
+  /// The arguments follow, or none do. `whole`: the mark behind the name must be there.
+  bool begin(bool whole) {
+    const std::string_view end = markToFind(marks.nameEnd.substr(marks.nameEnd.find('#') + 1));
+    if (whole && (end.empty() || head.find(end) == head.npos))
+      return false;
+    const std::string name = called();
+    if (!name.empty())
+      reader = readJsonArguments(sink, name);
+    return !name.empty();
+  }
+
   std::string called() const {
     std::string_view rest = head;
     // The part of the opening mark behind its number: ID<|tool_call:name|>NAME.

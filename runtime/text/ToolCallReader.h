@@ -11,11 +11,12 @@
 //   Gemma       f{a:<escape>x<escape>,b:1}                FunctionGemma's and Gemma 4's
 //
 // None of them looks ahead or parses again what it had: how the text is cut changes nothing. What
-// they give of arguments is JSON, whatever the model wrote: control characters in strings are
-// escaped.
+// they give of arguments is JSON, whatever the model wrote and wherever the answer ended: what is
+// broken is mended (JsonMender.h), what is open is closed.
 //===----------------------------------------------------------------------===//
 #pragma once
 
+#include "runtime/text/JsonMender.h"
 #include "runtime/text/OutputFormats.h"
 #include "runtime/text/ToolSet.h"
 
@@ -31,19 +32,6 @@ namespace ingot::text {
 /// Brackets that may be open at once, and characters of a name, a number or a word.
 constexpr size_t kDeepest = 64, kLongestName = 256;
 
-/// Characters as JSON has them, whatever the locale.
-constexpr bool isSpace(char c) { return c == ' ' || c == '\n' || c == '\r' || c == '\t'; }
-constexpr bool isDigit(char c) { return c >= '0' && c <= '9'; }
-constexpr bool isHex(char c) {
-  return isDigit(c) || (c >= 'a' && c <= 'f') || (c >= 'A' && c <= 'F');
-}
-
-enum class Reading : uint8_t {
-  More,
-  Done, ///< the character was the last of the call
-  Bad,  ///< the character cannot follow: it was not taken
-};
-
 /// Where a reader gives what it has read. `name` comes once, before any arguments, when it is
 /// certain that this is a call of one of the tools. Arguments joined are the JSON text of an object.
 struct CallSink {
@@ -56,6 +44,13 @@ class ToolCallReader {
 public:
   virtual ~ToolCallReader() = default;
   virtual Reading feed(char c) = 0;
+  /// The call has ended without its end. `close`: what is open of its arguments is closed; else the
+  /// answer was cut, and they are given as far as they came.
+  virtual void finish(bool close) = 0;
+  /// Whether the next character is looked at for marks: it stands in no value of bare text.
+  virtual bool mayEnd() const { return false; }
+  /// What was read behind the call, once it has ended.
+  std::string behind;
 };
 
 /// The reader of a format's syntax. `marks` and `sink` must outlive it. `strict`: a call has
@@ -70,8 +65,6 @@ std::unique_ptr<ToolCallReader> readParameterCall(const ToolMarks &marks, CallSi
 std::unique_ptr<ToolCallReader> readPythonCall(CallSink &sink);
 std::unique_ptr<ToolCallReader> readGemmaCall(const ToolMarks &marks, CallSink &sink);
 
-/// Appends a character of a JSON string, escaped where JSON wants it.
-void appendEscaped(std::string &json, char c);
 /// The JSON of a Python literal ({'a': [True, None]}); "": it is none.
 std::string jsonOfLiteral(std::string_view text);
 /// A text as JSON, with control characters in its strings escaped, and the type of its value (one

@@ -108,7 +108,8 @@ private:
     if (call.empty())
       return;
     Document document;
-    auto object = document.parse(arguments);
+    // Arguments are an object here: those that were cut are closed, and done_reason says it.
+    auto object = document.parse(text::closedArguments(arguments));
     JsonText json;
     json.open('{').key("function").open('{').key("name").value(call).key("arguments");
     json.raw(object ? object->json() : "{}").close().close();

@@ -55,7 +55,7 @@ TEST(ChatOutput, whatIsNoCallIsContent) {
   expect("hermes", "a <tool_call>{\"nam", {}, "a <tool_call>{\"nam");
   expect("hermes", "a <tool_call>{\"name\": \"f\", \"arguments\"", {},
          "a <tool_call>{\"name\": \"f\", \"arguments\"");
-  expect("hermes", "a <tool_call>{\"name\": \"f\", \"arguments\": {\"x\": 1", {{"f", "{\"x\": 1"}},
+  expect("hermes", "a <tool_call>{\"name\": \"f\", \"arguments\": {\"x\": 1", {{"f", "{\"x\": 1}"}},
          "a "); // its name was out
   expect("hermes", "1 < 2 <tool 3 <tool_call", {}, "1 < 2 <tool 3 <tool_call");
   expect("hermes", "{\"name\": \"f\", \"arguments\": {}}", {},
@@ -240,9 +240,9 @@ TEST(ChatOutput, messagesInAnyOrder) {
   EXPECT_EQ(parts("<|channel|>commentary to=functions.h<|message|>{}").content, "{}");
   EXPECT_EQ(parts("<|channel|>commentary to=functions.f<|message|>no").content, "no");
   EXPECT_EQ(parts("<|channel|>analysis to=python code<|message|>1+1").reasoning, "1+1");
-  // Arguments that are cut stay as they are.
+  // Arguments without their end are closed.
   EXPECT_EQ(parts("<|channel|>commentary to=functions.f<|message|>{\"a\": ").calls,
-            (Calls{{"f", "{\"a\": "}}));
+            (Calls{{"f", "{\"a\": null}"}}));
   one = parts(" to=self<|message|>Hm.<|eom|><|start|>assistant to=user<|message|>Yes.", "atem");
   EXPECT_EQ(one.reasoning + "|" + one.content, "Hm.|Yes.");
 }
