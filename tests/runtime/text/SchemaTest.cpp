@@ -159,10 +159,28 @@ TEST(Schema, recursionWithoutAnEndIsAnError) {
            R"("a":{"type":"object","required":["n"],"additionalProperties":{"$ref":"#/$defs/a"}})"),
        with(R"("a":{"anyOf":[{"$ref":"#/$defs/a"},{"type":"array","minItems":1,
                 "items":{"$ref":"#/$defs/a"}}]})"),
+       with(
+           R"("a":{"type":"object","required":["k"],"patternProperties":{"^k$":{"$ref":"#/$defs/a"}}})"),
+       with(R"("a":{"type":"object","required":["kk"],"properties":{"kk":{"type":"object"}},
+                "patternProperties":{"k":{"$ref":"#/$defs/a"}},"additionalProperties":false})"),
+       with(
+           R"("a":{"type":"object","minProperties":1,"additionalProperties":{"$ref":"#/$defs/a"}})"),
+       with(R"("a":{"type":"object","minProperties":2,"properties":{"b":{"type":"null"},
+                "c":{"$ref":"#/$defs/a"}},"additionalProperties":false})"),
+       with(
+           R"("a":{"type":"object","minProperties":1,"patternProperties":{"^k":{"$ref":"#/$defs/a"}},
+                "additionalProperties":false})"),
+       with(R"("a":{"allOf":[{"type":"object","minProperties":1},
+                {"additionalProperties":{"$ref":"#/$defs/a"}}]})"),
        std::string(R"({"type":"object","required":["a"],"properties":{"a":{"$ref":"#"}}})"),
        R"({"type":"object","required":["x"],"properties":{"x":{"$ref":"#/$defs/a"}},"$defs":{)" +
            self + "}}"})
     expectWhy(endless, "its recursion has no end");
+  expectDrawn(with(R"("a":{"type":"object","minProperties":1,"additionalProperties":false,
+      "properties":{"b":{"type":"null"},"c":{"$ref":"#/$defs/a"}}})"));
+  expectTaken(with(R"("a":{"type":"object","required":["j"],"properties":{"j":{"type":"null"}},
+      "patternProperties":{"^k$":{"$ref":"#/$defs/a"}},"additionalProperties":false})"),
+              {R"({"j":null})", R"({"j":null,"k":{"j":null}})"}, {R"({"k":{)"});
   // One branch ends it; what is optional is not offered.
   expectDrawn(with(R"("a":{"type":"object","required":["n"],"additionalProperties":false,
       "properties":{"n":{"anyOf":[{"type":"null"},{"$ref":"#/$defs/a"}]}}})"));

@@ -2,7 +2,7 @@
 //!
 //! `{"required": ["a"], "properties": {"a": {"$ref": "#"}}}` is satisfied by no finite value, and an answer that follows it
 //! runs to max_tokens. What has a finite value is the least fixed point of: a scalar has one; an object if the schemas of
-//! its required keys have; an array if those of its first `minItems` items have; an `anyOf` if one of its branches has;
+//! its required keys have, and those of as many keys as `minProperties` asks for; an array if those of its first `minItems` items have; an `anyOf` if one of its branches has;
 //! a reference if its target has. What has none becomes `false`, which the library leaves out wherever something else is
 //! possible; where the whole has none, it is an error.
 
@@ -22,7 +22,7 @@ struct Finite<'a> {
 }
 
 /// Keywords that, beside a `$ref`, make less of its target.
-const CONSTRAINTS: [&str; 12] = [
+const CONSTRAINTS: [&str; 14] = [
     "additionalProperties",
     "allOf",
     "anyOf",
@@ -30,7 +30,9 @@ const CONSTRAINTS: [&str; 12] = [
     "enum",
     "items",
     "minItems",
+    "minProperties",
     "oneOf",
+    "patternProperties",
     "prefixItems",
     "properties",
     "required",
@@ -44,6 +46,14 @@ struct Parts<'a> {
     seen: HashSet<*const Map<String, Value>>,
     /// Something has no value, or is not known to have one yet.
     stuck: bool,
+}
+
+/// Whether a pattern of `patternProperties` is found in a key; one that is too large to be tried is not.
+fn matches(pattern: &str, key: &str) -> bool {
+    const MOST: u64 = 10_000;
+    let mut builder = llguidance::derivre::RegexBuilder::new();
+    let found = builder.mk_regex_for_serach(&llguidance::regex_to_lark(pattern, "dw"));
+    found.and_then(|regex| builder.to_regex_limited(regex, MOST)).is_ok_and(|mut regex| regex.is_match(key))
 }
 
 fn references<'a>(value: &'a Value, found: &mut HashSet<&'a str>) {
@@ -136,18 +146,39 @@ impl<'a> Finite<'a> {
             || allows("array") && self.has_array(&parts)
     }
 
+    /// Whether a key may stand in an object, with a value of all schemas that are said of it.
+    fn has_key(&self, parts: &Parts<'a>, name: &str) -> bool {
+        parts.maps.iter().all(|map| {
+            let property = map.get("properties").and_then(|properties| properties.get(name));
+            let patterns = map.get("patternProperties").and_then(Value::as_object).into_iter().flatten();
+            let mut said: Vec<&Value> = patterns.filter(|(key, _)| matches(key, name)).map(|(_, one)| one).collect();
+            said.extend(property);
+            if said.is_empty() {
+                said.extend(map.get("additionalProperties"));
+            }
+            said.into_iter().all(|schema| self.has_value(schema))
+        })
+    }
+
     fn has_object(&self, parts: &Parts<'a>) -> bool {
         let mut required =
             parts.maps.iter().filter_map(|map| map.get("required")?.as_array()).flatten().filter_map(Value::as_str);
-        required.all(|name| {
-            parts.maps.iter().all(|map| {
-                let property = map.get("properties").and_then(|properties| properties.get(name));
-                property.or_else(|| map.get("additionalProperties")).is_none_or(|schema| {
-                    // Patterns may take what additionalProperties refuses.
-                    property.is_none() && map.contains_key("patternProperties") || self.has_value(schema)
-                })
-            })
-        })
+        if !required.all(|name| self.has_key(parts, name)) {
+            return false;
+        }
+        let least = parts.maps.iter().filter_map(|map| map.get("minProperties")?.as_u64()).max().unwrap_or(0);
+        if least == 0 {
+            return true;
+        }
+        // Keys without a name: as many as one likes.
+        let others = parts.maps.iter().all(|map| {
+            let patterns = map.get("patternProperties").and_then(Value::as_object);
+            map.get("additionalProperties").is_none_or(|schema| self.has_value(schema))
+                || patterns.is_some_and(|patterns| patterns.values().any(|schema| self.has_value(schema)))
+        });
+        let named = parts.maps.iter().filter_map(|map| map.get("properties")?.as_object()).flat_map(Map::keys);
+        let names: HashSet<&String> = named.collect();
+        others || names.into_iter().filter(|name| self.has_key(parts, name)).count() as u64 >= least
     }
 
     fn has_array(&self, parts: &Parts<'a>) -> bool {
