@@ -177,12 +177,46 @@ std::vector<std::string> ToolValues::listedTexts(element schema) const {
   return texts;
 }
 
-/// The regex of a schema's pattern, which may match anywhere in a text.
+/// The alternatives of a pattern: what stands between the "|" that no group holds.
+static std::vector<std::string_view> alternatives(std::string_view pattern) {
+  std::vector<std::string_view> all;
+  size_t begin = 0;
+  int groups = 0;
+  bool set = false;
+  for (size_t i = 0; i < pattern.size(); ++i) {
+    const char c = pattern[i];
+    if (c == '\\')
+      ++i;
+    else if (set)
+      set = c != ']';
+    else if (c == '[')
+      set = true;
+    else if (c == '(' || c == ')')
+      groups += c == '(' ? 1 : -1;
+    else if (c == '|' && groups == 0) {
+      all.push_back(pattern.substr(begin, i - begin));
+      begin = i + 1;
+    }
+  }
+  all.push_back(pattern.substr(std::min(begin, pattern.size())));
+  return all;
+}
+
+/// The regex of a schema's pattern, which may match anywhere in a text. "^" and "$" are of the
+/// alternative in which they stand.
 static std::string ofPattern(std::string_view pattern) {
-  const bool begins = pattern.starts_with('^');
-  const bool ends = pattern.ends_with('$') && !pattern.ends_with("\\$");
-  pattern = pattern.substr(begins, pattern.size() - begins - ends);
-  return larkRegex((begins ? "(" : "(?s:.*)(") + std::string(pattern) + (ends ? ")" : ")(?s:.*)"));
+  std::string regex;
+  for (std::string_view one : alternatives(pattern)) {
+    const bool begins = one.starts_with('^');
+    one.remove_prefix(begins);
+    bool ends = one.ends_with('$');
+    for (size_t i = one.size(); i-- > 1 && one.back() == '$' && one[i - 1] == '\\';)
+      ends = !ends; // an escaped "$" is none
+    one.remove_suffix(ends);
+    regex += (regex.empty() ? "" : "|") + std::string(begins ? "(" : "(?s:.*)(") +
+             std::string(one) + (ends ? ")" : ")(?s:.*)");
+  }
+  return larkRegex("(?:" + regex + ")");
 }
 
 /// What a string's schema asks of its text, each as a regex: pattern, format, length.

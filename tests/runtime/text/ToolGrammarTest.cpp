@@ -205,6 +205,8 @@ TEST(ToolGrammar, bareTextsObeyEveryKeyword) {
       {R"("format":"nothing")", {"any text", ""}, {}},
       {R"("pattern":"^[a-z]+$","maxLength":3)", {"abc"}, {"abcd", "ab1"}},
       {R"("pattern":"b","minLength":2)", {"ab"}, {"b", "cc"}},
+      {R"("pattern":"^a|b$","maxLength":3)", {"a", "ax", "xb"}, {"xa", "bx", "x"}},
+      {R"("pattern":"^(a|b)$|[|]\\|c","maxLength":4)", {"a", "b", "x||c"}, {"ax", "x"}},
       {R"("allOf":[{"pattern":"^a"},{"pattern":"z$"}])", {"a-z"}, {"a", "z"}}};
   for (const BareValue &one : kBareValues)
     for (const Bound &bound : kBounds) {
