@@ -84,7 +84,7 @@ static std::string formatsOf(const text::ChatTemplates &templates) {
   text::OutputFormat format = text::detectOutputFormat(templates.source);
   for (const import::NamedTemplate &one : templates.other)
     if (isForTools(one))
-      format.tools = text::detectOutputFormat(one.source).tools;
+      format = text::detectOutputFormat(one.source); // as `serve` says it
   return "; " + text::describeFormat(format);
 }
 

@@ -19,8 +19,10 @@ def texts(*options):
             said += line
             if found := re.match(r"serving on http://127\.0\.0\.1:(\d+)", line):
                 port = int(found.group(1))
+            if port and ": tools: " in line:
                 break
         assert port, said
+        assert options or ": tools: hermes; reasoning: think" in said, said  # as the compilation says
         threading.Thread(target=server.stderr.read, daemon=True).start()
         rendered = []
         for more in ({}, {"tools": [TOOL]}, {"tools": [TOOL], "tool_choice": "none"}):

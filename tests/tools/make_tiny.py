@@ -17,7 +17,7 @@ TEMPLATE = ("{% for message in messages %}{{'<|im_start|>' + message['role'] + '
             "'<|im_end|>' + '\n'}}{% endfor %}{% if add_generation_prompt %}{{ '<|im_start|>assistant\n' }}{% endif %}")
 
 
-TOOL_TEMPLATE = "TOOLS {{ tools | tojson }}{{ pad_token }}" + TEMPLATE + "{# <tool_call> #}"
+TOOL_TEMPLATE = "TOOLS {{ tools | tojson }}{{ pad_token }}" + TEMPLATE + "{# <tool_call> <think></think> #}"
 
 
 def byte_letters():
