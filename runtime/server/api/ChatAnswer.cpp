@@ -200,9 +200,7 @@ static Outcome<std::string> closedTools(const Tools &tools, Check check) {
     return tools.callable();
   runtime::JsonText json;
   json.open('[');
-  size_t index = 0;
   for (simdjson::dom::element tool : list) {
-    const std::string field = "tools[" + std::to_string(index++) + "]." + tools.schemaField;
     simdjson::dom::element parameters;
     std::string_view name;
     if (tool["function"]["name"].get(name))
@@ -218,8 +216,9 @@ static Outcome<std::string> closedTools(const Tools &tools, Check check) {
         if (auto made = text::closeObjects(schema); (closed = bool(made)))
           schema = std::move(*made);
       if (!closed || check == Check::All || (strict && check == Check::Strict))
-        if (auto error = schemaError(schema, name, field))
-          return *error;
+        if (auto at = tools.schemaFields.find(name); at != tools.schemaFields.end())
+          if (auto error = schemaError(schema, name, at->second))
+            return *error;
       json.key("parameters").raw(schema);
     }
     json.close().close();
@@ -320,6 +319,7 @@ Outcome<ChatPrompt> prepareChat(Generation &generation, const ChatInput &input) 
   prompt.reading.format = std::move(format);
   if (tools) {
     prompt.reading.tools = text::ToolSet::parse(input.tools.callable());
+    prompt.reading.mustCall = input.tools.choice == Tools::Choice::Required;
     prompt.reading.oneCall = !input.tools.parallel || !input.tools.forced.empty();
   }
   return prompt;
@@ -386,7 +386,40 @@ void ChatAnswer::settleReasoning(int32_t choice, std::vector<text::OutputPiece> 
     pieces.insert(pieces.begin(), {Kind::Reasoning, -1, std::exchange(held, {})});
 }
 
-void ChatAnswer::token(const service::Output &output) {
+/// Of reasoning that is hidden the log-probabilities are hidden, too, with those of its marks. An
+/// output without pieces may be part of a mark: what comes before or behind it tells of which.
+void ChatAnswer::hideLogprobs(service::Output &output) {
+  using Kind = text::OutputPiece::Kind;
+  Shown &shown = shownOf[size_t(output.choice)];
+  if (output.pieces.empty()) {
+    shown.silent.push_back(std::move(output));
+    return;
+  }
+  auto isReasoning = [](const text::OutputPiece &piece) { return piece.kind == Kind::Reasoning; };
+  const bool hidden = std::ranges::any_of(output.pieces, isReasoning);
+  giveSilent(shown, shown.reasoned || hidden);
+  if (hidden)
+    output.logprobs.clear();
+  shown.reasoned = isReasoning(output.pieces.back());
+}
+
+void ChatAnswer::giveSilent(Shown &shown, bool hidden) {
+  for (service::Output &each : std::exchange(shown.silent, {})) {
+    if (hidden)
+      each.logprobs.clear();
+    silent(each.choice, each);
+  }
+}
+
+void ChatAnswer::token(const service::Output &given) {
+  service::Output output = given;
+  if (asked().reasoning == Generation::Reasoning::Hidden) {
+    shownOf.resize(size_t(choices()));
+    const bool waits = output.pieces.empty();
+    hideLogprobs(output);
+    if (waits)
+      return;
+  }
   auto pieces = output.pieces;
   settleReasoning(output.choice, pieces, /*last=*/false);
   if (pieces.empty())
@@ -399,6 +432,8 @@ void ChatAnswer::token(const service::Output &output) {
 }
 
 void ChatAnswer::ended(const service::Output &output) {
+  if (!shownOf.empty())
+    giveSilent(shownOf[size_t(output.choice)], shownOf[size_t(output.choice)].reasoned);
   std::vector<text::OutputPiece> pieces;
   settleReasoning(output.choice, pieces, /*last=*/true);
   for (const text::OutputPiece &one : pieces)

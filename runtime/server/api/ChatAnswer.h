@@ -83,7 +83,16 @@ private:
   /// What is left to write of pieces, where reasoning is hidden or comes in one piece.
   void settleReasoning(int32_t choice, std::vector<text::OutputPiece> &pieces, bool last);
 
+  /// Of a choice whose reasoning is hidden.
+  struct Shown {
+    std::vector<service::Output> silent; ///< without pieces, since the last one that had some
+    bool reasoned = false;               ///< that one ended in reasoning
+  };
+  void hideLogprobs(service::Output &output);
+  void giveSilent(Shown &shown, bool hidden);
+
   std::vector<std::string> heldReasoning; ///< of each choice
+  std::vector<Shown> shownOf;             ///< likewise
 };
 
 } // namespace ingot::api

@@ -323,7 +323,7 @@ Tools readTools(const Fields &body) {
     if (!function)
       return tools;
     function->require("name");
-    auto name = function->text("name", 64);
+    auto name = function->filledText("name", 64);
     (void)function->text("description", 64 << 10);
     (void)function->object("parameters");
     if (!name)
@@ -331,6 +331,7 @@ Tools readTools(const Fields &body) {
     if (std::ranges::find(tools.names, *name) != tools.names.end())
       function->fail("name", "is there twice");
     tools.names.emplace_back(*name);
+    tools.schemaFields.emplace(*name, function->path("parameters"));
     if (function->boolean("strict") == true)
       tools.strict.emplace_back(*name);
     json.raw(withoutEmpty(tool));

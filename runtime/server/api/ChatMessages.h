@@ -8,6 +8,7 @@
 
 #include "runtime/server/api/Fields.h"
 
+#include <map>
 #include <string>
 #include <vector>
 
@@ -55,7 +56,8 @@ struct Tools {
   /// tool_choice's "allowed_tools": `mode` and the names of some of the tools.
   void allow(const Fields &choice);
   bool parallel = true;
-  const char *schemaField = "function.parameters"; ///< of a tool, as the route calls it
+  /// By the name of a tool, the field of the request that holds its schema.
+  std::map<std::string, std::string, std::less<>> schemaFields;
 };
 /// "tools", "tool_choice", "parallel_tool_calls" as OpenAI's chat has them.
 Tools readTools(const Fields &body);

@@ -211,6 +211,14 @@ std::optional<bool> Fields::boolean(std::string_view name) const {
   return value;
 }
 
+std::optional<std::string_view> Fields::filledText(std::string_view name, size_t most) const {
+  auto value = text(name, most);
+  if (!value || value->find_first_not_of(" \t\r\n") != std::string_view::npos)
+    return value;
+  fail(name, "is empty");
+  return std::nullopt;
+}
+
 std::optional<std::string_view> Fields::text(std::string_view name, size_t most) const {
   if (noted(name, "string"))
     return std::nullopt;

@@ -49,6 +49,8 @@ public:
   std::optional<bool> boolean(std::string_view name) const;
   /// A string of at most that many bytes.
   std::optional<std::string_view> text(std::string_view name, size_t most) const;
+  /// A text that is more than white space.
+  std::optional<std::string_view> filledText(std::string_view name, size_t most) const;
   /// A string of a closed set.
   std::optional<std::string_view> oneOf(std::string_view name,
                                         std::initializer_list<std::string_view> allowed) const;

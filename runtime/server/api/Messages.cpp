@@ -48,10 +48,10 @@ private:
     json.close();
   }
 
-  /// Arguments as the model wrote them; an empty object where they are cut off or no JSON.
+  /// Arguments as an object: those that were cut are closed, and stop_reason says it.
   static std::string inputOf(std::string_view arguments) {
     Document document;
-    auto object = document.parse(arguments);
+    auto object = document.parse(text::closedArguments(arguments));
     return object ? object->json() : "{}";
   }
 
@@ -247,7 +247,7 @@ void readTools(const Fields &body, Tools &into) {
     }
     tool.require("name");
     tool.require("input_schema");
-    auto name = tool.text("name", 128);
+    auto name = tool.filledText("name", 128);
     auto description = tool.text("description", 64 << 10);
     auto schema = tool.object("input_schema");
     if (!name || !schema)
@@ -255,6 +255,7 @@ void readTools(const Fields &body, Tools &into) {
     if (std::ranges::find(into.names, *name) != into.names.end())
       tool.fail("name", "is there twice");
     into.names.emplace_back(*name);
+    into.schemaFields.emplace(*name, tool.path("input_schema"));
     if (tool.boolean("strict") == true)
       into.strict.emplace_back(*name);
     tools.open('{').key("type").value("function").key("function").open('{');
@@ -291,7 +292,6 @@ void readTools(const Fields &body, Tools &into) {
 
 ChatInput readChat(const Fields &body, Generation &generation) {
   ChatInput input;
-  input.tools.schemaField = "input_schema";
   JsonText json;
   json.open('[');
   if (std::string system = readContent(body, "system"); !system.empty())
@@ -318,7 +318,8 @@ ChatInput readChat(const Fields &body, Generation &generation) {
   return input;
 }
 
-/// output_config.format, which was output_format before: {"type":"json_schema","schema"}.
+/// output_config.format, which was output_format before: {"type":"json_schema","schema"}. Its objects
+/// are closed, as those of strict schemas are.
 std::optional<AskedGrammar> readFormat(const Fields &body) {
   std::optional<AskedGrammar> asked;
   auto read = [&](const Fields &holder, std::string_view name) {
@@ -331,7 +332,8 @@ std::optional<AskedGrammar> readFormat(const Fields &body) {
     if (asked)
       holder.fail(name, "cannot be given together with " + asked->field);
     else if (format->object("schema"))
-      asked = {text::GrammarKind::JsonSchema, format->json("schema"), format->path("schema")};
+      asked = {text::GrammarKind::JsonSchema, withClosedObjects(format->json("schema")),
+               format->path("schema")};
   };
   if (auto config = body.object("output_config"))
     read(*config, "format");

@@ -293,14 +293,13 @@ void readParallel(const Fields &body, Tools &tools) {
 
 /// Tools of this route have their function's fields at the top.
 void readFlatTools(const Fields &body, Tools &tools) {
-  tools.schemaField = "parameters";
   JsonText json;
   json.open('[');
   for (const Fields &tool : body.objects("tools", 0, kMostTools)) {
     if (!isFunctionTool(tool))
       continue;
     tool.require("name");
-    auto name = tool.text("name", 64);
+    auto name = tool.filledText("name", 64);
     auto description = tool.text("description", 64 << 10);
     auto parameters = tool.object("parameters");
     if (!name)
@@ -308,6 +307,7 @@ void readFlatTools(const Fields &body, Tools &tools) {
     if (std::ranges::find(tools.names, *name) != tools.names.end())
       tool.fail("name", "is there twice");
     tools.names.emplace_back(*name);
+    tools.schemaFields.emplace(*name, tool.path("parameters"));
     if (tool.boolean("strict") == true)
       tools.strict.emplace_back(*name);
     json.open('{').key("type").value("function").key("function").open('{').key("name").value(*name);

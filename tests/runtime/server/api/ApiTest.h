@@ -64,6 +64,7 @@ protected:
     model.name = "m";
     model.chatTemplate = chatTemplate;
     model.templateVariables = variables;
+    model.toolFormat = toolFormat;
     model.service.dispatch = [this](std::function<void()> work) { thread.push(std::move(work)); };
     model.service.stepLimit = stepLimit;
     model.rules = rules;
@@ -112,6 +113,7 @@ protected:
 
   service::RequestRules rules; ///< of serve()
   std::string variables;       ///< likewise, of the chat template
+  std::string toolFormat;      ///< likewise, as --tool-format names it
   std::shared_ptr<service::ModelRegistry> models = std::make_shared<service::ModelRegistry>();
   service::WorkQueue thread{1};
   std::unique_ptr<api::Api> routes;

@@ -90,6 +90,13 @@ TEST_F(ApiAsked, ObjectsAreClosedWhereOtherServersCloseThem) {
                 schema + strict + "}}");
   };
   EXPECT_TRUE(isEmpty(openai(R"(,"strict":true)")));
+  for (const char *more : {R"("output_config":{"format":{"type":"json_schema","schema":)",
+                           R"("output_format":{"type":"json_schema","schema":)"}) {
+    auto anthropic =
+        ask("/v1/messages", std::string("{") + kMessages + R"(,"temperature":0,"max_tokens":80,)" +
+                                more + schema + (more[8] == 'c' ? "}}}" : "}}"));
+    EXPECT_TRUE(isEmpty(at(anthropic, "/content/0/text")));
+  }
   auto responses = ask("/v1/responses",
                        R"({"input":"hello","temperature":0,"max_output_tokens":80,"text":{"format":
                        {"type":"json_schema","name":"x","strict":true,"schema":)" +
@@ -250,6 +257,22 @@ TEST_F(ApiAsked, SomeOfTheToolsMayBeCalled) {
       "tool_choice.allowed_tools.tools[0]: is none of the tools");
 }
 
+TEST_F(ApiAsked, ToolsHaveNames) {
+  const std::string body = std::string("{") + kMessages + R"(,"max_tokens":1,"tools":[)";
+  for (const char *name : {"", " \t"}) {
+    const std::string named = std::string(R"("name":")") + (*name ? " \\t" : "") + "\"";
+    const std::string function = R"({"type":"function","function":{)" + named + "}}]}";
+    EXPECT_EQ(refusal("/v1/chat/completions", body + function), "tools[0].function.name: is empty");
+    EXPECT_EQ(at(ask("/api/chat", body + function, 400), "/error"),
+              "tools[0].function.name: is empty");
+    EXPECT_EQ(refusal("/v1/messages", body + "{" + named + R"(,"input_schema":{}}]})"),
+              "tools[0].name: is empty");
+    EXPECT_EQ(
+        refusal("/v1/responses", R"({"input":"x","tools":[{"type":"function",)" + named + "}]}"),
+        "tools[0].name: is empty");
+  }
+}
+
 // Whoever compiles the schemas, alone or all together: the one at fault is named.
 TEST_F(ApiAsked, AToolWhoseSchemaCannotBeUsedIsNamed) {
   auto tools = [](const char *schema, const char *strict) {
@@ -273,6 +296,17 @@ TEST_F(ApiAsked, AToolWhoseSchemaCannotBeUsedIsNamed) {
     named(tools(schema, "") + R"(,"tool_choice":"required")");
     named(tools(schema, strict) + R"(,"tool_choice":"required")");
     named(tools(schema, strict));
+    // The index is that of the request, whatever is left out before it or may be called.
+    std::string others = tools(schema, strict);
+    others.insert(others.find('[') + 1, R"({"type":"web_search"},)");
+    auto third = [&](const std::string &more) {
+      const std::string said =
+          refusal("/v1/chat/completions", std::string("{") + kMessages + "," + others + more + "}");
+      EXPECT_TRUE(said.starts_with("tools[2].function.parameters: ")) << said;
+    };
+    third("");
+    third(
+        R"(,"tool_choice":{"type":"allowed_tools","allowed_tools":{"mode":"auto","tools":[{"type":"function","function":{"name":"two"}}]}})");
     ask("/v1/chat/completions",
         std::string("{") + kMessages + R"(,"max_tokens":1,)" + tools(schema, "") + "}");
   }

@@ -173,11 +173,72 @@ TEST_F(ChatReasoning, aSchemaThatIsTooLongIsRefused) {
   EXPECT_EQ(at(answer, "/error/code"), "E0622");
 }
 
+/// A format that is named is taken, whatever the template spells.
+TEST_F(ChatReasoning, aNamedFormatOfToolsWins) {
+  const std::string tools =
+      R"(,"tools":[{"type":"function","function":{"name":"f","parameters":{"type":"object"}}}])";
+  const std::string hermes = R"(<tool_call>{"name":"f","arguments":{"a":1}}</tool_call>)";
+  const std::string mistral = R"([TOOL_CALLS]f[ARGS]{"a":1})";
+  constexpr const char *kArguments = "/choices/0/message/tool_calls/0/function/arguments";
+  for (const char *named : {"", "mistral-args"})
+    for (const char *mark : {"<tool_call>", "<tool_call>{{ tools }}"})
+      for (const std::string &said : {hermes, mistral}) {
+        script = said;
+        toolFormat = named;
+        models = std::make_shared<service::ModelRegistry>();
+        runtime::SessionOptions session;
+        session.prefixCache = false;
+        session.around = [this](std::unique_ptr<runtime::Executor> device) {
+          return std::make_unique<Scripted>(std::move(device), script);
+        };
+        serve(session, std::string("{% for m in messages %}{{ m.content }}{% endfor %}{# ") + mark +
+                           " #}{% if false %}" + mark + "{% endif %}");
+        const bool call = (said == mistral) == (*named != 0);
+        auto answer = ask("/v1/chat/completions", body(tools));
+        EXPECT_EQ(at(answer, kArguments), call ? R"({"a":1})" : "(none)") << named << said;
+        EXPECT_EQ(at(answer, kContent), call ? "(none)" : said) << named << said;
+      }
+}
+
+/// Calls that are cut: text as far as it came, an object closed, and the reason of the end.
+TEST_F(ChatReasoning, argumentsThatAreCut) {
+  say(R"(<tool_call>{"name":"f","arguments":{"a":"xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx"}}</tool_call>)");
+  const std::string chat =
+      R"({"messages":[{"role":"user","content":"hm"}],"temperature":0,"max_tokens":45,"num_predict":45,)"
+      R"("stream":false,"options":{"temperature":0,"num_predict":45},)";
+  const std::string tools =
+      R"("tools":[{"type":"function","function":{"name":"f","parameters":{"type":"object"}}}]})";
+  auto answer = ask("/v1/chat/completions", chat + tools);
+  EXPECT_EQ(at(answer, "/choices/0/message/tool_calls/0/function/arguments"), R"({"a":"xxxx)");
+  EXPECT_EQ(at(answer, "/choices/0/finish_reason"), "length");
+  answer = ask("/api/chat", chat + tools);
+  EXPECT_EQ(at(answer, "/message/tool_calls/0/function/arguments"), R"({"a":"xxxx"})");
+  EXPECT_EQ(at(answer, "/done_reason"), "length");
+  answer =
+      ask("/v1/messages", chat + R"("tools":[{"name":"f","input_schema":{"type":"object"}}]})");
+  EXPECT_EQ(at(answer, "/content/0/input"), R"({"a":"xxxx"})");
+  EXPECT_EQ(at(answer, "/stop_reason"), "max_tokens");
+}
+
 /// What shows reasoning, and where.
 TEST_F(ChatReasoning, isShownAsItIsAskedFor) {
   say("<think>hm so</think>yes");
   EXPECT_EQ(at(ask("/v1/chat/completions", body(R"(,"include_reasoning":false)")), kReasoning),
             "(none)");
+  // The log-probabilities tell nothing of it either, whole and streamed.
+  const std::string hidden = R"(,"include_reasoning":false,"logprobs":true)";
+  auto told = [](const std::string &said) {
+    std::string tokens;
+    constexpr std::string_view kToken = R"({"token":")";
+    for (size_t at = said.find(kToken); at != std::string::npos; at = said.find(kToken, at + 1))
+      tokens +=
+          said.substr(at + kToken.size(), said.find('"', at + kToken.size()) - at - kToken.size());
+    return tokens;
+  };
+  EXPECT_EQ(told(at(ask("/v1/chat/completions", body(hidden)), "/choices/0/logprobs")), "yes");
+  auto logged = begin("/v1/chat/completions", body(hidden + R"(,"stream":true)"));
+  ASSERT_TRUE(logged->wait());
+  EXPECT_EQ(told(logged->body), "yes");
   auto inside = ask("/v1/chat/completions", body(R"(,"separate_reasoning":false)"));
   EXPECT_EQ(at(inside, kContent), "<think>hm so</think>yes");
   EXPECT_EQ(at(inside, kReasoning), "(none)");
