@@ -185,6 +185,7 @@ HERMES = around("<tool_call>\n", "\n</tool_call>", json_object())
 FINAL = "[BEGIN FINAL RESPONSE]"
 THINK = DIRECT = ("<think>", "</think>")  # the marks, and reasoning without line feeds around them
 OPEN = {"": "", "open": "<think>\n"}
+VL = ("◁think▷", "◁/think▷")
 
 FORMATS = [
     Format("hermes", marks(HERMES), plain="<tool_call> </tool_call> <think> </think>", key="arguments", prose=("<tool_call>", "</tool_call>"),
@@ -237,6 +238,14 @@ FORMATS = [
            special="<|open|> <|close|> <|sep|> <|end_of_msg|>", arguments="typed", verbatim=False, think=("<|open|>think<|sep|>", "<|close|>think<|sep|>"),
            prompts={"": '<|open|>message role="assistant"<|sep|>', "open": '<|open|>message role="assistant"<|sep|><|open|>think<|sep|>',
                     "response": '<|open|>message role="assistant"<|sep|><|open|>response<|sep|>'}, opened="open"),
+    Format("kimi-vl", marks(HERMES, think=VL), plain="<tool_call> </tool_call> ◁think▷ ◁/think▷", key="arguments", prose=("<tool_call>", "</tool_call>"),
+           think=VL, prompts={"": "", "open": "◁think▷"}, opened="open"),
+    Format("exaone-deep", marks(HERMES, think=("<thought>\n", "\n</thought>\n\n")), plain="<tool_call> </tool_call>", key="arguments",
+           prose=("<tool_call>", "</tool_call>"), think=("<thought>", "</thought>"), prompts={"": "", "open": "<thought>\n"}, opened="open"),
+    Format("command-r", marks(json_object("parameters", "tool_name"), ",\n    ", "Action:```json\n[\n    ", "\n]```"), also="directly_answer Action:",
+           key="parameters", prose=("Action:", "Action:```json")),
+    Format("think-response", marks(json_object(), ", ", "<|tool_call|>[", "]", DIRECT, "<response>SAID</response>"), special="<|tool_call|> <|start_of_role|>",
+           also="<|start_of_role|> <response> </response>", plain="<think> </think>", key="arguments", verbatim=False, think=THINK),
     Format("cohere", marks(cohere_call, ",\n", "<|START_ACTION|>[\n", "\n]<|END_ACTION|>", ("<|START_THINKING|>", "<|END_THINKING|>"),
                            "<|START_RESPONSE|>SAID<|END_RESPONSE|>"), verbatim=False,
            special="<|START_ACTION|> <|END_ACTION|> <|START_THINKING|> <|END_THINKING|> <|START_RESPONSE|> <|END_RESPONSE|>",
