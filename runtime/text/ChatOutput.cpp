@@ -612,6 +612,15 @@ struct ChatOutputParser::Impl {
     readAgain(again);
   }
 
+  /// Whether what was kept can be nothing but the beginning of a call.
+  bool beginsCall() const {
+    const std::string_view begun =
+        std::string_view(kept).substr(std::min(kept.find_first_not_of(" \n\r\t,;"), kept.size()));
+    auto opens = [&](std::string_view mark) { return begun.starts_with(mark); };
+    return reading->mustCall ||
+           (calls > 0 && (bracket || opens("{") || std::ranges::any_of(openers, opens)));
+  }
+
   /// The end of the answer within a call, or where one may begin.
   void finishCall(bool cut) {
     const std::string begun = std::exchange(mark, {});
@@ -625,7 +634,7 @@ struct ChatOutputParser::Impl {
     const bool read = at == At::Call && certain;
     if (read)
       afterCall();
-    if (read || calls > callsBefore || (cut && (calls > 0 || reading->mustCall)))
+    if (read || (calls > callsBefore && at == At::Body) || (cut && beginsCall()))
       kept.clear();
     if (at == At::Body || at == At::Call)
       fail();

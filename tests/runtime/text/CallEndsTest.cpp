@@ -306,5 +306,8 @@ TEST(CallEnds, answersThatAreCut) {
     if (size > 1)
       EXPECT_EQ(cut(call.substr(0, size), /*mustCall=*/true).content, "") << size;
   }
+  // Text behind a call is text, cut or not.
+  for (bool whole : {false, true})
+    EXPECT_EQ(typed("mistral-args", "[TOOL_CALLS]f[ARGS]{} Done. ", whole).content, " Done. ");
   EXPECT_EQ(cut("<tool_call>\n{\"na").content, "<tool_call>\n{\"na"); // which may be text
 }
