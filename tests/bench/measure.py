@@ -21,10 +21,11 @@ sys.path.append(str(HERE / "peers"))
 
 from shapes import SHAPES  # noqa: E402
 
-PEER_NAMES = {"llama": "llama.cpp", "openvino": "OpenVINO GenAI", "vllm": "vLLM bf16"}
+PEER_NAMES = {"llama": "llama.cpp", "ik": "ik_llama.cpp", "openvino": "OpenVINO GenAI", "vllm": "vLLM bf16"}
 # GGUFs of shapes.py.
 MADE_UP = {"1b-q4_0": ("1b", "Q4_0"), "1b-q8_0": ("1b", "Q8_0"), "7b-a1b-q4_0": ("7b-a1b", "Q4_0"),
-           **{f"1b-{kind.lower()}": ("1b", kind) for kind in ("Q2_K", "Q3_K", "Q4_K", "IQ4_XS", "MXFP4")}}
+           **{f"1b-{kind.lower()}": ("1b", kind)
+              for kind in ("Q2_K", "Q3_K", "Q4_1", "Q4_K", "Q5_K", "Q6_K", "IQ3_S", "IQ4_XS", "MXFP4")}}
 # Configurations of shapes.py, whose weights the runtime makes up.
 SEEDED = {"1b-nf4": ("1b", "nf4")}
 LONGEST = 900  # seconds a measurement may take
@@ -80,7 +81,7 @@ def weights_of(ingot, engine):
 
 class Bench:
     def __init__(self, ingot, checkpoints, work, peers, shapes_python):
-        """`peers`: {name: python} of those that are installed. `shapes_python` can import gguf; called when it is
+        """`peers`: {name: python} of those that are installed; of ik_llama.cpp its llama-bench. `shapes_python` can import gguf; called when it is
         needed."""
         self.ingot, self.checkpoints, self.work = ingot.resolve(), checkpoints, work
         self.peers, self.shapes_python = peers, shapes_python
@@ -170,8 +171,21 @@ class Bench:
         rows = json.loads(run(self.ingot, "bench", engine, "--format", "json", "--quiet", *map(str, arguments)))
         return [row["tokens_per_s"] for row in rows]
 
+    def ik(self, name, *tests, reps):
+        """The same of ik_llama.cpp's llama-bench: tgN and ppN."""
+        figures = []
+        for test in tests:
+            kind, count = re.fullmatch(r"(pp|tg)(\d+)", test).groups()
+            counts = ["-p", count, "-n", 0] if kind == "pp" else ["-p", 0, "-n", count]
+            row, = json.loads(run(self.peers["ik"], "-m", self.checkpoint(name), *map(str, counts), "-r", str(reps),
+                                  "-t", str(os.cpu_count()), "-o", "json"))
+            figures.append(row["avg_ts"])
+        return figures
+
     def peer(self, peer, name, *tests, reps=3):
         """[tokens per second of each test]"""
+        if peer == "ik":
+            return self.ik(name, *tests, reps=reps)
         model = self.config("135m" if name == "smollm2" else "1b") if peer == "vllm" else self.checkpoint(name)
         # A library may write to standard output as well; the figures are its last line.
         lines = run(self.peers[peer], HERE / "peers" / "peers.py", peer, model, "--reps", reps, *tests).splitlines()

@@ -11,7 +11,8 @@ import statistics
 from measure import PEER_NAMES
 from rows import GIB
 
-BEGIN, END = "<!-- dev bench: the last run -->", "<!-- dev bench: end -->"
+MARKERS = "<!-- dev bench: the last run -->", "<!-- dev bench: end -->"
+FORMATS_MARKERS = "<!-- dev bench --formats: the last run -->", "<!-- dev bench --formats: end -->"
 
 
 def middle(values):
@@ -98,11 +99,18 @@ def table(results):
     lines += ["| " + " | ".join(cells(row, peers)) + " |" for row in results["rows"]]
     if peers:
         lines += ["", "In brackets: how many times better Ingot was in the same round."]
+    for kind in ("decode", "prefill"):
+        means = {peer: [row["ratios"][peer] for row in results["rows"]
+                        if row["name"].startswith(f"{kind}-") and peer in row["ratios"]] for peer in peers}
+        said = [f"{statistics.geometric_mean(ratios):.2f} × {PEER_NAMES[peer]} ({len(ratios)} rows)"
+                for peer, ratios in means.items() if len(ratios) > 1]
+        if said:
+            lines.append(f"Geometric means, {kind}: {', '.join(said)}.")
     lines += ["", *(f"Not measured: {missing}" for missing in results["missing"])] if results["missing"] else []
     return "\n".join(lines) + "\n"
 
 
-def write_between(page, text, begin=BEGIN, end=END):
+def write_between(page, text, begin, end):
     """Puts the table between the markers of the page. ValueError where they are not there."""
     old = page.read_text()
     pattern = re.compile(re.escape(begin) + ".*?" + re.escape(end), re.S)

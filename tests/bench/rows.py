@@ -114,6 +114,29 @@ def low_bits():
     return made
 
 
+# Name, title, and what share of the mapped read a step of one token has at least.
+FORMATS = {"q4_0": ("Q4_0", 0.95), "q4_1": ("Q4_1", 0.95), "q8_0": ("Q8_0", 0.95), "q4_k": ("Q4_K", 0.95),
+           "q5_k": ("Q5_K", 0.95), "q6_k": ("Q6_K", 0.95), "iq4_xs": ("IQ4_XS", 0.95), "mxfp4": ("MXFP4", 0.95),
+           "iq3_s": ("IQ3_S", 0.85), "q3_k": ("Q3_K", 0.85), "q2_k": ("Q2_K", 0.85)}
+
+
+def formats():
+    """--formats: one token, eight sequences and a prompt of 256 in each format of the 1B shape."""
+    made = []
+    for key, (title, least) in FORMATS.items():
+        name, kinds = f"1b-{key}", ("llama", "ik")
+        made.append(decode(f"decode-{name}", f"decode, {title}", name, 48, (share(least), times("ik", 1.05)), kinds))
+        made.append(Row(f"batch8-{name}", f"step of 8 sequences against 1, {title}: time", "×",
+                        wider(lambda b, name=name: b.bench(b.engine(name), "-p", 0, "-n", 24, "--batch", "1,8", "-r", 2)),
+                        (at_most(1.15, " ×"),), {}))
+        made.append(Row(f"prefill-{name}", f"prefill 256, {title}", "tok/s",
+                        lambda b, name=name: Figure(b.bench(b.engine(name), "-p", 256, "-n", 0, "-r", 2)[0]),
+                        (times("ik", 1.3 if key in ("q2_k", "q3_k") else 1.6),),
+                        peers_of(name, "pp256", kinds, reps=2), "int8_TOPS",
+                        lambda b, name=name: b.token_operations(name) / 1e12))
+    return made
+
+
 def experts(name, work):
     """A prompt, decoding and eight sequences of a mixture of experts."""
     return [decode(f"decode-{name}", f"decode, {work}", name, 64, (share(0.8), times("llama", 1.2)), ("llama",)),

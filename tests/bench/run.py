@@ -2,6 +2,7 @@
 the rows mean.
 
   run.py --ingot BIN --checkpoints DIR --work DIR --peers DIR [--rounds 3] [--only ROW]… [--quick] [--no-peers] [--vllm]
+  run.py … --formats [--ik DIR] [--rounds 3] [--only ROW]…      the 1B shape in each format
   run.py … --servers [--rounds 3] [--only LOAD]… [--no-peers] [--vllm]      ingot serve beside the peers' (serving.py)
   run.py --work DIR --docs DIR --write-docs      measures nothing: the last runs' tables go into benchmarks.md, their
                                                  picture beside it
@@ -47,6 +48,11 @@ def installed_peers(options):
     if not options.servers:
         python = install.ensure(options.peers.absolute(), install.SHAPES + install.PEERS)
         peers = {"llama": python, "openvino": python}
+    if options.ik:
+        program = options.ik / "llama-bench"
+        if not os.access(program, os.X_OK):
+            wrong(f"--ik {options.ik}: there is no llama-bench; give the folder of programs that ik_llama.cpp's build made")
+        peers["ik"] = program.resolve()
     if options.vllm:
         peers["vllm"] = install.ensure_vllm(options.peers.absolute().parent / "peers-vllm")
     return peers
@@ -108,17 +114,19 @@ def select(rows, options):
 
 
 def write_docs(work, docs):
-    tables = [(work / name, module, module.table)
-              for name, module in (("results.json", report), ("servers.json", serving))
-              if (work / name).exists()]
+    tables = [(work / f"{name}.json", table, markers)
+              for name, table, markers in (("results", report.table, report.MARKERS),
+                                           ("formats", report.table, report.FORMATS_MARKERS),
+                                           ("servers", serving.table, serving.MARKERS))
+              if (work / f"{name}.json").exists()]
     if not tables:
         sys.exit(f"run.py: there is no {work / 'results.json'}: run ./dev bench first")
     try:
-        for file, module, table in tables:
+        for file, table, markers in tables:
             results = json.loads(file.read_text())
-            report.write_between(docs / "benchmarks.md", table(results), module.BEGIN, module.END)
+            report.write_between(docs / "benchmarks.md", table(results), *markers)
             say(f"==> {docs / 'benchmarks.md'} has the table of {file}")
-            if module is report:
+            if markers == report.MARKERS:
                 (docs / "speed.svg").write_text(picture.svg(results))
                 say(f"==> {docs / 'speed.svg'} is the picture of it")
     except ValueError as error:
@@ -152,7 +160,8 @@ def facts(bench):
 
 def results_name(options):
     """A part of the rows does not take the place of the last whole table."""
-    return "results-part" if options.only or options.quick else "results"
+    name = "formats" if options.formats else "results"
+    return f"{name}-part" if options.only or options.quick else name
 
 
 def write(bench, options, rows, samples, missing, rounds):
@@ -173,6 +182,8 @@ def main():
     parser.add_argument("--quick", action="store_true", help="the rows of SmolLM2")
     parser.add_argument("--no-peers", action="store_true", help="Ingot and the limits alone")
     parser.add_argument("--vllm", action="store_true", help="install and measure vLLM too (several gigabytes)")
+    parser.add_argument("--ik", type=pathlib.Path, metavar="DIR", help="the folder of ik_llama.cpp's llama-bench")
+    parser.add_argument("--formats", action="store_true", help="the 1B shape in each format")
     parser.add_argument("--servers", action="store_true", help="ingot serve beside the peers' servers")
     parser.add_argument("--write-docs", action="store_true")
     options = parser.parse_args()
@@ -188,8 +199,9 @@ def main():
                           lambda: install.ensure(options.peers.absolute(), install.SHAPES))
     if options.servers:
         return measure_servers(bench, options, rounds)
-    rows = select(table_rows.rows(bench), options)
-    prepare(bench, rows)
+    rows = select(table_rows.formats() if options.formats else table_rows.rows(bench), options)
+    if not options.formats:
+        prepare(bench, rows)
     samples, missing, start = {row.name: [] for row in rows}, {}, time.monotonic()
     for number in range(rounds):
         for row in rows:

@@ -20,7 +20,7 @@ from measure import Failed, run, say
 PROMPT, NEW = 128, 64  # tokens
 LONG_PROMPT = 2048
 RUNNING, QUEUED, TIMES_OVER, OVER_SECONDS = 32, 32, 10, 8  # overload
-BEGIN, END = "<!-- dev bench --servers: the last run -->", "<!-- dev bench --servers: end -->"
+MARKERS = "<!-- dev bench --servers: the last run -->", "<!-- dev bench --servers: end -->"
 
 
 class Client:

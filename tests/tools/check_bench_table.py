@@ -97,18 +97,24 @@ assert "mapped read 38.0 GB/s (20.0–42.0)" in text and "90% of read" in text a
 assert re.search(r"\| decode \| 67\.5 \| 45\.0–90\.0 \| 56\.2 \(1\.20\) \|", text), text
 
 # The page: what stands between the markers is replaced, the rest stays; without markers nothing is written.
-page.write_text(f"before\n{report.BEGIN}\nold\n{report.END}\nafter\n")
-report.write_between(page, text)
-report.write_between(page, text)
-assert page.read_text() == f"before\n{report.BEGIN}\n{text.strip()}\n{report.END}\nafter\n", page.read_text()
+begin, end = report.MARKERS
+page.write_text(f"before\n{begin}\nold\n{end}\nafter\n")
+report.write_between(page, text, begin, end)
+report.write_between(page, text, begin, end)
+assert page.read_text() == f"before\n{begin}\n{text.strip()}\n{end}\nafter\n", page.read_text()
 page.write_text("no markers")
 try:
-    report.write_between(page, text)
+    report.write_between(page, text, begin, end)
     raise AssertionError("a page without markers was written")
 except ValueError:
     assert page.read_text() == "no markers"
 real = (bench.parent.parent / "docs" / "benchmarks.md").read_text()
-assert real.count(report.BEGIN) == 1 and real.count(report.END) == 1, "docs/benchmarks.md has lost its markers"
+for marker in (*report.MARKERS, *report.FORMATS_MARKERS):
+    assert real.count(marker) == 1, f"docs/benchmarks.md has lost {marker}"
+
+# Geometric means of what several rows of a kind have, of each peer.
+two = [{**got, "name": f"decode-{i}", "ratios": {"llama": ratio}} for i, ratio in enumerate((1.0, 4.0))]
+assert "Geometric means, decode: 2.00 × llama.cpp (2 rows)." in report.table({**results, "rows": two}), two
 
 # The picture: a bar for each contestant of each kind, as long as its figure says; a run without one of the rows has none.
 def kind(name, **peers): return {"name": name, "value": 400.0, "peers": peers}
@@ -144,4 +150,5 @@ rounds[0]["overload"] = {"Ingot": dict(tokens_per_s=1.0, times=1.1, refused_most
 assert [serving.verdict(bar, rounds, "overload")[1] for bar in loads["overload"].bars] == [False, True]
 text = serving.table({"machine": "M", "date": "D", "ingot": "I", "samples": rounds, "missing": {"1 user, vLLM bf16": "why"}})
 assert len({line.count("|") for line in text.splitlines() if line.startswith("|")}) == 1 and "5 refused" in text and "Not measured: 1 user, vLLM bf16: why" in text, text
-assert real.count(serving.BEGIN) == 1 and real.count(serving.END) == 1, "docs/benchmarks.md has lost its markers"
+for marker in serving.MARKERS:
+    assert real.count(marker) == 1, f"docs/benchmarks.md has lost {marker}"
