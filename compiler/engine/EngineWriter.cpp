@@ -16,9 +16,12 @@
 #include <algorithm>
 #include <atomic>
 #include <cstdlib>
+#include <cstring>
+#include <map>
 #include <mutex>
 #include <system_error>
 #include <thread>
+#include <vector>
 #include <xxhash.h>
 
 namespace ingot::compiler {
@@ -33,7 +36,7 @@ constexpr size_t kReadBack = 1 << 20;
 /// What is written at once: many huge pages of 2 MiB, if there is work for all threads. A kernel
 /// whose page cache has large folios makes one of each huge page that a write covers whole, and
 /// maps it as one when the engine runs (docs/cpu.md).
-constexpr uint64_t kMostAtOnce = 16 << 20, kLeastAtOnce = 4 << 20;
+constexpr uint64_t kMostAtOnce = 16 << 20, kLeastAtOnce = 4 << 20, kHugePage = 2 << 20;
 
 Error ourBug(const std::string &why) {
   return {ExitCode::Internal, "E0399", "the compiler made an engine that it would not load", why,
@@ -134,13 +137,86 @@ private:
   uint64_t capacity = 0;
 };
 
+/// Writes a file by whole huge pages: what a piece has of one that it shares with its neighbours waits in memory until
+/// they have theirs. Safe to use from any thread, once all pieces have been expected.
+class HugePageWriter {
+public:
+  explicit HugePageWriter(TemporaryFile &file) : file(file) {}
+
+  /// Somebody will write these bytes, once.
+  void expect(uint64_t offset, uint64_t size) {
+    forEachShared(offset, size, [&](uint64_t page, uint64_t begin, uint64_t end) {
+      Shared &one = shared.try_emplace(page, Shared{begin, end, 0, {}}).first->second;
+      one.begin = std::min(one.begin, begin);
+      one.end = std::max(one.end, end);
+      one.missing += end - begin;
+    });
+  }
+
+  Result<void> write(uint64_t offset, std::span<const std::byte> bytes) {
+    const uint64_t end = offset + bytes.size(),
+                   first = (offset + kHugePage - 1) / kHugePage * kHugePage,
+                   last = end / kHugePage * kHugePage;
+    if (first < last)
+      if (Result<void> ok = file.write(first, bytes.subspan(first - offset, last - first)); !ok)
+        return ok;
+    Result<void> result;
+    forEachShared(offset, bytes.size(), [&](uint64_t page, uint64_t from, uint64_t to) {
+      if (result)
+        result = share(page, from, bytes.subspan(from - offset, to - from));
+    });
+    return result;
+  }
+
+private:
+  struct Shared {
+    uint64_t begin, end; ///< of what is written of the page, in the file
+    uint64_t missing;    ///< bytes of it
+    std::vector<std::byte> bytes;
+  };
+
+  /// The huge pages of which a piece is a part, and that part.
+  template <typename Visit> static void forEachShared(uint64_t offset, uint64_t size, Visit visit) {
+    const uint64_t end = offset + size;
+    for (uint64_t page : {offset / kHugePage, (end - 1) / kHugePage}) {
+      const uint64_t from = std::max(offset, page * kHugePage),
+                     to = std::min(end, (page + 1) * kHugePage);
+      if (size && to - from < kHugePage)
+        visit(page, from, to);
+      if (offset / kHugePage == (end - 1) / kHugePage)
+        return;
+    }
+  }
+
+  Result<void> share(uint64_t page, uint64_t from, std::span<const std::byte> bytes) {
+    std::vector<std::byte> whole;
+    uint64_t begin = 0;
+    {
+      std::lock_guard lock(mutex);
+      Shared &one = shared.at(page);
+      one.bytes.resize(one.end - one.begin);
+      std::memcpy(one.bytes.data() + (from - one.begin), bytes.data(), bytes.size());
+      one.missing -= bytes.size();
+      if (one.missing)
+        return {};
+      whole = std::move(one.bytes);
+      begin = one.begin;
+    }
+    return file.write(begin, whole);
+  }
+
+  TemporaryFile &file;
+  std::map<uint64_t, Shared> shared; ///< by the number of the page
+  std::mutex mutex;                  ///< guards their bytes
+};
+
 /// Runs all jobs of all segments on some threads and stops at the first error. Jobs that follow
 /// each other in a segment are written together, with the zeros between them.
 class Filler {
 public:
   Filler(TemporaryFile &file, const fb::EngineT &table, std::vector<SegmentSource> &sources,
          const WriteOptions &options)
-      : file(file), options(options) {
+      : pages(file), options(options) {
     for (const SegmentSource &source : sources)
       for (const FillJob &job : source.jobs)
         total += job.size;
@@ -158,6 +234,8 @@ public:
         }
       }
     }
+    for (const Group &group : groups)
+      pages.expect(group.offset, group.size);
   }
 
   Result<void> run() {
@@ -207,7 +285,7 @@ private:
         return filled;
       job->fill = nullptr; // what it held on to is not needed any more
     }
-    return file.write(group.offset, bytes);
+    return pages.write(group.offset, bytes);
   }
 
   void report(const Result<void> &result, const Group &group) {
@@ -222,7 +300,7 @@ private:
       options.progress(done, total);
   }
 
-  TemporaryFile &file;
+  HugePageWriter pages;
   const WriteOptions &options;
   std::vector<Group> groups;
   uint64_t total = 0, done = 0;
