@@ -38,8 +38,7 @@ volatile long long sink;
 AVX512 void readAvx512(const char *p, size_t bytes) {
   __m512i sums[4] = {}, mask = _mm512_set1_epi8(15), x = _mm512_set1_epi32(0x01020304);
   for (size_t i = 0; i + kBlock <= bytes; i += kBlock) {
-    for (int line = 0; line < 9; ++line)
-      _mm_prefetch(p + i + 4096 + 64 * line, _MM_HINT_T0);
+    _mm_prefetch(p + i + 16384, _MM_HINT_T1); // as kernels do: docs/cpu.md
     for (int line = 0; line < 8; ++line) {
       __m512i codes = _mm512_loadu_si512(p + i + 64 * line);
       sums[line % 4] = _mm512_dpbusd_epi32(sums[line % 4], _mm512_and_si512(codes, mask), x);
@@ -55,8 +54,7 @@ AVX512 void readAvx512(const char *p, size_t bytes) {
 AVX2 void readAvx2(const char *p, size_t bytes) {
   __m256i sums[4] = {};
   for (size_t i = 0; i + kBlock <= bytes; i += kBlock) {
-    for (int line = 0; line < 9; ++line)
-      _mm_prefetch(p + i + 4096 + 64 * line, _MM_HINT_T0);
+    _mm_prefetch(p + i + 16384, _MM_HINT_T1); // as kernels do: docs/cpu.md
     for (int part = 0; part < 18; ++part)
       sums[part % 4] = _mm256_add_epi64(
           sums[part % 4], _mm256_loadu_si256(reinterpret_cast<const __m256i *>(p + i + 32 * part)));
