@@ -269,9 +269,9 @@ TEST(HttpRefusal, OriginsOfThisMachine) {
        {"http://localhost", "http://localhost:5173", "https://localhost:8443",
         "http://127.0.0.1:3000", "http://[::1]", "http://[::1]:3000", "http://127.1.2.3"})
     EXPECT_EQ(answered(origin), origin);
-  for (const char *origin : {"http://notlocalhost", "http://localhost.evil.com", "http://evil.com",
-                             "file://localhost", "localhost", "null", "http://127.0.0.1.evil.com",
-                             "http://localhost:x", "http://a@localhost"})
+  for (const char *origin :
+       {"http://notlocalhost", "http://localhost.evil.com", "http://evil.com", "file://localhost",
+        "null", "http://127.0.0.1.evil.com", "http://localhost:x", "http://a@localhost"})
     EXPECT_EQ(answered(origin), "refused") << origin;
 }
 
