@@ -89,8 +89,8 @@ TEST(MatmulCost, CountsPipes) {
   EXPECT_DOUBLE_EQ(cost.memoryBytes, 4.0 * 1024 * 1024 * 18 / 32);
   // Minimums cost one instruction more of ten.
   Problem minimums(kernelText("q4_1", 1024, 1024));
-  double ratio =
-      minimums.cost(minimums.schedule({6, 4, 2, 1}, 120, 16384), 480).coreSeconds / cost.coreSeconds;
+  double ratio = minimums.cost(minimums.schedule({6, 4, 2, 1}, 120, 16384), 480).coreSeconds /
+                 cost.coreSeconds;
   EXPECT_GT(ratio, 1.05);
   EXPECT_LT(ratio, 1.15);
 }
