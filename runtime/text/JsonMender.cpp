@@ -1,6 +1,7 @@
 //===- JsonMender.cpp - JSON as models write it, as JSON -------------------===//
 
 #include "runtime/text/JsonMender.h"
+#include "runtime/text/ToolCallReader.h"
 
 #include <algorithm>
 #include <array>
@@ -10,8 +11,7 @@ namespace ingot::text {
 
 namespace {
 
-constexpr size_t kDeepest = 64, kLongestWord = 16 << 10;
-constexpr std::string_view kReplacement = "\\ufffd";
+constexpr std::string_view kReplacementEscape = "\\ufffd";
 
 constexpr bool isWordPart(char c) {
   return isDigit(c) || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_' || c == '-' ||
@@ -187,13 +187,13 @@ void JsonMender::escape(char c, std::string &out) {
   }
   const bool second = size >= 6; // of a pair
   if (second && (size == 6 ? c != '\\' : size == 7 && c != 'u')) {
-    out += kReplacement;
+    out += kReplacementEscape;
     begun.erase(0, 6);
     return begun.empty() ? text(c, out) : escape(c, out);
   }
   if (size >= 8 ? !isHex(c) : size < 6 && !isHex(c)) {
     if (second)
-      out += kReplacement;
+      out += kReplacementEscape;
     begun.erase(0, second ? 6 : 0);
     brokenEscape(out);
     return text(c, out);
@@ -205,7 +205,7 @@ void JsonMender::escape(char c, std::string &out) {
       begun.clear();
       return;
     }
-    out += kReplacement;
+    out += kReplacementEscape;
     begun.erase(0, 6);
   }
   if (begun.size() != 6)
@@ -213,7 +213,7 @@ void JsonMender::escape(char c, std::string &out) {
   const uint32_t code = hexOf(std::string_view(begun).substr(2));
   if (isHigh(code))
     return;
-  out += isLow(code) ? kReplacement : std::string_view(begun);
+  out += isLow(code) ? kReplacementEscape : std::string_view(begun);
   begun.clear();
 }
 
@@ -424,7 +424,7 @@ Reading JsonMender::feed(char c, std::string &out) {
   const bool ends =
       c == ',' || c == '}' || c == ']' || (isKey ? c == ':' : c == '"' || c == '{' || c == '[');
   if (!ends) {
-    if (word.size() == kLongestWord)
+    if (word.size() == kMostHeld)
       return Reading::Bad;
     word += c;
     return Reading::More;
@@ -452,7 +452,7 @@ void JsonMender::finish(bool close, std::string &out) {
   const bool string = at == At::Text || at == At::AfterText;
   const bool key = isKey && (string || at == At::Word);
   if (string)
-    out += begun.size() >= 6 ? std::string(kReplacement) + '"' : "\"";
+    out += begun.size() >= 6 ? std::string(kReplacementEscape) + '"' : "\"";
   else if (at == At::Word)
     endWord(out);
   if (key)

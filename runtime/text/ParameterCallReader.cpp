@@ -27,9 +27,6 @@ namespace ingot::text {
 
 namespace {
 
-/// What may be the end of a call waits for what follows it.
-constexpr size_t kMostHeld = 16 << 10;
-
 /// Reads a mark in text whose white space may differ from the mark's.
 class MarkMatcher {
 public:

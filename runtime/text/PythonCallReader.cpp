@@ -19,9 +19,6 @@ namespace ingot::text {
 
 namespace {
 
-/// Of an expression that is no literal.
-constexpr size_t kMostHeld = 16 << 10;
-
 bool isWord(char c) {
   return isDigit(c) || c == '_' || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
 }

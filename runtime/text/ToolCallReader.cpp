@@ -11,9 +11,6 @@ namespace ingot::text {
 
 namespace {
 
-/// Arguments that come before the name wait for it.
-constexpr size_t kMostHeld = 16 << 10;
-
 bool isScalar(std::string_view text) {
   return text == "true" || text == "false" || text == "null" || isJsonNumber(text);
 }

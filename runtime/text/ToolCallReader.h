@@ -31,6 +31,8 @@ namespace ingot::text {
 
 /// Brackets that may be open at once, and characters of a name, a number or a word.
 constexpr size_t kDeepest = 64, kLongestName = 256;
+/// Characters that wait at most for what says what they are: a name, the end of a value or of a word.
+constexpr size_t kMostHeld = 16 << 10;
 
 /// Where a reader gives what it has read. `name` comes once, before any arguments, when it is
 /// certain that this is a call of one of the tools. Arguments joined are the JSON text of an object.
