@@ -74,9 +74,9 @@ public:
   void start(int64_t cachedTokens);
   /// Before a step: so much of the prompt is there.
   void tellProgress(int64_t computed) const {
-    if (request.tellProgress && sampled == 0)
-      request.onProgress({computed, completion.cachedTokens});
+    request.onProgress({computed, completion.cachedTokens});
   }
+  bool wantsProgress() const { return request.tellProgress && request.onProgress && sampled == 0; }
 
   /// Whether the scheduler knows it: further choices are forked from the first one's prompt.
   bool scheduled = true;

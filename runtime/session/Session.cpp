@@ -86,7 +86,8 @@ const BatchView *Session::Impl::plan() {
         for (RequestId other : others->second)
           answers.at(other)->start(scheduler->cachedTokens(share.sequence));
     }
-    answer.tellProgress(scheduler->computedTokens(share.sequence));
+    if (answer.wantsProgress())
+      answer.tellProgress(scheduler->computedTokens(share.sequence));
   }
   return batch;
 }

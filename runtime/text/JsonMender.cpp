@@ -26,14 +26,6 @@ uint32_t hexOf(std::string_view digits) {
 constexpr bool isHigh(uint32_t code) { return code >= 0xd800 && code < 0xdc00; }
 constexpr bool isLow(uint32_t code) { return code >= 0xdc00 && code < 0xe000; }
 
-std::string_view trimmed(std::string_view text) {
-  while (!text.empty() && isSpace(text.front()))
-    text.remove_prefix(1);
-  while (!text.empty() && isSpace(text.back()))
-    text.remove_suffix(1);
-  return text;
-}
-
 void appendString(std::string &out, std::string_view text) {
   out += '"';
   for (char c : text)
@@ -42,6 +34,14 @@ void appendString(std::string &out, std::string_view text) {
 }
 
 } // namespace
+
+std::string_view trimmed(std::string_view text) {
+  while (!text.empty() && isSpace(text.front()))
+    text.remove_prefix(1);
+  while (!text.empty() && isSpace(text.back()))
+    text.remove_suffix(1);
+  return text;
+}
 
 bool isJsonNumber(std::string_view text) {
   size_t at = 0;

@@ -67,6 +67,8 @@ private:
 std::string mendedScalar(std::string_view word);
 /// The beginning of a JSON object, closed; "{}" of nothing.
 std::string closedObject(std::string_view begun);
+/// Without white space at both ends.
+std::string_view trimmed(std::string_view text);
 /// -?(0|[1-9]\d*)(\.\d+)?([eE][+-]?\d+)?
 bool isJsonNumber(std::string_view text);
 /// Appends a character of a JSON string, escaped where JSON wants it.

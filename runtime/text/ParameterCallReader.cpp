@@ -55,14 +55,6 @@ private:
   size_t at = 0;
 };
 
-std::string_view trimmed(std::string_view text) {
-  while (!text.empty() && isSpace(text.front()))
-    text.remove_prefix(1);
-  while (!text.empty() && isSpace(text.back()))
-    text.remove_suffix(1);
-  return text;
-}
-
 class ParameterCall : public ToolCallReader {
 public:
   ParameterCall(const ToolMarks &marks, CallSink &sink)

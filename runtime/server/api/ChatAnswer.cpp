@@ -411,15 +411,17 @@ void ChatAnswer::giveSilent(Shown &shown, bool hidden) {
   }
 }
 
-void ChatAnswer::token(const service::Output &given) {
-  service::Output output = given;
-  if (asked().reasoning == Generation::Reasoning::Hidden) {
-    shownOf.resize(size_t(choices()));
-    const bool waits = output.pieces.empty();
-    hideLogprobs(output);
-    if (waits)
-      return;
-  }
+void ChatAnswer::token(const service::Output &output) {
+  if (asked().reasoning != Generation::Reasoning::Hidden)
+    return give(output);
+  shownOf.resize(size_t(choices()));
+  service::Output shown = output;
+  hideLogprobs(shown);
+  if (!output.pieces.empty())
+    give(shown);
+}
+
+void ChatAnswer::give(const service::Output &output) {
   auto pieces = output.pieces;
   settleReasoning(output.choice, pieces, /*last=*/false);
   if (pieces.empty())

@@ -88,6 +88,7 @@ private:
     std::vector<service::Output> silent; ///< without pieces, since the last one that had some
     bool reasoned = false;               ///< that one ended in reasoning
   };
+  void give(const service::Output &output); ///< its pieces, or that there are none
   void hideLogprobs(service::Output &output);
   void giveSilent(Shown &shown, bool hidden);
 
