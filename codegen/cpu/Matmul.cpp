@@ -2,6 +2,7 @@
 //
 //   for block of tokens                       activations stay in the L2 cache
 //     for segment, for panel of 32 rows       the panel is read from memory once per block
+//       unpack the panel, if tiles are many   … and then it is read from scratch
 //       for tile of tokens (6, 4, 2, 1)       … and from the cache by every tile
 //         for part of the panel               one part where a tile has all 32 rows
 //           main loop over K                  of a pair twice: the gate's sums wait in scratch
@@ -17,8 +18,10 @@
 #include "codegen/cpu/MatmulKeys.h"
 #include "codegen/cpu/MatmulScreen.h"
 #include "codegen/cpu/MatmulTile.h"
+#include "codegen/cpu/PanelGroup.h"
 #include "codegen/cpu/Quantize.h"
 #include "codegen/cpu/RoutesView.h"
+#include "codegen/cpu/schedule/MatmulCost.h"
 #include "codegen/cpu/schedule/MatmulSchedule.h"
 #include "dialects/kernel/ops/Flow.h"
 #include "dialects/kernel/ops/Ids.h"
@@ -28,6 +31,7 @@
 #include "llvm/Support/MathExtras.h"
 
 #include <algorithm>
+#include <utility>
 
 using namespace mlir;
 using namespace ingot;
@@ -70,10 +74,21 @@ static int64_t gateBytes(kernel::MatmulOp op, const Isa &isa) {
   return op.getPair() ? matmulSchedule(op, isa).getTokenTiles().front() * kPanelRows * 4 : 0;
 }
 
+/// Unpacked panels: of the widest segment that has some, and of both weights of a pair.
+static int64_t unpackedBytes(kernel::MatmulOp op, const Isa &isa) {
+  int64_t most = 0;
+  for (Type type : op.getWeights().getTypes()) {
+    const PanelLayout layout = kernel::panelLayoutOf(cast<lm::WeightType>(type));
+    if (unpacksPanels(op, layout, isa))
+      most = std::max(most, unpackedPanelBytes(layout, isa.dot));
+  }
+  return most * (op.getPair() ? 2 : 1);
+}
+
 int64_t ingot::cpu::matmulScratchBytes(kernel::MatmulOp op) {
   auto at = [&](const Isa &isa) {
     return roundedBytes(op, isa) + stagedBytes(op, isa) + gateBytes(op, isa) +
-           MatmulKeys::scratchBytes(op) + PlaneScreen::scratchBytes(op);
+           unpackedBytes(op, isa) + MatmulKeys::scratchBytes(op) + PlaneScreen::scratchBytes(op);
   };
   int64_t most = 0;
   for (const Isa *isa : allIsas())
@@ -111,14 +126,14 @@ public:
     Value rounded = roundsRows(op, k.isa) ? k.scratch : Value();
     staged = k.at(k.scratch, roundedBytes(op, k.isa));
     gateSums = k.at(staged, stagedBytes(op, k.isa));
+    unpacked = k.at(gateSums, gateBytes(op, k.isa));
+    Value behind = k.at(unpacked, unpackedBytes(op, k.isa));
     if (argmax)
-      keys.emplace(k, k.operand(argmax.getKeys()), k.at(gateSums, gateBytes(op, k.isa)),
-                   segments.front().type.getN());
+      keys.emplace(k, k.operand(argmax.getKeys()), behind, segments.front().type.getN());
     if (keys)
       keys->start(total);
     if (PlaneScreen::applies(op)) {
-      Value behind = k.at(k.at(gateSums, gateBytes(op, k.isa)), MatmulKeys::scratchBytes(op));
-      screen.emplace(k, segments.front().layout, behind);
+      screen.emplace(k, segments.front().layout, k.at(behind, MatmulKeys::scratchBytes(op)));
       screen->start(x, total);
     }
     if (largest)
@@ -228,32 +243,59 @@ private:
     LogicalResult result = success();
     Value token = first;
     blockStart = first;
+    bool mayUnpack = unpacksPanels(op, segment.layout, k.isa);
     for (int64_t tokens : schedule.getTokenTiles()) {
       Value tiles = k.divUnsigned(k.sub(end, token), tokens);
       Value stop = tokens == 1 ? end : k.add(token, k.mul(tiles, tokens));
-      k.loop(token, stop, k.word(tokens), [&](Value at) {
-        Tile tile;
-        tile.tokens = tokens;
-        tile.prefetch = schedule.getPrefetch();
-        tile.planes = xType.getKind() == RowKind::Q8x2 ? 2 : 1;
-        bool bf16Dot = rounded && segment.layout.format == WeightFormat::BF16;
-        tile.xRowBytes = bf16Dot ? bf16RowBytes(xType.getN()) : xType.rowBytes();
-        tile.x = bf16Dot ? k.at(rounded, k.mul(k.sub(at, first), tile.xRowBytes))
-                         : k.at(x, k.mul(at, tile.xRowBytes));
-        if (failed(emitParts(segment, tile, panel, at, bf16Dot)))
-          result = failure();
-      });
-      token = stop;
+      auto emitTiles = [&](Value to, bool unpacks) {
+        k.loop(token, to, k.word(tokens), [&](Value at) {
+          if (failed(emitParts(segment, tileOf(segment, tokens, first, at, x, rounded), panel, at,
+                               unpacks)))
+            result = failure();
+        });
+        token = to;
+      };
+      if (std::exchange(mayUnpack, false)) {
+        Value pays = k.less(k.word(kTilesToUnpackFor - 1), tiles);
+        k.when(pays, [&] {
+          for (size_t i = 0; i < segment.weights.size(); ++i)
+            emitUnpackedPanel(k, segment.layout, tileVectors(k.isa, tokens) * k.lanes,
+                              panelAt(segment, i, panel), unpackedAt(segment, i));
+        });
+        emitTiles(k.select(pays, stop, token), true);
+      }
+      emitTiles(stop, false);
     }
     return result;
   }
 
+  Tile tileOf(const Segment &segment, int64_t tokens, Value first, Value at, Value x,
+              Value rounded) {
+    Tile tile;
+    tile.tokens = static_cast<int>(tokens);
+    tile.prefetch = schedule.getPrefetch();
+    tile.planes = xType.getKind() == RowKind::Q8x2 ? 2 : 1;
+    tile.bf16Dot = rounded && segment.layout.format == WeightFormat::BF16;
+    tile.xRowBytes = tile.bf16Dot ? bf16RowBytes(xType.getN()) : xType.rowBytes();
+    tile.x = tile.bf16Dot ? k.at(rounded, k.mul(k.sub(at, first), tile.xRowBytes))
+                          : k.at(x, k.mul(at, tile.xRowBytes));
+    return tile;
+  }
+
+  /// Weight i of the segment: its panel, and where that is unpacked.
+  Value panelAt(const Segment &segment, size_t i, Value panel) {
+    return k.at(segment.weights[i], k.mul(amongAll(panel), segment.layout.panelBytes()));
+  }
+  Value unpackedAt(const Segment &segment, size_t i) {
+    return k.at(unpacked, int64_t(i) * unpackedPanelBytes(segment.layout, k.isa.dot));
+  }
+
   /// Runs the tile over all 32 rows of the panel.
-  LogicalResult emitParts(const Segment &segment, Tile &tile, Value panel, Value first,
-                          bool bf16Dot) {
+  LogicalResult emitParts(const Segment &segment, Tile tile, Value panel, Value first,
+                          bool unpacks) {
     LogicalResult result = success();
     auto emitPart = [&](Value part) {
-      if (failed(emitTile(segment, tile, part, panel, first, bf16Dot)))
+      if (failed(emitTile(segment, tile, part, panel, first, unpacks)))
         result = failure();
     };
     if (coversPanel(k.isa, tile.tokens)) {
@@ -267,15 +309,20 @@ private:
   }
 
   LogicalResult emitTile(const Segment &segment, Tile &tile, Value part, Value panel, Value first,
-                         bool bf16Dot) {
-    auto takeRows = [&](Value weight) {
-      Value base = k.at(weight, k.mul(amongAll(panel), segment.layout.panelBytes()));
+                         bool unpacks) {
+    auto takeRows = [&](size_t weight) {
+      Value base = panelAt(segment, weight, panel);
+      if (unpacks) {
+        const int64_t rowBytes = unpackedPanelBytes(segment.layout, k.isa.dot) / kPanelRows;
+        tile.unpacked = unpackedAt(segment, weight);
+        tile.unpacked = part ? k.at(tile.unpacked, k.mul(part, rowBytes)) : tile.unpacked;
+      }
       takeShareOfNext(segment, tile, base, first);
       tile.vectors.clear();
       for (int v = 0; v < tileVectors(k.isa, tile.tokens); ++v)
         tile.vectors.push_back({base, v * k.lanes, part});
     };
-    takeRows(segment.weights.front());
+    takeRows(0);
     // One exposed miss per tile would cost a tenth: touch residual rows before the loop.
     for (auto [base, isRows] : segment.aux)
       for (int t = 0; isRows && t < tile.tokens; ++t)
@@ -283,7 +330,7 @@ private:
           k.prefetch(outputAt(segment, base, rows, panel, first, t));
 
     auto finish = [&](Tile &some, Value row) {
-      return finishTile(segment, some, takeRows, part, panel, row, bf16Dot);
+      return finishTile(segment, some, takeRows, part, panel, row);
     };
     if (!screen)
       return finish(tile, first);
@@ -300,14 +347,14 @@ private:
   }
 
   /// The main loop, or two, and what is done with the sums.
-  LogicalResult finishTile(const Segment &segment, Tile &tile, function_ref<void(Value)> takeRows,
-                           Value part, Value panel, Value first, bool bf16Dot) {
-    KernelBuilder::Values sums = emitMainLoop(tile, segment.layout, bf16Dot);
+  LogicalResult finishTile(const Segment &segment, Tile &tile, function_ref<void(size_t)> takeRows,
+                           Value part, Value panel, Value first) {
+    KernelBuilder::Values sums = emitMainLoop(tile, segment.layout);
     if (pair) {
       for (auto [i, sum] : llvm::enumerate(sums))
         k.store(sum, k.at(gateSums, i * 4 * k.lanes), 4 * k.lanes);
-      takeRows(segment.weights.back());
-      sums = emitMainLoop(tile, segment.layout, bf16Dot);
+      takeRows(1);
+      sums = emitMainLoop(tile, segment.layout);
     }
     SmallVector<KernelBuilder::Values> values(tile.tokens);
     bool quantise = segment.type.getKind() == RowKind::Q8 && !part;
@@ -352,11 +399,11 @@ private:
     tile.next = k.at(next, k.minSigned(before, k.word(layout.panelBytes())));
   }
 
-  KernelBuilder::Values emitMainLoop(const Tile &tile, const PanelLayout &layout, bool bf16Dot) {
+  KernelBuilder::Values emitMainLoop(const Tile &tile, const PanelLayout &layout) {
     if (numericFormat(layout.format).isScaledFloat())
       return emitFp8Loop(k, tile, layout);
     if (numericFormat(layout.format).isFloat())
-      return bf16Dot ? emitBf16DotLoop(k, tile, layout) : emitFloatLoop(k, tile, layout);
+      return tile.bf16Dot ? emitBf16DotLoop(k, tile, layout) : emitFloatLoop(k, tile, layout);
     return xType.getKind() != RowKind::F32 ? emitFastLoop(k, tile, layout)
                                            : emitExactLoop(k, tile, layout);
   }
@@ -433,6 +480,7 @@ private:
   Value firstOfMatrix; ///< where rows have experts: the number of the first panel of the matrix
   Value staged;        ///< in scratch: outputs that wait to be quantised, f32 [tokens][32]
   Value gateSums;      ///< in scratch: sums of the first weight of a pair
+  Value unpacked;      ///< in scratch: panels that are unpacked
   Value blockStart;    ///< first token of the block of tokens
 };
 

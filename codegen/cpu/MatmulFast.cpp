@@ -22,7 +22,7 @@
 // product: they become |w| and x with the sign of w, where 2 * 128 * 127 just fits. What widens a partial sum is a
 // multiplication (vpmaddwd): a scale per 16 is its factor, and costs nothing.
 //===----------------------------------------------------------------------===//
-#include "codegen/cpu/PanelCodes.h"
+#include "codegen/cpu/PanelGroup.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Math/IR/Math.h"
@@ -51,13 +51,16 @@ class FastLoop {
 public:
   FastLoop(KernelBuilder &k, const Tile &tile, const PanelLayout &layout)
       : k(k), tile(tile), layout(layout), format(numericFormat(layout.format)),
-        row(q8Row(layout.k)), codes(k, format), groupsOfBlock(layout.blockK / kGroupK),
-        bytes(k.vec(k.i8, 4 * k.lanes)), words(k.vec(k.i16, 2 * k.lanes)) {}
+        row(q8Row(layout.k)), unpacked(format, k.isa.dot, int64_t(tile.vectors.size()) * k.lanes),
+        products(tile.unpacked && unpacked.productZero), halves(format.group == 16 && !products),
+        zeroPoint(products ? *unpacked.productZero : format.zeroPoint),
+        groupsOfBlock(layout.blockK / kGroupK), bytes(k.vec(k.i8, 4 * k.lanes)),
+        words(k.vec(k.i16, 2 * k.lanes)) {}
 
   KernelBuilder::Values emit() {
     SmallVector<Value> zeros(tile.sums(), k.splat(0));
     auto group = [&](Value g, ValueRange sums) { return emitGroup(g, sums); };
-    if (groupsOfBlock == 1)
+    if (groupsOfBlock == 1 || tile.unpacked)
       return k.loop(k.word(0), k.word(row.groups), k.word(1), zeros, group);
     return k.loop(k.word(0), k.word(row.groups), k.word(groupsOfBlock), zeros,
                   [&](Value first, ValueRange sums) {
@@ -72,14 +75,6 @@ private:
 
   /// Two products of a step in int16 lanes; 0: not even those of one step.
   int stepsThatFit() const { return std::min(kStepsOfGroup, 32767 / (2 * 127 * format.largest())); }
-
-  /// Addresses inside the panel of vector v, for group g.
-  Value blockOf(size_t v, Value g) {
-    return k.at(tile.vectors[v].panel, k.mul(k.divUnsigned(g, groupsOfBlock), layout.blockBytes));
-  }
-  Value groupInBlock(Value g) {
-    return groupsOfBlock == 1 ? k.word(0) : k.remUnsigned(g, groupsOfBlock);
-  }
 
   /// Of several tokens each takes its share of what comes next. Each line is asked for where no stream rises, since a
   /// tile of fewer rows than a panel leaves half of each pair of lines out, and where a line has so many dots that the
@@ -100,76 +95,78 @@ private:
     for (size_t v = 0; v < tile.vectors.size(); ++v) {
       if (v && tile.vectors[v].panel == tile.vectors[v - 1].panel)
         continue;
-      Value block = blockOf(v, firstGroup);
+      Value block = PackedGroup::blockOf(k, layout, tile.vectors[v].panel, firstGroup);
       for (int64_t at = 0; at < layout.codeOffset; at += 64)
         k.touch(k.at(block, at));
     }
   }
 
   KernelBuilder::Values emitGroup(Value g, ValueRange sums) {
-    size_t vectors = tile.vectors.size();
-    SmallVector<Value> blocks, groups;
-    Value inBlock = groupInBlock(g);
-    for (size_t v = 0; v < vectors; ++v) {
-      blocks.push_back(v && tile.vectors[v].panel == tile.vectors[v - 1].panel ? blocks.back()
-                                                                               : blockOf(v, g));
-      groups.push_back(
-          k.at(k.at(blocks[v], k.mul(inBlock, layout.groupCodeBytes)), layout.codeOffset));
-      if (v == 0 || tile.vectors[v].panel != tile.vectors[v - 1].panel)
-        prefetchFor(groups[v]);
+    if (tile.unpacked) {
+      UnpackedGroup group(k, tile.vectors, unpacked, tile.unpacked, g);
+      return addGroup(group, g, sums);
     }
+    PackedGroup group(k, tile.vectors, layout, g);
+    for (size_t v = 0; v < tile.vectors.size(); ++v)
+      if (v == 0 || tile.vectors[v].panel != tile.vectors[v - 1].panel)
+        prefetchFor(group.codesOf(v));
+    return addGroup(group, g, sums);
+  }
+
+  KernelBuilder::Values addGroup(PanelGroup &group, Value g, ValueRange sums) {
+    size_t vectors = tile.vectors.size();
     for (int64_t line = 0; tile.next && line < tile.nextLines; ++line)
       k.prefetchL2(k.at(k.at(tile.next, k.mul(g, tile.nextLines * 64)), line * 64));
     KernelBuilder::Values next(sums.begin(), sums.end());
     SmallVector<Value> dots; // int32 [token][vector], sub-scaled where there are two to a group
     for (int plane = 0; plane < tile.planes; ++plane) {
       Value x = k.at(tile.x, plane * row.bytes), xFields = k.at(x, k.mul(g, 4));
-      Value xGroup = k.at(x, k.mul(g, kGroupK));
+      Value xGroup = k.at(x, k.mul(g, kGroupK)), xHalves = k.at(x, k.mul(g, 8));
       if (format.floatSubScales) {
-        Value negSums = k.at(k.at(x, k.mul(g, 8)), row.negSum16Offset);
+        Value negSums = k.at(xHalves, row.negSum16Offset);
         for (int half = 0; half < 2; ++half) {
-          dots = sum(groups, xGroup, k.at(negSums, 4 * half), 4 * half, 4);
-          Value index = k.add(k.mul(inBlock, 2), half);
+          dots = sum(group, xGroup, k.at(negSums, 4 * half), 4 * half, 4);
           for (size_t v = 0; v < vectors; ++v)
-            addScaled(next, v, dots, xFields,
-                      k.fmul(scalesAt(v, blocks[v], layout.scaleOffset, format.scale),
-                             codes.floatSubScales(tile.vectors[v], blocks[v], layout.subScaleOffset,
-                                                  index)));
+            addScaled(next, v, dots, xFields, group.subScale(v, half));
         }
         continue;
       }
-      if (format.group == 16) {
-        dots = halves(blocks, groups, inBlock, xGroup, k.at(x, k.mul(g, 8)));
-        addDots(next, dots, g, inBlock, blocks, xFields, k.at(x, k.mul(g, 8)));
+      if (halves) {
+        dots = sumOfBoth(group, xGroup, xHalves);
+        addDots(next, dots, g, group, xFields, xHalves);
         continue;
       }
       for (Value &dot : dots)
         dot = k.shiftLeft(dot, 8);
-      dots = sum(groups, xGroup, k.at(xFields, row.negSumOffset), 0, kStepsOfGroup, dots);
+      dots = sum(group, xGroup, k.at(xFields, row.negSumOffset), 0, kStepsOfGroup, dots);
       if (plane + 1 == tile.planes)
-        addDots(next, dots, g, inBlock, blocks, xFields, Value());
+        addDots(next, dots, g, group, xFields, xHalves);
     }
     return next;
   }
 
   /// acc += the dots of a group, scaled, and its minimums; `xFields`, and of two halves `xHalves`: of the first token's
   /// row.
-  void addDots(KernelBuilder::Values &next, ArrayRef<Value> dots, Value g, Value inBlock,
-               ArrayRef<Value> blocks, Value xFields, Value xHalves) {
+  void addDots(KernelBuilder::Values &next, ArrayRef<Value> dots, Value g, PanelGroup &group,
+               Value xFields, Value xHalves) {
     size_t vectors = tile.vectors.size();
     for (size_t v = 0; v < vectors; ++v) {
-      Value scale = scaleOf(v, blocks[v], inBlock), minimum = minimumOf(v, blocks[v], inBlock);
+      Value scale = group.scale(v), minimum = group.minimum(v);
+      Value halfMinimums = format.hasMin && format.group == 16
+                               ? pairOf(group.subMinimum(v, 0), group.subMinimum(v, 1))
+                               : Value();
       for (int t = 0; t < tile.tokens; ++t) {
         Value fields = k.at(xFields, t * tile.xRowBytes);
         Value factor = k.fmul(scale, k.loadSplat(k.f32s, k.at(fields, row.scaleOffset)));
         Value &acc = next[t * vectors + v];
-        Value dot = k.toFloat(dots[t * vectors + v]);
+        Value dot = dots[t * vectors + v];
+        if (dot.getType() != k.f32s)
+          dot = k.toFloat(dot);
         if (tile.slack)
           dot = k.fadd(dot, k.bitcast(k.f32s, slackOf(t, g, scale)));
         acc = k.fma(dot, factor, acc);
-        if (format.hasMin && format.group == 16)
-          acc = k.fma(k.toFloat(sumOfHalves(v, blocks[v], inBlock, layout.subMinOffset,
-                                            k.at(xHalves, t * tile.xRowBytes))),
+        if (halfMinimums)
+          acc = k.fma(k.toFloat(sumOfHalves(halfMinimums, k.at(xHalves, t * tile.xRowBytes))),
                       k.fmul(minimum, k.loadSplat(k.f32s, k.at(fields, row.scaleOffset))), acc);
         else if (minimum)
           acc = k.fma(minimum, k.loadSplat(k.f32s, k.at(fields, row.scaledSumOffset)), acc);
@@ -196,7 +193,7 @@ private:
 
   /// Sums over steps first … first+steps-1, for all of the tile; `negSum` is where the first token
   /// has the negated sum of these activations. They are added to `from`, unless that is empty.
-  SmallVector<Value> sum(ArrayRef<Value> groups, Value xGroup, Value negSum, int first, int steps,
+  SmallVector<Value> sum(PanelGroup &group, Value xGroup, Value negSum, int first, int steps,
                          ArrayRef<Value> from = {}, ArrayRef<Value> factors = {}) {
     size_t vectors = tile.vectors.size();
     Dots dots(tile.sums());
@@ -204,21 +201,21 @@ private:
       dots[i].total = from[i];
     for (size_t i = 0; i < dots.size() && !factors.empty(); ++i)
       dots[i].factor = factors[i % vectors];
-    for (int t = 0; t < tile.tokens && format.zeroPoint && k.isa.dot == DotKind::Vpdpbusd; ++t) {
+    for (int t = 0; t < tile.tokens && zeroPoint && k.isa.dot == DotKind::Vpdpbusd; ++t) {
       Value start = startOf(negSum, t);
       for (size_t v = 0; v < vectors; ++v) {
         Value &total = dots[t * vectors + v].total;
         total = total ? k.add(total, start) : start;
       }
     }
-    if (splitsSign())
-      addStepsInLoop(dots, groups, xGroup);
+    if (split)
+      addStepsInLoop(dots, group, xGroup);
     else
       for (int i = 0; i < steps; ++i) {
-        int s = format.group == 16 ? first + i : PanelCodes::step(format.bits, i);
+        int s = tile.unpacked || halves ? first + i : PanelCodes::step(format.bits, i);
         SmallVector<StepCodes> q;
         for (size_t v = 0; v < vectors; ++v)
-          q.push_back({codes.load(tile.vectors[v], groups[v], s), Value()});
+          q.push_back({group.code(v, s), Value()});
         addStep(dots, q, k.at(xGroup, 4 * s));
       }
     SmallVector<Value> totals;
@@ -227,19 +224,16 @@ private:
         Dot &dot = dots[t * vectors + v];
         flush(dot);
         // Late: registers are few. A split code has its 128 taken off already.
-        if (k.isa.dot == DotKind::Pmaddubsw && factors.empty() &&
-            format.zeroPoint != (splitsSign() ? 128 : 0))
-          dot.total = k.add(dot.total, startOf(negSum, t, splitsSign() ? 128 : 0));
+        if (k.isa.dot == DotKind::Pmaddubsw && factors.empty() && zeroPoint != (split ? 128 : 0))
+          dot.total = k.add(dot.total, startOf(negSum, t, split ? 128 : 0));
         totals.push_back(dot.total);
       }
     return totals;
   }
 
-  bool splitsSign() const { return k.isa.dot == DotKind::Pmaddubsw && stepsThatFit() == 0; }
-
   /// All eight steps as a loop over lines: unrolled, LLVM's scheduler goes token by token and spills
   /// every code.
-  void addStepsInLoop(Dots &dots, ArrayRef<Value> groups, Value xGroup) {
+  void addStepsInLoop(Dots &dots, PanelGroup &group, Value xGroup) {
     auto starts = llvm::map_to_vector(
         dots, [&](const Dot &dot) { return dot.total ? dot.total : k.splatInt(k.i32s, 0); });
     const int lines = lowBitsOf(format.bits); // a line of nibbles has steps s and s + 4
@@ -251,8 +245,7 @@ private:
           for (int s = 0; s < kStepsOfGroup; s += lines) {
             SmallVector<StepCodes> q;
             for (size_t v = 0; v < tile.vectors.size(); ++v) {
-              Value from = k.at(groups[v], k.mul(line, kPanelLine));
-              Value sign = codes.loadSigned(tile.vectors[v], from, s);
+              Value sign = group.signedCode(v, line, s);
               q.push_back({math::AbsIOp::create(k.b, sign), sign});
             }
             addStep(sums, q, k.at(k.at(xGroup, k.mul(line, 4)), 4 * s));
@@ -275,23 +268,26 @@ private:
   /// What a zero point takes off a dot from which `less` of it is off already.
   Value startOf(Value negSum, int t, int less = 0) {
     Value negated = k.loadSplat(k.i32s, k.at(negSum, t * tile.xRowBytes));
-    const int by = format.zeroPoint - less; // a power of two, or the negative of one
-    Value moved = k.shiftLeft(negated, llvm::Log2_32(unsigned(std::abs(by))));
+    const int by = zeroPoint - less, size = std::abs(by);
+    // A sum of powers of two: shifts are cheaper than a multiplication.
+    Value moved;
+    for (int bit = 30; bit >= 0; --bit)
+      if (size >> bit & 1) {
+        Value part = k.shiftLeft(negated, bit);
+        moved = moved ? k.add(moved, part) : part;
+      }
     return by < 0 ? k.sub(k.splatInt(k.i32s, 0), moved) : moved;
   }
 
-  /// Of both halves of a group: sub-scales or sub-minimums times the negated sums of the activations, whose place in a
-  /// token's row is `xHalves`, times a power of two.
-  Value sumOfHalves(size_t v, Value block, Value inBlock, int64_t offset, Value xHalves,
-                    int times = 1) {
-    Value from = k.at(block, k.mul(inBlock, 2 * kPanelRows));
-    Value first = subScales(v, from, offset), second = subScales(v, k.at(from, kPanelRows), offset);
+  /// Of both halves of a group: a pair of sub-scales or sub-minimums times the negated sums of the activations, whose
+  /// place in a token's row is `xHalves`, times a power of two.
+  Value sumOfHalves(Value pair, Value xHalves, int times = 1) {
     Value sums = k.at(xHalves, row.negSum16Offset);
     Value one = k.load(k.i32, sums), other = k.load(k.i32, k.at(sums, 4));
     const int by = static_cast<int>(llvm::Log2_32(unsigned(times)));
     const bool early = 16 * 127 * times <= 32767; // once for all rows
     Value x = early ? pairOf(k.shiftLeft(one, by), k.shiftLeft(other, by)) : pairOf(one, other);
-    Value sum = k.dotPairs(pairOf(first, second), k.broadcast(k.i32s, x));
+    Value sum = k.dotPairs(pair, k.broadcast(k.i32s, x));
     return early ? sum : k.shiftLeft(sum, by);
   }
   /// Two integers of 16 bits each in one of 32.
@@ -299,53 +295,51 @@ private:
     return arith::OrIOp::create(k.b, k.bitAnd(low, 0xffff), k.shiftLeft(high, 16));
   }
 
-  /// A scale per 16: both 16-dots, times their scales.
-  SmallVector<Value> halves(ArrayRef<Value> blocks, ArrayRef<Value> groups, Value inBlock,
-                            Value xGroup, Value xHalves) {
+  /// A scale per 16: both 16-dots, times their scales. As floats where the dots do not fit 16 bits: no product and no
+  /// sum has more than 24 bits (2 * 16 * 127 * 32 * 128 of Q6_K), so all of them are exact.
+  SmallVector<Value> sumOfBoth(PanelGroup &group, Value xGroup, Value xHalves) {
     size_t vectors = tile.vectors.size();
     if (k.isa.dot == DotKind::Pmaddubsw)
-      return halvesWithFactors(blocks, groups, inBlock, xGroup, xHalves);
+      return sumWithFactors(group, xGroup, xHalves);
     SmallVector<Value> dots[2];
     for (int half = 0; half < 2; ++half)
-      dots[half] = sum(groups, xGroup, k.at(xHalves, row.negSum16Offset + 4 * half), 4 * half, 4);
+      dots[half] = sum(group, xGroup, k.at(xHalves, row.negSum16Offset + 4 * half), 4 * half, 4);
     // Dots that fit 16 bits meet both scales in one instruction.
-    const int code = std::max(format.zeroPoint, format.largest() - format.zeroPoint);
+    const int code = std::max(zeroPoint, format.largest() - zeroPoint);
     const bool fits = 16 * 127 * code <= 32767;
     for (size_t v = 0; v < vectors; ++v) {
-      Value from = k.at(blocks[v], k.mul(inBlock, 2 * kPanelRows));
-      Value first = subScales(v, from, layout.subScaleOffset),
-            second = subScales(v, k.at(from, kPanelRows), layout.subScaleOffset);
+      Value first = group.subScale(v, 0), second = group.subScale(v, 1);
       Value scales = fits ? pairOf(first, second) : Value();
+      if (!fits)
+        first = k.toFloat(first), second = k.toFloat(second);
       for (int t = 0; t < tile.tokens; ++t) {
         Value &dot = dots[0][t * vectors + v], other = dots[1][t * vectors + v];
         dot = fits ? k.dotPairs(pairOf(dot, other), scales)
-                   : k.add(k.mul(dot, first), k.mul(other, second));
+                   : k.fma(k.toFloat(other), second, k.fmul(k.toFloat(dot), first));
       }
     }
     return dots[0];
   }
 
   /// The same where partial sums are widened by a multiplication.
-  SmallVector<Value> halvesWithFactors(ArrayRef<Value> blocks, ArrayRef<Value> groups,
-                                       Value inBlock, Value xGroup, Value xHalves) {
+  SmallVector<Value> sumWithFactors(PanelGroup &group, Value xGroup, Value xHalves) {
     SmallVector<Value> products;
     size_t vectors = tile.vectors.size();
     for (int half = 0; half < 2; ++half) {
       SmallVector<Value> factors;
       for (size_t v = 0; v < vectors; ++v) {
-        Value from = k.at(blocks[v], k.mul(k.add(k.mul(inBlock, 2), half), kPanelRows));
-        Value scale = subScales(v, from, layout.subScaleOffset);
+        Value scale = group.subScale(v, half);
         factors.push_back(k.bitcast(words, pairOf(scale, scale)));
       }
-      products = sum(groups, xGroup, Value(), 4 * half, 4, products, factors);
+      products = sum(group, xGroup, Value(), 4 * half, 4, products, factors);
     }
-    for (int t = 0; t < tile.tokens && format.zeroPoint; ++t)
-      for (size_t v = 0; v < vectors; ++v) {
-        Value start = sumOfHalves(v, blocks[v], inBlock, layout.subScaleOffset,
-                                  k.at(xHalves, t * tile.xRowBytes), format.zeroPoint);
+    for (size_t v = 0; v < vectors && zeroPoint; ++v) {
+      Value scales = pairOf(group.subScale(v, 0), group.subScale(v, 1));
+      for (int t = 0; t < tile.tokens; ++t) {
         Value &product = products[t * vectors + v];
-        product = k.add(product, start);
+        product = k.add(product, sumOfHalves(scales, k.at(xHalves, t * tile.xRowBytes), zeroPoint));
       }
+    }
     return products;
   }
 
@@ -375,47 +369,16 @@ private:
     dot.pending = 0;
   }
 
-  //===--- Scales -----------------------------------------------------------===//
-
-  Value scalesAt(size_t v, Value block, int64_t offset, NumericFormat::Scale stored) {
-    return codes.scales(tile.vectors[v], block, offset, stored);
-  }
-  Value subScaleBytes(size_t v, Value from, int64_t offset) {
-    return k.load(k.vec(k.i8, k.lanes), tile.vectors[v].at(k, k.at(from, offset), 1), k.lanes);
-  }
-  /// As integers: signed where there is no minimum.
-  Value subScales(size_t v, Value from, int64_t offset) {
-    Value stored = subScaleBytes(v, from, offset);
-    return format.hasMin ? k.widenUnsigned(stored, k.i32s) : k.widen(stored, k.i32s);
-  }
-  Value subScaled(size_t v, Value block, Value inBlock, int64_t offset, int64_t subOffset) {
-    Value sub = k.toFloat(subScales(v, k.at(block, k.mul(inBlock, kPanelRows)), subOffset));
-    return k.fmul(scalesAt(v, block, offset, format.scale), sub);
-  }
-  Value scaleOf(size_t v, Value block, Value inBlock) {
-    if (layout.subScaleOffset < 0 || format.group == 16)
-      return scalesAt(v, block, layout.scaleOffset, format.scale);
-    return subScaled(v, block, inBlock, layout.scaleOffset, layout.subScaleOffset);
-  }
-  /// What is added for each unit of the sum of x; of a minimum per 16, dmin itself.
-  Value minimumOf(size_t v, Value block, Value inBlock) {
-    if (!format.hasMin)
-      return Value();
-    if (layout.subMinOffset < 0 || format.group == 16)
-      return scalesAt(v, block, layout.minOffset, format.minScale());
-    // Of zero points there is one to a block.
-    return arith::NegFOp::create(
-        k.b, format.hasZeros
-                 ? subScaled(v, block, k.word(0), layout.scaleOffset, layout.subMinOffset)
-                 : subScaled(v, block, inBlock, layout.minOffset, layout.subMinOffset));
-  }
-
   KernelBuilder &k;
   const Tile &tile;
   const PanelLayout &layout;
   const NumericFormat &format;
   const Q8Row row;
-  PanelCodes codes;
+  const UnpackedLayout unpacked;
+  const bool products; ///< codes are products with their sub-scales
+  const bool halves;   ///< dots are of 16 k
+  const int zeroPoint; ///< of what the dots sum
+  const bool split = splitsSign(format, k.isa.dot);
   const int64_t groupsOfBlock;
   const VectorType bytes, words;
 };

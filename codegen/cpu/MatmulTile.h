@@ -40,11 +40,14 @@ struct Tile {
   int tokens;
   mlir::Value x; ///< the row of the first token
   int64_t xRowBytes;
+  bool bf16Dot = false; ///< x is rows of bf16, for vdpbf16ps
   int64_t prefetch; ///< how many bytes ahead in the weight stream a line is asked for; 0: none is
   /// The share of the panel that comes next which this tile brings to the second-level cache:
   /// `nextLines` lines for each group of K, from `next` on. Null: none.
   mlir::Value next;
   int64_t nextLines = 0;
+  mlir::Value
+      unpacked;   ///< the panel of `vectors`, unpacked (PanelGroup.h). Null: it is read as it is
   int planes = 1; ///< q8 rows behind each other that x is the sum of (2: q8x2)
   /// f32 [tokens][groups], `slackBytes` apart, in units of a dot: each dot is moved by so much
   /// towards the larger sum (MatmulScreen.h). Null: none.

@@ -1,5 +1,6 @@
 //===- MatmulCost.cpp - See MatmulCost.h ----------------------------------===//
 #include "codegen/cpu/schedule/MatmulCost.h"
+#include "codegen/cpu/PanelGroup.h"
 #include "codegen/cpu/schedule/MatmulSchedule.h"
 #include "dialects/kernel/ops/Matmul.h"
 #include "runtime/abi/Routes.h"
@@ -151,6 +152,13 @@ Arithmetic ingot::cpu::arithmeticOf(kernel::MatmulOp op, const Isa &isa) {
     return cast<lm::WeightType>(type).getFormat() == WeightFormat::BF16;
   });
   return op.getFastFloat() && isa.bf16Dot && bf16 ? Arithmetic::Bf16 : Arithmetic::F32;
+}
+
+bool ingot::cpu::unpacksPanels(kernel::MatmulOp op, const PanelLayout &layout, const Isa &isa) {
+  const NumericFormat &format = numericFormat(layout.format);
+  return op.xType().getKind() == RowKind::Q8 && format.hasIntegerCodes() && format.bits < 8 &&
+         double(unpackedPanelBytes(layout, isa.dot)) <=
+             (1 - kL2Share) * double(isa.machine->l2Bytes);
 }
 
 int64_t ingot::cpu::tileRegisters(kernel::MatmulOp op, const Isa &isa, int64_t tokens) {

@@ -55,14 +55,15 @@ void fillRandomly(const Layout &layout, char *bytes, unsigned seed, float d, flo
         else if (places.m >= 0)
           put(places.m, uint16_t(std::bit_cast<uint32_t>(uniform(m)) >> 16));
       }
-      if (places.s >= 0) // 6 bits in K-quants, signed 8 in q6_k
-        put(places.s, uint8_t(format.hasMin           ? random() % 64
+      const auto subScale = static_cast<int>(random() % (1u << format.subScaleBits));
+      if (places.s >= 0)
+        put(places.s, uint8_t(format.hasMin           ? subScale
                               : format.floatSubScales ? random() % 0x60 // 0 to 32
-                                                      : random()));
+                                                      : subScale - (1 << format.subScaleBits) / 2));
       if (format.hasZeros) // around the middle, and all there are
         put(places.t, uint8_t(random() % (1u << format.bits)));
       else if (places.t >= 0)
-        put(places.t, uint8_t(random() % 64));
+        put(places.t, uint8_t(random() % (1u << format.subScaleBits)));
     }
 }
 

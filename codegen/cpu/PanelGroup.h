@@ -1,0 +1,135 @@
+//===- PanelGroup.h - What dots read of one group of 32 k ------------------===//
+//
+// Codes and scales of the rows of a tile, from either of two places:
+//
+//   PackedGroup    the panel as the engine has it (PanelLayout.h). Each tile unpacks it again.
+//   UnpackedGroup  a thread's scratch, where one pass over the panel (emitUnpackedPanel) has put what a PackedGroup
+//                  gives. Many tiles over one panel, which is what a prompt is, share its cost.
+//
+// Both give the same numbers, so a sum has the same bits. An unpacked panel has one part behind the other, a part being
+// the rows that a tile takes, so that the tile reads one stream; a part one group behind the other; and a group, of its
+// rows:
+//
+//   u8  q[8 steps][rows][4 k]   numbers of codes; q - 128 where dots split signs (Pmaddubsw, 8 bits)
+//   f32 scale[rows]             d, times s where that is of 32 k
+//   f32 minimum[rows]           where there are minimums: m, -(dmin*t), -(d*z), or of 16 k dmin
+//   i32 s[2][rows]              where scales are of 16 k: of each half; f32 d*s of NVFP4
+//   i32 t[2][rows]              where minimums are of 16 k
+//
+// Where s * (q - zeroPoint) fits a byte (Q2_K, Q3_K) and dots widen nothing (vpdpbusd), q is that product, moved up by
+// `productZero`, and there are no s: a group then costs one dot of 32 k instead of two of 16 and a sum of products. The
+// integer is the same one.
+//===----------------------------------------------------------------------===//
+#pragma once
+
+#include "codegen/cpu/PanelCodes.h"
+
+#include <optional>
+
+namespace ingot::cpu {
+
+/// Where an unpacked group of so many rows has what; -1: it has none.
+struct UnpackedLayout {
+  int64_t rows;
+  int64_t scaleOffset, minimumOffset = -1, subScaleOffset = -1, subMinimumOffset = -1;
+  int64_t groupBytes = 0;
+  bool floatSubScales = false;
+  std::optional<int> productZero; ///< of q where that is a product with s
+
+  UnpackedLayout(const NumericFormat &format, DotKind dot, int64_t rows);
+
+  int64_t line() const { return 4 * rows; } ///< bytes of a word of each row
+};
+
+/// Bytes of an unpacked panel of a weight of `k` columns.
+int64_t unpackedPanelBytes(const PanelLayout &layout, DotKind dot);
+
+/// Do the dots of such codes take |w| and x with the sign of w (MatmulFast.cpp)?
+bool splitsSign(const NumericFormat &format, DotKind dot);
+
+class PanelGroup {
+public:
+  virtual ~PanelGroup() = default;
+
+  /// q of step s of the rows of register v, as u8.
+  virtual mlir::Value code(size_t v, int s) = 0;
+  /// q - 128 of step line + s, as s8, where dots split signs.
+  virtual mlir::Value signedCode(size_t v, mlir::Value line, int s) = 0;
+  virtual mlir::Value scale(size_t v) = 0;
+  /// What is added for each unit of the sum of x; of a minimum per 16, dmin itself. Null: nothing.
+  virtual mlir::Value minimum(size_t v) = 0;
+  /// Of half 0 or 1 of the group: s, as i32; d*s, as f32, where sub-scales are floats.
+  virtual mlir::Value subScale(size_t v, int half) = 0;
+  virtual mlir::Value subMinimum(size_t v, int half) = 0;
+};
+
+class PackedGroup : public PanelGroup {
+public:
+  /// Group `g` of the panels of `rows`.
+  PackedGroup(KernelBuilder &k, llvm::ArrayRef<TileRows> rows, const PanelLayout &layout,
+              mlir::Value g);
+
+  mlir::Value code(size_t v, int s) override;
+  mlir::Value signedCode(size_t v, mlir::Value line, int s) override;
+  mlir::Value scale(size_t v) override;
+  mlir::Value minimum(size_t v) override;
+  mlir::Value subScale(size_t v, int half) override;
+  mlir::Value subMinimum(size_t v, int half) override;
+
+  /// The address of the group's codes.
+  mlir::Value codesOf(size_t v) const { return groups[v]; }
+  /// The address of the block of group `g` of the panel at `panel`.
+  static mlir::Value blockOf(KernelBuilder &k, const PanelLayout &layout, mlir::Value panel,
+                             mlir::Value g);
+
+private:
+  mlir::Value scalesAt(size_t v, int64_t offset, NumericFormat::Scale stored);
+  /// Number `index` of the block's, as i32: signed where there is no minimum.
+  mlir::Value integers(size_t v, int64_t offset, mlir::Value index);
+  mlir::Value scaled(size_t v, int64_t offset, int64_t subOffset, mlir::Value index);
+  mlir::Value halfIndex(int half) { return k.add(k.mul(inBlock, 2), half); }
+
+  KernelBuilder &k;
+  llvm::ArrayRef<TileRows> rows;
+  const PanelLayout &layout;
+  const NumericFormat &format;
+  PanelCodes codes;
+  mlir::Value inBlock;
+  llvm::SmallVector<mlir::Value> blocks, groups;
+};
+
+class UnpackedGroup : public PanelGroup {
+public:
+  /// Group `g` of the part at `unpacked`, whose rows are `rows`.
+  UnpackedGroup(KernelBuilder &k, llvm::ArrayRef<TileRows> rows, const UnpackedLayout &layout,
+                mlir::Value unpacked, mlir::Value g)
+      : k(k), rows(rows), layout(layout), group(k.at(unpacked, k.mul(g, layout.groupBytes))) {}
+
+  mlir::Value code(size_t v, int s) override { return bytesAt(v, k.at(group, s * layout.line())); }
+  mlir::Value signedCode(size_t v, mlir::Value line, int s) override {
+    return bytesAt(v, k.at(k.at(group, k.mul(line, layout.line())), s * layout.line()));
+  }
+  mlir::Value scale(size_t v) override { return wordsAt(k.f32s, v, layout.scaleOffset); }
+  mlir::Value minimum(size_t v) override {
+    return layout.minimumOffset < 0 ? mlir::Value() : wordsAt(k.f32s, v, layout.minimumOffset);
+  }
+  mlir::Value subScale(size_t v, int half) override;
+  mlir::Value subMinimum(size_t v, int half) override {
+    return wordsAt(k.i32s, v, layout.subMinimumOffset + half * layout.line());
+  }
+
+private:
+  mlir::Value bytesAt(size_t v, mlir::Value line);
+  mlir::Value wordsAt(mlir::VectorType type, size_t v, int64_t offset);
+
+  KernelBuilder &k;
+  llvm::ArrayRef<TileRows> rows;
+  const UnpackedLayout &layout;
+  mlir::Value group;
+};
+
+/// Unpacks the panel at `panel` to `to`, which has unpackedPanelBytes, aligned to 64. A part has so many rows.
+void emitUnpackedPanel(KernelBuilder &k, const PanelLayout &layout, int64_t partRows,
+                       mlir::Value panel, mlir::Value to);
+
+} // namespace ingot::cpu
