@@ -42,10 +42,8 @@ def machine():
 
 
 def installed_peers(options):
-    if options.no_peers:
-        return {}
     peers = {}
-    if not options.servers:
+    if not (options.servers or options.no_peers):
         python = install.ensure(options.peers.absolute(), install.SHAPES + install.PEERS)
         peers = {"llama": python, "openvino": python}
     if options.ik:
@@ -180,7 +178,7 @@ def main():
     parser.add_argument("--rounds", type=int, help="default: 3, with --quick 1")
     parser.add_argument("--only", action="append", default=[], metavar="ROW", help="this row alone (repeatable)")
     parser.add_argument("--quick", action="store_true", help="the rows of SmolLM2")
-    parser.add_argument("--no-peers", action="store_true", help="Ingot and the limits alone")
+    parser.add_argument("--no-peers", action="store_true", help="Ingot and the limits alone, beside what --ik and --vllm name")
     parser.add_argument("--vllm", action="store_true", help="install and measure vLLM too (several gigabytes)")
     parser.add_argument("--ik", type=pathlib.Path, metavar="DIR", help="the folder of ik_llama.cpp's llama-bench")
     parser.add_argument("--formats", action="store_true", help="the 1B shape in each format")
