@@ -80,7 +80,7 @@ static int64_t unpackedBytes(kernel::MatmulOp op, const Isa &isa) {
   for (Type type : op.getWeights().getTypes()) {
     const PanelLayout layout = kernel::panelLayoutOf(cast<lm::WeightType>(type));
     if (unpacksPanels(op, layout, isa))
-      most = std::max(most, unpackedPanelBytes(layout, isa.dot));
+      most = std::max(most, UnpackedLayout(layout, isa).panelBytes());
   }
   return most * (op.getPair() ? 2 : 1);
 }
@@ -259,8 +259,8 @@ private:
         Value pays = k.less(k.word(kTilesToUnpackFor - 1), tiles);
         k.when(pays, [&] {
           for (size_t i = 0; i < segment.weights.size(); ++i)
-            emitUnpackedPanel(k, segment.layout, tileVectors(k.isa, tokens) * k.lanes,
-                              panelAt(segment, i, panel), unpackedAt(segment, i));
+            emitUnpackedPanel(k, segment.layout, panelAt(segment, i, panel),
+                              unpackedAt(segment, i));
         });
         emitTiles(k.select(pays, stop, token), true);
       }
@@ -287,7 +287,7 @@ private:
     return k.at(segment.weights[i], k.mul(amongAll(panel), segment.layout.panelBytes()));
   }
   Value unpackedAt(const Segment &segment, size_t i) {
-    return k.at(unpacked, int64_t(i) * unpackedPanelBytes(segment.layout, k.isa.dot));
+    return k.at(unpacked, int64_t(i) * UnpackedLayout(segment.layout, k.isa).panelBytes());
   }
 
   /// Runs the tile over all 32 rows of the panel.
@@ -312,11 +312,7 @@ private:
                          bool unpacks) {
     auto takeRows = [&](size_t weight) {
       Value base = panelAt(segment, weight, panel);
-      if (unpacks) {
-        const int64_t rowBytes = unpackedPanelBytes(segment.layout, k.isa.dot) / kPanelRows;
-        tile.unpacked = unpackedAt(segment, weight);
-        tile.unpacked = part ? k.at(tile.unpacked, k.mul(part, rowBytes)) : tile.unpacked;
-      }
+      tile.unpacked = unpacks ? unpackedAt(segment, weight) : Value();
       takeShareOfNext(segment, tile, base, first);
       tile.vectors.clear();
       for (int v = 0; v < tileVectors(k.isa, tile.tokens); ++v)

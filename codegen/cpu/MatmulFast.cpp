@@ -51,7 +51,7 @@ class FastLoop {
 public:
   FastLoop(KernelBuilder &k, const Tile &tile, const PanelLayout &layout)
       : k(k), tile(tile), layout(layout), format(numericFormat(layout.format)),
-        row(q8Row(layout.k)), unpacked(format, k.isa.dot, int64_t(tile.vectors.size()) * k.lanes),
+        row(q8Row(layout.k)), unpacked(layout, k.isa),
         products(tile.unpacked && unpacked.productZero), halves(format.group == 16 && !products),
         zeroPoint(products ? *unpacked.productZero : format.zeroPoint),
         groupsOfBlock(layout.blockK / kGroupK), bytes(k.vec(k.i8, 4 * k.lanes)),

@@ -26,12 +26,14 @@ static std::optional<int> productZeroOf(const NumericFormat &format) {
   return most - least <= 255 ? std::optional(-least) : std::nullopt;
 }
 
-UnpackedLayout::UnpackedLayout(const NumericFormat &format, DotKind dot, int64_t rows)
-    : rows(rows) {
-  if (dot == DotKind::Vpdpbusd)
+UnpackedLayout::UnpackedLayout(const PanelLayout &layout, const Isa &isa)
+    : rows(isa.registers == 32 ? kPanelRows : isa.lanes), line(4 * rows),
+      groups(q8Row(layout.k).groups) {
+  const NumericFormat &format = numericFormat(layout.format);
+  if (isa.dot == DotKind::Vpdpbusd)
     productZero = productZeroOf(format);
   auto take = [this](int64_t lines) {
-    return std::exchange(groupBytes, groupBytes + lines * line());
+    return std::exchange(groupBytes, groupBytes + lines * line);
   };
   take(kStepsOfGroup);
   scaleOffset = take(1);
@@ -42,11 +44,6 @@ UnpackedLayout::UnpackedLayout(const NumericFormat &format, DotKind dot, int64_t
   if (format.group == 16 && format.hasMin)
     subMinimumOffset = take(2);
   floatSubScales = format.floatSubScales;
-}
-
-int64_t ingot::cpu::unpackedPanelBytes(const PanelLayout &layout, DotKind dot) {
-  const UnpackedLayout unpacked(numericFormat(layout.format), dot, kPanelRows);
-  return q8Row(layout.k).groups * unpacked.groupBytes;
 }
 
 //===----------------------------------------------------------------------===//
@@ -127,17 +124,15 @@ Value PackedGroup::subMinimum(size_t v, int half) {
 // From scratch
 //===----------------------------------------------------------------------===//
 
-Value UnpackedGroup::bytesAt(size_t v, Value line) {
-  return k.load(k.vec(k.i8, 4 * k.lanes), k.at(line, rows[v].row * 4), 4 * k.lanes);
-}
-
-Value UnpackedGroup::wordsAt(VectorType type, size_t v, int64_t offset) {
-  return k.load(type, k.at(group, offset + rows[v].row * 4), 4 * k.lanes);
-}
-
-Value UnpackedGroup::subScale(size_t v, int half) {
-  return wordsAt(layout.floatSubScales ? k.f32s : k.i32s, v,
-                 layout.subScaleOffset + half * layout.line());
+UnpackedGroup::UnpackedGroup(KernelBuilder &k, ArrayRef<TileRows> rows,
+                             const UnpackedLayout &layout, Value unpacked, Value g)
+    : k(k), layout(layout), bytes(k.vec(k.i8, 4 * k.lanes)) {
+  Value group = k.at(unpacked, k.mul(g, layout.groupBytes));
+  for (const TileRows &some : rows) {
+    Value first = k.at(group, layout.placeOf(some.row));
+    groups.push_back(some.part ? k.at(first, k.mul(some.part, layout.partBytes() / layout.rows))
+                               : first);
+  }
 }
 
 /// Bytes q, four to each 32-bit lane, to s * (q - zeroPoint) + zero, which fits a byte. s: i32 lanes.
@@ -154,23 +149,20 @@ static Value productsOf(KernelBuilder &k, Value q, Value s, int zeroPoint, int z
                    arith::OrIOp::create(k.b, k.bitAnd(even, 0xff), k.shiftLeft(odd, 8)));
 }
 
-void ingot::cpu::emitUnpackedPanel(KernelBuilder &k, const PanelLayout &layout, int64_t partRows,
-                                   Value panel, Value to) {
+void ingot::cpu::emitUnpackedPanel(KernelBuilder &k, const PanelLayout &layout, Value panel,
+                                   Value to) {
   const NumericFormat &format = numericFormat(layout.format);
-  const UnpackedLayout unpacked(format, k.isa.dot, partRows);
-  const int64_t groups = q8Row(layout.k).groups;
+  const UnpackedLayout unpacked(layout, k.isa);
   SmallVector<TileRows> rows;
   for (int64_t row = 0; row < kPanelRows; row += k.lanes)
     rows.push_back({panel, row, Value()});
   const bool split = splitsSign(format, k.isa.dot);
-  k.loop(k.word(0), k.word(groups), k.word(1), [&](Value g) {
+  k.loop(k.word(0), k.word(unpacked.groups), k.word(1), [&](Value g) {
     PackedGroup from(k, rows, layout, g);
-    Value group = k.at(to, k.mul(g, unpacked.groupBytes));
     for (size_t v = 0; v < rows.size(); ++v) {
-      const int64_t part = rows[v].row / partRows, row = rows[v].row % partRows;
+      Value group = k.at(k.at(to, k.mul(g, unpacked.groupBytes)), unpacked.placeOf(rows[v].row));
       auto store = [&](int64_t offset, Value value) {
-        k.store(value, k.at(group, part * groups * unpacked.groupBytes + offset + row * 4),
-                4 * k.lanes);
+        k.store(value, k.at(group, offset), 4 * k.lanes);
       };
       for (int i = 0; i < kStepsOfGroup; ++i) {
         const int s = PanelCodes::step(format.bits, i);
@@ -178,16 +170,16 @@ void ingot::cpu::emitUnpackedPanel(KernelBuilder &k, const PanelLayout &layout, 
         if (unpacked.productZero)
           code =
               productsOf(k, code, from.subScale(v, s / 4), format.zeroPoint, *unpacked.productZero);
-        store(s * unpacked.line(), code);
+        store(s * unpacked.line, code);
       }
       store(unpacked.scaleOffset, from.scale(v));
       if (unpacked.minimumOffset >= 0)
         store(unpacked.minimumOffset, from.minimum(v));
       for (int half = 0; half < 2; ++half) {
         if (unpacked.subScaleOffset >= 0)
-          store(unpacked.subScaleOffset + half * unpacked.line(), from.subScale(v, half));
+          store(unpacked.subScaleOffset + half * unpacked.line, from.subScale(v, half));
         if (unpacked.subMinimumOffset >= 0)
-          store(unpacked.subMinimumOffset + half * unpacked.line(), from.subMinimum(v, half));
+          store(unpacked.subMinimumOffset + half * unpacked.line, from.subMinimum(v, half));
       }
     }
   });

@@ -6,9 +6,9 @@
 //   UnpackedGroup  a thread's scratch, where one pass over the panel (emitUnpackedPanel) has put what a PackedGroup
 //                  gives. Many tiles over one panel, which is what a prompt is, share its cost.
 //
-// Both give the same numbers, so a sum has the same bits. An unpacked panel has one part behind the other, a part being
-// the rows that a tile takes, so that the tile reads one stream; a part one group behind the other; and a group, of its
-// rows:
+// Both give the same numbers, so a sum has the same bits. An unpacked panel has one part behind the other, a part
+// being the least rows that a tile takes (all 32, or a register of AVX2), so that tiles read rising streams; a part has
+// one group behind the other; and a group, of its rows:
 //
 //   u8  q[8 steps][rows][4 k]   numbers of codes; q - 128 where dots split signs (Pmaddubsw, 8 bits)
 //   f32 scale[rows]             d, times s where that is of 32 k
@@ -28,21 +28,23 @@
 
 namespace ingot::cpu {
 
-/// Where an unpacked group of so many rows has what; -1: it has none.
+/// Where an unpacked group has what; -1: it has none.
 struct UnpackedLayout {
-  int64_t rows;
+  int64_t rows;   ///< of a part
+  int64_t line;   ///< bytes of a word of each of them
+  int64_t groups; ///< of 32 k
   int64_t scaleOffset, minimumOffset = -1, subScaleOffset = -1, subMinimumOffset = -1;
   int64_t groupBytes = 0;
   bool floatSubScales = false;
   std::optional<int> productZero; ///< of q where that is a product with s
 
-  UnpackedLayout(const NumericFormat &format, DotKind dot, int64_t rows);
+  UnpackedLayout(const PanelLayout &layout, const Isa &isa);
 
-  int64_t line() const { return 4 * rows; } ///< bytes of a word of each row
+  int64_t partBytes() const { return groups * groupBytes; }
+  int64_t panelBytes() const { return kPanelRows / rows * partBytes(); }
+  /// Where group 0 has a register of rows that begins with this one.
+  int64_t placeOf(int64_t row) const { return row / rows * partBytes() + row % rows * 4; }
 };
-
-/// Bytes of an unpacked panel of a weight of `k` columns.
-int64_t unpackedPanelBytes(const PanelLayout &layout, DotKind dot);
 
 /// Do the dots of such codes take |w| and x with the sign of w (MatmulFast.cpp)?
 bool splitsSign(const NumericFormat &format, DotKind dot);
@@ -100,36 +102,40 @@ private:
 
 class UnpackedGroup : public PanelGroup {
 public:
-  /// Group `g` of the part at `unpacked`, whose rows are `rows`.
+  /// Group `g` of the panel that is unpacked at `unpacked`.
   UnpackedGroup(KernelBuilder &k, llvm::ArrayRef<TileRows> rows, const UnpackedLayout &layout,
-                mlir::Value unpacked, mlir::Value g)
-      : k(k), rows(rows), layout(layout), group(k.at(unpacked, k.mul(g, layout.groupBytes))) {}
+                mlir::Value unpacked, mlir::Value g);
 
-  mlir::Value code(size_t v, int s) override { return bytesAt(v, k.at(group, s * layout.line())); }
+  mlir::Value code(size_t v, int s) override { return wordsAt(bytes, v, s * layout.line); }
   mlir::Value signedCode(size_t v, mlir::Value line, int s) override {
-    return bytesAt(v, k.at(k.at(group, k.mul(line, layout.line())), s * layout.line()));
+    return k.load(bytes, k.at(k.at(groups[v], k.mul(line, layout.line)), s * layout.line),
+                  4 * k.lanes);
   }
   mlir::Value scale(size_t v) override { return wordsAt(k.f32s, v, layout.scaleOffset); }
   mlir::Value minimum(size_t v) override {
     return layout.minimumOffset < 0 ? mlir::Value() : wordsAt(k.f32s, v, layout.minimumOffset);
   }
-  mlir::Value subScale(size_t v, int half) override;
+  mlir::Value subScale(size_t v, int half) override {
+    return wordsAt(layout.floatSubScales ? k.f32s : k.i32s, v,
+                   layout.subScaleOffset + half * layout.line);
+  }
   mlir::Value subMinimum(size_t v, int half) override {
-    return wordsAt(k.i32s, v, layout.subMinimumOffset + half * layout.line());
+    return wordsAt(k.i32s, v, layout.subMinimumOffset + half * layout.line);
   }
 
 private:
-  mlir::Value bytesAt(size_t v, mlir::Value line);
-  mlir::Value wordsAt(mlir::VectorType type, size_t v, int64_t offset);
+  mlir::Value wordsAt(mlir::VectorType type, size_t v, int64_t offset) {
+    return k.load(type, k.at(groups[v], offset), 4 * k.lanes);
+  }
 
   KernelBuilder &k;
-  llvm::ArrayRef<TileRows> rows;
   const UnpackedLayout &layout;
-  mlir::Value group;
+  const mlir::VectorType bytes;
+  llvm::SmallVector<mlir::Value> groups;
 };
 
-/// Unpacks the panel at `panel` to `to`, which has unpackedPanelBytes, aligned to 64. A part has so many rows.
-void emitUnpackedPanel(KernelBuilder &k, const PanelLayout &layout, int64_t partRows,
-                       mlir::Value panel, mlir::Value to);
+/// Unpacks the panel at `panel` to `to`, which has UnpackedLayout::panelBytes, aligned to 64.
+void emitUnpackedPanel(KernelBuilder &k, const PanelLayout &layout, mlir::Value panel,
+                       mlir::Value to);
 
 } // namespace ingot::cpu

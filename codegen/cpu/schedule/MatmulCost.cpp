@@ -157,7 +157,7 @@ Arithmetic ingot::cpu::arithmeticOf(kernel::MatmulOp op, const Isa &isa) {
 bool ingot::cpu::unpacksPanels(kernel::MatmulOp op, const PanelLayout &layout, const Isa &isa) {
   const NumericFormat &format = numericFormat(layout.format);
   return op.xType().getKind() == RowKind::Q8 && format.hasIntegerCodes() && format.bits < 8 &&
-         double(unpackedPanelBytes(layout, isa.dot)) <=
+         double(UnpackedLayout(layout, isa).panelBytes()) <=
              (1 - kL2Share) * double(isa.machine->l2Bytes);
 }
 
