@@ -1,4 +1,5 @@
 //===- Doctor.cpp - ingot doctor: is all here that is needed? --------------===//
+#include "runtime/device/cpu/HostMemory.h"
 #include "runtime/engine/Inspect.h"
 #include "runtime/engine/Isa.h"
 #include "tools/ingot/Command.h"
@@ -55,9 +56,11 @@ uint64_t memoryInfo(const char *key) {
 }
 
 Check checkMemory() {
-  const uint64_t available = memoryInfo("MemAvailable"), total = memoryInfo("MemTotal");
+  const uint64_t available = cpu::availableMemory(), total = memoryInfo("MemTotal");
+  const bool limited = available + (uint64_t{64} << 20) < memoryInfo("MemAvailable");
   return {"memory", available < (uint64_t{1} << 30) ? "warning" : "ok",
-          runtime::humanBytes(available) + " available of " + runtime::humanBytes(total),
+          runtime::humanBytes(available) + " available of " + runtime::humanBytes(total) +
+              (limited ? ", by the limit of a cgroup or ulimit -v" : ""),
           available < (uint64_t{1} << 30)
               ? "close other programs, or give --context and --kv-memory"
               : ""};

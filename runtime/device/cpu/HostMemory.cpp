@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <cstdlib>
 #include <cstring>
 #include <fstream>
 #include <utility>
@@ -19,7 +20,7 @@ constexpr uint64_t kHugePage = uint64_t(2) << 20;
 uint64_t roundTo(uint64_t value, uint64_t unit) { return (value + unit - 1) / unit * unit; }
 
 /// The number in a one-number file; 0 if there is none ("max").
-uint64_t numberIn(const char *path) {
+uint64_t numberIn(const std::string &path) {
   std::ifstream file(path);
   uint64_t value = 0;
   return file >> value ? value : 0;
@@ -76,34 +77,43 @@ HostMemory::~HostMemory() {
 
 namespace {
 
-/// The system's own estimate; 0: unknown, as below.
-uint64_t leftOnTheMachine() {
-  std::ifstream info("/proc/meminfo");
-  std::string key, unit;
-  for (uint64_t value = 0; info >> key >> value;) {
-    if (key == "MemAvailable:")
-      return value * 1024;
-    std::getline(info, unit);
-  }
+/// Of two that may be 0, for unknown.
+uint64_t leastKnown(uint64_t a, uint64_t b) { return a && b ? std::min(a, b) : std::max(a, b); }
+
+/// Bytes of a line like "MemAvailable:  123 kB"; 0 if there is none.
+uint64_t bytesIn(const char *path, std::string_view key) {
+  std::ifstream info(path);
+  for (std::string line; std::getline(info, line);)
+    if (line.starts_with(key))
+      return std::strtoull(line.c_str() + key.size(), nullptr, 10) * 1024;
   return 0;
 }
 
-/// What the cgroup leaves.
-uint64_t leftInTheGroup() {
-  uint64_t limit = numberIn("/sys/fs/cgroup/memory.max");
-  uint64_t used = numberIn("/sys/fs/cgroup/memory.current");
-  if (limit == 0)
+/// Names of a version of cgroups.
+struct GroupFiles {
+  const char *mount, *limit, *used, *inactive, *active;
+};
+constexpr GroupFiles kVersion1 = {"/sys/fs/cgroup/memory", "memory.limit_in_bytes",
+                                  "memory.usage_in_bytes", "total_inactive_file",
+                                  "total_active_file"};
+constexpr GroupFiles kVersion2 = {"/sys/fs/cgroup", "memory.max", "memory.current", "inactive_file",
+                                  "active_file"};
+
+/// What one group leaves; 0: it has no limit.
+uint64_t leftInGroup(const std::string &folder, const GroupFiles &files) {
+  constexpr uint64_t kNoLimit = uint64_t(1) << 62; // how version 1 says it
+  const uint64_t limit = numberIn(folder + files.limit), used = numberIn(folder + files.used);
+  if (limit == 0 || limit >= kNoLimit)
     return 0;
   // Page cache counts as used but gives way.
-  std::ifstream stat("/sys/fs/cgroup/memory.stat");
+  std::ifstream stat(folder + "memory.stat");
   std::string key;
   uint64_t cache = 0;
   for (uint64_t value = 0; stat >> key >> value;)
-    if (key == "inactive_file" || key == "active_file")
+    if (key == files.inactive || key == files.active)
       cache += value;
-  uint64_t left = limit > used ? limit - used : 0;
-  return std::max<uint64_t>(1,
-                            std::min(limit, left + std::min(cache, used))); // 0 would say: unknown
+  const uint64_t left = limit > used ? limit - used : 0;
+  return std::max<uint64_t>(1, std::min(limit, left + std::min(cache, used)));
 }
 
 /// What `ulimit -v` leaves of the address space.
@@ -117,12 +127,30 @@ uint64_t leftOfAddresses() {
 
 } // namespace
 
+uint64_t leftInTheGroups(const std::string &root) {
+  // "0::/system.slice/ingot.service", "4:memory:/docker/5e1…". A container sees its own group as "/".
+  std::ifstream groups(root + "/proc/self/cgroup");
+  uint64_t least = 0;
+  for (std::string line; std::getline(groups, line);) {
+    const size_t first = line.find(':'), second = line.find(':', first + 1);
+    if (second == std::string::npos)
+      continue;
+    const std::string controllers = line.substr(first + 1, second - first - 1);
+    if (!controllers.empty() && (',' + controllers + ',').find(",memory,") == std::string::npos)
+      continue;
+    const GroupFiles &files = controllers.empty() ? kVersion2 : kVersion1;
+    for (std::string path = line.substr(second + 1);; path.erase(path.rfind('/'))) {
+      least = leastKnown(least, leftInGroup(root + files.mount + path + '/', files));
+      if (path.find('/') == std::string::npos)
+        break;
+    }
+  }
+  return least;
+}
+
 uint64_t availableMemory() {
-  uint64_t available = 0;
-  for (uint64_t left : {leftOnTheMachine(), leftInTheGroup(), leftOfAddresses()})
-    if (left)
-      available = available ? std::min(available, left) : left;
-  return available;
+  return leastKnown(bytesIn("/proc/meminfo", "MemAvailable:"),
+                    leastKnown(leftInTheGroups(), leftOfAddresses()));
 }
 
 } // namespace ingot::cpu

@@ -34,7 +34,11 @@ private:
 };
 
 /// Bytes that can be taken now without swapping: the system's estimate, cut to
-/// what the cgroup and `ulimit -v` leave. 0 if nothing is known.
+/// what the cgroups and `ulimit -v` leave. 0 if nothing is known.
 uint64_t availableMemory();
+
+/// Of that, what this process's cgroups for memory leave, of version 1 or 2: the least of its own and
+/// of those above. 0: they have no limit. `root`: where /proc and /sys are.
+uint64_t leftInTheGroups(const std::string &root = "");
 
 } // namespace ingot::cpu
