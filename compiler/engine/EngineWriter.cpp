@@ -33,10 +33,9 @@ using std::to_string;
 
 constexpr size_t kReadBack = 1 << 20;
 
-/// What is written at once: many huge pages of 2 MiB, if there is work for all threads. A kernel
-/// whose page cache has large folios makes one of each huge page that a write covers whole, and
-/// maps it as one when the engine runs (docs/cpu.md).
-constexpr uint64_t kMostAtOnce = 16 << 20, kLeastAtOnce = 4 << 20, kHugePage = 2 << 20;
+/// A kernel whose page cache has large folios makes one of each huge page that a write covers whole,
+/// and maps it as one when the engine runs (docs/cpu.md).
+constexpr uint64_t kHugePage = 2 << 20;
 
 Error ourBug(const std::string &why) {
   return {ExitCode::Internal, "E0399", "the compiler made an engine that it would not load", why,
@@ -220,8 +219,7 @@ public:
     for (const SegmentSource &source : sources)
       for (const FillJob &job : source.jobs)
         total += job.size;
-    const uint64_t most =
-        std::clamp(total / (4 * uint64_t(std::max(options.threads, 1))), kLeastAtOnce, kMostAtOnce);
+    const uint64_t most = bytesAtOnce(total, options.threads);
     for (size_t i = 0; i < sources.size(); ++i) {
       Group *last = nullptr;
       for (FillJob &job : sources[i].jobs) {

@@ -17,6 +17,7 @@
 #include "runtime/error/Error.h"
 #include "runtime/schema/engine_generated.h"
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <functional>
@@ -45,6 +46,13 @@ struct SegmentSource {
 
 /// A segment of bytes that are at hand.
 SegmentSource segmentOf(fb::SegmentKind kind, std::string contents);
+
+/// Bytes that a thread writes at once, of so many in all: as many as a few huge pages of 2 MiB have, if
+/// there is work for all threads.
+constexpr uint64_t bytesAtOnce(uint64_t total, int threads) {
+  return std::clamp(total / (4 * uint64_t(std::max(threads, 1))), uint64_t(4) << 20,
+                    uint64_t(16) << 20);
+}
 
 struct WriteOptions {
   int threads = 1;

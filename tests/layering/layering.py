@@ -58,7 +58,7 @@ ROOMS = [
     ("compiler/driver", "a compilation, phase by phase",
      "MLIR compiler dialects models passes runtime"),
     ("tools/hub", "models by name: a hub's files, in the cache of Python programs", ""),
-    ("tools/ingot", "`ingot`: thin mains; `measure/` has what measures", "compiler/import runtime tools/hub tools/options"),
+    ("tools/ingot", "`ingot`: thin mains, and what measures", "compiler/engine compiler/import runtime tools/hub tools/options"),
     ("tools/mlir", "`ingot-opt`, …",
      "MLIR compiler/extend compiler/reference compiler/targets dialects passes"),
 ]

@@ -1,7 +1,9 @@
 //===- DoctorModel.cpp - See DoctorModel.h ---------------------------------===//
 #include "tools/ingot/DoctorModel.h"
 
+#include "compiler/engine/EngineWriter.h"
 #include "compiler/import/Checkpoint.h"
+#include "runtime/device/cpu/HostMemory.h"
 #include "runtime/engine/EngineFile.h"
 #include "runtime/engine/Inspect.h"
 #include "runtime/engine/Isa.h"
@@ -94,6 +96,17 @@ Result<void> survey(Patient &patient) {
   return {};
 }
 
+/// What compiling it takes at most beside the page cache (docs/models.md has what was measured): the
+/// checks run a plan of one layer over some prompts, the tokenizer is read as trees of JSON, and each
+/// thread has what it packs and writes at once. Weights are in none of that: they pass through.
+uint64_t memoryToCompile(const fb::Engine &engine, uint64_t engineBytes, uint64_t textBytes,
+                         int threads) {
+  constexpr uint64_t kMiB = uint64_t(1) << 20, kCode = 96 * kMiB, kThread = 8 * kMiB,
+                     kTokens = 2048, kText = 14;
+  return kCode + kTokens * engine.programs()->Get(0)->bytes_per_token() + kText * textBytes +
+         uint64_t(threads) * (kThread + compiler::bytesAtOnce(engineBytes, threads));
+}
+
 /// Compiles it, for this machine unless targets are given.
 Result<void> compileSeeded(const Patient &patient, const CompileOptions &given,
                            const std::string &engine) {
@@ -117,7 +130,9 @@ struct Diagnosis {
   runtime::MemoryStatement memory;
   double kvPerToken = 0; ///< inside every attention window
   bool tokenizer = false, chatTemplate = false;
-  std::string text;       ///< what it is made of
+  uint64_t toCompile = 0, toCompileAlone = 0; ///< memory, on all threads, and on one
+  uint64_t available = 0;                     ///< of it; 0: nobody knows
+  std::string text;                           ///< what it is made of
   std::string passedOver; ///< keys of the configuration that change nothing, with their values
 };
 
@@ -125,7 +140,8 @@ Result<Diagnosis> diagnose(const runtime::EngineFile &engine, int64_t context) {
   const fb::Engine &table = engine.table();
   runtime::MemoryLimits limits;
   limits.context = static_cast<uint64_t>(context);
-  limits.threads = std::max(1u, std::thread::hardware_concurrency());
+  const int threads = int(std::max(1u, std::thread::hardware_concurrency()));
+  limits.threads = uint64_t(threads);
   auto memory = runtime::memoryStatement(engine, limits);
   if (!memory)
     return memory.error();
@@ -133,6 +149,9 @@ Result<Diagnosis> diagnose(const runtime::EngineFile &engine, int64_t context) {
   found.memory = *memory;
   found.engineBytes = engine.fileBytes() + table.programs()->Get(0)->seed_bytes();
   found.memoryBytes = found.engineBytes + memory->allocated() - memory->seeded;
+  found.toCompile = memoryToCompile(table, found.engineBytes, engine.tokenizer().size(), threads);
+  found.toCompileAlone = memoryToCompile(table, found.engineBytes, engine.tokenizer().size(), 1);
+  found.available = cpu::availableMemory();
   for (const runtime::KvPages &group : memory->groups)
     found.kvPerToken +=
         static_cast<double>(group.pageBytes) / static_cast<double>(memory->pageTokens);
@@ -144,6 +163,18 @@ Result<Diagnosis> diagnose(const runtime::EngineFile &engine, int64_t context) {
   found.chatTemplate = table.text() && table.text()->chat_template_segment() >= 0;
   found.text = runtime::textTaken(table);
   return found;
+}
+
+/// A warning, where there is less memory than compiling takes.
+std::string tooLittle(const Diagnosis &found) {
+  using runtime::humanBytes;
+  if (found.available == 0 || found.available >= found.toCompile)
+    return "";
+  return "  warning   " + humanBytes(found.available) + " of memory are free here: " +
+         (found.toCompileAlone <= found.available
+              ? "ingot compile -j 1 takes " + humanBytes(found.toCompileAlone) + "\n"
+              : "raise the limit, or compile on another machine for this one (--target) and copy "
+                "the engine\n");
 }
 
 std::string reportText(const std::string &name, const Patient &patient, const Diagnosis &found) {
@@ -166,7 +197,9 @@ std::string reportText(const std::string &name, const Patient &patient, const Di
   return text + "  engine    " + humanBytes(found.engineBytes) + "\n  KV        " +
          humanBytes(static_cast<uint64_t>(found.kvPerToken + 0.5)) + " a token, " +
          humanBytes(found.memory.kv) + " at context " + grouped(found.memory.limits.context) +
-         "\n  memory    " + humanBytes(found.memoryBytes) + " for one sequence\n";
+         "\n  memory    " + humanBytes(found.memoryBytes) + " for one sequence\n  compiling " +
+         humanBytes(found.toCompile) + " of memory at most, beside the page cache\n" +
+         tooLittle(found);
 }
 
 std::string reportJson(const std::string &name, const Patient &patient, const Diagnosis &found) {
@@ -187,6 +220,8 @@ std::string reportJson(const std::string &name, const Patient &patient, const Di
              .field("kv_bytes", found.memory.kv)
              .field("kv_context", found.memory.limits.context)
              .field("memory_bytes", found.memoryBytes)
+             .field("compile_memory_bytes", found.toCompile)
+             .field("compile_fits", tooLittle(found).empty())
              .str() +
          "\n";
 }
