@@ -81,7 +81,8 @@ constexpr uint64_t kProgramBytes = uint64_t(10) << 20;
 struct MemoryStatement {
   DeviceKind kind = DeviceKind::Cpu;
   MemoryLimits limits;              ///< with what was 0 filled in
-  uint64_t mapped = 0, weights = 0; ///< weights: those in the file
+  uint64_t mapped = 0, weights = 0; ///< weights: those in the file,
+  uint64_t read = 0;                ///< and the segments of them that the program reads
   uint64_t seeded = 0;
   uint64_t arena = 0, kv = 0, scratch = 0, batch = 0;
   uint64_t uploaded = 0, staging = 0; ///< of a GPU

@@ -81,4 +81,11 @@ std::vector<uint32_t> weightSegments(const fb::Program &program) {
   return segments;
 }
 
+uint64_t storedWeightBytes(const fb::Engine &engine, const fb::Program &program) {
+  uint64_t bytes = 0;
+  for (uint32_t segment : weightSegments(program))
+    bytes += engine.segments()->Get(segment)->size();
+  return bytes;
+}
+
 } // namespace ingot::runtime

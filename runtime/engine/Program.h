@@ -48,5 +48,7 @@ std::string conditionText(const fb::Case &one);
 
 /// The segments that hold stored weights of the program, rising.
 std::vector<uint32_t> weightSegments(const fb::Program &program);
+/// The bytes of those segments.
+uint64_t storedWeightBytes(const fb::Engine &engine, const fb::Program &program);
 
 } // namespace ingot::runtime

@@ -113,6 +113,7 @@ Result<MemoryStatement> memoryStatement(const EngineFile &engine, const MemoryLi
   for (const fb::Segment *segment : *engine.table().segments())
     if (segment->kind() == fb::SegmentKind::Weights)
       s.weights += segment->size();
+  s.read = storedWeightBytes(engine.table(), program);
   s.seeded = program.seed_bytes();
 
   s.pageTokens = program.abi()->page_tokens();

@@ -79,6 +79,7 @@ Result<std::unique_ptr<Executor>> Executor::create(std::shared_ptr<runtime::Engi
   if (!loop)
     return loop.error();
   executor->loop = std::move(*loop);
+  executor->bringWeights(allowed);
   return executor;
 }
 
@@ -128,6 +129,15 @@ Result<void> Executor::allocate() {
     return r;
   return fillSeededWeights(*plan, file->table().seed(), {seeded.data(), seeded.size()},
                            int(limits.threads));
+}
+
+void Executor::bringWeights(uint64_t allowed) {
+  if (allowed && statement.read > allowed)
+    return; // its beginning would be gone when its end is there
+  std::vector<std::span<const std::byte>> weights;
+  for (uint32_t segment : runtime::weightSegments(*plan))
+    weights.push_back(file->segment(segment));
+  prefault.emplace(weights, int(statement.limits.threads));
 }
 
 std::byte *Executor::bufferAddress(size_t index) const {

@@ -12,8 +12,8 @@
 // call the function, wait where the launch says so. A launch without items is
 // skipped. Nothing is allocated, looked up or locked.
 //
-// Weights lie in the mapped file, or in memory that is filled from the engine's
-// seed when the executor is created (SeededWeights.h).
+// Weights lie in the mapped file, whose pages come while the first step begins (Prefault.h), or in
+// memory that is filled from the engine's seed when the executor is created (SeededWeights.h).
 //
 // Where a buffer lies: its class has an arena of `bytes per unit * limit`; the
 // buffer starts at arena + offset * limit and its row r at + per_unit * r.
@@ -23,6 +23,7 @@
 #include "runtime/abi/KernelAbi.h"
 #include "runtime/device/Executor.h"
 #include "runtime/device/cpu/HostMemory.h"
+#include "runtime/device/cpu/Prefault.h"
 #include "runtime/device/cpu/StepLoop.h"
 #include "runtime/engine/CodeImage.h"
 #include "runtime/engine/EngineFile.h"
@@ -85,6 +86,8 @@ private:
 
   Executor() = default;
   Result<void> allocate();
+  /// Has weights in the file brought ahead, where there is memory for them.
+  void bringWeights(uint64_t allowed);
   void resolve();
   void resolveLaunch(const fb::Launch &launch, const fb::Step &step, uint64_t cases);
   /// The bit of a case, and those of the cases that a step runs (StepLoop.h).
@@ -110,6 +113,7 @@ private:
 
   HostMemory seeded; ///< weights made from the seed
   HostMemory fixedArena, tokenArena, rowArena, kv, slots, scratch;
+  std::optional<Prefault> prefault; ///< of weights in the file
   std::vector<uint64_t> kvOffset; ///< of each state's pages in `kv`, or of its versions in `slots`
   std::vector<uint64_t> kvTaken;  ///< bytes at the start of each that the system has been asked for
   std::vector<BatchView> views;   ///< of the step, for each group of states

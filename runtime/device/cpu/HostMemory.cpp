@@ -14,9 +14,6 @@
 namespace ingot::cpu {
 
 namespace {
-constexpr uint64_t kPage = 4096;
-constexpr uint64_t kHugePage = uint64_t(2) << 20;
-
 uint64_t roundTo(uint64_t value, uint64_t unit) { return (value + unit - 1) / unit * unit; }
 
 /// The number in a one-number file; 0 if there is none ("max").

@@ -9,6 +9,8 @@
 
 namespace ingot::cpu {
 
+constexpr uint64_t kPage = 4096, kHugePage = uint64_t(2) << 20;
+
 /// Zeroed memory straight from the system, taken page by page as it is first
 /// touched. Big regions start on a 2 MiB line and ask for huge pages; the tail
 /// does not, so that what is used never exceeds what was asked for.

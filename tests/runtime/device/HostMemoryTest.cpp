@@ -1,10 +1,15 @@
-//===- HostMemoryTest.cpp - What limits leave -------------------------------===//
+//===- HostMemoryTest.cpp - What limits leave, and pages brought -----------===//
 #include "runtime/device/cpu/HostMemory.h"
+#include "runtime/device/cpu/Prefault.h"
 
+#include <array>
 #include <filesystem>
 #include <fstream>
 
+#include <fcntl.h>
 #include <gtest/gtest.h>
+#include <sys/mman.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 using namespace ingot;
@@ -64,6 +69,69 @@ TEST(Groups, OfVersion1HaveNamesOfTheirOwn) {
   machine.write("sys/fs/cgroup/memory/docker/5e1/memory.stat",
                 "total_inactive_file 50\ntotal_active_file 20\ninactive_file 1\n");
   EXPECT_EQ(machine.left(), 170u);
+}
+
+/// A file of several huge pages, mapped.
+struct Mapped {
+  explicit Mapped(size_t size) : bytes(size) {
+    fd = open(path.c_str(), O_RDWR | O_CREAT | O_TRUNC, 0600);
+    const std::vector<char> block(size, 'x');
+    EXPECT_EQ(write(fd, block.data(), size), ssize_t(size));
+    base = static_cast<std::byte *>(mmap(nullptr, size, PROT_READ, MAP_SHARED, fd, 0));
+  }
+  ~Mapped() {
+    munmap(base, bytes);
+    close(fd);
+    fs::remove(path);
+  }
+  std::span<const std::byte> span() const { return {base, bytes}; }
+  std::string path = testing::TempDir() + "mapped-" + std::to_string(getpid());
+  size_t bytes;
+  int fd;
+  std::byte *base;
+};
+
+int64_t faults() {
+  rusage usage{};
+  getrusage(RUSAGE_SELF, &usage);
+  return usage.ru_minflt + usage.ru_majflt;
+}
+
+/// Faults of reading all of it.
+int64_t faultsOf(std::span<const std::byte> mapped) {
+  const int64_t before = faults();
+  for (size_t at = 0; at < mapped.size(); at += 4096)
+    (void)*static_cast<const volatile std::byte *>(&mapped[at]);
+  return faults() - before;
+}
+
+TEST(Prefault, BringsEveryPageOfItsRanges) {
+  Mapped file(9 << 20);
+  if (madvise(file.base, 4096, MADV_POPULATE_READ) != 0)
+    GTEST_SKIP() << "this system has no MADV_POPULATE_READ";
+  // Neither begins or ends on a page's line.
+  const std::array ranges = {file.span().subspan(100, 3 << 20),
+                             file.span().subspan((5 << 20) + 5000, (3 << 20) + 77)};
+  Prefault(ranges, 3).finish();
+  for (std::span<const std::byte> range : ranges)
+    EXPECT_EQ(faultsOf(range), 0);
+}
+
+TEST(Prefault, EndsWithoutHavingBroughtAll) {
+  Mapped file(8 << 20);
+  for (int i = 0; i < 50; ++i)
+    Prefault(std::array{file.span()}, 1 + i % 3);
+}
+
+TEST(Prefault, OfAFileThatWasCutIsNoSignal) {
+  Mapped file(8 << 20);
+  ASSERT_EQ(ftruncate(file.fd, 3 << 20), 0);
+  Prefault(std::array{file.span()}, 2).finish();
+}
+
+TEST(Prefault, OfNothingIsDone) {
+  Prefault({}, 2).finish();
+  Prefault(std::array{std::span<const std::byte>()}, 2).finish();
 }
 
 } // namespace

@@ -6,6 +6,7 @@
 #include "runtime/engine/Program.h"
 
 #include <filesystem>
+#include <fstream>
 #include <gtest/gtest.h>
 #include <sys/stat.h>
 #include <utility>
@@ -87,6 +88,23 @@ TEST(EngineFile, SegmentsAreOnPages) {
   ASSERT_TRUE(engine);
   for (size_t i = 0; i < (*engine)->table().segments()->size(); ++i)
     EXPECT_EQ(reinterpret_cast<uintptr_t>((*engine)->segment(i).data()) % 4096, 0u);
+}
+
+/// The wish for huge pages ("hg" of smaps) covers the mapping: what is not cached yet is read by them.
+TEST(EngineFile, AsksForHugePages) {
+  if (!std::filesystem::exists("/sys/kernel/mm/transparent_hugepage"))
+    GTEST_SKIP() << "this system has no huge pages";
+  Folder folder;
+  const std::string path = written(folder);
+  auto engine = EngineFile::open(path);
+  ASSERT_TRUE(engine);
+  std::ifstream smaps("/proc/self/smaps");
+  std::string line;
+  while (std::getline(smaps, line) && line.find(path) == std::string::npos)
+    ;
+  while (std::getline(smaps, line) && !line.starts_with("VmFlags:"))
+    ;
+  EXPECT_NE(line.find(" hg"), std::string::npos) << line;
 }
 
 TEST(EngineFile, FollowsALinkToARegularFile) {
