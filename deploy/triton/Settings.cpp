@@ -161,6 +161,7 @@ constexpr Parameter kParameters[] = {
     {"target_ttft_ms", P::time<&C::target_ttft_ms>},
     {"target_itl_ms", P::time<&C::target_itl_ms>},
     {"step_limit", P::time<&C::step_limit>},
+    {"lock_memory", P::truth<&C::lock_memory, false>},
     {"device", P::device},
     {"isa", P::isa},
     {"chat_template", P::chatTemplate},

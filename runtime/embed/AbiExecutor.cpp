@@ -14,7 +14,8 @@ namespace {
 // Sizes of version 1. A field more than that, and INGOT_ABI_VERSION grows.
 constexpr size_t kConfig1 = 128;
 static_assert(offsetof(ingot_config, step_limit) == kConfig1);
-static_assert(sizeof(ingot_config) == 136); // version 3
+static_assert(offsetof(ingot_config, lock_memory) == 136); // version 5
+static_assert(sizeof(ingot_config) == 144);
 static_assert(sizeof(ingot_output) == 144 && sizeof(ingot_logits_row) == 56);
 static_assert(sizeof(ingot_stats) == 168 && sizeof(ingot_model) == 144);
 
@@ -36,6 +37,7 @@ Executor::Options optionsOf(const ingot_config &config) {
   session.kvMemoryBytes = config.kv_memory;
   session.swapBytes = config.swap_memory;
   session.prefixCache = config.no_prefix_cache == 0;
+  session.lock = config.lock_memory != 0;
   session.fair = config.fair != 0;
   session.targetTtft = config.target_ttft_ms * 1e-3;
   session.targetItl = config.target_itl_ms * 1e-3;

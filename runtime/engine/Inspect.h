@@ -14,6 +14,7 @@
 //   swap    = host memory for KV pages of requests that were preempted, if wanted
 //   seeded  = weights that the device makes from the seed at load
 //   mapped  = the engine file: weights and code, shared with the page cache
+//   locked  = of a CPU, what --lock keeps in memory: weights and all of the above but batch and swap
 //
 // On a GPU weights are copied to the device, and arena, KV and batch lie there:
 //
@@ -54,6 +55,7 @@ struct MemoryLimits {
   std::optional<uint64_t> kvBytes = std::nullopt; ///< --kv-memory: a pool of this size instead
   uint64_t swapBytes = 0; ///< of host memory, for the KV pages of what was preempted
   uint64_t reserved = 0;  ///< of a GPU's memory, left to its driver
+  bool lock = false;      ///< a CPU's weights and memory never leave it
 };
 
 /// Where a buffer begins in the arena of its class, in bytes: the arena holds `limit` units.
@@ -109,6 +111,10 @@ struct MemoryStatement {
     return taken() + staging + (kind == DeviceKind::Cpu ? 0 : limits.swapBytes);
   }
   uint64_t total() const { return mapped + allocated(); }
+  /// What gives way to nobody.
+  uint64_t kept() const { return allocated() + (limits.lock ? read : 0); }
+  /// What --lock keeps in memory, on a CPU.
+  uint64_t lockable() const { return read + seeded + arena + kv + states + scratch; }
 
   /// A line per part with the arithmetic written out, and the sum.
   std::string text() const;

@@ -102,6 +102,7 @@ Result<MemoryStatement> memoryStatement(const EngineFile &engine, const MemoryLi
   MemoryStatement s;
   s.kind = kind;
   s.limits = limits;
+  s.limits.lock &= kind == DeviceKind::Cpu; // a GPU's memory stays as it is
   if (s.limits.context == 0)
     s.limits.context = std::min<uint64_t>(engine.table().model()->context(), kDefaultContext);
   if (s.limits.maxBatchTokens == 0)
@@ -243,6 +244,9 @@ std::string MemoryStatement::text() const {
          (limits.reserved
               ? line("reserve", limits.reserved, "left free: code, graphs, the driver's heaps")
               : "") +
+         (limits.lock
+              ? line("locked", lockable(), "of all that, never paged out; ulimit -l must allow it")
+              : "") +
          line("total", total(),
               (gpu ? humanBytes(taken()) + " on the GPU"
                    : humanBytes(allocated()) + " beside the mapped file") +
@@ -260,6 +264,8 @@ std::string MemoryStatement::json() const {
     j.key("reserved").value(limits.reserved);
   if (limits.swapBytes)
     j.key("swap").value(limits.swapBytes);
+  if (limits.lock)
+    j.key("locked").value(lockable());
   j.key("allocated").value(allocated()).key("total").value(total());
   j.key("program").value(kProgramBytes);
   j.key("pages").value(pages).key("page_tokens").value(pageTokens);

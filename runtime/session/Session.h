@@ -82,6 +82,7 @@ struct SessionOptions {
   bool prefixCache = true;   ///< requests find the KV pages of others that began alike
   uint64_t swapBytes = 0; ///< of host memory for the KV pages of requests that were preempted; 0:
                           ///< they are computed again
+  bool lock = false;      ///< on a CPU weights and memory are never paged out (E0509)
   bool fair = false;      ///< among requests of one priority, the user (Request::user) who was
                           ///< served least goes first
   bool balance = true;    ///< prompts are cut so that answers keep their pace (ChunkBudget.h)
@@ -238,7 +239,7 @@ class Session {
 public:
   /// Opens, verifies (header and table) and maps the engine, takes all memory.
   /// Errors: those of EngineFile::open (E03xx, exit 3); E0501 limits that make
-  /// no sense (exit 2); E0502 memory, E0507 none left meanwhile (exit 3); E07xx (exit 4): the
+  /// no sense (exit 2); E0502 memory, E0507 none left meanwhile, E0509 none to lock (exit 3); E07xx (exit 4): the
   /// device is not there, does not fit the engine, or has too little memory.
   static Result<std::unique_ptr<Session>> open(const std::string &path,
                                                const SessionOptions &options = {});

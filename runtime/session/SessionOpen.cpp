@@ -147,10 +147,16 @@ namespace {
 
 Result<std::unique_ptr<Executor>> cpuExecutor(std::shared_ptr<EngineFile> file,
                                               const SessionOptions &options, MemoryLimits &limits) {
+  const fb::Program &program = *file->table().programs()->Get(0);
+  limits.lock = options.lock;
+  uint64_t available = cpu::availableMemory();
+  if (const uint64_t weights = storedWeightBytes(file->table(), program);
+      options.lock && available > weights)
+    available -= weights; // which do not give way to other memory then
   if (options.kvShare > 0 && !limits.kvBytes)
-    limits.kvBytes = uint64_t(double(cpu::availableMemory()) * options.kvShare);
+    limits.kvBytes = uint64_t(double(available) * options.kvShare);
   if (options.context == 0)
-    fitContext(*file, *file->table().programs()->Get(0), limits, cpu::availableMemory());
+    fitContext(*file, program, limits, available);
   std::optional<IsaLevel> isa;
   if (!options.isa.empty())
     isa = isaNamed(options.isa);

@@ -7,6 +7,7 @@ import ctypes
 import gc
 import pathlib
 import re
+import resource
 import subprocess
 import sys
 import tempfile
@@ -186,6 +187,16 @@ class EngineTest(unittest.TestCase):
             held.set()
         with self.assertRaisesRegex(ingot.IngotError, "E0501"):
             ingot.Engine(ENGINE, step_limit=-1.0)
+
+    def test_lock(self):
+        most = resource.getrlimit(resource.RLIMIT_MEMLOCK)
+        try:
+            with ingot.Engine(ENGINE, threads=1, max_seqs=1, context=64, lock_memory=True) as engine:
+                self.assertTrue(engine.generate(PROMPT, max_tokens=4, temperature=0).ids)
+                locked = int(re.search(r"VmLck:\s+(\d+) kB", pathlib.Path("/proc/self/status").read_text())[1])
+                self.assertGreater(locked, 0)
+        except ingot.IngotError as refused:  # a machine that allows next to nothing
+            self.assertEqual((refused.code, most[0] < 1 << 20), ("E0509", True))
 
     def test_hooks_with_numpy(self):
         try:

@@ -74,6 +74,10 @@ void LimitOptions::define(CommandLine &command) {
   command
       .flag("--no-prefix-cache", noPrefixCache, "requests that begin alike do not share KV pages")
       .group(group);
+  command
+      .flag("--lock", lock,
+            "weights, KV pages and working memory are never paged out (CPUs; wants ulimit -l)")
+      .group(group);
 }
 
 /// 0 to 100, or the driver's choice.
@@ -153,6 +157,8 @@ static std::string smallerLimits(const LimitOptions &given,
   add("--max-seqs", given.maxSeqs != 0, std::to_string(given.maxSeqs));
   add("--max-batch-tokens", given.maxBatchTokens != 0, std::to_string(given.maxBatchTokens));
   add("--kv-memory", given.kvMemory != 0, runtime::humanBytes(given.kvMemory));
+  if (given.lock)
+    lower = "leave --lock out" + (lower.empty() ? "" : ", or " + lower);
   if (!lower.empty())
     return lower;
   return options.maxSeqs > 1
@@ -174,6 +180,7 @@ runtime::SessionOptions EngineOptions::withLimits(runtime::SessionOptions option
   if (limits.swap)
     options.swapBytes = *limits.swap;
   options.prefixCache &= !limits.noPrefixCache;
+  options.lock = limits.lock;
   options.threads = common.threads;
   options.device = common.device;
   options.isa = common.isa;
@@ -234,6 +241,7 @@ std::string memoryLine(const runtime::Session &session) {
          grouped(use.limits.maxSeqs) + " × " + grouped(use.limits.context) + " tokens) + " +
          humanBytes(use.allocated() - use.kv - use.seeded - use.uploaded) +
          " working memory = " + humanBytes(use.total()) +
+         (use.limits.lock ? ", of which " + humanBytes(use.lockable()) + " are locked" : "") +
          (use.limits.reserved ? ", and " + humanBytes(use.limits.reserved) + " of the GPU left free"
                               : "") +
          "; " + std::string(session.target()) + ", " + session.device();

@@ -37,6 +37,7 @@ struct LimitOptions {
   uint64_t kvMemory = 0;
   std::optional<uint64_t> swap; ///< not given: what the command needs
   bool noPrefixCache = false;
+  bool lock = false;
 
   void define(CommandLine &command);
 };

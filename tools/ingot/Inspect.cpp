@@ -44,6 +44,7 @@ runtime::MemoryLimits memoryLimits(const InspectOptions &options) {
   if (given.kvMemory)
     limits.kvBytes = given.kvMemory;
   limits.swapBytes = given.swap.value_or(0);
+  limits.lock = given.lock;
   return limits;
 }
 

@@ -35,6 +35,7 @@ openModel(const ServeModels &options, const ModelSource &source, const api::Post
 /// What each model gets of the memory for KV pages. Several share it.
 Result<void> shareKv(const ServeModels &options, std::vector<ModelSource> &sources) {
   std::vector<KvUser> users;
+  uint64_t locked = 0; // of weights, which do not give way to KV then
   for (const ModelSource &source : sources) {
     EngineOptions engine = options.engine;
     engine.model = source.path;
@@ -48,12 +49,17 @@ Result<void> shareKv(const ServeModels &options, std::vector<ModelSource> &sourc
     if (!need)
       return need.error();
     const std::string own = (*file)->table().model()->name()->str();
+    if (options.engine.limits.lock)
+      locked += (*file)->fileBytes();
     users.push_back({{source.name.empty() ? own : source.name, fileStem(source.path)}, *need});
   }
   // A device whose memory is taken at once: each takes its part of what is left.
   if (options.kvMemory.empty() && std::ranges::any_of(users, [](auto &user) { return !user.need; }))
     return {};
-  auto shares = divideKv(options.kvMemory, users, cpu::availableMemory());
+  uint64_t available = cpu::availableMemory();
+  if (available > locked)
+    available -= locked;
+  auto shares = divideKv(options.kvMemory, users, available);
   if (!shares)
     return shares.error();
   for (size_t i = 0; i < sources.size(); ++i)
@@ -71,7 +77,7 @@ Result<void> checkSum(const ServeModels &options, const service::ModelRegistry &
   for (const auto &model : models.all()) {
     const runtime::MemoryStatement &use = model->session().memory();
     kv += use.kv;
-    all += use.allocated();
+    all += use.kept();
     parts += (parts.empty() ? "" : ", ") + model->name() + " " + runtime::humanBytes(use.kv);
   }
   const std::string sum = runtime::humanBytes(kv) + " KV of " +

@@ -7,7 +7,7 @@ from __future__ import annotations
 import ctypes
 from ctypes import POINTER, c_char_p, c_double, c_float, c_int32, c_int64, c_size_t, c_uint32, c_uint64, c_void_p
 
-ABI_VERSION = 4  # what these structures are
+ABI_VERSION = 5  # what these structures are
 
 OK, TIMEOUT = 0, 1
 ANY = 0
@@ -34,6 +34,7 @@ class Config(ctypes.Structure):
         ("isa", c_char_p),
         ("chat_template", c_char_p),
         ("step_limit", c_double),
+        ("lock_memory", c_int32),
     ]
 
 

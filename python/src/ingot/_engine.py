@@ -77,7 +77,8 @@ class Engine:
     the most tokens in one (0: 512, on GPUs up to 2048), `kv_memory` the bytes of KV pages (0: as many as
     max_seqs * context take), `swap_memory` the bytes of host memory for those of requests that were put aside (0: they
     are computed again). Targets bound how much of a prompt goes into one step. A step, hooks included, that takes
-    longer than `step_limit` seconds (0: there is no limit) ends the engine with E0725.
+    longer than `step_limit` seconds (0: there is no limit) ends the engine with E0725. `lock_memory` keeps weights, KV
+    and working memory of a CPU from being paged out (E0509 where the limit of locked memory is too low).
     """
 
     @suggesting
@@ -103,6 +104,7 @@ class Engine:
         isa: Optional[str] = None,
         chat_template: Optional[str] = None,
         step_limit: float = 0.0,
+        lock_memory: bool = False,
         quantize: Optional[str] = None,
         kv: Optional[str] = None,
         precision: Optional[str] = None,
@@ -125,7 +127,7 @@ class Engine:
         config.device = device.encode() if device else None
         config.isa = isa.encode() if isa else None
         config.chat_template = chat_template.encode() if chat_template else None
-        config.step_limit = step_limit
+        config.step_limit, config.lock_memory = step_limit, lock_memory
         handle = ctypes.c_void_p()
         checked(self._library, "ingot_executor_open", os.fsencode(path), ctypes.byref(config), ctypes.byref(handle))
         self._handle = handle

@@ -9,6 +9,8 @@
 #include <cstring>
 #include <limits>
 
+#include <sys/resource.h>
+
 namespace ingot::cpu {
 
 namespace {
@@ -22,6 +24,12 @@ Error memoryError(const runtime::MemoryStatement &statement, uint64_t allowed) {
   std::string weights =
       statement.seeded ? "weights from the seed " + runtime::humanBytes(statement.seeded) + " + "
                        : std::string();
+  if (statement.limits.lock && statement.allocated() <= allowed)
+    return {ExitCode::File, "E0502", "there is not as much memory as is to be locked",
+            "weights in the file " + runtime::humanBytes(statement.read) + " + all else " +
+                runtime::humanBytes(statement.allocated()) + "; allowed " +
+                runtime::humanBytes(allowed),
+            "leave --lock out, or lower --context, --max-seqs or --kv-memory"};
   if (statement.seeded > allowed)
     return {ExitCode::File, "E0502", "the weights take more memory than there is",
             runtime::humanBytes(statement.seeded) + " are made from the seed at load; allowed " +
@@ -41,6 +49,24 @@ Error memoryError(const runtime::MemoryStatement &statement, uint64_t allowed) {
           "lower --context (" + std::to_string(limits.context) + "), --max-seqs (" +
               std::to_string(limits.maxSeqs) + "), --max-batch-tokens (" +
               std::to_string(limits.maxBatchTokens) + ") or --kv-memory"};
+}
+
+/// `before`: bytes that the process had locked already, of other engines.
+Error lockError(const runtime::MemoryStatement &statement, uint64_t before, int reason) {
+  rlimit limit{};
+  getrlimit(RLIMIT_MEMLOCK, &limit);
+  const std::string others =
+      before ? ", and has " + runtime::humanBytes(before) + " locked already" : std::string();
+  return {ExitCode::File, "E0509", "the system does not lock as much memory as --lock asks for",
+          runtime::humanBytes(statement.lockable()) + " = weights " +
+              runtime::humanBytes(statement.read + statement.seeded) + " + KV " +
+              runtime::humanBytes(statement.kv + statement.states) + " + working memory " +
+              runtime::humanBytes(statement.arena + statement.scratch) + "; " +
+              (limit.rlim_cur == RLIM_INFINITY
+                   ? std::strerror(reason)
+                   : "this process may lock " + runtime::humanBytes(limit.rlim_cur) + others),
+          "raise the limit (ulimit -l unlimited, LimitMEMLOCK=infinity of systemd, docker run "
+          "--ulimit memlock=-1), or leave --lock out"};
 }
 
 } // namespace
@@ -65,7 +91,7 @@ Result<std::unique_ptr<Executor>> Executor::create(std::shared_ptr<runtime::Engi
     return statement.error();
   executor->statement = *statement;
   uint64_t allowed = allowedBytes ? allowedBytes : availableMemory();
-  if (allowed && executor->statement.allocated() > allowed)
+  if (allowed && executor->statement.kept() > allowed)
     return memoryError(executor->statement, allowed);
   auto code = runtime::CodeImage::map(engine, object);
   if (!code)
@@ -79,7 +105,8 @@ Result<std::unique_ptr<Executor>> Executor::create(std::shared_ptr<runtime::Engi
   if (!loop)
     return loop.error();
   executor->loop = std::move(*loop);
-  executor->bringWeights(allowed);
+  if (auto brought = executor->bringWeights(allowed); !brought)
+    return brought.error();
   return executor;
 }
 
@@ -131,13 +158,27 @@ Result<void> Executor::allocate() {
                            int(limits.threads));
 }
 
-void Executor::bringWeights(uint64_t allowed) {
-  if (allowed && statement.read > allowed)
-    return; // its beginning would be gone when its end is there
+Result<void> Executor::bringWeights(uint64_t allowed) {
   std::vector<std::span<const std::byte>> weights;
   for (uint32_t segment : runtime::weightSegments(*plan))
     weights.push_back(file->segment(segment));
+  const bool lock = statement.limits.lock;
+  if (const uint64_t before = lock ? lockedMemory() : 0;
+      lock) { // first: it may be refused, and pages that come are locked then
+    std::vector<std::span<const std::byte>> all = weights;
+    for (const HostMemory *memory :
+         {&fixedArena, &tokenArena, &rowArena, &kv, &slots, &scratch, &seeded})
+      all.push_back(memory->span());
+    for (std::span<const std::byte> memory : all)
+      if (int reason = lockMemory(memory))
+        return lockError(statement, before, reason);
+  }
+  if (allowed && statement.read > allowed)
+    return {}; // its beginning would be gone when its end is there
   prefault.emplace(weights, int(statement.limits.threads));
+  if (lock)
+    prefault->finish();
+  return {};
 }
 
 std::byte *Executor::bufferAddress(size_t index) const {

@@ -37,9 +37,10 @@ namespace ingot::cpu {
 
 class Executor final : public runtime::Executor, private runtime::PageMover {
 public:
-  /// Maps the code, takes all memory, makes seeded weights. Errors: E0381 … E0385 (no code for this
-  /// CPU), E0386, E0502 (the memory statement exceeds `allowedBytes`, exit 3),
-  /// E0507, E0702 (exit 3), E0701 (exit 4). allowedBytes 0: what the machine has available.
+  /// Maps the code, takes all memory, makes seeded weights, locks what limits.lock asks for. Errors:
+  /// E0381 … E0385 (no code for this CPU), E0386, E0502 (the memory statement exceeds
+  /// `allowedBytes`, exit 3), E0507, E0509 (the system locks no more, exit 3), E0702 (exit 3), E0701
+  /// (exit 4). allowedBytes 0: what the machine has available.
   static Result<std::unique_ptr<Executor>>
   create(std::shared_ptr<runtime::EngineFile> engine, const runtime::MemoryLimits &limits,
          std::optional<runtime::IsaLevel> isa = std::nullopt, uint64_t allowedBytes = 0);
@@ -86,8 +87,8 @@ private:
 
   Executor() = default;
   Result<void> allocate();
-  /// Has weights in the file brought ahead, where there is memory for them.
-  void bringWeights(uint64_t allowed);
+  /// Has weights in the file brought ahead, where there is memory for them, and locks all.
+  Result<void> bringWeights(uint64_t allowed);
   void resolve();
   void resolveLaunch(const fb::Launch &launch, const fb::Step &step, uint64_t cases);
   /// The bit of a case, and those of the cases that a step runs (StepLoop.h).

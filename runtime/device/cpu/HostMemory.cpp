@@ -145,6 +145,12 @@ uint64_t leftInTheGroups(const std::string &root) {
   return least;
 }
 
+int lockMemory(std::span<const std::byte> memory) {
+  return memory.empty() || mlock2(memory.data(), memory.size(), MLOCK_ONFAULT) == 0 ? 0 : errno;
+}
+
+uint64_t lockedMemory() { return bytesIn("/proc/self/status", "VmLck:"); }
+
 uint64_t availableMemory() {
   return leastKnown(bytesIn("/proc/meminfo", "MemAvailable:"),
                     leastKnown(leftInTheGroups(), leftOfAddresses()));

@@ -5,6 +5,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <span>
 #include <string>
 
 namespace ingot::cpu {
@@ -27,6 +28,7 @@ public:
   /// it cannot (Linux before 5.14), or will not. May run beside whoever uses them.
   bool populate(uint64_t from, uint64_t count) const;
 
+  std::span<std::byte> span() const { return {start, bytes}; }
   std::byte *data() const { return start; } ///< 4096-byte aligned
   uint64_t size() const { return bytes; }
 
@@ -34,6 +36,11 @@ private:
   std::byte *start = nullptr;
   uint64_t bytes = 0; ///< asked for; the mapping is whole pages
 };
+
+/// Keeps mapped memory where it is: pages that are there, and others from the moment they come. As
+/// errno says.
+int lockMemory(std::span<const std::byte> memory);
+uint64_t lockedMemory(); ///< bytes of this process that lie so
 
 /// Bytes that can be taken now without swapping: the system's estimate, cut to
 /// what the cgroups and `ulimit -v` leave. 0 if nothing is known.

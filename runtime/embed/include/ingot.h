@@ -51,7 +51,7 @@ extern "C" {
 #define INGOT_API
 #endif
 
-#define INGOT_ABI_VERSION 4
+#define INGOT_ABI_VERSION 5
 
 /** INGOT_ABI_VERSION of the library that is loaded. */
 INGOT_API uint32_t ingot_abi_version(void);
@@ -114,6 +114,9 @@ typedef struct ingot_config {
 
   /* Since version 3. */
   double step_limit; /**< seconds after which a step, hooks included, has failed (E0725); 0: none */
+
+  /* Since version 5. */
+  int32_t lock_memory; /**< 1: weights, KV and working memory of a CPU are never paged out */
 } ingot_config;
 
 /** Sets every field to its default. `size` is sizeof(ingot_config). */
@@ -122,7 +125,7 @@ INGOT_API void ingot_config_init(ingot_config *config, size_t size);
 /**
  * Opens an engine and starts its thread. `config` may be NULL: all defaults.
  * The executor is freed by ingot_executor_close. Errors: E03xx the file, E0501 a limit, E0502
- * memory, E0570 the structure, E061x the template, E07xx the device.
+ * memory, E0509 none that may be locked, E0570 the structure, E061x the template, E07xx the device.
  * Where a step takes longer than `step_limit`, all that is under way ends with E0725, and the
  * executor takes nothing from then on. No hook is called for a request after its last output; one
  * that is running then goes on to its end, and what it uses must live until it returns.

@@ -156,6 +156,7 @@ struct Config {
   bool loadTokenizer = true;       ///< false: ids alone, for a quicker start
   std::string device, isa;         ///< "cpu", "cuda", …; "avx2", …; "": what is best here
   std::string chatTemplate;        ///< a Jinja template instead of the engine's
+  bool lockMemory = false;         ///< weights, KV and working memory of a CPU are never paged out
   double stepLimit = 0; ///< seconds after which a step, hooks included, has failed (E0725); 0: none
 };
 
@@ -376,6 +377,7 @@ public:
     c.isa = textOrNull(config.isa);
     c.chat_template = textOrNull(config.chatTemplate);
     c.step_limit = config.stepLimit;
+    c.lock_memory = config.lockMemory;
     ingot_executor *handle = nullptr;
     ingot_error *error = nullptr;
     if (ingot_executor_open(path.c_str(), &c, &handle, &error))

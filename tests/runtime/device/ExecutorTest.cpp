@@ -160,6 +160,49 @@ TEST_F(ExecutorTest, takesMemoryOfPagesAhead) {
             expected);
 }
 
+MemoryLimits locked() {
+  MemoryLimits limits;
+  limits.context = 256;
+  limits.maxBatchTokens = 128;
+  limits.logitsRows = 4;
+  limits.lock = true;
+  return limits;
+}
+
+/// Until the executor is gone; the answers are the same.
+TEST_F(ExecutorTest, locksWeightsAndMemory) {
+  const uint64_t before = lockedMemory();
+  auto executor = Executor::create(openEngine(path), locked());
+  if (!executor)
+    GTEST_SKIP() << executor.error().format();
+  const runtime::MemoryStatement &memory = (*executor)->memory();
+  EXPECT_GT(memory.read, 0u);
+  EXPECT_EQ(memory.lockable(), memory.read + memory.arena + memory.kv + memory.scratch);
+  EXPECT_GE(lockedMemory() - before, memory.lockable());
+  std::vector<int32_t> prompt = test::fakePrompt(100, 2);
+  ASSERT_TRUE((*executor)->step(OneSequence(prompt, 0, 100, {0, 1, 2, 3}).view()));
+  EXPECT_EQ(std::vector<float>((*executor)->logits(), (*executor)->logits() + test::kFakeVocab),
+            test::fakeLogits(prompt));
+  *executor = nullptr;
+  EXPECT_EQ(lockedMemory(), before);
+}
+
+/// Weights that are locked do not give way: they count.
+TEST_F(ExecutorTest, lockedWeightsCountAsMemory) {
+  auto engine = openEngine(path);
+  auto statement = runtime::memoryStatement(*engine, locked());
+  ASSERT_TRUE(statement);
+  EXPECT_EQ(statement->kept(), statement->allocated() + statement->read);
+  const uint64_t allowed = statement->kept() - 1;
+  auto executor = Executor::create(engine, locked(), std::nullopt, allowed);
+  ASSERT_FALSE(executor);
+  EXPECT_EQ(executor.error().code, "E0502");
+  EXPECT_NE(executor.error().fix.find("leave --lock out"), std::string::npos);
+  MemoryLimits free = locked();
+  free.lock = false;
+  EXPECT_TRUE(Executor::create(engine, free, std::nullopt, allowed));
+}
+
 TEST_F(ExecutorTest, launchesWithoutItemsAreSkipped) {
   auto executor = create(2);
   executor->startTrace(/*keepEvents=*/false);

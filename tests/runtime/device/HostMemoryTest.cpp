@@ -1,8 +1,10 @@
-//===- HostMemoryTest.cpp - What limits leave, and pages brought -----------===//
+//===- HostMemoryTest.cpp - What limits leave, pages brought and locked ----===//
 #include "runtime/device/cpu/HostMemory.h"
 #include "runtime/device/cpu/Prefault.h"
 
 #include <array>
+#include <cerrno>
+#include <cstdlib>
 #include <filesystem>
 #include <fstream>
 
@@ -132,6 +134,17 @@ TEST(Prefault, OfAFileThatWasCutIsNoSignal) {
 TEST(Prefault, OfNothingIsDone) {
   Prefault({}, 2).finish();
   Prefault(std::array{std::span<const std::byte>()}, 2).finish();
+}
+
+TEST(Locks, CountWhatIsLocked) {
+  auto memory = HostMemory::allocate(64 << 10, "a test", false);
+  ASSERT_TRUE(memory);
+  const uint64_t before = lockedMemory();
+  if (int reason = lockMemory(memory->span()); reason == ENOMEM || reason == EPERM)
+    GTEST_SKIP() << "this process may not lock 64 KiB";
+  EXPECT_EQ(lockedMemory() - before, uint64_t(64) << 10);
+  memory = HostMemory();
+  EXPECT_EQ(lockedMemory(), before);
 }
 
 } // namespace

@@ -1,0 +1,33 @@
+"""check_lock.py INGOT ENGINE: `--lock` locks what it says, or is refused with the limit and the way out."""
+import ctypes
+import resource
+import subprocess
+import sys
+
+ingot, engine = sys.argv[1:]
+DROP_FROM_BOUNDS, IPC_LOCK = 24, 14  # PR_CAPBSET_DROP, CAP_IPC_LOCK
+
+
+def run(limit, *arguments):
+    def confine():  # a root that is one has no limit
+        ctypes.CDLL(None).prctl(DROP_FROM_BOUNDS, IPC_LOCK, 0, 0, 0)
+        resource.setrlimit(resource.RLIMIT_MEMLOCK, (limit, limit))
+
+    return subprocess.run([ingot, *arguments], capture_output=True, text=True, preexec_fn=confine)
+
+
+WAYS = (["run", engine, "hello", "-n", "2", "--threads", "1"], ["bench", engine, "-p", "8", "-n", "8", "--repeat", "1", "--threads", "1"])
+for way in WAYS:
+    for limit, allowed in (64 << 10, "64.0 KiB"), (0, "0 B"):
+        refused = run(limit, *way, "--lock")
+        assert refused.returncode == 3, refused
+        assert refused.stderr.startswith("error[E0509]: the system does not lock as much memory as --lock asks for"), refused.stderr
+        assert f"this process may lock {allowed}" in refused.stderr and "ulimit -l unlimited" in refused.stderr, refused.stderr
+    free = run(64 << 10, *way)
+    assert free.returncode == 0 and "locked" not in free.stderr, free
+most = resource.getrlimit(resource.RLIMIT_MEMLOCK)[1]
+small = ("--context", "64")  # what any machine allows
+locks = run(most, *WAYS[0], "--lock", *small)
+assert locks.returncode == 0 and " are locked; " in locks.stderr, locks
+stated = subprocess.run([ingot, "inspect", engine, "--lock", *small], capture_output=True, text=True, check=True).stdout
+assert "\n  locked " in stated, stated
