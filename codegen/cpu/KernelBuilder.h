@@ -125,6 +125,10 @@ public:
   Value lookUp(Value codes, llvm::ArrayRef<uint8_t> table);
   /// Lane by lane: the sum of both products of s16 (vpmaddwd).
   Value dotPairs(Value a, Value c);
+  /// Lane by lane: the upper half of the product of two u16 (vpmulhuw).
+  Value mulHigh(Value a, Value c);
+  /// Bit by bit: `yes` where `mask` has 1, `no` elsewhere (vpternlog). Registers of bytes.
+  Value merge(Value mask, Value yes, Value no);
   /// f32s to the nearest integers, ties to even: vcvtps2dq in the default rounding mode.
   Value toNearestInts(Value v);
   /// Four registers of integers from 0 to 255 to one of bytes, each 16 bytes from the same lanes of
@@ -140,6 +144,8 @@ public:
   void store(Value v, Value to, int64_t align = 0);
   /// Element indices[i] behind `from` in lane i.
   Value gather(mlir::VectorType type, Value from, Value indices);
+  /// The address of words that are part of the kernel's code, made once for each name.
+  Value constantWords(llvm::StringRef name, llvm::ArrayRef<int32_t> words);
   /// One element read from memory into every lane.
   Value loadSplat(mlir::VectorType type, Value from) {
     return broadcast(type, load(type.getElementType(), from));
@@ -177,6 +183,7 @@ public:
 
 private:
   mlir::Block *kernelBlock;
+  mlir::ModuleOp module; ///< of the function
   Values operands;
 };
 

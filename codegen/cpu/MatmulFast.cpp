@@ -212,7 +212,7 @@ private:
       addStepsInLoop(dots, group, xGroup);
     else
       for (int i = 0; i < steps; ++i) {
-        int s = tile.unpacked || halves ? first + i : PanelCodes::step(format.bits, i);
+        int s = tile.unpacked || halves ? first + i : PanelCodes::step(format, i);
         SmallVector<StepCodes> q;
         for (size_t v = 0; v < vectors; ++v)
           q.push_back({group.code(v, s), Value()});

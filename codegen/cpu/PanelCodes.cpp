@@ -21,6 +21,13 @@ Value PanelCodes::moved(Value line, int by, int mask) {
   return k.bitAnd(line, mask);
 }
 
+GroupPlace PanelCodes::group(Value block, Value inBlock) {
+  const bool shared = format.packing == NumericFormat::Packing::Trits; // lines with other groups
+  Value first = shared ? k.mul(k.divUnsigned(inBlock, kTritGroups), kTritGroups) : inBlock;
+  return {block, inBlock,
+          k.at(k.at(block, k.mul(first, layout.groupCodeBytes)), layout.codeOffset)};
+}
+
 Value PanelCodes::codes(const TileRows &rows, Value group, int s) {
   const CodePlace place = codeInGroup(bits, 0, 4 * s); // of one row in its line, and so of all
   Value codes = line(rows, group, place.byte / kPanelLine);
@@ -35,13 +42,45 @@ Value PanelCodes::codes(const TileRows &rows, Value group, int s) {
   return arith::OrIOp::create(k.b, lower, upper);
 }
 
-Value PanelCodes::load(const TileRows &rows, Value group, int s) {
-  Value q = codes(rows, group, s);
+/// The bytes of a line hold five codes in base 3. As fractions of 243, a multiplication that forgets whole numbers
+/// takes off those before the one that is wanted, and three times the rest has it as its whole part. 270 is above
+/// 2^16 / 243 by so little that no fraction is wrong.
+Value PanelCodes::trits(const TileRows &rows, const GroupPlace &group, int s) {
+  const VectorType words = k.vec(k.i16, 2 * k.lanes);
+  const bool last = s == kTritLines;
+  Value inFour = k.remUnsigned(group.inBlock, kTritGroups), factor;
+  Value from = last ? k.at(group.codes, k.mul(inFour, kPanelLine)) : group.codes;
+  if (last) {
+    factor = k.splatInt(words, 270 * 81);
+  } else { // 3 to the power of the group's number, a byte of a constant
+    Value powers = arith::ShRUIOp::create(k.b, k.word(0x1b090301), k.mul(inFour, 8));
+    factor = k.broadcast(words, k.narrow(k.mul(k.bitAnd(powers, 255), 270), k.i16));
+  }
+  Value stored = k.bitcast(words, line(rows, from, last ? 0 : s));
+  auto threeTimes = [&](Value number, int by) {
+    return k.mulHigh(k.mul(number, factor), k.splatInt(words, 3 * by));
+  };
+  Value even = threeTimes(k.bitAnd(stored, 255), 1), odd = threeTimes(k.shiftRight(stored, 8), 256);
+  return k.bitcast(bytes, k.merge(k.splatInt(words, int16_t(0xff00)), odd, even));
+}
+
+Value PanelCodes::load(const TileRows &rows, const GroupPlace &group, int s) {
+  switch (format.packing) {
+  case NumericFormat::Packing::Planes:
+    break;
+  case NumericFormat::Packing::Bit1: // of the line's only bits
+    return moved(line(rows, group.codes, 0), 1 - s, 2);
+  case NumericFormat::Packing::Trits:
+    return trits(rows, group, s);
+  case NumericFormat::Packing::Grid:
+    return grid->load(rows, group, s);
+  }
+  Value q = codes(rows, group.codes, s);
   return format.table ? k.lookUp(q, ArrayRef(format.table, 16)) : q;
 }
 
-Value PanelCodes::loadSigned(const TileRows &rows, Value group, int s) {
-  Value q = codes(rows, group, s);
+Value PanelCodes::loadSigned(const TileRows &rows, Value from, int s) {
+  Value q = codes(rows, from, s);
   if (!format.table)
     return arith::XOrIOp::create(k.b, q, k.splatInt(bytes, -128));
   SmallVector<uint8_t> table(format.table, format.table + 16);
@@ -59,6 +98,27 @@ Value PanelCodes::scales(const TileRows &rows, Value block, int64_t offset,
     return k.load(k.f32s, from, bytes * k.lanes);
   Type element = stored == Scale::F16 ? k.f16 : k.bf16;
   return k.extend(k.load(k.vec(element, k.lanes), from, bytes * k.lanes));
+}
+
+Value PanelCodes::subScales(const TileRows &rows, Value block, int64_t offset, Value inBlock,
+                            int half) {
+  const int halves = format.group == 16 ? 2 : 1;
+  auto bytesOf = [&](Value index) {
+    Value from = k.at(k.at(block, k.mul(index, kPanelRows)), offset);
+    return k.load(k.vec(k.i8, k.lanes), rows.at(k, from, 1), k.lanes);
+  };
+  if (!format.grid) {
+    Value stored = bytesOf(k.add(k.mul(inBlock, halves), half));
+    return format.hasMin ? k.widenUnsigned(stored, k.i32s) : k.widen(stored, k.i32s);
+  }
+  Value nibbles = k.widenUnsigned(bytesOf(k.divUnsigned(inBlock, 2 / halves)), k.i32s);
+  if (halves == 2)
+    nibbles = k.shiftRight(nibbles, 4 * half);
+  else
+    nibbles = arith::ShRUIOp::create(
+        k.b, nibbles, k.broadcast(k.i32s, k.narrow(k.mul(k.remUnsigned(inBlock, 2), 4), k.i32)));
+  Value twice = k.shiftLeft(k.bitAnd(nibbles, nibbleMask(format)), 1);
+  return arith::OrIOp::create(k.b, twice, k.splatInt(k.i32s, 1));
 }
 
 Value PanelCodes::floatSubScales(const TileRows &rows, Value block, int64_t offset, Value index) {
