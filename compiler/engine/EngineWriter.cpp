@@ -10,6 +10,7 @@
 #include "runtime/engine/EngineFile.h"
 #include "runtime/engine/Hash.h"
 #include "runtime/engine/Memory.h"
+#include "runtime/engine/Pages.h"
 #include "runtime/engine/Program.h"
 #include "runtime/engine/Verify.h"
 
@@ -32,10 +33,6 @@ using runtime::Hash128;
 using std::to_string;
 
 constexpr size_t kReadBack = 1 << 20;
-
-/// A kernel whose page cache has large folios makes one of each huge page that a write covers whole,
-/// and maps it as one when the engine runs (docs/cpu.md).
-constexpr uint64_t kHugePage = 2 << 20;
 
 Error ourBug(const std::string &why) {
   return {ExitCode::Internal, "E0399", "the compiler made an engine that it would not load", why,
@@ -136,7 +133,8 @@ private:
   uint64_t capacity = 0;
 };
 
-/// Writes a file by whole huge pages: what a piece has of one that it shares with its neighbours waits in memory until
+/// Writes a file by whole huge pages: a kernel whose page cache has large folios makes one of each that a write covers, and
+/// maps it as one when the engine runs (docs/cpu.md). What a piece has of one that it shares with its neighbours waits in memory until
 /// they have theirs. Safe to use from any thread, once all pieces have been expected.
 class HugePageWriter {
 public:

@@ -1,5 +1,6 @@
 //===- ElfImage.cpp - See ElfImage.h --------------------------------------===//
 #include "runtime/engine/ElfImage.h"
+#include "runtime/engine/Pages.h"
 
 #include <algorithm>
 #include <cstring>
@@ -8,7 +9,6 @@
 namespace ingot::runtime {
 namespace {
 
-constexpr uint64_t kPage = 4096;
 constexpr uint64_t kMostSpan = uint64_t(1) << 31;
 constexpr uint64_t kMostSymbols = 1 << 20;
 

@@ -1,6 +1,7 @@
 //===- HostMemory.h - Anonymous memory for arenas, and how much there is --===//
 #pragma once
 
+#include "runtime/engine/Pages.h"
 #include "runtime/error/Error.h"
 
 #include <cstddef>
@@ -9,8 +10,6 @@
 #include <string>
 
 namespace ingot::cpu {
-
-constexpr uint64_t kPage = 4096, kHugePage = uint64_t(2) << 20;
 
 /// Zeroed memory straight from the system, taken page by page as it is first
 /// touched. Big regions start on a 2 MiB line and ask for huge pages; the tail
