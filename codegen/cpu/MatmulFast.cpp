@@ -73,9 +73,6 @@ public:
 private:
   using Dots = SmallVector<Dot>; // [token][vector]
 
-  /// Two products of a step in int16 lanes; 0: not even those of one step.
-  int stepsThatFit() const { return std::min(kStepsOfGroup, 32767 / (2 * 127 * format.largest())); }
-
   /// Of several tokens each takes its share of what comes next. Each line is asked for where no stream rises, since a
   /// tile of fewer rows than a panel leaves half of each pair of lines out, and where a line has so many dots that the
   /// CPU sees too little of the stream (measured on Zen 4: from as many tokens on as a code has bits).
@@ -85,8 +82,9 @@ private:
     const bool rises = int64_t(tile.vectors.size()) * k.lanes == kPanelRows;
     if (!tile.prefetch || (rises && tile.tokens < format.bits))
       return;
+    constexpr int64_t kAhead = 4096;
     for (int64_t line = 0; line < layout.blockBytes / groupsOfBlock; line += 64)
-      k.prefetch(k.at(group, 4096 + line));
+      k.prefetch(k.at(group, kAhead + line));
   }
 
   /// Reads a word of each line of a block's scales, which its groups need line by line: the CPU's prefetchers lose a
@@ -150,27 +148,34 @@ private:
   void addDots(KernelBuilder::Values &next, ArrayRef<Value> dots, Value g, PanelGroup &group,
                Value xFields, Value xHalves) {
     size_t vectors = tile.vectors.size();
-    for (size_t v = 0; v < vectors; ++v) {
-      Value scale = group.scale(v), minimum = group.minimum(v);
-      Value halfMinimums = format.hasMin && format.group == 16
-                               ? pairOf(group.subMinimum(v, 0), group.subMinimum(v, 1))
-                               : Value();
-      for (int t = 0; t < tile.tokens; ++t) {
-        Value fields = k.at(xFields, t * tile.xRowBytes);
-        Value factor = k.fmul(scale, k.loadSplat(k.f32s, k.at(fields, row.scaleOffset)));
-        Value &acc = next[t * vectors + v];
-        Value dot = dots[t * vectors + v];
-        if (dot.getType() != k.f32s)
-          dot = k.toFloat(dot);
-        if (tile.slack)
-          dot = k.fadd(dot, k.bitcast(k.f32s, slackOf(t, g, scale)));
-        acc = k.fma(dot, factor, acc);
-        if (halfMinimums)
-          acc = k.fma(k.toFloat(sumOfHalves(halfMinimums, k.at(xHalves, t * tile.xRowBytes))),
-                      k.fmul(minimum, k.loadSplat(k.f32s, k.at(fields, row.scaleOffset))), acc);
-        else if (minimum)
-          acc = k.fma(minimum, k.loadSplat(k.f32s, k.at(fields, row.scaledSumOffset)), acc);
+    if (!tile.unpacked && tile.tokens > 1)
+      k.touch(xFields); // no load passes it: scales that are loaded before the dots would put sums aside
+    SmallVector<Value> scales(vectors), minimums(vectors), halfMinimums(vectors);
+    // In an order that leaves registers to the sums: scales of a packed group are made in some, and of an unpacked one
+    // they are only loaded, but would keep those of all tokens waiting.
+    for (size_t i = 0; i < dots.size(); ++i) {
+      const size_t t = tile.unpacked ? i / vectors : i % tile.tokens,
+                   v = tile.unpacked ? i % vectors : i / tile.tokens;
+      if (!scales[v]) {
+        scales[v] = group.scale(v);
+        minimums[v] = group.minimum(v);
+        if (format.hasMin && format.group == 16)
+          halfMinimums[v] = pairOf(group.subMinimum(v, 0), group.subMinimum(v, 1));
       }
+      Value fields = k.at(xFields, t * tile.xRowBytes);
+      Value factor = k.fmul(scales[v], k.loadSplat(k.f32s, k.at(fields, row.scaleOffset)));
+      Value &acc = next[t * vectors + v];
+      Value dot = dots[t * vectors + v];
+      if (dot.getType() != k.f32s)
+        dot = k.toFloat(dot);
+      if (tile.slack)
+        dot = k.fadd(dot, k.bitcast(k.f32s, slackOf(t, g, scales[v])));
+      acc = k.fma(dot, factor, acc);
+      if (halfMinimums[v])
+        acc = k.fma(k.toFloat(sumOfHalves(halfMinimums[v], k.at(xHalves, t * tile.xRowBytes))),
+                    k.fmul(minimums[v], k.loadSplat(k.f32s, k.at(fields, row.scaleOffset))), acc);
+      else if (minimums[v])
+        acc = k.fma(minimums[v], k.loadSplat(k.f32s, k.at(fields, row.scaledSumOffset)), acc);
     }
   }
 
@@ -354,7 +359,7 @@ private:
       x = k.intrinsic("llvm.x86.avx2.psign.b", bytes, {x, q.sign});
     Value pairs = k.intrinsic("llvm.x86.avx2.pmadd.ub.sw", words, {q.bytes, x});
     dot.partial = dot.partial ? k.add(dot.partial, pairs) : pairs;
-    if (++dot.pending == std::max(stepsThatFit(), 1))
+    if (++dot.pending == std::max(stepsThatFit(format), 1))
       flush(dot);
   }
 

@@ -10,8 +10,8 @@ using namespace mlir;
 using namespace ingot;
 using namespace ingot::cpu;
 
-bool ingot::cpu::splitsSign(const NumericFormat &format, DotKind dot) {
-  return dot == DotKind::Pmaddubsw && 2 * 127 * format.largest() > 32767;
+int ingot::cpu::stepsThatFit(const NumericFormat &format) {
+  return std::min(kStepsOfGroup, 32767 / (2 * 127 * format.largest()));
 }
 
 /// -(the least) of the products s * (q - zeroPoint), where that moves them all into a byte.

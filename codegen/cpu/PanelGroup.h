@@ -46,8 +46,12 @@ struct UnpackedLayout {
   int64_t placeOf(int64_t row) const { return row / rows * partBytes() + row % rows * 4; }
 };
 
+/// How many steps' products, two to a lane of int16, Pmaddubsw can sum; 0: not even those of one.
+int stepsThatFit(const NumericFormat &format);
 /// Do the dots of such codes take |w| and x with the sign of w (MatmulFast.cpp)?
-bool splitsSign(const NumericFormat &format, DotKind dot);
+inline bool splitsSign(const NumericFormat &format, DotKind dot) {
+  return dot == DotKind::Pmaddubsw && stepsThatFit(format) == 0;
+}
 
 class PanelGroup {
 public:

@@ -71,8 +71,7 @@ struct NumericFormat {
   bool hasZeros = false;          ///< z instead of m; hasMin is true
   const uint8_t *table = nullptr; ///< 16 numbers: q of each code; null: q is the code
   bool floatSubScales = false;    ///< s is E4M3 without a sign, not an integer; groups are of 16
-  int subScaleBits =
-      8; ///< of s and t where they are integers; s has a sign where there is no minimum
+  int subScaleBits = 8; ///< of integer s and t; s has a sign where there is no minimum
 
   bool isFloat() const { return kind == Kind::Float; }
   bool isScaledFloat() const { return kind == Kind::ScaledFloat; }

@@ -65,8 +65,7 @@ int64_t tileRegisters(kernel::MatmulOp op, const Isa &isa, int64_t tokens);
 /// not where codes are bytes, and where an unpacked panel is too long to stay in L2. Schedules are chosen as if none did:
 /// it makes all of those that come into question faster alike.
 bool unpacksPanels(kernel::MatmulOp op, const PanelLayout &layout, const Isa &isa);
-inline constexpr int64_t kTilesToUnpackFor =
-    3; ///< of the largest size; fewer were measured not to pay
+inline constexpr int64_t kTilesToUnpackFor = 3; ///< of the largest size; measured
 
 /// Schedules that do not spill: those of short tiles first, whose code is shorter.
 llvm::SmallVector<kernel::ScheduleAttr> scheduleCandidates(kernel::MatmulOp op, const Isa &isa);
