@@ -6,6 +6,7 @@
 // formulas of NumericFormat.h rounds once, in f32.
 //===----------------------------------------------------------------------===//
 #include "codegen/cpu/Emitters.h"
+#include "codegen/cpu/GridTable.h"
 #include "codegen/cpu/RowwiseLanes.h"
 #include "dialects/kernel/ops/Rows.h"
 #include "runtime/formats/WeightPlace.h"
@@ -122,14 +123,13 @@ private:
 
   /// `valid` values of K of one block; 0 up to the next multiple of 32.
   void emitBlock(Value block, Value out, int64_t valid) {
-    Value codes = k.at(k.at(block, k.mul(row, 4)), layout.codeOffset),
-          halves = k.at(block, k.mul(row, 2)), bytes = k.at(block, row);
+    Value halves = k.at(block, k.mul(row, 2)), bytes = k.at(block, row);
     Type half = format.minScale() == NumericFormat::Scale::F16 ? k.f16 : k.bf16;
     Value d = scaleAt(block), m;
     if (layout.minOffset >= 0)
       m = k.extend(k.load(half, k.at(halves, layout.minOffset)));
     for (int64_t from = 0; from < valid; from += kGroupK) {
-      Values q = unpack(k.at(codes, from / kGroupK * layout.groupCodeBytes));
+      Values q = unpack(block, from / kGroupK);
       for (int64_t at16 = 0; at16 < kGroupK; at16 += kRowLanes) {
         int64_t left = valid - from - at16;
         Value value = k.splat(f32x16, 0);
@@ -152,7 +152,8 @@ private:
     }
     Value value = k.toFloat(q), scale = d, min = m;
     if (format.kind == NumericFormat::Kind::SuperAffine) {
-      scale = k.fmul(d, subScale(bytes, layout.subScaleOffset + group * kPanelRows));
+      scale = k.fmul(d, format.grid ? subScaleOfNibble(bytes, group)
+                                    : subScale(bytes, layout.subScaleOffset + group * kPanelRows));
       if (m)
         min = k.fmul(m, subScale(bytes, layout.subMinOffset + group * kPanelRows));
     }
@@ -180,8 +181,121 @@ private:
     return k.toFloat(format.hasMin ? k.widenUnsigned(s, k.i32) : k.widen(s, k.i32));
   }
 
-  /// Codes k 0-15 and 16-31 of a group, as i32; `from` is the row's word of the first line.
-  Values unpack(Value from) {
+  /// Nibble `group` of the row, from bit `first` of it on.
+  Value nibble(Value bytes, int64_t group, int64_t first = 0) {
+    Value pair = k.load(k.i8, k.at(bytes, layout.subScaleOffset + group / 2 * kPanelRows));
+    return k.shiftRight(k.widenUnsigned(pair, k.i32), group % 2 * 4 + first);
+  }
+  Value subScaleOfNibble(Value bytes, int64_t group) {
+    Value u = k.bitAnd(nibble(bytes, group), nibbleMask(format));
+    return k.toFloat(k.add(k.shiftLeft(u, 1), 1));
+  }
+
+  /// Codes k 0-15 and 16-31 of group g of a block, as i32.
+  Values unpack(Value block, int64_t g) {
+    Value from = k.at(k.at(block, k.mul(row, 4)), groupInBlock(layout, format, g));
+    switch (format.packing) {
+    case NumericFormat::Packing::Planes:
+      break;
+    case NumericFormat::Packing::Bit1:
+      return {k.shiftLeft(bitsOf(k.load(k.i32, from), 0), 1),
+              k.shiftLeft(bitsOf(k.load(k.i32, from), 1), 1)};
+    case NumericFormat::Packing::Trits:
+      return {trits(from, g, 0), trits(from, g, 1)};
+    case NumericFormat::Packing::Grid:
+      return {entries(block, from, g, 0), entries(block, from, g, 1)};
+    }
+    return planes(from);
+  }
+
+  /// Bit k / 4 of byte k % 4, of half of a group.
+  Value bitsOf(Value word, int64_t half) {
+    Values each(kRowLanes / 4, word);
+    SmallVector<int32_t> shifts;
+    for (int64_t i = 0; i < kRowLanes; ++i)
+      shifts.push_back(static_cast<int32_t>((half * kRowLanes + i) / 4));
+    return k.bitAnd(shifted(bytesOf(each), shifts), 1);
+  }
+  Value shifted(Value v, ArrayRef<int32_t> by) {
+    return arith::ShRUIOp::create(k.b, v, constant(by));
+  }
+  Value constant(ArrayRef<int32_t> values) {
+    return arith::ConstantOp::create(k.b, DenseElementsAttr::get(i32x16, values));
+  }
+
+  /// Digits of numbers of base 3.
+  Value trits(Value from, int64_t g, int64_t half) {
+    Values words, fifths;
+    SmallVector<int32_t> shifts, fifthShifts, fifthBits, fractions, rests;
+    for (int64_t s = 4 * half; s < 4 * half + 4; ++s) {
+      const TritPlace place = tritStep(g, s);
+      words.push_back(k.load(k.i32, k.at(from, place.byte)));
+      fifths.push_back(k.load(k.i32, from));
+      shifts.append(4, place.bit);
+      fifthShifts.append(4, place.fifth.bit);
+      fifthBits.append(4, place.fifth.byte < 0 ? 0 : 16);
+      fractions.append(4, 65536 / place.weight + 1); // rounded up: exact for numbers this small
+      rests.append(4, 65536 / (3 * place.weight) + 1);
+    }
+    Value number = k.bitAnd(shifted(bytesOf(words), shifts), 15);
+    Value fifth = k.shiftLeft(shifted(bytesOf(fifths), fifthShifts), 4);
+    number =
+        arith::OrIOp::create(k.b, number, arith::AndIOp::create(k.b, fifth, constant(fifthBits)));
+    Value whole = k.shiftRight(k.mul(number, constant(fractions)), 16),
+          third = k.shiftRight(k.mul(number, constant(rests)), 16);
+    return k.sub(whole, k.mul(third, k.splatInt(i32x16, 3)));
+  }
+
+  /// Of a grid: the numbers, by index; `from` is the row's word of the group's first line.
+  Value entries(Value block, Value from, int64_t g, int64_t half) {
+    const Grid &grid = *format.grid;
+    const int64_t runs = kRowLanes / grid.run;
+    Value table = gridTable(k, format), halfRow = k.divUnsigned(row, 2),
+          inByte = k.narrow(k.mul(k.remUnsigned(row, 2), kRunsOfLine), k.i32);
+    auto maskBit = [&](int64_t index, int64_t run) {
+      const int64_t at = maskInBlock(layout, grid, index, g, run / kRunsOfLine);
+      Value byte = k.widenUnsigned(k.load(k.i8, k.at(k.at(block, halfRow), at)), k.i32);
+      Value bits = arith::ShRUIOp::create(k.b, byte, inByte);
+      return k.bitAnd(k.shiftRight(bits, run % kRunsOfLine), 1);
+    };
+    Values words, runSigns;
+    for (int64_t run = half * runs; run < (half + 1) * runs; ++run) {
+      Value low = k.load(k.i8, k.at(from, kPanelLine * (run / kRunsOfLine) + run % kRunsOfLine));
+      Value index = k.widenUnsigned(low, k.i32);
+      for (int u = 0; u < grid.upperBits(); ++u)
+        index = arith::OrIOp::create(k.b, index, k.shiftLeft(maskBit(u, run), 8 + u));
+      words.push_back(k.load(k.i32, k.at(table, k.mul(k.widenUnsigned(index, k.i64), 4))));
+      if (grid.signs == GridSigns::Run)
+        runSigns.push_back(maskBit(grid.upperBits(), run));
+    }
+    SmallVector<int32_t> shifts;
+    for (int64_t i = 0; i < kRowLanes; ++i)
+      shifts.push_back(static_cast<int32_t>(8 * (i % 4) + i % grid.run / 4 * 4));
+    Value codes = k.bitAnd(shifted(ofRuns(words), shifts), (1 << grid.bits()) - 1), sign;
+    if (grid.signs == GridSigns::Value)
+      sign = bitsOf(k.load(k.i32, k.at(from, kPanelLine * indexLines(grid))), half);
+    else if (grid.signs == GridSigns::Run)
+      sign = ofRuns(runSigns);
+    else
+      sign = k.broadcast(i32x16, k.bitAnd(nibble(k.at(block, row), g, 3), 1));
+    return numbers(arith::OrIOp::create(k.b, codes, k.shiftLeft(sign, 3)));
+  }
+  /// Each in the lanes of its run.
+  Value ofRuns(ArrayRef<Value> words) {
+    const auto count = static_cast<int64_t>(words.size());
+    Value some = vector::FromElementsOp::create(k.b, k.vec(k.i32, count), words);
+    SmallVector<int64_t> lanes;
+    for (int64_t i = 0; i < kRowLanes; ++i)
+      lanes.push_back(i * count / kRowLanes);
+    return vector::ShuffleOp::create(k.b, some, some, lanes);
+  }
+  Value numbers(Value codes) {
+    return k.widenUnsigned(
+        k.lookUp(k.narrow(codes, k.vec(k.i8, kRowLanes)), ArrayRef(format.table, 16)), i32x16);
+  }
+
+  /// Of planes; `from` is the row's word of the first line.
+  Values planes(Value from) {
     auto line = [&](int64_t i) { return k.load(k.i32, k.at(from, i * kPanelLine)); };
     if (format.bits == 8)
       return {bytesOf({line(0), line(1), line(2), line(3)}),
@@ -216,8 +330,7 @@ private:
     }
     if (format.table)
       for (Value &codes : q)
-        codes = k.widenUnsigned(
-            k.lookUp(k.narrow(codes, k.vec(k.i8, kRowLanes)), ArrayRef(format.table, 16)), i32x16);
+        codes = numbers(codes);
     return q;
   }
   /// Four words as 16 bytes, zero-extended.

@@ -3,7 +3,7 @@
 //   avx2         x86-64-v3: 16 registers of 8 lanes; u8 x s8 through vpmaddubsw
 //   avxvnni      the same with vpdpbusd
 //   avx512vnni   x86-64-v4: 32 registers of 16 lanes; vpdpbusd
-//   avx512       the same with vdpbf16ps
+//   avx512       the same with vdpbf16ps, and VBMI's byte permutes
 //
 // Bits: avxvnni and avx512vnni give those of avx2. avx512 differs where bf16 matrices are multiplied.
 // A generator asks this table what it can use and nothing else: the machine that
@@ -28,18 +28,20 @@ struct Isa {
   int registers;         ///< vector registers
   DotKind dot;
   bool bf16Dot;           ///< has vdpbf16ps
+  bool vbmi;              ///< has vpermb, vpermi2b and vpmultishiftqb
   const Machine *machine; ///< that schedules are chosen for
   /// Instructions are written out in plain arithmetic: for tests of a level on machines without it.
   bool writtenOut = false;
 };
 
-inline constexpr Isa kAvx2{"avx2", "x86-64-v3", "", 8, 16, DotKind::Pmaddubsw, false, &kV3};
-inline constexpr Isa kAvxVnni{"avxvnni", "x86-64-v3",       "+avxvnni", 8,
-                              16,        DotKind::Vpdpbusd, false,      &kV3};
-inline constexpr Isa kAvx512Vnni{"avx512vnni", "x86-64-v4",       "+avx512vnni", 16,
-                                 32,           DotKind::Vpdpbusd, false,         &kIceLake};
-inline constexpr Isa kAvx512{
-    "avx512", "x86-64-v4", "+avx512vnni,+avx512bf16", 16, 32, DotKind::Vpdpbusd, true, &kZen5};
+inline constexpr Isa kAvx2{"avx2", "x86-64-v3", "", 8, 16, DotKind::Pmaddubsw, false, false, &kV3};
+inline constexpr Isa kAvxVnni{"avxvnni",         "x86-64-v3", "+avxvnni", 8,   16,
+                              DotKind::Vpdpbusd, false,       false,      &kV3};
+inline constexpr Isa kAvx512Vnni{"avx512vnni",      "x86-64-v4", "+avx512vnni", 16,       32,
+                                 DotKind::Vpdpbusd, false,       false,         &kIceLake};
+inline constexpr Isa kAvx512{"avx512", "x86-64-v4", "+avx512vnni,+avx512bf16,+avx512vbmi",
+                             16,       32,          DotKind::Vpdpbusd,
+                             true,     true,        &kZen5};
 
 /// All levels.
 std::span<const Isa *const> allIsas();

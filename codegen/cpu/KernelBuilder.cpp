@@ -24,7 +24,7 @@ KernelBuilder::KernelBuilder(ImplicitLocOpBuilder &b, const Isa &isa, Block &ker
       f32s(VectorType::get({isa.lanes}, b.getF32Type())),
       i32s(VectorType::get({isa.lanes}, b.getI32Type())), begin(fn.getArgument(2)),
       end(fn.getArgument(3)), step(fn.getArgument(4)), scratch(fn.getArgument(5)),
-      batch(fn.getArgument(1)), kernelBlock(&kernel) {
+      batch(fn.getArgument(1)), kernelBlock(&kernel), module(fn->getParentOfType<ModuleOp>()) {
   for (unsigned i = 0; i < kernelBlock->getNumArguments(); ++i)
     operands.push_back(load(ptr, at(fn.getArgument(0), int64_t(i) * 8)));
 }
@@ -218,11 +218,26 @@ void KernelBuilder::store(Value v, Value to, int64_t align) {
 }
 Value KernelBuilder::gather(VectorType type, Value from, Value indices) {
   const int64_t count = type.getNumElements();
+  if (type == vec(i32, 8)) // LLVM makes 40 instructions of it, since some CPUs have slow ones
+    return intrinsic("llvm.x86.avx2.gather.d.d.256", type,
+                     {splatInt(type, 0), from, indices, splatInt(type, -1), integer(i8, 4)});
   Value places = LLVM::GEPOp::create(b, vec(ptr, count), type.getElementType(), from,
                                      ArrayRef<LLVM::GEPArg>{indices});
   Value all = arith::ConstantOp::create(b, DenseElementsAttr::get(vec(b.getI1Type(), count), true));
   return LLVM::masked_gather::create(b, type, places, all, ValueRange(),
                                      static_cast<uint32_t>(elementBytes(type)));
+}
+Value KernelBuilder::constantWords(StringRef name, ArrayRef<int32_t> words) {
+  if (!module.lookupSymbol(name)) {
+    OpBuilder::InsertionGuard guard(b);
+    b.setInsertionPointToStart(module.getBody());
+    const auto count = static_cast<int64_t>(words.size());
+    LLVM::GlobalOp::create(b, LLVM::LLVMArrayType::get(i32, count), /*isConstant=*/true,
+                           LLVM::Linkage::Internal, name,
+                           DenseElementsAttr::get(RankedTensorType::get({count}, i32), words),
+                           /*alignment=*/64);
+  }
+  return LLVM::AddressOfOp::create(b, ptr, name);
 }
 void KernelBuilder::touch(Value from) {
   LLVM::LoadOp::create(b, i32, from, elementBytes(i32), /*isVolatile=*/true);
@@ -299,6 +314,26 @@ Value KernelBuilder::lookUp(Value codes, llvm::ArrayRef<uint8_t> table) {
                    type, {tables, codes});
 }
 
+Value KernelBuilder::lookUpOf5Bits(Value nibbles, Value fifth, llvm::ArrayRef<uint8_t> table) {
+  assert(table.size() == 32);
+  auto type = cast<VectorType>(nibbles.getType());
+  if (isa.vbmi && !isa.writtenOut && type.getNumElements() == 64) {
+    llvm::SmallVector<int8_t> lanes;
+    for (int i = 0; i < 64; ++i) // indexes have no more than five bits
+      lanes.push_back(static_cast<int8_t>(table[i % 32]));
+    Value tables =
+        arith::ConstantOp::create(b, DenseElementsAttr::get(type, llvm::ArrayRef<int8_t>(lanes)));
+    Value words = bitcast(vec(i16, type.getNumElements() / 2), fifth);
+    Value index = arith::OrIOp::create(b, nibbles, bitcast(type, shiftRight(words, 3)));
+    return intrinsic("llvm.x86.avx512.permvar.qi.512", type, {tables, index});
+  }
+  // vpshufb makes 0 where bit 7 is set.
+  Value low = arith::OrIOp::create(b, nibbles, fifth);
+  Value high = arith::XOrIOp::create(b, low, splatInt(type, -128));
+  return arith::OrIOp::create(b, lookUp(low, table.take_front(16)),
+                              lookUp(high, table.drop_front(16)));
+}
+
 Value KernelBuilder::dotPairs(Value a, Value c) {
   auto words = [&](Value v, int64_t from, int64_t count) {
     Value pairs = bitcast(vec(i16, 2 * lanes), v);
@@ -315,6 +350,18 @@ Value KernelBuilder::dotPairs(Value a, Value c) {
   }
   return intrinsic(lanes == 16 ? "llvm.x86.avx512.pmaddw.d.512" : "llvm.x86.avx2.pmadd.wd", i32s,
                    {words(a, 0, lanes), words(c, 0, lanes)});
+}
+
+Value KernelBuilder::merge(Value mask, Value yes, Value no) {
+  if (isa.writtenOut || lanes != 16) {
+    Value others = arith::XOrIOp::create(b, mask, splatInt(mask.getType(), -1));
+    return arith::OrIOp::create(b, arith::AndIOp::create(b, mask, yes),
+                                arith::AndIOp::create(b, others, no));
+  }
+  // As an intrinsic: written out, LLVM makes two instructions of it.
+  return bitcast(yes.getType(), intrinsic("llvm.x86.avx512.pternlog.d.512", i32s,
+                                          {bitcast(i32s, mask), bitcast(i32s, yes),
+                                           bitcast(i32s, no), integer(i32, 0xca)}));
 }
 
 Value KernelBuilder::toNearestInts(Value v) {

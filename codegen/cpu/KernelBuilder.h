@@ -123,8 +123,12 @@ public:
   Value dotU8S8(Value sum, Value unsignedBytes, Value signedBytes);
   /// Byte by byte: table[code] of codes below 16 (vpshufb). 16 bytes, or a register of them.
   Value lookUp(Value codes, llvm::ArrayRef<uint8_t> table);
+  /// The same of 32 bytes: bit 7 of `fifth`, whose other bits are 0, is an index's fifth bit.
+  Value lookUpOf5Bits(Value nibbles, Value fifth, llvm::ArrayRef<uint8_t> table);
   /// Lane by lane: the sum of both products of s16 (vpmaddwd).
   Value dotPairs(Value a, Value c);
+  /// Bit by bit: `yes` where `mask` has 1, `no` elsewhere (vpternlog). Registers of bytes.
+  Value merge(Value mask, Value yes, Value no);
   /// f32s to the nearest integers, ties to even: vcvtps2dq in the default rounding mode.
   Value toNearestInts(Value v);
   /// Four registers of integers from 0 to 255 to one of bytes, each 16 bytes from the same lanes of
@@ -140,6 +144,8 @@ public:
   void store(Value v, Value to, int64_t align = 0);
   /// Element indices[i] behind `from` in lane i.
   Value gather(mlir::VectorType type, Value from, Value indices);
+  /// The address of words that are part of the kernel's code, made once for each name.
+  Value constantWords(llvm::StringRef name, llvm::ArrayRef<int32_t> words);
   /// One element read from memory into every lane.
   Value loadSplat(mlir::VectorType type, Value from) {
     return broadcast(type, load(type.getElementType(), from));
@@ -177,6 +183,7 @@ public:
 
 private:
   mlir::Block *kernelBlock;
+  mlir::ModuleOp module; ///< of the function
   Values operands;
 };
 

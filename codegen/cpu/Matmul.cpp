@@ -467,7 +467,7 @@ private:
   const kernel::ScheduleAttr schedule;
   const bool pair;
   const RowsType xType;
-  SmallVector<Segment> segments;
+  SmallVector<Segment, 1> segments;
   kernel::ArgmaxOp argmax;
   kernel::PanelMaximaOp largest;
   std::optional<MatmulKeys> keys;

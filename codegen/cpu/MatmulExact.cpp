@@ -16,7 +16,7 @@ namespace {
 class ExactLoop {
 public:
   ExactLoop(KernelBuilder &k, const Tile &tile, const PanelLayout &layout)
-      : k(k), tile(tile), layout(layout), format(numericFormat(layout.format)), codes(k, format),
+      : k(k), tile(tile), layout(layout), format(numericFormat(layout.format)), codes(k, layout),
         groupsOfBlock(layout.blockK / kGroupK) {}
 
   KernelBuilder::Values emit() {
@@ -36,18 +36,18 @@ private:
 
   KernelBuilder::Values emitGroup(Value g, ValueRange carried, int64_t count) {
     KernelBuilder::Values sums(carried.begin(), carried.end());
-    SmallVector<Value> blocks, groups;
+    SmallVector<Value> blocks;
+    SmallVector<GroupPlace> groups;
     Value inBlock = groupsOfBlock == 1 ? k.word(0) : k.remUnsigned(g, groupsOfBlock);
     for (const TileRows &rows : tile.vectors) {
       blocks.push_back(k.at(rows.panel, k.mul(k.divUnsigned(g, groupsOfBlock), layout.blockBytes)));
-      groups.push_back(
-          k.at(k.at(blocks.back(), k.mul(inBlock, layout.groupCodeBytes)), layout.codeOffset));
+      groups.push_back(codes.group(blocks.back(), inBlock));
     }
     Value x = k.at(tile.x, k.mul(g, kGroupK * 4));
     Scales scales;
     for (int64_t s = 0; s * 4 < count; ++s) {
       if (s * 4 % std::min<int64_t>(format.group, kGroupK) == 0)
-        scales = scalesOf(blocks, inBlock, s * 4 / 16);
+        scales = scalesOf(blocks, inBlock, int(s * 4 / 16));
       SmallVector<Value> lanes; // four codes each
       for (size_t v = 0; v < tile.vectors.size(); ++v)
         lanes.push_back(k.bitcast(k.i32s, codes.load(tile.vectors[v], groups[v], s)));
@@ -78,29 +78,27 @@ private:
     }
   }
 
-  Scales scalesOf(ArrayRef<Value> blocks, Value inBlock, int64_t half) {
+  Scales scalesOf(ArrayRef<Value> blocks, Value inBlock, int half) {
     Scales scales;
     for (size_t v = 0; v < blocks.size(); ++v) {
       auto scalesAt = [&](int64_t offset, NumericFormat::Scale stored) {
         return codes.scales(tile.vectors[v], blocks[v], offset, stored);
       };
-      auto bytesAt = [&](int64_t offset, Value index) {
-        Value from = k.at(k.at(blocks[v], k.mul(index, kPanelRows)), offset);
-        Value bytes = k.load(k.vec(k.i8, k.lanes), tile.vectors[v].at(k, from, 1), k.lanes);
-        return format.hasMin ? k.widenUnsigned(bytes, k.i32s) : k.widen(bytes, k.i32s);
+      auto integersAt = [&](int64_t offset, Value group) {
+        return codes.subScales(tile.vectors[v], blocks[v], offset, group, half);
       };
       auto subScaled = [&](int64_t offset, int64_t subOffset) {
-        Value index = format.group == 16 ? k.add(k.mul(inBlock, 2), half) : inBlock;
         if (format.floatSubScales)
           return k.fmul(scalesAt(offset, format.scale),
-                        codes.floatSubScales(tile.vectors[v], blocks[v], subOffset, index));
-        return k.fmul(scalesAt(offset, format.scale), k.toFloat(bytesAt(subOffset, index)));
+                        codes.floatSubScales(tile.vectors[v], blocks[v], subOffset,
+                                             k.add(k.mul(inBlock, 2), half)));
+        return k.fmul(scalesAt(offset, format.scale), k.toFloat(integersAt(subOffset, inBlock)));
       };
       scales.scale.push_back(layout.subScaleOffset < 0
                                  ? scalesAt(layout.scaleOffset, format.scale)
                                  : subScaled(layout.scaleOffset, layout.subScaleOffset));
       if (format.hasZeros)
-        scales.minimum.push_back(bytesAt(layout.subMinOffset, k.word(0)));
+        scales.minimum.push_back(integersAt(layout.subMinOffset, k.word(0)));
       else if (format.hasMin)
         scales.minimum.push_back(layout.subMinOffset < 0
                                      ? scalesAt(layout.minOffset, format.minScale())

@@ -149,7 +149,8 @@ private:
                Value xFields, Value xHalves) {
     size_t vectors = tile.vectors.size();
     if (!tile.unpacked && tile.tokens > 1)
-      k.touch(xFields); // no load passes it: scales that are loaded before the dots would put sums aside
+      k.touch(
+          xFields); // no load passes it: scales that are loaded before the dots would put sums aside
     SmallVector<Value> scales(vectors), minimums(vectors), halfMinimums(vectors);
     // In an order that leaves registers to the sums: scales of a packed group are made in some, and of an unpacked one
     // they are only loaded, but would keep those of all tokens waiting.
@@ -217,7 +218,7 @@ private:
       addStepsInLoop(dots, group, xGroup);
     else
       for (int i = 0; i < steps; ++i) {
-        int s = tile.unpacked || halves ? first + i : PanelCodes::step(format.bits, i);
+        int s = tile.unpacked || halves ? first + i : PanelCodes::step(format, i);
         SmallVector<StepCodes> q;
         for (size_t v = 0; v < vectors; ++v)
           q.push_back({group.code(v, s), Value()});

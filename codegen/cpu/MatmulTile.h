@@ -35,6 +35,13 @@ struct TileRows {
   }
 };
 
+/// 32 k of a panel.
+struct GroupPlace {
+  mlir::Value block;   ///< address of the block that it is of
+  mlir::Value inBlock; ///< the how manieth of it
+  mlir::Value codes;   ///< address of its codes
+};
+
 struct Tile {
   llvm::SmallVector<TileRows> vectors;
   int tokens;
@@ -53,7 +60,6 @@ struct Tile {
   /// towards the larger sum (MatmulScreen.h). Null: none.
   mlir::Value slack;
   int64_t slackBytes = 0;
-
   size_t sums() const { return vectors.size() * tokens; }
 
   /// The CPU's prefetchers follow the stream of a panel, but not into the next page: a line of what comes later is asked

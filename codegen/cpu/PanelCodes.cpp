@@ -21,6 +21,13 @@ Value PanelCodes::moved(Value line, int by, int mask) {
   return k.bitAnd(line, mask);
 }
 
+GroupPlace PanelCodes::group(Value block, Value inBlock) {
+  const bool shared = format.packing == NumericFormat::Packing::Trits; // lines with other groups
+  Value first = shared ? k.mul(k.divUnsigned(inBlock, kTritGroups), kTritGroups) : inBlock;
+  return {block, inBlock,
+          k.at(k.at(block, k.mul(first, layout.groupCodeBytes)), layout.codeOffset)};
+}
+
 Value PanelCodes::codes(const TileRows &rows, Value group, int s) {
   const CodePlace place = codeInGroup(bits, 0, 4 * s); // of one row in its line, and so of all
   Value codes = line(rows, group, place.byte / kPanelLine);
@@ -35,13 +42,57 @@ Value PanelCodes::codes(const TileRows &rows, Value group, int s) {
   return arith::OrIOp::create(k.b, lower, upper);
 }
 
-Value PanelCodes::load(const TileRows &rows, Value group, int s) {
-  Value q = codes(rows, group, s);
+/// Bytes with the digits of a group's number (PanelLayout.h), two bits each.
+Value PanelCodes::digits(const TileRows &rows, const GroupPlace &group, int number) {
+  Value &made = digitsOf[{group.codes.getAsOpaquePointer(), rows.row, number}];
+  if (made)
+    return made;
+  const VectorType words = k.vec(k.i16, 2 * k.lanes);
+  Value shared = k.remUnsigned(group.inBlock, kTritGroups);
+  auto lineAt = [&](Value index) {
+    return line(rows, k.at(group.codes, k.mul(index, kPanelLine)), 0);
+  };
+  auto shifted = [&](Value line, Value by) {
+    return k.bitcast(bytes, arith::ShRUIOp::create(k.b, k.bitcast(words, line),
+                                                   k.broadcast(words, k.narrow(by, k.i16))));
+  };
+  SmallVector<uint8_t> table;
+  for (int value = 0; value < 32; ++value)
+    table.push_back(
+        uint8_t(value % 3 | value / 3 % 3 << 2 | (number < 2 ? value / 9 % 3 << 4 : 0)));
+  if (number == 2) {
+    // tritLineOfLast
+    Value pair = lineAt(k.add(k.mul(k.divUnsigned(shared, 2), 3), 2));
+    Value nibble = shifted(pair, k.mul(k.remUnsigned(shared, 2), 4));
+    return made = k.lookUp(k.bitAnd(nibble, 15), ArrayRef(table).take_front(16));
+  }
+  Value fifth = shifted(line(rows, group.codes, 0), k.mul(shared, 2)); // of both numbers, lowest
+  Value ofPair = k.divUnsigned(k.add(k.mul(shared, 3), 3), 2);         // tritLineOfPair
+  Value nibble = moved(lineAt(ofPair), -4 * number, 15);
+  return made = k.lookUpOf5Bits(nibble, moved(fifth, 7 - number, -128), table);
+}
+
+Value PanelCodes::trits(const TileRows &rows, const GroupPlace &group, int s) {
+  return moved(digits(rows, group, s / 3), -2 * (s % 3), 3);
+}
+
+Value PanelCodes::load(const TileRows &rows, const GroupPlace &group, int s) {
+  switch (format.packing) {
+  case NumericFormat::Packing::Planes:
+    break;
+  case NumericFormat::Packing::Bit1: // of the line's only bits
+    return moved(line(rows, group.codes, 0), 1 - s, 2);
+  case NumericFormat::Packing::Trits:
+    return trits(rows, group, s);
+  case NumericFormat::Packing::Grid:
+    return grid->load(rows, group, s);
+  }
+  Value q = codes(rows, group.codes, s);
   return format.table ? k.lookUp(q, ArrayRef(format.table, 16)) : q;
 }
 
-Value PanelCodes::loadSigned(const TileRows &rows, Value group, int s) {
-  Value q = codes(rows, group, s);
+Value PanelCodes::loadSigned(const TileRows &rows, Value from, int s) {
+  Value q = codes(rows, from, s);
   if (!format.table)
     return arith::XOrIOp::create(k.b, q, k.splatInt(bytes, -128));
   SmallVector<uint8_t> table(format.table, format.table + 16);
@@ -59,6 +110,27 @@ Value PanelCodes::scales(const TileRows &rows, Value block, int64_t offset,
     return k.load(k.f32s, from, bytes * k.lanes);
   Type element = stored == Scale::F16 ? k.f16 : k.bf16;
   return k.extend(k.load(k.vec(element, k.lanes), from, bytes * k.lanes));
+}
+
+Value PanelCodes::subScales(const TileRows &rows, Value block, int64_t offset, Value inBlock,
+                            int half) {
+  const int halves = format.group == 16 ? 2 : 1;
+  auto bytesOf = [&](Value index) {
+    Value from = k.at(k.at(block, k.mul(index, kPanelRows)), offset);
+    return k.load(k.vec(k.i8, k.lanes), rows.at(k, from, 1), k.lanes);
+  };
+  if (!format.grid) {
+    Value stored = bytesOf(k.add(k.mul(inBlock, halves), half));
+    return format.hasMin ? k.widenUnsigned(stored, k.i32s) : k.widen(stored, k.i32s);
+  }
+  Value nibbles = k.widenUnsigned(bytesOf(k.divUnsigned(inBlock, 2 / halves)), k.i32s);
+  if (halves == 2)
+    nibbles = k.shiftRight(nibbles, 4 * half);
+  else
+    nibbles = arith::ShRUIOp::create(
+        k.b, nibbles, k.broadcast(k.i32s, k.narrow(k.mul(k.remUnsigned(inBlock, 2), 4), k.i32)));
+  Value twice = k.shiftLeft(k.bitAnd(nibbles, nibbleMask(format)), 1);
+  return arith::OrIOp::create(k.b, twice, k.splatInt(k.i32s, 1));
 }
 
 Value PanelCodes::floatSubScales(const TileRows &rows, Value block, int64_t offset, Value index) {

@@ -52,7 +52,7 @@ UnpackedLayout::UnpackedLayout(const PanelLayout &layout, const Isa &isa)
 
 PackedGroup::PackedGroup(KernelBuilder &k, ArrayRef<TileRows> rows, const PanelLayout &layout,
                          Value g)
-    : k(k), rows(rows), layout(layout), format(numericFormat(layout.format)), codes(k, format) {
+    : k(k), rows(rows), layout(layout), format(numericFormat(layout.format)), codes(k, layout) {
   const int64_t groupsOfBlock = layout.blockK / kGroupK;
   inBlock = groupsOfBlock == 1 ? k.word(0) : k.remUnsigned(g, groupsOfBlock);
   for (size_t v = 0; v < rows.size(); ++v) {
@@ -61,8 +61,7 @@ PackedGroup::PackedGroup(KernelBuilder &k, ArrayRef<TileRows> rows, const PanelL
       continue;
     }
     blocks.push_back(blockOf(k, layout, rows[v].panel, g));
-    groups.push_back(
-        k.at(k.at(blocks[v], k.mul(inBlock, layout.groupCodeBytes)), layout.codeOffset));
+    groups.push_back(codes.group(blocks[v], inBlock));
   }
 }
 
@@ -73,21 +72,19 @@ Value PackedGroup::blockOf(KernelBuilder &k, const PanelLayout &layout, Value pa
 Value PackedGroup::code(size_t v, int s) { return codes.load(rows[v], groups[v], s); }
 
 Value PackedGroup::signedCode(size_t v, Value line, int s) {
-  return codes.loadSigned(rows[v], k.at(groups[v], k.mul(line, kPanelLine)), s);
+  return codes.loadSigned(rows[v], k.at(groups[v].codes, k.mul(line, kPanelLine)), s);
 }
 
 Value PackedGroup::scalesAt(size_t v, int64_t offset, NumericFormat::Scale stored) {
   return codes.scales(rows[v], blocks[v], offset, stored);
 }
 
-Value PackedGroup::integers(size_t v, int64_t offset, Value index) {
-  Value from = k.at(k.at(blocks[v], k.mul(index, kPanelRows)), offset);
-  Value stored = k.load(k.vec(k.i8, k.lanes), rows[v].at(k, from, 1), k.lanes);
-  return format.hasMin ? k.widenUnsigned(stored, k.i32s) : k.widen(stored, k.i32s);
+Value PackedGroup::integers(size_t v, int64_t offset, Value group, int half) {
+  return codes.subScales(rows[v], blocks[v], offset, group, half);
 }
 
-Value PackedGroup::scaled(size_t v, int64_t offset, int64_t subOffset, Value index) {
-  Value sub = k.toFloat(integers(v, subOffset, index));
+Value PackedGroup::scaled(size_t v, int64_t offset, int64_t subOffset, Value group) {
+  Value sub = k.toFloat(integers(v, subOffset, group, 0));
   return k.fmul(scalesAt(v, offset, format.scale), sub);
 }
 
@@ -109,15 +106,15 @@ Value PackedGroup::minimum(size_t v) {
 }
 
 Value PackedGroup::subScale(size_t v, int half) {
-  Value index = halfIndex(half);
   if (!format.floatSubScales)
-    return integers(v, layout.subScaleOffset, index);
+    return integers(v, layout.subScaleOffset, inBlock, half);
   return k.fmul(scalesAt(v, layout.scaleOffset, format.scale),
-                codes.floatSubScales(rows[v], blocks[v], layout.subScaleOffset, index));
+                codes.floatSubScales(rows[v], blocks[v], layout.subScaleOffset,
+                                     k.add(k.mul(inBlock, 2), half)));
 }
 
 Value PackedGroup::subMinimum(size_t v, int half) {
-  return integers(v, layout.subMinOffset, halfIndex(half));
+  return integers(v, layout.subMinOffset, inBlock, half);
 }
 
 //===----------------------------------------------------------------------===//
@@ -165,7 +162,7 @@ void ingot::cpu::emitUnpackedPanel(KernelBuilder &k, const PanelLayout &layout, 
         k.store(value, k.at(group, offset), 4 * k.lanes);
       };
       for (int i = 0; i < kStepsOfGroup; ++i) {
-        const int s = PanelCodes::step(format.bits, i);
+        const int s = PanelCodes::step(format, i);
         Value code = split ? from.signedCode(v, k.word(0), s) : from.code(v, s);
         if (unpacked.productZero)
           code =

@@ -83,17 +83,16 @@ public:
   mlir::Value subMinimum(size_t v, int half) override;
 
   /// The address of the group's codes.
-  mlir::Value codesOf(size_t v) const { return groups[v]; }
+  mlir::Value codesOf(size_t v) const { return groups[v].codes; }
   /// The address of the block of group `g` of the panel at `panel`.
   static mlir::Value blockOf(KernelBuilder &k, const PanelLayout &layout, mlir::Value panel,
                              mlir::Value g);
 
 private:
   mlir::Value scalesAt(size_t v, int64_t offset, NumericFormat::Scale stored);
-  /// Number `index` of the block's, as i32: signed where there is no minimum.
-  mlir::Value integers(size_t v, int64_t offset, mlir::Value index);
-  mlir::Value scaled(size_t v, int64_t offset, int64_t subOffset, mlir::Value index);
-  mlir::Value halfIndex(int half) { return k.add(k.mul(inBlock, 2), half); }
+  /// Those of group `group` of the block, or of a half of it, as i32: signed where there is no minimum.
+  mlir::Value integers(size_t v, int64_t offset, mlir::Value group, int half);
+  mlir::Value scaled(size_t v, int64_t offset, int64_t subOffset, mlir::Value group);
 
   KernelBuilder &k;
   llvm::ArrayRef<TileRows> rows;
@@ -101,7 +100,8 @@ private:
   const NumericFormat &format;
   PanelCodes codes;
   mlir::Value inBlock;
-  llvm::SmallVector<mlir::Value> blocks, groups;
+  llvm::SmallVector<mlir::Value> blocks;
+  llvm::SmallVector<GroupPlace> groups;
 };
 
 class UnpackedGroup : public PanelGroup {

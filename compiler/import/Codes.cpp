@@ -1,6 +1,6 @@
 //===- Codes.cpp - GGUF's block packings ----------------------------------===//
 #include "compiler/import/Codes.h"
-#include "compiler/import/Grids.h"
+#include "compiler/import/GridBlocks.h"
 #include "runtime/formats/E8M0.h"
 
 #include <algorithm>
@@ -203,16 +203,12 @@ constexpr StoredBlock kBlocks[] = {
     {WeightFormat::IQ1_S, 256, 2 + 32 + 16, 0, -1, F16, unpackIQ1S},
     {WeightFormat::IQ1_M, 256, 32 + 16 + 8, -1, -1, F16, unpackIQ1M},
     {WeightFormat::TQ2_0, 256, 64 + 2, 64, -1, F16,
-     [](const uint8_t *block, BlockParts &parts) {
-       unpackPairs256(block, parts.q);
-       std::fill_n(parts.s, 8, int16_t(1));
-     }},
+     [](const uint8_t *block, BlockParts &parts) { unpackPairs256(block, parts.q); }},
     {WeightFormat::TQ1_0, 256, 48 + 4 + 2, 52, -1, F16,
      [](const uint8_t *block, BlockParts &parts) {
        unpackTrits<32, 5>(block, parts.q);
        unpackTrits<16, 5>(block + 32, parts.q + 160);
        unpackTrits<4, 4>(block + 48, parts.q + 240);
-       std::fill_n(parts.s, 8, int16_t(1));
      }},
     {WeightFormat::Q2_0, 64, 2 + 16, 0, -1, F16,
      [](const uint8_t *block, BlockParts &parts) {

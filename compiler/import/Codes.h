@@ -23,7 +23,7 @@
 //   TQ1_0   qs[48] qh[4] d               five numbers of base 3 to a byte (qh: four)
 //   Q2_0    d qs[16]                     four codes to a byte, the first lowest; q - 1 is -1, 0, 1 or 2
 //   Q1_0    d qs[16]                     eight bits to a byte, the first lowest; q - 1 is -1 or 1, so q is 0 or 2
-//   IQ1 … IQ3                            Grids.h
+//   IQ1 … IQ3                            GridBlocks.h
 //
 // (d, m, dmin: f16; sc: eight 6-bit scales and eight 6-bit minima interleaved.)
 //

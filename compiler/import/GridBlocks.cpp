@@ -1,5 +1,6 @@
-//===- GridBlocks.cpp - See Grids.h ----------------------------------------===//
-#include "compiler/import/Grids.h"
+//===- GridBlocks.cpp - See GridBlocks.h ----------------------------------------===//
+#include "compiler/import/GridBlocks.h"
+#include "runtime/formats/Grids.h"
 
 #include <bit>
 #include <cstring>

@@ -24,16 +24,42 @@ uint16_t bf16FromF32(float value) { // round to nearest even; NaN was refused at
 
 uint16_t f16FromF32(float value) { return std::bit_cast<uint16_t>(static_cast<_Float16>(value)); }
 
+/// The indexes of a grid's entries.
+std::vector<uint16_t> indexesOf(const Grid &grid) {
+  std::vector<uint16_t> indexes(1 << 16);
+  for (int i = 0; i < grid.count(); ++i)
+    indexes[grid.entries[i]] = static_cast<uint16_t>(i);
+  return indexes;
+}
+
+/// The same, made once; a table for each format.
+const std::vector<uint16_t> &indexesOf(const NumericFormat &format) {
+  static const auto kAll = [] {
+    std::array<std::vector<uint16_t>, kWeightFormatCount> all;
+    for (int id = 0; id < kWeightFormatCount; ++id)
+      if (const Grid *grid = numericFormat(WeightFormat(id)).grid)
+        all[static_cast<size_t>(id)] = indexesOf(*grid);
+    return all;
+  }();
+  return kAll[static_cast<size_t>(format.id)];
+}
+
 /// Where the codes of a row of a panel go: whole words, whose first is where WeightPlace.h has it.
 class PanelCodesOfRow {
 public:
   PanelCodesOfRow(const PanelLayout &layout, const NumericFormat &format, int64_t row)
-      : groupBytes(layout.groupCodeBytes), format(format),
-        first(layout.codeOffset + row * (format.isScaledFloat() ? 1 : 4)) {}
+      : layout(layout), format(format), row(row) {}
 
   /// 32 of them, from value k of a block on.
   void put(std::byte *block, int64_t k, const uint8_t *q) const {
-    std::byte *to = block + k / kGroupK * groupBytes + first;
+    if (format.packing == NumericFormat::Packing::Grid)
+      return putIndexes(block, k, q);
+    if (format.packing == NumericFormat::Packing::Trits)
+      return putTrits(block, k, q);
+    std::byte *to =
+        block + groupInBlock(layout, format, k / kGroupK) + row * (format.isScaledFloat() ? 1 : 4);
+    if (format.packing == NumericFormat::Packing::Bit1)
+      return putPlane<1>(to, q, 1);
     if (format.isScaledFloat()) {
       for (int i = 0; i < kGroupK; ++i)
         to[i * kPanelRows] = static_cast<std::byte>(q[i]);
@@ -59,6 +85,48 @@ public:
   }
 
 private:
+  void putTrits(std::byte *block, int64_t k, const uint8_t *q) const {
+    for (int i = 0; i < 4; ++i)
+      for (int s = 0; s < kGroupK / 4; s += 3) { // a number
+        const uint8_t *const digits = q + 4 * s + i;
+        const int number = digits[0] + 3 * digits[4] + (s < 6 ? 9 * digits[8] : 0);
+        const TritPlace place = tritInBlock(layout, format, row, k + 4 * s + i);
+        block[place.byte] |= static_cast<std::byte>((number & 15) << place.bit);
+        if (number >> 4)
+          putBit(place.fifth, block, 1);
+      }
+  }
+  /// As putRun does, but by lines and nibbles.
+  void putIndexes(std::byte *block, int64_t k, const uint8_t *q) const {
+    const Grid &grid = *format.grid;
+    const std::vector<uint16_t> &indexes = indexesOf(format);
+    const int64_t g = k / kGroupK, lines = indexLines(grid);
+    std::byte *const to = block + groupInBlock(layout, format, g) + row * 4;
+    for (int64_t line = 0; line < lines; ++line) {
+      uint8_t low[kRunsOfLine], masks[4] = {};
+      for (int i = 0; i < kRunsOfLine; ++i) {
+        const uint8_t *const run = q + (line * kRunsOfLine + i) * grid.run;
+        unsigned entry = 0;
+        for (int j = 0; j < grid.run; ++j)
+          entry |= unsigned(run[j] & 7) << grid.bits() * j;
+        const unsigned index = indexes[entry];
+        low[i] = static_cast<uint8_t>(index);
+        for (int u = 0; u < grid.upperBits(); ++u)
+          masks[u] |= static_cast<uint8_t>((index >> (8 + u) & 1) << i);
+        if (grid.signs == GridSigns::Run)
+          masks[grid.upperBits()] |= static_cast<uint8_t>((run[0] >> 3 & 1) << i);
+      }
+      std::memcpy(to + kPanelLine * line, low, sizeof low);
+      for (int64_t mask = 0; mask < masksOfLine(grid); ++mask)
+        block[maskInBlock(layout, grid, mask, g, line) + row / 2] |=
+            static_cast<std::byte>(masks[mask] << (row % 2 * kRunsOfLine));
+    }
+    if (grid.signs == GridSigns::Value)
+      putPlane<1>(to + kPanelLine * lines, q, 3);
+    else if (grid.signs == GridSigns::Group)
+      putBit(signInBlock(layout, format, row, k), block, q[0] >> 3);
+  }
+
   /// Bits `from` and up of each code into a plane: a word of each line is the row's.
   template <int Bits> static void putPlane(std::byte *to, const uint8_t *q, int from) {
     uint8_t bytes[4 * Bits] = {};
@@ -73,9 +141,9 @@ private:
       std::memcpy(to + kPanelLine * line, bytes + 4 * line, 4);
   }
 
-  int64_t groupBytes;
+  const PanelLayout &layout;
   const NumericFormat &format;
-  int64_t first;
+  const int64_t row;
 };
 
 /// The same of a tile of fragments: one by one.
@@ -104,7 +172,7 @@ public:
       : layout(layout), format(numericFormat(layout.format)), unit(unit), row(row),
         blockShift(std::countr_zero(static_cast<uint64_t>(layout.blockK))),
         groupShift(std::countr_zero(static_cast<unsigned>(format.group))),
-        places(layout, format, row) {}
+        places(this->layout, format, row) {}
 
   /// Codes of 32 consecutive values of K.
   void codes(int64_t k, const uint8_t *q) { places.put(block(k), k & (layout.blockK - 1), q); }
@@ -121,7 +189,7 @@ public:
       putBits(to + ofBlock.t, parts.t[0]);
     for (int64_t i = 0; i < format.superGroup >> groupShift; ++i) {
       const ScalePlaces ofGroup = scales(k + (i << groupShift));
-      putBits(to + ofGroup.s, static_cast<uint8_t>(parts.s[i]));
+      putSubScale(ofGroup, to, static_cast<uint8_t>(parts.s[i]));
       if (format.hasMin)
         putBits(to + ofGroup.t, parts.t[i]);
     }

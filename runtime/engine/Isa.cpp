@@ -37,7 +37,7 @@ constexpr Level kLevels[kIsaLevelCount] = {
     {IsaLevel::Avx512, "cpu:avx512",
      [] {
        return hasV4() && __builtin_cpu_supports("avx512vnni") &&
-              __builtin_cpu_supports("avx512bf16");
+              __builtin_cpu_supports("avx512bf16") && __builtin_cpu_supports("avx512vbmi");
      }},
 };
 

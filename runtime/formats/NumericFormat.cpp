@@ -6,6 +6,7 @@
 using namespace ingot;
 using Kind = NumericFormat::Kind;
 using Scale = NumericFormat::Scale;
+using Packing = NumericFormat::Packing;
 
 // A number q - zeroPoint is what the format's authors write: for IQ4 (ggml-common.h, kvalues_iq4nl) -127 … 113; for E2M1 (OCP
 // Microscaling Formats, 5.3.3) twice the number: 0, 1, 2, 3, 4, 6, 8, 12 and their negatives. Half of it goes into d.
@@ -28,8 +29,13 @@ static constexpr uint8_t kFp4[16] = {128, 129, 208, 248, 168, 188, 148, 158,
                                      128, 127, 48,  8,   88,  68,  108, 98};
 static constexpr uint8_t kE2M1[16] = {16, 17, 18, 19, 20, 22, 24, 28, 16, 15, 14, 13, 12, 10, 8, 4};
 
+static constexpr Grid kOfIq3S{kGridIq3S, 9, 4, GridSigns::Value},
+    kOfIq3Xxs{kGridIq3Xxs, 8, 4, GridSigns::Value}, kOfIq2S{kGridIq2S, 10, 8, GridSigns::Value},
+    kOfIq2Xs{kGridIq2Xs, 9, 8, GridSigns::Value}, kOfIq2Xxs{kGridIq2Xxs, 8, 8, GridSigns::Value},
+    kOfIq1S{kGridIq1, 11, 8, GridSigns::Group}, kOfIq1M{kGridIq1, 11, 8, GridSigns::Run};
+
 static constexpr NumericFormat kNumericFormats[kWeightFormatCount] = {
-    // id                     name        kind               bits group zp   min    super scale       zeros  table  s is e4m3
+    // id                     name        kind               bits group zp   min    super scale       zeros  table  s is e4m3  packing
     {WeightFormat::F32, "f32", Kind::Float, 32, 1, 0, false, 0},
     {WeightFormat::F16, "f16", Kind::Float, 16, 1, 0, false, 0},
     {WeightFormat::BF16, "bf16", Kind::Float, 16, 1, 0, false, 0},
@@ -51,23 +57,25 @@ static constexpr NumericFormat kNumericFormats[kWeightFormatCount] = {
     {WeightFormat::IQ4_XS, "iq4_xs", Kind::SuperAffine, 4, 32, 128, false, 256, Scale::F16, false,
      kIq4, false, 6},
     {WeightFormat::IQ3_S, "iq3_s", Kind::SuperAffine, 4, 32, 16, false, 256, Scale::F32, false,
-     kIq3S},
+     kIq3S, false, 8, Packing::Grid, &kOfIq3S},
     {WeightFormat::IQ3_XXS, "iq3_xxs", Kind::SuperAffine, 4, 32, 64, false, 256, Scale::F32, false,
-     kIq3Xxs},
+     kIq3Xxs, false, 8, Packing::Grid, &kOfIq3Xxs},
     {WeightFormat::IQ2_S, "iq2_s", Kind::SuperAffine, 4, 16, 64, false, 256, Scale::F32, false,
-     kIq2},
+     kIq2, false, 8, Packing::Grid, &kOfIq2S},
     {WeightFormat::IQ2_XS, "iq2_xs", Kind::SuperAffine, 4, 16, 64, false, 256, Scale::F32, false,
-     kIq2},
+     kIq2, false, 8, Packing::Grid, &kOfIq2Xs},
     {WeightFormat::IQ2_XXS, "iq2_xxs", Kind::SuperAffine, 4, 32, 64, false, 256, Scale::F32, false,
-     kIq2},
+     kIq2, false, 8, Packing::Grid, &kOfIq2Xxs},
     {WeightFormat::IQ1_S, "iq1_s", Kind::SuperAffine, 4, 32, 16, false, 256, Scale::F32, false,
-     kIq1},
+     kIq1, false, 8, Packing::Grid, &kOfIq1S},
     {WeightFormat::IQ1_M, "iq1_m", Kind::SuperAffine, 4, 16, 16, false, 256, Scale::F32, false,
-     kIq1},
-    {WeightFormat::TQ2_0, "tq2_0", Kind::SuperAffine, 2, 32, 1, false, 256},
-    {WeightFormat::TQ1_0, "tq1_0", Kind::SuperAffine, 2, 32, 1, false, 256},
+     kIq1, false, 8, Packing::Grid, &kOfIq1M},
+    {WeightFormat::TQ2_0, "tq2_0", Kind::Affine, 2, 256, 1, false, 0},
+    {WeightFormat::TQ1_0, "tq1_0", Kind::Affine, 2, 256, 1, false, 0, Scale::F16, false, nullptr,
+     false, 8, Packing::Trits},
     {WeightFormat::Q2_0, "q2_0", Kind::Affine, 2, 64, 1, false, 0},
-    {WeightFormat::Q1_0, "q1_0", Kind::Affine, 2, 128, 1, false, 0},
+    {WeightFormat::Q1_0, "q1_0", Kind::Affine, 2, 128, 1, false, 0, Scale::F16, false, nullptr,
+     false, 8, Packing::Bit1},
     {WeightFormat::Mxfp4, "mxfp4", Kind::Affine, 4, 32, 16, false, 0, Scale::BF16, false, kE2M1},
     {WeightFormat::Nvfp4, "nvfp4", Kind::SuperAffine, 4, 16, 16, false, 256, Scale::F32, false,
      kE2M1, true},

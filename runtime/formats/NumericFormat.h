@@ -26,6 +26,8 @@
 //===----------------------------------------------------------------------===//
 #pragma once
 
+#include "runtime/formats/Grids.h"
+
 #include <cstdint>
 #include <optional>
 #include <string_view>
@@ -59,6 +61,9 @@ constexpr int kWeightFormatCount = 53;
 struct NumericFormat {
   enum class Kind : uint8_t { Float, Affine, SuperAffine, ScaledFloat };
   enum class Scale : uint8_t { F16, BF16, F32 }; ///< how d is stored, in files and in engines
+  /// How panels hold codes (PanelLayout.h): bit by bit; in base 3; bit 1 alone, where the others are 0; by a grid,
+  /// and then sub-scales, which are odd, as nibbles.
+  enum class Packing : uint8_t { Planes, Trits, Bit1, Grid };
   WeightFormat id;
   std::string_view name; ///< as in IR (`#lm.format<q4_1>`), `inspect` and the engine
   Kind kind;
@@ -71,7 +76,9 @@ struct NumericFormat {
   bool hasZeros = false;          ///< z instead of m; hasMin is true
   const uint8_t *table = nullptr; ///< 16 numbers: q of each code; null: q is the code
   bool floatSubScales = false;    ///< s is E4M3 without a sign, not an integer; groups are of 16
-  int subScaleBits = 8; ///< of integer s and t; s has a sign where there is no minimum
+  int subScaleBits = 8;           ///< of integer s and t; s has a sign where there is no minimum
+  Packing packing = Packing::Planes;
+  const Grid *grid = nullptr; ///< of Packing::Grid
 
   bool isFloat() const { return kind == Kind::Float; }
   bool isScaledFloat() const { return kind == Kind::ScaledFloat; }

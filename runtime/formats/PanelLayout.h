@@ -25,6 +25,30 @@
 //                      line h, byte 4*row + i, bits 2s,2s+1:
 //                                               bits 4,5 of q[row][16h+4s+i]    s = 0..3
 //   8 bits   8 lines:  line s, byte 4*row + i:  q[row][4s+i]                    s = 0..7
+//   bit 1    1 line:   byte 4*row + i, bit s:   bit 1 of q[row][4s+i]           s = 0..7
+//                      (q1_0, whose codes are 0 and 2)
+//
+// Codes of base 3 (tq1_0) are digits of numbers, three of two numbers below 27 and two of one below 9: of a group
+//
+//   a = q[row][i] + 3 q[row][4+i] + 9 q[row][8+i], b the same of 12, 16 and 20, c = q[row][24+i] + 3 q[row][28+i]
+//
+// Four groups g = 0..3 share 7 lines:
+//
+//   line 0, byte 4*row + i, bits 2g,2g+1:                             bit 4 of a and of b
+//   line 1, 3, 4, 6 (1 + (3g+1)/2), the same, lower and upper nibble: bits 0 to 3 of a, of b
+//   line 2, 5 (2 + g/2*3), the same, nibble g%2:                      c
+//
+// so that lines are first read in a rising order.
+//
+// A *grid* (iq1 to iq3; Grids.h) has an index for each run of 8 or 4 values. A group has one line of indexes, of runs of
+// 4 two, and where each value has a sign a line of those:
+//
+//   line l, byte 4*row + i:         bits 0 to 7 of the index of run 4l + i
+//   next line, byte 4*row + i, bit s: sign of q[row][4s+i]                      s = 0..7
+//
+// What indexes have above 8 bits lies at the block's beginning, as masks of one bit a run, and so do signs of whole runs
+// (iq1_m). A mask of a line is 16 B: bit i of nibble `row`, counted from the first byte's lower one, is run 4l + i's. So
+// 64 bits are a mask register for 16 rows.
 //
 // A *block* covers blockK values of K (32, 64, 128 or 256):
 //
@@ -35,7 +59,11 @@
 //                     f16 dmin[32]     if hasMin          64 B
 //                     u8/s8 s[256/group][32]   (signed without a minimum: q3_k, q6_k, iq4_xs)
 //                     u8 t[256/group][32]      if hasMin
-//   then codes        blockK/32 groups as above
+//   with a grid:      f32 d[32]                128 B
+//                     u4 s[256/group][32]      s = 2 u + 1; 0, 2, … in the low nibbles of bytes whose high ones are 1,
+//                                              3, …; of iq1_s bit 3 is the sign of the group instead
+//                     masks [bits of an index above 8, then signs of runs][8 groups][lines of indexes]
+//   then codes        blockK/32 groups as above (of base 3: twice 7 lines)
 //
 // Floats (blockK = 2 for bf16, 1 otherwise; no padding of K but to blockK):
 //   f32      128 B per k: f32 w[32 rows]
@@ -87,6 +115,7 @@ struct PanelLayout {
   int64_t blocks; ///< per panel
   int64_t panels; ///< of all matrices
   int64_t matrices = 1;
+  int64_t maskOffset = -1; ///< of a grid's masks; -1 if none
 
   int64_t panelBytes() const { return blocks * blockBytes; }
   int64_t panelsOfMatrix() const { return panels / matrices; }
@@ -104,6 +133,37 @@ constexpr int64_t codeBytesOfGroup(int bits) { return bits <= 8 ? kPanelLine * b
 constexpr int lowBitsOf(int bits) { return bits >= 8 ? 8 : bits >= 4 ? 4 : 2; }
 constexpr int upperBitsOf(int bits) { return bits < 8 ? bits - lowBitsOf(bits) : 0; }
 
+// Of base 3.
+constexpr int64_t kTritGroups = 4; ///< that share lines
+constexpr int64_t kTritLines = 7;
+/// Of group g among those: of its numbers a and b, and of c.
+constexpr int64_t tritLineOfPair(int64_t g) { return (g * 3 + 3) / 2; }
+constexpr int64_t tritLineOfLast(int64_t g) { return g / 2 * 3 + 2; }
+
+// Of a grid.
+constexpr int64_t kRunsOfLine = 4;
+constexpr int64_t kMaskBytes = kPanelRows * kRunsOfLine / 8;
+constexpr int64_t indexLines(const Grid &grid) { return kGroupK / grid.run / kRunsOfLine; }
+/// How many masks each of its lines has.
+constexpr int64_t masksOfLine(const Grid &grid) {
+  return grid.upperBits() + (grid.signs == GridSigns::Run);
+}
+
+/// Of 32 rows x 32 k, where scales and masks are not counted.
+constexpr int64_t codeBytesOfGroup(const NumericFormat &format) {
+  switch (format.packing) {
+  case NumericFormat::Packing::Planes:
+    return codeBytesOfGroup(format.bits);
+  case NumericFormat::Packing::Bit1:
+    return kPanelLine;
+  case NumericFormat::Packing::Trits:
+    return kTritLines * kPanelLine / kTritGroups;
+  case NumericFormat::Packing::Grid:
+    return (indexLines(*format.grid) + (format.grid->signs == GridSigns::Value)) * kPanelLine;
+  }
+  return 0;
+}
+
 /// The layout of a weight of `n` rows and `k` columns, or of `matrices` such weights.
 inline PanelLayout panelLayout(WeightFormat id, int64_t n, int64_t k, int64_t matrices = 1) {
   const NumericFormat &f = numericFormat(id);
@@ -120,7 +180,7 @@ inline PanelLayout panelLayout(WeightFormat id, int64_t n, int64_t k, int64_t ma
     l.blockBytes = l.codeOffset + l.blockK / kGroupK * l.groupCodeBytes;
   } else {
     l.blockK = f.superGroup ? f.superGroup : f.group;
-    l.groupCodeBytes = codeBytesOfGroup(f.bits);
+    l.groupCodeBytes = codeBytesOfGroup(f);
     int64_t at = 0;
     auto take = [&](int64_t bytes) {
       int64_t from = at;
@@ -133,7 +193,10 @@ inline PanelLayout panelLayout(WeightFormat id, int64_t n, int64_t k, int64_t ma
     else if (f.hasMin)
       l.minOffset = take(2 * kPanelRows);
     if (f.superGroup)
-      l.subScaleOffset = take(f.superGroup / f.group * kPanelRows);
+      l.subScaleOffset = take(f.superGroup / f.group * kPanelRows / (f.grid ? 2 : 1));
+    if (f.grid && masksOfLine(*f.grid))
+      l.maskOffset =
+          take(masksOfLine(*f.grid) * f.superGroup / kGroupK * indexLines(*f.grid) * kMaskBytes);
     if (f.superGroup && f.hasMin)
       l.subMinOffset = take(f.superGroup / f.group * kPanelRows);
     l.codeOffset = roundUp(at, 64);

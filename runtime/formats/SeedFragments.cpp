@@ -21,10 +21,14 @@ public:
       planes[plane].key = seedRow(seed, tensor, static_cast<uint64_t>(n), plane);
   }
 
+  /// Four bits of plane 0.
+  uint32_t nibble(int64_t k) {
+    return planes[0].word(k / 16) >> (8 * (k % 8) + 4 * (k / 8 % 2)) & 15;
+  }
   uint32_t code(int bits, int64_t k) {
     if (bits == 8)
       return planes[0].word(k / 8) >> 8 * (k % 8) & 255;
-    uint32_t low = planes[0].word(k / 16) >> (8 * (k % 8) + 4 * (k / 8 % 2)) & 15;
+    const uint32_t low = nibble(k);
     if (bits == 5)
       return low | (planes[1].word(k / 64) >> (32 * (k / 32 % 2) + 8 * (k % 4) + k % 32 / 4) & 1)
                        << 4;
@@ -77,6 +81,16 @@ void fillRow(SeedRow numbers, const FragmentLayout &layout, std::byte *tile, int
   for (int64_t from = 0; from < layout.k; from += kRunK) {
     std::byte *run = tile + from / layout.blockK * layout.blockBytes +
                      from % layout.blockK / kRunK * layout.runBytes;
+    if (format.packing != NumericFormat::Packing::Planes) {
+      uint8_t c[kRunK];
+      for (int64_t i = 0; i < kRunK; ++i)
+        c[i] = static_cast<uint8_t>(numbers.nibble(from + i));
+      for (int64_t i = 0; i < kRunK; i += kGroupK)
+        foldSeedCodes(format, c + i);
+      for (int64_t i = 0; i < std::min(kRunK, layout.k - from); ++i)
+        putCode(places[static_cast<size_t>(i)], format.bits, run, c[i]);
+      continue;
+    }
     for (int64_t k = from; k < std::min(from + kRunK, layout.k); ++k)
       putCode(places[static_cast<size_t>(k - from)], format.bits, run,
               static_cast<int>(numbers.code(format.bits, k) & mask));

@@ -68,22 +68,25 @@ SeedScales ingot::seedScales(WeightFormat format) {
     return {0x0cdc, 0, 0, 0};
   case WeightFormat::IQ4_XS:
     return {0x04dc, 0, 4, 0};
-  case WeightFormat::IQ3_S: // of the others' too, by the table
-    return {0x0c71, 0, 8, 0};
+  case WeightFormat::IQ3_S: // of the others' too, over all entries of a grid and both signs
+    return {0x0ccb, 0, 9, 0};
   case WeightFormat::IQ3_XXS:
-    return {0x0465, 0, 8, 0};
+    return {0x04b9, 0, 9, 0};
   case WeightFormat::IQ2_S:
+    return {0x05f6, 0, 9, 0};
   case WeightFormat::IQ2_XS:
+    return {0x0604, 0, 9, 0};
   case WeightFormat::IQ2_XXS:
-    return {0x0899, 0, 8, 0};
+    return {0x064d, 0, 9, 0};
   case WeightFormat::IQ1_S:
   case WeightFormat::IQ1_M:
-    return {0x1110, 0, 8, 0};
+    return {0x0dd4, 0, 9, 0};
+  case WeightFormat::TQ1_0: // of 16 numbers six are -1, five 0 and five 1
+    return {0x262d, 0, 0, 0};
+  case WeightFormat::Q1_0: // all are -1 or 1
+    return {0x251f, 0, 0, 0};
   case WeightFormat::TQ2_0:
-  case WeightFormat::TQ1_0:
-    return {0x242e, 0, 1, 0};
   case WeightFormat::Q2_0:
-  case WeightFormat::Q1_0:
     return {0x242e, 0, 0, 0};
   case WeightFormat::Mxfp4: // 5.85
     return {0x1b00, 0, 0, 0};
@@ -101,6 +104,27 @@ SeedScales ingot::seedScales(WeightFormat format) {
     return {0x0470, 0, 16, 0};
   }
   return {};
+}
+
+void ingot::foldSeedCodes(const NumericFormat &format, uint8_t *c) {
+  for (int64_t i = 0; i < kGroupK && format.packing == NumericFormat::Packing::Trits; ++i)
+    c[i] %= 3;
+  for (int64_t i = 0; i < kGroupK && format.packing == NumericFormat::Packing::Bit1; ++i)
+    c[i] &= 2;
+  if (format.packing != NumericFormat::Packing::Grid)
+    return;
+  const Grid &grid = *format.grid;
+  const uint8_t group = c[0];
+  for (int64_t from = 0; from < kGroupK; from += grid.run) {
+    const int index = seedIndex(grid, c + from);
+    const uint8_t run = c[from];
+    for (int i = 0; i < grid.run; ++i) {
+      const uint8_t sign = grid.signs == GridSigns::Value ? c[from + i]
+                           : grid.signs == GridSigns::Run ? run
+                                                          : group;
+      c[from + i] = static_cast<uint8_t>(grid.magnitude(index, i) | (sign & 8));
+    }
+  }
 }
 
 namespace {
@@ -167,6 +191,10 @@ public:
     if (format.isScaledFloat())
       return scaledFloats();
     for (int64_t block = 0; block < layout.blocks; ++block) {
+      if (format.packing != NumericFormat::Packing::Planes) {
+        packedCodes(block);
+        continue;
+      }
       switch (format.bits) {
       case 2:
         codes<2>(block);
@@ -191,6 +219,29 @@ public:
   }
 
 private:
+  /// Codes that no plane holds, one by one.
+  void packedCodes(int64_t block) {
+    const int64_t first = block * layout.blockK, end = std::min(first + layout.blockK, layout.k);
+    std::byte *const to = bytes + block * layout.blockBytes;
+    for (int64_t from = first; from < end; from += kGroupK)
+      for (int64_t r = 0; r < rows; ++r) {
+        uint8_t c[kGroupK];
+        for (int64_t i = 0; i < kGroupK; ++i)
+          c[i] = seedWord(keys[0][r], static_cast<uint64_t>(from / 16 + i / 16)) >>
+                     (8 * (i % 8) + 4 * (i / 8 % 2)) &
+                 15;
+        if (const Grid *grid = format.grid) {
+          for (int64_t i = 0; i < std::min(kGroupK, end - from); i += grid->run)
+            putRun(layout, format, r, from - first + i, seedIndex(*grid, c + i),
+                   c + (grid->signs == GridSigns::Group ? 0 : i), to);
+          continue;
+        }
+        foldSeedCodes(format, c);
+        for (int64_t i = 0; i < std::min(kGroupK, end - from); ++i)
+          putCodeOfBlock(layout, format, r, from - first + i, c[i], to);
+      }
+  }
+
   template <int kBits> void codes(int64_t block) {
     const int64_t groups = layout.blockK / kGroupK;
     for (int64_t i = 0; i < groups; ++i) {
@@ -350,7 +401,7 @@ void scalesOfBlock(const Layout &layout, int64_t first, int64_t rows, int64_t gr
       if (begins && places.m >= 0)
         putScale(block + places.m, format.minScale(), made.m);
       if (places.s >= 0)
-        putBits(block + places.s, made.s);
+        putSubScale(places, block, made.s);
       if (places.t >= 0)
         putBits(block + places.t, made.t);
     }

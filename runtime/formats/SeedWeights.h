@@ -25,6 +25,11 @@
 // (That is PanelLayout.h's order inside a line, so that a panel is filled by
 // masks and 32-bit stores; any other layout extracts with one shift.)
 //
+// Formats whose panels do not hold every code (NumericFormat::Packing) take four bits as those above: c of value k. In
+// base 3 q = c % 3; where bit 1 is all there is, q = c & 2. A grid's index is made of the lower three bits of a run's c,
+// the first lowest, modulo the number of entries; signs are bit 3 of the value's c, or of the first c of the run or the
+// group of 32. No configuration names them: the compiler's own check uses them, and `ingot tune`.
+//
 // A float is (2 * S - 35) / 512, S the sum of its five fields: about normal, mean
 // 0, deviation 0.0200, and exact in f32, f16 and bf16 alike. Codes are uniform;
 // scales are constants of the format (seedScales) that make the deviation 0.0200
@@ -38,7 +43,8 @@
 //                 and n + k / format.block() is odd
 //
 // Padding is PanelLayout.h's: rows from N on are zero bytes, codes from K on are
-// the zero point (of a table, 0). A vector is all ones.
+// the zero point (of a table, 0; no bits where Packing is not Planes, but that a grid's run is whole which begins before
+// K). A vector is all ones.
 //===----------------------------------------------------------------------===//
 #pragma once
 
@@ -73,6 +79,17 @@ struct SeedScales {
   uint8_t s, t; ///< of every sub-block
 };
 SeedScales seedScales(WeightFormat format);
+
+/// Of the four bits of each value of a run: the index of its entry.
+constexpr int seedIndex(const Grid &grid, const uint8_t *c) {
+  unsigned index = 0;
+  for (int i = 0; i < grid.run; ++i)
+    index |= (c[i] & 7u) << 3 * i;
+  return static_cast<int>(index % static_cast<unsigned>(grid.count()));
+}
+
+/// Of the four bits of each value of a group of 32: the codes, in their place.
+void foldSeedCodes(const NumericFormat &format, uint8_t *c);
 
 constexpr uint8_t kSeedFp8Mask = 0xbf;
 constexpr float kSeedFp8Scale = 0x1.119p-5f; ///< times the deviation of such codes, 0.598

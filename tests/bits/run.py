@@ -35,7 +35,7 @@ PROMPTS = (1, 17, 40, 53)  # ids of each
 
 def levels():
     flags = pathlib.Path("/proc/cpuinfo").read_text()
-    return ["avx2", "avx512"] if "avx512_vnni" in flags and "avx512_bf16" in flags else ["avx2"]
+    return ["avx2", "avx512"] if {"avx512_vnni", "avx512_bf16", "avx512vbmi"} <= set(flags.split()) else ["avx2"]
 
 
 def digest(data):

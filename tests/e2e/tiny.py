@@ -21,7 +21,7 @@ def config_of(folder):
 
 def levels(ingot):
     features = pathlib.Path("/proc/cpuinfo").read_text()
-    return ["avx2", "avx512"] if "avx512_vnni" in features and "avx512_bf16" in features else ["avx2"]
+    return ["avx2", "avx512"] if {"avx512_vnni", "avx512_bf16", "avx512vbmi"} <= set(features.split()) else ["avx2"]
 
 
 def logits(ingot, engine, ids, isa):

@@ -1,5 +1,6 @@
 //===- MatmulCost.cpp - See MatmulCost.h ----------------------------------===//
 #include "codegen/cpu/schedule/MatmulCost.h"
+#include "codegen/cpu/GridCodes.h"
 #include "codegen/cpu/PanelGroup.h"
 #include "codegen/cpu/schedule/MatmulSchedule.h"
 #include "dialects/kernel/ops/Matmul.h"
@@ -37,6 +38,28 @@ NumericFormat formatOf(kernel::MatmulOp op, size_t weight) {
 
 bool isQuantised(RowKind kind) { return kind == RowKind::Q8 || kind == RowKind::Q8x2; }
 
+/// Instructions that make numbers of a group's codes.
+double unpacking(const NumericFormat &format, const Isa &isa) {
+  switch (format.packing) {
+  case NumericFormat::Packing::Planes:
+    break;
+  case NumericFormat::Packing::Bit1:
+    return 16;
+  case NumericFormat::Packing::Trits:
+    return isa.vbmi ? 26 : 34;
+  case NumericFormat::Packing::Grid:
+    const Grid &grid = *format.grid;
+    if (GridCodes::permutes(grid,
+                            isa)) // tables of 128 bytes, joined; then four instructions a step
+      return double(indexLines(grid)) * 4 * (grid.count() / 128) + 4 * 8;
+    return 32.0 / grid.run * (2 * isa.lanes + 6) + 5 * 8; // a gather reads lane by lane
+  }
+  return (format.bits == 8                ? 0
+          : upperBitsOf(format.bits) == 0 ? 12
+                                          : 28) + // shifts and masks
+         8 * (format.table != nullptr);
+}
+
 GroupCounts countsOfDots(const NumericFormat &format, const Isa &isa) {
   GroupCounts counts;
   const bool halves = format.group == 16;
@@ -44,13 +67,9 @@ GroupCounts countsOfDots(const NumericFormat &format, const Isa &isa) {
   counts.multiply += 3 * (halves && format.hasMin); // two minimums of 16, and their scale
   counts.multiply += 4 * format.floatSubScales;     // a scale and an fma for each half
   counts.others = 1;                                // conversion of the dot
-  counts.loads = format.bits + 1;
+  counts.loads = double(codeBytesOfGroup(format)) / kPanelLine + 1;
   counts.broadcasts = 8 + 2 + format.hasMin;
-  counts.unpack = 2 + 4 * (format.superGroup != 0) +
-                  (format.bits == 8                ? 0
-                   : upperBitsOf(format.bits) == 0 ? 12
-                                                   : 28) + // shifts and masks; high bits besides
-                  8 * (format.table != nullptr);
+  counts.unpack = 2 + 4 * (format.superGroup != 0) + unpacking(format, isa);
   if (isa.dot == DotKind::Vpdpbusd) {
     counts.multiply += 8;
     return counts;

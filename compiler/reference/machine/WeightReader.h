@@ -35,9 +35,7 @@ public:
         bytes(static_cast<const char *>(bytes)) {}
 
   /// The unsigned code of w[row][k], its number, and what scales it.
-  int code(int64_t row, int64_t k) const {
-    return codeAt(codePlace(layout, format, row, k), format.bits, bytes);
-  }
+  int code(int64_t row, int64_t k) const { return codeOf(layout, format, row, k, bytes); }
   int number(int64_t row, int64_t k) const { return format.numberOf(code(row, k)); }
   float d(int64_t row, int64_t k) const {
     const char *at = bytes + places(row, k).d;
@@ -60,8 +58,8 @@ public:
     return format.floatSubScales ? e4m3Value(s(row, k)) : float(s(row, k));
   }
   int s(int64_t row, int64_t k) const {
-    const char raw = bytes[places(row, k).s];
-    return format.hasMin ? int(uint8_t(raw)) : int(int8_t(raw));
+    const uint8_t raw = subScaleAt(places(row, k), format, bytes);
+    return format.hasMin ? int(raw) : int(int8_t(raw));
   }
   int t(int64_t row, int64_t k) const { return uint8_t(bytes[places(row, k).t]); }
 

@@ -1,7 +1,7 @@
 """Checkpoints in the shape of known models, with numbers made up.
 
   shapes.py gguf   SHAPE TYPE OUT     a GGUF without a tokenizer: TYPE Q4_0|Q4_1|Q8_0|BF16, or of random codes
-                                      Q2_K to Q6_K, IQ1_S, IQ2_XXS, IQ3_XXS, IQ3_S, IQ4_XS, MXFP4 (needs the
+                                      Q2_K to Q6_K, IQ1_S to IQ4_XS, MXFP4, TQ1_0, TQ2_0, Q1_0 (needs the
                                       package gguf)
   shapes.py config SHAPE OUT [METHOD] a config.json, of quantised weights if METHOD is nf4
 
@@ -29,7 +29,8 @@ CONTEXT = 32768
 # numbers deviate by some 0.02 from 0.
 SCALES = {"Q2_K": {80: 1.6e-3, 82: 2.4e-3}, "Q3_K": {108: 4.7e-4}, "Q4_K": {0: 1.4e-4, 2: 1.1e-3},
           "Q5_K": {0: 7e-5, 2: 1.1e-3}, "Q6_K": {208: 1.5e-5}, "IQ4_XS": {0: 1.6e-5}, "IQ3_S": {0: 1.5e-4},
-          "IQ3_XXS": {0: 1.5e-4}, "IQ2_XXS": {0: 4e-4}, "IQ1_S": {0: 3e-3}, "MXFP4": {}}
+          "IQ3_XXS": {0: 1.5e-4}, "IQ2_XXS": {0: 4e-4}, "IQ2_XS": {0: 4e-4}, "IQ2_S": {0: 4e-4}, "IQ1_S": {0: 3e-3},
+          "IQ1_M": {}, "MXFP4": {}, "TQ1_0": {52: 0.02}, "TQ2_0": {64: 0.02}, "Q1_0": {0: 0.02}}
 
 
 def gguf(shape, kind, path):
@@ -66,6 +67,9 @@ def gguf(shape, kind, path):
             blocks[:, place : place + 2] = np.frombuffer(np.float16(scale).tobytes(), np.uint8)
         if kind == "MXFP4":  # a power of two
             blocks[:, 0] = 120
+        if kind == "IQ1_M":  # four bits of the scale above each of four words of sub-scales
+            for i in range(4):
+                blocks[:, 49 + 2 * i] = blocks[:, 49 + 2 * i] & 15 | (0x1A24 >> 4 * i & 15) << 4
         return blocks.reshape(rows, -1)
 
     def rows_of(rows, columns):

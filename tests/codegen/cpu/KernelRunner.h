@@ -29,7 +29,8 @@ inline bool hostRuns(const Isa &isa) {
     return v3 && __builtin_cpu_supports("avxvnni");
   return __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512vl") &&
          __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512vnni") &&
-         (!isa.bf16Dot || __builtin_cpu_supports("avx512bf16"));
+         (!isa.bf16Dot || __builtin_cpu_supports("avx512bf16")) &&
+         (!isa.vbmi || __builtin_cpu_supports("avx512vbmi"));
 }
 
 /// The level's code as it is, but for the instructions that x86-64-v3 lacks.

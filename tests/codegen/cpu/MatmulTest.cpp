@@ -361,14 +361,14 @@ TEST(Matmul, SegmentsWithAux) {
     }
 }
 
-std::string pairKernel(const char *kind, const std::string &attributes = "") {
-  std::string y = typeOf(kind, 97);
-  return R"(
-    kernel.func @pair(%x: !kernel.rows<96, q8>, %gate: !lm.weight<97x96, q4_0>, %up: !lm.weight<97x96, q4_0>, %y: )" +
-         y + R"() {
-      kernel.matmul %x : !kernel.rows<96, q8> weights(%gate, %up : !lm.weight<97x96, q4_0>, !lm.weight<97x96, q4_0>)
-        outs(%y : )" +
-         y + ") attributes {aux_counts = array<i64: 0>, extent = #kernel.extent<tokens>, pair" +
+std::string pairKernel(const RandomWeight &w, const char *kind,
+                       const std::string &attributes = "") {
+  std::string y = typeOf(kind, 97), weight = weightOf(w);
+  return "kernel.func @pair(%x: !kernel.rows<96, q8>, %gate: " + weight + ", %up: " + weight +
+         ", %y: " + y +
+         ") {\n kernel.matmul %x : !kernel.rows<96, q8> weights(%gate, %up : " + weight + ", " +
+         weight + ") outs(%y : " + y +
+         ") attributes {aux_counts = array<i64: 0>, extent = #kernel.extent<tokens>, pair" +
          attributes + R"(} {
       ^bb0(%g: f32, %u: f32):
         %one = arith.constant 1.0 : f32
@@ -383,14 +383,17 @@ std::string pairKernel(const char *kind, const std::string &attributes = "") {
     })";
 }
 
-TEST(Matmul, PairWithSilu) {
-  RandomWeight gate(WeightFormat::Q4_0, 97, 96, 1), up(WeightFormat::Q4_0, 97, 96, 2);
+/// One whose codes are read from panels, and one that unpacks two panels for several tokens.
+class MatmulPair : public testing::TestWithParam<WeightFormat> {};
+
+TEST_P(MatmulPair, WithSilu) {
+  RandomWeight gate(GetParam(), 97, 96, 1), up(GetParam(), 97, 96, 2);
   int64_t tokens = 13, width = 128;
   Buffer<char> x = quantizeRows(randomRows(tokens, 96, 4, 8), tokens, 96);
-  KernelModule module(pairKernel("f32"));
+  KernelModule module(pairKernel(gate, "f32"));
   // A tile of more tokens than an AVX2 register has lanes too.
   KernelModule quantised(pairKernel(
-      "q8", ", schedule = #kernel.schedule<tiles = [11, 2, 1], block = 11, prefetch = 0>"));
+      gate, "q8", ", schedule = #kernel.schedule<tiles = [11, 2, 1], block = 11, prefetch = 0>"));
   std::vector<Buffer<float>> results;
   for (const Isa *isa : hostIsas()) {
     LoadedKernels code(module, *isa), q8Code(quantised, *isa);
@@ -416,6 +419,23 @@ TEST(Matmul, PairWithSilu) {
         ASSERT_EQ(got[t * q8Row(97).bytes + i], want[t * q8Row(97).bytes + i])
             << isa->name << " token " << t << " byte " << i;
   }
+}
+
+INSTANTIATE_TEST_SUITE_P(Formats, MatmulPair,
+                         testing::Values(WeightFormat::Q4_0, WeightFormat::IQ2_XS));
+
+/// Indexes of a grid are looked up by permutes where the level has them, and gathered elsewhere.
+TEST(MatmulGrid, LooksUpAsItsLevelCan) {
+  KernelModule module(plainKernel(RandomWeight(WeightFormat::IQ2_XS, 32, 256, 1), "q8"));
+  const auto counted = [&](const Isa &isa, const char *instruction) {
+    auto text = printKernel(module, isa, CodeText::Assembly);
+    return succeeded(text) && text->find(instruction) != std::string::npos;
+  };
+  for (const char *instruction : {"vpermt2b", "vpmultishiftqb", "vpermb"})
+    EXPECT_TRUE(counted(kAvx512, instruction)) << instruction;
+  EXPECT_FALSE(counted(kAvx512, "gather"));
+  EXPECT_TRUE(counted(kAvx512Vnni, "vpgatherdd"));
+  EXPECT_FALSE(counted(kAvx512Vnni, "vpermt2b"));
 }
 
 TEST(Matmul, QuantisesZerosAndDenormals) {

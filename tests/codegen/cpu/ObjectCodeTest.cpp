@@ -163,8 +163,8 @@ TEST(ObjectCode, PrintsEveryForm) {
 
 /// The tiles were chosen so that accumulators stay in registers.
 TEST(ObjectCode, NoVectorSpillsAtAvx512) {
-  for (const char *format :
-       {"q4_0", "q4_1", "q8_0", "q4_k", "q5_k", "q6_k", "mxfp4", "int8", "int4_g32", "int4_g64", "int4_g128"}) {
+  for (const char *format : {"q4_0", "q4_1", "q8_0", "q4_k", "q5_k", "q6_k", "mxfp4", "int8",
+                             "int4_g32", "int4_g64", "int4_g128"}) {
     KernelModule module(matmul("k", format, kIdentity));
     auto text = printKernel(module, kAvx512, CodeText::Assembly);
     ASSERT_TRUE(succeeded(text));

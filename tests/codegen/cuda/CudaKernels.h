@@ -41,7 +41,7 @@ inline auto otherFormats() {
       WeightFormat::Int4BG32, WeightFormat::Int4BG128, WeightFormat::Int4ZBG32,
       WeightFormat::Int4ZBG128, WeightFormat::Int4ZFG32, WeightFormat::Int8F, WeightFormat::Int8ZF,
       WeightFormat::Int4MG64, WeightFormat::Int8MG32, WeightFormat::Int4MBG32,
-      WeightFormat::Int4MBG64, WeightFormat::Int8MBG32);
+      WeightFormat::Int4MBG64, WeightFormat::Int8MBG32, WeightFormat::TQ2_0);
 }
 inline std::string nameOfFormat(const testing::TestParamInfo<WeightFormat> &info) {
   return std::string(numericFormat(info.param).name);

@@ -1,7 +1,7 @@
 //===- SeedTest.cpp - Weights that a device makes from a seed ----------------===//
 //
 // The bytes must be those that the host makes (runtime/formats/SeedFragments.cpp), for every format
-// and for shapes that fill no tile, run or block.
+// that configurations name, and for shapes that fill no tile, run or block.
 //===----------------------------------------------------------------------===//
 #include "CudaRunner.h"
 #include "runtime/formats/SeedWeights.h"
@@ -12,6 +12,15 @@ using namespace ingot::cuda::test;
 
 namespace {
 
+/// Of the others the host alone makes weights, for checks (SeedWeights.h).
+std::vector<int> formatsOfConfigurations() {
+  std::vector<int> formats;
+  for (int format = 0; format < kWeightFormatCount; ++format)
+    if (numericFormat(WeightFormat(format)).packing == NumericFormat::Packing::Planes)
+      formats.push_back(format);
+  return formats;
+}
+
 class Seed : public testing::TestWithParam<int> {
 protected:
   static const HostKernels &kernels(bool checked) {
@@ -20,7 +29,7 @@ protected:
   }
   static std::vector<CudaProgram> programs() {
     std::vector<CudaProgram> all;
-    for (int format = 0; format < kWeightFormatCount; ++format)
+    for (int format : formatsOfConfigurations())
       all.push_back(seedProgram(WeightFormat(format)));
     return all;
   }
@@ -54,8 +63,9 @@ TEST_P(Seed, FillsWhatTheHostFills) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(All, Seed, testing::Range(0, kWeightFormatCount), [](const auto &info) {
-  return std::string(numericFormat(WeightFormat(info.param)).name);
-});
+INSTANTIATE_TEST_SUITE_P(All, Seed, testing::ValuesIn(formatsOfConfigurations()),
+                         [](const auto &info) {
+                           return std::string(numericFormat(WeightFormat(info.param)).name);
+                         });
 
 } // namespace

@@ -10,6 +10,7 @@
 
 #include "gtest/gtest.h"
 
+#include <bit>
 #include <random>
 
 using namespace ingot;
@@ -73,6 +74,43 @@ private:
   std::vector<int> taken;
 };
 
+/// Of w[row][k] in panels whose codes lie in no planes: what it alone takes, and of a run what its first value has.
+template <typename Take>
+void takePacked(const PanelLayout &layout, Bits &bits, int64_t row, int64_t k, Take take) {
+  const NumericFormat &format = numericFormat(layout.format);
+  const int64_t block = blockPlace(layout, row, k), inUnit = row % kPanelRows,
+                in = k % layout.blockK;
+  const auto takeBit = [&](BitPlace place) {
+    take(bits.take(block + place.byte, place.bit, 1), row, k);
+  };
+  if (format.packing == NumericFormat::Packing::Bit1) {
+    BitPlace place = bitInGroup(inUnit, in % kGroupK);
+    place.byte += groupInBlock(layout, format, in / kGroupK);
+    return takeBit(place);
+  }
+  if (format.packing == NumericFormat::Packing::Trits) { // a number is its first digit's
+    const TritPlace place = tritInBlock(layout, format, inUnit, in);
+    if (place.weight == 1) {
+      take(bits.take(block + place.byte, place.bit, 4), row, k);
+      if (place.fifth.byte >= 0)
+        takeBit(place.fifth);
+    }
+    return;
+  }
+  const Grid &grid = *format.grid;
+  const int64_t ofSign = grid.signs == GridSigns::Value ? 1
+                         : grid.signs == GridSigns::Run ? grid.run
+                                                        : kGroupK;
+  if (k % ofSign == 0)
+    takeBit(signInBlock(layout, format, inUnit, in));
+  if (k % grid.run != 0)
+    return;
+  const RunPlace place = runInBlock(layout, format, inUnit, in);
+  take(bits.takeBytes(block + place.byte, 1), row, k);
+  for (int i = 0; i < grid.upperBits(); ++i)
+    takeBit(place.upperBit(i));
+}
+
 template <typename Layout>
 testing::AssertionResult disjoint(const Layout &layout, const std::vector<std::byte> &packed) {
   const NumericFormat &format = numericFormat(layout.format);
@@ -89,12 +127,19 @@ testing::AssertionResult disjoint(const Layout &layout, const std::vector<std::b
         take(bits.takeBytes(numberPlace(layout, format, row, k), wide ? 4 : 2), row, k);
         continue;
       }
-      const CodePlace code = codePlace(layout, format, row, k);
-      const int low = format.bits == 8 ? 8 : format.bits < 4 ? 2 : 4;
-      take(bits.take(code.byte, code.bit, low), row, k);
-      EXPECT_EQ(code.upperByte >= 0, format.bits != low);
-      if (code.upperByte >= 0)
-        take(bits.take(code.upperByte, code.upperBit, format.bits - low), row, k);
+      const bool packed =
+          std::is_same_v<Layout, PanelLayout> && format.packing != NumericFormat::Packing::Planes;
+      if constexpr (std::is_same_v<Layout, PanelLayout>)
+        if (packed)
+          takePacked(layout, bits, row, k, take);
+      if (!packed) {
+        const CodePlace code = codePlace(layout, format, row, k);
+        const int low = format.bits == 8 ? 8 : format.bits < 4 ? 2 : 4;
+        take(bits.take(code.byte, code.bit, low), row, k);
+        EXPECT_EQ(code.upperByte >= 0, format.bits != low);
+        if (code.upperByte >= 0)
+          take(bits.take(code.upperByte, code.upperBit, format.bits - low), row, k);
+      }
       const ScalePlaces scales = scalePlaces(layout, format, row, k);
       if (k % format.block() == 0) {
         take(bits.takeBytes(scales.d, format.scaleBytes()), row, k);
@@ -104,7 +149,11 @@ testing::AssertionResult disjoint(const Layout &layout, const std::vector<std::b
           take(bits.takeBytes(scales.m, 2), row, k);
       }
       if (format.superGroup && k % format.group == 0) {
-        take(bits.takeBytes(scales.s, 1), row, k);
+        if (scales.nibble < 0)
+          take(bits.takeBytes(scales.s, 1), row, k);
+        else
+          take(bits.take(scales.s, scales.nibble, std::popcount(unsigned(nibbleMask(format)))), row,
+               k);
         if (format.hasMin)
           take(bits.takeBytes(scales.t, 1), row, k);
       }
@@ -201,6 +250,18 @@ TEST_P(WeightPlaces, ArePackersPlaces) {
       number = float(int(random() % 255) - 127) / 64;
     check(k, {"t", WeightFormat::F32, {kRows, k}, std::as_bytes(std::span(numbers))}, nullptr);
   }
+}
+
+/// Formats of few bits are not made larger.
+TEST(WeightPlacesOfFewBits, PanelsTakeATenthMoreAtMost) {
+  constexpr int64_t kN = 4096, kK = 4096;
+  for (WeightFormat format :
+       {WeightFormat::IQ3_S, WeightFormat::IQ3_XXS, WeightFormat::IQ2_S, WeightFormat::IQ2_XS,
+        WeightFormat::IQ2_XXS, WeightFormat::IQ1_S, WeightFormat::IQ1_M, WeightFormat::TQ2_0,
+        WeightFormat::TQ1_0, WeightFormat::Q1_0})
+    EXPECT_LE(double(panelLayout(format, kN, kK).bytes()),
+              1.1 * double(kN * import::storedRowBytes(format, kK)))
+        << numericFormat(format).name;
 }
 
 INSTANTIATE_TEST_SUITE_P(All, WeightPlaces, testing::Range(0, kWeightFormatCount),

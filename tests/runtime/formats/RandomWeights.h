@@ -11,6 +11,16 @@ using reference::machine::e4m3Value;
 using reference::machine::readFrom;
 using reference::machine::WeightReader;
 
+/// A code that the layout can hold.
+template <typename Layout>
+int anyCode(const Layout &, const NumericFormat &format, unsigned random) {
+  if (std::is_same_v<Layout, PanelLayout> && format.packing == NumericFormat::Packing::Trits)
+    return int(random % 3);
+  if (std::is_same_v<Layout, PanelLayout> && format.packing == NumericFormat::Packing::Bit1)
+    return int(random % 2 * 2);
+  return int(random % (1u << format.bits));
+}
+
 /// Fills a weight, all zeros, with random numbers: d within ±`d`, m within ±`m`. Codes are any, of padding too; padding
 /// rows have scales (or weights) of 0.
 template <typename Layout>
@@ -36,8 +46,23 @@ void fillRandomly(const Layout &layout, char *bytes, unsigned seed, float d, flo
         continue;
       }
       const int code = format.isScaledFloat() ? int(random() % 127 | (random() % 2 << 7)) // no NaN
-                                              : int(random() % (1u << format.bits));
-      putCode(codePlace(layout, format, row, k), format.bits, bytes, code);
+                                              : anyCode(layout, format, unsigned(random()));
+      char *const block = bytes + blockPlace(layout, row, k);
+      const int64_t inUnit = row % rowsOfUnit(layout), inBlock = k % layout.blockK;
+      if constexpr (std::is_same_v<Layout, PanelLayout>) {
+        if (!format.grid) {
+          putCodeOfBlock(layout, format, inUnit, inBlock, code, block);
+        } else if (k % format.grid->run == 0) {
+          uint8_t signs[8]; // of a group all are the first's
+          for (uint8_t &sign : signs)
+            sign = uint8_t(
+                format.grid->signs != GridSigns::Group || k % kGroupK == 0 ? random() % 2 * 8 : 0);
+          putRun(layout, format, inUnit, inBlock, int(random() % unsigned(format.grid->count())),
+                 signs, block);
+        }
+      } else {
+        putCode(codeInBlock(layout, format, inUnit, inBlock), format.bits, block, code);
+      }
       if (k % format.group != 0)
         continue;
       const ScalePlaces places = scalePlaces(layout, format, row, k);
@@ -56,7 +81,9 @@ void fillRandomly(const Layout &layout, char *bytes, unsigned seed, float d, flo
           put(places.m, uint16_t(std::bit_cast<uint32_t>(uniform(m)) >> 16));
       }
       const auto subScale = static_cast<int>(random() % (1u << format.subScaleBits));
-      if (places.s >= 0)
+      if (places.nibble >= 0)
+        putSubScale(places, bytes, uint8_t((subScale & nibbleMask(format)) * 2 + 1));
+      else if (places.s >= 0)
         put(places.s, uint8_t(format.hasMin           ? subScale
                               : format.floatSubScales ? random() % 0x60 // 0 to 32
                                                       : subScale - (1 << format.subScaleBits) / 2));

@@ -1,8 +1,8 @@
-//===- Grids.h - Blocks whose numbers stand in grids ------------------------===//
+//===- GridBlocks.h - Blocks whose numbers stand in grids -------------------===//
 //
 // IQ1, IQ2 and IQ3 of GGUF store neither numbers nor codes: an index names eight of them (IQ3: four) that stand together
-// in a table, and signs are stored apart. The numbers that occur are few, so that each becomes a code of four bits
-// (NumericFormat.cpp): place in the table's list, and 8 for the sign. Per 256 values:
+// in a grid (runtime/formats/Grids.h), and signs are stored apart. The numbers that occur are few, so that each becomes a
+// code of four bits (NumericFormat.cpp): place in the table's list, and 8 for the sign. Per 256 values:
 //
 //   IQ2_XXS  d 8 x (idx[4] u32)          u32: four times 7 bits of signs, 4 bits s
 //   IQ2_XS   d qs[32 x u16] sc[8]        u16: 9 bits index, 7 of signs; sc: 4 bits s for each 16
@@ -20,10 +20,6 @@
 #include "compiler/import/Codes.h"
 
 namespace ingot::import {
-
-extern const uint16_t kGridIq2Xxs[256], kGridIq2Xs[512], kGridIq2S[1024]; ///< 8 x 2 bits
-extern const uint16_t kGridIq3Xxs[256], kGridIq3S[512];                   ///< 4 x 3 bits
-extern const uint16_t kGridIq1[2048];                                     ///< 8 x 2 bits
 
 // As StoredBlock::unpack; they finish `d`, which is the stored f16 before (IQ1_M: all of it).
 void unpackIQ2XXS(const uint8_t *block, BlockParts &parts);

@@ -15,9 +15,9 @@ HEAD = """//===- Grids.cpp - Which numbers stand together in IQ blocks ---------
 //
 // Written by make_grids.py, from the tables of ggml (ggml-common.h) that the `gguf` package has.
 //===----------------------------------------------------------------------===//
-#include "compiler/import/Grids.h"
+#include "runtime/formats/Grids.h"
 
-namespace ingot::import {
+namespace ingot {
 
 // clang-format off
 """
@@ -39,7 +39,7 @@ with open(sys.argv[1], "w") as file:
         for at in range(0, len(values), 16):
             file.write("    " + " ".join(f"{value:#06x}," for value in values[at : at + 16]) + "\n")
         file.write("};\n")
-    file.write("// clang-format on\n\n} // namespace ingot::import\n")
+    file.write("// clang-format on\n\n} // namespace ingot\n")
 
 signs = np.frombuffer(quants.IQ2_XXS.ksigns, np.uint8)
 assert all(int(sign) == i | (bin(i).count("1") % 2) << 7 for i, sign in enumerate(signs)), "a sign is the others' parity"

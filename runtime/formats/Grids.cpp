@@ -2,9 +2,9 @@
 //
 // Written by make_grids.py, from the tables of ggml (ggml-common.h) that the `gguf` package has.
 //===----------------------------------------------------------------------===//
-#include "compiler/import/Grids.h"
+#include "runtime/formats/Grids.h"
 
-namespace ingot::import {
+namespace ingot {
 
 // clang-format off
 const uint16_t kGridIq2Xxs[256] = {
@@ -309,4 +309,4 @@ const uint16_t kGridIq1[2048] = {
 };
 // clang-format on
 
-} // namespace ingot::import
+} // namespace ingot
