@@ -1,4 +1,4 @@
-//===- GridBlocks.cpp - See GridBlocks.h ----------------------------------------===//
+//===- GridBlocks.cpp - See GridBlocks.h -----------------------------------===//
 #include "compiler/import/GridBlocks.h"
 #include "runtime/formats/Grids.h"
 

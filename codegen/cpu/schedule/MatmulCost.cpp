@@ -49,15 +49,13 @@ double unpacking(const NumericFormat &format, const Isa &isa) {
     return isa.vbmi ? 26 : 34;
   case NumericFormat::Packing::Grid:
     const Grid &grid = *format.grid;
-    if (GridCodes::permutes(grid,
-                            isa)) // tables of 128 bytes, joined; then four instructions a step
+    // Tables of 128 bytes, joined; then four instructions a step.
+    if (GridCodes::permutes(grid, isa))
       return double(indexLines(grid)) * 4 * (grid.count() / 128) + 4 * 8;
     return 32.0 / grid.run * (2 * isa.lanes + 6) + 5 * 8; // a gather reads lane by lane
   }
-  return (format.bits == 8                ? 0
-          : upperBitsOf(format.bits) == 0 ? 12
-                                          : 28) + // shifts and masks
-         8 * (format.table != nullptr);
+  const int shiftsAndMasks = format.bits == 8 ? 0 : upperBitsOf(format.bits) == 0 ? 12 : 28;
+  return shiftsAndMasks + 8 * (format.table != nullptr);
 }
 
 GroupCounts countsOfDots(const NumericFormat &format, const Isa &isa) {
