@@ -35,10 +35,18 @@ constexpr long kSteps = 400000;
 /// What keeps the compiler from leaving the work out.
 volatile long long sink;
 
-AVX512 void readAvx512(const char *p, size_t bytes) {
+/// A block asks for what comes later in one of the two ways that kernels have (docs/cpu.md).
+inline void ask(const char *block, bool eachLine) {
+  if (!eachLine)
+    return _mm_prefetch(block + 16384, _MM_HINT_T1);
+  for (size_t line = 0; line < kBlock; line += 64)
+    _mm_prefetch(block + 8192 + line, _MM_HINT_T1);
+}
+
+AVX512 void readAvx512(const char *p, size_t bytes, bool eachLine) {
   __m512i sums[4] = {}, mask = _mm512_set1_epi8(15), x = _mm512_set1_epi32(0x01020304);
   for (size_t i = 0; i + kBlock <= bytes; i += kBlock) {
-    _mm_prefetch(p + i + 16384, _MM_HINT_T1); // as kernels do: docs/cpu.md
+    ask(p + i, eachLine);
     for (int line = 0; line < 8; ++line) {
       __m512i codes = _mm512_loadu_si512(p + i + 64 * line);
       sums[line % 4] = _mm512_dpbusd_epi32(sums[line % 4], _mm512_and_si512(codes, mask), x);
@@ -51,10 +59,10 @@ AVX512 void readAvx512(const char *p, size_t bytes) {
       _mm512_add_epi32(_mm512_add_epi32(sums[0], sums[1]), _mm512_add_epi32(sums[2], sums[3])));
 }
 
-AVX2 void readAvx2(const char *p, size_t bytes) {
+AVX2 void readAvx2(const char *p, size_t bytes, bool eachLine) {
   __m256i sums[4] = {};
   for (size_t i = 0; i + kBlock <= bytes; i += kBlock) {
-    _mm_prefetch(p + i + 16384, _MM_HINT_T1); // as kernels do: docs/cpu.md
+    ask(p + i, eachLine);
     for (int part = 0; part < 18; ++part)
       sums[part % 4] = _mm256_add_epi64(
           sums[part % 4], _mm256_loadu_si256(reinterpret_cast<const __m256i *>(p + i + 32 * part)));
@@ -168,13 +176,19 @@ double readRate(runtime::IsaLevel level, int threads) {
     return 0;
   std::memset(memory, 1, kMappedBytes);
   const size_t part = kMappedBytes / static_cast<size_t>(threads) / kBlock * kBlock;
-  auto times = timesOf(threads, [&](int t) {
-    const char *from = static_cast<const char *>(memory) + static_cast<size_t>(t) * part;
-    // The last prefetches would leave the mapping; they fault nowhere.
-    level >= runtime::IsaLevel::Avx512Vnni ? readAvx512(from, part) : readAvx2(from, part);
-  });
+  double least = 0;
+  for (bool eachLine : {false, true}) {
+    auto times = timesOf(threads, [&](int t) {
+      const char *from = static_cast<const char *>(memory) + static_cast<size_t>(t) * part;
+      // The last prefetches would leave the mapping; they fault nowhere.
+      level >= runtime::IsaLevel::Avx512Vnni ? readAvx512(from, part, eachLine)
+                                             : readAvx2(from, part, eachLine);
+    });
+    const double median = times[kRepeats / 2];
+    least = eachLine ? std::min(least, median) : median;
+  }
   munmap(memory, kMappedBytes);
-  return static_cast<double>(part) * threads / times[kRepeats / 2] / 1e9;
+  return static_cast<double>(part) * threads / least / 1e9;
 }
 
 double rate(int threads, void (*work)(), double operationsPerStep) {
