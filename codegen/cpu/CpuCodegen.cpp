@@ -59,7 +59,7 @@ static FailureOr<OwningOpRef<ModuleOp>> generate(kernel::FuncOp kernel, const Is
   OwningOpRef<ModuleOp> module(ModuleOp::create(kernel.getLoc()));
   auto b = ImplicitLocOpBuilder::atBlockEnd(kernel.getLoc(), module->getBody());
   Type ptr = LLVM::LLVMPointerType::get(context), i64 = b.getI64Type();
-  auto type = b.getFunctionType({ptr, ptr, i64, i64, i64, ptr}, {});
+  auto type = b.getFunctionType({ptr, ptr, i64, i64, i64, ptr, i64}, {});
   auto fn = func::FuncOp::create(b, kernel.getName(), type);
   b.setInsertionPointToStart(fn.addEntryBlock());
   KernelBuilder k(b, isa, kernel.getBody().front(), fn);

@@ -23,8 +23,9 @@ KernelBuilder::KernelBuilder(ImplicitLocOpBuilder &b, const Isa &isa, Block &ker
       f16(b.getF16Type()), bf16(b.getBF16Type()), f32(b.getF32Type()),
       f32s(VectorType::get({isa.lanes}, b.getF32Type())),
       i32s(VectorType::get({isa.lanes}, b.getI32Type())), begin(fn.getArgument(2)),
-      end(fn.getArgument(3)), step(fn.getArgument(4)), scratch(fn.getArgument(5)),
-      batch(fn.getArgument(1)), kernelBlock(&kernel), module(fn->getParentOfType<ModuleOp>()) {
+      end(fn.getArgument(3)), step(fn.getArgument(4)), ahead(fn.getArgument(6)),
+      scratch(fn.getArgument(5)), batch(fn.getArgument(1)), kernelBlock(&kernel),
+      module(fn->getParentOfType<ModuleOp>()) {
   for (unsigned i = 0; i < kernelBlock->getNumArguments(); ++i)
     operands.push_back(load(ptr, at(fn.getArgument(0), int64_t(i) * 8)));
 }

@@ -48,6 +48,7 @@ public:
   //===--- The call ---------------------------------------------------------===//
 
   Value begin, end, step; ///< of the work items
+  Value ahead;            ///< as in the ABI
   Value scratch, batch;   ///< pointers
 
   /// Base address of the memory behind an operand of an op of the kernel.

@@ -78,7 +78,8 @@ private:
   /// CPU sees too little of the stream (measured on Zen 4: from as many tokens on as a code has bits).
   void prefetchFor(Value group) {
     if (tile.tokens == 1)
-      return tile.prefetchBehind(k, group);
+      return tile.prefetchBehind(k, group,
+                                 groupsOfBlock == 1 ? layout.blockBytes : layout.groupCodeBytes);
     const bool rises = int64_t(tile.vectors.size()) * k.lanes == kPanelRows;
     if (!tile.prefetch || (rises && tile.tokens < format.bits))
       return;
@@ -96,6 +97,8 @@ private:
       Value block = PackedGroup::blockOf(k, layout, tile.vectors[v].panel, firstGroup);
       for (int64_t at = 0; at < layout.codeOffset; at += 64)
         k.touch(k.at(block, at));
+      if (tile.prefetch && tile.tokens == 1)
+        k.when(tile.readsEachLine(k), [&] { tile.prefetchLines(k, block, layout.codeOffset); });
     }
   }
 

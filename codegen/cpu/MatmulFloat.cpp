@@ -39,7 +39,7 @@ static SmallVector<Value> blocksAt(KernelBuilder &k, const Tile &tile, const Pan
       continue;
     }
     places.push_back(k.at(tile.vectors[v].panel, k.mul(block, layout.blockBytes)));
-    tile.prefetchBehind(k, places.back());
+    tile.prefetchBehind(k, places.back(), layout.blockBytes * kBlocksPerRound);
   }
   return places;
 }

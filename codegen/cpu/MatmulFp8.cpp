@@ -65,7 +65,7 @@ private:
     SmallVector<Value> from;
     for (Value place : places)
       from.push_back(k.at(k.at(place, k.mul(first, kPanelRows)), layout.codeOffset));
-    tile.prefetchBehind(k, from.front());
+    tile.prefetchBehind(k, from.front(), count * kPanelRows);
     Value activations = k.at(x, k.mul(first, 4));
     for (int64_t i = 0; i < count; ++i) {
       SmallVector<Value> w;

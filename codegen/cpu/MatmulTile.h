@@ -62,12 +62,21 @@ struct Tile {
   int64_t slackBytes = 0;
   size_t sums() const { return vectors.size() * tokens; }
 
-  /// The CPU's prefetchers follow the stream of a panel, but not into the next page: a line of what comes later is asked
-  /// for, so that its page is known and its stream has begun by then. More than one in a kilobyte keeps them from their
-  /// work (docs/cpu.md).
-  void prefetchBehind(KernelBuilder &k, mlir::Value place) const {
-    if (prefetch)
-      k.prefetchL2(k.at(place, prefetch));
+  /// Asks for what comes later of the `bytes` at `place` of a stream of weights. Either for its first line: the CPU's
+  /// prefetchers follow the stream of a panel, but not into the next page, so that its page is known and its stream has
+  /// begun by then. Or, where the runtime finds that this is faster (ReadAhead.h), for each line.
+  void prefetchBehind(KernelBuilder &k, mlir::Value place, int64_t bytes) const {
+    if (!prefetch)
+      return;
+    auto first = [&] { return k.prefetchL2(k.at(place, prefetch)), KernelBuilder::Values(); };
+    k.choose(
+        readsEachLine(k), [&] { return prefetchLines(k, place, bytes), KernelBuilder::Values(); },
+        first);
+  }
+  mlir::Value readsEachLine(KernelBuilder &k) const { return k.less(k.word(0), k.ahead); }
+  void prefetchLines(KernelBuilder &k, mlir::Value place, int64_t bytes) const {
+    for (int64_t line = 0; line < bytes; line += 64)
+      k.prefetchL2(k.at(k.at(place, k.ahead), line));
   }
 };
 

@@ -3,7 +3,7 @@
 // Every kernel of an engine is a C function
 //
 //   void kernel(void *const *args, const BatchView *batch,
-//               int64_t begin, int64_t end, int64_t step, char *scratch);
+//               int64_t begin, int64_t end, int64_t step, char *scratch, int64_t ahead);
 //
 // It computes its work items begin, begin+step, … < end. What an item is, the
 // kernel's grid says (engine.fbs, `Grid`):
@@ -20,6 +20,8 @@
 // args[i] is the base address of the i-th operand of the kernel: a buffer of the
 // arena, a packed weight, or the KV pool of the layer. All are 64-byte aligned.
 // `scratch` is the thread's own memory, 64-byte aligned, Kernel.scratch_bytes long.
+// `ahead` says how a matmul asks for weights of a single token before it needs them: each line, so many bytes ahead,
+// or one line in a kilobyte (0). It changes no result.
 //
 // Kernels write nothing but their outputs and scratch, call nothing, and hold
 // no state.
@@ -44,6 +46,6 @@ using ingot::kAttentionTile;
 using ingot::kPageTokens;
 
 using KernelFn = void (*)(void *const *args, const BatchView *batch, int64_t begin, int64_t end,
-                          int64_t step, char *scratch);
+                          int64_t step, char *scratch, int64_t ahead);
 
 } // namespace ingot::cpu

@@ -109,6 +109,12 @@ public:
   virtual std::string device() const = 0;
   /// What the user should know of the choice of code; mostly empty.
   virtual std::string remark() const { return ""; }
+  /// Bytes ahead that a kernel asks for each line of its weights in steps of one token, as the executor has found to be
+  /// faster; 0: it does not.
+  virtual int64_t readAhead(size_t kernel) const {
+    (void)kernel;
+    return 0;
+  }
   /// Of the host that work on a step.
   virtual int threads() const = 0;
 

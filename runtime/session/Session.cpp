@@ -292,7 +292,8 @@ std::vector<Session::KernelTime> Session::kernelTimes() const {
   for (size_t kernel = 0; kernel < trace->kernelNames().size(); ++kernel) {
     const Trace::KernelTime &time = trace->kernelTimes()[kernel];
     if (time.launches)
-      result.push_back({trace->kernelNames()[kernel], time.seconds, time.launches});
+      result.push_back({trace->kernelNames()[kernel], time.seconds, time.launches,
+                        impl->executor->readAhead(kernel)});
   }
   return result;
 }

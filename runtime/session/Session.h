@@ -343,6 +343,7 @@ public:
     std::string kernel;
     double seconds;
     uint64_t launches;
+    int64_t readAhead; ///< of Executor::readAhead()
   };
   void profile(bool on);
   std::vector<KernelTime> kernelTimes() const;

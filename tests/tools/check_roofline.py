@@ -15,6 +15,9 @@ for row in rows:
     if row["family"] == "matmul":
         assert row["weight_bytes"] > 0 and row["decode_predicted_us"] > 0 and row["source"] == "model", row
         assert row["decode_bytes"] > row["weight_bytes"], row
+        assert row["read_ahead"] in (0, 8192), row
+    else:
+        assert row["read_ahead"] == 0, row
 # Two layers of 64 x 64: two operations per weight and token, and a prompt of 254 tokens (context 256).
 output = by_name["residual_0"]
 assert output["decode_operations"] == 2 * 2 * 64 * 64, output

@@ -98,7 +98,7 @@ std::string CodeOnCpu::run(kernel::FuncOp fn, size_t, ArrayRef<Operand> operands
     std::memset(room.get(), kLeftByOthers, bytes);
     const int64_t begin = cyclic ? part : items * part / parts,
                   end = cyclic ? items : items * (part + 1) / parts;
-    kernel(args.data(), &batch, begin, end, cyclic ? parts : 1, static_cast<char *>(room.get()));
+    kernel(args.data(), &batch, begin, end, cyclic ? parts : 1, static_cast<char *>(room.get()), 0);
   }
   return "";
 }

@@ -256,7 +256,7 @@ private:
     batch.tokens = batch.rows = tokens;
     evict();
     double start = threadSeconds();
-    candidate.code(operands.args(), &batch, 0, items / called * called, items / called, scratch);
+    candidate.code(operands.args(), &batch, 0, items / called * called, items / called, scratch, 0);
     return (threadSeconds() - start) * double(items) / double(called);
   }
 

@@ -72,6 +72,7 @@ public:
   const fb::Model &model() const override { return *file->table().model(); }
   std::string_view target() const override { return targetName; }
   std::string device() const override;
+  int64_t readAhead(size_t kernel) const override;
   size_t launches() const { return resolved.size(); }
   /// Address of row 0 of a buffer of the table: for tests and numeric debugging.
   const void *buffer(size_t index) const { return bufferAddress(index); }

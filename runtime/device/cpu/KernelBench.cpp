@@ -17,7 +17,7 @@ public:
   explicit KernelBench(Executor &executor) : executor(executor) {}
 
   Result<void> prepare(const BatchView &batch) override;
-  Launches launches(const Choice &choice) override { return {chosen(choice).size(), "", false}; }
+  Launches launches(const Choice &choice) override;
   Result<std::vector<double>> time(const Choice &choice, int rounds, int runs) override;
   Result<std::optional<double>> hostSeconds() override { return std::optional<double>(); }
   bool alive() override { return true; }
@@ -44,7 +44,11 @@ Result<void> KernelBench::prepare(const BatchView &batch) {
   count = ItemCounts(batch);
   const bool greedy = executor.keys && batch.rows <= kGreedyRows;
   cases = executor.casesOf(greedy ? fb::Mode::Greedy : fb::Mode::Logits, batch);
-  return greedy ? executor.beginSampled(batch) : executor.step(batch);
+  auto step = [&] { return greedy ? executor.beginSampled(batch) : executor.step(batch); };
+  auto prepared = step();
+  while (prepared && batch.tokens == 1 && executor.loop->readAhead().tries())
+    prepared = step();
+  return prepared;
 }
 
 /// Those that have work. A group ends where any launch up to the next of them ends one.
@@ -60,6 +64,12 @@ std::vector<ResolvedLaunch> KernelBench::chosen(const Choice &choice) const {
       list.back().barrier |= launch.barrier;
   }
   return list;
+}
+
+runtime::KernelBench::Launches KernelBench::launches(const Choice &choice) {
+  const bool one = executor.views[0].tokens == 1;
+  const int64_t ahead = choice.only && one ? executor.readAhead(*choice.only) : 0;
+  return {chosen(choice).size(), ahead ? "each_line_ahead" : "", false};
 }
 
 /// Launches alone find routes that a step's router might have made.
@@ -85,7 +95,7 @@ Result<void> KernelBench::take(const Choice &choice) {
   for (uint64_t copy = 0; copy < copies; ++copy)
     program.insert(program.end(), once.begin(), once.end());
   auto made = StepLoop::create(program, executor.threads(), executor.scratch.data(),
-                               executor.scratchStride);
+                               executor.scratchStride, &executor.loop->readAhead());
   if (!made)
     return made.error();
   loop = std::move(*made);

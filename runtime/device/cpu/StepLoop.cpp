@@ -11,12 +11,20 @@ namespace {
 constexpr uint64_t kLargeStep = 64;
 constexpr uint64_t kSplit = 4;
 
+ReadAhead readingOf(std::span<const ResolvedLaunch> program, int threads, const ReadAhead *known) {
+  std::vector<uint32_t> kernels;
+  for (const ResolvedLaunch &launch : program)
+    kernels.push_back(launch.kernel);
+  return known ? ReadAhead(std::move(kernels), *known)
+               : ReadAhead(std::move(kernels), size_t(threads)); // steps of one token are small
+}
+
 } // namespace
 
 StepLoop::StepLoop(std::span<const ResolvedLaunch> launches, int threads, std::byte *scratchBase,
-                   uint64_t stride)
+                   uint64_t stride, const ReadAhead *known)
     : program(launches), threadCount(std::max(1, threads)), scratch(scratchBase),
-      scratchStride(stride) {
+      scratchStride(stride), reading(readingOf(launches, threadCount, known)) {
   for (size_t launch = 0; launch < program.size(); ++launch)
     if (program[launch].barrier || launch + 1 == program.size())
       groupEnds.push_back(launch + 1);
@@ -26,8 +34,8 @@ StepLoop::StepLoop(std::span<const ResolvedLaunch> launches, int threads, std::b
 
 Result<std::unique_ptr<StepLoop>> StepLoop::create(std::span<const ResolvedLaunch> program,
                                                    int threads, std::byte *scratch,
-                                                   uint64_t scratchStride) {
-  std::unique_ptr<StepLoop> loop(new StepLoop(program, threads, scratch, scratchStride));
+                                                   uint64_t scratchStride, const ReadAhead *known) {
+  std::unique_ptr<StepLoop> loop(new StepLoop(program, threads, scratch, scratchStride, known));
   auto pool = ThreadPool::create(
       loop->threadCount,
       [](void *self, int thread) { static_cast<StepLoop *>(self)->work(thread); }, loop.get());
@@ -44,6 +52,7 @@ void StepLoop::run(const BatchView *views, runtime::Trace *traceOrNull, uint64_t
   step.batch = views;
   step.trace = traceOrNull;
   step.cases = casesToRun;
+  step.trial = reading.begin(view.tokens);
   step.number = version.load(std::memory_order_relaxed) / 2 + 1;
   step.firstGroup = groupsDone.value();
   if (threadCount > 1) {
@@ -66,6 +75,7 @@ void StepLoop::publish(const Step &step) {
   trace.store(step.trace, std::memory_order_release);
   firstGroup.store(step.firstGroup, std::memory_order_release);
   cases.store(step.cases, std::memory_order_release);
+  trial.store(step.trial, std::memory_order_release);
   version.store(before + 2, std::memory_order_release);
 }
 
@@ -77,6 +87,7 @@ bool StepLoop::copyStep(Step &step) const {
   step.trace = trace.load(std::memory_order_acquire);
   step.firstGroup = firstGroup.load(std::memory_order_acquire);
   step.cases = cases.load(std::memory_order_acquire);
+  step.trial = trial.load(std::memory_order_acquire);
   step.number = before / 2;
   return before % 2 == 0 && version.load(std::memory_order_relaxed) == before;
 }
@@ -154,16 +165,21 @@ void StepLoop::runPart(const Step &step, int thread, size_t index, uint64_t part
   bool cyclic = launch.partition == fb::Partition::Cyclic;
   uint64_t from = cyclic ? part : items * part / parts;
   uint64_t to = cyclic ? items : items * (part + 1) / parts;
-  uint64_t begin = Traced ? runtime::nowNanoseconds() : 0;
+  const bool timed = Traced || step.trial != ReadAhead::kNoTrial;
+  const uint64_t begin = timed ? runtime::nowNanoseconds() : 0;
   launch.function(launch.args, step.batch + launch.view, int64_t(from), int64_t(to),
                   cyclic ? int64_t(parts) : 1,
-                  reinterpret_cast<char *>(scratch + scratchStride * uint64_t(thread)));
+                  reinterpret_cast<char *>(scratch + scratchStride * uint64_t(thread)),
+                  reading.bytes(step.trial, int64_t(step.count[fb::GridBase::Tokens]), index));
+  const uint64_t end = timed ? runtime::nowNanoseconds() : 0;
+  if (step.trial != ReadAhead::kNoTrial)
+    reading.took(step.trial, index, part, end - begin);
   if constexpr (Traced) {
     step.trace->countRoutes(index, step.batch->tokens);
     runtime::Stamp &stamp = step.trace->stampsOf(thread)[index];
     if (stamp.end == stamp.begin)
       stamp.begin = begin;
-    stamp.end = runtime::nowNanoseconds();
+    stamp.end = end;
   }
 }
 

@@ -33,6 +33,7 @@
 
 #include "runtime/abi/KernelAbi.h"
 #include "runtime/device/Trace.h"
+#include "runtime/device/cpu/ReadAhead.h"
 #include "runtime/device/cpu/ThreadPool.h"
 #include "runtime/schema/engine_generated.h"
 
@@ -75,12 +76,14 @@ struct ResolvedLaunch {
 class StepLoop {
 public:
   /// `scratch` of thread t is scratch + t * scratchStride. Program and scratch must
-  /// outlive this. E0701.
+  /// outlive this. `known`: what another loop over the same kernels found of them. E0701.
   static Result<std::unique_ptr<StepLoop>> create(std::span<const ResolvedLaunch> program,
                                                   int threads, std::byte *scratch,
-                                                  uint64_t scratchStride);
+                                                  uint64_t scratchStride,
+                                                  const ReadAhead *known = nullptr);
 
   int threads() const { return threadCount; }
+  const ReadAhead &readAhead() const { return reading; }
   /// Runs the program once; returns when all of it is done. `views`: batches that differ in their
   /// block tables, at least as many as launches name. `trace` may be null. `cases`: the bits of those that the step
   /// runs, and 1.
@@ -96,10 +99,11 @@ private:
     uint64_t number;     ///< rises from step to step
     uint32_t firstGroup; ///< value of groupsDone when it began
     uint64_t cases;
+    int trial; ///< of reading ahead
   };
 
   StepLoop(std::span<const ResolvedLaunch> program, int threads, std::byte *scratch,
-           uint64_t scratchStride);
+           uint64_t scratchStride, const ReadAhead *known);
   void publish(const Step &step);
   /// False while the caller is publishing the next one.
   bool copyStep(Step &step) const;
@@ -117,6 +121,7 @@ private:
   int threadCount;
   std::byte *scratch;
   uint64_t scratchStride;
+  ReadAhead reading;
   std::vector<size_t> groupEnds; ///< one past the last launch of each group
 
   /// [part][launch]: claims of one thread's parts share lines with nobody's.
@@ -131,6 +136,7 @@ private:
   std::atomic<runtime::Trace *> trace{nullptr};
   std::atomic<uint32_t> firstGroup{0};
   std::atomic<uint64_t> cases{1};
+  std::atomic<int> trial{ReadAhead::kNoTrial};
 
   std::unique_ptr<ThreadPool> pool; ///< last: its threads end before the rest goes
 };

@@ -87,7 +87,7 @@ static void measure(const Shape &s, const Isa &isa, int64_t depth, int64_t token
       void *args[] = {q.data(), all[i]->pool.data(), y.data()};
       double start = threadSeconds();
       all[i]->code["k"](args, &batch, 0, int64_t(tiles.size()) * s.kvHeads, 1,
-                        all[i]->scratch.data());
+                        all[i]->scratch.data(), 0);
       best[i] = std::min(best[i], threadSeconds() - start);
     }
   auto seen = [&](int64_t positions) {

@@ -398,7 +398,7 @@ void measure(const Shape &shape, int64_t context, int64_t tokens) {
     double best = 1e9;
     for (int round = 0; round < 50; ++round) {
       auto start = std::chrono::steady_clock::now();
-      code["k"](args, &batch, 0, int64_t(tiles.size()) * shape.kvHeads, 1, scratch.data());
+      code["k"](args, &batch, 0, int64_t(tiles.size()) * shape.kvHeads, 1, scratch.data(), 0);
       best = std::min(
           best, std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count());
     }

@@ -69,7 +69,7 @@ TEST(GatherSpeed, DISABLED_AllFormats) {
       double best = 1e9;
       for (int round = 0; round < 10; ++round) {
         auto start = std::chrono::steady_clock::now();
-        code["k"](args, &batch, 0, count, 1, nullptr);
+        code["k"](args, &batch, 0, count, 1, nullptr, 0);
         best = std::min(
             best, std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count());
       }

@@ -75,11 +75,11 @@ public:
 
   /// Calls items begin, begin+step, … < end of a kernel, with scratch of just the size stated.
   void call(const char *name, std::vector<void *> args, const BatchView &batch, int64_t begin,
-            int64_t end, int64_t step = 1) const {
+            int64_t end, int64_t step = 1, int64_t ahead = 0) const {
     KernelFn fn = (*this)[name];
     ASSERT_TRUE(fn) << name;
     Buffer<char> memory(scratch);
-    fn(args.data(), &batch, begin, end, step, memory.data());
+    fn(args.data(), &batch, begin, end, step, memory.data(), ahead);
     EXPECT_TRUE(memory.intact()) << name << " wrote behind its scratch";
   }
 

@@ -1,7 +1,7 @@
 //===- MatmulBench.cpp - How fast are the generated matmuls? --------------===//
 //
 //   matmul-bench [--isa avx512] [--k 2048] [--schedule "tiles = [6, 1], block = 60, prefetch = 0"]
-//                [--exact] [--pair] [--spills | --print] [FORMAT…]
+//                [--ahead 8192] [--exact] [--pair] [--spills | --print] [FORMAT…]
 //
 // One thread. Decode: weights of 96 MB, so that they come from memory, GB/s of weights at 1, 4 and
 // 8 tokens. Prefill: N = 1536, 512 tokens, GOPS (2 N K T). Times are of the thread's CPU clock,
@@ -47,17 +47,18 @@ struct Settings {
   std::string schedule;
   const char *kind = "q8";
   bool spills = false, print = false, pair = false;
+  int64_t ahead = 0;
 };
 
 /// Best seconds of a call over all panels.
 static double best(const LoadedKernels &code, std::vector<void *> args, int64_t tokens,
-                   int64_t panels, int rounds) {
+                   int64_t panels, int rounds, int64_t ahead) {
   BatchView batch{};
   batch.tokens = tokens;
   double least = 1e9;
   for (int i = 0; i < rounds; ++i) {
     double start = threadSeconds();
-    code.call("plain", args, batch, 0, panels);
+    code.call("plain", args, batch, 0, panels, 1, ahead);
     least = std::min(least, threadSeconds() - start);
   }
   return least;
@@ -96,13 +97,13 @@ static void measure(WeightFormat id, int64_t k, const Settings &settings) {
   printf("%-9s %s K=%-5ld decode", format.name.data(), settings.isa->name.data(), k);
   double work = settings.pair ? 2 : 1, bytes = work * double(w.layout.bytes());
   for (int64_t tokens : {1, 4, 8})
-    printf(
-        "  %ld: %5.1f GB/s", tokens,
-        bytes /
-            best(code, {x, w.bytes.data(), v.bytes.data(), y.data()}, tokens, w.layout.panels, 12) /
-            1e9);
-  double seconds =
-      best(prefill, {x, w.bytes.data(), v.bytes.data(), y.data()}, 512, small / 32, 40);
+    printf("  %ld: %5.1f GB/s", tokens,
+           bytes /
+               best(code, {x, w.bytes.data(), v.bytes.data(), y.data()}, tokens, w.layout.panels,
+                    12, settings.ahead) /
+               1e9);
+  double seconds = best(prefill, {x, w.bytes.data(), v.bytes.data(), y.data()}, 512, small / 32, 40,
+                        settings.ahead);
   printf("  prefill %5.0f GOPS\n", 2.0 * small * k * 512 * work / seconds / 1e9);
 }
 
@@ -116,6 +117,8 @@ int main(int argc, char **argv) {
       settings.isa = isaNamed(argv[++i]);
     else if (option == "--k" && i + 1 < argc)
       widths.push_back(atol(argv[++i]));
+    else if (option == "--ahead" && i + 1 < argc)
+      settings.ahead = atol(argv[++i]);
     else if (option == "--schedule" && i + 1 < argc)
       settings.schedule = argv[++i];
     else if (option == "--spills")

@@ -55,6 +55,10 @@ Buffer<float> runEveryWay(const LoadedKernels &code, RandomWeight &w, char *x, i
     code.call("plain", {x + t * xRowBytes, w.bytes.data(), alone.data() + t * width}, tokensOf(1),
               0, panels);
   EXPECT_TRUE(whole == alone) << "a token alone and in a batch of " << tokens;
+  Buffer<float> ahead(width);
+  code.call("plain", {x, w.bytes.data(), ahead.data()}, tokensOf(1), 0, panels, 1, 8192);
+  EXPECT_TRUE(std::equal(ahead.data(), ahead.data() + width, whole.data()))
+      << "each line asked for ahead";
   Buffer<float> shared(tokens * width);
   for (int64_t thread = 0; thread < 3; ++thread)
     code.call("plain", {x, w.bytes.data(), shared.data()}, tokensOf(tokens), thread, panels, 3);

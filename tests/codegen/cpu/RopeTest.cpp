@@ -331,7 +331,7 @@ TEST(RopeSpeed, DISABLED_Append) {
       double best = 1e9;
       for (int round = 0; round < 50; ++round) {
         auto start = std::chrono::steady_clock::now();
-        code["k"](args, &batch, 0, tokens, 1, scratch.data());
+        code["k"](args, &batch, 0, tokens, 1, scratch.data(), 0);
         best = std::min(
             best, std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count());
       }

@@ -314,7 +314,7 @@ TEST(RowwiseSpeed, DISABLED_AddNormQuantise) {
       double best = 1e9;
       for (int round = 0; round < 200; ++round) {
         auto start = std::chrono::steady_clock::now();
-        code["k"](args, &batch, 0, count, 1, nullptr);
+        code["k"](args, &batch, 0, count, 1, nullptr, 0);
         best = std::min(
             best, std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count());
       }

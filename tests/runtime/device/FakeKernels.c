@@ -37,7 +37,7 @@ enum { PAGE = 32, HEAD_DIM = 16, MODULUS = 8191, LINE = 16 /* floats per token r
 #define KERNEL __attribute__((visibility("default"))) void
 #define ARGS                                                                                       \
   void *const *args, const struct Batch *batch, int64_t begin, int64_t end, int64_t step,          \
-      char *scratch
+      char *scratch, int64_t ahead
 
 /* Page of a position: k[HEAD_DIM][PAGE], then v[PAGE][HEAD_DIM]. */
 static float *page(void *pool, const struct Batch *batch, int32_t sequence, int64_t position) {

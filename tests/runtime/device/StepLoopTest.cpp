@@ -27,7 +27,7 @@ struct Launched {
 };
 
 void countItems(void *const *args, const BatchView *, int64_t begin, int64_t end, int64_t step,
-                char *scratch) {
+                char *scratch, int64_t) {
   auto &own = *static_cast<Launched *>(args[0]);
   if (own.before && own.before->items != own.before->expected)
     ++own.disorder;

@@ -21,7 +21,7 @@ Result<std::shared_ptr<CodeImage>> mapCode(std::shared_ptr<EngineFile> engine, u
 __attribute__((no_sanitize("function"))) void call(cpu::KernelFn kernel, void *const *args,
                                                    int64_t end, char *scratch) {
   cpu::BatchView batch{};
-  kernel(args, &batch, 0, end, 1, scratch);
+  kernel(args, &batch, 0, end, 1, scratch, 0);
 }
 
 void expectKernelWorks(const std::shared_ptr<CodeImage> &image) {

@@ -23,7 +23,8 @@ int elsewhere(void);
 
 __attribute__((visibility("default"))) void copy_rows(void *const *args, const Batch *batch,
                                                       long long begin, long long end,
-                                                      long long step, char *scratch) {
+                                                      long long step, char *scratch,
+                                                      long long ahead) {
   TOUCH;
   const float *in = args[0];
   float *out = args[1];
@@ -34,7 +35,7 @@ __attribute__((visibility("default"))) void copy_rows(void *const *args, const B
 #ifndef WITHOUT_ATTEND
 __attribute__((visibility("default"))) void attend(void *const *args, const Batch *batch,
                                                    long long begin, long long end, long long step,
-                                                   char *scratch) {
+                                                   char *scratch, long long ahead) {
   scratch[0] = (char)(end - begin);
 }
 #endif

@@ -45,6 +45,7 @@ struct Row {
   std::string kernel, family;
   const fb::KernelCost *cost = nullptr;
   Phase decode, prompt;
+  int64_t readAhead = 0; ///< of Executor::readAhead()
 };
 
 /// A row per kernel; decode at the mean of positions 0 … steps - 1.
@@ -133,7 +134,8 @@ std::string json(const std::vector<Row> &rows, const MachineLimits &limits,
         .field("decode_gb_per_s",
                row.decode.us > 0 ? static_cast<double>(row.decode.weightBytes) / row.decode.us / 1e3
                                  : 0)
-        .field("prompt512_us", row.prompt.us);
+        .field("prompt512_us", row.prompt.us)
+        .field("read_ahead", row.readAhead);
     if (row.cost) {
       if (row.cost->shape() && row.cost->shape()->size())
         object.field("shape", row.cost->shape()->str())
@@ -210,7 +212,11 @@ void print(const std::vector<Row> &rows, const Session &session, const MachineLi
     if (row.cost && row.cost->shape() && row.cost->shape()->size())
       schedules += formatted("%-22s ", row.kernel.c_str()) + row.cost->shape()->str() + ": " +
                    flatbuffers::GetString(row.cost->schedule()) + " (" +
-                   flatbuffers::GetString(row.cost->source()) + ")\n";
+                   flatbuffers::GetString(row.cost->source()) + ")" +
+                   (row.readAhead ? ", decode asks for each line " +
+                                        runtime::humanBytes(uint64_t(row.readAhead)) + " ahead"
+                                  : "") +
+                   "\n";
   if (!schedules.empty())
     emit("\nschedules\n" + schedules);
 }
@@ -283,6 +289,10 @@ Result<int> roofline(const std::string &path, const CommonOptions &common,
   }
   std::sort(rows.begin(), rows.end(),
             [](const Row &a, const Row &b) { return a.decode.us > b.decode.us; });
+  for (const Session::KernelTime &time : (*session)->kernelTimes())
+    for (Row &row : rows)
+      if (row.kernel == time.kernel)
+        row.readAhead = time.readAhead;
   if (!svg.empty()) {
     const std::string title = path.substr(path.find_last_of('/') + 1) + ", " +
                               std::string((*session)->target()) + ", " + (*session)->device();
