@@ -9,6 +9,7 @@ ReadAhead::ReadAhead(std::vector<uint32_t> kernelOf, size_t parts)
     : kernels(std::move(kernelOf)), best(parts * kernels.size()) {
   const size_t count = kernels.empty() ? 0 : *std::ranges::max_element(kernels) + size_t(1);
   chosen.assign(count, kWays.front());
+  sums.resize(count);
   std::vector<uint32_t> seen(count);
   for (uint32_t kernel : kernels)
     turns.push_back(seen[kernel]++);
@@ -36,7 +37,6 @@ void ReadAhead::took(int trial, size_t launch, size_t part, uint64_t nanoseconds
 }
 
 void ReadAhead::decide() {
-  std::vector<std::array<uint64_t, kWays.size()>> sums(chosen.size());
   for (size_t i = 0; i < best.size(); ++i)
     if (std::ranges::find(best[i], uint64_t(0)) == best[i].end())
       for (size_t way = 0; way < kWays.size(); ++way)

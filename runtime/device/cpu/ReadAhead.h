@@ -44,6 +44,8 @@ public:
   int64_t bytesOf(uint32_t kernel) const { return chosen[kernel]; }
 
 private:
+  using Times = std::array<uint64_t, kWays.size()>;
+
   static size_t wayOf(int trial, size_t turn) { return (size_t(trial) + turn) % kWays.size(); }
   void decide();
 
@@ -52,7 +54,8 @@ private:
   int trials = 0;
   std::vector<int64_t> chosen; ///< by kernel
   /// [part][launch], nanoseconds; 0: none. Empty: nothing is tried.
-  std::vector<std::array<uint64_t, kWays.size()>> best;
+  std::vector<Times> best;
+  std::vector<Times> sums; ///< by kernel; here, since a step allocates nothing
 };
 
 } // namespace ingot::cpu

@@ -57,7 +57,8 @@ TEST(ReadAhead, StepsOfSeveralTokensAreNoTrials) {
   for (int i = 0; i <= ReadAhead::kTrials; ++i)
     step(reading, 1, [](size_t, int64_t ahead, int) { return ahead ? 1u : 2u; });
   EXPECT_EQ(reading.bytes(reading.begin(1), 1, 0), kEachLine);
-  EXPECT_EQ(reading.bytes(reading.begin(8), 8, 0), 0) << "its tiles ask for lines as they are compiled to";
+  EXPECT_EQ(reading.bytes(reading.begin(8), 8, 0), 0)
+      << "its tiles ask for lines as they are compiled to";
 }
 
 /// Pages that come for the first time, and what a thread waits for others.
@@ -65,7 +66,8 @@ TEST(ReadAhead, SlowTrialsDoNotCount) {
   for (int spoiled : {0, 1, 7}) {
     ReadAhead reading({0, 0}, 2);
     auto time = [&](size_t launch, int64_t ahead, int trial) {
-      const uint64_t disturbed = trial == spoiled || trial == spoiled + 1 ? 10000 * (launch + 1) : 0;
+      const uint64_t disturbed =
+          trial == spoiled || trial == spoiled + 1 ? 10000 * (launch + 1) : 0;
       return disturbed + (ahead ? 90 : 100);
     };
     for (int i = 0; i <= ReadAhead::kTrials; ++i)
