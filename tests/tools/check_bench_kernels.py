@@ -21,7 +21,7 @@ for figure in figures:
     assert (figure["bound_us"] is None) == gpu and (figure["of_bound"] is None) == gpu, figure
     assert gpu or figure["flops"] == 0 or figure["foretold_us"] > 0, figure
     assert (figure["context"] is not None) == figure["kernel"].startswith("attention"), figure
-    ahead = figure["variant"] == "each_line_ahead" # on CPUs, of one token, where it is faster
+    ahead = figure["variant"] == "each_line_ahead"  # on CPUs, of one token, where it is faster
     assert (figure["variant"] is not None) == (gpu or ahead) and not (ahead and (gpu or figure["tokens"] > 1)), figure
     assert figure["edges"] in (("programmatic", "full") if gpu else (None,)), figure
 

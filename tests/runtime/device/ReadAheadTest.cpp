@@ -9,7 +9,7 @@ namespace {
 
 constexpr int64_t kEachLine = ReadAhead::kWays[1];
 
-/// Runs a step of one token on two threads, where launch i takes `seconds(i, bytes ahead, trial)` on each.
+/// Runs a step of one token on two threads, where launch i takes `time(i, bytes ahead, trial)` nanoseconds on each.
 template <typename Time> void step(ReadAhead &reading, size_t launches, Time time) {
   const int trial = reading.begin(1);
   for (size_t launch = 0; launch < launches && trial != ReadAhead::kNoTrial; ++launch)

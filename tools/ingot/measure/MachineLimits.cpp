@@ -13,6 +13,7 @@
 #include <cstring>
 #include <functional>
 #include <immintrin.h>
+#include <limits>
 #include <sys/mman.h>
 #include <thread>
 #include <unistd.h>
@@ -176,7 +177,7 @@ double readRate(runtime::IsaLevel level, int threads) {
     return 0;
   std::memset(memory, 1, kMappedBytes);
   const size_t part = kMappedBytes / static_cast<size_t>(threads) / kBlock * kBlock;
-  double least = 0;
+  double least = std::numeric_limits<double>::infinity();
   for (bool eachLine : {false, true}) {
     auto times = timesOf(threads, [&](int t) {
       const char *from = static_cast<const char *>(memory) + static_cast<size_t>(t) * part;
@@ -184,8 +185,7 @@ double readRate(runtime::IsaLevel level, int threads) {
       level >= runtime::IsaLevel::Avx512Vnni ? readAvx512(from, part, eachLine)
                                              : readAvx2(from, part, eachLine);
     });
-    const double median = times[kRepeats / 2];
-    least = eachLine ? std::min(least, median) : median;
+    least = std::min(least, times[kRepeats / 2]);
   }
   munmap(memory, kMappedBytes);
   return static_cast<double>(part) * threads / least / 1e9;
