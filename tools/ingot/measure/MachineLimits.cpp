@@ -165,16 +165,13 @@ std::vector<double> timesOf(int threads, const std::function<void(int)> &work) {
 }
 
 double readRate(runtime::IsaLevel level, int threads) {
-  const int file = memfd_create("ingot-limits", MFD_CLOEXEC);
-  if (file < 0)
-    return 0;
   void *memory =
-      ftruncate(file, kMappedBytes) == 0
-          ? mmap(nullptr, kMappedBytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_POPULATE, file, 0)
-          : MAP_FAILED;
-  close(file);
+      mmap(nullptr, kMappedBytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
   if (memory == MAP_FAILED)
     return 0;
+  // Engines are mapped by huge pages where the file system gives them (HugePageWriter.h). Small pages
+  // read a quarter slower.
+  madvise(memory, kMappedBytes, MADV_HUGEPAGE);
   std::memset(memory, 1, kMappedBytes);
   const size_t part = kMappedBytes / static_cast<size_t>(threads) / kBlock * kBlock;
   double least = std::numeric_limits<double>::infinity();

@@ -3,10 +3,9 @@
 // The two kinds of roof that kernels are held against, measured in the run that uses them: a shared
 // machine gives another half of itself every minute.
 //
-//   read    a mapped file, panel by panel as a decode step reads int4 weights: 9 cache lines,
-//   prefetched
-//           4 KB ahead, a dot each. The median of five passes over 192 MiB of memory that is mapped
-//           anew
+//   read    memory in huge pages, panel by panel as a decode step reads int4 weights: 9 cache lines,
+//           prefetched in the faster of both ways that kernels have (runtime/device/cpu/ReadAhead.h),
+//           a dot each. The median of five passes over 192 MiB
 //   rates   16 independent chains of one instruction, no memory: dots of u8 x s8, of bf16, f32 fma;
 //           the best of five
 //===----------------------------------------------------------------------===//
@@ -27,7 +26,7 @@ struct MachineLimits {
   double highest() const { return std::max(int8Gops, bf16Gflops); }
 };
 
-/// About half a second. Without memory for the mapped file readGbPerS stays 0.
+/// About half a second. Without memory for that readGbPerS stays 0.
 MachineLimits measureLimits(runtime::IsaLevel level, int threads);
 
 /// Its rates alone, readGbPerS is 0: a few milliseconds.
