@@ -73,15 +73,21 @@ public:
 private:
   using Dots = SmallVector<Dot>; // [token][vector]
 
-  /// Of several tokens each takes its share of what comes next. Each line is asked for where no stream rises, since a
-  /// tile of fewer rows than a panel leaves half of each pair of lines out, and where a line has so many dots that the
-  /// CPU sees too little of the stream (measured on Zen 4: from as many tokens on as a code has bits).
+  /// Of several tokens each takes its share of what comes next, and two or three wait for memory as one does: there the
+  /// runtime says whether each line is asked for. It is in any case where no stream rises, since a tile of fewer rows
+  /// than a panel leaves half of each pair of lines out, and where a line has so many dots that the CPU sees too little
+  /// of the stream (measured on Zen 4: from as many tokens on as a code has bits).
   void prefetchFor(Value group) {
     if (tile.tokens == 1)
       return tile.prefetchBehind(k, group,
                                  groupsOfBlock == 1 ? layout.blockBytes : layout.groupCodeBytes);
     const bool rises = int64_t(tile.vectors.size()) * k.lanes == kPanelRows;
-    if (!tile.prefetch || (rises && tile.tokens < format.bits))
+    if (tile.prefetch && rises && tile.tokens < format.bits)
+      return k.when(tile.readsEachLine(k), [&] {
+        tile.prefetchLines(k, group,
+                           groupsOfBlock == 1 ? layout.blockBytes : layout.groupCodeBytes);
+      });
+    if (!tile.prefetch)
       return;
     constexpr int64_t kAhead = 4096;
     for (int64_t line = 0; line < layout.blockBytes / groupsOfBlock; line += 64)
@@ -97,7 +103,7 @@ private:
       Value block = PackedGroup::blockOf(k, layout, tile.vectors[v].panel, firstGroup);
       for (int64_t at = 0; at < layout.codeOffset; at += 64)
         k.touch(k.at(block, at));
-      if (tile.prefetch && tile.tokens == 1)
+      if (tile.prefetch)
         k.when(tile.readsEachLine(k), [&] { tile.prefetchLines(k, block, layout.codeOffset); });
     }
   }

@@ -20,8 +20,8 @@
 // args[i] is the base address of the i-th operand of the kernel: a buffer of the
 // arena, a packed weight, or the KV pool of the layer. All are 64-byte aligned.
 // `scratch` is the thread's own memory, 64-byte aligned, Kernel.scratch_bytes long.
-// `ahead` says how a matmul asks for weights of a single token before it needs them: each line, so many bytes ahead,
-// or one line in a kilobyte (0). It changes no result.
+// `ahead` says how a matmul of few tokens asks for weights before it needs them: each line, so many bytes ahead, or
+// one line in a kilobyte (0). It changes no result.
 //
 // Kernels write nothing but their outputs and scratch, call nothing, and hold
 // no state.

@@ -26,7 +26,7 @@ int ReadAhead::begin(int64_t tokens) {
 }
 
 int64_t ReadAhead::bytes(int trial, int64_t tokens, size_t launch) const {
-  if (tokens != 1)
+  if (tokens > kFewTokens)
     return kWays.front();
   return trial == kNoTrial ? chosen[kernels[launch]] : kWays[wayOf(trial, turns[launch])];
 }

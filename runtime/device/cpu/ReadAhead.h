@@ -20,6 +20,8 @@ class ReadAhead {
 public:
   /// Bytes ahead that kernels take (KernelAbi.h): one line a kilobyte, and each line.
   static constexpr std::array<int64_t, 2> kWays = {0, 8192};
+  /// Steps of up to so many wait for weights as those of one do, and take what was found for one.
+  static constexpr int64_t kFewTokens = 3;
   /// An even number, of which the first may find pages that have yet to come.
   static constexpr int kTrials = 16;
   /// What is no trial.
