@@ -25,10 +25,11 @@ PEER_NAMES = {"llama": "llama.cpp", "ik": "ik_llama.cpp", "openvino": "OpenVINO 
 # GGUFs of shapes.py.
 MADE_UP = {"1b-q4_0": ("1b", "Q4_0"), "1b-q8_0": ("1b", "Q8_0"), "7b-a1b-q4_0": ("7b-a1b", "Q4_0"),
            **{f"1b-{kind.lower()}": ("1b", kind)
-              for kind in ("Q2_K", "Q3_K", "Q4_1", "Q4_K", "Q5_K", "Q6_K", "IQ3_S", "IQ4_XS", "MXFP4")}}
-# Configurations of shapes.py, whose weights the runtime makes up.
-SEEDED = {"1b-nf4": ("1b", "nf4")}
+              for kind in ("Q2_K", "Q3_K", "Q4_1", "Q4_K", "Q5_K", "Q6_K", "IQ3_S", "IQ4_XS", "MXFP4", "BF16")}}
+# Configurations of shapes.py, whose weights the runtime makes up, and what `ingot compile` is told beside that.
+SEEDED = {"1b-nf4": (("1b", "nf4"), []), "1b-int4-g64": (("1b",), ["--quantize", "int4-g64"])}
 LONGEST = 900  # seconds a measurement may take
+PARALLEL_PROMPT, PARALLEL_NEW = 128, 64  # ids of a request, as `ingot bench --parallel` has them
 START_PROMPT = 16  # ids of the start-to-first-token measurement
 
 
@@ -46,8 +47,8 @@ class Figure:
     also: dict = field(default_factory=dict)  # what else the measurement saw
 
 
-def run(*command, cwd=None):
-    """Standard output. The program's errors are kept for when it fails."""
+def run(*command, cwd=None, errors=False):
+    """Standard output, or with `errors` what the program writes beside it."""
     try:
         done = subprocess.run([str(x) for x in command], capture_output=True, text=True, cwd=cwd, timeout=LONGEST,
                               stdin=subprocess.DEVNULL)
@@ -55,7 +56,7 @@ def run(*command, cwd=None):
         raise Failed(f"{' '.join(map(str, command))}: not done after {LONGEST} s") from None
     if done.returncode:
         raise Failed(f"{' '.join(map(str, command))}: exit code {done.returncode}\n{done.stderr[-1500:]}")
-    return done.stdout
+    return done.stderr if errors else done.stdout
 
 
 def run_counted(*command):
@@ -80,10 +81,10 @@ def weights_of(ingot, engine):
 
 
 class Bench:
-    def __init__(self, ingot, checkpoints, work, peers, shapes_python):
-        """`peers`: {name: python} of those that are installed; of ik_llama.cpp its llama-bench. `shapes_python` can import gguf; called when it is
-        needed."""
-        self.ingot, self.checkpoints, self.work = ingot.resolve(), checkpoints, work
+    def __init__(self, ingot, checkpoints, work, peers, shapes_python, isa=None):
+        """`peers`: {name: python} of those that are installed; of ik_llama.cpp the folder of its programs.
+        `shapes_python` can import gguf; called when it is needed. `isa`: the CPU level of Ingot's figures."""
+        self.ingot, self.checkpoints, self.work, self.isa = ingot.resolve(), checkpoints, work, isa
         self.peers, self.shapes_python = peers, shapes_python
         self.limits_program = self.build_limits()
         self.tables = {}
@@ -107,7 +108,7 @@ class Bench:
 
     def checkpoint(self, name):
         if name in SEEDED:
-            return self.config(*SEEDED[name]) / "config.json"
+            return self.config(*SEEDED[name][0]) / "config.json"
         if name in MADE_UP:
             path = self.work / f"{name}.gguf"
             if not path.exists():
@@ -132,7 +133,7 @@ class Bench:
         if not path.exists() or any(source.stat().st_mtime > path.stat().st_mtime for source in sources):
             say(f"==> compiling {path.name}")
             run(self.ingot, "compile", checkpoint, "-o", path, "--quiet", *(["--kv", kv] if kv else []),
-                *(["--weights", "random"] if name in SEEDED else []))
+                *(["--weights", "random", *SEEDED[name][1]] if name in SEEDED else []))
         return path
 
     def weights(self, name):
@@ -168,24 +169,46 @@ class Bench:
 
     def bench(self, engine, *arguments):
         """[median tokens per second of each test]"""
-        rows = json.loads(run(self.ingot, "bench", engine, "--format", "json", "--quiet", *map(str, arguments)))
+        rows = json.loads(run(self.ingot, "bench", engine, "--format", "json", "--quiet", *map(str, arguments),
+                              *(["--isa", self.isa] if self.isa else [])))
         return [row["tokens_per_s"] for row in rows]
 
-    def ik(self, name, *tests, reps):
-        """The same of ik_llama.cpp's llama-bench: tgN and ppN."""
-        figures = []
-        for test in tests:
-            kind, count = re.fullmatch(r"(pp|tg)(\d+)", test).groups()
-            counts = ["-p", count, "-n", 0] if kind == "pp" else ["-p", 0, "-n", count]
-            row, = json.loads(run(self.peers["ik"], "-m", self.checkpoint(name), *map(str, counts), "-r", str(reps),
-                                  "-t", str(os.cpu_count()), "-o", "json"))
-            figures.append(row["avg_ts"])
-        return figures
+    def ik(self, name, test, reps):
+        """Tokens per second of a test of ik_llama.cpp: tgN, ppN, 'tgN @ bB', parallelR, or 'tgN @ dD' behind D positions.
+        With weights as the file has them, and as the program packs them anew (-rtr): the faster one, which depends on
+        the format."""
+        kind, count, at, many = re.fullmatch(r"(pp|tg|parallel)(\d+)(?: @ ([bd])(\d+))?", test).groups()
+        count, many = int(count), int(many or 0)
+        model = ["-m", self.checkpoint(name), "-t", os.cpu_count()]
+
+        def table(program, repack, *arguments):
+            """The last row: {column: figure}."""
+            lines = [line for line in run(self.peers["ik"] / program, *model, *arguments, *(["-rtr"] if repack else []),
+                                          cwd=self.work, errors=True).splitlines() if line.startswith("|")]
+            names, *_, last = [[cell.strip() for cell in line.strip("|").split("|")] for line in lines]
+            return dict(zip(names, map(float, last)))
+
+        def once(repack):
+            if kind == "parallel":
+                row = table("llama-batched-bench", repack, "-c", count * (PARALLEL_PROMPT + PARALLEL_NEW), "-npp",
+                            PARALLEL_PROMPT, "-ntg", PARALLEL_NEW, "-npl", count)
+                return count * PARALLEL_NEW / row["T s"]
+            if at == "b":
+                return table("llama-batched-bench", repack, "-c", many * (16 + count), "-npp", 16, "-ntg", count, "-npl",
+                             many)["S_TG t/s"]
+            if at == "d":
+                # A row is a prompt of 512 and new ids behind what came before; the last one begins at that depth.
+                return table("llama-sweep-bench", repack, "-c", many + 512, "-ub", 512, "-n", count)["S_TG t/s"]
+            row, = json.loads(run(self.peers["ik"] / "llama-bench", *model, "-p", count if kind == "pp" else 0, "-n",
+                                  0 if kind == "pp" else count, "-r", reps, "-rtr", int(repack), "-o", "json"))
+            return row["avg_ts"]
+
+        return max(once(repack) for repack in (False, True))
 
     def peer(self, peer, name, *tests, reps=3):
         """[tokens per second of each test]"""
         if peer == "ik":
-            return self.ik(name, *tests, reps=reps)
+            return [self.ik(name, test, reps) for test in tests]
         model = self.config("135m" if name == "smollm2" else "1b") if peer == "vllm" else self.checkpoint(name)
         # A library may write to standard output as well; the figures are its last line.
         lines = run(self.peers[peer], HERE / "peers" / "peers.py", peer, model, "--reps", reps, *tests).splitlines()

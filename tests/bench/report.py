@@ -13,6 +13,7 @@ from rows import GIB
 
 MARKERS = "<!-- dev bench: the last run -->", "<!-- dev bench: end -->"
 FORMATS_MARKERS = "<!-- dev bench --formats: the last run -->", "<!-- dev bench --formats: end -->"
+AVX2_MARKERS = "<!-- dev bench --formats --isa avx2: the last run -->", "<!-- dev bench --formats --isa avx2: end -->"
 
 
 def middle(values):
@@ -99,7 +100,7 @@ def table(results):
     lines += ["| " + " | ".join(cells(row, peers)) + " |" for row in results["rows"]]
     if peers:
         lines += ["", "In brackets: how many times better Ingot was in the same round."]
-    for kind in ("decode", "prefill"):
+    for kind in ("decode", "batch8", "prefill"):
         means = {peer: [row["ratios"][peer] for row in results["rows"]
                         if row["name"].startswith(f"{kind}-") and peer in row["ratios"]] for peer in peers}
         said = [f"{statistics.geometric_mean(ratios):.2f} × {PEER_NAMES[peer]} ({len(ratios)} rows)"

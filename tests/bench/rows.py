@@ -114,27 +114,61 @@ def low_bits():
     return made
 
 
-# Name, title, and what share of the mapped read a step of one token has at least.
+# Name, title, and what share of the read limit a step of one token has at least. The last two are no GGUFs.
 FORMATS = {"q4_0": ("Q4_0", 0.95), "q4_1": ("Q4_1", 0.95), "q8_0": ("Q8_0", 0.95), "q4_k": ("Q4_K", 0.95),
            "q5_k": ("Q5_K", 0.95), "q6_k": ("Q6_K", 0.95), "iq4_xs": ("IQ4_XS", 0.95), "mxfp4": ("MXFP4", 0.95),
-           "iq3_s": ("IQ3_S", 0.85), "q3_k": ("Q3_K", 0.85), "q2_k": ("Q2_K", 0.85)}
+           "iq3_s": ("IQ3_S", 0.85), "q3_k": ("Q3_K", 0.85), "q2_k": ("Q2_K", 0.85), "bf16": ("BF16", 0.95),
+           "int4-g64": ("int4-g64", 0.95), "nf4": ("NF4", 0.85)}
+NO_GGUF = ("int4-g64", "nf4")
 
 
 def formats():
-    """--formats: one token, eight sequences and a prompt of 256 in each format of the 1B shape."""
+    """--formats: one token, eight sequences and a prompt of 256 in each format of the 1B shape; and what does not depend
+    on the format, of some."""
     made = []
     for key, (title, least) in FORMATS.items():
-        name, kinds = f"1b-{key}", ("llama", "ik")
-        made.append(decode(f"decode-{name}", f"decode, {title}", name, 48, (share(least), times("ik", 1.05)), kinds))
-        made.append(Row(f"batch8-{name}", f"step of 8 sequences against 1, {title}: time", "×",
-                        wider(lambda b, name=name: b.bench(b.engine(name), "-p", 0, "-n", 24, "--batch", "1,8", "-r", 2)),
-                        (at_most(1.15, " ×"),), {}))
-        made.append(Row(f"prefill-{name}", f"prefill 256, {title}", "tok/s",
-                        lambda b, name=name: Figure(b.bench(b.engine(name), "-p", 256, "-n", 0, "-r", 2)[0]),
-                        (times("ik", 1.3 if key in ("q2_k", "q3_k") else 1.6),),
-                        peers_of(name, "pp256", kinds, reps=2), "int8_TOPS",
-                        lambda b, name=name: b.token_operations(name) / 1e12))
+        name, kinds = f"1b-{key}", () if key in NO_GGUF else ("llama", "ik")
+        prompt = 1.3 if key in ("q2_k", "q3_k") else 1.6
+        made += [
+            step(f"decode-{name}", f"decode, {title}", name, 32,
+                 (share(least), *([times("ik", 1.05)] if kinds else [])), kinds),
+            Row(f"batch8-{name}", f"8 sequences, {title}", "tok/s",
+                lambda b, name=name: Figure(b.bench(b.engine(name), "-p", 0, "-n", 24, "--batch", 8, "-r", 2)[0]),
+                (times("ik", 1.5),) if kinds else (), peers_of(name, "tg24 @ b8", kinds, reps=1)),
+            prompt_of(f"prefill-{name}", f"prefill 256, {title}", name, (times("ik", prompt),) if kinds else (), kinds)]
+    for key in ("q4_k", "q8_0"):
+        name, title = f"1b-{key}", FORMATS[key][0]
+        made.append(Row(f"deep-decode-{name}", f"decode behind 8,192 positions, {title}", "tok/s",
+                        lambda b, name=name: Figure(b.bench(b.engine(name), "-p", 0, "-n", 16, "-d", 8192, "--context",
+                                                            16384, "-r", 1)[0]),
+                        (times("ik", 1.5),), peers_of(name, "tg16 @ d8192", ("ik",)), once=True))
+    for name, title in (("smollm2", "SmolLM2 Q4_1"), ("gemma3", "Gemma3 270M Q4_K_M")):
+        made += [step(f"decode-{name}", f"decode, {title}", name, 128, (times("ik", 1.05),), ("llama", "ik")),
+                 prompt_of(f"prefill-{name}", f"prefill 256, {title}", name, (times("ik", 1.6),), ("llama", "ik"))]
+    for name, title, count in (("smollm2", "SmolLM2", 8), ("smollm2", "SmolLM2", 32), ("1b-q4_k", "Q4_K", 8),
+                               ("1b-q4_k", "Q4_K", 32)):
+        made.append(Row(f"parallel{count}-{name}", f"{count} parallel requests (128 + 64), {title}", "tok/s",
+                        lambda b, name=name, count=count: Figure(b.bench(b.engine(name), "-p", 0, "-n", 0, "--parallel",
+                                                                         count, "-r", 1)[0]),
+                        (times("ik", 1.5),), peers_of(name, f"parallel{count}", ("ik",)), once=True))
+    name, title = "7b-a1b-q4_0", "7B-A1B shape of 64 experts Q4_0"
+    made += [step(f"decode-{name}", f"decode, {title}", name, 32, (times("ik", 1.05),), ("ik",)),
+             Row(f"batch8-{name}", f"8 sequences, {title}", "tok/s",
+                 lambda b: Figure(b.bench(b.engine(name), "-p", 0, "-n", 24, "--batch", 8, "-r", 1)[0]),
+                 (times("ik", 1.5),), peers_of(name, "tg24 @ b8", ("ik",))),
+             prompt_of(f"prefill-{name}", f"prefill 256, {title}", name, (times("ik", 1.6),), ("ik",))]
     return made
+
+
+def step(row, work, name, count, bars, kinds):
+    """Decoding, once a round: --formats has many rows."""
+    return Row(row, work, "tok/s", lambda b: Figure(b.bench(b.engine(name), "-p", 0, "-n", count, "-r", 2)[0]), bars,
+               peers_of(name, f"tg{count}", kinds, reps=1), "mapped_read_GBps", lambda b: b.step_bytes(name) / 1e9)
+
+
+def prompt_of(row, work, name, bars, kinds):
+    return Row(row, work, "tok/s", lambda b: Figure(b.bench(b.engine(name), "-p", 256, "-n", 0, "-r", 2)[0]), bars,
+               peers_of(name, "pp256", kinds, reps=1), "int8_TOPS", lambda b: b.token_operations(name) / 1e12)
 
 
 def experts(name, work):

@@ -2,7 +2,7 @@
 the rows mean.
 
   run.py --ingot BIN --checkpoints DIR --work DIR --peers DIR [--rounds 3] [--only ROW]… [--quick] [--no-peers] [--vllm]
-  run.py … --formats [--ik DIR] [--rounds 3] [--only ROW]…      the 1B shape in each format
+  run.py … --formats [--ik DIR] [--isa LEVEL] [--rounds 3] [--only ROW]…      the 1B shape in each format
   run.py … --servers [--rounds 3] [--only LOAD]… [--no-peers] [--vllm]      ingot serve beside the peers' (serving.py)
   run.py --work DIR --docs DIR --write-docs      measures nothing: the last runs' tables go into benchmarks.md, their
                                                  picture beside it
@@ -36,8 +36,10 @@ def wrong(text):
 
 def machine():
     cpuinfo = pathlib.Path("/proc/cpuinfo").read_text().splitlines()
-    model = next((line.split(":", 1)[1].strip() for line in cpuinfo if line.startswith("model name")),
-                 platform.machine())
+    first = {line.split("\t")[0]: line.split(":", 1)[1].strip() for line in reversed(cpuinfo) if ":" in line}
+    model = first.get("model name", platform.machine())
+    if "cpu family" in first:  # hypervisors shorten the name
+        model += f" (family {first['cpu family']}, model {first['model']})"
     return f"{model}, {os.cpu_count()} threads, {platform.system()} {platform.release()}"
 
 
@@ -50,7 +52,7 @@ def installed_peers(options):
         program = options.ik / "llama-bench"
         if not os.access(program, os.X_OK):
             wrong(f"--ik {options.ik}: there is no llama-bench; give the folder of programs that ik_llama.cpp's build made")
-        peers["ik"] = program.resolve()
+        peers["ik"] = options.ik.resolve()
     if options.vllm:
         peers["vllm"] = install.ensure_vllm(options.peers.absolute().parent / "peers-vllm")
     return peers
@@ -115,6 +117,7 @@ def write_docs(work, docs):
     tables = [(work / f"{name}.json", table, markers)
               for name, table, markers in (("results", report.table, report.MARKERS),
                                            ("formats", report.table, report.FORMATS_MARKERS),
+                                           ("formats-avx2", report.table, report.AVX2_MARKERS),
                                            ("servers", serving.table, serving.MARKERS))
               if (work / f"{name}.json").exists()]
     if not tables:
@@ -152,13 +155,13 @@ def measure_servers(bench, options, rounds):
 
 
 def facts(bench):
-    return {"machine": machine(), "date": report.today(),
+    return {"machine": machine() + (f"; Ingot at {bench.isa}" if bench.isa else ""), "date": report.today(),
             "ingot": measure.run(bench.ingot, "--version").split(",")[0].strip()}
 
 
 def results_name(options):
     """A part of the rows does not take the place of the last whole table."""
-    name = "formats" if options.formats else "results"
+    name = ("formats" if options.formats else "results") + (f"-{options.isa}" if options.isa else "")
     return f"{name}-part" if options.only or options.quick else name
 
 
@@ -180,7 +183,8 @@ def main():
     parser.add_argument("--quick", action="store_true", help="the rows of SmolLM2")
     parser.add_argument("--no-peers", action="store_true", help="Ingot and the limits alone, beside what --ik and --vllm name")
     parser.add_argument("--vllm", action="store_true", help="install and measure vLLM too (several gigabytes)")
-    parser.add_argument("--ik", type=pathlib.Path, metavar="DIR", help="the folder of ik_llama.cpp's llama-bench")
+    parser.add_argument("--ik", type=pathlib.Path, metavar="DIR", help="the folder of ik_llama.cpp's programs")
+    parser.add_argument("--isa", metavar="LEVEL", help="the CPU level of Ingot's figures (default: the best one)")
     parser.add_argument("--formats", action="store_true", help="the 1B shape in each format")
     parser.add_argument("--servers", action="store_true", help="ingot serve beside the peers' servers")
     parser.add_argument("--write-docs", action="store_true")
@@ -194,7 +198,7 @@ def main():
     work.mkdir(parents=True, exist_ok=True)
 
     bench = measure.Bench(options.ingot, options.checkpoints, work, installed_peers(options),
-                          lambda: install.ensure(options.peers.absolute(), install.SHAPES))
+                          lambda: install.ensure(options.peers.absolute(), install.SHAPES), options.isa)
     if options.servers:
         return measure_servers(bench, options, rounds)
     rows = select(table_rows.formats() if options.formats else table_rows.rows(bench), options)
