@@ -9,6 +9,7 @@ import math
 import os
 import pathlib
 import re
+import signal
 import statistics
 import subprocess
 import sys
@@ -24,6 +25,7 @@ from shapes import SHAPES  # noqa: E402
 PEER_NAMES = {"llama": "llama.cpp", "ik": "ik_llama.cpp", "openvino": "OpenVINO GenAI", "vllm": "vLLM bf16"}
 # GGUFs of shapes.py.
 MADE_UP = {"1b-q4_0": ("1b", "Q4_0"), "1b-q8_0": ("1b", "Q8_0"), "7b-a1b-q4_0": ("7b-a1b", "Q4_0"),
+           "7b-a1b-qwen3moe-q4_0": ("7b-a1b-qwen3moe", "Q4_0"),
            **{f"1b-{kind.lower()}": ("1b", kind)
               for kind in ("Q2_K", "Q3_K", "Q4_1", "Q4_K", "Q5_K", "Q6_K", "IQ3_S", "IQ4_XS", "MXFP4", "BF16")}}
 # Configurations of shapes.py, whose weights the runtime makes up, and what `ingot compile` is told beside that.
@@ -54,6 +56,9 @@ def run(*command, cwd=None, errors=False):
                               stdin=subprocess.DEVNULL)
     except subprocess.TimeoutExpired:
         raise Failed(f"{' '.join(map(str, command))}: not done after {LONGEST} s") from None
+    if done.returncode < 0:
+        raise Failed(f"{' '.join(map(str, command))}\n{done.stderr[-1500:]}\nended by "
+                     f"{signal.Signals(-done.returncode).name}")
     if done.returncode:
         raise Failed(f"{' '.join(map(str, command))}: exit code {done.returncode}\n{done.stderr[-1500:]}")
     return done.stderr if errors else done.stdout

@@ -5,7 +5,8 @@
                                       package gguf)
   shapes.py config SHAPE OUT [METHOD] a config.json, of quantised weights if METHOD is nf4
 
-SHAPE is 135m, 1b, 3b or 8b of Llama; 7b-a1b (OLMoE: 8 of 64 experts) or 30b-a3b (Qwen3-MoE: 8 of 128).
+SHAPE is 135m, 1b, 3b or 8b of Llama; 7b-a1b (OLMoE: 8 of 64 experts), 7b-a1b-qwen3moe (the same as Qwen3-MoE) or
+30b-a3b (Qwen3-MoE: 8 of 128).
 """
 import json
 import os
@@ -20,6 +21,8 @@ SHAPES = {
     "7b-a1b": dict(arch="olmoe", model="OlmoeForCausalLM", type="olmoe", d=2048, ff=1024, layers=16, h=16, kv=16,
                    vocab=50304,
                    hd=128, experts=64, used=8, untied=True, q_norm=2048, k_norm=2048),
+    "7b-a1b-qwen3moe": dict(arch="qwen3moe", model="Qwen3MoeForCausalLM", type="qwen3_moe", d=2048, ff=1024, layers=16,
+                            h=16, kv=16, vocab=50304, hd=128, experts=64, used=8, untied=True, q_norm=128, k_norm=128),
     "30b-a3b": dict(arch="qwen3moe", model="Qwen3MoeForCausalLM", type="qwen3_moe", d=2048, ff=768, layers=48, h=32,
                     kv=4,
                     vocab=151936, hd=128, experts=128, used=8, untied=True, q_norm=128, k_norm=128),
