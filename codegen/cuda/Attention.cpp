@@ -1,11 +1,10 @@
 //===- Attention.cpp - kernel.attention for GPUs ---------------------------===//
 //
-//   NAME_prefill   tiles of prompts: warps share the rows
-//   NAME_decode    tiles that decode: the warps of a block share the positions of a row, and blocks
-//                  do as the step's shares say, through a workspace
+//   NAME_prefill   tiles of prompts: the warps of a block divide the rows
+//   NAME_decode    decode tiles: the warps of a block divide the positions of a row, and so do blocks,
+//                  by the step's splits (split-KV) and through a workspace
 //
-// A step launches both, if it has tiles of both kinds; they make the same bits
-// (device/attention.cuh).
+// A step that has tiles of both kinds launches both. They give the same bits (device/attention.cuh).
 //===----------------------------------------------------------------------===//
 #include "dialects/kernel/ops/Attention.h"
 #include "codegen/cuda/Emitters.h"
@@ -19,7 +18,7 @@ using kernel::RowKind;
 
 namespace {
 
-/// What device/attention*.cuh computes from the shape; the text asserts that both agree.
+/// Sizes that device/attention*.cuh also computes from the shape; the text asserts that both agree.
 struct AttentionSizes {
   static constexpr int64_t runPositions = 256, runSpans = 4, warps = 4;
   static constexpr int64_t slots = 4096, counters = 1024, slotsAtOnce = 32;
@@ -45,12 +44,13 @@ struct AttentionSizes {
   int64_t workspace() const {
     return 4 * counters + slots * kvHeads * int64_t(llvm::alignTo(group * (headDim + 2), 4)) * 4;
   }
-  /// A counter for each KV head of each shared tile, and there are fewer of those than shares();
-  /// and a window of two runs is a block's.
+  /// Whether blocks can split a tile. Each KV head of each split tile needs a counter, and there are
+  /// fewer such tiles than shares(). A window of at most two KV chunks is left to one block.
   bool splits() const {
     return 2 * kvHeads <= counters && (window == 0 || window > 2 * runPositions);
   }
-  /// Beyond one a tile: blocks for the processors of a large GPU, four each (two at a time).
+  /// The number of splits in addition to one per tile: four blocks for each multiprocessor of a large
+  /// GPU (which run two at a time).
   int64_t shares() const { return std::clamp<int64_t>(512 / kvHeads, 2, 256); }
 };
 
@@ -72,7 +72,7 @@ SharedAttention ingot::cuda::sharedAttention(ArrayRef<kernel::FuncOp> kernels) {
     auto op = dyn_cast<kernel::AttentionOp>(kernel.anchor());
     if (!op || !op.getWorkspace())
       continue;
-    const int64_t own = sizesOf(op).shares(); // of the fewest, so that all have their counters
+    const int64_t own = sizesOf(op).shares(); // the minimum, so every op has enough counters
     shared.shares = shared.shares ? std::min(shared.shares, own) : own;
     shared.slots = AttentionSizes::slots;
   }

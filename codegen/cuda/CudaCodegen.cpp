@@ -110,7 +110,7 @@ EXPORT_KERNEL({1})
   return program;
 }
 
-/// What decides the code of a program.
+/// All texts that determine the code of a program.
 static std::vector<std::string> textsOf(const CudaProgram &program, const Nvrtc &nvrtc,
                                         const std::string &architecture) {
   std::vector<std::string> texts{nvrtc.identity(), program.name, program.source};
@@ -137,7 +137,7 @@ ingot::cuda::compilePrograms(ArrayRef<CudaProgram> programs, ArrayRef<std::strin
   };
   std::vector<std::vector<CompiledProgram>> compiled(architectures.size(),
                                                      std::vector<CompiledProgram>(programs.size()));
-  std::vector<Job> jobs; // what is not there yet
+  std::vector<Job> jobs; // programs that are not in the cache
   for (auto [architecture, list] : llvm::zip_equal(architectures, compiled))
     for (auto [program, one] : llvm::zip_equal(programs, list)) {
       if (kept)

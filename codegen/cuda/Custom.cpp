@@ -1,9 +1,16 @@
 //===- Custom.cpp - kernel.custom for GPUs ----------------------------------===//
 //
-// The text of a kernel from outside defines `DEVICE void row(…)`, and what it calls. All threads of a block come to it, for
-// one token: it gets what the op of lm takes, in that order, then what it gives: `const float *` of the token's row and of
-// a vector, `i32` of the token's position, `float *` of a state, which is in shared memory, and of rows to write. What it
-// may name beside the device library is kThreads, and kWidth0, kWidth1, … of what it gets. A state is read and left by who has walked over the tokens of the span.
+// The text of a user-supplied kernel defines `DEVICE void row(…)` and the functions that it calls. All
+// threads of a block call it together, for one token. Its parameters are the operands of the lm op, in
+// order, then its results:
+//
+//   const float *   the token's row of an activation buffer, or a vector
+//   i32             the token's position
+//   float *         a state, in shared memory, or a row to write
+//
+// In addition to the device library it may use kThreads, and kWidth0, kWidth1, …, the widths of its
+// parameters. If there is a state, a block walks over the tokens of a span: it loads the state before
+// the first token, and stores it after each token for which the step asks.
 //===----------------------------------------------------------------------===//
 #include "dialects/kernel/ops/Custom.h"
 #include "codegen/cuda/Emitters.h"
@@ -14,7 +21,8 @@ using namespace ingot::cuda;
 using kernel::RowsType;
 
 static constexpr uint32_t kThreads = 128;
-/// Of a state in shared memory: what a block may have without asking, less what a body may want.
+/// The largest state in shared memory: the size that a block has by default, minus room for the body's
+/// own use.
 static constexpr int64_t kMostStateValues = 8192;
 
 static int64_t stateValues(kernel::CustomOp op) {
@@ -28,7 +36,8 @@ std::string ingot::cuda::refusalOf(kernel::CustomOp op) {
                                           std::to_string(kMostStateValues) + " fit on GPUs";
 }
 
-/// The text without its headers, which are included before it. Lines keep their numbers.
+/// Returns the text without its #include lines, whose headers are included before it. Lines keep their
+/// numbers.
 static std::string withoutHeaders(KernelText &k, StringRef text) {
   std::string rest;
   while (!text.empty()) {
@@ -64,7 +73,7 @@ static std::string callOf(kernel::CustomOp op) {
   return "outside::row(" + llvm::join(arguments, ", ") + ");";
 }
 
-/// `kWidth0`, `kWidth1`, …: how many values what `row` gets has, a position 1.
+/// `kWidth0`, `kWidth1`, …: the number of values of each parameter of `row`; 1 for a position.
 static std::string widthsOf(kernel::CustomOp op) {
   std::string text;
   SmallVector<Value> memory = op.memoryOfArguments();

@@ -5,15 +5,15 @@
 
 namespace ingot::cuda {
 
-/// `name` as a kernel includes it.
+/// `name` is the name by which a kernel includes the header.
 struct EmbeddedHeader {
   const char *name, *text;
 };
 
 /// codegen/cuda/device/*.cuh, by file name.
 std::span<const EmbeddedHeader> deviceHeaders();
-/// What host compilation needs besides, by path from the root of the sources:
-/// emulator/kernel/*.cuh and the entries of the emulator.
+/// The further headers that host compilation needs, named by their path from the source root:
+/// emulator/kernel/*.cuh and the entry points of the emulator.
 std::span<const EmbeddedHeader> emulatorHeaders();
 
 } // namespace ingot::cuda

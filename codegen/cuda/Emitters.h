@@ -1,7 +1,7 @@
 //===- Emitters.h - One generator per op that anchors a kernel -------------===//
 //
-// Main loops are templates of the device library; a generator prints the constants, the epilogue
-// and a wrapper for each variant. Emitters report what they cannot do as an error of the op.
+// Main loops are templates of the device library. A generator prints the constants, the epilogue
+// and a wrapper for each variant. Emitters report unsupported cases as an error of the op.
 //===----------------------------------------------------------------------===//
 #pragma once
 
@@ -45,9 +45,10 @@ mlir::LogicalResult emitArgmaxFinish(KernelText &k, kernel::ArgmaxFinishOp op);
 mlir::LogicalResult emitDrawWeigh(KernelText &k, kernel::DrawWeighOp op);
 mlir::LogicalResult emitDrawIds(KernelText &k, kernel::DrawIdsOp op);
 
-/// Bytes of the workspace through which blocks share positions, whether the op has one yet or not; 0: they do not.
+/// Bytes of the workspace that blocks need to split positions (split-KV), whether or not the op has
+/// one yet; 0 if the op cannot be split.
 int64_t workspaceBytes(kernel::AttentionOp op);
-/// Why the op has no code; empty: it has.
+/// Returns the reason why there is no code for the op; empty if there is code.
 std::string refusalOf(kernel::CustomOp op);
 std::string refusalOf(kernel::RouteOp op);
 std::string refusalOf(kernel::GroupRoutesOp op);

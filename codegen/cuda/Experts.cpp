@@ -8,13 +8,13 @@ using namespace mlir;
 using namespace ingot;
 using namespace ingot::cuda;
 
-// device/routes.cuh repeats this layout, in words.
+// device/routes.cuh repeats this layout, in 32-bit words.
 static_assert(RoutesLayout{3}.weight() == 12 && RoutesLayout{3}.row() == 24 &&
               RoutesLayout{3}.token() == 36 && RoutesLayout{3}.count() == 48 &&
               RoutesLayout{3}.segments() == 64 && sizeof(RouteSegment) == 12 &&
               offsetof(RouteSegment, first) == 4 && offsetof(RouteSegment, end) == 8);
 
-// device/experts.cuh has the same numbers.
+// device/experts.cuh repeats these numbers.
 static constexpr int64_t kRouteWarps = 4, kCombined = 1024;
 static constexpr GpuLimits kMost = kGpuLimits;
 

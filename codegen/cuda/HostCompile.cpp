@@ -1,7 +1,7 @@
 //===- HostCompile.cpp - Kernels as host code over the emulator ------------===//
 //
-// clang runs as a child, once per program and once to link, in a temporary folder that holds the
-// embedded headers. No shell is involved.
+// clang runs as a child process, once per program and once to link, in a temporary folder that holds
+// the embedded headers. No shell is involved.
 //===----------------------------------------------------------------------===//
 #include "codegen/cuda/CudaCodegen.h"
 #include "codegen/cuda/EmbeddedHeaders.h"
@@ -127,34 +127,34 @@ private:
 
   std::string objectOf(const CudaProgram &program) const { return place(program.name + ".o"); }
 
-  /// What decides the object, but for paths, which `-ffile-prefix-map` keeps out of it.
+  /// The compiler flags that affect the object. Paths are not among them: `-ffile-prefix-map` keeps
+  /// them out of the object.
   std::vector<std::string> flags() const {
     llvm::StringRef digits = llvm::StringRef(options.architecture).drop_front(3);
     bool features = digits.consume_back("a");
-    std::vector<std::string> flags{
-        "-x",
-        "c++",
-        "-std=c++20",
-        "-c",
-        "-fPIC",
-        "-fvisibility=hidden",
-        "-ffp-contract=off",
-        "-fno-math-errno",
-        "-fno-stack-protector",
-        "-fno-exceptions",
-        "-fno-rtti",
-        "-gline-tables-only",       // addr2line asks for no more
-        "-ffile-compilation-dir=/", // not the folder that a user stands in
-        "-march=x86-64-v3",
-        "-Wall",
-        "-Wno-unknown-pragmas",
-        "-Wno-unused-function",
-        "-Wno-unused-const-variable",
-        "-Wno-pass-failed",
-        "-DDEVICE_ARCH=" + digits.str() + "0"};
+    std::vector<std::string> flags{"-x",
+                                   "c++",
+                                   "-std=c++20",
+                                   "-c",
+                                   "-fPIC",
+                                   "-fvisibility=hidden",
+                                   "-ffp-contract=off",
+                                   "-fno-math-errno",
+                                   "-fno-stack-protector",
+                                   "-fno-exceptions",
+                                   "-fno-rtti",
+                                   "-gline-tables-only",       // enough for addr2line
+                                   "-ffile-compilation-dir=/", // not the user's working directory
+                                   "-march=x86-64-v3",
+                                   "-Wall",
+                                   "-Wno-unknown-pragmas",
+                                   "-Wno-unused-function",
+                                   "-Wno-unused-const-variable",
+                                   "-Wno-pass-failed",
+                                   "-DDEVICE_ARCH=" + digits.str() + "0"};
     if (features)
       flags.push_back("-DDEVICE_ARCH_FEATURES");
-    if (options.checked) // our own hooks answer the sanitizer's calls: see
+    if (options.checked) // our own hooks implement the sanitizer's calls: see
                          // emulator/host
       llvm::append_range(flags,
                          std::vector<std::string>{"-O1", "-fsanitize=thread", "-fno-vectorize",
@@ -191,7 +191,7 @@ private:
     return run(arguments, program.name);
   }
 
-  /// What the compiler says it is: version, build, target.
+  /// The compiler's path and its output of --version: version, build, target.
   std::string clangIdentity() const {
     std::string file = place("clang.version");
     std::optional<llvm::StringRef> redirects[] = {llvm::StringRef(""), llvm::StringRef(file),

@@ -150,7 +150,7 @@ std::string KernelText::define(Operation *op, ArrayRef<std::string> operands,
 }
 
 //===----------------------------------------------------------------------===//
-// Names of things
+// Names of numbers, formats and types
 //===----------------------------------------------------------------------===//
 
 std::string ingot::cuda::floatText(double value) {
@@ -166,8 +166,8 @@ std::string ingot::cuda::floatText(double value) {
   return number[0] == '-' ? "(" + number + "f)" : number + "f";
 }
 
-/// Formats that formats.cuh has names for, so that generated text is read easily. Of any other the text spells the row of
-/// NumericFormat.cpp out.
+/// Formats that have names in formats.cuh, for readable generated text. For any other format the text
+/// spells out its row of NumericFormat.cpp.
 static constexpr std::pair<WeightFormat, StringRef> kNamed[] = {
     {WeightFormat::Q4_0, "Q4_0"},       {WeightFormat::Q4_1, "Q4_1"},
     {WeightFormat::Q5_0, "Q5_0"},       {WeightFormat::Q5_1, "Q5_1"},
@@ -180,7 +180,7 @@ static constexpr std::pair<WeightFormat, StringRef> kNamed[] = {
 std::string ingot::cuda::formatText(WeightFormat id) {
   switch (id) {
   case WeightFormat::F32:
-    return "BF16"; // packed so
+    return "BF16"; // F32 weights are packed as bf16
   case WeightFormat::F16:
     return "F16";
   case WeightFormat::BF16:
@@ -204,7 +204,7 @@ std::string ingot::cuda::formatText(WeightFormat id) {
                                    kScales[int(format.scale)], truth(format.hasZeros));
   if (!format.table)
     return text + ">";
-  // As four words, a code's number in each byte.
+  // The table as four words; each byte is the number of one code.
   text += ", Table<";
   for (int word = 0; word < 4; ++word) {
     uint32_t bytes = 0;

@@ -1,28 +1,29 @@
 //===- Matmul.cpp - kernel.matmul for GPUs ---------------------------------===//
 //
-// The grid's x goes over the tiles of all segments, its y over the tokens. A block finds its
-// segment; segments of one format share one instance of the main loop (device/matmul_*.cuh) and
-// part again at the epilogue.
+// The grid's x runs over the tiles of all segments, its y over the tokens. A block finds its
+// segment. Segments of one format share one instance of the main loop (device/matmul_*.cuh) and
+// branch again at the epilogue.
 //
-//   NAME_few                    x is computed in each block (a kernel.rowwise makes it), a variant alone
-//   NAME_t8, _t16, _t32, _t64   up to so many tokens a block
-//   NAME_prefill                more; where there is wgmma, up to 64
-//   NAME_wgmma                  more yet (of float weights beyond 128, which _wgmma128 takes)
-//   NAME_wgmma_fp8              instead of it, where x comes as fp8 too
+//   NAME_few                    x is computed in each block (its producer is a kernel.rowwise); then this is
+//                               the only variant
+//   NAME_t8, _t16, _t32, _t64   up to this number of tokens, all in one block
+//   NAME_prefill                more tokens; with wgmma, up to 64
+//   NAME_wgmma                  still more (for float weights more than 128; _wgmma128 takes up to 128)
+//   NAME_wgmma_fp8              replaces NAME_wgmma if x is also available as fp8
 //
-// Where x is f32 (a router's: device/matmul_f32.cuh) there are two:
+// If x is f32 (a router: device/matmul_f32.cuh), there are two variants:
 //
 //   NAME_t8, NAME_many          up to 128 tokens, and more
 //
-// Where rows have experts, y goes over tiles of rows that have one expert (device/matmul_experts.cuh), and
-// how many rows an expert has on average decides:
+// If rows have experts, y runs over tiles of rows that have one expert (device/matmul_experts.cuh), and
+// the average number of rows per expert decides:
 //
-//   NAME_t8, _t32 (or _t16)     up to 4 and 16 of them
-//   NAME_prefill, _prefill128   up to 64, and more (or _prefill96); where there is wgmma, up to 64
-//   NAME_wgmma                  more yet (of float weights beyond 128, which _wgmma128 takes)
-//   NAME_wgmma_fp8              instead of it, where x comes as fp8 too
+//   NAME_t8, _t32 (or _t16)     up to 4 and up to 16 rows
+//   NAME_prefill, _prefill128   up to 64 rows, and more (or _prefill96); with wgmma, up to 64
+//   NAME_wgmma                  still more (for float weights more than 128; _wgmma128 takes up to 128)
+//   NAME_wgmma_fp8              replaces NAME_wgmma if x is also available as fp8
 //
-// Of these a kernel has those that its counts can choose.
+// A kernel contains only the variants that its range of counts can select.
 //===----------------------------------------------------------------------===//
 #include "codegen/cuda/MatmulEmitter.h"
 
@@ -58,7 +59,7 @@ LogicalResult MatmulEmitter::emit() {
     emitExpertVariants();
     return success();
   }
-  // Each is for what is beyond the one before it.
+  // Each variant covers the counts above those of the variant before it.
   int64_t covered = k.leastCount() - 1;
   auto add = [&](const std::string &suffix, Loop loop, int64_t tokens, int64_t maxCount) {
     if (maxCount <= covered || covered >= mostCount)
@@ -180,18 +181,18 @@ void MatmulEmitter::emitVariant(StringRef suffix, Loop loop, int64_t tokens, int
                              : "const i32 tile = block - {0};",
            start, tilesPerBlock);
 
-  // First, where there is wgmma: behind it the registers are few.
+  // With wgmma, padding comes first: after the main loop few registers are left.
   if (wgmma && llvm::any_of(segments, [&](auto &segment) { return isPadded(segment); })) {
     k.line("pdl_wait();");
     emitPadding(starts, tokens);
   }
-  // Vectors of the prologue are weights: they may be on their way before pdl_wait.
+  // Vectors of the prologue are weights, so they may be prefetched before pdl_wait.
   if (loop == Loop::Few)
     for (Value input : producer.getInputs())
       if (isa<lm::WeightType>(input.getType()))
         k.line("prefetch_vector<{0}>({1});", shape.k, k.nameOf(input));
 
-  // Formats (and ways to pair rows) in the order in which they come.
+  // Group segments by format (and by row pairing), in order of first appearance.
   SmallVector<SmallVector<size_t>> groups;
   for (size_t s : all) {
     auto same = llvm::find_if(groups, [&](auto &group) {
@@ -245,7 +246,7 @@ LogicalResult ingot::cuda::emitFp8Rows(KernelText &k, kernel::Fp8RowsOp op,
   k.name(op.getX(), "x");
   k.name(op.getOutput(), "y", /*written=*/true);
   if (!options.wgmma)
-    return success(); // nobody reads them
+    return success(); // no kernel reads the fp8 rows
   const int64_t ofToken = op.getRowsOfToken();
   k.open("", 128).grid[0] = {base, ofToken, 1};
   k.line("fp8_rows<{0}>((const u8 *)x, y, {1}{2});", op.getX().getType().getN(),

@@ -1,5 +1,5 @@
-//===- MatmulAppend.cpp - Projections whose results go into the pool -------===//
-// Rotation and stores are those of device/append.cuh, as of kernel.rope_append alone.
+//===- MatmulAppend.cpp - Projections that append to the KV pool -----------===//
+// device/append.cuh rotates and stores, with the same results as a separate kernel.rope_append.
 //===----------------------------------------------------------------------===//
 #include "codegen/cuda/MatmulEmitter.h"
 #include "runtime/formats/FragmentLayout.h"

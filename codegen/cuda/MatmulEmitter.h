@@ -1,11 +1,11 @@
-//===- MatmulEmitter.h - What prints a projection's kernels ----------------===//
+//===- MatmulEmitter.h - Emits the kernels of a projection -----------------===//
 //
-// One class in five files, since a variant asks all of them:
+// One class in five files, since every variant needs all of them:
 //
 //   Matmul.cpp           segments of weight rows, variants, where blocks find their tile
-//   MatmulLoops.cpp      what each main loop takes: threads, tiles, shared memory
-//   MatmulEpilogue.cpp   the call of a main loop, and what becomes of its sums
-//   MatmulAppend.cpp     the same of q, k and v that are rotated and go into the pool
+//   MatmulLoops.cpp      resources of each main loop: threads, tiles, shared memory
+//   MatmulEpilogue.cpp   the call of a main loop, and the epilogue on its sums
+//   MatmulAppend.cpp     the same for q, k and v that are rotated and appended to the KV pool
 //   MatmulExperts.cpp    variants for rows that have experts
 //===----------------------------------------------------------------------===//
 #pragma once
@@ -15,25 +15,26 @@
 
 namespace ingot::cuda {
 
-/// A family of main loops: matmul_f32 (of few tokens, and of many), matmul_decode (Few: of rows that
+/// A family of main loops: matmul_f32 (for few tokens, and for many), matmul_decode (Few: on rows that
 /// the block computes), matmul_prefill, matmul_wgmma, matmul_wgmma_fp8.
 enum class Loop { F32Few, F32Many, Few, Decode, Prefill, Wgmma, WgmmaFp8 };
 
-/// Tokens whose blocks of 32 rows of a router fill half of a GPU: fewer go to blocks of 8 rows.
+/// Above this number of tokens a router's blocks of 32 rows fill half of a GPU. Up to it blocks have
+/// 8 rows.
 constexpr int64_t kMostF32Few = 128;
 constexpr int64_t kLeastWgmmaTokens = 128;
 constexpr int64_t kWgmmaCluster = 2; ///< blocks; as in matmul_wgmma.cuh
 
-/// Rows that a rotation takes together: device/append.cuh.
+/// The rows that a rotation pairs: device/append.cuh.
 enum class Pairs { None, Neighbours, Halves };
 
 struct Segment {
   llvm::SmallVector<mlir::Value, 2> weights;
   llvm::SmallVector<mlir::Value> aux;
-  mlir::Value y;         ///< null: it goes into the pool
-  kernel::RowsType type; ///< of y, or as if there were one
+  mlir::Value y;         ///< null: the segment goes into the KV pool
+  kernel::RowsType type; ///< the type that y has or would have
   WeightFormat format;
-  Pairs pairs = Pairs::None; ///< where the kernel rotates
+  Pairs pairs = Pairs::None; ///< set if the kernel rotates the segment
 };
 
 class MatmulEmitter {
@@ -47,56 +48,59 @@ public:
 private:
   // Matmul.cpp
   void collectSegments();
-  /// `tokens` of a block; it is used for steps of up to `maxCount`.
+  /// Emits a variant whose blocks take `tokens` tokens, for steps of up to `maxCount`.
   void emitVariant(llvm::StringRef suffix, Loop loop, int64_t tokens, int64_t maxCount);
   bool isPadded(const Segment &segment) const;
-  /// Rows end in zeros: the block of a segment's last tile writes them.
-  /// With `appends` only those of q are written.
+  /// Emits the zeros that pad each row: the block of a segment's last tile writes them. With
+  /// `appends` only q is padded.
   void emitPadding(llvm::ArrayRef<int64_t> starts, int64_t tokens, bool appends = false);
   // MatmulLoops.cpp
-  /// A block's tokens: what group sums leave of the registers. Blocks of a cluster share x.
+  /// Tokens per block, limited by the registers that the group sums leave. Blocks of a cluster share
+  /// x.
   int64_t wgmmaTokens() const;
   int64_t threadsOf(Loop loop);
-  /// Rows of a weight in a tile of the loop, and tiles of a block.
+  /// Weight rows per tile of the loop, and tiles per block.
   static int64_t rowsOfTile(Loop loop);
   int64_t tilesOfBlock(Loop loop) const;
   static int64_t tilesOf(const Segment &segment, Loop loop);
-  /// Of a decode block's sums; one that appends halves has two weights.
+  /// Bytes of a decode block's sums. A block that appends half-split pairs counts two weights.
   int64_t partialBytes(int64_t tokens, bool appends) const;
-  /// Bytes of dynamic shared memory. What the device's own text says of its layout, sharedText(),
-  /// is held against it in every kernel.
+  /// Bytes of dynamic shared memory. Every kernel asserts that it equals sharedText(), the size that
+  /// the device code computes from its own layout.
   int64_t sharedBytesOf(Loop loop, int64_t tokens, bool appends);
   std::string sharedText(Loop loop, int64_t tokens, bool appends);
-  /// That fit a processor; 0: no matter. What two weights of super-blocks unpack at once would take
-  /// every register that one block leaves; with those that three leave nothing is spilled. Of f32
-  /// two hide each other's latencies.
+  /// Blocks that must fit a multiprocessor; 0: no minimum. Unpacking two weights of super-blocks at
+  /// once would use all registers that a single block is allowed; with the registers that three blocks
+  /// leave nothing spills. For f32 two blocks hide each other's latencies.
   uint32_t leastBlocks(Loop loop, int64_t tokens) const;
   // MatmulEpilogue.cpp
-  /// What the epilogue takes from the i-th aux operand of a segment.
+  /// The text of the element that the epilogue takes from the i-th aux operand of a segment.
   std::string auxText(const Segment &segment, size_t i, const std::string &row = "row");
-  /// `store_0(y, token, row, sums, aux…)`: aux elements, the region, the store. It returns the
-  /// value where keys are made of it.
+  /// Emits `store_0(y, token, row, sums, aux…)`, which evaluates the region and stores the result. It
+  /// returns the value if argmax keys are made of it.
   mlir::LogicalResult emitEpilogue(size_t s, Segment &segment);
-  /// "segment == 0 ? a : segment == 1 ? b : c" over the segments of `among`.
+  /// Returns "segment == 0 ? a : segment == 1 ? b : c" over the segments of `among`.
   std::string choose(llvm::ArrayRef<size_t> among, llvm::function_ref<std::string(size_t)> value);
   void emitGroup(llvm::ArrayRef<size_t> group, Loop loop, int64_t tokens, bool folds);
-  /// Most aux elements that a result of these segments takes; 1 for none, as arrays want.
+  /// The largest number of aux elements that a result of these segments takes, at least 1 since it is
+  /// an array's size.
   size_t heldOf(llvm::ArrayRef<size_t> group) const;
   const char *count();
   // MatmulAppend.cpp
-  /// What device/append.cuh wants to know of q, k and v.
+  /// Emits the description of q, k and v that device/append.cuh takes.
   void emitHeads();
-  /// The group's main loop, and what rope_append would do with its sums.
+  /// Emits the group's main loop, with an epilogue that does the work of rope_append.
   void emitAppendGroup(llvm::ArrayRef<size_t> group, Loop loop, int64_t tokens);
   int64_t rotary() { return append.getTable() ? append.getTable().getType().getN() : 0; }
   int64_t headDim() { return append.getKv().getType().getHeadDim(); }
   // MatmulExperts.cpp
-  /// The counts of tokens at which each begins to be too much follow from how many rows an expert has on average.
+  /// Emits the variants. The token counts up to which each is used follow from the average number of
+  /// rows per expert.
   void emitExpertVariants();
-  /// `tokens` rows of one expert at a time.
+  /// Emits a variant that takes `tokens` rows of one expert at a time.
   CudaVariant &emitExperts(llvm::StringRef suffix, Loop loop, int64_t tokens);
-  /// What stands in it where warpgroups bring and multiply: those loops go over the block's tiles themselves. `blocks`:
-  /// along the matrix.
+  /// Emits the body of such a variant if warpgroups load and multiply: those loops iterate over the
+  /// block's tiles themselves. `blocks` is the number of blocks along the matrix.
   void emitExpertsByWarpgroups(Loop loop, int64_t tokens, int64_t blocks);
 
   LaunchExtent::Base base() {

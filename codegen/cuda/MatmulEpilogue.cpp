@@ -1,4 +1,4 @@
-//===- MatmulEpilogue.cpp - A main loop's call, and what becomes of its sums ===//
+//===- MatmulEpilogue.cpp - Main loop calls and epilogues on their sums -----===//
 #include "codegen/cuda/MatmulEmitter.h"
 #include "runtime/formats/FragmentLayout.h"
 
@@ -29,7 +29,7 @@ LogicalResult MatmulEmitter::emitEpilogue(size_t s, Segment &segment) {
     parameters += ", float " + arguments.back();
   }
   k.line("");
-  if (append) { // what is stored where differs: emitAppendGroup
+  if (append) { // emitAppendGroup emits the stores
     k.line("DEVICE float value_{0}(i32 token, i32 row, const float (&sum)[1]{1}) {{", s,
            parameters);
     FailureOr<KernelText::Texts> yielded = k.region(op.getEpilogues()[s], arguments);
@@ -65,7 +65,7 @@ std::string MatmulEmitter::choose(ArrayRef<size_t> among,
 
 void MatmulEmitter::emitGroup(ArrayRef<size_t> group, Loop loop, int64_t tokens, bool folds) {
   std::string weights, ofExpert, matrixBytes, expert;
-  const bool stacks = op.getRoutes() && loop >= Loop::Wgmma; // the loop itself finds experts
+  const bool stacks = op.getRoutes() && loop >= Loop::Wgmma; // the loop finds the experts itself
   if (op.getRoutes()) {
     const FragmentLayout layout = kernel::fragmentLayoutOf(op.segmentWeight(0));
     matrixBytes = std::to_string(layout.tilesOfMatrix() * layout.tileBytes());

@@ -18,14 +18,14 @@ void MatmulEmitter::emitExpertVariants() {
   };
   auto tokensOf = [&](int64_t rows) { return std::max<int64_t>(8, rows * experts / used); };
   const LaunchExtent each{LaunchExtent::Tokens, used, 1}, all{LaunchExtent::Constant, experts, 1};
-  // As many tiles as pairs, until each expert may have one.
+  // One tile per (token, expert) pair, until every expert may have one.
   const int64_t few = std::min(std::max<int64_t>(1, experts / used), tokensOf(4));
   bool has = isNext(few);
   if (has)
     bound(emitExperts("_t8", Loop::Decode, 8), each, few);
   if (isNext(tokensOf(4)))
     bound(has ? k.again() : emitExperts("_t8", Loop::Decode, 8), all, tokensOf(4));
-  // What else there is in registers leaves no room for as many rows as other projections take.
+  // The other values in registers leave no room for as many rows as other projections take.
   const NumericFormat &format = numericFormat(segments.front().format);
   const int64_t some = shape.weights == 2 && format.hasMin ? 16 : 32;
   if (isNext(tokensOf(16)))
@@ -37,7 +37,7 @@ void MatmulEmitter::emitExpertVariants() {
       bound(emitExperts(suffix, loop, rows), {LaunchExtent::Tokens, used, rows / 2}, most);
   };
   if (options.wgmma) {
-    // As Fp8Cases.cpp says where products of fp8 begin.
+    // Fp8Cases.cpp uses the same bound for where fp8 products begin.
     auto beyond = [&](int64_t rows) { return rows * int64_t(llvm::divideCeil(experts, used)); };
     add("_prefill", Loop::Prefill, tokens, beyond(kFewTokens));
     if (op.getXFp8())
@@ -107,7 +107,7 @@ void MatmulEmitter::emitExpertsByWarpgroups(Loop loop, int64_t tokens, int64_t b
   }
   k.line("const RowTiles<{0}, {1}> tiles{{routes, batch, {2}};", op.rowsOfToken(), tokens, number);
   k.line("const i32 tile = block * {0};", tilesOfBlock(loop));
-  if (isPadded(segment)) { // first: behind it the registers are few
+  if (isPadded(segment)) { // comes first: after the main loop few registers are left
     k.line("pdl_wait();");
     k.line("if (block == {0})", blocks - 1);
     k.line("  pad_row_tiles<{0}, {1}>({2}, tiles);", segment.type.getN(), rowStride(segment.type),

@@ -1,5 +1,6 @@
-//===- MatmulLoops.cpp - What the main loops of a projection take ----------===//
-// device/matmul_*.cuh has the loops; each kernel asserts that the bytes said here are those of its text there.
+//===- MatmulLoops.cpp - Resources of a projection's main loops ------------===//
+// The loops are in device/matmul_*.cuh. Each kernel asserts that the byte counts computed here equal
+// those of its device code.
 //===----------------------------------------------------------------------===//
 #include "codegen/cuda/MatmulEmitter.h"
 #include "runtime/formats/FragmentLayout.h"
@@ -47,7 +48,7 @@ int64_t MatmulEmitter::sharedBytesOf(Loop loop, int64_t tokens, bool appends) {
     return partialBytes(8, appends) + prologue.sharedBytes;
   case Loop::Decode:
     return partialBytes(tokens, appends);
-  case Loop::Prefill: // parts are several: their sums take more than the results
+  case Loop::Prefill: // there are several parts, whose sums take more than the results
     return 2 * tokens * 128 + 256 * 8 * (tokens / 16) * 4;
   case Loop::Wgmma:
     return tokens == 256 ? 3 * (tokens * 128 + 3 * 8) + 256 * (tokens / 2) * 4
@@ -72,7 +73,7 @@ std::string MatmulEmitter::sharedText(Loop loop, int64_t tokens, bool appends) {
                          loop == Loop::Few ? prologue.sharedBytes : 0);
   case Loop::Prefill:
     return llvm::formatv("matmul_prefill_shared({0}, {1})", shape.parts, tokens / 16);
-  case Loop::Wgmma: // INGOT_STAGES: the knob of a sweep, which asks for its own bytes
+  case Loop::Wgmma: // INGOT_STAGES: a tuning sweep sets it and requests its own number of bytes
     return llvm::formatv("(INGOT_STAGES ? {1} : WgmmaShared<{0}>::bytes)", tokens,
                          sharedBytesOf(loop, tokens, appends));
   case Loop::WgmmaFp8:

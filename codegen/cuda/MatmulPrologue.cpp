@@ -1,8 +1,8 @@
 //===- MatmulPrologue.cpp - See MatmulPrologue.h ---------------------------===//
 //
-// `compute_x` makes rows of x in shared memory, by all threads of the block, once for each
-// statistic over all rows and once more to store. The sums of a statistic are cut as RowRegion.h
-// says, whatever warps the block has.
+// `compute_x` computes rows of x into shared memory with all threads of the block. It passes over all
+// rows once for each statistic and once more to store. The sum of a statistic is split as in
+// RowRegion.h, whatever the number of warps in the block.
 //===----------------------------------------------------------------------===//
 #include "codegen/cuda/MatmulPrologue.h"
 #include "codegen/cuda/RowRegion.h"
@@ -15,7 +15,7 @@ using namespace mlir;
 using namespace ingot;
 using namespace ingot::cuda;
 
-/// Columns of one mma: what a block computes at most.
+/// The columns of one mma: the largest number of tokens that a block computes.
 static constexpr int64_t kMostTokens = 8;
 
 namespace {
@@ -57,7 +57,7 @@ public:
   }
 
 private:
-  /// Opens the loop over rows, with what is known of a row before its statistic `end`.
+  /// Opens the loop over rows and prints the per-row values that are known before statistic `end`.
   LogicalResult openRow(int64_t end) {
     k.line("for (i32 t = 0; t < rows; t++) {{");
     k.line(op.getGather() ? "const i32 row = batch->rowTokens[first + t];"

@@ -10,15 +10,16 @@ class RowwiseOp;
 
 namespace ingot::cuda {
 
-/// What a projection calls whose x is a flow: `compute_x(shared, first, rows{arguments},
-/// batch)`, and the shared memory from which on it lies.
+/// The call that a projection makes if its x is a fused value, `compute_x(shared, first,
+/// rows{arguments}, batch)`, and the shared memory that the call needs.
 struct MatmulPrologue {
-  int64_t tokens = 0;    ///< of a block; 0: there is none
+  int64_t tokens = 0;    ///< tokens per block; 0: there is no prologue
   std::string arguments; ///< ", in0, in1"
   int64_t sharedBytes = 0;
 };
 
-/// Prints it; the operands of `rows` get their names. `shape` is of the projection that takes its flow.
+/// Prints the prologue and names the operands of `rows`. `shape` is that of the projection that
+/// consumes the fused value.
 mlir::FailureOr<MatmulPrologue> emitPrologue(KernelText &k, kernel::RowwiseOp rows,
                                              const MatmulShape &shape);
 

@@ -19,28 +19,30 @@ MatmulShape::MatmulShape(kernel::MatmulOp op) {
   int64_t tiles = 0;
   for (int64_t s = 0; s < op.segments(); ++s)
     tiles += llvm::divideCeil(op.segmentRows(s), kFragmentRows) * op.rowsOfToken();
-  // Warps hide the latency of memory: about 16 of them on each of 132 processors.
+  // Warps hide memory latency: about 16 of them on each of 132 multiprocessors.
   parts = f32 || (tiles < 512 && k >= 2048) ? 8 : 4;
   bool minimums = false;
-  int64_t group = 256; // the smallest
+  int64_t group = 256; // the smallest group of any weight
   for (Type type : op.getWeights().getTypes()) {
     const NumericFormat &format = cast<lm::WeightType>(type).numeric();
     minimums |= format.hasMin;
     group = format.isFloat() ? group : std::min<int64_t>(group, format.group);
   }
-  // What fits the registers: pairs keep two sums a thread and minimums a third; small groups have
-  // many scales.
+  // Limited by registers: gated pairs keep two sums per thread and minimums a third; small groups
+  // have many scales.
   mostDecodeTokens = weights == 2 || minimums ? 32 : 64;
   prefillEights = minimums || group < 32 ? 4 : group < 64 ? 6 : 8;
 
   refused = collect(op);
-  // Each is in decode variants alone: a launch costs more than what it saves, as long as tokens are few.
+  // These fusions exist in decode variants only: for few tokens a separate launch costs more than it
+  // saves.
   mostUnits = append ? 8 : argmax ? 32 : kUnlimited;
   if (producer)
     mostUnits = std::min(mostUnits, mostProduced(op));
 }
 
-/// Routers are projections of floats with nothing around them.
+/// f32 activations are supported only for routers: projections of float weights without fused ops.
+/// Returns why `op` is not one; empty if it is.
 static std::string refusalOfF32(kernel::MatmulOp op) {
   for (Type type : op.getWeights().getTypes())
     if (!cast<lm::WeightType>(type).numeric().isFloat())
@@ -51,7 +53,7 @@ static std::string refusalOfF32(kernel::MatmulOp op) {
   return "";
 }
 
-/// What stands around the op; why there is no code for that, if so.
+/// Collects the ops fused with `op`. Returns the reason if there is no code for them, else "".
 std::string MatmulShape::collect(kernel::MatmulOp op) {
   if (f32)
     return refusalOfF32(op);
@@ -98,9 +100,9 @@ Value MatmulShape::storedAt(kernel::MatmulOp op, int64_t segment) const {
   return store ? store.getOutput() : Value();
 }
 
-/// Tokens up to which blocks compute x themselves, 1, 2, 4 or 8: that costs each the reading of the producer's inputs, from
-/// L2; so it is where this stays under half of what the block reads of its weight, and where the rows take little of shared
-/// memory, since blocks share a processor.
+/// Returns the number of tokens, 1, 2, 4 or 8, up to which blocks compute x themselves. Each block then
+/// reads the producer's inputs from L2. This must stay within half of the bytes that the block reads of
+/// its weight, and the rows must take little shared memory, since blocks share a multiprocessor.
 int64_t MatmulShape::mostProduced(kernel::MatmulOp op) const {
   constexpr int64_t kMostTokens = 8; // columns of one mma
   constexpr int64_t kMostShared = 16 * 1024;

@@ -1,6 +1,6 @@
-//===- MatmulShape.h - How a projection is cut on GPUs -----------------------===//
+//===- MatmulShape.h - How a projection is tiled on GPUs ---------------------===//
 //
-// A function of the problem alone, never of the batch: `parts` decides the order of sums.
+// A MatmulShape depends on the problem alone, never on the batch: `parts` decides the order of sums.
 //===----------------------------------------------------------------------===//
 #pragma once
 
@@ -14,22 +14,22 @@ namespace ingot::cuda {
 
 struct MatmulShape {
   explicit MatmulShape(kernel::MatmulOp op);
-  int64_t weights; ///< per output: 1, or 2 of a pair
+  int64_t weights; ///< per output: 1, or 2 for a gated pair
   int64_t k;
-  bool f32;                 ///< rows of x: a router's, multiplied by device/matmul_f32.cuh
-  int64_t parts;            ///< of K: warps of a decode block
-  int64_t mostDecodeTokens; ///< of a decode variant
-  int64_t prefillEights;    ///< tokens of a warp in prefill, / 8
+  bool f32;                 ///< x is f32 (a router), multiplied by device/matmul_f32.cuh
+  int64_t parts;            ///< parts that K is split into; a decode block has one warp per part
+  int64_t mostDecodeTokens; ///< tokens of the largest decode variant
+  int64_t prefillEights;    ///< tokens per warp in prefill, / 8
 
-  // Around it, each null where there is none; what else there is has no code.
+  // The ops fused with the projection, null if absent. No other op can be fused with it.
   kernel::RowwiseOp producer;  ///< computes rows of x in each block
-  kernel::ArgmaxOp argmax;     ///< of one segment, which is stored as well
-  kernel::RopeAppendOp append; ///< of q, k and v; q is stored
+  kernel::ArgmaxOp argmax;     ///< consumes a single segment, which is stored as well
+  kernel::RopeAppendOp append; ///< consumes q, k and v; q is stored
 
   std::string refused; ///< as in kernel::KernelShape
   int64_t mostUnits;
 
-  /// Where a segment is stored; null: nowhere.
+  /// Returns the buffer in which a segment is stored; null if it is not stored.
   mlir::Value storedAt(kernel::MatmulOp op, int64_t segment) const;
 
 private:

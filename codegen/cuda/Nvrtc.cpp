@@ -17,7 +17,7 @@ using namespace ingot;
 using namespace ingot::cuda;
 using llvm::StringRef;
 
-/// The part of nvrtc.h that is used.
+/// The functions of nvrtc.h that Ingot uses.
 struct Nvrtc::Functions {
   using Program = void *;
   int (*version)(int *, int *);
@@ -48,12 +48,12 @@ struct Nvrtc::Functions {
 };
 
 //===----------------------------------------------------------------------===//
-// Finding it
+// Finding the library
 //===----------------------------------------------------------------------===//
 
 static constexpr const char *kLibrary = "libnvrtc.so.13";
 
-/// Folders of the library in the Python environments under `root`.
+/// Adds the paths of the library in the Python environment `root`/venv.
 static void addEnvironment(StringRef root, std::vector<std::string> &paths) {
   llvm::SmallString<256> lib(root);
   llvm::sys::path::append(lib, "venv", "lib");
@@ -67,14 +67,15 @@ static void addEnvironment(StringRef root, std::vector<std::string> &paths) {
 static std::vector<std::string> candidates() {
   std::vector<std::string> paths;
   if (const char *named = std::getenv("INGOT_NVRTC")) {
-    paths.push_back(named); // what the user names is what is used
+    paths.push_back(named); // a library that the user names is the only candidate
     return paths;
   }
   static int here;
   std::string executable = llvm::sys::fs::getMainExecutable("ingot", &here);
   StringRef bin = llvm::sys::path::parent_path(executable);
   addEnvironment(llvm::sys::path::parent_path(bin), paths);
-  // In a process of Python's the program is Python: this library lies in lib beside the folder.
+  // In a Python process the executable is Python. Search from this library instead, which is in a
+  // lib folder next to venv.
   Dl_info own;
   if (dladdr(&here, &own) && own.dli_fname)
     addEnvironment(llvm::sys::path::parent_path(llvm::sys::path::parent_path(own.dli_fname)),
@@ -83,8 +84,8 @@ static std::vector<std::string> candidates() {
   return paths;
 }
 
-/// NVRTC opens its built-in functions by name, from the loader's path alone: opened here first,
-/// they are found.
+/// Opens NVRTC. NVRTC opens its built-in functions by file name, which the loader finds only in its own
+/// search path or among libraries that are already open, so they are opened here first.
 static void *openWithBuiltins(const std::string &path) {
   StringRef folder = llvm::sys::path::parent_path(path);
   std::error_code error;
@@ -126,7 +127,7 @@ const Nvrtc *Nvrtc::get(std::string &problem) {
 // Compiling
 //===----------------------------------------------------------------------===//
 
-/// Number before ` what` in a line of ptxas, or 0.
+/// Returns the number before `what` in a line of ptxas output, or 0.
 static int numberBefore(StringRef line, StringRef what) {
   size_t at = line.find(what);
   if (at == StringRef::npos)
@@ -138,8 +139,8 @@ static int numberBefore(StringRef line, StringRef what) {
   return value;
 }
 
-/// ptxas -v: "Function properties for NAME", "… stack frame, … spill stores, … spill loads", "Used
-/// … registers, …"
+/// Parses the output of ptxas -v: "Function properties for NAME", "… stack frame, … spill stores, …
+/// spill loads", "Used … registers, …".
 static std::vector<KernelResources> parseResources(StringRef log) {
   std::vector<KernelResources> kernels;
   llvm::SmallVector<StringRef> lines;

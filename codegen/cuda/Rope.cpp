@@ -32,7 +32,7 @@ LogicalResult ingot::cuda::emitRopeAppend(KernelText &k, kernel::RopeAppendOp op
     k.name(op.getTable(), table = "table");
   if (op.getQNorm())
     k.name(op.getQNorm(), qNorm = "q_norm");
-  if (op.getKNorm()) { // both may be one vector
+  if (op.getKNorm()) { // may be the same vector as q's
     k.name(op.getKNorm(), "k_norm");
     kNorm = k.nameOf(op.getKNorm()).str();
   }
@@ -49,7 +49,7 @@ LogicalResult ingot::cuda::emitRopeAppend(KernelText &k, kernel::RopeAppendOp op
          fp8 ? "true" : "false");
   k.line("static constexpr bool normAfter = {0}, centred = {1};",
          op.getNormAfter() ? "true" : "false", op.getCentred() ? "true" : "false");
-  auto stride = [&](TypedValue<lm::WeightType> norm) { // from a head's weight to the next one's
+  auto stride = [&](TypedValue<lm::WeightType> norm) { // from one head's weight to the next
     return norm && norm.getType().rows() != kv.getHeadDim() ? kv.getHeadDim() : 0;
   };
   k.line("static constexpr i32 qNormStride = {0}, kNormStride = {1};", stride(op.getQNorm()),

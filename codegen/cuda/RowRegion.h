@@ -1,10 +1,12 @@
-//===- RowRegion.h - What a region computes for a row, as text --------------===//
+//===- RowRegion.h - A row region's computation as CUDA text ----------------===//
 //
-// The region of a kernel.rowwise, whether it writes rows or blocks of a projection compute them. Both print it through this class, and cut the sums of a statistic alike, so that they
-// give the same bits:
+// Prints the region of a kernel.rowwise. The op either writes rows, or the blocks of a projection
+// compute its rows. Both cases print through this class and split the sum of a statistic in the
+// same way, so they give the same bits:
 //
-//   warp w of `rowWarps(n)` adds the elements 32 w + lane, + 32 rowWarps(n), … of its lanes, the
-//   lanes meet in a butterfly, and the warps are added in order (batch.cuh: sum_of_warps)
+//   Each lane of warp w (of `rowWarps(n)` warps) adds the elements 32 w + lane, + 32 rowWarps(n), …
+//   A butterfly adds the lanes of a warp. The sums of the warps are added in order (batch.cuh:
+//   sum_of_warps).
 //
 // Values that depend on statistics alone have one value per row and are computed once.
 //===----------------------------------------------------------------------===//
@@ -18,26 +20,26 @@
 
 namespace ingot::cuda {
 
-/// Warps whose sums make a statistic over n values.
+/// The number of warps that a statistic over n values is split among.
 inline int64_t rowWarps(int64_t n) { return n >= 1024 ? 8 : 4; }
 
 class RowRegion {
 public:
-  /// `inputs` are what the region's arguments are elements of; they have names in `k`.
+  /// The region's arguments are elements of `inputs`, which are already named in `k`.
   RowRegion(KernelText &k, mlir::Region &region, mlir::ValueRange inputs);
 
-  /// Nothing counts as printed: for a scope of its own.
+  /// Forgets which values have been printed, for a new scope.
   void restart();
   llvm::ArrayRef<kernel::RowStatOp> stats() const { return statistics; }
-  /// Prints what has one value per row and comes before `end` (null: all), but for the statistics:
-  /// the caller prints those and says their names.
+  /// Prints the operations before `end` (null: all) that have one value per row, except statistics:
+  /// the caller prints those and passes their names to `setMean`.
   mlir::LogicalResult emitUniform(mlir::Operation *end);
   int nextNumber() { return count++; }
   void setMean(kernel::RowStatOp stat, llvm::StringRef name) {
     texts.set(stat.getResult(), name.str());
   }
-  /// Element i of a row: prints what a value needs, each operation once, and returns its text.
-  /// `row`: the text of the number of the inputs' row, `index`: of the element's number in it.
+  /// Computes values for one element of a row: prints the operations that a value needs, each once,
+  /// and returns its text. `row` is the text of the inputs' row index, `index` that of the element.
   class Elements {
   public:
     Elements(RowRegion &region, llvm::StringRef row, llvm::StringRef index = "i");
@@ -55,11 +57,12 @@ private:
   mlir::ValueRange inputs;
   llvm::SmallVector<kernel::RowStatOp> statistics;
   llvm::DenseSet<mlir::Value> uniform; ///< one value per row
-  RegionWalker<std::string> texts;     ///< of those
+  RegionWalker<std::string> texts;     ///< texts of the uniform values
   int count = 0;
 };
 
-/// Element `index` of a row of `memory` (of a vector: that element; of rows of one value: that).
+/// The text of element `index` of a row of `memory`. A vector has no rows; rows of one value have no
+/// index.
 std::string elementAt(const KernelText &k, mlir::Value memory, llvm::StringRef row,
                       llvm::StringRef index = "i");
 

@@ -1,8 +1,8 @@
 //===- Rowwise.cpp - kernel.rowwise and kernel.gather for GPUs -------------===//
 //
-// A block a row. As on CPUs the row is walked once for each kernel.row_stat and once more to store;
-// values that depend on statistics alone are computed once, by every thread. A thread reads and
-// writes its own elements, so that an output may be one of the inputs.
+// One block per row. As on CPUs, the row is read once for each kernel.row_stat and once more to
+// store. Values that depend on statistics alone are computed once, by every thread. A thread reads
+// and writes only its own elements, so an output may be one of the inputs.
 //===----------------------------------------------------------------------===//
 #include "codegen/cuda/Emitters.h"
 #include "codegen/cuda/RowRegion.h"
@@ -74,7 +74,7 @@ public:
   }
 
 private:
-  /// Of the loop over a thread's elements of the row.
+  /// Opens the loop over a thread's elements of the row.
   void openElements() {
     k.line("for (i32 i = threadIdx.x; i < {0}; i += {1}) {{", n, 32 * warps);
     if (op.getColumns())
@@ -100,7 +100,7 @@ private:
   LogicalResult emitStores() {
     openElements();
     RowRegion::Elements element(region, source, index);
-    KernelText::Texts values; // all of them before an output in place changes an input
+    KernelText::Texts values; // all are computed before an in-place output changes an input
     for (Value v : region.yielded()) {
       FailureOr<std::string> value = element(v);
       if (failed(value))
@@ -122,9 +122,9 @@ private:
   KernelText &k;
   kernel::RowwiseOp op;
   RowRegion region;
-  const char *source; ///< the row of the inputs
-  const char *index;  ///< the element in it
-  const char *order;  ///< where it says so
+  const char *source; ///< text of the inputs' row index
+  const char *index;  ///< text of the element's index in that row
+  const char *order;  ///< text of the array that holds the column permutation
   int64_t n, warps;
 };
 

@@ -1,7 +1,7 @@
-//===- Sample.cpp - Ids of logits rows, for GPUs ---------------------------===//
+//===- Sample.cpp - Sampling ids from logits rows, for GPUs ----------------===//
 //
-// kernel.argmax, argmax_finish, draw_weigh and draw_ids: a block takes a piece of a row or a row (device/sample.cuh,
-// device/draw.cuh).
+// kernel.argmax, argmax_finish, draw_weigh and draw_ids: a block takes a piece of a row, or a whole
+// row (device/sample.cuh, device/draw.cuh); in argmax_finish it takes 32 rows.
 //===----------------------------------------------------------------------===//
 #include "codegen/cuda/Emitters.h"
 #include "dialects/kernel/ops/Ids.h"
@@ -38,7 +38,8 @@ int64_t ingot::cuda::drawSumsBytes(int64_t vocabulary) { // device/draw.cuh: Dra
   return roundUp(bins * 8 + 8 + blocks * 8 + bins * 4, 64);
 }
 
-/// Says whose sums they are; the text asserts that both sides mean the same bytes.
+/// Names the logits and their sums. The text asserts that host and device agree on the size of the
+/// sums.
 static LogicalResult nameSums(KernelText &k, Operation *op, Value logits, Value sums) {
   const int64_t width = cast<kernel::RowsType>(logits.getType()).getN(),
                 bytes = cast<kernel::RowsType>(sums.getType()).getN();

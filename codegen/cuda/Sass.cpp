@@ -35,7 +35,8 @@ std::string cuda::findDisassembler() {
   return found ? *found : std::string();
 }
 
-/// A function's lines are behind `.section .text.SYMBOL`, up to the next section.
+/// Splits a listing into functions. A function's lines follow `.section .text.SYMBOL`, up to the next
+/// section.
 static std::vector<SassFunction> functionsOf(StringRef listing) {
   std::vector<SassFunction> functions;
   bool inside = false;
@@ -45,7 +46,7 @@ static std::vector<SassFunction> functionsOf(StringRef listing) {
     if (line.ltrim().starts_with("//---")) // a ruler between sections
       continue;
     if (StringRef section = line.ltrim();
-        section.consume_front(".section") && section.starts_with("\t")) { // no .sectionflags
+        section.consume_front(".section") && section.starts_with("\t")) { // skips .sectionflags
       section = section.ltrim();
       inside = section.consume_front(".text.");
       if (inside)

@@ -1,7 +1,7 @@
-//===- Sass.h - What a cubin holds, as NVIDIA's disassembler prints it -------===//
+//===- Sass.h - Disassembly of cubins by NVIDIA's nvdisasm -------------------===//
 //
-// nvdisasm is a program of its own, and no part of Ingot. It is looked for where NVRTC's wheels put it beside the library
-// in use (…/nvidia/cu13/bin), beside that library, and in PATH.
+// nvdisasm is a separate program and no part of Ingot. It is searched for in the folder where the
+// wheels of the NVRTC in use install it (…/nvidia/cu13/bin), next to the NVRTC library, and in PATH.
 //===----------------------------------------------------------------------===//
 #pragma once
 
@@ -17,18 +17,19 @@ struct SassFunction {
   std::string symbol, text;
 };
 
-/// How to get it, in a line.
+/// One line on how to install nvdisasm.
 constexpr const char *kDisassemblerHint =
     "pip install nvidia-cuda-nvdisasm==13.2.51 beside NVRTC, or nvdisasm in PATH";
 
-/// The path of nvdisasm; empty: there is none.
+/// Returns the path of nvdisasm; empty if it is not found.
 std::string findDisassembler();
 
-/// The functions of a cubin, in its order. False, with `problem` set: the disassembler did not run, or refused.
+/// Disassembles the functions of a cubin, in their order in the cubin. Returns false and sets
+/// `problem` if the disassembler did not run or rejected the cubin.
 bool disassembleCubin(const std::string &disassembler, llvm::StringRef cubin,
                       std::vector<SassFunction> &functions, std::string &problem);
 
-/// The size of the ELF file that `bytes` begin with; 0: there is none.
+/// Returns the size of the ELF file at the start of `bytes`; 0 if there is none.
 size_t sizeOfElf(llvm::StringRef bytes);
 
 } // namespace ingot::cuda

@@ -1,25 +1,25 @@
 //===- append.cuh - Projections that rotate heads and fill the cache --------===//
 //
-// In steps of few tokens the projection of q, k and v does the work of rope.cuh's rope_append, of
-// heads without norms and a cache of bf16. A pair of a rotation is two rows of the weight, which
-// must meet in one thread:
+// In steps of few tokens the projection of q, k and v does the work of rope_append (rope.cuh), if heads
+// have no norms and the cache is bf16. A rotation pairs two rows of the weight, which must be in one
+// thread:
 //
-//   interleaved   rows 2i, 2i + 1                 neighbours in a tile: a thread finishes both
-//   half          rows i, i + headDim / 2         a block owns both tiles, as if of a pair of
-//                                                 weights (half_split_tile is the lower)
+//   interleaved   rows 2i, 2i + 1                 neighbours in a tile: one thread finishes both
+//   half          rows i, i + headDim / 2         a block owns both tiles, as it would for a gated
+//                                                 pair of weights (half_split_tile is the lower)
 //
-// Same operations as rope_head and rope_append, one rounding each, so the same bits.
+// The operations are those of rope_head and rope_append, each rounded once, so the bits are the same.
 //===----------------------------------------------------------------------===//
 #pragma once
 
 #include "batch.cuh"
 
-/// The lower of the two tiles of block `number`, of heads cut into halves of whole tiles.
+/// The lower of the two tiles of block `number`. Half a head is a whole number of tiles.
 constexpr i32 half_split_tile(i32 number, i32 headDim) {
   return number / (headDim / 32) * (headDim / 16) + number % (headDim / 32);
 }
 
-/// a' = a*cos - b*sin, b' = b*cos + a*sin, by pair `i` of the token's table. S: rotary.
+/// a' = a*cos - b*sin, b' = b*cos + a*sin, with pair `i` of the token's table row. S: rotary.
 template <class S>
 DEVICE void rotate_pair(const float *table, i32 token, i32 i, float &a, float &b) {
   const float *row = table + (i64)token * round_up(S::rotary, 32);
@@ -28,8 +28,8 @@ DEVICE void rotate_pair(const float *table, i32 token, i32 i, float &a, float &b
   a = first;
 }
 
-/// Element `row` of the token's keys (values: + S::pageElements) in its page of the pool. S:
-/// kvHeads, headDim.
+/// Returns the address of element `row` of the token's keys (for values, add S::pageElements) in its
+/// page of the pool. S: kvHeads, headDim.
 template <class S> DEVICE u16 *append_place(u8 *pool, const BatchView *batch, i32 token, i32 row) {
   constexpr i32 pageBytes = round_up(2 * S::pageElements * 2, 64);
   const i32 position = batch->positions[token];

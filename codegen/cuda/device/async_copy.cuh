@@ -1,9 +1,9 @@
 //===- async_copy.cuh - cp.async, mbarriers, bulk and tensor copies --------===//
 #pragma once
 
-// cp.async: a thread asks, and waits for groups of what it asked. The last `size - bytes` bytes
-// of the destination become 0; with bytes = 0 the source is not read. Others see the data after
-// the asking thread's wait and a barrier.
+// cp.async: a thread issues copies and waits for groups of them. The last `size - bytes` bytes of the
+// destination become 0; with bytes = 0 the source is not read. Other threads see the data after the
+// issuing thread's wait and a barrier.
 DEVICE void cp_async4(void *shared, const void *global, u32 bytes = 4) {
   asm volatile("cp.async.ca.shared.global [%0], [%1], 4, %2;" ::"r"(shared_address(shared)),
                "l"(global), "r"(bytes)
@@ -19,7 +19,7 @@ DEVICE void cp_async16(void *shared, const void *global, u32 bytes = 16) {
                "l"(global), "r"(bytes)
                : "memory");
 }
-/// The same for what is read once (weights).
+/// The same for data that is read once (weights).
 DEVICE void cp_async16_stream(void *shared, const void *global, u32 bytes = 16) {
   asm volatile("cp.async.cg.shared.global.L2::cache_hint [%0], [%1], 16, %2, %3;" ::"r"(
                    shared_address(shared)),
@@ -27,25 +27,26 @@ DEVICE void cp_async16_stream(void *shared, const void *global, u32 bytes = 16) 
                : "memory");
 }
 DEVICE void cp_async_commit() { asm volatile("cp.async.commit_group;" ::: "memory"); }
-/// Returns when at most `Left` of this thread's groups are under way.
+/// Returns when at most `Left` of this thread's groups are in flight.
 template <int Left> DEVICE void cp_async_wait() {
   asm volatile("cp.async.wait_group %0;" ::"n"(Left) : "memory");
 }
 
 #if DEVICE_HAS_TMA
-// mbarriers: 8 bytes of shared memory that count arrivals and bytes; a phase ends when `count`
-// threads have arrived and all announced bytes have come. Wait with the parity of the phase:
-// 0 for the first, 1 for the second, …
+// An mbarrier is 8 bytes of shared memory that count arrivals and bytes. A phase ends when `count`
+// threads have arrived and all announced bytes have arrived. Wait with the parity of the phase: 0 for
+// the first, 1 for the second, …
 DEVICE void mbar_init(u64 *bar, u32 count) {
   asm volatile("mbarrier.init.shared::cta.b64 [%0], %1;" ::"r"(shared_address(bar)), "r"(count)
                : "memory");
 }
-/// After mbar_init, before the barrier that lets others (and the copy engine) use them.
+/// Call it after mbar_init and before the barrier that lets other threads (and the copy engine) use the
+/// mbarriers.
 DEVICE void fence_mbar_init() { asm volatile("fence.mbarrier_init.release.cluster;" ::: "memory"); }
 DEVICE void mbar_arrive(u64 *bar) {
   asm volatile("mbarrier.arrive.shared::cta.b64 _, [%0];" ::"r"(shared_address(bar)) : "memory");
 }
-/// Arrives and announces bytes that copies will bring in this phase.
+/// Arrives and announces the bytes that copies will write in this phase.
 DEVICE void mbar_arrive_expect_tx(u64 *bar, u32 bytes) {
   asm volatile("mbarrier.arrive.expect_tx.shared::cta.b64 _, [%0], %1;" ::"r"(shared_address(bar)),
                "r"(bytes)
@@ -58,7 +59,7 @@ DEVICE void mbar_expect_tx(u64 *bar, u32 bytes) {
       "r"(bytes)
       : "memory");
 }
-/// True if the phase of that parity has ended. Not for loops: mbar_wait is the loop.
+/// Returns true if the phase of that parity has ended. Not for loops: mbar_wait is the loop.
 DEVICE bool mbar_test(u64 *bar, u32 parity) {
   u32 done;
   asm volatile(
@@ -78,11 +79,11 @@ DEVICE void mbar_wait(u64 *bar, u32 parity) {
                  : "memory");
 }
 
-/// Between writes of threads to shared memory and what the async proxy (bulk and tensor copies,
-/// wgmma) reads there. Every writing thread calls it, then the barrier.
+/// Orders writes of threads to shared memory before reads of the async proxy (bulk and tensor copies,
+/// wgmma). Every writing thread calls it, then the barrier.
 DEVICE void fence_proxy_async() { asm volatile("fence.proxy.async.shared::cta;" ::: "memory"); }
 
-// Bulk copies: one thread asks for many bytes (a multiple of 16; addresses 16-byte aligned).
+// Bulk copies: one thread requests many bytes (a multiple of 16; addresses 16-byte aligned).
 DEVICE void bulk_load(void *shared, const void *global, u32 bytes, u64 *bar) {
   asm volatile(
       "cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [%0], [%1], %2, [%3];" ::
@@ -90,7 +91,7 @@ DEVICE void bulk_load(void *shared, const void *global, u32 bytes, u64 *bar) {
       "l"(global), "r"(bytes), "r"(shared_address(bar))
       : "memory");
 }
-/// The same for what is read once (weights).
+/// The same for data that is read once (weights).
 DEVICE void bulk_load_stream(void *shared, const void *global, u32 bytes, u64 *bar) {
   asm volatile("cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes.L2::cache_hint "
                "[%0], [%1], %2, "
@@ -98,8 +99,8 @@ DEVICE void bulk_load_stream(void *shared, const void *global, u32 bytes, u64 *b
                "l"(global), "r"(bytes), "r"(shared_address(bar)), "l"(evict_first_policy())
                : "memory");
 }
-/// To the same place in every block of the cluster whose bit is set; each counts on its own
-/// mbarrier at bar's place.
+/// Copies to the same offset in every block of the cluster whose bit is set. Each block counts the
+/// bytes on its own mbarrier at bar's offset.
 DEVICE void bulk_load_multicast(void *shared, const void *global, u32 bytes, u64 *bar, u16 blocks) {
   asm volatile("cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes.multicast::"
                "cluster [%0], [%1], %2, "
@@ -107,14 +108,16 @@ DEVICE void bulk_load_multicast(void *shared, const void *global, u32 bytes, u64
                "l"(global), "r"(bytes), "r"(shared_address(bar)), "h"(blocks)
                : "memory");
 }
-/// Shared to global, in groups like cp.async's. fence_proxy_async and a barrier come before.
+/// Copies shared memory to global memory, in groups like those of cp.async. Call fence_proxy_async and
+/// a barrier before it.
 DEVICE void bulk_store(void *global, const void *shared, u32 bytes) {
   asm volatile("cp.async.bulk.global.shared::cta.bulk_group [%0], [%1], %2;" ::"l"(global),
                "r"(shared_address(shared)), "r"(bytes)
                : "memory");
 }
 DEVICE void bulk_commit() { asm volatile("cp.async.bulk.commit_group;" ::: "memory"); }
-/// At most `Left` groups of stores still read shared memory; …still write global memory.
+/// Returns when at most `Left` groups of stores still read shared memory; bulk_wait: when at most
+/// `Left` groups are incomplete.
 template <int Left> DEVICE void bulk_wait_read() {
   asm volatile("cp.async.bulk.wait_group.read %0;" ::"n"(Left) : "memory");
 }
@@ -122,13 +125,14 @@ template <int Left> DEVICE void bulk_wait() {
   asm volatile("cp.async.bulk.wait_group %0;" ::"n"(Left) : "memory");
 }
 
-/// Describes a row-major matrix in global memory and the box that one copy takes: opaque, made
-/// on the host (cuTensorMapEncodeTiled, or the emulator's encodeTensorMap).
+/// Describes a row-major matrix in global memory and the box that one copy takes. It is opaque and
+/// made on the host (cuTensorMapEncodeTiled, or the emulator's encodeTensorMap).
 struct alignas(64) TensorMap {
   u64 opaque[16];
 };
-/// The box whose first element is column x, row y. What lies outside the matrix becomes 0 and
-/// counts: bar is told of the whole box. `shared` is 128-byte aligned, 1024 with the swizzle.
+/// Loads the box whose first element is column x, row y. Elements outside the matrix become 0 and their
+/// bytes count: bar receives the bytes of the whole box. `shared` is 128-byte aligned, with the swizzle
+/// 1024-byte aligned.
 DEVICE void tensor_load_2d(void *shared, const TensorMap *map, i32 x, i32 y, u64 *bar) {
   asm volatile("cp.async.bulk.tensor.2d.shared::cluster.global.mbarrier::complete_tx::bytes [%0], "
                "[%1, {%2, %3}], "

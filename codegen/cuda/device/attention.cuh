@@ -1,57 +1,57 @@
-//===- attention.cuh - Spans of paged attention ------------------------------===//
+//===- attention.cuh - Paged attention over KV tiles -------------------------===//
 //
-// The rows of a block are a tile's tokens x the query heads that share a KV head: row = token *
-// group + head. A warp takes 16 rows and a *span* of 64 positions (two pages) at a fixed absolute
-// place; four spans at a fixed absolute place are a *run*:
+// The rows of a block are the tokens of an attention tile x the query heads that share a KV head:
+// row = token * group + head. A warp takes 16 rows and a *KV tile* (`Span`) of 64 positions (two
+// pages) at a fixed absolute place. Four KV tiles at a fixed absolute place are a *KV chunk* (`run`):
 //
 //   S = q K^T            mma, q rounded to bf16
-//   m = max S, p = 2^(S - m), l = Σ p, o = p V          a span knows nothing of the others
-//   run   <- merge of its spans' (m, l, o), in order     a run knows nothing of the others
-//   total <- merge of the runs' (m, l, o), in order
+//   m = max S, p = 2^(S - m), l = Σ p, o = p V           a KV tile is independent of the others
+//   chunk <- merge of its KV tiles' (m, l, o), in order   a KV chunk is independent of the others
+//   total <- merge of the chunks' (m, l, o), in order
 //
-// Since spans and runs stand alone and merging is in order, it does not matter who computes them.
-// Of a tile that decodes (one token a sequence) the warps of a block take the spans of a run, and
-// blocks take runs (attention_decode.cuh); of a prompt's tile a warp walks all spans of its rows
-// (attention_prefill.cuh). Same bits. A step with both launches both. A span or run that a row may
-// not see at all merges as nothing.
+// Since KV tiles and chunks are independent and merged in order, it does not matter which warps and
+// blocks compute them. For a decode tile (one token of a sequence) the warps of a block take the KV
+// tiles of a chunk, and blocks take chunks (attention_decode.cuh). For a prompt tile each warp walks
+// all KV tiles of its rows (attention_prefill.cuh). Both give the same bits. A step with tiles of both
+// kinds launches both. A KV tile or chunk that a row may not see at all adds nothing to the merge.
 //
-// K and V go from global memory to fragments, 16 bytes a load (8 of E4M3), in an order that no lane
-// shares with another:
+// K and V are loaded from global memory into fragments, 16 bytes per load (8 for E4M3), in an order in
+// which no two lanes load the same data:
 //
-//   K   which k of the product a head dimension becomes is free, as long as q agrees: lane (g, c)
-//       loads dimensions 32t + 8c … + 7 of position 8j + g; the four pairs are b0, b1 of step 2t
-//       and b0, b1 of step 2t + 1
-//   V   which column of the product a dimension becomes is free too: lane (g, c) loads dimensions
-//       64h + 8g … + 7 of positions 16i + {2c, 2c+1, 2c+8, 2c+9}; the e-th of the eight is column g
-//       of product e, and a pair of positions is put together by a byte permutation
+//   K   a head dimension may become any k of the product, as long as q agrees: lane (g, c) loads
+//       dimensions 32t + 8c … + 7 of position 8j + g; the four pairs are b0, b1 of step 2t and b0, b1
+//       of step 2t + 1
+//   V   a dimension may become any column of the product: lane (g, c) loads dimensions 64h + 8g … + 7
+//       of positions 16i + {2c, 2c+1, 2c+8, 2c+9}; the e-th of the eight is column g of product e, and
+//       a byte permutation assembles a pair of positions
 //
-// A scaled page (E4M3) has a scale for each position: scores are multiplied by K's, and
-// probabilities by V's before they are rounded for the product. l is the sum of the probabilities
-// alone.
+// A scaled page (E4M3) has a scale for each position. Scores are multiplied by K's scale, and
+// probabilities by V's before they are rounded for the product. l is the sum of the unscaled
+// probabilities.
 //===----------------------------------------------------------------------===//
 #pragma once
 
 #include "kv_page.cuh"
 
-constexpr i32 kSpan = 64;          ///< positions
-constexpr i32 kRunSpans = 4;       ///< spans of a run: 256 positions
+constexpr i32 kSpan = 64;          ///< positions of a KV tile
+constexpr i32 kRunSpans = 4;       ///< KV tiles of a KV chunk: 256 positions
 constexpr float kNoScore = -1e30f; ///< below any score, finite
 
-/// What the emitter says: struct S { headDim, heads, kvHeads, window (0: none); scale, softcap (0:
-/// none); fp8; shares: blocks may share a tile; packs: rows of y are bf16 and whole 16s; sinks: heads
-/// have one; … }
+/// The emitter defines struct S { headDim, heads, kvHeads, window (0: none); scale, softcap (0: none);
+/// fp8; shares: blocks may split a tile; packs: rows of y are bf16 and headDim is a multiple of 16;
+/// sinks: each head has a sink; … }
 template <class S> struct AttentionShape {
   static constexpr i32 group = S::heads / S::kvHeads;
   static constexpr i32 kChunks = divide_up(S::headDim, 32), vChunks = divide_up(S::headDim, 64);
-  /// Chunks of K whose loads are under way at once: all, where the registers have room beside the
-  /// sums of a decode block.
+  /// Chunks of 32 dimensions of K whose loads are in flight at once: all, if the registers have room
+  /// for them in addition to the sums of a decode block.
   static constexpr i32 together = S::headDim > 128 ? 1 : group *S::headDim > 1024 ? 2 : kChunks;
   static constexpr bool qInRegisters = S::headDim <= 64;
   static constexpr i32 qBytes =
-      qInRegisters ? 0 : kChunks * 2 * 512; ///< of 16 rows, in shared memory
+      qInRegisters ? 0 : kChunks * 2 * 512; ///< bytes of 16 rows of q in shared memory
 };
 
-/// Eight dimensions of a vector as they lie in a page, and as bf16.
+/// Eight dimensions of a vector as stored in a page, and as bf16.
 template <bool Fp8> struct Eight {
   typedef uint4 type;
 };
@@ -66,7 +66,7 @@ DEVICE uint4 as_bf16(uint2 v) {
   e4m3_to_bf16(v.y, pairs.z, pairs.w);
   return pairs;
 }
-/// From dimension d on; what lies beyond the head is 0.
+/// Loads eight dimensions from dimension d on; those beyond the head are 0.
 template <class S> DEVICE EightOf<S> load_eight(const u8 *row, i32 d) {
   constexpr i32 bytes = S::fp8 ? 1 : 2, each = 4 / bytes; // elements of a word
   EightOf<S> eight = {};
@@ -90,15 +90,15 @@ template <class S> DEVICE EightOf<S> load_eight(const u8 *row, i32 d) {
   return eight;
 }
 
-/// 16 rows of queries, as A fragments: step 2t + s holds pairs 2s and 2s + 1 of a lane's eight
+/// 16 rows of queries as A fragments. Step 2t + s holds pairs 2s and 2s + 1 of a lane's eight
 /// dimensions of chunk t.
 template <class S> struct Queries {
   using Shape = AttentionShape<S>;
   u32 registers[Shape::qInRegisters ? 2 * Shape::kChunks : 1][4];
   const uint4 *shared;
 
-  /// Rows firstRow … firstRow + 15 of the tile; lane (g, c) fetches rows g and g + 8. Steps from,
-  /// from + by, …
+  /// Loads rows firstRow … firstRow + 15 of the attention tile; lane (g, c) loads from rows g and
+  /// g + 8. In shared memory it writes only steps from, from + by, …
   MEMBER void load(const float *q, const AttentionTile &tile, i32 head, i32 firstRow, uint4 *to,
                    i32 from, i32 by) {
     const i32 lane = threadIdx.x % 32;
@@ -148,15 +148,16 @@ template <class S> struct Queries {
   }
 };
 
-/// 2^(x - y) without a NaN where both are kNoScore.
+/// 2^(x - y). It is not NaN if both are kNoScore, which is finite.
 DEVICE float weight_of(float x, float y) { return exp2_fast(x - y); }
-/// One element of the merge: the total so far and a part, each with its weight.
+/// Merges one element of a part into the total so far, each with its weight.
 DEVICE float merged(float total, float weight, float part, float weightOfPart) {
   return fma_f32(total, weight, part * weightOfPart);
 }
 
-/// A sink is a head's score of one position more, which has no value. A total merges it behind its runs:
-/// once, whoever computed those, and where registers are free again. What o is to be multiplied by.
+/// A sink is a head's score of one additional position that has no value. It is merged into a total
+/// after all KV chunks: once, whichever blocks computed them, and at a point where registers are free
+/// again. Returns the factor by which o must be multiplied.
 template <class S> DEVICE float add_sink(const float *sinks, i32 head, float most, float &sum) {
   if constexpr (!S::sinks)
     return 1.0f;
@@ -166,20 +167,21 @@ template <class S> DEVICE float add_sink(const float *sinks, i32 head, float mos
   return weight;
 }
 
-/// The KV head's pages of a sequence.
+/// The pages of a sequence, for one KV head.
 template <class S> struct HeadPages {
   using Page = KvPage<S::kvHeads, S::headDim, S::fp8>;
   const u8 *pool;
   const i32 *table;
   i32 head, limit; ///< positions below limit are written
-  i32 first;       ///< window: the first position that a row of the tile may see
+  i32 first;       ///< with a window: the first position that a row of the tile may see
 
   MEMBER Page page(i32 position) const { return Page(pool, table[position / kPageTokens]); }
-  /// Of the two pages of a span; one that nothing was written to is read as the first.
+  /// Returns page i of the two pages of a KV tile; the first page if nothing was written to page i.
   MEMBER Page pageOfSpan(i32 start, i32 i) const {
     return page(start + kPageTokens * i < limit ? start + kPageTokens * i : start);
   }
-  /// Scales of a lane's positions 8j + 2c and the next; what is not written is 0, and of values what no row may see.
+  /// Loads the scales of a lane's positions 8j + 2c and 8j + 2c + 1. They are 0 for positions that are
+  /// not written, and for values also for positions that no row may see.
   MEMBER void scales(float (&to)[16], i32 start, bool ofValues) const {
     const i32 c = threadIdx.x % 4;
     UNROLL
@@ -197,7 +199,7 @@ template <class S> struct HeadPages {
         to[8 * i + 2 * j] = pair.x, to[8 * i + 2 * j + 1] = pair.y;
       }
     }
-    if (S::window && ofValues && start < first) { // of spans, but one has none
+    if (S::window && ofValues && start < first) { // only one KV tile has such positions
       UNROLL
       for (i32 i = 0; i < 16; i++)
         to[i] = start + i / 2 * 8 + 2 * c + i % 2 < first ? 0.0f : to[i];
@@ -205,12 +207,13 @@ template <class S> struct HeadPages {
   }
 };
 
-/// V of a span, read where it lies: eight dimensions of position 16i + {2c, 2c+1, 2c+8, 2c+9}[j].
-/// What no row of the tile may see is not read but 0: its weight is 0, and 0 times NaN is NaN.
+/// V of a KV tile, read from its pages: eight dimensions of position 16i + {2c, 2c+1, 2c+8, 2c+9}[j].
+/// Positions that no row of the tile may see are not read but 0: their weight is 0, and 0 times NaN is
+/// NaN.
 template <class S> struct ValuesInPages {
   const u8 *rows[2];
-  i32 left; ///< positions of the span that are written
-  u32 seen; ///< window: bit 4i + j for what is written and may be seen
+  i32 left; ///< positions of the KV tile that are written
+  u32 seen; ///< with a window: bit 4i + j is set if the position is written and may be seen
 
   MEMBER ValuesInPages(const HeadPages<S> &pages, i32 start) : left(pages.limit - start) {
     UNROLL
@@ -219,11 +222,11 @@ template <class S> struct ValuesInPages {
     if constexpr (S::window)
       seen = before(left) & ~before(pages.first - start);
   }
-  /// Position in the span.
+  /// The position within the KV tile.
   static MEMBER i32 place(i32 i, i32 j) {
     return 16 * i + 2 * (threadIdx.x % 4) + j % 2 + j / 2 * 8;
   }
-  /// Bits 4i + j of places below `end`: they rise with their bits.
+  /// Returns bits 4i + j of the places below `end`. Places increase with their bit number.
   static MEMBER u32 before(i32 end) {
     const i32 own = end - 2 * (i32)(threadIdx.x % 4),
               in = own < 0    ? 0
@@ -247,19 +250,19 @@ template <class S> struct ValuesInPages {
   }
 };
 
-/// A span of 16 rows: m, l of rows g and g + 8 and, 64 dimensions at a time, o.
+/// A KV tile for 16 rows: m and l of rows g and g + 8 and, 64 dimensions at a time, o.
 template <class S> struct Span {
   using Shape = AttentionShape<S>;
   using Page = typename HeadPages<S>::Page;
   float m[2], l[2];
   u32 p[4][1][4]; ///< A fragments: 16 rows x 64 positions
 
-  /// positionOf[half]: of the lane's rows; they see start … start + 63 as far as mask and window
-  /// let them.
+  /// Computes m, l and p. positionOf[half] are the positions of the lane's rows. They see positions
+  /// start … start + 63 as far as the causal mask and the window allow.
   MEMBER void score(const Queries<S> &q, const HeadPages<S> &pages, i32 start,
                     const i32 (&positionOf)[2]) {
     const i32 lane = threadIdx.x % 32, g = lane / 4, c = lane % 4;
-    const u8 *rows[2]; // of the two pages, of this lane's first position there
+    const u8 *rows[2]; // this lane's first position in each of the two pages
     UNROLL
     for (i32 i = 0; i < 2; i++)
       rows[i] = pages.pageOfSpan(start, i).keys(pages.head, g);
@@ -325,8 +328,8 @@ template <class S> struct Span {
     }
   }
 
-  /// o of dimensions 64h … 64h + 63: o[e][v] is row g (+ 8 for v >= 2), dimension 64h + 16c + 8 (v
-  /// % 2) + e. values(h, i, j): as ValuesInPages.
+  /// Computes o for dimensions 64h … 64h + 63: o[e][v] is row g (+ 8 for v >= 2), dimension
+  /// 64h + 16c + 8 (v % 2) + e. values(h, i, j): as in ValuesInPages.
   template <class Values>
   MEMBER void weigh(float (&o)[1][8][4], const Values &values, i32 h) const {
     UNROLL
@@ -337,7 +340,7 @@ template <class S> struct Span {
     }
     UNROLL
     for (i32 i = 0; i < 4; i++) {
-      u32 at[4][4]; // of four positions, eight dimensions each
+      u32 at[4][4]; // four positions, eight dimensions each
       UNROLL
       for (i32 j = 0; j < 4; j++) {
         const uint4 v = as_bf16(values(h, i, j));
@@ -355,7 +358,7 @@ template <class S> struct Span {
   }
 };
 
-/// The tile of a block, and the spans and runs that its rows see.
+/// The attention tile of a block, and the KV tiles and chunks that its rows see.
 template <class S> struct AttentionWork {
   AttentionTile tile;
   i32 head;
@@ -373,8 +376,8 @@ template <class S> struct AttentionWork {
   }
 };
 
-/// Of a block that finds nothing to do. Programmatic launches build on each other: a grid may only
-/// end when all before it have, so one of its blocks waits, and the first is enough.
+/// Called by blocks that have no work. With programmatic launches a grid may end only after all grids
+/// before it, so one of its blocks must wait; block 0 does.
 DEVICE void leave() {
   if (blockIdx.x == 0)
     pdl_wait();

@@ -1,47 +1,48 @@
-//===- attention_decode.cuh - Attention of one token a sequence --------------===//
+//===- attention_decode.cuh - Attention for one token per sequence -----------===//
 //
-// The four warps of a block take the four spans of a run; threads then own elements of the output
-// and merge the spans. A block takes a share (BatchView::shares) of a token's runs for one KV head:
-// all of them, or some, as the host has dealt them for this step
+// The four warps of a block take the four KV tiles of a KV chunk; then each thread owns elements of
+// the output and merges the KV tiles. A block takes a split (BatchView::shares) of a token's chunks for
+// one KV head: all of them, or some, as the host has assigned them for this step
 // (runtime/device/cuda/AttentionShares.h):
 //
-//   share     0      1      2      …  of as many as its tile has
-//   run       0      1      2      …  and around again; a share that gets none leaves at once
+//   split     0      1      2      …  as many as the attention tile has
+//   chunk     0      1      2      …  assigned round-robin; a split without a chunk exits at once
 //               \    |    /
-//   workspace  (m, l, o) of each run, in its slot      the last block to arrive merges all, in
+//   workspace  (m, l, o) of each chunk, in its slot    the last block to arrive merges all, in
 //                                                      order
 //
-// What a slot holds is one run, never a block's own sum: so the bits are those of every other
-// variant, however the runs are dealt. Dealing in turn, not in stretches, serves layers that see a
-// window with the same list: its few runs too fall to as many blocks as there are.
+// A slot holds one chunk, never the sum of a block, so the bits equal those of every other variant,
+// however the chunks are assigned. Because chunks are assigned round-robin and not in contiguous
+// ranges, layers with a window can use the same list of splits: the few chunks of the window are also
+// spread over as many blocks as possible.
 //
-// Bytes under way: V of a span goes to shared memory by cp.async (each lane copies what it will
-// read itself, so no barrier is involved), K to registers; both are asked for before either is
-// used: 32 KB a warp of bf16 heads of 128, 8 warps a processor. V of the next run is asked for as
-// soon as this one's is used. Positions that earlier steps wrote (all but the tile's own) are asked
-// for before pdl_wait.
+// Loads in flight: V of a KV tile is copied to shared memory by cp.async (each lane copies what it
+// reads itself, so no barrier is needed). K is prefetched into L2 and loaded to registers. Both are
+// requested before either is used: 32 KB per warp for bf16 heads of 128, with 8 warps per
+// multiprocessor. The next chunk is requested as soon as this one has been used. A chunk whose
+// positions were all written by earlier steps is requested before pdl_wait.
 //===----------------------------------------------------------------------===//
 #pragma once
 
 #include "attention.cuh"
 
 constexpr i32 kDecodeWarps = kRunSpans, kDecodeThreads = 32 * kDecodeWarps;
-/// Runs of tiles that several blocks share, each with all its KV heads: 1,048,576 positions.
+/// KV chunks of split tiles, each with all its KV heads: 1,048,576 positions.
 constexpr i32 kSharedSlots = 4096;
-/// At the start of the workspace, one for each (shared tile, KV head).
+/// Counters at the start of the workspace, one for each (split tile, KV head).
 constexpr i32 kSharedCounters = 1024;
-constexpr i32 kSlotsAtOnce = 32; ///< merged between two barriers
+constexpr i32 kSlotsAtOnce = 32; ///< slots merged between two barriers
 
 template <class S> struct DecodeShape {
   static constexpr i32 group = AttentionShape<S>::group;
-  static constexpr i32 rows = group < 16 ? group : 16; ///< that are worked on at once
-  /// Their elements for each thread.
+  static constexpr i32 rows = group < 16 ? group : 16; ///< rows that are processed at once
+  /// Elements of these rows per thread.
   static constexpr i32 elements = divide_up(rows * S::headDim, kDecodeThreads);
   static constexpr i32 spansBytes = kRunSpans * rows * (S::headDim + 2) * 4,
                        weightsBytes = rows * (kRunSpans + 1) * 8;
-  /// V of a warp's span: sixteen vectors of eight for each lane and 64 dimensions. Where the block
-  /// does not fit 99 KB with it (wide heads, large groups) or vectors are not aligned, V is read
-  /// where it lies.
+  /// V of a warp's KV tile: sixteen vectors of eight for each lane and each 64 dimensions. If the block
+  /// does not fit 99 KB with it (wide heads, large groups), or vectors are not aligned, V is read
+  /// directly from its pages.
   static constexpr i32 stageBytes = AttentionShape<S>::vChunks * 16 * 32 * (S::fp8 ? 8 : 16),
                        stagedBytes = AttentionShape<S>::qBytes + kDecodeWarps * stageBytes +
                                      spansBytes + weightsBytes;
@@ -57,9 +58,9 @@ template <class S> constexpr i32 attention_decode_shared() {
                                                                  : DecodeShape<S>::mergeBytes;
 }
 
-/// V of a span as its lane copied it.
+/// V of a KV tile in shared memory, as its lane copied it.
 template <class S> struct ValuesInStage {
-  EightOf<S> *lane; ///< 32 apart
+  EightOf<S> *lane; ///< this lane's vectors, 32 apart
 
   MEMBER ValuesInStage(u8 *shared)
       : lane((EightOf<S> *)(shared + DecodeShape<S>::stagesAt +
@@ -93,15 +94,15 @@ template <class S> struct ValuesInStage {
   }
 };
 
-/// The memory of a block, and what is done between barriers.
+/// The shared memory of a block, and the work between barriers.
 template <class S> struct DecodeBlock {
   using Shape = DecodeShape<S>;
   static constexpr i32 rows = Shape::rows;
 
   u8 *shared;
-  float *os, *ms, *ls; ///< of a run's spans: [kRunSpans][rows][headDim], [kRunSpans][rows]
-  float2 *weights;     ///< [rows][kRunSpans]: of what came before in the run, of the span
-  float2 *ofRun;       ///< [rows]: of what came before, of the run
+  float *os, *ms, *ls; ///< of a chunk's KV tiles: [kRunSpans][rows][headDim], [kRunSpans][rows]
+  float2 *weights;     ///< [rows][kRunSpans]: weights of the chunk so far and of the KV tile
+  float2 *ofRun;       ///< [rows]: weights of the total so far and of the chunk
 
   MEMBER DecodeBlock(u8 *shared)
       : shared(shared), os((float *)(shared + Shape::spansAt)),
@@ -112,7 +113,7 @@ template <class S> struct DecodeBlock {
   static MEMBER bool sees(const AttentionWork<S> &work, i32 run) {
     return run < work.endRun && spanOf(run) >= work.firstSpan && spanOf(run) < work.endSpan;
   }
-  /// Asks for this warp's span of a run: V for shared memory, the rest for L2.
+  /// Requests this warp's KV tile of a chunk: V into shared memory, the rest into L2.
   MEMBER void fetch(const AttentionWork<S> &work, i32 run) const {
     if (!sees(work, run))
       return;
@@ -130,7 +131,7 @@ template <class S> struct DecodeBlock {
                                        : page.keyScale(work.head, 0));
     }
   }
-  /// What fetch asked for, to `os`, `ms` and `ls`.
+  /// Computes the KV tile that `fetch` requested, into `os`, `ms` and `ls`.
   MEMBER void computeSpan(const AttentionWork<S> &work, const Queries<S> &queries,
                           const i32 (&positionOf)[2], i32 run) const {
     const i32 lane = threadIdx.x % 32, warp = threadIdx.x / 32, start = spanOf(run) * kSpan;
@@ -164,7 +165,7 @@ template <class S> struct DecodeBlock {
       }
     }
   }
-  /// m and l of a row's run, and the weights of its spans, from … end - 1 of four.
+  /// Computes m and l of a row's chunk and the weights of its KV tiles, those from … end - 1 of four.
   MEMBER void mergeRow(i32 row, i32 from, i32 end, float &most, float &sum) const {
     most = kNoScore, sum = 0.0f;
     for (i32 i = from; i < end; i++) {
@@ -175,7 +176,7 @@ template <class S> struct DecodeBlock {
       most = higher;
     }
   }
-  /// o of the run; `at`: row * headDim + d.
+  /// Returns an element of o of the chunk; `at`: row * headDim + d.
   MEMBER float mergedElement(i32 at, i32 from, i32 end) const {
     const float2 *weight = weights + at / S::headDim * kRunSpans;
     float o = 0.0f;
@@ -187,14 +188,14 @@ template <class S> struct DecodeBlock {
   }
 };
 
-/// The spans of a run that the tile sees, among its four.
+/// Sets from … end - 1 to the KV tiles of a chunk, of its four, that the attention tile sees.
 template <class S>
 DEVICE void spans_of_run(const AttentionWork<S> &work, i32 run, i32 &from, i32 &end) {
   from = work.firstSpan - run * kRunSpans, end = work.endSpan - run * kRunSpans;
   from = from > 0 ? from : 0, end = end < kRunSpans ? end : kRunSpans;
 }
 
-/// An element of the output; row: a head of the group.
+/// Stores an element of the output; row: a head of the group.
 template <class S, class Y>
 DEVICE void store_element(const AttentionWork<S> &work, Y *y, i32 row, i32 d, float total,
                           float sum) {
@@ -206,7 +207,8 @@ template <class S, class Y> DEVICE void store_padding(const AttentionWork<S> &wo
     S::pad(y, work.tile.firstToken, work.tile.firstToken + 1);
 }
 
-/// Device memory of tiles that blocks share; its counters are 0 between launches.
+/// The workspace, in device memory, of attention tiles that blocks split. Its counters are 0 between
+/// launches.
 template <class S> struct SharedWorkspace {
   static constexpr i32 group = AttentionShape<S>::group,
                        slotFloats = round_up(group * (S::headDim + 2), 4);
@@ -214,7 +216,7 @@ template <class S> struct SharedWorkspace {
       4 * kSharedCounters + (i64)kSharedSlots * S::kvHeads * slotFloats * 4;
 
   u32 *counter;
-  float *slots; ///< [run of the tile][kvHeads]: o[group][headDim], m[group], l[group]
+  float *slots; ///< [chunk of the tile][kvHeads]: o[group][headDim], m[group], l[group]
 
   MEMBER SharedWorkspace(u8 *memory, const AttentionShare &share, i32 head)
       : counter((u32 *)memory + share.counter * S::kvHeads + head),
@@ -225,8 +227,9 @@ template <class S> struct SharedWorkspace {
   MEMBER float *l(i32 slot) const { return m(slot) + group; }
 };
 
-/// Runs first, first + by, … of a tile by one block, whose first has been asked for if `fetched`:
-/// either all of them, whose total it stores, or each to its slot.
+/// Computes KV chunks first, first + by, … of an attention tile with one block. `fetched`: the first
+/// chunk has already been requested. The block either has all chunks and stores their total, or stores
+/// each chunk to its slot (`toSlots`).
 template <class S, class Y>
 DEVICE void attend(const AttentionWork<S> &work, const float *q, Y *y, const float *sinks,
                    u8 *shared, i32 first, i32 by, bool fetched, bool toSlots,
@@ -249,7 +252,7 @@ DEVICE void attend(const AttentionWork<S> &work, const float *q, Y *y, const flo
     NO_UNROLL
     for (i32 run = first; run < work.endRun; run += by) {
       block.computeSpan(work, queries, positionOf, run);
-      // The next rows start over.
+      // The next rows start again at the first chunk.
       block.fetch(work, run + by < work.endRun || lastRows ? run + by : first);
       sync_block();
       i32 from, end;
@@ -304,7 +307,8 @@ DEVICE void attend(const AttentionWork<S> &work, const float *q, Y *y, const flo
     store_padding(work, y);
 }
 
-/// Asks for this warp's span of a run before pdl_wait, if earlier steps wrote all of it.
+/// Requests this warp's KV tile of a chunk before pdl_wait, if earlier steps wrote the whole chunk.
+/// Returns whether it did.
 template <class S> DEVICE bool fetch_early(const AttentionWork<S> &work, i32 run, u8 *shared) {
   if ((run + 1) * kRunSpans * kSpan > work.tile.firstPosition)
     return false;
@@ -312,15 +316,16 @@ template <class S> DEVICE bool fetch_early(const AttentionWork<S> &work, i32 run
   return true;
 }
 
-/// Merges the runs of a tile from their slots and stores the outputs. 32 slots at a time: a warp
-/// finds a row's weights (the running maximum is a scan), then threads merge four elements each.
+/// Merges the KV chunks of an attention tile from their slots and stores the outputs. For 32 slots at a
+/// time, a warp computes a row's weights (the running maximum is a scan), then threads merge four
+/// elements each.
 template <class S, class Y>
 DEVICE void merge_slots(const AttentionWork<S> &work, const SharedWorkspace<S> &workspace, Y *y,
                         const float *sinks, u8 *shared) {
   constexpr i32 group = AttentionShape<S>::group, vector = S::headDim % 4 == 0 ? 4 : 1,
                 vectors = divide_up(group * S::headDim / vector, kDecodeThreads);
   float4 *const weights =
-      (float4 *)shared; // [group][kSlotsAtOnce]: of what came before, of the slot, l
+      (float4 *)shared; // [group][kSlotsAtOnce]: weight of the total so far, of the slot, l
   float *const mostBefore = (float *)(weights + group * kSlotsAtOnce); // [group]
   const i32 thread = threadIdx.x, lane = thread % 32, warp = thread / 32,
             runs = work.endRun - work.firstRun;
@@ -384,7 +389,7 @@ DEVICE void merge_slots(const AttentionWork<S> &work, const SharedWorkspace<S> &
   store_padding(work, y);
 }
 
-/// A block for each KV head of each share.
+/// One block for each KV head of each split.
 template <class S, class Y>
 DEVICE void attention_decode(const float *q, const u8 *pool, Y *y, const float *sinks, u8 *memory,
                              const BatchView *batch, u8 *shared, u32 (&arrived)[1]) {
@@ -397,7 +402,7 @@ DEVICE void attention_decode(const float *q, const u8 *pool, Y *y, const float *
   const AttentionWork<S> work(batch, pool, {share.token, 1, share.sequence, share.position}, head);
   const i32 runs = work.endRun - work.firstRun;
   const i32 blocks = !S::shares ? 1 : share.of < runs ? share.of : runs;
-  if (share.index >= blocks) // never the first share
+  if (share.index >= blocks) // never true for the first split
     return;
   const i32 first = work.firstRun + share.index;
   const bool fetched = fetch_early(work, first, shared);
@@ -407,8 +412,8 @@ DEVICE void attention_decode(const float *q, const u8 *pool, Y *y, const float *
   attend(work, q, y, sinks, shared, first, blocks, fetched, !alone, workspace);
   if (alone)
     return;
-  // The barrier above ends the block's writes, the counter releases them and acquires those of the
-  // blocks that came before.
+  // The barrier at the end of `attend` orders the block's writes. The counter releases them and
+  // acquires those of the blocks that arrived earlier.
   if (threadIdx.x == 0)
     arrived[0] = add_acq_rel(workspace.counter, 1);
   sync_block();

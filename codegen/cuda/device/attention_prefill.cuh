@@ -1,8 +1,8 @@
-//===- attention_prefill.cuh - Attention of prompts' tiles -------------------===//
+//===- attention_prefill.cuh - Attention for prompt tiles --------------------===//
 //
-// A block takes a tile and a KV head, of tiles of any size. Each warp walks all spans of 16 rows.
-// The sum of a run is in registers, that of the runs before it in shared memory, where it is needed
-// every 256 positions.
+// A block takes an attention tile, of any size, and a KV head. Each warp walks all KV tiles of 16 rows.
+// The sum of a KV chunk is in registers. The sum of the chunks before it is in shared memory, which is
+// accessed every 256 positions.
 //===----------------------------------------------------------------------===//
 #pragma once
 
@@ -11,8 +11,8 @@
 constexpr i32 kPrefillWarps = 4;
 
 template <class S> struct PrefillShape {
-  /// Wide heads: an item is 16 rows and 128 dimensions of V, or 64 of a head that does not end with
-  /// them (its bounds take registers); its scores are computed again for each.
+  /// For wide heads a work item is 16 rows and 128 dimensions of V, or 64 dimensions if the head's width
+  /// is not a multiple of 64 (bounds checks take registers). Each item computes the scores again.
   static constexpr i32 chunks = AttentionShape<S>::vChunks < 2 || S::headDim % 64 != 0 ? 1 : 2,
                        parts = divide_up(AttentionShape<S>::vChunks, chunks);
   static constexpr i32 totalsAt = AttentionShape<S>::qBytes, totalFloats = chunks * 32 * 32,
@@ -29,7 +29,7 @@ DEVICE void attention_prefill(const float *q, const u8 *pool, Y *y, const float 
   using Shape = AttentionShape<S>;
   constexpr i32 parts = PrefillShape<S>::parts, chunks = PrefillShape<S>::chunks;
   const i32 lane = threadIdx.x % 32, warp = threadIdx.x / 32;
-  const i32 item = blockIdx.x; // signed: the registers of the main loop hang on it
+  const i32 item = blockIdx.x; // signed: the register count of the main loop depends on it
   if (item >= batch->promptTiles * S::kvHeads) {
     leave();
     return;
@@ -107,7 +107,7 @@ DEVICE void attention_prefill(const float *q, const u8 *pool, Y *y, const float 
       const i32 token = work.tile.firstToken + row / Shape::group,
                 head = work.head * Shape::group + row % Shape::group;
       const float ofTotal = add_sink<S>(sinks, head, most[half], sum[half]);
-      UNROLL // eight neighbouring dimensions at a time, of a lane's sixteen
+      UNROLL // eight adjacent dimensions at a time, of a lane's sixteen
       for (i32 eight = 0; eight < 2 * chunks; eight++) {
         const i32 first = 64 * firstChunk + eight / 2 * 64 + 16 * (lane % 4) + eight % 2 * 8;
         const float *const from = total + 32 * (eight / 2 * 32 + 2 * half + eight % 2);

@@ -1,17 +1,17 @@
-//===- batch.cuh - What a step works on, as kernels see it ------------------===//
+//===- batch.cuh - The batch of a step, for kernels -------------------------===//
 //
-// runtime/abi/Batch.h is the definition (CudaCodegen.cpp asserts that the layouts are
-// one); here pointers are addresses of the device. Rows of bf16 are padded with zeros to a multiple
-// of 64 values, rows of f32 to a multiple of 32.
+// runtime/abi/Batch.h defines the layout (CudaCodegen.cpp asserts that it is the same here); pointers
+// are device addresses. Rows of bf16 are padded with zeros to a multiple of 64 values, rows of f32 to
+// a multiple of 32.
 //===----------------------------------------------------------------------===//
 #pragma once
 
 #include "device.cuh"
 
-/// A main loop: its body is unrolled by hand, and copies of it would only take registers.
+/// For main loops: their bodies are unrolled by hand, and further copies would only cost registers.
 #define NO_UNROLL _Pragma("unroll 1")
 
-/// DEVICE for functions of a class.
+/// DEVICE for member functions.
 #ifdef __CUDACC__
 #define MEMBER __device__ __forceinline__
 #else
@@ -25,23 +25,23 @@ struct AttentionTile {
   i32 firstToken, tokens, sequence, firstPosition;
 };
 
-/// What one block, for each KV head, takes of a tile that decodes.
+/// The split of a decode tile (split-KV) that one block takes for each KV head.
 struct AttentionShare {
   i32 token, sequence, position, index, of, slot, counter, zero;
 };
 
-/// How the id behind a logits row is drawn.
+/// How the id that follows a logits row is sampled.
 struct RowSampling {
   u64 seed;
   double scale; ///< 1 / temperature; 0: greedy
-  double least; ///< of (logit - largest) * scale
+  double least; ///< lower bound of (logit - largest) * scale
   u32 choice;
   i32 topK; ///< 0: all
   float topP;
   u32 zero;
 };
 
-/// What a sequence with tokens in the step does with its fixed states.
+/// How a sequence with tokens in the step reads and writes its fixed states.
 struct StateSpan {
   i32 firstToken, tokens, from, firstWrite, writes, zero;
 };
@@ -58,12 +58,12 @@ struct BatchView {
   const AttentionTile *attentionTiles; ///< [tiles]
   const i32 *blockTable;               ///< [sequences][blockTableStride]
   i64 blockTableStride;
-  const i32 *earlierIds;        ///< of the step before, by its logits rows
-  const RowSampling *sampling;  ///< [rows], where ids are drawn
-  const void *groupTables;      ///< of CPUs
+  const i32 *earlierIds;        ///< the previous step's ids, indexed by its logits rows
+  const RowSampling *sampling;  ///< [rows], if ids are sampled
+  const void *groupTables;      ///< for CPUs only
   const AttentionShare *shares; ///< [shareCount]
   i64 shareCount;
-  i64 promptTiles;             ///< the first of the attention tiles; those behind decode
+  i64 promptTiles;             ///< the first attention tiles; the others decode
   const StateSpan *stateSpans; ///< [spanCount]
   i64 spanCount;
   const StateWrite *stateWrites;
@@ -72,7 +72,7 @@ struct BatchView {
 constexpr i32 round_up(i32 value, i32 to) { return (value + to - 1) / to * to; }
 constexpr i32 divide_up(i32 value, i32 by) { return (value + by - 1) / by; }
 
-/// The sums of warps, in their order.
+/// Adds the sums of the warps, in warp order.
 template <i32 Warps> DEVICE float sum_of_warps(const float *partial) {
   float sum = partial[0];
   UNROLL
@@ -90,8 +90,8 @@ template <i32 Warps> DEVICE float block_sum(float value, float (&partial)[Warps]
   return sum_of_warps<Warps>(partial);
 }
 
-/// Zeros behind the values of rows first … end - 1: columns From … To - 1, which nobody else
-/// writes.
+/// Writes zeros to columns From … To - 1, after the values, of rows first … end - 1. Nothing else writes
+/// these columns.
 template <i32 From, i32 To, class T> DEVICE void pad_rows(T *y, i32 first, i32 end) {
   if constexpr (From < To)
     for (i32 i = threadIdx.x; i < (end - first) * (To - From); i += blockDim.x)

@@ -1,15 +1,16 @@
 //===- causal_conv.cuh - Convolutions of each channel over its sequence -----===//
 //
-// As on CPUs (codegen/cpu/CausalConv.cpp): a block is a sequence's tokens of this step times 128 channels, a thread one
-// of them. It holds the History rows before a token in registers, so that a version of the state may be written into the
-// slot that was read. Products are rounded and added one after the other, the oldest first: the same bits as the CPU's.
+// As on CPUs (codegen/cpu/CausalConv.cpp). A block takes a sequence's tokens of this step times 128
+// channels, one channel per thread. A thread holds the History rows before a token in registers, so a
+// version of the state may be written to the slot that was read. Products are rounded and added one by
+// one, the oldest first, which gives the same bits as on CPUs.
 //===----------------------------------------------------------------------===//
 #pragma once
 
 #include "batch.cuh"
 
-constexpr i32 kConvChannels = 128; ///< of a block
-constexpr i32 kConvAhead = 8;      ///< tokens that a thread asks memory for at once
+constexpr i32 kConvChannels = 128; ///< channels per block
+constexpr i32 kConvAhead = 8;      ///< tokens whose loads a thread issues at once
 
 /// x, y: f32 rows of Channels; weight: [History + 1][Channels]; a slot holds [History][Channels].
 template <i32 Channels, i32 History, i64 SlotBytes>
@@ -22,7 +23,7 @@ DEVICE void causal_conv(const float *x, const float *weight, const float *bias, 
   if (number >= batch->spanCount || channel >= stride)
     return;
   const StateSpan span = batch->stateSpans[number];
-  const bool exists = channel < Channels; // others are padding of y
+  const bool exists = channel < Channels; // the other channels are padding of y
   auto slot = [&](i32 index) { return (float *)(states + (i64)index * SlotBytes) + channel; };
   float weights[History + 1], before[History];
   UNROLL

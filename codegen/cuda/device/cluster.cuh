@@ -1,7 +1,7 @@
 //===- cluster.cuh - Blocks that share their shared memory ------------------===//
 //
-// A launch names the cluster's extents. A block may touch a peer's memory after the cluster's
-// first barrier and must not leave while a peer still may touch its own.
+// A launch sets the cluster's extents. A block may access a peer's memory after the cluster's first
+// barrier, and must not exit while a peer may still access its own.
 //===----------------------------------------------------------------------===//
 #pragma once
 
@@ -16,13 +16,14 @@ DEVICE u32 cluster_size() {
   asm("mov.u32 %0, %%cluster_nctarank;" : "=r"(r));
   return r;
 }
-/// All threads of all blocks; memory written before arrive is seen after wait.
+/// Arrives at the barrier of all threads of all blocks. Memory written before arrive is visible after
+/// wait.
 DEVICE void cluster_arrive() {
   asm volatile("barrier.cluster.arrive.release.aligned;" ::: "memory");
 }
-/// The same, but of what was written only mbarriers behind fence_mbar_init are seen after wait: no
-/// fence that would wait for loads under way. For the cluster's first barrier, and for a last one
-/// that only keeps blocks from leaving.
+/// The same, but of the earlier writes only mbarrier initialisations before fence_mbar_init are visible
+/// after wait. It has no fence, which would wait for loads in flight. Use it for the cluster's first
+/// barrier, and for a last one that only keeps blocks from exiting.
 DEVICE void cluster_arrive_relaxed() {
   asm volatile("barrier.cluster.arrive.relaxed.aligned;" ::: "memory");
 }
@@ -31,13 +32,14 @@ DEVICE void cluster_sync() {
   cluster_arrive();
   cluster_wait();
 }
-/// The same object in the shared memory of block `rank`: to be read and written plainly.
+/// Returns the address of the same object in the shared memory of block `rank`, for plain reads and
+/// writes.
 template <class T> DEVICE T *cluster_map(T *shared, u32 rank) {
   u64 peer;
   asm("mapa.u64 %0, %1, %2;" : "=l"(peer) : "l"((u64)shared), "r"(rank));
   return (T *)peer;
 }
-/// Arrives at the mbarrier at bar's place in block `rank`; releases to the cluster.
+/// Arrives at the mbarrier at bar's offset in block `rank`; releases to the cluster.
 DEVICE void mbar_arrive_remote(u64 *bar, u32 rank) {
   asm volatile(
       "{.reg .b32 peer; mapa.shared::cluster.u32 peer, %0, %1; "
@@ -45,16 +47,16 @@ DEVICE void mbar_arrive_remote(u64 *bar, u32 rank) {
       "r"(rank)
       : "memory");
 }
-/// The same for a thread that has only read what others may write now: it tells the other blocks
-/// nothing of its writes. A release to the cluster is a fence that waits for every load of the
-/// thread, also for those that are meant to be under way, and has no place in a main loop.
+/// The same for a thread that has only read data that other threads may overwrite now: it does not
+/// release its writes to the other blocks. A release to the cluster is a fence that waits for every
+/// load of the thread, including loads that should stay in flight, so main loops must avoid it.
 DEVICE void mbar_arrive_remote_relaxed(u64 *bar, u32 rank) {
   asm volatile("{.reg .b32 peer; mapa.shared::cluster.u32 peer, %0, %1; "
                "mbarrier.arrive.shared::cluster.b64 _, [peer];}" ::"r"(shared_address(bar)),
                "r"(rank)
                : "memory");
 }
-/// mbar_wait for a barrier at which blocks of the cluster arrive: acquires from the cluster.
+/// mbar_wait for an mbarrier at which blocks of the cluster arrive: acquires from the cluster.
 DEVICE void mbar_wait_cluster(u64 *bar, u32 parity) {
   u32 done = 0;
   while (!done)
@@ -68,7 +70,8 @@ DEVICE void mbar_wait_cluster(u64 *bar, u32 parity) {
 #endif
 
 #if DEVICE_HAS_MAXNREG
-/// Moves registers between the warpgroups of a block: all its warps call it. Multiples of 8.
+/// Moves registers between the warpgroups of a block. All warps of a warpgroup call it. Registers is a
+/// multiple of 8.
 template <int Registers> DEVICE void setmaxnreg_inc() {
   asm volatile("setmaxnreg.inc.sync.aligned.u32 %0;" ::"n"(Registers));
 }

@@ -1,13 +1,12 @@
-//===- device.cuh - The whole vocabulary of a generated kernel -------------===//
+//===- device.cuh - All primitives of generated kernels --------------------===//
 //
-// A kernel includes this header and nothing else, holds no asm, and compiles in two worlds:
+// A kernel needs no other header for its primitives, contains no asm, and compiles for two targets:
 //
-//   NVRTC   device code; the words below are inline PTX                    (codegen/cuda/device)
-//   clang   host code; the same words are calls of the emulator            (emulator/kernel)
+//   NVRTC   device code; the primitives below are inline PTX               (codegen/cuda/device)
+//   clang   host code; the same primitives call the emulator               (emulator/kernel)
 //
-// so its numbers and its synchronisation are tested without a GPU, and the text that was tested
-// is the text that runs. Words that are arithmetic alone (math.cuh, fp8.cuh) are one
-// piece of C++ for both.
+// So its numbers and its synchronisation are tested without a GPU, and the tested text is the text
+// that runs. Primitives that are pure arithmetic (math.cuh, fp8.cuh) share one C++ implementation.
 //
 //   #include "device.cuh"
 //   KERNEL void __launch_bounds__(128) scale(float *y, const float *x, float by, u32 n) {
@@ -19,16 +18,17 @@
 //   }
 //   EXPORT_KERNEL(scale)
 //
-// Options. NVRTC: --std=c++17 -default-device --fmad=false -I codegen/cuda/device. With fmad a
-// product and a sum may become one rounding in one world and two in the other; kernels say
-// fma_f32 where they mean it. clang: docs/gpu.md, "The emulator".
+// Options. NVRTC: --std=c++17 -default-device --fmad=false -I codegen/cuda/device. With fmad a product
+// and a sum might be rounded once for one target and twice for the other; kernels call fma_f32 where
+// they want a fused operation. clang: docs/gpu.md, "The emulator".
 //
-// DEVICE_ARCH is 800, 890, 900, 1000, 1200: what the kernel is compiled for, in both worlds.
+// DEVICE_ARCH is 800, 890, 900, 1000 or 1200: the architecture that the kernel is compiled for, on both
+// targets.
 //   DEVICE_HAS_E4M3     mma of fp8, conversions in hardware           (890 and newer)
 //   DEVICE_HAS_TMA      mbarriers, bulk copies, clusters, PDL         (900 and newer)
 //   DEVICE_HAS_WGMMA    wgmma                                         (sm_90a alone)
 //   DEVICE_HAS_MAXNREG  setmaxnreg                                    (sm_90a, sm_100a, sm_120a)
-// A word that the architecture lacks is not declared. pdl_launch and pdl_wait always are.
+// A primitive that the architecture lacks is not declared. pdl_launch and pdl_wait always are.
 //===----------------------------------------------------------------------===//
 #pragma once
 

@@ -1,35 +1,35 @@
-//===- draw.cuh - Drawing ids with temperature, top-k, top-p and min-p ---------===//
+//===- draw.cuh - Sampling ids with temperature, top-k, top-p and min-p --------===//
 //
-// The ids are those of runtime/sample/Sampler.h for the same logits, bit for bit. That takes no
-// care for orders, since weights are whole numbers (draw_weight): sums are exact, whoever adds them
-// up.
+// The ids equal those of runtime/sample/Sampler.h for the same logits, bit for bit. The order of
+// additions does not matter: weights are integers (draw_weight), so their sums are exact.
 //
-// A draw looks for the first id, in some order, at which the sum of weights exceeds
-// random * total / 2^64. Two launches, behind the row's largest logit (sample.cuh: keys):
+// A draw finds the first id, in some order, at which the running sum of weights exceeds
+// random * total / 2^64. It takes two launches after the one that finds the row's largest logit
+// (sample.cuh: keys):
 //
-//   weigh   many blocks a row    the weights of 256 ids each, or of bins
-//   draw    a block a row        finds the sum that crosses, then the id in it
+//   weigh   many blocks per row   adds up the weights of each 256 ids, or of each bin
+//   draw    one block per row     finds the sum that crosses the target, then the id within it
 //
-// Without top-k and top-p the order is that of ids. With them it is "likeliest first, then the
-// lower id", which nobody sorts: a row's ids are thrown into 1,024 bins by x = (logit - largest) /
-// temperature, with their number and weight,
+// Without top-k and top-p the order is that of ids. With them it is "likeliest first, then the lower
+// id", without sorting: the ids of a row are counted and weighed in 1,024 bins by
+// x = (logit - largest) / temperature,
 //
 //   bin     0        1      2             …      1008 |
-//   x       0 … -1/36    -1/36 … -2/36              … -28: nothing below has a weight
+//   x       0 … -1/36    -1/36 … -2/36              … -28: ids below have no weight
 //
-// and everything is a question of the same kind, `select`: at which id does the number of ids, or
-// their weight, exceed a target?
+// and every step is the same query, `select`: at which id does the number of ids so far, or their
+// weight, exceed a target?
 //
 //   top-k   number > k - 1                      -> kept weight
 //   top-p   weight > topP * kept - 1            -> kept weight
-//   min-p   the weight of x >= least, which `weigh` adds up; the lesser of the two is kept
+//   min-p   the weight of x >= least, which `weigh` adds up; the smaller of the two is kept
 //   draw    weight > random * kept / 2^64       -> the id
 //
-// The bins say in which one that is. Its ids, or those of all bins up to it if they are at most
-// 512, come to shared memory: a bin is an interval of keys, whose end is found by bisection, so
-// that walking the row is comparisons alone. There each thread adds up what is better than its id.
-// Bins that hold more (equal logits, temperatures far from 1) are cut into 1,024 intervals of keys
-// until one holds few enough; keys differ, so this ends.
+// The bins show which bin contains that id. Its ids, or those of all bins up to it if there are at
+// most 512, are collected in shared memory. A bin is an interval of keys whose end is found by
+// bisection, so the pass over the row only compares keys. Then each thread adds up the ids that are
+// better than its own. Bins with more ids (equal logits, temperatures far from 1) are divided into
+// 1,024 intervals of keys until one has few enough. Keys are distinct, so this terminates.
 //===----------------------------------------------------------------------===//
 #pragma once
 
@@ -37,7 +37,7 @@
 
 constexpr i32 kDrawBins = 1024, kDrawThreads = 512, kDrawWarps = kDrawThreads / 32, kDrawFew = 512;
 constexpr i32 kWeighPieces = 32, kWeighThreads = 256, kWeighWarps = kWeighThreads / 32;
-constexpr i32 kWeighBlock = 256; ///< ids whose weights `weigh` adds up
+constexpr i32 kWeighBlock = 256; ///< ids per sum of weights
 constexpr i32 kBinsOfThread = kDrawBins / kDrawThreads;
 static_assert(kDrawFew <= kDrawThreads && kWeighBlock <= kDrawThreads, "an id a thread");
 
@@ -90,25 +90,26 @@ DEVICE u64 draw_random(u64 seed, u32 choice, u64 position) {
   return (u64)counter[1] << 32 | counter[0];
 }
 
-/// How a row is drawn, and its largest logit.
+/// How a row is sampled, and its largest logit.
 struct DrawRow {
   RowSampling how;
-  u64 best; ///< key of the largest
+  u64 best; ///< key of the largest logit
   double largest;
 
   MEMBER DrawRow(const BatchView *batch, i32 row, const u64 *keys)
       : how(batch->sampling[row]), best(keys[row]), largest(logit_of_key(best)) {}
-  /// Otherwise the id of the largest is the answer: greedy, or there is nothing to weigh.
+  /// If false, the id of the largest logit is the result: the row is greedy, or there is nothing to
+  /// weigh.
   MEMBER bool isDrawn() const {
     return how.scale != 0.0 && best != 0 && largest - largest == 0.0; // no infinity
   }
   MEMBER double exponent(float logit) const { return ((double)logit - largest) * how.scale; }
-  /// Whether the order is that of logits.
+  /// Whether ids are ordered by their logits.
   template <i32 Width> MEMBER bool isSorted() const {
     return (how.topK > 0 && how.topK < Width) || how.topP < 1.0f;
   }
   MEMBER static i32 bin(double x) { return (i32)(-x * kBinsPerUnit); }
-  /// The least key of a logit in `bin` or a better one.
+  /// Returns the least key of a logit in `bin` or a better bin.
   MEMBER u64 key_of_bin(i32 bin) const {
     u32 outside = 0x007fffffu, inside = (u32)(best >> 32); // from -inf to the largest
     while (inside - outside > 1) {
@@ -123,10 +124,10 @@ struct DrawRow {
   }
 };
 
-/// What `weigh` leaves for `draw`. All but `blocks` is 0 before and after a step.
+/// The sums that `weigh` passes to `draw`. All but `blocks` is 0 before and after a step.
 template <i32 Width> struct DrawSums {
   u64 mass[kDrawBins];
-  u64 likely; ///< weight of what min-p leaves
+  u64 likely; ///< weight of the ids that pass min-p
   u64 blocks[divide_up(Width, kWeighBlock)];
   u32 count[kDrawBins];
 };
@@ -204,7 +205,7 @@ DEVICE void weigh_piece(const float *logits, const u64 *keys, u8 *sums, const Ba
     weigh_blocks<Width>(values, draw, piece, out->blocks);
 }
 
-/// How many ids, and what they weigh.
+/// A number of ids, and their weight.
 struct DrawMeasure {
   u64 count, mass;
   MEMBER u64 by(bool number) const { return number ? count : mass; }
@@ -213,17 +214,17 @@ struct DrawMeasure {
 /// The block's shared memory.
 struct DrawScratch {
   u64 warps[2][kDrawWarps];
-  u64 mass[kDrawBins]; ///< of a bin that was cut
+  u64 mass[kDrawBins]; ///< of the intervals that a bin is divided into
   u32 count[kDrawBins];
   u64 keys[kDrawFew], weights[kDrawFew];
-  u32 filled; ///< of these
-  // What one thread has found.
+  u32 filled; ///< number of entries in `keys`
+  // The result of the thread that found it.
   i32 index;
   DrawMeasure before, inside;
   u64 key, through;
 };
 
-/// Of the threads before this one, and of all.
+/// The sums over the threads before this one, and over all.
 struct DrawScan {
   u64 before, all;
 };
@@ -235,7 +236,7 @@ DEVICE DrawScan scan_block(u64 own, u64 (&warps)[kDrawWarps]) {
     const u64 other = shfl_up_u64(sum, distance);
     sum += lane >= distance ? other : 0;
   }
-  sync_block(); // warps[] of the call before has been read
+  sync_block(); // all threads have read warps[] of the previous call
   if (lane == 31)
     warps[warp] = sum;
   sync_block();
@@ -248,8 +249,8 @@ DEVICE DrawScan scan_block(u64 own, u64 (&warps)[kDrawWarps]) {
   return scan;
 }
 
-/// Of bins in their order, kBinsOfThread a thread: the one that crosses the target is left in
-/// scratch.index, .before, .inside.
+/// Finds, among the bins in their order (kBinsOfThread per thread), the one that crosses the target, and
+/// leaves it in scratch.index, .before and .inside.
 DEVICE void find_bin(const DrawMeasure (&bins)[kBinsOfThread], bool number, u64 target,
                      DrawScratch &scratch) {
   DrawMeasure own = {0, 0};
@@ -270,19 +271,20 @@ DEVICE void find_bin(const DrawMeasure (&bins)[kBinsOfThread], bool number, u64 
   sync_block();
 }
 
-/// `select` on one row: likeliest first.
+/// `select` on one row, likeliest ids first.
 template <i32 Width> struct SortedDraw {
   const float *values;
   const DrawRow &row;
   DrawScratch &scratch;
-  DrawMeasure bins[kBinsOfThread]; ///< this thread's of the row
-  // The ids in shared memory: what is better than all of them, what they are. This thread's: its
-  // key, its weight, what is better than it; key 0 if it has none.
+  DrawMeasure bins[kBinsOfThread]; ///< this thread's bins of the row
+  // above: the ids better than all ids in shared memory; held: the ids in shared memory; better: the
+  // ids better than this thread's id, whose key and weight follow (key 0 if it has none).
   DrawMeasure above = {0, 0}, held = {0, 0}, better = {0, 0};
   u64 key = 0, weight = 0;
 
-  /// What ids weigh up to the first that takes their number or weight beyond the target; `id` is
-  /// that one. The target is below that of all ids.
+  /// Finds the first id at which the number or the weight of the ids exceeds the target, sets `id` to
+  /// it, and returns the weight of all ids up to and including it. The target must be below the
+  /// number or the weight of all ids.
   MEMBER u64 select(bool number, u64 target, i32 &id) {
     if (target < above.by(number) || target - above.by(number) >= held.by(number))
       load(number, target);
@@ -294,14 +296,14 @@ template <i32 Width> struct SortedDraw {
     sync_block();
     const u64 through = scratch.through;
     id = (i32) ~(u32)scratch.key;
-    sync_block(); // the next may write
+    sync_block(); // the next call may overwrite scratch
     return through;
   }
 
 private:
-  /// f(key) for keys of the row in low … high.
+  /// Calls f(key) for the keys of the row in low … high.
   template <class F> MEMBER void for_keys(u64 low, u64 high, F f) const {
-    constexpr i32 ahead = 8; // loads under way
+    constexpr i32 ahead = 8; // loads in flight
     for (i32 first = threadIdx.x; first < Width; first += ahead * kDrawThreads) {
       float logits[ahead];
       UNROLL
@@ -317,7 +319,7 @@ private:
     }
   }
 
-  /// Keys low … high cut into bins, of which one is kept.
+  /// Divides keys low … high into bins, and narrows low … high to the bin that crosses the target.
   MEMBER void cut(u64 &low, u64 &high, bool number, u64 target) {
     i32 shift = 0;
     while ((high - low) >> shift >= kDrawBins)
@@ -346,7 +348,7 @@ private:
     low = high - low > last ? high - last : low;
   }
 
-  /// The ids around the target to shared memory.
+  /// Collects the ids around the target in shared memory.
   MEMBER void load(bool number, u64 target) {
     find_bin(bins, number, target, scratch);
     const i32 bin = scratch.index;
@@ -396,7 +398,7 @@ DEVICE i32 draw_sorted(const float *values, const DrawRow &row, u64 random, Draw
   const u64 likely = sums->likely;
   const u64 ids = scan_block(own.count, scratch.warps[0]).all;
   u64 kept = scan_block(own.mass, scratch.warps[1]).all;
-  if (threadIdx.x == 0) // all have read it
+  if (threadIdx.x == 0) // all threads have read it
     sums->likely = 0;
   i32 id = 0;
   if (row.how.topK > 0 && (u64)row.how.topK < ids)
@@ -450,7 +452,7 @@ DEVICE void draw_rows(const float *logits, u64 *keys, u8 *sums, i32 *ids, const 
   if (row >= batch->rows)
     return;
   const DrawRow draw(batch, row, keys);
-  i32 id = draw.best ? (i32) ~(u32)draw.best : 0; // nothing but NaN: the first
+  i32 id = draw.best ? (i32) ~(u32)draw.best : 0; // all logits are NaN: id 0
   if (draw.isDrawn()) {
     const float *values = logits + (i64)row * round_up(Width, 32);
     const u64 random = draw_random(draw.how.seed, draw.how.choice,
@@ -460,7 +462,7 @@ DEVICE void draw_rows(const float *logits, u64 *keys, u8 *sums, i32 *ids, const 
              ? draw_sorted<Width>(values, draw, random, of, scratch)
              : draw_from_all<Width>(values, draw, random, of->blocks, scratch);
   }
-  sync_block(); // all have read the key
+  sync_block(); // all threads have read the key
   if (threadIdx.x == 0) {
     ids[row] = id;
     keys[row] = 0;

@@ -1,37 +1,38 @@
-//===- experts.cuh - Which experts tokens go to, and the sum of what those say ===//
+//===- experts.cuh - Expert routing, grouping and combining -------------------===//
 //
-//   route          a warp a token: scores and ranks of all experts in shared memory; the largest rank
-//                  is looked for once for each expert that the token uses
-//   group_routes   one block: a counting sort of the pairs. Warps own stretches of tokens, and of a
-//                  token no two pairs have one expert, so that a warp counts them without atomics:
+//   route          one warp per token: scores and ranks of all experts are in shared memory; the
+//                  largest rank is searched for once for each expert that the token uses
+//   group_routes   one block: a counting sort of the (token, expert) pairs. Each warp owns a range of
+//                  tokens, and no two pairs of a token have the same expert, so a warp counts them
+//                  without atomics:
 //
-//                      counts[warp][expert]   ▶ where the warp's first row of that expert is
-//                                             ▶ a row for each pair, by rising token
+//                      counts[warp][expert]   ▶ the warp's first row of that expert
+//                                             ▶ a row for each pair, by ascending token
 //
-//   combine        a block 1,024 columns of a token: its rows one after the other
+//   combine        one block per 1,024 columns of a token; it adds the token's rows one by one
 //
-// What is chosen, and the order of all sums, is as on CPUs (codegen/cpu/Experts.cpp); a sum over all
-// experts (softmax) goes by lanes.
+// The choice of experts and the order of all sums are as on CPUs (codegen/cpu/Experts.cpp), except that
+// a sum over all experts (softmax) is split among lanes.
 //===----------------------------------------------------------------------===//
 #pragma once
 
 #include "routes.cuh"
 #include "sample.cuh"
 
-// The dialect's words: dialects/lm/LmEnums.td.
+// The dialect's enumerators: dialects/lm/LmEnums.td.
 enum class RouteScore { none, softmax, sigmoid, sqrtsoftplus };
 enum class RouteNorm { none, sum, softmax };
 
-constexpr i32 kRouteWarps = 4;  ///< tokens of a block
-constexpr i32 kMostUsed = 32;   ///< experts of a token: a lane each
-constexpr i32 kCombined = 1024; ///< columns of a block, four a thread
-constexpr i32 kMostGroups = 64; ///< of experts: a bit each
+constexpr i32 kRouteWarps = 4;  ///< tokens per block
+constexpr i32 kMostUsed = 32;   ///< experts per token, one per lane
+constexpr i32 kCombined = 1024; ///< columns per block, four per thread
+constexpr i32 kMostGroups = 64; ///< groups of experts, one bit each
 constexpr float kLowestRank = -0x1.fffffep+127f;
 
-/// Below all ranks.
+/// A value below all ranks.
 DEVICE float out_rank() { return as_f32(0xff800000u); }
 
-/// sqrt(ln(1 + e^x)). ln(1 + z) of z = e^-|x| is 2 atanh(z / (2 + z)), whose argument is a third at most.
+/// sqrt(ln(1 + e^x)). For z = e^-|x|, ln(1 + z) is 2 atanh(z / (2 + z)), whose argument is at most 1/3.
 DEVICE float sqrt_softplus(float x) {
   const float z = exp_f32(-abs_f32(x)), s = div_f32(z, z + 2.0f), square = s * s;
   float sum = 1.0f / 15.0f;
@@ -41,17 +42,17 @@ DEVICE float sqrt_softplus(float x) {
   return sqrt_f32(max_f32(x, 0.0f) + s * 2.0f * sum);
 }
 
-/// What a score is chosen by: -inf and NaN are the lowest number.
+/// The rank of a score, by which experts are chosen: -inf and NaN get the lowest finite number.
 DEVICE float rank_of(float score) { return score > kLowestRank ? score : kLowestRank; }
 
-/// What a warp needs; the emitter says of a router: struct R { experts, used, groups, usedGroups;
-/// score, normalize; groupsByMax, hasBias, hasScales; normEps, normFloor, scale }
+/// The scratch memory of a warp. The emitter defines a router as struct R { experts, used, groups,
+/// usedGroups; score, normalize; groupsByMax, hasBias, hasScales; normEps, normFloor, scale }.
 template <class R> struct RouteScratch {
   float scores[R::experts], ranks[R::experts], groups[R::groups];
   i32 rising[kMostUsed];
 };
 
-/// The largest of `count` values, the lowest index of equals; all lanes get it.
+/// Returns to all lanes the index of the largest of `count` values; the lowest index among equals.
 DEVICE i32 largest_of(const float *values, i32 count) {
   u64 most = 0;
   for (i32 i = threadIdx.x % 32; i < count; i += 32) {
@@ -61,7 +62,7 @@ DEVICE i32 largest_of(const float *values, i32 count) {
   return (i32) ~(u32)max_key<16>(most);
 }
 
-/// Scores of all experts, and with a softmax what they sum up to.
+/// Computes the scores of all experts; with softmax, also their sum, by which they are divided.
 template <class R> DEVICE void score_experts(const float *logits, float *scores) {
   const i32 lane = threadIdx.x % 32;
   float most = kLowestRank, sum = 0.0f;
@@ -87,7 +88,7 @@ template <class R> DEVICE void score_experts(const float *logits, float *scores)
   }
 }
 
-/// Ranks of experts whose groups are not among the best become -inf.
+/// Sets the ranks of experts whose groups are not among the best to -inf.
 template <class R> DEVICE void drop_groups(RouteScratch<R> &scratch) {
   constexpr i32 size = R::experts / R::groups;
   const i32 lane = threadIdx.x % 32;
@@ -116,10 +117,10 @@ template <class R> DEVICE void drop_groups(RouteScratch<R> &scratch) {
   sync_warp();
 }
 
-/// The experts of a token, rising, each to the lane of its pair.
+/// Chooses the experts of a token and returns them in ascending order, each to the lane of its pair.
 template <class R> DEVICE i32 choose_experts(RouteScratch<R> &scratch) {
   const i32 lane = threadIdx.x % 32;
-  i32 chosen = R::experts; // of the lane's choice: beyond all
+  i32 chosen = R::experts; // the expert that this lane keeps; initially beyond all
   for (i32 i = 0; i < R::used; i++) {
     const i32 best = largest_of(scratch.ranks, R::experts);
     chosen = lane == i ? best : chosen;
@@ -128,7 +129,7 @@ template <class R> DEVICE i32 choose_experts(RouteScratch<R> &scratch) {
       scratch.ranks[best] = out_rank();
     sync_warp();
   }
-  i32 before = 0; // of those that were chosen
+  i32 before = 0; // chosen experts with a smaller index
   for (i32 i = 0; i < R::used; i++)
     before += shfl_idx(chosen, i) < chosen;
   if (lane < R::used)
@@ -137,7 +138,7 @@ template <class R> DEVICE i32 choose_experts(RouteScratch<R> &scratch) {
   return lane < R::used ? scratch.rising[lane] : 0;
 }
 
-/// Weights of the lanes' pairs, of which the first R::used count, from the scores.
+/// Returns the weight of the lane's pair from its score; only the first R::used lanes have a pair.
 template <class R> DEVICE float normalized(float weight) {
   float divisor = 0.0f;
   if constexpr (R::normalize == RouteNorm::softmax) {
@@ -154,7 +155,7 @@ template <class R> DEVICE float normalized(float weight) {
   return (R::normalize == RouteNorm::none ? weight : div_f32(weight, divisor)) * R::scale;
 }
 
-/// logits: f32 rows; bias, scales: a value for each expert, if the router has them.
+/// Routes tokens. logits: f32 rows; bias, scales: a value for each expert, if the router has them.
 template <class R>
 DEVICE void route_tokens(const float *logits, const float *bias, const float *scales, i32 *memory,
                          const BatchView *batch, RouteScratch<R> (&scratches)[kRouteWarps]) {
@@ -166,7 +167,7 @@ DEVICE void route_tokens(const float *logits, const float *bias, const float *sc
     return;
   RouteScratch<R> &scratch = scratches[warp];
   score_experts<R>(logits + (i64)token * round_up(R::experts, 32), scratch.scores);
-  for (i32 e = lane; e < R::experts; e += 32) // its own scores
+  for (i32 e = lane; e < R::experts; e += 32) // the scores that this lane itself wrote
     scratch.ranks[e] = rank_of(R::hasBias ? scratch.scores[e] + bias[e] : scratch.scores[e]);
   sync_warp();
   if constexpr (R::groups > 1)
@@ -182,11 +183,11 @@ DEVICE void route_tokens(const float *logits, const float *bias, const float *sc
   routes.weight[(i64)token * R::used + lane] = weight;
 }
 
-/// body(token, pair, expert) for the pairs of tokens from … end - 1 by one warp, a token after the
-/// other: all pairs of a token at once, which have different experts.
+/// Calls body(token, pair, expert) for the pairs of tokens from … end - 1, by one warp and one token
+/// after the other. The pairs of a token, which have different experts, are processed at once.
 template <i32 Used, class Body>
 DEVICE void each_pair(const i32 *expert, i32 from, i32 end, Body body) {
-  constexpr i32 atOnce = 32 / Used; ///< tokens that are read at once
+  constexpr i32 atOnce = 32 / Used; ///< tokens that a warp reads at once
   const i32 lane = threadIdx.x % 32, own = lane / Used;
   for (i32 t = from; t < end; t += atOnce) {
     const bool there = own < atOnce && t + own < end;
@@ -199,7 +200,7 @@ DEVICE void each_pair(const i32 *expert, i32 from, i32 end, Body body) {
   }
 }
 
-/// As many warps as counts let be: they take 32 KB at most.
+/// Sorts the pairs by expert. The number of warps is limited by `counts`, which takes at most 32 KB.
 template <i32 Experts, i32 Used, i32 Warps>
 DEVICE void group_pairs(i32 *memory, const BatchView *batch, i32 (&counts)[Warps][Experts],
                         i32 (&firsts)[Experts]) {
@@ -221,12 +222,12 @@ DEVICE void group_pairs(i32 *memory, const BatchView *batch, i32 (&counts)[Warps
       counts[w][e] = sum;
       sum += count;
     }
-    firsts[e] = sum; // a count of rows: the next loop makes a first row of it
+    firsts[e] = sum; // a count of rows, which the next loop turns into a first row
   }
   sync_block();
 
   if (warp == 0) {
-    i32 rows = 0, segments = 0; // of the experts before
+    i32 rows = 0, segments = 0; // of the preceding experts
     for (i32 at = 0; at < Experts; at += 32) {
       const i32 e = at + lane, count = e < Experts ? firsts[e] : 0;
       i32 last = count;
@@ -257,7 +258,7 @@ DEVICE void group_pairs(i32 *memory, const BatchView *batch, i32 (&counts)[Warps
   });
 }
 
-/// y[t] = the weighted sum of the rows of x that are of token t.
+/// y[t] = the weighted sum of the rows of x that belong to token t.
 template <i32 N, i32 Used>
 DEVICE void combine_rows(const float *x, const i32 *memory, float *y, const BatchView *batch) {
   constexpr i32 stride = round_up(N, 32), blocks = divide_up(stride, kCombined);

@@ -1,37 +1,37 @@
-//===- formats.cuh - Weights as tensor cores take them ----------------------===//
+//===- formats.cuh - Unpacking weights for tensor cores ---------------------===//
 //
-// The stream of a tile of 16 rows (runtime/formats/FragmentLayout.h), a *run* of 64 k at a time:
+// Reads the stream of a tile of 16 rows (runtime/formats/FragmentLayout.h), one *run* of 64 k at a time:
 //
 //   F::Run run;
-//   F::load(run, tile, r, steps);         run r of the tile to registers: codes and scales
-//   F::Place place(block);                where a lane finds its parts of a block: pointers that move
-//                                         together (decode)
-//   F::load_chunk(runs, place, ahead, in, …)  the chunkRuns runs of chunk `in` of the block `ahead`
-//                                         bytes further on, with few and wide loads
-//   F::fragment(a, run, step);            A of mma.m16n8k16 in bf16: 1 / F::unit of it, exact
-//   F::scale(run, group, half)            f32, of the lane's rows l / 4 (half 0) and l / 4 + 8
-//   (half 1) F::minimum(run, group, half)          what a group adds per unit of Σx (hasMin)
+//   F::load(run, tile, r, steps);         loads run r of the tile to registers: codes and scales
+//   F::Place place(block);                the addresses of a lane's parts of a block: pointers that
+//                                         advance together (decode)
+//   F::load_chunk(runs, place, ahead, in, …)  loads the chunkRuns runs of chunk `in` of the block
+//                                         `ahead` bytes further on, with few, wide loads
+//   F::fragment(a, run, step);            A of mma.m16n8k16 in bf16: 1 / F::unit of the value, exact
+//   F::scale(run, group, half)            f32, of the lane's rows l / 4 (half 0) and l / 4 + 8 (half 1)
+//   F::minimum(run, group, half)          the amount that a group adds per unit of Σx (hasMin)
 //   F::value(weight, tileBytes, n, k)     one weight by the formula of NumericFormat.h (gather)
 //
-// What is subnormal in bf16, and the numbers up to twice the least normal one, are multiples of
-// 2^-133: eight bits in the lower half of a bf16 *are* a number, wherever in the eight a code lies.
-// So a code of 4 or 8 bits takes a mask (half of them a shift or a permutation for two) and one
-// multiplication with addition, which is exact, takes the zero point off and works on pairs:
+// bf16 subnormals, and numbers up to twice the least normal one, are multiples of 2^-133: the lower
+// eight bits of a bf16 *are* an integer in that unit, wherever in the eight bits a code is. So a code of
+// 4 or 8 bits takes a mask (for half of the codes also a shift or a permutation, one for two codes), and
+// one fma, which is exact, subtracts the zero point and works on pairs:
 //
 //   word of a lane (4 bits)   … p3 p2 p1 p0    (word & 000f000f) * 2^127 - zero point / 64
 //                                              (word & 00f000f0) * 2^123 - zero point / 64
 //
-// 2^-133 times the largest power of two is 1/64, so fragments are 1/64 of the code and sums are
+// 2^-133 times the largest power of two is 1/64, so fragments are 1/64 of the code, and sums are
 // multiplied by F::unit = 64 at the end of a part: powers of two change no rounding. Codes of 3, 5 and
-// 6 bits are put together first: the exponent of 128 is put above them, and as bf16 has 7 bits of
-// mantissa this is 128 + code. Codes of a table are selectors of a byte permutation of 16 bytes, two
-// for the halves of the table and one that chooses; its bytes go the way of 8-bit codes.
+// 6 bits are first assembled below the exponent of 128; since bf16 has 7 bits of mantissa, this is
+// 128 + code. Codes of a table select among its 16 bytes by byte permutations: one for each half of the
+// table and one that chooses between the halves. The resulting bytes are treated like 8-bit codes.
 //===----------------------------------------------------------------------===//
 #pragma once
 
 #include "batch.cuh"
 
-/// One, two or four words at once (four times `Count` bytes aligned).
+/// Loads `Count` words: one, two or four at once, with that alignment.
 template <class Load, i32 Count> DEVICE void words_of(u32 (&to)[Count], const u8 *from, Load load) {
   static_assert(Count == 1 || Count == 2 || Count % 4 == 0);
   if constexpr (Count == 1) {
@@ -57,21 +57,21 @@ template <i32 Count> DEVICE void stream_words(u32 (&to)[Count], const u8 *from, 
 struct NoTable {
   static constexpr bool isThere = false;
 };
-/// The numbers of codes (NumericFormat.h), a byte each: codes 0-3 in A, and so on.
+/// The numbers of codes (NumericFormat.h), one byte each: codes 0-3 in A, and so on.
 template <u32 A, u32 B, u32 C, u32 D> struct Table {
   static constexpr bool isThere = true;
   static constexpr u32 a = A, b = B, c = C, d = D;
 };
 
-/// The numbers of codes whose selectors are the four nibbles of `codes`' lower half.
+/// Returns the numbers of the four codes in the nibbles of the lower half of `codes`.
 template <class Numbers> DEVICE u32 look_up(u32 codes) {
   const u32 low = byte_permute(Numbers::a, Numbers::b, codes & 0x7777u),
             high = byte_permute(Numbers::c, Numbers::d, codes & 0x7777u);
-  // Nibble i chooses byte i of the first (0 … 3) or of the second (4 … 7).
+  // Selector nibble i chooses byte i of `low` (0 … 3) or of `high` (4 … 7).
   return byte_permute(low, high, 0x3210u | (codes >> 1 & 0x4444u));
 }
 
-/// -(number) / 64 in both halves of a word, of a power of two or 0.
+/// Returns -number / 64 as bf16 in both halves of a word; `number` is a power of two or 0.
 DEVICE constexpr u32 minus_part(i32 number) {
   u32 exponent = 127 - 6;
   for (i32 n = number; n > 1; n /= 2)
@@ -85,8 +85,9 @@ template <i32 Value> struct Constant {
   static constexpr i32 value = Value;
 };
 
-/// Codes with scales. Group: values of K under one (sub-)scale; Super: integer sub-scales under one
-/// f16 per 256, or FloatSubs: E4M3. Zeros: a zero point per group, a byte, in the place of sub-minimums.
+/// Codes with scales. Group: values of K per (sub-)scale. Super: integer sub-scales (FloatSubs: E4M3)
+/// under one f16 scale per 256 values. Zeros: a zero point of one byte per group, stored in the place of
+/// sub-minimums.
 template <i32 Bits, i32 Group, i32 ZeroPoint, bool HasMin, bool Super, Scale Stored = Scale::F16,
           bool Zeros = false, class Numbers = NoTable, bool FloatSubs = false>
 struct CodeFormat {
@@ -95,7 +96,7 @@ struct CodeFormat {
   static constexpr i32 runBytes = 128 * Bits;
   static constexpr i32 scaleBytes = Stored == Scale::F32 ? 4 : 2;
   static constexpr i32 lowBits = Bits == 8 ? 8 : Bits >= 4 ? 4 : 2, upperBits = Bits - lowBits;
-  /// Two of the least blocks where one would not end on a line of 64 bytes.
+  /// A block is two of the smallest blocks if one would not end on a multiple of 64 bytes.
   static constexpr i32 leastK = Super ? 256 : Group > 64 ? Group : 64;
   static constexpr i32 blockK =
       !Super && !Zeros &&
@@ -106,7 +107,7 @@ struct CodeFormat {
   static constexpr i32 runsPerBlock = blockK / 64;
   static constexpr i32 chunkRuns = runsPerBlock < 2 ? runsPerBlock : 2;
   static constexpr i32 unit = upperBits == 0 ? 64 : 1;
-  static constexpr i32 scales = Super ? 1 : blockK / Group; ///< of a row of a block
+  static constexpr i32 scales = Super ? 1 : blockK / Group; ///< scales per row of a block
   static constexpr i32 scaleOffset = runsPerBlock * runBytes;
   static constexpr i32 minOffset = scaleOffset + 16 * scaleBytes * scales;
   static constexpr i32 subScaleOffset = minOffset + (halfMin ? 32 * scales : 0);
@@ -115,19 +116,19 @@ struct CodeFormat {
       round_up(subMinOffset + ((Super && HasMin) || Zeros ? blockK / Group * 16 : 0), 64);
   static constexpr i32 runGroups = Group >= 64 ? 1 : 64 / Group; ///< groups that a run touches
   static constexpr i32 runScales = Super ? 1 : runGroups;
-  static constexpr i32 scaleK = Group > 64 ? Group : 64; ///< of what a run takes of the scales
+  static constexpr i32 scaleK = Group > 64 ? Group : 64; ///< k covered by the scales of a run
   static constexpr i32 words = Bits; ///< 32-bit words of codes, per lane and run
   static constexpr i32 subWords = Super ? runGroups / 2 : 0;    ///< of sub-scales, per lane and run
   static constexpr i32 scaleWords = runScales * scaleBytes / 2; ///< of scales, per lane and run
   static constexpr i32 zeroBytes = 2 * runGroups; ///< of zero points, per lane and run
-  /// Registers of a chunk, about.
+  /// The approximate number of registers of a chunk.
   static constexpr i32 registers =
       chunkRuns * (words + (HasMin ? 2 : 1) * ((Group > 64 ? 0 : scaleWords) + subWords)) +
       (Group > 64 ? scaleWords : 0);
 
   static constexpr i64 tileBytes(i32 k) { return (i64)divide_up(k, blockK) * blockBytes; }
 
-  /// Scales and minimums as they lie: of row l / 4, then of l / 4 + 8, the groups of the run.
+  /// Scales and minimums in memory order: the run's groups of row l / 4, then those of row l / 4 + 8.
   struct Run {
     u32 code[words];
     u32 d[scaleWords], m[halfMin ? runScales : 1];
@@ -169,7 +170,7 @@ struct CodeFormat {
     }
   }
 
-  /// The zero points of a lane's rows for a run.
+  /// Loads the zero points of a lane's rows for a run.
   static MEMBER void zeros_of(Run &run, const u8 *from) {
     if constexpr (zeroBytes == 4)
       run.t[0] = *(const u32 *)from;
@@ -182,7 +183,7 @@ struct CodeFormat {
     const u8 *block = tile + (i64)(r / runsPerBlock) * blockBytes;
     const Place place(block);
     codes_of(run, place.codes + in * runBytes, place.upper + in * runBytes, stream);
-    // Lines of scales are shared by the runs of a block: they may stay in L1.
+    // The runs of a block share cache lines of scales, so these may stay in L1.
     const i32 at = Super ? pair : pair * (blockK / scaleK) + in * 64 / scaleK;
     read_words(run.d, block + scaleOffset + at * 4 * scaleWords);
     if constexpr (halfMin)
@@ -206,7 +207,7 @@ struct CodeFormat {
     }
     auto scales_of = [&](const u8 *from, auto each, auto part) {
       constexpr i32 count = decltype(each)::value;
-      if constexpr (Super || Group > 64) { // one for the chunk
+      if constexpr (Super || Group > 64) { // the chunk has one set of scales
         const i32 at = Super ? 0 : in * chunkRuns * 64 / Group;
         u32 words[count];
         stream_words(words, from + at * 4 * count, stream);
@@ -276,7 +277,7 @@ struct CodeFormat {
       }
     } else {
       constexpr u32 magic = 0x4300 * both, taken = (0xc300 | ZeroPoint) * both;
-      // Bits `from` of a word to bit lowBits.
+      // Moves bit `from` of a word to bit lowBits.
       auto upper_of = [](u32 word, i32 from) {
         return from < lowBits ? word << (lowBits - from) : word >> (from - lowBits);
       };
@@ -294,7 +295,8 @@ struct CodeFormat {
     }
   }
 
-  /// Of group i: number `half * runScales + i` of the words, in 16 bits: bf16 where scales are, f16 otherwise.
+  /// Returns the 16-bit number of group i, at index `half * runScales + i` of the words: bf16 if scales
+  /// are bf16, otherwise f16.
   static MEMBER float half_of(const u32 *words, i32 i, i32 half) {
     const i32 at = half * runScales + (Super ? 0 : i);
     if constexpr (Stored == Scale::BF16)
@@ -311,7 +313,7 @@ struct CodeFormat {
     else
       return half_of(run.d, i, half);
   }
-  /// A sub-scale.
+  /// Converts a sub-scale to f32.
   static MEMBER float number_of(u32 s) {
     return FloatSubs ? e4m3_to_f32((u8)s) : HasMin ? (float)s : (float)(i8)s;
   }
@@ -334,8 +336,8 @@ struct CodeFormat {
     }
   }
 
-  /// The place of row `row`'s number for group i of a block that holds `groups` of them: lanes find
-  /// what a run or a block asks for side by side (FragmentLayout.h).
+  /// Returns the index of row `row`'s number for group i in a block that holds `groups` of them per row.
+  /// The numbers that a lane loads for a run or a block are adjacent (FragmentLayout.h).
   static MEMBER i32 scale_place(i32 row, i32 i, i32 groups) {
     const i32 per = groups < runGroups ? groups : runGroups;
     return (row % 8 * (groups / per) + i / per) * 2 * per + row / 8 * per + i % per;
@@ -352,7 +354,7 @@ struct CodeFormat {
               (8 * (j % 2) + odd) &
           255;
     } else {
-      // A plane of 4, 2 or 1 bits has so many words a lane, of 1, 2 or 4 steps each.
+      // A plane of 4, 2 or 1 bits has 4, 2 or 1 words per lane, each for 1, 2 or 4 steps.
       auto plane = [&](const u8 *from, i32 bits) {
         const i32 steps = 4 / bits;
         return (i32)(*(const u32 *)(from + lane * 4 * bits + step / steps * 4) >>
@@ -395,8 +397,8 @@ struct CodeFormat {
   }
 };
 
-/// bf16, or f16 as the sum of two bf16: the upper 8 bits of its significand, and the other 3.
-/// Exact, for one more mma.
+/// bf16, or f16 as the sum of two bf16: the upper 8 bits of its significand, and the other 3. Exact, at
+/// the cost of one more mma.
 template <bool Half> struct FloatFormat {
   static constexpr bool isFloat = true, hasMin = false, split = Half;
   static constexpr i32 blockK = 64, runsPerBlock = 1, chunkRuns = 1, group = 64, registers = 16;
@@ -413,7 +415,7 @@ template <bool Half> struct FloatFormat {
     MEMBER void advance(i32 bytes) { codes += bytes; }
   };
 
-  /// `steps` of 16 k are stored; what lies beyond is 0.
+  /// `steps` steps of 16 k are stored; values beyond them are 0.
   static MEMBER void load(Run &run, const u8 *tile, i32 r, i32 steps, WeightStream stream) {
     load_run(run, Place(tile + (i64)r * blockBytes).codes, r, steps, stream);
   }
@@ -437,7 +439,7 @@ template <bool Half> struct FloatFormat {
         a[j] = byte_permute(as_u32(f16_lo(a[j])), as_u32(f16_hi(a[j])), 0x7632);
     }
   }
-  /// What the upper halves leave over.
+  /// Returns in `a` the remainders that `fragment` leaves.
   static MEMBER void rest(u32 (&a)[4], const Run &run, i32 step) {
     const u32 w[4] = {run.step[step].x, run.step[step].y, run.step[step].z, run.step[step].w};
     UNROLL
@@ -456,10 +458,10 @@ template <bool Half> struct FloatFormat {
   }
 };
 
-/// E4M3 codes with an f32 scale per row and 128 k, whatever the checkpoint's scales cover. A code's
-/// bits in the place of a bf16's are its number but for 2^120, subnormals included; the
-/// multiplication is exact. The words of a step are one row's each, as tensor cores take them for
-/// products of fp8 (matmul_wgmma_fp8.cuh).
+/// E4M3 codes with an f32 scale per row and 128 k, whatever the checkpoint's scales cover. A code's bits
+/// in the corresponding positions of a bf16 are its value up to a factor of 2^120, subnormals included;
+/// the multiplication is exact. Each word of a step belongs to one row, as tensor cores take them for
+/// fp8 products (matmul_wgmma_fp8.cuh).
 struct Fp8Format {
   static constexpr bool isFloat = false, hasMin = false;
   static constexpr i32 group = 128, blockK = 128, runsPerBlock = 2, chunkRuns = 2, runBytes = 1024;
@@ -475,7 +477,7 @@ struct Fp8Format {
 
   struct Place {
     const u8 *codes;
-    const float2 *scales; ///< of the lane's two rows
+    const float2 *scales; ///< scales of the lane's two rows
     MEMBER explicit Place(const u8 *block)
         : codes(block + threadIdx.x % 32 * 16),
           scales((const float2 *)(block + scaleOffset) + threadIdx.x % 32 / 4) {}

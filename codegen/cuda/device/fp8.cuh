@@ -1,7 +1,7 @@
 //===- fp8.cuh - E4M3 and E5M2 ----------------------------------------------===//
 //
-// E4M3 has no infinities: 0x7f and 0xff are NaN, what is larger than 448 saturates. The integer
-// formulas work on every architecture; sm_89 and newer convert pairs in hardware, same bits.
+// E4M3 has no infinities: 0x7f and 0xff are NaN, and magnitudes above 448 saturate. The integer
+// formulas work on every architecture; sm_89 and newer convert pairs in hardware, with the same bits.
 //===----------------------------------------------------------------------===//
 #pragma once
 
@@ -11,9 +11,9 @@ DEVICE float e4m3_to_f32(u8 v) {
   const float value = magnitude == 0x7f ? as_f32(0x7fffffffu) : as_f32(magnitude << 20) * 0x1p+120f;
   return as_f32(as_u32(value) | sign);
 }
-/// The upper byte of an f16. Exact.
+/// An E5M2 value is the upper byte of an f16. Exact.
 DEVICE float e5m2_to_f32(u8 v) { return f16_to_f32((u16)(v << 8)); }
-/// To nearest, ties to even, saturating.
+/// Rounds to nearest, ties to even, and saturates.
 DEVICE u8 f32_to_e4m3(float v) {
   const u32 sign = (as_u32(v) >> 24) & 0x80u;
   const float a = abs_f32(v);
@@ -26,7 +26,7 @@ DEVICE u8 f32_to_e4m3(float v) {
 }
 
 #if DEVICE_HAS_E4M3
-/// Two values, lo in the low byte.
+/// Packs two values, lo in the low byte.
 DEVICE u16 pack_e4m3(float lo, float hi) {
 #ifdef __CUDACC__
   u16 r;
@@ -36,7 +36,7 @@ DEVICE u16 pack_e4m3(float lo, float hi) {
   return (u16)(f32_to_e4m3(lo) | f32_to_e4m3(hi) << 8);
 #endif
 }
-/// Two values as a pair of f16: exact.
+/// Converts two values to a pair of f16. Exact.
 DEVICE u32 e4m3_to_f16x2(u16 pair) {
 #ifdef __CUDACC__
   u32 r;

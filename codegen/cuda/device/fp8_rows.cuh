@@ -1,9 +1,9 @@
 //===- fp8_rows.cuh - Activations as E4M3 -----------------------------------===//
 //
-// A row of K values: codes of whole groups of 128, then an f32 scale for each group (fp8RowBytes of
-// runtime/formats/FragmentLayout.h). The scale is largest |x| / 448 of the group; values beyond K
-// are 0. Within 16 values byte 4c + i is k = {2c, 2c+8, 2c+1, 2c+9}[i]: the order in which words of
-// fp8 weights hold them (formats.cuh), since a product may take k in any order.
+// A row of K values is stored as the codes of whole groups of 128, then an f32 scale for each group
+// (fp8RowBytes of runtime/formats/FragmentLayout.h). The scale is the group's largest |x| / 448; values
+// beyond K are 0. Within 16 values, byte 4c + i is k = {2c, 2c+8, 2c+1, 2c+9}[i]. This is the order of
+// codes in the words of fp8 weights (formats.cuh); a product may take k in any order.
 //===----------------------------------------------------------------------===//
 #pragma once
 
@@ -13,7 +13,8 @@ constexpr i32 fp8_codes(i32 k) { return round_up(k, 128); }
 constexpr i32 fp8_row_bytes(i32 k) { return round_up(fp8_codes(k) + fp8_codes(k) / 128 * 4, 64); }
 
 #if DEVICE_HAS_E4M3
-/// A block a row of bf16; a warp a group in turn, a lane the four values of one word.
+/// Quantises rows of bf16, one block per row. The warps take the groups in turn; a lane takes the four
+/// values of one word.
 template <i32 K> DEVICE void fp8_rows(const u8 *x, u8 *y, i64 count) {
   constexpr i32 stored = round_up(K, 64), groups = fp8_codes(K) / 128;
   const i32 lane = threadIdx.x % 32, row = blockIdx.x;
@@ -29,7 +30,7 @@ template <i32 K> DEVICE void fp8_rows(const u8 *x, u8 *y, i64 count) {
     const float v[4] = {bf16_lo(near), bf16_lo(far), bf16_hi(near), bf16_hi(far)};
     const float largest = warp_max(
         max_f32(max_f32(abs_f32(v[0]), abs_f32(v[1])), max_f32(abs_f32(v[2]), abs_f32(v[3]))));
-    // Below 2^-100 a group counts as zeros: 448 / largest must stay finite.
+    // A group whose largest value is below 2^-100 becomes zeros: 448 / largest must stay finite.
     const bool some = largest >= 0x1p-100f;
     const float inverse = some ? div_f32(448.0f, largest) : 0.0f;
     ((u32 *)(to + g * 128))[lane] = (u32)pack_e4m3(v[0] * inverse, v[1] * inverse) |

@@ -1,12 +1,12 @@
 //===- kv_page.cuh - A page of the KV cache ---------------------------------===//
 //
 //   E     k[kvHeads][kPageTokens][headDim], v[kvHeads][kPageTokens][headDim]
-//   float kScale[kvHeads][kPageTokens], vScale[kvHeads][kPageTokens]          E4M3 alone
+//   float kScale[kvHeads][kPageTokens], vScale[kvHeads][kPageTokens]          E4M3 only
 //
-// E is bf16, or codes of E4M3 that have a scale for each token and head: value = code * scale.
-// The scale is that of the vector's largest magnitude, so that a vector keeps 448 / 2^-9 of range
-// whatever its size; a code is a bf16 number (4 bits of significand, exponents -9 … 8), so products
-// of tensor cores take it as it is, and the scale multiplies the f32 result.
+// E is bf16, or E4M3 codes with a scale for each token and head: value = code * scale. The scale
+// follows from the vector's largest magnitude, so a vector has a dynamic range of 448 / 2^-9 whatever
+// its magnitude. Every code is exact in bf16 (4 bits of significand, exponents -9 … 8), so tensor
+// cores multiply the unscaled codes, and the scale multiplies the f32 result.
 //===----------------------------------------------------------------------===//
 #pragma once
 
@@ -24,27 +24,27 @@ template <i32 KvHeads, i32 HeadDim, bool Fp8> struct KvPage {
   /// The vector of one head at position `slot` of the page.
   MEMBER u8 *keys(i32 head, i32 slot) const { return base + head * headBytes + slot * rowBytes; }
   MEMBER u8 *values(i32 head, i32 slot) const { return keys(KvHeads + head, slot); }
-  /// Its scale; those of a page's positions are neighbours.
+  /// The scale of such a vector. The scales of a page's positions are adjacent.
   MEMBER float *keyScale(i32 head, i32 slot) const {
     return (float *)(base + scalesAt) + head * kPageTokens + slot;
   }
   MEMBER float *valueScale(i32 head, i32 slot) const { return keyScale(KvHeads + head, slot); }
 };
 
-/// Scale of a vector whose largest magnitude is `most`; 1 for one that is all but zero, whose scale
+/// The scale of a vector whose largest magnitude is `most`; 1 for a nearly zero vector, whose scale
 /// would be subnormal.
 DEVICE float kv_scale(float most) { return most >= 0x1p-110f ? div_f32(most, 448.0f) : 1.0f; }
 
-/// DEVICE for what a kernel does hundreds of times: a call on the host, where copies would only
-/// cost the compiler seconds.
+/// DEVICE for functions that a kernel contains hundreds of times. On the host they are not inlined,
+/// since inlining would only cost seconds of compile time.
 #ifdef __CUDACC__
 #define DEVICE_OFTEN __device__ __forceinline__
 #else
 #define DEVICE_OFTEN __attribute__((noinline)) inline
 #endif
 
-/// Four codes as two pairs of bf16. Exact: sign and code go where a bf16 with a bias of 7 would
-/// have them, and 2^120 makes up for the bias. (A NaN becomes 480.)
+/// Converts four codes to two pairs of bf16. Exact: sign and code are placed as in a bf16 with a bias
+/// of 7, and a factor of 2^120 corrects the bias. (A NaN becomes 480.)
 DEVICE_OFTEN void e4m3_to_bf16(u32 codes, u32 &lo, u32 &hi) {
   const u32 first = byte_permute(codes, 0, 0x1404), second = byte_permute(codes, 0, 0x3424);
   lo = bf16x2_mul((first & 0x80008000u) | (first >> 4 & 0x07f007f0u), 0x7b807b80u);

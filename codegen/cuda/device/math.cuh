@@ -1,24 +1,24 @@
 //===- math.cuh - Functions with the same bits on GPU and host --------------===//
 //
-// One formula in C++, explicit fma, so a kernel's numbers on the emulator are the GPU's. The errors
-// are measured by tests/emulator/WordsTest.cpp. Where speed counts more (softmax),
-// exp2_fast is the word; its bits differ between the two worlds.
+// Each function is one C++ formula with explicit fma, so a kernel's results on the emulator equal those
+// of the GPU. tests/emulator/WordsTest.cpp measures the errors. Where speed matters more (softmax),
+// use exp2_fast, whose bits differ between GPU and host.
 //===----------------------------------------------------------------------===//
 #pragma once
 
-/// 1 / sqrt(v), each rounded correctly.
+/// 1 / sqrt(v); root and quotient are each correctly rounded.
 DEVICE float rsqrt_f32(float v) { return div_f32(1.0f, sqrt_f32(v)); }
 
 /// 2^n for n in -126…127.
 DEVICE float power_of_two(i32 n) { return as_f32((u32)(n + 127) << 23); }
 
-/// e^v, 1.1 ulp. v = n ln 2 + r with |r| <= ln 2 / 2; e^r is a polynomial; 2^n goes on in two
-/// factors, so that subnormal results round once.
+/// e^v, 1.1 ulp. v = n ln 2 + r with |r| <= ln 2 / 2. e^r is a polynomial. 2^n is applied as two
+/// factors, so subnormal results are rounded only once.
 DEVICE float exp_f32(float v) {
   const float bounded = min_f32(max_f32(v, -104.0f), 89.0f);
   const float shifted = fma_f32(bounded, 0x1.715476p+0f, 0x1.8p+23f); // rounds to an integer
   const float n = shifted - 0x1.8p+23f;
-  float r = fma_f32(n, -0x1.62e4p-1f, bounded); // ln 2 in two parts; n times the first is exact
+  float r = fma_f32(n, -0x1.62e4p-1f, bounded); // ln 2 has two parts; n times the first is exact
   r = fma_f32(n, -0x1.7f7d1cp-20f, r);
   float p = 0.00139506f;
   p = fma_f32(p, r, 0.00836895f);
@@ -31,7 +31,7 @@ DEVICE float exp_f32(float v) {
   return v == v ? result : v;
 }
 
-/// ln v, 1 ulp; -inf at 0, NaN below. v = 2^n m with m in [sqrt 1/2, sqrt 2).
+/// ln v, 1 ulp; -inf for 0, NaN for negative v. v = 2^n m with m in [sqrt 1/2, sqrt 2).
 DEVICE float log_f32(float v) {
   if (!(v > 0.0f) || v == as_f32(0x7f800000u))
     return v == 0.0f ? as_f32(0xff800000u) : v < 0.0f ? as_f32(0x7fffffffu) : v;
@@ -44,7 +44,7 @@ DEVICE float log_f32(float v) {
   p = fma_f32(p, z, 0.28537204f);
   p = fma_f32(p, z, 0.40000337f);
   p = fma_f32(p, z, 0.66666666f);
-  // 2s = f - s f, so the leading term stays f: its error is not that of the division.
+  // 2s = f - s f, so the leading term is f itself, without the error of the division.
   const float rest = s * fma_f32(p, z, -f);
   return fma_f32(n, 0x1.62e4p-1f, f + fma_f32(n, 0x1.7f7d1cp-20f, rest));
 }
@@ -69,5 +69,5 @@ DEVICE float tanh_f32(float v) {
 /// 1 / (1 + e^-v).
 DEVICE float sigmoid_f32(float v) { return div_f32(1.0f, 1.0f + exp_f32(-v)); }
 
-/// e^v through the special function unit.
+/// e^v, by the special function unit.
 DEVICE float exp_fast(float v) { return exp2_fast(v * 0x1.715476p+0f); }

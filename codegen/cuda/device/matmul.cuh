@@ -1,20 +1,20 @@
 //===- matmul.cuh - The arithmetic of a projection --------------------------===//
 //
-// One for every kernel, so that their results are the same bits:
+// All kernels share this arithmetic, so their results have the same bits:
 //
-//   K is cut into *parts* of whole blocks, the same for every batch (KParts). The sum of a part
+//   K is split into *parts* of whole blocks, the same for every batch (KParts). The sum of a part
 //   starts at 0 and goes through its groups in order of K:
 //       dot = Σ (q - zero point) x        mma.sync, f32
 //       sum = fma(scale, dot, sum)        and with minimums  sum = fma(minimum, Σx, sum)
-//   The parts are added to 0 in order. A float weight adds its products to the sum of the part at
-//   once. Fragments, dots and sums are 1 / F::unit of what is written here, a power of two, until a
-//   part ends.
+//   The parts are added to 0 in order. A float weight adds its products directly to the sum of the
+//   part. Until a part ends, fragments, dots and sums are 1 / F::unit of the values written here, where
+//   F::unit is a power of two.
 //===----------------------------------------------------------------------===//
 #pragma once
 
 #include "formats.cuh"
 
-/// Which runs of 64 k a part holds.
+/// The runs of 64 k that make up a part.
 template <class F, i32 K, i32 Parts> struct KParts {
   static constexpr i32 runs = divide_up(K, 64), steps = divide_up(K, 16),
                        blocks = divide_up(K, F::blockK);
@@ -25,14 +25,14 @@ template <class F, i32 K, i32 Parts> struct KParts {
   }
 };
 
-/// Sums of a group under way: M tiles of 16 rows, N of 8 tokens.
+/// Sums of the current group: M tiles of 16 rows, N of 8 tokens.
 template <class F, i32 M, i32 N, bool = F::isFloat> struct GroupSums {
   float dot[M][N][4] = {};
   float sumOfX[1][N][4] = {}; ///< the same in every row: A is 1 / F::unit everywhere
 };
 template <class F, i32 M, i32 N> struct GroupSums<F, M, N, true> {};
 
-/// sum += dot and Σx of group `i` of the run, scaled; the group's sums start again.
+/// sum += dot and Σx of group `i` of the run, scaled; then resets the group's sums.
 template <class F, i32 M, i32 N>
 DEVICE void add_group(float (&sum)[M][N][4], GroupSums<F, M, N> &group,
                       const typename F::Run (&run)[M], i32 i) {
@@ -53,8 +53,8 @@ DEVICE void add_group(float (&sum)[M][N][4], GroupSums<F, M, N> &group,
   group = GroupSums<F, M, N>();
 }
 
-/// One run. `tokens(step, b)` brings the fragments of x; `ends`: a group longer than a run ends with
-/// it, or the part does.
+/// Multiplies one run. `tokens(step, b)` loads the fragments of x. `ends`: a group longer than a run
+/// ends with this run, or the part does.
 template <class F, i32 M, i32 N, class Tokens>
 DEVICE void multiply_run(float (&sum)[M][N][4], GroupSums<F, M, N> &group,
                          const typename F::Run (&run)[M], bool ends, Tokens tokens) {
@@ -92,7 +92,7 @@ DEVICE void multiply_run(float (&sum)[M][N][4], GroupSums<F, M, N> &group,
       add_group<F>(sum, group, run, 0);
 }
 
-/// Does a group end with run r, which is the last of its part or not?
+/// Returns whether a group ends with run r. `last`: run r is the last of its part.
 template <class F> DEVICE bool group_ends(i32 r, bool last) {
   return F::group <= 64 || last || (r + 1) % (F::group / 64) == 0;
 }

@@ -1,47 +1,47 @@
 //===- matmul_decode.cuh - Projections of up to 64 tokens -------------------===//
 //
-// A block owns a tile of 16 rows (of a pair: the same tile of both weights); its warps own the
-// parts of K. What bounds it is the stream of weights, so that stream starts before everything else
-// and is never waited for by more than a warp:
+// A block owns a tile of 16 rows (gated pair: the same tile of both weights); each of its warps owns a
+// part of K. The kernel is bound by the stream of weights, so that stream starts before everything
+// else, and only single warps ever wait for it:
 //
-//   load the first runs of the part     weights: no other kernel writes them, so before pdl_wait;
-//                                       nor the batch, so the count of tokens too
+//   load the first runs of the part     no kernel writes weights, so this comes before pdl_wait; no
+//                                       kernel writes the batch, so the token count is read there too
 //   pdl_wait
-//   what the epilogue adds is asked for, if a thread has few results
-//   for each run: multiply, load the run that is Depth further on into the same registers
-//   sums of the parts meet in shared memory, added in order; one thread per (row, token) runs the
-//   epilogue (per pair of rows where an epilogue takes two: device/append.cuh)
+//   load the epilogue's operands, if a thread has few results
+//   for each run: multiply, then load the run that is Depth further on into the same registers
+//   add the sums of the parts in shared memory, in order; one thread per (row, token) runs the
+//   epilogue (per pair of rows if an epilogue takes two: device/append.cuh)
 //
 // Runs are loaded and addressed by the *chunk* (F::chunkRuns): the body of the loop is unrolled over
-// Depth / chunkRuns chunks, or a block if that is more, so its addresses are constants beside
-// pointers that move once.
+// Depth / chunkRuns chunks, or a block if that is more, so addresses in it are constant offsets from
+// pointers that advance once per iteration.
 //
-// Fragments of x come straight from L2: every value is read once per block. Or the block computes x
-// itself, right after pdl_wait, into shared memory (ldmatrix brings it from there): the norm before a
-// projection then costs no launch (the functor `tokens` of matmul_decode_of).
+// Fragments of x are loaded directly from L2: every value is read once per block. Alternatively the
+// block computes x itself, right after pdl_wait, into shared memory, from where ldmatrix loads it; then
+// the norm before a projection needs no launch (the functor `tokens` of matmul_decode_of).
 //===----------------------------------------------------------------------===//
 #pragma once
 
 #include "matmul.cuh"
 #include "sample.cuh"
 
-/// Floats per token of a part's sums in shared memory: 16 rows, and 4 so that lanes fall on
-/// different banks.
+/// Floats per token of a part's sums in shared memory: 16 rows, and 4 more to put lanes on different
+/// banks.
 constexpr i32 kSumStride = 20;
 
-/// Bytes of shared memory. Weights: 1, or 2 of a pair.
+/// Bytes of shared memory. weights: 1, or 2 for a gated pair.
 constexpr i32 matmul_decode_shared(i32 parts, i32 weights, i32 tokens) {
   return parts * weights * tokens * kSumStride * 4;
 }
 
-/// Rows of x, bf16: where the first of a block's tokens lies, and bytes from one to the next.
+/// Rows of x in bf16: the address of the block's first token, and the bytes from one token to the next.
 struct TokenRows {
   static constexpr bool shared = false;
   const u8 *first;
   i32 stride;
 };
-/// The same in shared memory: 16 bytes more than the row, so that the eight tokens of a fragment
-/// fall on different banks.
+/// The same in shared memory. The stride is 16 bytes more than the row, so the eight tokens of a
+/// fragment are on different banks.
 struct SharedRows {
   static constexpr bool shared = true;
   const u8 *first;
@@ -49,11 +49,11 @@ struct SharedRows {
 };
 constexpr i32 shared_row_bytes(i32 k) { return round_up(k, 64) * 2 + 16; }
 
-/// Brings fragments of x to the lanes of a warp, for 8N tokens of which `count` are there; beyond the
-/// last token that one is repeated. `run`: bytes of the run in its row.
+/// Loads fragments of x for the lanes of a warp, for 8N tokens of which `count` exist; beyond the last
+/// token that token is repeated. `run`: byte offset of the run in its row.
 template <i32 N, class Rows> struct TokenFragments {
   const u8 *rowOf[N];
-  u32 pair[N][4]; ///< of two steps, from shared memory
+  u32 pair[N][4]; ///< fragments of two steps, from shared memory
 
   MEMBER TokenFragments(Rows x, i32 count, i32 from) {
     const i32 lane = threadIdx.x % 32, stride = x.stride + (Rows::shared ? 0 : INGOT_X_PITCH);
@@ -84,20 +84,20 @@ template <i32 N, class Rows> struct TokenFragments {
   }
 };
 
-/// Of x in global memory.
+/// The rows of x in global memory.
 template <i32 K> DEVICE TokenRows rows_of(const u8 *x, i32 first) {
   constexpr i32 rowBytes = round_up(K, 64) * 2;
   return {x + (i64)first * rowBytes, rowBytes};
 }
 
-/// Brings a vector weight near: it is read behind pdl_wait.
+/// Prefetches a vector weight that is read after pdl_wait.
 template <i32 Count> DEVICE void prefetch_vector(const float *vector) {
   for (i32 i = threadIdx.x * 32; i < Count; i += blockDim.x * 32)
     prefetch_l2(vector + i);
 }
 
-/// What becomes of stored values besides: nothing, or the largest of a token's row is looked for.
-/// `keys`: one a token, raised to that of the block's largest (argmax_key).
+/// What else is done with stored values: nothing, or finding the largest of each token's row.
+/// `keys`: one per token, raised to the key of the block's largest value (argmax_key).
 struct NoKeys {
   static constexpr bool fold = false;
 };
@@ -106,13 +106,13 @@ struct FoldKeys {
   u64 *keys;
 };
 
-/// Where an epilogue adds nothing that would be worth asking for early.
+/// For epilogues without operands that are worth loading early.
 struct NothingHeld {
   MEMBER void operator()(i32, i32, float (&)[1]) const {}
 };
 
-/// Chunks whose weights a part has under way, for so many weights and 8N tokens: what registers
-/// allow, in whole blocks, or a part of a block that divides it.
+/// The number of chunks that a part has in flight, for `Weights` weights and 8N tokens: as many as
+/// registers allow, rounded to whole blocks or to a divisor of a block.
 template <class F, i32 N, i32 Weights> constexpr i32 decode_depth() {
   constexpr i32 perBlock = F::runsPerBlock / F::chunkRuns;
   constexpr i32 budget = N <= 2 ? 48 : N == 4 ? 40 : 24;
@@ -124,11 +124,11 @@ template <class F, i32 N, i32 Weights> constexpr i32 decode_depth() {
   return wanted < 1 ? 1 : perBlock % wanted ? wanted - 1 : wanted;
 }
 
-/// Tokens first … first + Most - 1 (those below count; at most 8N) of rows 16 tile … 16 tile + 15.
-/// `tokens(n)` says, to all threads at once, where the rows of the n tokens lie; `load(token, row,
-/// held)` brings what the epilogue adds; `store(token, row, sums, held)` gets the finished sums of
-/// each weight, of `Together` rows from `row` on, and returns the stored value where keys are folded.
-/// rows: of the weight.
+/// Computes tokens first … first + Most - 1 (those below count; at most 8N) of rows 16 tile … 16 tile +
+/// 15. `tokens(n)`, called by all threads at once, returns where the rows of the n tokens are;
+/// `load(token, row, held)` loads the epilogue's operands; `store(token, row, sums, held)` gets the
+/// finished sums of each weight, for `Together` rows from `row` on, and returns the stored value if
+/// keys are folded. rows: of the weight.
 template <class F, i32 K, i32 Parts, i32 N, i32 Most, i32 Held = 1, i32 Together = 1, i32 Weights,
           class Tokens, class Load, class Store, class Keys = NoKeys>
 DEVICE void matmul_decode_of(const u8 *const (&weights)[Weights], Tokens tokens, i32 rows, i32 tile,
@@ -138,12 +138,12 @@ DEVICE void matmul_decode_of(const u8 *const (&weights)[Weights], Tokens tokens,
   using Cut = KParts<F, K, Parts>;
   constexpr i32 chunkRuns = F::chunkRuns, perBlock = F::runsPerBlock / chunkRuns;
   constexpr i32 depth = decode_depth<F, N, Weights>(), chunks = divide_up(Cut::runs, chunkRuns);
-  constexpr i32 body = depth < perBlock ? perBlock : depth; ///< chunks of the loop's body
+  constexpr i32 body = depth < perBlock ? perBlock : depth; ///< chunks in the loop's body
   const i32 lane = threadIdx.x % 32, part = threadIdx.x / 32;
   const i32 begin = Cut::block(part) * perBlock, partEnd = Cut::block(part + 1) * perBlock;
   const i32 end = partEnd < chunks ? partEnd : chunks;
   const WeightStream stream = weight_stream(/*readOnce=*/true);
-  auto placeOf = [&](i32 w) { // in the block of the loop's first chunk
+  auto placeOf = [&](i32 w) { // place in the block of the loop's first chunk
     return typename F::Place(weights[w] + tile * F::tileBytes(K) +
                              (i64)(begin / perBlock) * F::blockBytes);
   };
@@ -153,7 +153,7 @@ DEVICE void matmul_decode_of(const u8 *const (&weights)[Weights], Tokens tokens,
     typename F::Run run[chunkRuns];
   };
   Chunk ring[depth][Weights];
-  auto fetch = [&](i32 s, i32 number) { // chunk s of the loop's body or of the next one
+  auto fetch = [&](i32 s, i32 number) { // loads chunk s of this iteration or of the next one
     UNROLL
     for (i32 w = 0; w < Weights; w++)
       F::load_chunk(ring[s % depth][w].run, at[w], s / perBlock * F::blockBytes, s % perBlock,
@@ -252,7 +252,7 @@ DEVICE void matmul_decode_of(const u8 *const (&weights)[Weights], Tokens tokens,
   }
 }
 
-/// The same, of rows of x in global memory.
+/// The same, for rows of x in global memory.
 template <class F, i32 K, i32 Parts, i32 N, i32 Held, i32 Weights, class Load, class Store,
           class Keys = NoKeys>
 DEVICE void matmul_decode(const u8 *const (&weights)[Weights], const u8 *x, i32 rows, i32 tile,

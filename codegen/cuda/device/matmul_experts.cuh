@@ -1,16 +1,16 @@
 //===- matmul_experts.cuh - Projections whose rows each have an expert -------===//
 //
-// The main loops are those of other projections (matmul_decode.cuh, matmul_prefill.cuh): a block takes
-// tiles of one expert's matrix and rows of that expert alone, so that the sums of a row are the same
-// whatever rows are beside it. The rows of each expert are cut into tiles of `Most`:
+// The main loops are those of other projections (matmul_decode.cuh, matmul_prefill.cuh). A block takes
+// tiles of one expert's matrix and only rows of that expert, so the sums of a row do not depend on the
+// other rows. The rows of each expert are divided into tiles of `Most` rows:
 //
 //   segments of routes     expert 1: 3 rows   expert 4: 11 rows   expert 6: 2 rows
 //   tiles of 8 rows            0                  1   2               3
 //   blocks along y = 3         0                  1   2               0
 //
-// Only the device knows how many there are. Every warp counts them for itself, 32 experts at a time; a
-// grid is made for about as many as its tokens can have (codegen/cuda/Matmul.cpp), blocks without a
-// tile leave, and where tiles are more a block takes several.
+// Only the device knows the number of tiles. Every warp counts them for itself, 32 experts at a time.
+// The grid is sized for about as many tiles as its tokens can have (codegen/cuda/MatmulExperts.cpp).
+// Blocks without a tile exit; if there are more tiles, a block takes several.
 //===----------------------------------------------------------------------===//
 #pragma once
 
@@ -20,7 +20,8 @@
 struct RowTile {
   i32 expert, first, end;
 };
-/// Tile `number` of those of all experts; without rows beyond the last. All lanes of a warp.
+/// Returns tile `number` among the tiles of all experts; beyond the last, a tile without rows. Called by
+/// all lanes of a warp.
 template <i32 Most> DEVICE RowTile row_tile(const Routes &routes, i32 number) {
   const i32 lane = threadIdx.x % 32, count = *routes.count;
   NO_UNROLL
@@ -29,7 +30,7 @@ template <i32 Most> DEVICE RowTile row_tile(const Routes &routes, i32 number) {
     if (from + lane < count)
       own = routes.segment(from + lane);
     const i32 tiles = divide_up(own.end - own.first, Most);
-    i32 upTo = tiles; // with those of the lanes before
+    i32 upTo = tiles; // including the tiles of the lanes before
     UNROLL
     for (i32 distance = 1; distance < 32; distance *= 2) {
       const i32 other = shfl_up(upTo, distance);
@@ -45,8 +46,8 @@ template <i32 Most> DEVICE RowTile row_tile(const Routes &routes, i32 number) {
   return {0, 0, 0};
 }
 
-/// body(expert, first, end) for every tile that is the block's: rows first … first + Most - 1, those
-/// below end. All threads. Between two tiles nothing but the number stays in registers, of which
+/// Calls body(expert, first, end) for every tile of the block: rows first … first + Most - 1, those
+/// below end. Called by all threads. Between two tiles only the tile's number stays in registers, since
 /// main loops have none to spare.
 template <i32 Used, i32 Most, class Body>
 DEVICE void each_row_tile(const i32 *memory, const BatchView *batch, Body body) {
@@ -61,12 +62,12 @@ DEVICE void each_row_tile(const i32 *memory, const BatchView *batch, Body body) 
   }
 }
 
-/// Rows of experts, tile by tile: the block's first has `number`.
+/// Iterates over the block's tiles of rows; the first has number `number`.
 template <i32 Used, i32 Most> struct RowTiles {
   const i32 *memory; ///< routes
   const BatchView *batch;
   i32 number;
-  /// All lanes of a warp.
+  /// Called by all lanes of a warp.
   MEMBER RowTile operator*() const { return row_tile<Most>(Routes(memory, batch, Used), number); }
   MEMBER RowTiles &operator++() {
     number += gridDim.y;
@@ -74,7 +75,7 @@ template <i32 Used, i32 Most> struct RowTiles {
   }
 };
 
-/// pad_rows of the block's tiles. All threads, behind pdl_wait.
+/// Calls pad_rows for the block's tiles. Called by all threads, after pdl_wait.
 template <i32 From, i32 To, i32 Used, i32 Most, class T>
 DEVICE void pad_row_tiles(T *y, RowTiles<Used, Most> tiles) {
   NO_UNROLL

@@ -1,15 +1,15 @@
 //===- matmul_experts_fp8.cuh - Experts that have many rows, in fp8 (sm_90a) ---===//
 //
-// The blocks, the ring and the order of every sum are those of matmul_wgmma_fp8.cuh; blocks take tiles
-// of 128 rows of one expert as those of matmul_experts_wgmma.cuh do, each alone. Behind an expert's
-// last row the stages hold zeros.
+// The blocks, the ring and the order of every sum are those of matmul_wgmma_fp8.cuh. As in
+// matmul_experts_wgmma.cuh, blocks take tiles of 128 rows of one expert, but without clusters. After an
+// expert's last row the stages hold zeros.
 //===----------------------------------------------------------------------===//
 #pragma once
 
 #include "matmul_experts.cuh"
 #include "matmul_wgmma_fp8.cuh"
 
-/// matmul_experts_wgmma of rows of E4M3.
+/// matmul_experts_wgmma for rows of E4M3.
 template <i32 K, i32 Held, i32 Used, i32 Weights, class Load, class Store>
 DEVICE void matmul_experts_fp8(const u8 *const (&stacks)[Weights], i64 matrixBytes, const u8 *x,
                                i32 rows, i32 tile, RowTiles<Used, kFp8Tokens> tiles, u8 *shared,

@@ -1,27 +1,27 @@
 //===- matmul_experts_wgmma.cuh - Experts that have many rows, on sm_90a ------===//
 //
-// The blocks, the ring and the order of every sum are those of matmul_wgmma.cuh. What differs is what a
-// cluster works on: 256 or 128 rows of one expert, and of those tiles as many as are left to it.
+// The blocks, the ring and the order of every sum are those of matmul_wgmma.cuh. The difference is that
+// a cluster works on tiles of 256 or 128 rows of one expert, and on as many tiles as fall to it.
 //
 //   rows of x       expert 1: 300 rows                 expert 4: 90 rows   (in the order of experts)
 //   tiles of 128    0: 128     1: 128     2: 44        3: 90
 //   number          0          1          2            3                   wgmma_place; + gridDim.y
 //
-// x lies in the order of experts already, so that a box is rows behind each other. The box of an
-// expert's last tile takes in what lies behind it, rows of the next expert or nothing: columns of B of
-// which nobody stores a sum, and no sum sees another column.
+// The rows of x are already in the order of experts, so a box is consecutive rows. The box of an
+// expert's last tile includes the memory after it: rows of the next expert, or nothing. They become
+// columns of B whose sums are not stored, and no sum depends on another column.
 //
-// Results take the place of the stages. So the blocks of a cluster meet behind a tile, before either
-// asks for the next one's x; most blocks have one tile.
+// Results overwrite the stages. So the blocks of a cluster synchronise after each tile, before either
+// requests x of the next one; most blocks have one tile.
 //===----------------------------------------------------------------------===//
 #pragma once
 
 #include "matmul_experts.cuh"
 #include "matmul_wgmma.cuh"
 
-/// Tiles tile … tile + 7 (pairs: + 3) of each expert's matrix, `matrixBytes` from one to the next, for
-/// the block's tiles of rows. `load(expert, token, row, held)`, `store(expert, token, row, sums, held)`:
-/// matmul_results.cuh; a token is a row of x.
+/// Computes tiles tile … tile + 7 (gated pairs: + 3) of each expert's matrix for the block's tiles of
+/// rows. Matrices are `matrixBytes` apart. `load(expert, token, row, held)`, `store(expert, token, row,
+/// sums, held)`: matmul_results.cuh; a token is a row of x.
 template <class F, i32 K, i32 Parts, i32 Held, i32 Used, i32 Tokens, i32 Weights, class Load,
           class Store>
 DEVICE void matmul_experts_wgmma(const u8 *const (&stacks)[Weights], i64 matrixBytes,
@@ -32,7 +32,7 @@ DEVICE void matmul_experts_wgmma(const u8 *const (&stacks)[Weights], i64 matrixB
   const Shared at(shared);
   pdl_wait();
   RowTile own = *tiles;
-  if (own.first == own.end) // so it is for all blocks of the cluster
+  if (own.first == own.end) // true for all blocks of the cluster or for none
     return;
   start_ring(at, x);
   i32 used = 0; // stages of the ring
@@ -66,7 +66,7 @@ DEVICE void matmul_experts_wgmma(const u8 *const (&stacks)[Weights], i64 matrixB
         [&](i32 token, i32 row, const float (&sums)[Weights], const float (&held)[Held]) {
           store(own.expert, token, row, sums, held);
         });
-    fence_proxy_async(); // the copy engine writes next where results were
+    fence_proxy_async(); // the copy engine next overwrites the results
     cluster_sync();
   }
 }

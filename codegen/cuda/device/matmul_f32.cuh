@@ -1,20 +1,19 @@
 //===- matmul_f32.cuh - Projections of f32 rows: routers --------------------===//
 //
-// What decides which experts tokens go to is not rounded: rows are f32, weights are floats as the
-// checkpoint has them, and each product enters its sum by one fma. Tensor cores have nothing like
-// it, and need not: routers are small. Weights lie in panels (runtime/formats/PanelLayout.h), whose
-// rows are neighbours.
+// The operands that decide the experts of a token are not rounded: rows are f32, weights are floats as
+// in the checkpoint, and each product is added to its sum by one fma. Tensor cores cannot do this and
+// are not needed: routers are small. Weights are in panels (runtime/formats/PanelLayout.h), in which
+// the values of adjacent rows are adjacent.
 //
-//   K is cut into 8 parts of 4 quarters of whole fours of k, whatever the batch. The sum of a
-//   quarter starts at 0 and takes its k in order; quarters are added to 0 in order, and so are
-//   parts.
+//   K is split into 8 parts of 4 quarters, each of whole fours of k, whatever the batch. The sum of a
+//   quarter starts at 0 and takes its k in order. Quarters are added to 0 in order, and so are parts.
 //
-//            a block makes         a warp                      a lane
+//            a block computes      a warp                      a lane
 //   few      8 rows x 8 tokens     the quarters of one part    row l % 8 of quarter l / 8
 //   many     32 rows x 16 tokens   one part, by quarters       row l
 //
-// Both give the same bits. Of few tokens weights are what takes time: there many blocks bring them,
-// from before pdl_wait on.
+// Both give the same bits. With few tokens, loading the weights dominates: there many blocks load them,
+// starting before pdl_wait.
 //===----------------------------------------------------------------------===//
 #pragma once
 
@@ -23,7 +22,7 @@
 constexpr i32 kF32Parts = 8, kF32Quarters = 4;
 constexpr i32 kF32FewRows = 8, kF32FewTokens = 8, kF32ManyTokens = 16;
 
-/// Values k … k + 3 of a row of a panel as words, k a multiple of 4; those beyond K are 0.
+/// Loads values k … k + 3 of a row of a panel as words. k is a multiple of 4; values beyond K are 0.
 struct PanelF32 {
   static constexpr i32 words = 4;
   static constexpr i64 panelBytes(i32 k) { return (i64)k * 128; }
@@ -65,21 +64,21 @@ struct PanelF16 {
   static MEMBER float number(const u32 (&words)[4], i32 i) { return f16_to_f32((u16)words[i]); }
 };
 
-/// Where quarter `number` of all begins; K beyond the last.
+/// Returns the first k of quarter `number` among all quarters; K beyond the last.
 template <i32 K> DEVICE i32 f32_quarter(i32 number) {
   constexpr i32 size = round_up(divide_up(K, kF32Parts * kF32Quarters), 4);
   return number * size < K ? number * size : K;
 }
 
-/// Rows of x of a block's tokens, of which `count` are there.
+/// The rows of x of a block's tokens, of which `count` exist.
 template <i32 K, i32 Tokens> struct F32Rows {
   const float *first;
   i32 count;
 
   MEMBER F32Rows(const float *x, i32 token, i32 count)
       : first(x + (i64)token * round_up(K, 32)), count(count) {}
-  /// Four products into each token's sum. Places of rows are constants beside one address: there
-  /// are no registers for more of them.
+  /// Adds four products to each token's sum. Rows are addressed by constant offsets from one address:
+  /// there are no registers for more addresses.
   template <class P>
   MEMBER void multiply(float (&sum)[Tokens], const u32 (&weight)[P::words], i32 k) const {
     UNROLL
@@ -95,18 +94,18 @@ template <i32 K, i32 Tokens> struct F32Rows {
   }
 };
 
-/// Floats from a quarter to the next where their sums wait: four of them, which a warp writes at
-/// once, lie in 32 banks.
+/// Floats from one quarter's sums to the next in shared memory. The sums of four quarters, which a warp
+/// writes at once, are in 32 different banks.
 constexpr i32 kF32QuarterPitch = kF32FewTokens * kF32FewRows + 8;
 constexpr i32 matmul_f32_few_shared() { return kF32Parts * kF32Quarters * kF32QuarterPitch * 4; }
 constexpr i32 matmul_f32_many_shared() { return kF32Parts * kF32ManyTokens * 32 * 4; }
 
-/// Tokens first … first + 7 of rows 8 tile … 8 tile + 7. `load(token, row, held)` brings what the
-/// epilogue adds, `store(token, row, sums, held)` gets the finished sum. rows: of the weight.
+/// Computes tokens first … first + 7 of rows 8 tile … 8 tile + 7. `load(token, row, held)` loads the
+/// epilogue's operands, `store(token, row, sums, held)` gets the finished sum. rows: of the weight.
 template <class P, i32 K, i32 Held, class Load, class Store>
 DEVICE void matmul_f32_few(const u8 *const (&weights)[1], const float *x, i32 rows, i32 tile,
                            i32 first, const i64 *countOf, u8 *shared, Load load, Store store) {
-  constexpr i32 depth = 32 / P::words; ///< fours of k that a lane has under way
+  constexpr i32 depth = 32 / P::words; ///< fours of k that a lane has in flight
   const i32 thread = threadIdx.x, quarter = thread / 8, in = thread % 8;
   const i32 begin = f32_quarter<K>(quarter),
             steps = divide_up(f32_quarter<K>(quarter + 1) - begin, 4);
@@ -123,7 +122,7 @@ DEVICE void matmul_f32_few(const u8 *const (&weights)[1], const float *x, i32 ro
   if (count <= 0)
     return;
 
-  const i32 token = thread / 8, row = tile * kF32FewRows + in; // of a thread's result
+  const i32 token = thread / 8, row = tile * kF32FewRows + in; // of this thread's result
   const bool results = token < count && row < rows;
   float held[Held];
   if (results)
@@ -162,7 +161,7 @@ DEVICE void matmul_f32_few(const u8 *const (&weights)[1], const float *x, i32 ro
   store(first + token, row, total, held);
 }
 
-/// Tokens first … first + 15 of rows 32 tile … 32 tile + 31.
+/// Computes tokens first … first + 15 of rows 32 tile … 32 tile + 31.
 template <class P, i32 K, i32 Held, class Load, class Store>
 DEVICE void matmul_f32_many(const u8 *const (&weights)[1], const float *x, i32 rows, i32 tile,
                             i32 first, const i64 *countOf, u8 *shared, Load load, Store store) {
@@ -197,7 +196,7 @@ DEVICE void matmul_f32_many(const u8 *const (&weights)[1], const float *x, i32 r
   for (i32 t = 0; t < kF32ManyTokens; t++)
     sums[(part * kF32ManyTokens + t) * 32 + lane] = ofPart[t];
   sync_block();
-  // What is added is asked for before the first result is stored.
+  // The epilogue's operands are loaded before the first result is stored.
   const i32 row = tile * 32 + lane;
   float held[deep][Held];
   UNROLL

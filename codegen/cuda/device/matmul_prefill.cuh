@@ -1,16 +1,16 @@
 //===- matmul_prefill.cuh - Projections of many tokens ----------------------===//
 //
-// A block of 8 warps makes 8 tiles of 16 rows (of a pair: 4 tiles of both weights) x 16 N tokens:
+// A block of 8 warps computes 8 tiles of 16 rows (gated pair: 4 tiles of both weights) x 16 N tokens:
 //
-//   warp w:   tiles 2 (w % 4) and 2 (w % 4) + 1 (of a pair: tile w % 4 of both weights), token half
+//   warp w:   tiles 2 (w % 4) and 2 (w % 4) + 1 (gated pair: tile w % 4 of both weights), token half
 //   w / 4
 //
-//   shared memory   two stages of x: 16 N tokens x 64 k, swizzled, filled by cp.async a run ahead;
-//                   the sums of the parts before, private to the thread that owns them. At the
-//                   end the results take the place of all that
+//   shared memory   two stages of x: 16 N tokens x 64 k, swizzled, filled by cp.async one run ahead;
+//                   the sums of the previous parts, private to the thread that owns them. At the end
+//                   the results reuse all of this memory
 //   registers       codes of this run and the next; sums of this part and of this group
 //
-// Every value is made by the same instructions in the same order as in matmul_decode.cuh, so the
+// Every value is computed by the same instructions in the same order as in matmul_decode.cuh, so the
 // bits do not depend on which of the two ran.
 //===----------------------------------------------------------------------===//
 #pragma once
@@ -24,15 +24,15 @@ constexpr i32 matmul_prefill_shared(i32 parts, i32 n) {
   return 2 * 16 * n * 128 + (parts > 1 ? kPrefillThreads * 2 * n * 4 * 4 : 0);
 }
 
-/// Tokens first … first + 16 N - 1 of tiles tile … tile + 7 (pairs: + 3). `load`, `store`:
-/// matmul_results.cuh.
+/// Computes tokens first … first + 16 N - 1 of tiles tile … tile + 7 (gated pairs: + 3). `load`,
+/// `store`: matmul_results.cuh.
 template <class F, i32 K, i32 Parts, i32 N, i32 Held, i32 Weights, class Load, class Store>
 DEVICE void matmul_prefill(const u8 *const (&weights)[Weights], const u8 *x, i32 rows, i32 tile,
                            i32 first, const i64 *countOf, u8 *shared, Load load, Store store) {
   using Cut = KParts<F, K, Parts>;
   constexpr i32 rowBytes = round_up(K, 64) * 2, tokens = 16 * N, stageBytes = tokens * 128;
   const i32 thread = threadIdx.x, lane = thread % 32, warp = thread / 32;
-  const i32 count = (i32)*countOf; // of the batch, which no kernel writes
+  const i32 count = (i32)*countOf; // part of the batch, which no kernel writes
   pdl_wait();
   if (first >= count)
     return;
@@ -46,7 +46,7 @@ DEVICE void matmul_prefill(const u8 *const (&weights)[Weights], const u8 *x, i32
     streams[m] = weights[Weights == 2 ? m : 0] + (own < tiles ? own : tiles - 1) * F::tileBytes(K);
   }
 
-  auto fetch = [&](i32 r) { // x of run r into its stage; rows beyond the last token become 0
+  auto fetch = [&](i32 r) { // loads x of run r into its stage; rows beyond the last token become 0
     if (r < Cut::runs) {
       UNROLL
       for (i32 i = 0; i < tokens * 8 / kPrefillThreads; i++) {
@@ -86,7 +86,7 @@ DEVICE void matmul_prefill(const u8 *const (&weights)[Weights], const u8 *x, i32
         part++;
       }
     cp_async_wait<0>();
-    sync_block(); // run r is there for all, and all have read run r - 1
+    sync_block(); // run r is visible to all threads, and all have read run r - 1
     fetch(r + 1);
     UNROLL
     for (i32 m = 0; m < 2; m++) {
@@ -116,7 +116,7 @@ DEVICE void matmul_prefill(const u8 *const (&weights)[Weights], const u8 *x, i32
 
   static_assert(result_bytes(tokens) <= matmul_prefill_shared(Parts, N));
   float *const results = (float *)shared;
-  sync_block(); // nobody reads stages or totals any more
+  sync_block(); // all threads have finished reading stages and totals
   UNROLL
   for (i32 m = 0; m < 2; m++) {
     const i32 column = Weights == 2 ? 64 * m + 16 * (warp % 4) : 32 * (warp % 4) + 16 * m;

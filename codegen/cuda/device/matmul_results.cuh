@@ -1,28 +1,28 @@
-//===- matmul_results.cuh - Results of many tokens, to rows of y ------------===//
+//===- matmul_results.cuh - Storing results of many tokens to rows of y -----===//
 //
-// Products leave a thread with pairs of tokens of single rows: stored from there, a warp's store
-// would be four tokens x 32 bytes, and what an epilogue adds would be read one value at a time,
-// each read behind the store before it, since y may be what is added. So results wait in shared
-// memory, in the place of what the main loop used, and a warp takes 32 rows of a token: it reads
-// what 16 results of a thread need before the first of them is stored.
+// After the products a thread holds pairs of tokens for single rows. If it stored them directly, a
+// warp's store would cover four tokens x 32 bytes, and the epilogue's operands would be read one value
+// at a time, each after the store before it, since y may itself be an operand. So results go to
+// shared memory first, where they overwrite the main loop's data. A warp then takes 32 rows of a token,
+// and a thread loads the operands of up to 16 results before it stores the first of them.
 //===----------------------------------------------------------------------===//
 #pragma once
 
 #include "batch.cuh"
 
-/// Floats from a token to the next where results wait: four tokens x eight rows, which a warp
-/// writes at once, lie in 32 banks.
+/// Floats from one token's results to the next in shared memory. Four tokens x eight rows, which a warp
+/// writes at once, are in 32 different banks.
 constexpr i32 kResultPitch = 132;
 constexpr i32 result_bytes(i32 tokens) { return tokens * kResultPitch * 4; }
 
-/// results[token][128]: of 128 rows, or 64 rows of two weights one behind the other. 256 threads,
-/// the warp's number said. `load(token, row, held)` brings what the epilogue adds, `store(token,
-/// row, sums, held)` takes it.
+/// Stores results[token][128]: 128 rows, or 64 rows of one weight followed by 64 rows of the other. Called
+/// by 256 threads; `warp` is the warp's number among them. `load(token, row, held)` loads the
+/// epilogue's operands, `store(token, row, sums, held)` uses them.
 template <i32 Tokens, i32 Held, i32 Weights, class Load, class Store>
 DEVICE void store_results(const float *results, i32 warp, i32 rows, i32 tile, i32 first, i32 count,
                           Load load, Store store) {
   constexpr i32 across = 128 / Weights / 32, most = 16 / across;
-  constexpr i32 deep = Tokens % (8 * most) ? most / 2 : most; ///< results of a thread at once
+  constexpr i32 deep = Tokens % (8 * most) ? most / 2 : most; ///< tokens per thread at once
   static_assert(Tokens % (8 * deep) == 0);
   const i32 lane = threadIdx.x % 32;
   NO_UNROLL
@@ -37,8 +37,8 @@ DEVICE void store_results(const float *results, i32 warp, i32 rows, i32 tile, i3
           load(token, row, held[i][j]);
       }
     }
-    // Every load has a predicate. To keep fewer of them alive ptxas would put loads behind stores
-    // again; over a meeting of the warp it may not.
+    // Every load has a predicate. To keep fewer predicates alive, ptxas would move loads after stores
+    // again; it may not move them across a warp barrier.
     sync_warp();
     UNROLL
     for (i32 i = 0; i < deep; i++) {
@@ -57,10 +57,11 @@ DEVICE void store_results(const float *results, i32 warp, i32 rows, i32 tile, i3
 }
 
 //===----------------------------------------------------------------------===//
-// Blocks whose warpgroups 1 and 2 multiply, a warp a tile (of a pair: warpgroup 1 the first weight)
+// For blocks whose warpgroups 1 and 2 multiply, one warp per tile (gated pair: warpgroup 1 takes the
+// first weight)
 //===----------------------------------------------------------------------===//
 
-/// The weight's tile of a warp that multiplies: the last again where there is none.
+/// Returns the weight's tile of a multiplying warp; the last tile if its own would be beyond it.
 template <class F, i32 K, i32 Weights>
 DEVICE const u8 *own_tile(const u8 *const (&weights)[Weights], i32 rows, i32 tile) {
   const i32 warp = threadIdx.x / 32 - 4, tiles = divide_up(rows, 16);
@@ -69,8 +70,8 @@ DEVICE const u8 *own_tile(const u8 *const (&weights)[Weights], i32 rows, i32 til
   return weight + (own < tiles ? own : tiles - 1) * F::tileBytes(K);
 }
 
-/// The sums of warpgroups 1 and 2, to where store_results finds them: in the place of stages and
-/// totals, when both are through with them.
+/// Writes the sums of warpgroups 1 and 2 to the place where store_results reads them. They overwrite
+/// stages and totals, once both warpgroups have finished with those.
 template <i32 Tokens> DEVICE void leave_results(float *results, const float (&sum)[Tokens / 2]) {
   const i32 warp = threadIdx.x / 32 - 4, lane = threadIdx.x % 32;
   sync_named(2, 256);

@@ -1,35 +1,35 @@
 //===- matmul_wgmma.cuh - Projections of many tokens on sm_90a --------------===//
 //
-// A block of three warpgroups makes 8 tiles of 16 rows (of a pair: 4 tiles of both weights) x
-// 256 tokens of a float weight, 128 of a quantised one, whose groups need sums of their own. Two
-// blocks with neighbouring tiles are a cluster: each brings half of x to both.
+// A block of three warpgroups computes 8 tiles of 16 rows (gated pair: 4 tiles of both weights) x 256
+// tokens for a float weight, or 128 tokens for a quantised one, whose groups need sums of their own. Two
+// blocks with adjacent tiles form a cluster: each loads half of x for both.
 //
-//   warpgroup 0      brings x: a thread asks for boxes of half a stage x 64 k by multicast, a ring
-//                    of stages; with minimums all four warps sum x over each group
-//   warpgroup 1, 2   multiply: warp w takes a tile (of a pair: warpgroup 1 the first weight,
-//                    2 the second), whose fragment is A of wgmma as it is A of mma.sync
+//   warpgroup 0      loads x: one thread requests boxes of half a stage x 64 k by multicast, into a
+//                    ring of stages; with minimums all four warps sum x over each group
+//   warpgroup 1, 2   multiply: warp w takes a tile (gated pair: warpgroup 1 takes the first weight,
+//                    2 the second), whose fragment is A of wgmma just as it is A of mma.sync
 //
-//   full[s]    the own block's thread has announced the stage's bytes, and both halves have come
-//   sumsFull   128 arrivals: Σx of the stage's groups is there
-//   empty[s]   16 arrivals: each warp that multiplies, of both blocks, is through with the stage
+//   full[s]    the block's own thread has announced the stage's bytes, and both halves have arrived
+//   sumsFull   128 arrivals: Σx of the stage's groups has been written
+//   empty[s]   16 arrivals: each multiplying warp of both blocks has finished with the stage
 //
-//   shared memory   stages of x; Σx of groups; the sums of the parts before, private to the thread
-//                   that owns them; barriers. At the end the results take the place of all that, so
-//                   that a warp stores (and reads what is added) along a row of y
+//   shared memory   stages of x; Σx of groups; the sums of the previous parts, private to the thread
+//                   that owns them; barriers. At the end the results overwrite all of that, so a warp
+//                   stores (and reads the epilogue's operands) along a row of y
 //   registers       codes of this run and the next two; A of four steps; sums of this part and of
 //                   this group
 //
-// Why this shape: a tensor core takes 16,384 products in 8 cycles, and 128 rows x 128 tokens of
-// bf16 need 512 bytes from L2 for them, almost three times what L2 gives (docs/gpu.md, Kernels, has
-// the figures). Blocks that run at the same time are a square of rows and tokens (`wgmma_place`),
-// not a line of rows, or all of a large weight would come from memory once for each 256 tokens.
+// Why this shape: a tensor core does 16,384 products in 8 cycles, and for 128 rows x 128 tokens of bf16
+// these need 512 bytes from L2, almost three times what L2 delivers (docs/gpu.md, Kernels, has the
+// figures). Blocks that run at the same time cover a square of rows and tokens (`wgmma_place`), not a
+// line of rows; otherwise all of a large weight would be read from memory once for each 256 tokens.
 //
-// A fragment is unpacked while the products of the steps before are under way; a group ends with a
-// wait, which the other warpgroup fills. The order of every sum is that of matmul.cuh. Whether the
-// tensor cores round a wgmma as they round an mma.sync is not known, and Σx is summed by plain
-// additions: bits are those of the other variants on the emulator and need not be on a GPU.
+// A fragment is unpacked while the products of the previous steps are in flight. A group ends with a
+// wait, during which the other warpgroup works. The order of every sum is that of matmul.cuh. It is not
+// known whether the tensor cores round a wgmma as they round an mma.sync, and Σx is summed by plain
+// additions. So the bits equal those of the other variants on the emulator, but need not on a GPU.
 //
-// Rows of x beyond the last token are whatever lies there: a token's sums see no other's.
+// Rows of x beyond the last token have arbitrary contents: a token's sums do not depend on other rows.
 //===----------------------------------------------------------------------===//
 #pragma once
 
@@ -40,22 +40,22 @@ USE_WGMMA(128)
 USE_WGMMA(256)
 
 constexpr i32 kWgmmaThreads = 384, kWgmmaCluster = 2;
-/// Tokens whose blocks run together, so that a weight read once serves all of them.
+/// The number of tokens whose blocks run together, so a weight that is read once serves all of them.
 constexpr i32 kWgmmaTokensTogether = 2048;
 
-/// What lies where in the block's shared memory: the same for all formats, since the blocks of a
-/// cluster may have different ones.
+/// The layout of the block's shared memory. It is the same for all formats, since the blocks of a
+/// cluster may have different formats.
 template <i32 Tokens> struct WgmmaShared {
   static constexpr i32 stages = INGOT_STAGES ? INGOT_STAGES : Tokens == 256 ? 3 : 4;
   static constexpr i32 stageBytes = Tokens * 128;
-  static constexpr i32 sums = Tokens / 2; ///< of a thread
+  static constexpr i32 sums = Tokens / 2; ///< sums per thread
   /// Floats of Σx in a stage: the smallest group with minimums has 16 values.
   static constexpr i32 stageSums = Tokens == 256 ? 0 : 4 * Tokens;
   static constexpr i32 bytes =
       stages * (stageBytes + 4 * stageSums) + 256 * sums * 4 + 3 * stages * 8;
   static_assert(result_bytes(Tokens) <= stages * stageBytes + 256 * sums * 4,
                 "the results fit in the place of stages and totals");
-  /// Registers of a thread of warpgroup 0, and of those that multiply.
+  /// Registers per thread of warpgroup 0, and of the multiplying warpgroups.
   static constexpr int bringing = Tokens == 256 ? 24 : 40, multiplying = Tokens == 256 ? 240 : 232;
 
   u8 *stage;
@@ -68,9 +68,9 @@ template <i32 Tokens> struct WgmmaShared {
         sumsFull(full + stages), empty(sumsFull + stages) {}
 };
 
-/// What a block makes: its number along the row tiles, and its first token. Clusters are numbered
-/// as the GPU starts them: the blocks of kWgmmaTokensTogether tokens for one cluster of tiles, then
-/// for the next; then the next tokens.
+/// The part of the result that a block computes: its number along the row tiles, and its first token.
+/// Clusters are numbered in the order in which the GPU starts them: the blocks of kWgmmaTokensTogether
+/// tokens for one cluster of tiles, then for the next cluster of tiles, and so on; then the next tokens.
 struct WgmmaPlace {
   i32 block, first;
 };
@@ -84,8 +84,8 @@ template <i32 Tokens> DEVICE WgmmaPlace wgmma_place() {
           (i32)((group * together + in % high) * Tokens)};
 }
 
-/// Σx of each group of a stage, in order of k. A thread takes a token. Of a group longer than a stage: what `sum` has of
-/// it so far, and this stage.
+/// Computes Σx of each group of a stage, in order of k, one token per thread. For a group longer than a
+/// stage it continues `sum`, the sum of the group so far.
 template <class F> DEVICE void sum_tokens(const u8 *stage, float *sumsOfX, float &sum) {
   const i32 token = threadIdx.x % 128;
   if constexpr (F::group <= 64)
@@ -107,7 +107,7 @@ template <class F> DEVICE void sum_tokens(const u8 *stage, float *sumsOfX, float
     sumsOfX[token] = sum * (1.0f / F::unit);
 }
 
-/// Warpgroup 0. `used`: stages that the ring has had before.
+/// Warpgroup 0. `used`: stages that have already passed through the ring.
 template <class F, i32 K, i32 Tokens>
 DEVICE void bring_tokens(const WgmmaShared<Tokens> &at, const TensorMap *x, i32 first,
                          i32 used = 0) {
@@ -116,7 +116,7 @@ DEVICE void bring_tokens(const WgmmaShared<Tokens> &at, const TensorMap *x, i32 
   const i32 thread = threadIdx.x, half = (i32)cluster_rank();
   if (!F::hasMin && thread != 0)
     return;
-  float sum = 0.0f; // of the group under way
+  float sum = 0.0f; // of the current group
   NO_UNROLL
   for (i32 r = 0; r < runs + lag; r++) {
     if (thread == 0 && r < runs) {
@@ -161,7 +161,7 @@ DEVICE void add_wgmma_group(float (&sum)[Sums], const float (&dot)[Sums],
   }
 }
 
-/// One run of 64 k of a float weight: products go to the part's sums at once.
+/// Multiplies one run of 64 k of a float weight: products are added directly to the part's sums.
 template <class F, i32 Sums>
 DEVICE void multiply_float_run(float (&sum)[Sums], const typename F::Run &run, const u8 *stage) {
   u32 a[4][4], rest[4][4];
@@ -184,7 +184,7 @@ DEVICE void multiply_float_run(float (&sum)[Sums], const typename F::Run &run, c
   keep(sum);
 }
 
-/// One run of a quantised weight. `last`: the part ends here.
+/// Multiplies one run of a quantised weight. `last`: the part ends with it.
 template <class F, i32 Sums>
 DEVICE void multiply_code_run(float (&sum)[Sums], float (&dot)[Sums], const typename F::Run &run,
                               i32 r, bool last, const u8 *stage, const float *sumsOfX) {
@@ -212,7 +212,7 @@ DEVICE void multiply_code_run(float (&sum)[Sums], float (&dot)[Sums], const type
   }
 }
 
-/// Warpgroups 1 and 2: the sums of the warp's tile, all of K. `used`: as of bring_tokens.
+/// Warpgroups 1 and 2: computes the sums of the warp's tile over all of K. `used`: as for bring_tokens.
 template <class F, i32 K, i32 Parts, i32 Tokens>
 DEVICE void multiply_tokens(float (&sum)[Tokens / 2], const WgmmaShared<Tokens> &at, const u8 *tile,
                             WeightStream stream, i32 used = 0) {
@@ -283,7 +283,7 @@ DEVICE void multiply_tokens(float (&sum)[Tokens / 2], const WgmmaShared<Tokens> 
   }
 }
 
-/// Before anybody uses the ring: all threads of all blocks of the cluster.
+/// Initialises the ring. Called by all threads of all blocks of the cluster before any of them uses it.
 template <i32 Tokens> DEVICE void start_ring(const WgmmaShared<Tokens> &at, const TensorMap *x) {
   if (threadIdx.x == 0) {
     tensor_prefetch(x);
@@ -299,18 +299,18 @@ template <i32 Tokens> DEVICE void start_ring(const WgmmaShared<Tokens> &at, cons
   cluster_wait();
 }
 
-/// Tokens first … first + Tokens - 1 of tiles tile … tile + 7 (pairs: + 3). `load`, `store`:
-/// matmul_results.cuh.
+/// Computes tokens first … first + Tokens - 1 of tiles tile … tile + 7 (gated pairs: + 3). `load`,
+/// `store`: matmul_results.cuh.
 template <class F, i32 K, i32 Parts, i32 Tokens, i32 Held, i32 Weights, class Load, class Store>
 DEVICE void matmul_wgmma(const u8 *const (&weights)[Weights], const TensorMap *x, i32 rows,
                          i32 tile, i32 first, const i64 *countOf, u8 *shared, Load load,
                          Store store) {
   using Shared = WgmmaShared<Tokens>;
   const Shared at(shared);
-  const i32 tokens = (i32)*countOf; // of the batch, which no kernel writes
+  const i32 tokens = (i32)*countOf; // part of the batch, which no kernel writes
   start_ring(at, x);
   pdl_wait();
-  if (first >= tokens) // so do all blocks of the cluster
+  if (first >= tokens) // true for all blocks of the cluster or for none
     return;
   if (threadIdx.x < 128) {
     setmaxnreg_dec<Shared::bringing>();
@@ -321,7 +321,8 @@ DEVICE void matmul_wgmma(const u8 *const (&weights)[Weights], const TensorMap *x
   float sum[Tokens / 2];
   multiply_tokens<F, K, Parts>(sum, at, own_tile<F, K>(weights, rows, tile),
                                weight_stream(tokens <= Tokens));
-  // The peer brings nothing more, and may still tell this block what it is through with.
+  // The peer copies nothing more, but may still arrive at this block's `empty` barriers, so this block
+  // must not exit yet.
   cluster_arrive_relaxed();
 
   float *const results = (float *)shared;

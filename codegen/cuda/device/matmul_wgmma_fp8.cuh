@@ -1,19 +1,19 @@
 //===- matmul_wgmma_fp8.cuh - Projections of many tokens in fp8 (sm_90a) ----===//
 //
-// E4M3 weights times E4M3 activations (fp8_rows.cuh), twice the rate of bf16 and half the bytes of
-// x. A block of three warpgroups makes 8 tiles of 16 rows (of a pair: 4 tiles of both weights) x
+// E4M3 weights times E4M3 activations (fp8_rows.cuh), at twice the rate of bf16 and with half the bytes
+// of x. A block of three warpgroups computes 8 tiles of 16 rows (gated pair: 4 tiles of both weights) x
 // 128 tokens, as in matmul_wgmma.cuh:
 //
-//   warpgroup 0      brings x: a ring of stages of 128 tokens x 128 k, swizzled, and the tokens'
-//                    scales of these k, by cp.async
-//   warpgroup 1, 2   multiply: the words of a warp's tile are A of wgmma as they are stored, four
-//                    products of 32 k a stage
+//   warpgroup 0      loads x by cp.async: a ring of stages of 128 tokens x 128 k, swizzled, and the
+//                    tokens' scales for these k
+//   warpgroup 1, 2   multiply: the stored words of a warp's tile are A of wgmma unchanged, four
+//                    products of 32 k per stage
 //
-//   full[s], empty[s]   as there; and as there the results take the place of the stages
+//   full[s], empty[s]   as in matmul_wgmma.cuh, and as there the results overwrite the stages
 //
-// Sums of two levels: the tensor cores' over 128 k, whose width is not documented and known to be
-// less than f32's, and sum = fma(scale of w * scale of x, dot, sum) in f32, stage by stage in order
-// of K. While one warpgroup adds, the other multiplies.
+// There are two levels of sums: those of the tensor cores over 128 k, whose precision is not documented
+// but known to be less than that of f32, and sum = fma(scale of w * scale of x, dot, sum) in f32, stage
+// by stage in order of K. While one warpgroup adds, the other multiplies.
 //===----------------------------------------------------------------------===//
 #pragma once
 
@@ -25,14 +25,14 @@ USE_WGMMA(128)
 
 constexpr i32 kFp8Tokens = 128, kFp8Stages = INGOT_STAGES ? INGOT_STAGES : 4, kFp8Lag = 2;
 constexpr i32 kFp8StageBytes = kFp8Tokens * 128;
-constexpr i32 kFp8Sums = kFp8Tokens / 2; ///< of a thread
+constexpr i32 kFp8Sums = kFp8Tokens / 2; ///< sums per thread
 
 constexpr i32 fp8_shared_bytes() { return kFp8Stages * (kFp8StageBytes + kFp8Tokens * 4 + 2 * 8); }
 
-/// What lies where in the block's shared memory.
+/// The layout of the block's shared memory.
 struct Fp8Shared {
   u8 *stages;
-  float *scales; ///< of tokens, per stage
+  float *scales; ///< scales of the tokens, per stage
   u64 *full, *empty;
   static_assert(result_bytes(kFp8Tokens) <= kFp8Stages * (kFp8StageBytes + kFp8Tokens * 4),
                 "the results fit in the place of stages and scales");
@@ -41,8 +41,8 @@ struct Fp8Shared {
         full((u64 *)(scales + kFp8Stages * kFp8Tokens)), empty(full + kFp8Stages) {}
 };
 
-/// Warpgroup 0: a thread copies 16 bytes of each 16th token, and the scale of one. Rows beyond the
-/// last token become 0. `used`: stages that the ring has had before.
+/// Warpgroup 0: a thread copies 16 bytes of every 16th token, and the scale of one token. Rows beyond
+/// the last token become 0. `used`: stages that have already passed through the ring.
 template <i32 K>
 DEVICE void bring_fp8(const Fp8Shared &at, const u8 *x, i32 first, i32 count, i32 used = 0) {
   constexpr i32 rowBytes = fp8_row_bytes(K), groups = fp8_codes(K) / 128;
@@ -75,7 +75,7 @@ DEVICE void bring_fp8(const Fp8Shared &at, const u8 *x, i32 first, i32 count, i3
   }
 }
 
-/// Codes and scales of a tile's 128 k.
+/// The codes and scales of 128 k of a tile.
 struct Fp8Block {
   u32 code[16];
   float s[2];
@@ -93,7 +93,7 @@ DEVICE void load_fp8_block(Fp8Block &to, const u8 *tile, i32 r, WeightStream str
   to.s[0] = as_f32(s.x), to.s[1] = as_f32(s.y);
 }
 
-/// Warpgroups 1 and 2: the sums of the warp's tile, all of K. `used`: as of bring_fp8.
+/// Warpgroups 1 and 2: computes the sums of the warp's tile over all of K. `used`: as for bring_fp8.
 template <i32 K>
 DEVICE void multiply_fp8(float (&sum)[kFp8Sums], const Fp8Shared &at, const u8 *tile,
                          WeightStream stream, i32 used = 0) {
@@ -139,7 +139,7 @@ DEVICE void multiply_fp8(float (&sum)[kFp8Sums], const Fp8Shared &at, const u8 *
   }
 }
 
-/// Before anybody uses the ring: all threads.
+/// Initialises the ring. Called by all threads before any of them uses it.
 DEVICE void start_ring(const Fp8Shared &at) {
   if (threadIdx.x == 0) {
     UNROLL
@@ -152,13 +152,13 @@ DEVICE void start_ring(const Fp8Shared &at) {
   sync_block();
 }
 
-/// Tokens first … first + 127 of tiles tile … tile + 7 (pairs: + 3). `load`, `store`:
+/// Computes tokens first … first + 127 of tiles tile … tile + 7 (gated pairs: + 3). `load`, `store`:
 /// matmul_results.cuh.
 template <i32 K, i32 Held, i32 Weights, class Load, class Store>
 DEVICE void matmul_wgmma_fp8(const u8 *const (&weights)[Weights], const u8 *x, i32 rows, i32 tile,
                              i32 first, const i64 *countOf, u8 *shared, Load load, Store store) {
   const Fp8Shared at(shared);
-  const i32 count = (i32)*countOf; // of the batch, which no kernel writes
+  const i32 count = (i32)*countOf; // part of the batch, which no kernel writes
   pdl_wait();
   if (first >= count)
     return;

@@ -1,6 +1,6 @@
 //===- matrix.cuh - ldmatrix and mma.sync ----------------------------------===//
 //
-// D[16][8] += A[16][K] B[K][8] over a warp. Lane l, g = l / 4, c = l % 4:
+// D[16][8] += A[16][K] B[K][8] over a warp. With g = l / 4 and c = l % 4, lane l holds:
 //
 //   16-bit, K = 16   a[0] A(g, 2c), A(g, 2c+1)        b[0] B(2c, g), B(2c+1, g)
 //                    a[1] A(g+8, 2c…)                 b[1] B(2c+8, g), B(2c+9, g)
@@ -12,9 +12,9 @@
 //===----------------------------------------------------------------------===//
 #pragma once
 
-/// Register i takes matrix i of 8x8 16-bit values, row r of it from the address that lane 8i + r
-/// gives (16-byte aligned). Lane l gets values (l / 4, 2 (l % 4)) and the next; with trans, of
-/// the transposed matrix. x1 and x2 read the addresses of lanes 0…7 and 0…15 alone.
+/// Loads matrix i of 8x8 16-bit values into register i. Its row r is read from the address that lane
+/// 8i + r passes (16-byte aligned). Lane l gets values (l / 4, 2 (l % 4)) and the next; with trans,
+/// those of the transposed matrix. x1 and x2 use only the addresses of lanes 0…7 and 0…15.
 DEVICE void ldmatrix_x1(u32 (&r)[1], const void *row) {
   asm volatile("ldmatrix.sync.aligned.m8n8.x1.shared.b16 {%0}, [%1];"
                : "=r"(r[0])
@@ -68,11 +68,11 @@ INGOT_MMA(mma_e4m3, "m16n8k32", "f32.e4m3.e4m3.f32", float, "f")
 #endif
 #undef INGOT_MMA
 
-/// What a product multiplies.
+/// The operand type of a product.
 enum class Mma { bf16, f16, s8, e4m3 };
 
-/// M x N products of one step of K. The emulator does them in one meeting of the warp: prefer it
-/// to single products.
+/// M x N products of one step of K. Prefer it to single products: the emulator does all of them in one
+/// warp-synchronous operation.
 template <Mma Kind = Mma::bf16, int M, int N, class T>
 DEVICE void mma_tile(T (&d)[M][N][4], const u32 (&a)[M][4], const u32 (&b)[N][2]) {
   UNROLL

@@ -1,8 +1,8 @@
 //===- memory.cuh - Global memory: streams, atomics, counters, launches ----===//
 #pragma once
 
-/// How long L2 keeps what a stream of reads brings. What one block reads once is first to leave;
-/// what blocks at work on other tokens read too is not.
+/// The L2 eviction policy of a stream of reads. Data that one block reads once is evicted first; data
+/// that blocks for other tokens also read is not.
 struct WeightStream {
   u64 policy;
 };
@@ -20,7 +20,7 @@ DEVICE WeightStream weight_stream(bool readOnce) {
   const bool first = INGOT_EVICT < 0 ? readOnce : INGOT_EVICT != 0;
   return {first ? evict_first_policy() : evict_normal_policy()};
 }
-/// Reads what no thread of this launch writes (weights): past L1.
+/// Reads data that no thread of this launch writes (weights), bypassing L1.
 DEVICE u32 ld_stream(const u32 *p, WeightStream stream) {
   u32 v;
   asm volatile("ld.global.nc.L1::no_allocate.L2::cache_hint.u32 %0, [%1], %2;"
@@ -42,11 +42,11 @@ DEVICE uint4 ld_stream(const uint4 *p, WeightStream stream) {
                : "l"(p), "l"(stream.policy));
   return v;
 }
-/// The same of what nobody reads twice.
+/// The same for data that is read only once.
 template <class T> DEVICE T ld_stream(const T *p) {
   return ld_stream(p, WeightStream{evict_first_policy()});
 }
-/// Writes what this GPU does not read again soon.
+/// Writes data that this GPU does not read again soon.
 DEVICE void st_stream(u32 *p, u32 v) {
   asm volatile("st.global.cs.u32 [%0], %1;" ::"l"(p), "r"(v) : "memory");
 }
@@ -55,17 +55,17 @@ DEVICE void st_stream(uint4 *p, uint4 v) {
                "r"(v.w)
                : "memory");
 }
-/// 16 bytes by one instruction, whatever the compiler makes of four words.
+/// Stores 16 bytes by one instruction; the compiler cannot split it into words.
 DEVICE void st_whole(uint4 *p, uint4 v) {
   asm volatile("st.global.v4.u32 [%0], {%1, %2, %3, %4};" ::"l"(p), "r"(v.x), "r"(v.y), "r"(v.z),
                "r"(v.w)
                : "memory");
 }
-/// Brings a line of 128 bytes into L2.
+/// Prefetches a line of 128 bytes into L2.
 DEVICE void prefetch_l2(const void *p) { asm volatile("prefetch.global.L2 [%0];" ::"l"(p)); }
 
-// Atomics on shared or global memory; they order nothing. The old value comes back. There are
-// none on floats: their sums would depend on the order of arrival.
+// Atomics on shared or global memory. They do not order memory and return the old value. There are
+// none for floats, whose sums would depend on the order of arrival.
 DEVICE u32 atomic_add(u32 *p, u32 v) { return atomicAdd(p, v); }
 DEVICE i32 atomic_add(i32 *p, i32 v) { return atomicAdd(p, v); }
 DEVICE u64 atomic_add(u64 *p, u64 v) { return atomicAdd(p, v); }
@@ -75,12 +75,12 @@ DEVICE u64 atomic_max(u64 *p, u64 v) { return atomicMax(p, v); }
 DEVICE u32 atomic_cas(u32 *p, u32 expected, u32 v) { return atomicCAS(p, expected, v); }
 DEVICE i32 atomic_cas(i32 *p, i32 expected, i32 v) { return atomicCAS(p, expected, v); }
 
-// Counters between blocks, in global memory. The release covers what the thread wrote or, since
-// a barrier, what its block wrote; the acquire covers what follows.
+// Counters between blocks, in global memory. The release covers the thread's earlier writes and, after
+// a barrier, those of its block; the acquire covers all later accesses.
 DEVICE void add_release(u32 *p, u32 v) {
   asm volatile("red.release.gpu.global.add.u32 [%0], %1;" ::"l"(p), "r"(v) : "memory");
 }
-/// For the last block to arrive: releases and acquires; the old value.
+/// Finds the last block to arrive: releases, acquires and returns the old value.
 DEVICE u32 add_acq_rel(u32 *p, u32 v) {
   u32 old;
   asm volatile("atom.acq_rel.gpu.global.add.u32 %0, [%1], %2;"
@@ -97,18 +97,18 @@ DEVICE u32 load_acquire(const u32 *p) {
   asm volatile("ld.acquire.gpu.global.u32 %0, [%1];" : "=r"(v) : "l"(p) : "memory");
   return v;
 }
-/// Waits until *p >= v; acquires. The launch must be resident: all its blocks at once.
+/// Waits until *p >= v, then acquires. All blocks of the launch must be resident at once.
 DEVICE void spin_until(const u32 *p, u32 v) {
   while (load_acquire(p) < v)
     __nanosleep(20);
 }
-/// Orders this thread's accesses before and after it for the whole GPU.
+/// Orders this thread's accesses before and after the fence, as seen by the whole GPU.
 DEVICE void thread_fence() { __threadfence(); }
 
-/// Programmatic dependent launch: the next kernel may start; and: every kernel before this one
-/// has finished and its writes are seen. Before pdl_wait a kernel writes no global memory and
-/// reads none that an earlier launch writes; every kernel calls it, or the next one's wait
-/// would not cover what came before.
+/// Programmatic dependent launch. pdl_launch lets the next kernel start. pdl_wait returns when every
+/// earlier kernel has finished and its writes are visible. Before pdl_wait a kernel must not write
+/// global memory, nor read memory that an earlier launch writes. Every kernel must call pdl_wait;
+/// otherwise the next kernel's wait would not cover the kernels before this one.
 DEVICE void pdl_launch() {
 #if DEVICE_HAS_TMA
   asm volatile("griddepcontrol.launch_dependents;");

@@ -1,7 +1,7 @@
 //===- numbers.cuh - bf16, f16 and packed pairs under NVRTC -----------===//
 //
-// A 16-bit number is a u16, a pair a u32 with the first (even) value in the low half. Roundings
-// are to nearest, ties to even; a NaN becomes the canonical one (0x7fff).
+// A 16-bit number is a u16. A pair is a u32 with the first (even) value in the low half. Conversions
+// round to nearest, ties to even; a NaN becomes the canonical NaN (0x7fff).
 //===----------------------------------------------------------------------===//
 #pragma once
 
@@ -37,8 +37,8 @@ DEVICE u32 pack_f16(float lo, float hi) {
   return r;
 }
 
-// Pairs of bf16, one rounding each. sm_80 has the fma alone; a * 1 + b and a * b - 0 are exact
-// up to that rounding, so the others are made of it on every architecture.
+// Operations on pairs of bf16, each rounded once. sm_80 has only the fma. a * 1 + b and a * b - 0 are
+// exact up to its rounding, so the other operations use it on every architecture.
 DEVICE u32 bf16x2_fma(u32 a, u32 b, u32 c) {
   u32 r;
   asm("fma.rn.bf16x2 %0, %1, %2, %3;" : "=r"(r) : "r"(a), "r"(b), "r"(c));
@@ -48,7 +48,7 @@ DEVICE u32 bf16x2_add(u32 a, u32 b) { return bf16x2_fma(a, 0x3f803f80u, b); }
 DEVICE u32 bf16x2_sub(u32 a, u32 b) { return bf16x2_fma(b, 0xbf80bf80u, a); }
 DEVICE u32 bf16x2_mul(u32 a, u32 b) { return bf16x2_fma(a, b, 0x80008000u); }
 
-/// (word & mask) | magic in one instruction: codes of a weight under the exponent of a float.
+/// (word & mask) | magic in one instruction: inserts a weight's codes below the exponent of a float.
 /// 0x43004300 gives bf16 128 + code (codes of 7 bits), 0x64006400 gives f16 1024 + code.
 DEVICE u32 mask_or(u32 word, u32 mask, u32 magic) {
   u32 r;
@@ -63,7 +63,7 @@ DEVICE u64 mul_hi(u64 a, u64 b) { return __umul64hi(a, b); }
 /// sum + Σ a[i] * b[i] over four signed bytes.
 DEVICE i32 dot4(u32 a, u32 b, i32 sum) { return __dp4a((i32)a, (i32)b, sum); }
 
-// The names of roundings that must not be fused or approximated.
+// Operations that must not be fused or approximated.
 DEVICE float fma_f32(float a, float b, float c) { return __fmaf_rn(a, b, c); }
 DEVICE float div_f32(float a, float b) { return __fdiv_rn(a, b); }
 DEVICE float sqrt_f32(float v) { return __fsqrt_rn(v); }
@@ -71,13 +71,13 @@ DEVICE float min_f32(float a, float b) { return fminf(a, b); }
 DEVICE float max_f32(float a, float b) { return fmaxf(a, b); }
 DEVICE float abs_f32(float v) { return fabsf(v); }
 
-/// 2^v by the special function unit: 2 ulp, subnormal results are 0.
+/// 2^v, by the special function unit: 2 ulp; subnormal results become 0.
 DEVICE float exp2_fast(float v) {
   float r;
   asm("ex2.approx.ftz.f32 %0, %1;" : "=f"(r) : "f"(v));
   return r;
 }
-/// Relative error about 2^-11.
+/// tanh v, with a relative error of about 2^-11.
 DEVICE float tanh_fast(float v) {
   float r;
   asm("tanh.approx.f32 %0, %1;" : "=f"(r) : "f"(v));

@@ -1,13 +1,12 @@
 //===- reduce.cuh - Reductions over a warp, in one fixed order -------------===//
 //
-// A butterfly of shuffles at distances First, First / 2, … Last: at every step a lane adds the
-// value of lane ^ distance to its own. All lanes that took part end with the same bits, since
-// a + b == b + a.
+// A butterfly of shuffles at distances First, First / 2, … Last: at every step a lane adds the value
+// of lane ^ distance to its own. All participating lanes end with the same bits, since a + b == b + a.
 //
 //   <16, 1>  the warp        <2, 1>  the four lanes of a quad (one row of an mma accumulator)
 //   <16, 4>  lanes with equal l % 4 (one column of an accumulator)
 //
-// The emulator does a whole butterfly in one meeting of the warp: same order, same bits.
+// The emulator does a whole butterfly in one warp-synchronous operation: same order, same bits.
 //===----------------------------------------------------------------------===//
 #pragma once
 

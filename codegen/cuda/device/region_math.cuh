@@ -1,9 +1,9 @@
-//===- region_math.cuh - What regions need beside math.cuh ------------------===//
+//===- region_math.cuh - Functions of regions that math.cuh lacks -----------===//
 #pragma once
 
 #include "device.cuh"
 
-/// erf v: N. Juffa's two ranges, as on CPUs (MathApproximation.cpp).
+/// erf v, with N. Juffa's approximations over two ranges, as on CPUs (MathApproximation.cpp).
 DEVICE float erf_f32(float v) {
   const float t = abs_f32(v), s = v * v;
   if (t > 0.927734375f) {

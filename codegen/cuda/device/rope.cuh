@@ -1,13 +1,13 @@
-//===- rope.cuh - Rotary tables, and heads on their way to the cache --------===//
+//===- rope.cuh - Rotary tables, and appending heads to the KV cache --------===//
 //
-// Same formulas as the CPU's (RopeTable.cpp, RopeAppend.cpp), one rounding per operation:
+// The formulas are those of CPUs (RopeTable.cpp, RopeAppend.cpp), with one rounding per operation:
 //
 //   table    row t: cos(p f0) … cos(p fc-1) | sin(p f0) … sin(p fc-1) | 0 …      p f rounded to f32
-//   norm     (x * (1 / sqrt(mean(x*x) + eps))) * (w + weight_offset), x less its mean if centred
+//   norm     (x * (1 / sqrt(mean(x*x) + eps))) * (w + weight_offset); if centred, x minus its mean
 //   rotate   a' = a*cos - b*sin,  b' = b*cos + a*sin
 //   grow     q' = q * growth[position / period]
 //
-// A norm behind the rotation has the mean of squares from before it, which a rotation leaves as it is.
+// A norm after the rotation uses the mean of squares from before it, which a rotation does not change.
 //===----------------------------------------------------------------------===//
 #pragma once
 
@@ -19,8 +19,8 @@ DEVICE double fma_f64(double a, double b, double c) { return __fma_rn(a, b, c); 
 DEVICE double fma_f64(double a, double b, double c) { return __builtin_fma(a, b, c); }
 #endif
 
-/// Cosine and sine of an f32, right to the last bit but one: reduced in f64 by pi/2 in two parts,
-/// Taylor sums in f64.
+/// Computes cosine and sine of an f32, correct except for the last bit. The argument is reduced in f64
+/// by pi/2, which is split into two parts; the Taylor sums are in f64.
 DEVICE void cos_sin(float x, float &cosine, float &sine) {
   const double a = x, shifted = fma_f64(a, 0.63661977236758134308,
                                         6755399441055744.0); // 1.5 * 2^52 rounds
@@ -43,13 +43,13 @@ DEVICE void cos_sin(float x, float &cosine, float &sine) {
   q = fma_f64(q, s, 1.0);
   const float ofCosine = (float)q;
   const i32 quarter =
-      (i32)(i64)n; // odd quarters swap the two, the upper half of the circle is negative
+      (i32)(i64)n; // odd quadrants swap the two; 1 and 2 negate the cosine, 2 and 3 the sine
   const float c = quarter & 1 ? ofSine : ofCosine, t = quarter & 1 ? ofCosine : ofSine;
   cosine = (quarter + 1) & 2 ? -c : c;
   sine = quarter & 2 ? -t : t;
 }
 
-/// A block a token.
+/// Computes the rotary table, one block per token.
 template <i32 Count>
 DEVICE void rope_table(const float *frequencies, float *table, const BatchView *batch,
                        float factor) {
@@ -69,9 +69,9 @@ DEVICE void rope_table(const float *frequencies, float *table, const BatchView *
     row[i] = 0.0f;
 }
 
-/// One head by a warp: normed and rotated, each element handed to `store(d, value)`. Lanes read what
-/// they store, so that it may be in place. S: headDim, rotary (0: none), interleaved, normAfter, centred,
-/// eps, weightOffset.
+/// Normalises and rotates one head with one warp, and passes each element to `store(d, value)`. A lane
+/// stores only elements that it has read itself, so the operation may be in place. S: headDim, rotary
+/// (0: none), interleaved, normAfter, centred, eps, weightOffset.
 template <class S, bool Norm, class Store>
 DEVICE void rope_head(const float *x, const float *table, const float *weight, Store store) {
   const i32 lane = threadIdx.x % 32;
@@ -93,7 +93,7 @@ DEVICE void rope_head(const float *x, const float *table, const float *weight, S
     for (i32 d = lane; d < S::headDim; d += 32)
       squares += at(d) * at(d);
     inverse = div_f32(1.0f, sqrt_f32(div_f32(warp_sum(squares), (float)S::headDim) + S::eps));
-    sync_warp(); // all have read before any writes
+    sync_warp(); // all lanes have read before any lane writes
   }
   auto scaled = [&](i32 d, float value) { return value * inverse * (weight[d] + S::weightOffset); };
   auto normed = [&](i32 d) {
@@ -121,17 +121,17 @@ DEVICE void rope_head(const float *x, const float *table, const float *weight, S
 }
 
 constexpr i32 kRopeWarps = 4;
-/// Heads of q, k and v, a warp each: blocks per token.
+/// Blocks per token, with one warp for each head of q, k and v.
 constexpr i32 rope_blocks(i32 heads, i32 kvHeads) {
   return divide_up(heads + 2 * kvHeads, kRopeWarps);
 }
 
-/// Lanes of a warp write a head's vector into a page as bf16. each(store): calls store(d, value)
-/// for every dimension, each lane for its own.
+/// Writes a head's vector into a page as bf16, with the lanes of a warp. `each(store)` calls
+/// store(d, value) for every dimension; each lane calls it for its own.
 template <class Each> DEVICE void store_vector(u8 *to, Each each) {
   each([&](i32 d, float value) { ((u16 *)to)[d] = f32_to_bf16(value); });
 }
-/// As E4M3 with its scale. `each` is called twice and hands out the same values.
+/// Writes the vector as E4M3 with its scale. `each` is called twice and must pass the same values.
 template <class Each> DEVICE void store_scaled_vector(u8 *to, float *scale, Each each) {
   float most = 0.0f;
   bool finite = true;
@@ -139,7 +139,7 @@ template <class Each> DEVICE void store_scaled_vector(u8 *to, float *scale, Each
     most = max_f32(most, abs_f32(value));
     finite = finite && abs_f32(value) < as_f32(0x7f800000u);
   });
-  // What is no number makes the whole vector none, as codes could not say it.
+  // An element that is NaN or infinite makes the whole vector NaN, since codes cannot represent it.
   const float step = warp_any(!finite) ? as_f32(0x7fffffffu) : kv_scale(warp_max(most));
   each([&](i32 d, float value) { to[d] = f32_to_e4m3(div_f32(value, step)); });
   if (threadIdx.x % 32 == 0)

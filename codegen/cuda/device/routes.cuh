@@ -1,8 +1,8 @@
-//===- routes.cuh - Which rows the experts of a layer work on, as kernels see it ===//
+//===- routes.cuh - The routes of a layer's tokens to experts, for kernels ------===//
 //
-// runtime/abi/Routes.h is the definition (codegen/cuda/Experts.cpp asserts that the layouts are one).
-// Where its parts begin depends on the tokens of the step, which the device alone knows: graphs are
-// launched for the tokens of their bucket.
+// runtime/abi/Routes.h defines the layout (codegen/cuda/Experts.cpp asserts that it is the same here).
+// The offsets of its parts depend on the number of tokens of the step, which only the device knows:
+// graphs are launched for the number of tokens of their bucket.
 //===----------------------------------------------------------------------===//
 #pragma once
 
@@ -18,7 +18,7 @@ template <class I32, class F32> struct RoutesOf {
   I32 *expert;
   F32 *weight;
   I32 *row, *token, *count;
-  I32 *segments; ///< RouteSegments: three numbers each
+  I32 *segments; ///< RouteSegments, three numbers each
 
   MEMBER RoutesOf(I32 *memory, const BatchView *batch, i32 used) {
     const i64 pairs = batch->tokens * used;

@@ -1,17 +1,17 @@
-//===- sample.cuh - The most likely token, on the device ---------------------===//
+//===- sample.cuh - Argmax of logits rows, on the device ---------------------===//
 //
-// Two launches. Blocks of the first take pieces of a row and meet in one 64-bit maximum per row,
-// which does not depend on their order:
+// Argmax takes two launches. Blocks of the first take pieces of a row and combine them in one 64-bit
+// atomic maximum per row, which does not depend on their order:
 //
 //   key = (bits of the logit, made to sort as unsigned) << 32 | ~index
 //
-// so that of equal logits the lower index wins.
+// Among equal logits the lower index wins.
 //
-// Projections of few logits rows raise the keys themselves (matmul_decode.cuh); then the first is
-// not launched.
+// Projections of few logits rows update the keys themselves (matmul_decode.cuh); then the first launch
+// is omitted.
 //
-// Ids are those of `argmax` in runtime/sample/Sampler.h, zeros of both signs and NaN included.
-// The second turns keys into ids and sets the keys back to 0, as the first wants them.
+// The second launch turns keys into ids and resets the keys to 0, as the first requires. The ids equal
+// those of `argmax` in runtime/sample/Sampler.h, also for zeros of both signs and NaN.
 //===----------------------------------------------------------------------===//
 #pragma once
 
@@ -20,9 +20,9 @@
 constexpr i32 kArgmaxPieces = 16, kArgmaxWarps = 8;
 
 DEVICE u64 argmax_key(float logit, i32 index) {
-  // -0 + 0 is 0: the two are equal.
+  // -0 + 0 is 0, so both zeros give the same key.
   const u32 bits = as_u32(logit + 0.0f), sorted = bits & 0x80000000u ? ~bits : bits | 0x80000000u;
-  return logit == logit ? (u64)sorted << 32 | (u32)~index : 0; // NaN: below all
+  return logit == logit ? (u64)sorted << 32 | (u32)~index : 0; // NaN ranks below all numbers
 }
 
 /// The logit of a key that is not 0.
@@ -80,6 +80,6 @@ template <i32 Threads> DEVICE void argmax_ids(u64 *keys, i32 *ids, const BatchVi
   const i32 row = blockIdx.x * Threads + threadIdx.x;
   if (row >= batch->rows)
     return;
-  ids[row] = keys[row] ? (i32) ~(u32)keys[row] : 0; // nothing but NaN: the first
+  ids[row] = keys[row] ? (i32) ~(u32)keys[row] : 0; // all logits are NaN: id 0
   keys[row] = 0;
 }

@@ -1,9 +1,9 @@
-//===- seed.cuh - Made-up weights, filled on the device ----------------------===//
+//===- seed.cuh - Dummy weights, generated on the device ---------------------===//
 //
-// runtime/formats/SeedWeights.h says which number weight (n, k) of a tensor is and
-// SeedFragments.cpp puts the same numbers in the same places on the host: the two give the same
-// bytes. A block makes a tile of 16 rows; its lanes hold the rows that they hold in a fragment, so
-// a thread needs the keys of two rows only. Memory is zero before: padding is not written.
+// runtime/formats/SeedWeights.h defines the value of weight (n, k) of a tensor, and SeedFragments.cpp
+// places the same values on the host: both give the same bytes. A block generates a tile of 16 rows.
+// Its lanes hold the rows that they hold in a fragment, so a thread needs the keys of only two rows.
+// The memory must be zero beforehand: padding is not written.
 //===----------------------------------------------------------------------===//
 #pragma once
 
@@ -17,7 +17,7 @@ DEVICE u64 seed_mix(u64 z) {
   return z ^ (z >> 31);
 }
 
-/// A row's two planes of words. In a step of 16 k, k = 16 step + in.
+/// The two planes of random words of a row. `in` is the index in a step of 16 k: k = 16 step + in.
 struct SeedRow {
   u64 keys[2];
 
@@ -30,7 +30,7 @@ struct SeedRow {
     const u32 low =
         word(0, step) >> (8 * (in % 8) + 4 * (in / 8)) & (Bits < 4 ? (1 << Bits) - 1 : 15);
     if constexpr (Bits == 5) {
-      const i32 k = step % 4 * 16 + in; // of the 64 that share a word
+      const i32 k = step % 4 * 16 + in; // index among the 64 codes that share a word
       return low | (word(1, step / 4) >> (32 * (k / 32) + 8 * (k % 4) + k % 32 / 4) & 1) << 4;
     } else if constexpr (Bits == 6) {
       return low | (word(1, step / 2) >> (32 * (step % 2) + 8 * (in % 4) + 2 * (in / 4)) & 3) << 4;
@@ -47,17 +47,17 @@ struct SeedRow {
   }
 };
 
-/// Scales of every block of a format: `seedScales` and kSeedFp8Scale.
+/// The scales of every block of a format: `seedScales` and kSeedFp8Scale.
 struct SeedScales {
   u16 d, m;
   u8 s, t;
   float fp8;
 };
 
-/// The tile's two rows of this lane.
+/// The two rows of the tile that this lane generates.
 struct SeedLane {
   SeedRow rows[2];
-  i32 valid; ///< how many of the two exist
+  i32 valid; ///< how many of the two rows exist
 
   MEMBER SeedLane(u64 seed, u64 tensor, i32 n) {
     const i32 first = blockIdx.x * 16 + threadIdx.x % 32 / 4;
@@ -70,7 +70,7 @@ struct SeedLane {
     }
     valid = first + 8 < n ? 2 : first < n;
   }
-  /// Row and place in a step of the fragment's value v.
+  /// The row, and the index in a step, of the fragment's value v.
   MEMBER i32 half(i32 v) const { return v / 2 % 2; }
   MEMBER i32 in(i32 v) const { return threadIdx.x % 4 * 2 + v % 2 + v / 4 * 8; }
   MEMBER bool exists(i32 v, i32 step, i32 k) const {
@@ -124,7 +124,8 @@ seed_tile(CodeFormat<Bits, Group, ZeroPoint, HasMin, Super, Stored, Zeros, Numbe
     else if constexpr (Bits == 8)
       *(uint4 *)(codes + 512 + lane * 16) = uint4{words[4], words[5], words[6], words[7]};
   }
-  constexpr i32 block = Super ? 256 : Group; // of the format; the layout's may hold several
+  constexpr i32 block =
+      Super ? 256 : Group; // the format's block; a block of the layout may hold several
   for (i32 i = threadIdx.x; i < divide_up(k, block) * 16; i += blockDim.x) {
     const i32 row = i % 16, b = i / 16, from = b * block, global = blockIdx.x * 16 + row;
     if (global >= n)
@@ -154,7 +155,7 @@ seed_tile(CodeFormat<Bits, Group, ZeroPoint, HasMin, Super, Stored, Zeros, Numbe
   }
 }
 
-/// Codes without bit 6: numbers below 2 and no NaN.
+/// Clears bit 6 of the codes, so magnitudes are below 2 and none is NaN.
 DEVICE void seed_tile(Fp8Format, u8 *tile, u64 seed, u64 tensor, i32 n, i32 k, SeedScales made) {
   const SeedLane mine(seed, tensor, n);
   const i32 lane = threadIdx.x % 32;
@@ -198,7 +199,7 @@ DEVICE void seed_tile(FloatFormat<Half>, u8 *tile, u64 seed, u64 tensor, i32 n, 
   }
 }
 
-/// A weight [n][k] of tensor number `tensor` at `out`; a block a tile.
+/// Generates the weight [n][k] of tensor number `tensor` at `out`. One block per tile.
 template <class F>
 DEVICE void seed_weight(u8 *out, u64 seed, u64 tensor, i64 n, i64 k, SeedScales made) {
   seed_tile(F(), out + blockIdx.x * F::tileBytes((i32)k), seed, tensor, (i32)n, (i32)k, made);

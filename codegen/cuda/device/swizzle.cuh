@@ -1,9 +1,9 @@
 //===- swizzle.cuh - Where a byte of a 128-byte row lies in shared memory --===//
 //
-// Eight rows of 128 bytes, each of eight chunks of 16 bytes; chunk c of row r lies at chunk
-// c ^ (r % 8). So eight rows of one column of chunks (what ldmatrix or a tensor core reads at
-// once) lie in eight different groups of banks. TMA and wgmma compute it from address bits
-// (4…6 ^= 7…9): a tile must start on a 1024-byte line.
+// A tile is eight rows of 128 bytes, each of eight chunks of 16 bytes. Chunk c of row r is stored at
+// chunk c ^ (r % 8). So the eight rows of one column of chunks, which ldmatrix or a tensor core reads
+// at once, are in eight different groups of banks. TMA and wgmma compute the swizzle from address
+// bits (4…6 ^= 7…9), so a tile must start on a 1024-byte boundary.
 //
 //   row 0   0 1 2 3 4 5 6 7
 //   row 1   1 0 3 2 5 4 7 6

@@ -1,27 +1,27 @@
 //===- threads.cuh - Barriers, shuffles and votes --------------------------===//
 //
-// Warp words are for whole warps: every lane must come, at the same line.
+// Warp primitives are for whole warps: every lane must execute them, at the same line.
 //===----------------------------------------------------------------------===//
 #pragma once
 
-/// All threads of the block; memory is ordered. One line for all: roles that meet apart use
-/// sync_named.
+/// Synchronises all threads of the block and orders memory. All threads must reach it at the same line;
+/// roles that synchronise at different lines use sync_named.
 DEVICE void sync_block() { __syncthreads(); }
 
 /// Named barrier 1…15 of `threads` threads (whole warps). Barrier 0 is sync_block's.
 DEVICE void sync_named(u32 id, u32 threads) {
   asm volatile("barrier.sync %0, %1;" ::"r"(id), "r"(threads) : "memory");
 }
-/// Comes to a named barrier without waiting: `threads` counts those who arrive and those who wait.
+/// Arrives at a named barrier without waiting. `threads` counts both arriving and waiting threads.
 DEVICE void arrive_named(u32 id, u32 threads) {
   asm volatile("barrier.arrive %0, %1;" ::"r"(id), "r"(threads) : "memory");
 }
 
-/// All lanes; memory is ordered.
+/// Synchronises all lanes of the warp and orders memory.
 DEVICE void sync_warp() { __syncwarp(); }
 
-/// The value of lane (own ^ mask), of `lane`, of own - delta, of own + delta; the last two give
-/// the own value where there is no such lane. T: float, i32, u32. They order no memory.
+/// Return the value of lane (own ^ mask), of `lane`, of own - delta, of own + delta. The last two
+/// return the lane's own value if there is no such lane. T: float, i32, u32. They do not order memory.
 template <class T> DEVICE T shfl_xor(T value, u32 mask) {
   return __shfl_xor_sync(~0u, value, mask);
 }

@@ -16,9 +16,9 @@ typedef long long i64;
 
 /// SHARED(float, partial, [4][2]): an array of the block. 16-byte aligned.
 #define SHARED(type, name, dims) __shared__ alignas(16) type name dims
-/// SHARED_ALIGNED(1024, u8, tile, [8192]): the alignment said.
+/// SHARED_ALIGNED(1024, u8, tile, [8192]): the same with an explicit alignment.
 #define SHARED_ALIGNED(alignment, type, name, dims) __shared__ alignas(alignment) type name dims
-/// The bytes the launch asks for, 1024-byte aligned. One name per kernel.
+/// The shared memory that the launch requests, 1024-byte aligned. One name per kernel.
 #define DYNAMIC_SHARED(name) extern __shared__ __align__(1024) u8 name[]
 
 #define UNROLL _Pragma("unroll")
@@ -51,11 +51,11 @@ DEVICE u32 as_u32(float value) { return __float_as_uint(value); }
 DEVICE double as_f64(u64 bits) { return __longlong_as_double((i64)bits); }
 DEVICE u64 as_u64(double value) { return (u64)__double_as_longlong(value); }
 
-/// Where shared memory lies in its own window: what PTX takes.
+/// The address of shared memory within its own window, as PTX takes it.
 DEVICE u32 shared_address(const void *p) { return (u32)__cvta_generic_to_shared(p); }
 
-/// Holds a value in its register here: the compiler can neither sink the load that made it
-/// below this line nor drop it.
+/// Keeps a value in its register at this point: the compiler can neither sink the load that produced
+/// it below this line nor drop it.
 DEVICE void keep(u32 &x) { asm volatile("" : "+r"(x)); }
 DEVICE void keep(i32 &x) { asm volatile("" : "+r"(x)); }
 DEVICE void keep(float &x) { asm volatile("" : "+f"(x)); }

@@ -1,36 +1,36 @@
 //===- wgmma.cuh - Products of a warpgroup (sm_90a) -------------------------===//
 //
-// D[64][N] += A[64][16] B[16][N], 16-bit values, or A[64][32] B[32][N] of E4M3, f32 sums, by four
-// warps that begin at a warp whose number is a multiple of 4. Warp w of them, lane l, g = l / 4, c
-// = l % 4, holds
+// D[64][N] += A[64][16] B[16][N] of 16-bit values, or A[64][32] B[32][N] of E4M3, with f32 sums, by
+// four consecutive warps, the first of which has an index that is a multiple of 4. With g = l / 4 and
+// c = l % 4, lane l of warp w of the four holds
 //
 //   d[4j + 0] D(16w + g, 8j + 2c)      d[4j + 2] D(16w + g + 8, 8j + 2c)        j = 0 … N/8 - 1
 //   d[4j + 1] D(16w + g, 8j + 2c + 1)  d[4j + 3] D(16w + g + 8, 8j + 2c + 1)
 //
-// and, if A comes from registers, the A fragment of mma.m16n8k16 (m16n8k32) of its 16 rows. A tile
-// in shared memory is K-major: rows (of M, or of N) of 64 values (of E4M3, 128) = 128 bytes,
-// swizzled (swizzle.cuh), eight rows to 1024 bytes. A step is 32 bytes further on in the row.
+// and, if A comes from registers, the A fragment of mma.m16n8k16 (m16n8k32) of its 16 rows. A tile in
+// shared memory is K-major: its rows (of M, or of N) have 64 values (128 of E4M3) = 128 bytes and are
+// swizzled (swizzle.cuh); eight rows take 1024 bytes. Each step is 32 bytes further along the row.
 //
-// A kernel says at its head which N it uses, USE_WGMMA(64): all 32 would cost every compilation
-// as much as everything else together.
+// A kernel declares at its top which N it uses, USE_WGMMA(64): all 32 would double the time of every
+// compilation.
 //
 //   wgmma_fence();       // after writes to d, to A's registers, to shared memory
 //   for (int k = 0; k < 4; k++)
 //     wgmma_ss<64>(d, wgmma_descriptor(a + 32 * k), wgmma_descriptor(b + 32 * k));
 //   wgmma_commit();
-//   wgmma_wait<0>();     // until here neither d nor A's registers may be touched
+//   wgmma_wait<0>();     // until here neither d nor A's registers may be accessed
 //===----------------------------------------------------------------------===//
 #pragma once
 
 #if DEVICE_HAS_WGMMA
-/// Start address in units of 16 bytes, 1024 bytes from eight rows to the next, 128-byte swizzle.
+/// Start address in units of 16 bytes, 1024 bytes between groups of eight rows, 128-byte swizzle.
 DEVICE u64 wgmma_descriptor(const void *tile) {
   return (u64)((shared_address(tile) & 0x3ffffu) >> 4) | (1ull << 16) | (64ull << 32) |
          (1ull << 62);
 }
 DEVICE void wgmma_fence() { asm volatile("wgmma.fence.sync.aligned;" ::: "memory"); }
 DEVICE void wgmma_commit() { asm volatile("wgmma.commit_group.sync.aligned;" ::: "memory"); }
-/// Returns when at most `Left` groups are under way.
+/// Returns when at most `Left` groups are in flight.
 template <int Left> DEVICE void wgmma_wait() {
   asm volatile("wgmma.wait_group.sync.aligned %0;" ::"n"(Left) : "memory");
 }
@@ -38,7 +38,7 @@ template <int Left> DEVICE void wgmma_wait() {
 enum class Wgmma { bf16, f16, e4m3 };
 template <int N, Wgmma Kind> struct WgmmaShape;
 
-// Register lists of N / 2 sums, each made from the one before.
+// Register lists of N / 2 sums, each defined in terms of the previous one.
 #define WGMMA_TEXT_8 "%0, %1, %2, %3"
 #define WGMMA_SUMS_8(d) "+f"(d[0]), "+f"(d[1]), "+f"(d[2]), "+f"(d[3])
 #define WGMMA_TEXT_16 WGMMA_TEXT_8 ", %4, %5, %6, %7"
@@ -104,8 +104,8 @@ template <int N, Wgmma Kind> struct WgmmaShape;
 #define WGMMA_TEXT_256 WGMMA_TEXT_248 ", %124, %125, %126, %127"
 #define WGMMA_SUMS_256(d) WGMMA_SUMS_248(d), "+f"(d[124]), "+f"(d[125]), "+f"(d[126]), "+f"(d[127])
 
-// The operands after the sums: p0 … p5 are their numbers (WGMMA_AFTER_n).
-// `more_s`, `more_r`: which operands are transposed, which only 16-bit types can be.
+// p0 … p5 are the numbers of the operands after the sums (WGMMA_AFTER_n).
+// `more_s`, `more_r`: which operands are transposed; only 16-bit types can be.
 #define WGMMA_KIND_(n, kind, type, more_s, more_r, p0, p1, p2, p3, p4, p5)                         \
   template <> struct WgmmaShape<n, Wgmma::kind> {                                                  \
     static DEVICE void shared(float (&d)[n / 2], u64 a, u64 b, u32 accumulate) {                   \
@@ -162,7 +162,7 @@ template <int N, Wgmma Kind> struct WgmmaShape;
 #define WGMMA_AFTER_248 124, 125, 126, 127, 128, 129
 #define WGMMA_AFTER_256 128, 129, 130, 131, 132, 133
 
-/// One product of 16 k (of E4M3, 32). accumulate = false starts from 0.
+/// One product of 16 k (32 for E4M3). accumulate = false starts from 0.
 template <int N, Wgmma Kind = Wgmma::bf16>
 DEVICE void wgmma_ss(float (&d)[N / 2], u64 a, u64 b, bool accumulate = true) {
   WgmmaShape<N, Kind>::shared(d, a, b, accumulate);
