@@ -1,13 +1,13 @@
-//===- RegionWalker.h - Regions of kernels, rendered for a target ------------===//
+//===- RegionWalker.h - Rendering of kernel regions for a target -------------===//
 //
-// Prologues and epilogues of kernel ops are regions of scalar f32 operations. What a value becomes
-// differs by target (an SSA value over lanes on CPUs, a text of CUDA C++ on GPUs); how a region is
-// walked does not: each operation once, operands before their users, either all in their order or
-// those that a value needs.
+// Prologues and epilogues of kernel ops are regions of scalar f32 operations. A value's rendering
+// depends on the target: an SSA value over lanes on CPUs, a piece of CUDA C++ text on GPUs. The walk
+// over a region does not. It renders each operation once and operands before their users, and takes
+// either all operations in order or only those that a given value needs.
 //
 //   RegionWalker<std::string> walker("CUDA", render);
 //   walker.set(argument, "x[i]");
-//   walker(body.getTerminator()->getOperand(0))     the text of what it yields
+//   walker(body.getTerminator()->getOperand(0))     the text of the yielded value
 //===----------------------------------------------------------------------===//
 #pragma once
 
@@ -19,17 +19,17 @@
 
 namespace ingot {
 
-/// Form: what a value becomes. A default-constructed one says that there is none.
+/// Form is the type of a rendered value. A default-constructed Form means that there is no rendering.
 template <class Form> class RegionWalker {
 public:
   using Forms = llvm::SmallVector<Form>;
-  /// The form of an operation over those of its operands; none if the target has no rendering.
+  /// Renders an operation, given the forms of its operands. Returns Form() if the target has no rendering.
   using Render = std::function<Form(mlir::Operation *op, llvm::ArrayRef<Form> operands)>;
-  /// The form of a value that is not computed by this walk (an argument, a value of another walk);
-  /// none: it is its operation's.
+  /// Renders a value that this walk does not compute (an argument, a value of another walk). Returns
+  /// Form() if the value is to be rendered from its defining operation.
   using Leaf = std::function<Form(mlir::Value)>;
 
-  /// `target` names it in errors.
+  /// `target` is the target's name in error messages.
   RegionWalker(llvm::StringRef target, Render render, Leaf leaf = {})
       : target(target), render(std::move(render)), leaf(std::move(leaf)) {}
 
@@ -39,8 +39,8 @@ public:
   size_t size() const { return forms.size(); }
   void clear() { forms.clear(); }
 
-  /// The form of `value`, with all that it needs. Fails, with an error at the operation, if one has
-  /// no rendering.
+  /// Returns the form of `value`, after rendering everything that it depends on. Fails, with an error
+  /// at the operation, if an operation has no rendering.
   mlir::FailureOr<Form> operator()(mlir::Value value) {
     if (auto found = forms.find(value); found != forms.end())
       return found->second;
@@ -52,7 +52,7 @@ public:
     return forms.lookup(value);
   }
 
-  /// Renders an operation of one result.
+  /// Renders an operation that has one result.
   mlir::LogicalResult walk(mlir::Operation &op) {
     Forms operands;
     for (mlir::Value operand : op.getOperands()) {
@@ -68,7 +68,7 @@ public:
     return mlir::success();
   }
 
-  /// All operations in order; what the block yields.
+  /// Renders all operations in order. Returns the forms of the yielded values.
   mlir::FailureOr<Forms> walk(mlir::Block &block) {
     for (mlir::Operation &op : block.without_terminator())
       if (mlir::failed(walk(op)))

@@ -68,8 +68,8 @@ private:
   }
   Value lAt(Value row) { return k.at(k.at(k.scratch, shape.lOffset), k.mul(row, kVectorBytes)); }
   Value mAt(Value row) { return k.at(k.at(k.scratch, shape.mOffset), k.mul(row, 4)); }
-  /// Scores, later weights, of a row of the register tile, from position `byte / 4` of the block
-  /// on.
+  /// Address of the scores, later weights, of a row of the register tile, from position `byte / 4` of
+  /// the block on.
   Value sAt(Value rowOfTile, Value byte) {
     return k.at(k.at(k.at(k.scratch, shape.sOffset), k.mul(rowOfTile, kFloatBlock * 4)), byte);
   }
@@ -77,7 +77,7 @@ private:
     return k.loadSplat(f32x16, k.at(k.at(k.scratch, shape.factorsOffset), k.mul(rowOfTile, 4)));
   }
 
-  /// q of the item to scratch; o = 0, and where softmax begins.
+  /// Copies q of the item to scratch. Initialises o to 0, and m and l of the softmax.
   void emitStart() {
     Value zero = k.splat(f32x16, 0);
     forEachRow([&](Value row, Value token, Value queryHead) {
@@ -98,7 +98,7 @@ private:
   }
 
   double softcap() { return op.getSoftcap().convertToFloat(); }
-  /// What scores are multiplied by, into units of log2: 2^ is what the softmax takes.
+  /// Returns the factor that converts scores to units of log2, since the softmax uses 2^.
   Value toLog2() {
     double scale = op.getScale().convertToFloat();
     return k.splat(f32x16, log2e * (softcap() == 0 ? scale : softcap()));
@@ -109,10 +109,10 @@ private:
   struct Block {
     Value page;     ///< index of its first page
     Value start;    ///< first absolute position
-    Value from, to; ///< pages of it that some row may see part of
-    Value unseen;   ///< window: positions of it before all that some row may see, or less than 0
-    Value written;  ///< positions of it that some row may see end here, or behind the block
-    Value seesAll;  ///< i1: do all rows see all of it?
+    Value from, to; ///< range of its pages of which some row may see a part
+    Value unseen;  ///< window: positions of the block before the first visible one; may be negative
+    Value written; ///< end of the positions that some row may see; may be past the block's end
+    Value seesAll; ///< i1: whether all rows see all of it
   };
 
   void emitBlocks() {
@@ -140,16 +140,15 @@ private:
 
   bool isInt4() const { return shape.element == KvFormat::Int4; }
   int64_t headBytes() { return shape.storedBytes(shape.headDim) * kPageTokens; }
-  /// Bytes of the scales of a head's K or V in a page.
+  /// Returns the bytes of the scales of a head's K or V in a page.
   int64_t scaleBytes() { return kvFormat(shape.element).scaleBytes(shape.headDim) * kPageTokens; }
-  /// The page of that index; those before the first and behind the last that the item sees are
-  /// those two.
+  /// Returns the page of that index, clamped to the first and last page that the item sees.
   Value pageOf(Value index) {
     index = k.minSigned(shape.window ? k.maxSigned(index, firstPage) : index, lastPage);
     Value number = k.widen(k.load(k.i32, k.at(table, k.mul(index, 4))), k.i64);
     return k.at(k.operand(op.getKv()), k.mul(number, op.getKv().getType().pageBytes()));
   }
-  // Of this KV head in the page of that index.
+  // Addresses for this KV head in the page of that index.
   Value keysOf(Value index) { return k.at(pageOf(index), k.mul(head, headBytes())); }
   Value valuesOf(Value index) { return k.at(keysOf(index), shape.kvHeads * headBytes()); }
   Value scalesOfKeys(Value index) {
@@ -159,7 +158,7 @@ private:
     return k.at(scalesOfKeys(index), shape.kvHeads * scaleBytes());
   }
 
-  /// All rows in register tiles; what is left over in smaller ones.
+  /// Emits all rows in register tiles, and the remainder in smaller ones.
   void emitRows(const Block &block) {
     Value rows = k.mul(tokens, shape.group), done = k.word(0);
     int64_t least = mostRows > 6 ? 6 : mostRows;
@@ -186,7 +185,7 @@ private:
 
   //===--- q . K ------------------------------------------------------------===//
 
-  /// Pages that are multiplied at once: what fills the registers with sums.
+  /// Returns the number of pages that are multiplied at once, as many as fill the registers with sums.
   int64_t pagesOfUnit(int64_t count) {
     int64_t pages = kPagesOfBlock;
     while (pages > 1 && 2 * count * pages > mostSums)
@@ -200,7 +199,7 @@ private:
     return k.loop(from, block.to, k.word(pages), init, body);
   }
 
-  /// Scores to scratch; returns the maximums of the rows lane by lane.
+  /// Writes scores to scratch. Returns the maxima of the rows, lane by lane.
   Values emitScores(const Block &block, Value row, int64_t count) {
     int64_t pages = pagesOfUnit(count), vectors = 2 * pages;
     Value lowest = k.splat(f32x16, -std::numeric_limits<double>::infinity());
@@ -216,7 +215,7 @@ private:
             Value start = k.add(block.start, k.mul(p, kPageTokens));
             for (int64_t r = 0; r < count; ++r) {
               Value position = k.add(firstPosition, k.divUnsigned(k.add(row, r), shape.group));
-              Value at = k.narrow(k.sub(position, start), k.i32); // counted from the unit
+              Value at = k.narrow(k.sub(position, start), k.i32); // relative to the unit
               for (int64_t v = 0; v < vectors; ++v)
                 seen.push_back(k.select(visible(at, v), scores[r * vectors + v], lowest));
             }
@@ -227,14 +226,14 @@ private:
         for (int64_t v = 0; v < vectors; ++v) {
           Value score = scores[r * vectors + v];
           k.store(score, k.at(sAt(k.word(r), byte), v * kVectorBytes), 64);
-          most[r] = k.fmax(score, most[r]); // in this order NaN does not get in
+          most[r] = k.fmax(score, most[r]); // this operand order ignores NaN
         }
       return most;
     });
   }
 
-  /// q . K of a unit as two vectors per row and page: positions 0-15 and 16-31, or (bf16) even and
-  /// odd ones. Lines of the next block are fetched meanwhile.
+  /// Computes q . K of a unit as two vectors per row and page: positions 0-15 and 16-31, or (bf16)
+  /// even and odd ones. Prefetches lines of the next block.
   Values emitDots(const Block &block, Value row, int64_t count, Value p, int64_t pages) {
     if (isInt4())
       return emitDotsOfCodes(block, row, count, p, pages);
@@ -255,7 +254,7 @@ private:
                       Values ones;
                       for (int64_t r = 0; r < count; ++r)
                         ones.push_back(k.loadSplat(f32x16, k.at(qD, (r * shape.qStride + u) * 4)));
-                      // Page by page: few registers are left beside the sums.
+                      // Page by page, because the sums leave few registers free.
                       for (int64_t page = 0; page < pages; ++page) {
                         for (int64_t line = 0; line < lineBytes; line += 64)
                           k.prefetch(k.at(k.at(next[page], byte), u * lineBytes + line));
@@ -271,7 +270,7 @@ private:
                   });
   }
 
-  /// The same of int4 (KvInt4.h), in the order in which bytes hold the dimensions.
+  /// The same for int4 (KvInt4.h), in the order in which bytes hold the dimensions.
   Values emitDotsOfCodes(const Block &block, Value row, int64_t count, Value p, int64_t pages) {
     int64_t vectors = 2 * pages;
     Value q = qAt(row), index = k.add(block.page, p);
@@ -280,7 +279,7 @@ private:
       keys.push_back(keysOf(k.add(index, page)));
       scales.push_back(scalesOfKeys(k.add(index, page)));
     }
-    constexpr int64_t lines = kKvInt4Group / 2; // of a group
+    constexpr int64_t lines = kKvInt4Group / 2; // per group
     Values zeros(count * vectors, k.splat(f32x16, 0));
     Value groups = k.word(shape.headDim / kKvInt4Group);
     return k.loop(k.word(0), groups, k.word(1), zeros, [&](Value g, ValueRange ofGroup) {
@@ -307,7 +306,7 @@ private:
     });
   }
 
-  /// One nibble of each of 16 bytes, as f32.
+  /// Loads one nibble of each of 16 bytes, as f32.
   Value loadCodes(Value from, int64_t nibble) {
     Value bytes = k.widenUnsigned(k.load(k.vec(k.i8, kRowLanes), from, 1), i32x16);
     return k.toFloat(k.sub(nibble ? k.shiftRight(bytes, 4) : k.bitAnd(bytes, 15), 8));
@@ -324,7 +323,7 @@ private:
     }
     case KvFormat::BF16:
       return splitBF16(k.load(i32x16, line, 64));
-    case KvFormat::FP8:  // of GPUs alone
+    case KvFormat::FP8:  // GPUs only
     case KvFormat::Int8: // AttentionInt8.h
     case KvFormat::Int4: // emitDotsOfCodes
       break;
@@ -332,7 +331,7 @@ private:
     return {};
   }
 
-  /// 32 bf16 as the even and the odd ones.
+  /// Splits 32 bf16 into the even and the odd ones.
   Values splitBF16(Value words) {
     return {k.bitcast(f32x16, k.shiftLeft(words, 16)),
             k.bitcast(f32x16, k.bitAnd(words, int32_t(0xffff0000)))};
@@ -345,7 +344,7 @@ private:
     return math::TanhOp::create(k.b, k.fmul(dot, k.splat(f32x16, scale / softcap())));
   }
 
-  /// Lanes of vector v of a unit whose position a row at `at`, counted from the unit, may see.
+  /// Returns the lanes of vector v of a unit that a row at position `at`, relative to the unit, may see.
   Value visible(Value at, int64_t v) {
     SmallVector<int32_t> inUnit;
     for (int64_t i = 0; i < kRowLanes; ++i)
@@ -365,7 +364,7 @@ private:
 
   //===--- Softmax ----------------------------------------------------------===//
 
-  /// The new m of the tile's rows, and the factors of what was summed before, a row in each lane.
+  /// Computes the new m of the tile's rows and the factors of the previous sums, with a row in each lane.
   void emitFactors(Value row, ValueRange most) {
     Value all = k.splat(f32x16, -std::numeric_limits<double>::infinity());
     for (auto [r, widest] : llvm::enumerate(most)) {
@@ -386,11 +385,11 @@ private:
     storeFirst(k, next, mAt(row), int64_t(most.size()));
   }
 
-  /// Weights of the tile's rows, in order of position, where their scores were; and l.
+  /// Replaces the scores of the tile's rows by weights, in order of position, and updates l.
   void emitWeights(const Block &block, Value row, int64_t count) {
     k.loop(0, count, 1, [&](Value r) {
       Value less = k.fsub(k.splat(f32x16, 0), k.loadSplat(f32x16, mAt(k.add(row, r))));
-      auto weight = [&](Value from) { // 2^ of up to half an ulp of m
+      auto weight = [&](Value from) { // the exponent exceeds 0 by at most half an ulp of m
         Value score = k.load(f32x16, from, 64);
         return emitExp2OfNonPositive(k.b, k.fma(score, toLog2(), less));
       };
@@ -434,7 +433,7 @@ private:
       Value index = k.add(block.page, p), first = k.mul(p, kPageTokens);
       Value values = valuesOf(index), next = valuesOf(k.add(index, kPagesOfBlock));
       Value scales = isInt4() ? scalesOfValues(index) : Value();
-      // What no row may see is not read: it may hold anything, and 0 times NaN is NaN.
+      // Positions that no row may see are not read: they may hold anything, and 0 times NaN is NaN.
       Value begin = k.word(0);
       if (shape.window)
         begin = k.maxSigned(k.sub(block.unseen, first), begin);
@@ -509,7 +508,7 @@ private:
   static constexpr double log2e = 1.44269504088896340736;
 
   AttentionShape shape;
-  int64_t mostRows, mostSums; ///< of the register tile: rows, vectors of 16
+  int64_t mostRows, mostSums; ///< maximum rows and sums (vectors of 16) of a register tile
   Value table;                ///< block table of the item's sequence
   Value firstPage, lastPage;  ///< of the item
 };

@@ -1,8 +1,8 @@
 //===- Attention.h - Shape of the attention kernel ------------------------===//
 //
-// Flash attention over a paged cache, one work item per (tile of query tokens, KV head).
-// The rows of an item are the tile's tokens x the query heads of the group: row =
-// token * group + head, so that each byte of K and V is read once per item.
+// Flash attention over a paged cache, with one work item per (tile of query tokens, KV head).
+// The rows of an item are the tile's tokens x the query heads of the group, with
+// row = token * group + head. Each byte of K and V is therefore read once per item.
 //
 //   for each block (128 positions, four pages, at fixed absolute positions, ascending):
 //     for each register tile of rows:
@@ -13,19 +13,19 @@
 //       o  = o a;  o += P_j V_j      [rows][d], j ascending
 //   y = o / l
 //
-// Why tiles of 12 rows by 2 vectors: a vector of an f16 cache is widened once for 12 products (and
-// once for a tile that has few rows and so more vectors). Why blocks of four pages: a softmax is a
-// chain of 30 dependent instructions whatever its width, and o is rescaled once.
+// Why tiles are 12 rows by 2 vectors: a vector of an f16 cache is widened once for 12 products (and
+// also once in a tile that has fewer rows and therefore more vectors). Why blocks are four pages: a
+// softmax is a chain of 30 dependent instructions at any width, and o is rescaled once per block.
 //
-// What makes a token's bits independent of company: blocks start at multiples of 128
-// whatever the chunk; a row's numbers come from its own q, m, l, o only; and a block (or
-// a part of one) that is masked for a row changes nothing: m' = m, a = 2^0 = 1, P = 0. m
-// starts at a finite number, so that a masked first block is no NaN. What no row of the item may
-// see may hold NaN: scores are replaced there, and V is read from the first position seen on.
+// Why a token's bits are batch-invariant: blocks start at multiples of 128 in every chunk. A row's
+// numbers come from its own q, m, l and o only. A block (or a part of one) that is masked for a row
+// changes nothing: m' = m, a = 2^0 = 1, P = 0. m starts at a finite number, so a masked first block
+// does not produce NaN. Positions that no row of the item may see may hold NaN: their scores are
+// replaced, and V is read only from the first visible position on.
 //
-// bf16: one 64-byte load holds 32 numbers, the even ones in the lower halves; they are
-// split by a shift and a mask rather than widened. So scores come as (even, odd) positions
-// and, where head_dim is a multiple of 32, o is kept as (even, odd) elements until the end.
+// bf16: one 64-byte load holds 32 numbers, the even ones in the lower halves. They are split by a
+// shift and a mask rather than widened, so scores come as (even, odd) positions. Where head_dim is
+// a multiple of 32, o is kept as (even, odd) elements until the end.
 //
 // Scratch of an item:  q[rows][Dq] | o[rows][chunks*16] | l[rows][16] | m[rows+16] | S,
 // P[tile][128] | a[16]
@@ -45,22 +45,22 @@ struct AttentionShape {
 
   KvFormat element;
   int64_t headDim, kvHeads, group;
-  int64_t rows;    ///< most rows of an item
+  int64_t rows;    ///< maximum rows of an item
   int64_t qStride; ///< floats between rows of q in scratch
   int64_t chunks;  ///< vectors of 16 that hold a row of o
-  /// Bytes of `count` values in the cache.
+  /// Returns the bytes that `count` values take in the cache.
   int64_t storedBytes(int64_t count) const { return kvFormat(element).valueBytes(count); }
-  bool split;     ///< o as (even, odd) elements of each 32
+  bool split;     ///< o is kept as (even, odd) elements of each 32
   int64_t window; ///< 0: none
 
-  int64_t qOffset, oOffset, lOffset, mOffset, sOffset, factorsOffset, bytes; ///< of scratch memory
+  int64_t qOffset, oOffset, lOffset, mOffset, sOffset, factorsOffset, bytes; ///< in scratch memory
 };
 
 /// Positions of a block.
 constexpr int64_t kFloatBlock = 128;
-/// Most rows of a register tile, at any level: 12 x 2 vectors of scores or of o, 2 of K or V and
-/// the numbers they are multiplied by fit 32 registers (AVX2, with half as many of half the size,
-/// takes 2 rows).
+/// Maximum rows of a register tile, at any ISA level. 12 x 2 vectors of scores or of o, 2 of K or V
+/// and the numbers that they are multiplied by fit 32 registers. AVX2, which has half as many
+/// registers of half the size, takes 2 rows.
 constexpr int64_t kFloatRows = 12;
 
 } // namespace ingot::cpu

@@ -18,7 +18,7 @@ using namespace ingot;
 using namespace ingot::cpu;
 
 static constexpr int64_t kPagesOfBlock = kInt8Block / kPageTokens;
-/// Bytes of one token's (or the unmasked) L or 1 / s_V of a block.
+/// Bytes of L or 1 / s_V of a block, for one token or unmasked.
 static constexpr int64_t kBlockBytes = kInt8Block * 4;
 
 AttentionInt8Shape::AttentionInt8Shape(kernel::AttentionOp op) {
@@ -46,7 +46,7 @@ AttentionInt8Shape::AttentionInt8Shape(kernel::AttentionOp op) {
 
 namespace {
 
-/// Units of y in one power of two: the place of a float's exponent.
+/// Units of y per power of two: with 2^23, the integer part of y is where a float has its exponent.
 constexpr double kUnit = 8388608;
 
 class AttentionInt8Emitter : AttentionItem {
@@ -65,7 +65,7 @@ public:
   }
 
 private:
-  /// Registers of a tile beside its rows: of positions for scores, of elements for sums.
+  /// Registers per row of a tile: they hold positions for scores, elements for sums.
   static constexpr int64_t kTileVectors = 4;
 
   Value scratch(int64_t offset) { return k.at(k.scratch, offset); }
@@ -77,7 +77,7 @@ private:
 
   //===--- The start --------------------------------------------------------===//
 
-  /// q of the item as codes; o = 0, and where softmax begins.
+  /// Writes q of the item to scratch as codes. Initialises o to 0, and m and l of the softmax.
   void emitStart() {
     Value zero = k.splat(f32x16, 0);
     forEachRow([&](Value row, Value token, Value queryHead) {
@@ -103,7 +103,7 @@ private:
   }
 
   double softcap() { return op.getSoftcap().convertToFloat(); }
-  /// What s_q is multiplied by: into units of y, or (soft-cap) into what tanh takes.
+  /// Returns the factor of s_q that converts scores to units of y, or with a soft-cap to the argument of tanh.
   double scoreFactor() {
     double scale = double(op.getScale().convertToFloat()) / double(kvInt8Block(headDim));
     return softcap() == 0 ? scale * log2e * kUnit : scale / softcap();
@@ -143,8 +143,8 @@ private:
     return k.at(k.at(page, 2 * kvHeads * headBytes()), k.mul(head, kPageTokens * 4));
   }
 
-  /// Addresses of the pages of the block and the next one to scratch. Pages before the first and
-  /// behind the last that the item sees are those: nobody looks at what is read there.
+  /// Writes the addresses of the pages of the block and of the next one to scratch. Indices are clamped
+  /// to the first and last page that the item sees; values read from such extra pages are not used.
   void emitPages(Value block) {
     Value first = k.mul(block, kPagesOfBlock);
     k.loop(0, kPagesOfBlock, 1, [&](Value p) {
@@ -161,8 +161,8 @@ private:
       }
     });
   }
-  /// The next block's memory to the cache, in pieces (K or V of a page) that the tiles of the block
-  /// share: all at once they would wait for each other, and the tile for them.
+  /// Prefetches the next block, in pieces (K or V of a page) that are divided among the tiles of the
+  /// block. Issued all at once, the prefetches would wait for each other, and the tile for them.
   void prefetchShare(Value tile) {
     Value from = k.mul(tile, piecesOfTile);
     Value to = k.minSigned(k.add(from, piecesOfTile), k.word(2 * kPagesOfBlock));
@@ -185,7 +185,7 @@ private:
         arith::ConstantOp::create(k.b, DenseElementsAttr::get(i32x16, ArrayRef<int32_t>(lanes)));
     return k.add(offsets, k.broadcast(i32x16, k.narrow(first, k.i32)));
   }
-  /// Lanes of `positions` in (after, upTo]; no window: all up to it.
+  /// Returns the lanes of `positions` in (after, upTo]; without a window, all up to `upTo`.
   Value within(Value positions, Value upTo, Value after) {
     auto compare = [&](arith::CmpIPredicate predicate, Value bound) {
       return arith::CmpIOp::create(k.b, predicate, positions,
@@ -197,7 +197,7 @@ private:
     return seen;
   }
 
-  /// log2 of a normal number, in units of y: the exponent, and a quintic of the significand
+  /// Returns log2 of a normal number, in units of y: the exponent plus a quintic of the significand
   /// (absolute error of the logarithm 1.7e-5).
   Value logarithm(Value scale) {
     Value bits = k.bitcast(i32x16, scale);
@@ -210,8 +210,8 @@ private:
     return k.fmul(k.fadd(exponent, sum), k.splat(f32x16, kUnit));
   }
 
-  /// s_K, L and 1 / s_V of the block to scratch; where a token does not see all of it, L and 1 /
-  /// s_V of each token.
+  /// Writes s_K, L and 1 / s_V of the block to scratch, and L and 1 / s_V of each token if some
+  /// token does not see all of the block.
   void emitScales() {
     Value none = k.splat(f32x16, 0), hidden = k.splat(f32x16, kNoScore);
     int64_t plain = kAttentionTile * kBlockBytes;
@@ -223,7 +223,7 @@ private:
                             k.sub(firstPosition, window));
         Value ofK = k.load(f32x16, k.at(scales, half * 4), 64);
         Value ofV = k.load(f32x16, k.at(scales, (kvHeads * kPageTokens + half) * 4), 64);
-        ofV = k.select(seen, ofV, k.splat(f32x16, 1)); // the rest may hold anything
+        ofV = k.select(seen, ofV, k.splat(f32x16, 1)); // unseen positions may hold anything
         k.store(k.select(seen, ofK, none), k.at(scratch(shape.keyScales), byte), 64);
         k.store(logarithm(ofV), k.at(scratch(shape.logScales + plain), byte), 64);
         k.store(k.fdiv(k.splat(f32x16, 1), ofV), k.at(scratch(shape.inverses + plain), byte), 64);
@@ -249,14 +249,14 @@ private:
       });
     });
   }
-  /// Of a row's token, from scratch array `array`.
+  /// Returns the address of the values for a row's token in scratch array `array`.
   Value ofToken(int64_t array, Value row) {
     return k.at(k.at(scratch(array), tokenBase), k.mul(k.divUnsigned(row, group), tokenStride));
   }
 
   //===--- Rows -------------------------------------------------------------===//
 
-  /// All rows in register tiles; what is left over in one smaller tile.
+  /// Emits all rows in register tiles, and the remainder in one smaller tile.
   void emitRows() {
     Value rows = k.mul(tokens, group), rest = k.remUnsigned(rows, mostRows);
     Value full = k.sub(rows, rest);
@@ -272,7 +272,7 @@ private:
     emitWeights(row, count);
     int64_t registers = shape.chunks * perSixteen;
     int64_t groups = (registers + kTileVectors - 1) / kTileVectors;
-    for (int64_t g = 0, first = 0; g < groups; ++g) { // of even size
+    for (int64_t g = 0, first = 0; g < groups; ++g) { // of nearly equal size
       int64_t size = (registers - first + groups - g - 1) / (groups - g);
       emitSums(row, count, first, size);
       first += size;
@@ -281,7 +281,7 @@ private:
 
   //===--- u8 x s8 ----------------------------------------------------------===//
 
-  /// 4 bytes per lane; without vpdpbusd the even and odd ones as 16-bit numbers.
+  /// 4 bytes per lane; without vpdpbusd, the even and odd bytes as 16-bit numbers.
   struct Bytes {
     Value all, even, odd;
   };
@@ -307,7 +307,7 @@ private:
 
   //===--- q . K ------------------------------------------------------------===//
 
-  /// y of the rows to scratch; returns their maximums lane by lane.
+  /// Writes y of the rows to scratch. Returns their maxima, lane by lane.
   Values emitScores(Value row, int64_t count) {
     Values lowest(count, k.splat(kNoScore));
     return k.loop(k.word(0), units, k.word(1), lowest, [&](Value u, ValueRange carried) {
@@ -324,7 +324,7 @@ private:
                      k.load(k.f32s, k.at(k.at(scratch(shape.keyScales), byte), at), 4 * k.lanes));
           Value y = scoreOf(t, scale, k.load(k.f32s, k.at(logs, at), 4 * k.lanes));
           k.store(y, k.at(k.at(scratch(shape.scores + r * kBlockBytes), byte), at), 4 * k.lanes);
-          most[r] = k.fmax(y, most[r]); // in this order NaN does not get in
+          most[r] = k.fmax(y, most[r]); // this operand order ignores NaN
         }
       }
       return most;
@@ -337,9 +337,9 @@ private:
     return k.fma(bounded, k.splat(softcap() * log2e * kUnit), logScale);
   }
 
-  /// Integer dots of the rows with one unit of positions, [row][register].
+  /// Computes integer dots of the rows with one unit of positions, [row][register].
   Values emitDots(Value row, int64_t count, Value u) {
-    constexpr int64_t line = kPageTokens * 4; // bytes of four elements of a page
+    constexpr int64_t line = kPageTokens * 4; // bytes of four elements at all positions of a page
     Value pagesOfUnit[kTileVectors];
     int64_t perPage = std::min(kTileVectors, kPageTokens / k.lanes);
     for (int64_t v = 0; v < kTileVectors; ++v)
@@ -372,7 +372,7 @@ private:
 
   //===--- Softmax ----------------------------------------------------------===//
 
-  /// M (less log2 255), a and b of the tile's rows to scratch; the new m.
+  /// Writes M - log2 255, a and b of the tile's rows to scratch, and the new m.
   void emitFactors(Value row, ValueRange most) {
     Value all = k.splat(f32x16, kNoScore);
     for (auto [r, v] : llvm::enumerate(most)) {
@@ -392,7 +392,7 @@ private:
           twice.push_back(i % k.lanes);
         widest = shuffle(k, widest, widest, twice);
       }
-      // Weights of a row wait for nothing but this.
+      // The weights of a row depend on nothing else.
       k.store(k.fsub(widest, k.splat(f32x16, std::log2(255.0) * kUnit)),
               scratch(shape.lowered + int64_t(r) * kVectorBytes), 64);
       all = shuffle(k, all, widest, insert);
@@ -405,12 +405,12 @@ private:
     k.store(power(k.fsub(all, next)), scratch(shape.factors + kVectorBytes), 64);
     storeFirst(k, next, scratch(shape.m, row, 4), int64_t(most.size()));
   }
-  /// a or b into every lane.
+  /// Loads a or b into every lane.
   Value factor(VectorType type, Value rowOfTile, bool b) {
     return k.loadSplat(type, scratch(shape.factors + (b ? kVectorBytes : 0), rowOfTile, 4));
   }
 
-  /// 2^(y - M) 255 of a vector (see AttentionInt8.h); not above 2^9, and no less than 2^-127.
+  /// Returns 2^(y - M) 255 of a vector (see AttentionInt8.h); not above 2^9 and not below 2^-127.
   Value power(Value y, Value lowered) {
     Value fixed = roundToIntegers(k, k.fsub(y, lowered));
     fixed = k.maxSigned(fixed, k.splatInt(i32x16, -126 * int64_t(kUnit)));
@@ -422,7 +422,7 @@ private:
     return k.bitcast(f32x16, k.add(k.bitcast(i32x16, sum), k.bitAnd(fixed, -int64_t(kUnit))));
   }
 
-  /// u of the tile's rows to scratch, and l.
+  /// Writes u of the tile's rows to scratch, and updates l.
   void emitWeights(Value row, int64_t count) {
     k.loop(0, count, 1, [&](Value r) {
       Value rowR = k.add(row, r),
@@ -450,7 +450,7 @@ private:
 
   //===--- u . V ------------------------------------------------------------===//
 
-  /// o of the rows, `size` registers from `first` on.
+  /// Updates `size` registers of o of the rows, from `first` on.
   void emitSums(Value row, int64_t count, int64_t first, int64_t size) {
     constexpr int64_t perPage = kPageTokens / 4;
     Values zeros(count * size, k.splatInt(k.i32s, 0));
@@ -462,8 +462,8 @@ private:
       Values next(carried.begin(), carried.end());
       Value values = pageField(p, 8);
       Value position = k.mul(p, kPageTokens), inUnit = k.remUnsigned(position, unit);
-      // A page is the first or the second half of a unit, so its first dword is packedDword of its
-      // start.
+      // A page is the first or the second half of a unit, so the index of its first dword is
+      // packedDword of its start.
       Value start = k.add(k.sub(position, inUnit), k.mul(k.divUnsigned(inUnit, k.lanes), 4));
       Value weights = k.at(scratch(shape.weights), start);
       for (int64_t g = 0; g < perPage; ++g) {
@@ -506,22 +506,22 @@ private:
   }
 
   static constexpr double log2e = 1.44269504088896340736;
-  /// Highest first. 2^(w-1) for w in 1 … 2, minimax of the relative error; log2(w), of the absolute
-  /// one.
+  /// Coefficients, highest first. kPower: 2^(w-1) for w in 1 … 2, minimax in the relative error;
+  /// kLogarithm: log2(w), minimax in the absolute error.
   static constexpr double kPower[] = {0.07802452, -0.00800641, 0.4777728, 0.45213431};
   static constexpr double kLogarithm[] = {0.04300496,  -0.40251339, 1.58947429,
                                           -3.48987855, 5.04785541,  -2.78792621};
 
   AttentionInt8Shape shape;
-  int64_t mostRows;                        ///< of a register tile
+  int64_t mostRows;                        ///< maximum rows of a register tile
   int64_t unit;                            ///< positions of a register tile
-  int64_t perSixteen;                      ///< registers of a vector of 16
+  int64_t perSixteen;                      ///< registers per vector of 16
   Value table;                             ///< block table of the item's sequence
   Value lastPosition, firstPage, lastPage; ///< of the item
-  Value piecesOfTile;                      ///< of the next block, that a tile prefetches
+  Value piecesOfTile;                      ///< pieces of the next block that a tile prefetches
   Value blockStart, units,
-      pages; ///< of the block: its first position, units and pages that hold some
-  Value tokenBase, tokenStride; ///< of the block: bytes to a token's L and 1 / s_V
+      pages; ///< of the block: its first position, its units and pages with written positions
+  Value tokenBase, tokenStride; ///< of the block: byte offset of a token's L and 1 / s_V
 };
 
 } // namespace

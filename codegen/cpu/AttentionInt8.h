@@ -1,7 +1,8 @@
 //===- AttentionInt8.h - Attention in integers over a cache of int8 --------===//
 //
-// The KV cache of KvInt8.h, with q quantised as K is (Hadamard, one scale per row). Rows of an
-// item as in AttentionItem.h; blocks are 128 positions at absolute multiples (four pages).
+// Reads the KV cache of KvInt8.h. q is quantised in the same way as K (Hadamard, one scale per row).
+// Rows of an item are as in AttentionItem.h; blocks are 128 positions (four pages) that start at
+// absolute multiples of 128.
 //
 //   once per item           q8[row], scale s_q[row]
 //   for each block, ascending:
@@ -17,25 +18,26 @@
 //       l   = l a + l_b b;  o = o a + float(o_b) b
 //   y = o / l
 //
-// Why the scale of V is inside the exponent: what is rounded to 8 bits is then the weight that
-// the codes of V are summed with, and its largest one in the block is 255. A token that all rows
-// look at and whose V is tiny (an attention sink) would otherwise take the range and leave the
-// others, which make the sum, nothing. The denominator needs the weights without it: one fma
-// by 1 / s_V. It sums them before rounding: sums of what was rounded away would be missing.
+// Why the scale of V is inside the exponent: the weight that multiplies the codes of V is then the
+// number that is rounded to 8 bits, and the largest such weight in a block is 255. A token that all
+// rows attend to and whose V is tiny (an attention sink) would otherwise use up the range and leave
+// nothing to the tokens that make up the sum. The denominator needs the weights without that scale,
+// which takes one fma by 1 / s_V. It sums the weights before rounding, because the sum would
+// otherwise lack the parts that were rounded away.
 //
-// 2^ in fixed point: y is in units of 2^-23, so that one conversion to int32 leaves the exponent
-// where a float has it and a fraction below, of which a cubic makes the significand (relative
-// error 7.5e-5, of which a step of u is 50 times). What this costs matters: on Zen5 a product
-// of 64 bytes shares its pipes with f32 fma and mul, and not with additions, conversions and
-// integer arithmetic. So per vector of 16 positions there are six of the former (two for y, three
-// of the cubic, one for l) beside head_dim / 2 products.
+// 2^ in fixed point: y is in units of 2^-23, so one conversion to int32 puts the exponent where a
+// float has it, and the fraction below it. A cubic turns the fraction into the significand (relative
+// error 7.5e-5; a step of u is 50 times as large). The cost of this matters: on Zen 5 a product of
+// 64 bytes shares its pipes with f32 fma and mul, but not with additions, conversions and integer
+// arithmetic. A vector of 16 positions takes six fmas or muls (two for y, three for the cubic, one
+// for l) in addition to head_dim / 2 products.
 //
-// Why bits do not depend on company: a row's numbers come of its own q, m, l, o and of positions
-// it may see. For blocks that some token of the item does not see whole there are L and 1 / s_V
-// of each token, -1e30 and 0 at what it may not see: u is 0 there, and nothing is added. A
-// block that is masked for a row as a whole changes nothing of it: b = 0 and a = 1, or (nothing
-// seen yet) what it leaves in o is multiplied by a = 0 later. Integers are exact and f32 is in the
-// same order at both levels, so their bits are equal.
+// Why bits are batch-invariant: a row's numbers come from its own q, m, l and o and from positions
+// that it may see. A block that some token of the item may see only in part has L and 1 / s_V for
+// each token. They are -1e30 and 0 at positions that the token may not see, so u is 0 there and
+// nothing is added. A block that is masked entirely for a row changes nothing in it: b = 0 and a = 1,
+// or, if the row has seen nothing yet, a = 0 later multiplies what the block left in o. Integers are
+// exact and f32 operations have the same order at both levels, so the bits are equal.
 //===----------------------------------------------------------------------===//
 #pragma once
 
@@ -49,24 +51,24 @@ namespace ingot::cpu {
 
 /// Positions of a block.
 constexpr int64_t kInt8Block = 128;
-/// Most rows of a register tile, at any level: 6 x 4 sums and 4 of K or V fill 32 registers (AVX2
-/// takes 2 rows).
+/// Maximum rows of a register tile, at any ISA level. 6 x 4 sums and 4 vectors of K or V fill 32
+/// registers. AVX2 takes 2 rows.
 constexpr int64_t kAttentionRows = 6;
 
-/// Scratch of an item, in bytes.
+/// Offsets in an item's scratch memory, in bytes.
 struct AttentionInt8Shape {
   explicit AttentionInt8Shape(kernel::AttentionOp op);
 
-  int64_t rows;    ///< most rows of an item
+  int64_t rows;    ///< maximum rows of an item
   int64_t qStride; ///< bytes between rows of q8
   int64_t chunks;  ///< vectors of 16 that hold a row of o
 
   int64_t q, rowScale, start;  ///< codes; s_q and constants; -128 sum of codes
   int64_t o, l, m;             ///< [rows][chunks*16], [rows][16], [rows + 16]
-  int64_t pages;               ///< [4] addresses: K and V of the head, its scales
-  int64_t ahead;               ///< of the next block: [4] K, its scales, V, its scales
+  int64_t pages;               ///< [4] addresses: K and V of the head, scales of K
+  int64_t ahead;               ///< for the next block: [4] K, its scales, V, its scales
   int64_t keyScales;           ///< [128]
-  int64_t logScales, inverses; ///< [17][128]: of each token; the last without masks
+  int64_t logScales, inverses; ///< [17][128]: one per token; the last has no masks
   int64_t scores, weights;     ///< of a register tile: [6][128] f32, [6][128] u8
   int64_t lowered, factors;    ///< of a register tile: M - log2 255 [6][16]; a and b, [16] each
   int64_t bytes;

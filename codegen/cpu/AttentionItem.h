@@ -1,9 +1,9 @@
-//===- AttentionItem.h - What is asked of a work item of attention ---------===//
+//===- AttentionItem.h - Common parts of attention work items --------------===//
 //
-// One item is (tile of query tokens, KV head); its rows are the tile's tokens x the query
-// heads of the group: row = token * group + head. Here is what the generators for floats
-// (Attention.h) and for int8 (AttentionInt8.h) share: where an item begins, where its queries lie,
-// and how finished rows are stored.
+// One item is (tile of query tokens, KV head). Its rows are the tile's tokens x the query heads of
+// the group: row = token * group + head. This class holds the code that the generators for floats
+// (Attention.h) and for int8 (AttentionInt8.h) share: it finds an item and its queries, and stores
+// finished rows.
 //===----------------------------------------------------------------------===//
 #pragma once
 
@@ -13,7 +13,8 @@
 
 namespace ingot::cpu {
 
-/// Lower than any score, also in units of AttentionInt8.h; finite, so that differences are no NaN (see Attention.h).
+/// Lower than any score, also in the units of AttentionInt8.h. It is finite, so differences of two are not NaN
+/// (see Attention.h).
 constexpr double kNoScore = -1e30;
 
 class AttentionItem {
@@ -23,27 +24,27 @@ protected:
 
   AttentionItem(KernelBuilder &k, kernel::AttentionOp op);
 
-  /// body(block table of the item's sequence), with the fields below set.
+  /// Calls body(block table of the item's sequence) for each item, with the fields below set.
   void forEachItem(llvm::function_ref<void(Value table)> body);
-  /// body(row of the item, token, query head), for all rows
+  /// Calls body(row of the item, token, query head) for all rows of the item.
   void forEachRow(llvm::function_ref<void(Value row, Value token, Value queryHead)> body);
-  /// Where the row of q of a token and query head lies, f32.
+  /// Returns the address of q for a token and query head, f32.
   Value queryAt(Value token, Value queryHead);
-  /// What a row's softmax begins with: the largest score, times `unit`, and the sum of weights. They are a sink's, if
-  /// there is one, whose weight is then `weight`; else `noScore` and zeros.
+  /// The initial state of a row's softmax: the largest score, times `unit`, and the sum of weights. If the op has
+  /// sinks, they are the sink's score and `weight`, else `noScore` and zeros.
   struct Start {
     Value m, l;
   };
   Start startOf(Value queryHead, double noScore, double unit, double weight);
-  /// First element of a vector of 16. The last one may overlap the one before: the same
-  /// numbers are then computed twice, and no tail is masked.
+  /// Returns the first element of a vector of 16. The last vector may overlap the one before it: the
+  /// same numbers are then computed twice, and no tail needs a mask.
   int64_t chunkStart(int64_t chunk) const {
     return headDim < kRowLanes ? 0 : std::min(chunk * kRowLanes, headDim - kRowLanes);
   }
-  /// A finished row, in the output's kind of rows.
+  /// Stores a finished row in the encoding of the output.
   void storeRow(Value token, Value queryHead, mlir::ValueRange y);
-  /// Rows end in zeros up to a multiple of 32 (PanelLayout.h); the item of the last head writes
-  /// them.
+  /// Writes the zeros that pad rows to a multiple of 32 (PanelLayout.h). Only the item of the last
+  /// head does so.
   void storePadding();
 
   KernelBuilder &k;

@@ -1,15 +1,15 @@
-//===- CausalConv.cpp - kernel.causal_conv: a few rows back, each channel alone ----===//
+//===- CausalConv.cpp - kernel.causal_conv: depthwise convolution over past rows ---===//
 //
-// A work item is a sequence's tokens of this step (a span) times a block of channels, so that whoever
-// writes a version of the state is the one who has read the version before it:
+// A work item is a sequence's tokens of this step (a span) times a block of channels. The item that
+// writes a version of the state is therefore the one that has read the version before it:
 //
 //   scratch   the taps - 1 rows before the span, of these channels        copied, since the
 //             from the slot that the span begins with, or zeros           slot may be written
 //   y[t]      w[0] x[t-taps+1] + … + w[taps-1] x[t] (+ bias)              rows before the span: scratch
-//   versions  the taps - 1 newest rows behind a token, oldest first       into the slot that is asked for
+//   versions  the taps - 1 newest rows up to a token, oldest first        into the requested slot
 //
-// Products are rounded and added one after the other, the oldest first, so a row does not depend on
-// where the step began. Sixteen lanes at every level; channels beyond the last have weights of 0.
+// Products are rounded and added one after another, the oldest first, so a row does not depend on
+// where the step began. Vectors have 16 lanes at every level; channels past the last have weights of 0.
 //===----------------------------------------------------------------------===//
 #include "dialects/kernel/ops/CausalConv.h"
 #include "codegen/cpu/Emitters.h"
@@ -56,7 +56,7 @@ private:
     writes = field(span, offsetof(StateSpan, writes));
   }
 
-  /// Sixteen channels at a time: body(byte in a row of this block, channels that exist).
+  /// Calls body(byte in a row of this block, number of existing channels) for each 16 channels.
   void forEachPiece(int64_t width, llvm::function_ref<void(int64_t byte, int64_t count)> body) {
     for (int64_t c = 0; c < width; c += kRowLanes)
       body(c * 4, std::min(kRowLanes, width - c));
@@ -79,7 +79,7 @@ private:
                 offset);
   }
   Value remembered(Value row) { return k.at(k.scratch, k.mul(row, kConvChannels * 4)); }
-  /// Input row `s` of the span; those below 0 came before it.
+  /// Returns the address of input row `s` of the span; negative rows come before the span.
   Value inputRow(Value s) {
     return k.select(k.less(s, k.word(0)), remembered(k.add(s, history)),
                     rowOf(op.getX(), k.add(firstToken, s)));
@@ -128,13 +128,13 @@ private:
         sum = k.fadd(sum, load(k.at(k.at(k.operand(op.getBias()), offset), byte), count));
       k.store(sum, k.at(to, byte));
     });
-    if (channels % kConvChannels == width) // padding beyond the last sixteen
+    if (channels % kConvChannels == width) // padding after the last sixteen
       for (int64_t byte = roundUp(width, kRowLanes) * 4; byte < roundUp(width, kPanelRows) * 4;
            byte += kRowLanes * 4)
         k.store(k.splat(f32x16, 0), k.at(to, byte));
   }
 
-  /// What is remembered behind a token.
+  /// Writes the version of the state after a token.
   void emitVersion(Value number, int64_t width) {
     Value write = k.at(k.batchPointer(offsetof(BatchView, stateWrites)),
                        k.mul(number, sizeof(StateWrite))),

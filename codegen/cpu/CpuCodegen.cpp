@@ -53,7 +53,7 @@ static LogicalResult emitBody(KernelBuilder &k, kernel::FuncOp kernel) {
       .Default([](Operation *op) { return op->emitOpError("has no CPU code generator"); });
 }
 
-/// A module with one function: the kernel's body, in generic dialects.
+/// Generates a module with one function: the kernel's body, in generic dialects.
 static FailureOr<OwningOpRef<ModuleOp>> generate(kernel::FuncOp kernel, const Isa &isa) {
   MLIRContext *context = kernel.getContext();
   OwningOpRef<ModuleOp> module(ModuleOp::create(kernel.getLoc()));
@@ -72,7 +72,7 @@ static FailureOr<OwningOpRef<ModuleOp>> generate(kernel::FuncOp kernel, const Is
   return module;
 }
 
-/// Kernels travel as text, into a context that one thread owns.
+/// Returns a kernel as text, which a thread parses into its own context.
 static std::string textOf(kernel::FuncOp kernel) {
   std::string text;
   llvm::raw_string_ostream out(text);
@@ -80,7 +80,7 @@ static std::string textOf(kernel::FuncOp kernel) {
   return text;
 }
 
-/// "body of my.op:3:5: ", of text that somebody wrote.
+/// Returns a prefix such as "body of my.op:3:5: " if the diagnostic is about the text of a custom kernel.
 static std::string placeOf(Diagnostic &diagnostic) {
   auto at = dyn_cast<FileLineColLoc>(diagnostic.getLocation());
   if (!at || !at.getFilename().getValue().starts_with("body of "))
@@ -91,16 +91,16 @@ static std::string placeOf(Diagnostic &diagnostic) {
 }
 
 namespace {
-/// What one thread compiles with.
+/// The compilation context of one thread.
 class Workplace {
 public:
   Workplace() : context(registry(), MLIRContext::Threading::DISABLED) {
-    // What a kernel from outside means is of no matter here, only what it is called with.
+    // The region of a custom kernel may have ops of dialects that are not loaded here. Only its operands matter.
     context.allowUnregisteredDialects();
     context.loadAllAvailableDialects();
   }
 
-  /// Code of a kernel, or its MLIR where `form` is absent; on failure `problem` says why.
+  /// Returns the code of a kernel, or its MLIR if `form` is absent. On failure `problem` has the reason.
   FailureOr<std::string> compile(const std::string &text, const Isa &isa,
                                  std::optional<CodeForm> form, std::string &problem,
                                  TimingScope &timing) {

@@ -5,8 +5,8 @@
 //
 // The object is position-independent, has no undefined symbols, no relocations and no
 // writable data, and exports each kernel by its name: runtime/engine/CodeImage.h maps it.
-// Kernels are compiled apart from each other, each in contexts of its own, so that
-// threads share nothing; the same kernels give the same bytes with any number of them.
+// Each kernel is compiled on its own, in contexts that one thread owns, so threads share nothing.
+// The same kernels give the same bytes with any number of threads.
 //===----------------------------------------------------------------------===//
 #pragma once
 
@@ -26,30 +26,31 @@ class FuncOp;
 namespace ingot::cpu {
 
 struct CodegenOptions {
-  unsigned threads = 1;                ///< that compile kernels
-  mlir::TimingScope *timing = nullptr; ///< its stages become parts of this
-  /// Told by a thread which kernel it compiles from now on; empty: none.
+  unsigned threads = 1;                ///< number of threads that compile kernels
+  mlir::TimingScope *timing = nullptr; ///< parent of the timers of the stages
+  /// A thread calls this with the name of the kernel that it starts to compile, or with an empty name when it
+  /// is done.
   std::function<void(llvm::StringRef)> underWay = {};
 };
 
-/// How a CPU runs the kernel, or why not.
+/// Returns the limits under which a CPU runs the kernel, or the reason why it cannot.
 kernel::KernelShape kernelShape(kernel::FuncOp kernel);
 
-/// One ELF shared object that exports every kernel under its name. Errors are reported at
-/// the kernels.
+/// Compiles kernels into one ELF shared object that exports every kernel under its name. Errors are
+/// reported at the kernels.
 mlir::FailureOr<std::vector<char>> compileKernels(llvm::ArrayRef<kernel::FuncOp> kernels,
                                                   const Isa &isa,
                                                   const CodegenOptions &options = {});
 
-/// All that decides the bytes of compileKernels, for one build of the compiler: the kernels whole,
-/// as the generators read them, and the level with what LLVM is told of it.
+/// Returns everything that determines the result of compileKernels, for one build of the compiler: the full text of
+/// the kernels, as the generators read it, and the ISA level with its LLVM CPU name and features.
 std::string objectSource(llvm::ArrayRef<kernel::FuncOp> kernels, const Isa &isa);
 
-/// What a kernel becomes, as text: the generated MLIR, LLVM IR after optimisation, assembly.
+/// Stages of a kernel that can be printed: the generated MLIR, LLVM IR after optimisation, assembly.
 enum class CodeText { Mlir, Llvm, Assembly };
 mlir::FailureOr<std::string> printKernel(kernel::FuncOp kernel, const Isa &isa, CodeText text);
 
-/// Bytes of a thread's scratch memory that a kernel needs (0 for most), at any level.
+/// Returns the bytes of scratch memory per thread that a kernel needs (0 for most), enough for every ISA level.
 int64_t scratchBytes(kernel::FuncOp kernel);
 
 } // namespace ingot::cpu

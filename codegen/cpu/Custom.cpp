@@ -1,15 +1,16 @@
 //===- Custom.cpp - kernel.custom: a body of MLIR, called for each row -----===//
 //
-// The text of a kernel from outside holds one func.func that is not private. It gets what the op of lm takes, in that
-// order, then what it gives: of rows the token's row and of a vector all of it, as memref<?xf32>; of a batch the token's
-// position, as i64; of a state its values, as memref<?xf32>, which it changes in place.
+// The text of a custom kernel holds one func.func that is not private. Its arguments are the lm op's operands,
+// in that order, then the op's results. For rows it gets the token's row and for a vector all of it, as
+// memref<?xf32>; for a batch the token's position, as i64; for a state its values, as memref<?xf32>, which it
+// changes in place.
 //
 //   each token        row(x, w, position, y)
 //   each span         the version that it begins with, or zeros, is copied to scratch memory;
 //     each token        row(x, w, position, state, y)
-//                       what is in scratch memory is the version behind that token, if one is asked for
+//                       if a version after that token is requested, scratch memory is copied to its slot
 //
-// What a row has behind its last value is written here, so a body sees just the values.
+// The padding after a row's last value is written here, so a body sees only the values.
 //===----------------------------------------------------------------------===//
 #include "dialects/kernel/ops/Custom.h"
 #include "codegen/cpu/Emitters.h"
@@ -41,7 +42,7 @@ public:
   }
 
 private:
-  /// Moves the functions of the text beside the kernel, where nobody else sees them.
+  /// Moves the functions of the text into the kernel's module, as private functions.
   LogicalResult takeBody();
   Type memoryType(Value memory) const { return memory ? Type(rowMemory) : k.i64; }
 
@@ -49,7 +50,7 @@ private:
   Value rowOf(Value memory, RowsType type, Value token) {
     return k.at(k.operand(memory), k.mul(token, type.rowBytes()));
   }
-  /// `count` floats at `base` as a memref.
+  /// Returns a memref of `count` floats at `base`.
   Value view(Value base, int64_t count);
   Value stateView() {
     return view(k.scratch, op.getState().getType().getLayout().getStreams().front().values());
@@ -147,7 +148,7 @@ void CustomEmitter::emitToken(Value token) {
   }
 }
 
-/// Slots and scratch memory are whole lines.
+/// Copies a state, or zeros it if `from` is null. Slots and scratch memory are whole lines.
 void CustomEmitter::copyState(Value from, Value to) {
   VectorType f32x16 = k.vec(k.f32, kRowLanes);
   k.loop(0, op.getState().getType().slotBytes(), 64, [&](Value byte) {

@@ -25,7 +25,7 @@ using namespace ingot::cpu;
 
 namespace {
 
-/// What MC wants to take instructions apart and print them.
+/// The objects that LLVM's MC layer needs to decode and print instructions.
 class Reader {
 public:
   static Expected<std::unique_ptr<Reader>> make() {

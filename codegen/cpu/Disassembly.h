@@ -1,4 +1,4 @@
-//===- Disassembly.h - Machine code of an engine, for people ----------------===//
+//===- Disassembly.h - Disassembler of an engine's machine code -------------===//
 #pragma once
 
 #include "llvm/ADT/ArrayRef.h"
@@ -11,11 +11,11 @@
 namespace ingot::cpu {
 
 struct DisassembledFunction {
-  std::string name, text; ///< an instruction a line, jumps to labels of their own: `.3`
+  std::string name, text; ///< one instruction per line; local jump labels: `.3`
 };
 
-/// The functions of a shared object that linkShared made, in the order of their addresses; every level's instructions
-/// are known. An error says why it is no such object.
+/// Returns the functions of a shared object that linkShared made, in the order of their addresses. Decodes the
+/// instructions of every ISA level. Fails if `object` is not such a shared object.
 llvm::Expected<std::vector<DisassembledFunction>> disassemble(llvm::StringRef object);
 
 } // namespace ingot::cpu

@@ -1,8 +1,8 @@
 //===- Emitters.h - One generator per op that anchors a kernel -------------===//
 //
 // Each emits the body of one kernel at the builder's insertion point: a loop over
-// the work items begin, begin+step, … < end. Emitters report what they cannot do as
-// an error of the op.
+// the work items begin, begin+step, … < end. Emitters report unsupported cases as an
+// error of the op.
 //===----------------------------------------------------------------------===//
 #pragma once
 
@@ -36,10 +36,10 @@ mlir::LogicalResult emitRoute(KernelBuilder &k, kernel::RouteOp op);
 mlir::LogicalResult emitGroupRoutes(KernelBuilder &k, kernel::GroupRoutesOp op);
 mlir::LogicalResult emitCombine(KernelBuilder &k, kernel::CombineOp op);
 
-/// What a projection may be fused with: its one segment may be stored, have maxima of panels, raise keys.
+/// Returns what a projection may be fused with: its only segment may be stored, write panel maxima and raise keys.
 kernel::KernelShape matmulShape(kernel::MatmulOp op);
 
-/// Bytes of the thread's scratch memory that the emitted code uses, at either level.
+/// These return the bytes of the thread's scratch memory that the emitted code uses, enough for every ISA level.
 int64_t matmulScratchBytes(kernel::MatmulOp op);
 int64_t rowwiseScratchBytes(kernel::RowwiseOp op);
 int64_t ropeAppendScratchBytes(kernel::RopeAppendOp op);

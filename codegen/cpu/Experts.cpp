@@ -1,11 +1,11 @@
 //===- Experts.cpp - kernel.route, group_routes and combine for CPUs ----------===//
 //
-//   route          a token: scores of all experts, in scratch ▶ ranks ▶ the largest, one by one
+//   route          a token: scores of all experts, in scratch ▶ ranks ▶ the largest ranks, one by one
 //   group_routes   counts of each expert ▶ where its rows begin ▶ a row for each pair
 //   combine        a token: sixteen columns at a time, over its rows
 //
-// Scores are held as vectors of 16 at every level, so that sums are the same numbers everywhere. Experts beyond
-// the last have ranks below all others.
+// Scores are held as vectors of 16 at every ISA level, so sums are the same numbers everywhere. Padding after the
+// last expert has ranks below all others.
 //===----------------------------------------------------------------------===//
 #include "dialects/kernel/ops/Experts.h"
 #include "codegen/cpu/Emitters.h"
@@ -73,7 +73,7 @@ private:
   Value scratch(int64_t array, Value byte) { return k.at(k.at(k.scratch, array), byte); }
   Value element(int64_t array, Value index) { return scratch(array, k.mul(index, 4)); }
 
-  /// body(byte from the start of an array, the vector's mask of experts that exist or null) for all vectors.
+  /// Calls body(byte from the start of an array, mask of the vector's existing experts or null) for all vectors.
   void forEachVector(function_ref<void(Value byte, Value exists)> body) {
     const int64_t full = place.experts / kRowLanes;
     if (full)
@@ -84,7 +84,7 @@ private:
   Value whereExists(Value exists, Value v, double otherwise) {
     return exists ? k.select(exists, v, k.splat(f32x16, otherwise)) : v;
   }
-  /// A value over all vectors of an array, lane by lane.
+  /// Reduces all vectors of an array to one, lane by lane.
   Value overVectors(int64_t array, double start, function_ref<Value(Value carried, Value v)> body) {
     return k.loop(k.word(0), k.word(place.vectors() * kVectorBytes), k.word(kVectorBytes),
                   k.splat(f32x16, start), [&](Value byte, ValueRange carried) {
@@ -92,7 +92,7 @@ private:
                   })[0];
   }
 
-  /// sqrt(ln(1 + e^x)). ln(1 + z) of z = e^-|x| is 2 atanh(z / (2 + z)), whose argument is a third at most.
+  /// Returns sqrt(ln(1 + e^x)). For z = e^-|x|, ln(1 + z) is 2 atanh(z / (2 + z)), whose argument is at most 1/3.
   Value sqrtSoftplus(Value x) {
     Value zero = k.splat(f32x16, 0), size = math::AbsFOp::create(k.b, x);
     Value z = emitExp(k.b, k.fsub(zero, size));
@@ -139,12 +139,12 @@ private:
       Value rank = k.load(f32x16, scratch(place.scores, byte), 64);
       if (op.getBias())
         rank = k.fadd(rank, k.load(f32x16, k.at(k.operand(op.getBias()), byte), 64));
-      rank = k.fmax(rank, k.splat(f32x16, kLowest)); // NaN as well
+      rank = k.fmax(rank, k.splat(f32x16, kLowest)); // replaces NaN as well
       k.store(whereExists(exists, rank, kOut), scratch(place.ranks, byte), 64);
     });
   }
 
-  /// Ranks of experts whose groups are not among the best become kOut.
+  /// Sets the ranks of experts to kOut if their groups are not among the best.
   void emitGroups() {
     const int64_t groups = op.getGroups(), size = place.experts / groups;
     Value lowest = k.splat(k.f32, kLowest), out = k.splat(k.f32, kOut);
@@ -162,7 +162,7 @@ private:
                        : k.fmax(k.fadd(best[0], best[1]), lowest);
       k.store(rank, element(place.groups, group));
     });
-    // One after the other the best become infinite; the others' experts are out.
+    // The best groups are set to infinity, one after another. The experts of the others get kOut.
     Value taken = k.splat(k.f32, -kOut);
     k.loop(0, int64_t(op.getUsedGroups()), 1, [&](Value) {
       Values best =
@@ -187,7 +187,7 @@ private:
     return arith::CmpFOp::create(k.b, arith::CmpFPredicate::OGT, a, c);
   }
 
-  /// The expert of the largest rank, the lowest of equals.
+  /// Returns the expert with the largest rank, the lowest-numbered if several are equal.
   Value best() {
     Value none = k.splatInt(i32x16, std::numeric_limits<int32_t>::max());
     Values found =
@@ -207,7 +207,7 @@ private:
     return k.widen(least, k.i64);
   }
 
-  /// The experts, rising, to the token's pairs.
+  /// Writes the chosen experts, in ascending order, to the token's pairs.
   void emitChoice(Value token) {
     k.loop(0, used, 1, [&](Value i) {
       Value expert = best();
@@ -229,7 +229,7 @@ private:
 
   Value pair(Value token, Value i) { return k.add(k.mul(token, used), i); }
   Value weightAt(Value token, Value i) { return k.at(view.weight, k.mul(pair(token, i), 4)); }
-  /// A value over the token's pairs, in order.
+  /// Reduces the weights of the token's pairs, in order.
   Value overPairs(Value token, double start, function_ref<Value(Value carried, Value w)> body) {
     return k.loop(k.word(0), k.word(used), k.word(1), k.splat(k.f32, start),
                   [&](Value i, ValueRange carried) {
@@ -298,7 +298,7 @@ LogicalResult ingot::cpu::emitGroupRoutes(KernelBuilder &k, kernel::GroupRoutesO
       Value at = next(RoutesView::wordAt(k, view.expert, pair));
       k.store(k.add(k.load(k.i32, at), one), at);
     });
-    // Where each expert's rows begin, in place of how many there are.
+    // Replaces each expert's row count by the index of its first row.
     KernelBuilder::Values ends =
         k.loop(k.word(0), k.word(type.getExperts()), k.word(1), {zero, k.word(0)},
                [&](Value expert, ValueRange carried) {

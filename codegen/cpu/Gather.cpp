@@ -1,9 +1,9 @@
 //===- Gather.cpp - kernel.gather: embedding rows from packed panels ------===//
 //
-// y[t] = scale * row ids[t] (or positions[t]). The row's codes lie 4 consecutive k at a time, one 32-bit
-// word per line of its panel (PanelLayout.h), so a group of 32 values is 4 to 8 loads of
-// a word, a few shifts and one conversion. Every written operation of the
-// formulas of NumericFormat.h rounds once, in f32.
+// y[t] = scale * row ids[t] (or positions[t]). The row's codes are stored with 4 consecutive k in one
+// 32-bit word per line of its panel (PanelLayout.h), so a group of 32 values takes 4 to 8 loads of a
+// word, a few shifts and one conversion. Every written operation of the formulas of NumericFormat.h
+// rounds once, in f32.
 //===----------------------------------------------------------------------===//
 #include "codegen/cpu/Emitters.h"
 #include "codegen/cpu/GridTable.h"
@@ -70,7 +70,7 @@ private:
       for (int64_t i = 0; i < count; ++i)
         k.store(scaled(floatAt(from, i)), k.at(out, i * 4));
     };
-    int64_t bytes = layout.blockBytes / layout.blockK; // of k, in this panel
+    int64_t bytes = layout.blockBytes / layout.blockK; // bytes per k in this panel
     if (full)
       k.loop(0, full, unroll,
              [&](Value i) { values(k.at(from, k.mul(i, bytes)), k.at(out, k.mul(i, 4)), unroll); });
@@ -98,7 +98,7 @@ private:
 
   void emitScaledBlock(Value panel, Value block, Value out, int64_t count) {
     Value start = k.at(panel, k.mul(block, layout.blockBytes));
-    // A code in the place of an f16 is 2^-8 of its number (MatmulFp8.cpp).
+    // A code moved to the bits of an f16 is 2^-8 of its number (MatmulFp8.cpp).
     Value s = k.fmul(k.load(k.f32, k.at(k.at(start, layout.scaleOffset), k.mul(row, 4))),
                      k.splat(k.f32, 0x1p+8));
     Value to = k.at(out, k.mul(block, layout.blockK * 4)),
@@ -121,7 +121,7 @@ private:
       emitBlock(k.at(panel, full * layout.blockBytes), k.at(out, full * layout.blockK * 4), rest);
   }
 
-  /// `valid` values of K of one block; 0 up to the next multiple of 32.
+  /// Writes `valid` values of K of one block, and zeros up to the next multiple of 32.
   void emitBlock(Value block, Value out, int64_t valid) {
     Value halves = k.at(block, k.mul(row, 2)), bytes = k.at(block, row);
     Type half = format.minScale() == NumericFormat::Scale::F16 ? k.f16 : k.bf16;
@@ -142,7 +142,7 @@ private:
     }
   }
 
-  /// The formulas of NumericFormat.h on 16 codes of sub-block `group`.
+  /// Applies the formulas of NumericFormat.h to 16 codes of sub-block `group`.
   Value dequantize(Value q, Value d, Value m, Value bytes, int64_t group) {
     if (format.zeroPoint)
       q = k.sub(q, k.splatInt(i32x16, format.zeroPoint));
@@ -164,7 +164,7 @@ private:
     return format.kind == NumericFormat::Kind::SuperAffine ? k.fsub(value, min)
                                                            : k.fadd(value, min);
   }
-  /// d of the row.
+  /// Loads d of the row.
   Value scaleAt(Value block) {
     using Scale = NumericFormat::Scale;
     Value from = k.at(k.at(block, k.mul(row, format.scaleBytes())), layout.scaleOffset);
@@ -174,14 +174,14 @@ private:
       return k.extend(k.load(k.f16, from));
     return k.bitcast(k.f32, k.shiftLeft(k.widenUnsigned(k.load(k.i16, from), k.i32), 16));
   }
-  Value subScale(Value bytes, int64_t offset) { // signed where the format has no minimum
+  Value subScale(Value bytes, int64_t offset) { // signed if the format has no minimum
     Value s = k.load(k.i8, k.at(bytes, offset));
     if (format.floatSubScales)
       return k.fmul(k.partsOfE4M3(s), k.splat(k.f32, 0x1p+8));
     return k.toFloat(format.hasMin ? k.widenUnsigned(s, k.i32) : k.widen(s, k.i32));
   }
 
-  /// Nibble `group` of the row, from bit `first` of it on.
+  /// Returns nibble `group` of the row, shifted right by `first` bits.
   Value nibble(Value bytes, int64_t group, int64_t first = 0) {
     Value pair = k.load(k.i8, k.at(bytes, layout.subScaleOffset + group / 2 * kPanelRows));
     return k.shiftRight(k.widenUnsigned(pair, k.i32), group % 2 * 4 + first);
@@ -191,7 +191,7 @@ private:
     return k.toFloat(k.add(k.shiftLeft(u, 1), 1));
   }
 
-  /// Codes k 0-15 and 16-31 of group g of a block, as i32.
+  /// Returns codes k 0-15 and 16-31 of group g of a block, as i32.
   Values unpack(Value block, int64_t g) {
     Value from = k.at(k.at(block, k.mul(row, 4)), groupInBlock(layout, format, g));
     switch (format.packing) {
@@ -208,7 +208,7 @@ private:
     return planes(from);
   }
 
-  /// Bit k / 4 of byte k % 4, of half of a group.
+  /// Returns bit k / 4 of byte k % 4 of a word, for each k of half a group.
   Value bitsOf(Value word, int64_t half) {
     Values each(kRowLanes / 4, word);
     SmallVector<int32_t> shifts;
@@ -223,7 +223,7 @@ private:
     return arith::ConstantOp::create(k.b, DenseElementsAttr::get(i32x16, values));
   }
 
-  /// Digits of numbers of base 3.
+  /// Returns the digits in base 3 of half a group.
   Value trits(Value from, int64_t g, int64_t half) {
     Values words, fifths;
     SmallVector<int32_t> shifts, fifthShifts, fifthBits, fractions, rests;
@@ -246,7 +246,8 @@ private:
     return k.sub(whole, k.mul(third, k.splatInt(i32x16, 3)));
   }
 
-  /// Of a grid: the numbers, by index; `from` is the row's word of the group's first line.
+  /// Returns the numbers of half a group of a grid format, by index. `from` is the row's word in the group's
+  /// first line.
   Value entries(Value block, Value from, int64_t g, int64_t half) {
     const Grid &grid = *format.grid;
     const int64_t runs = kRowLanes / grid.run;
@@ -280,7 +281,7 @@ private:
       sign = k.broadcast(i32x16, k.bitAnd(nibble(k.at(block, row), g, 3), 1));
     return numbers(arith::OrIOp::create(k.b, codes, k.shiftLeft(sign, 3)));
   }
-  /// Each in the lanes of its run.
+  /// Broadcasts each word to the lanes of its run.
   Value ofRuns(ArrayRef<Value> words) {
     const auto count = static_cast<int64_t>(words.size());
     Value some = vector::FromElementsOp::create(k.b, k.vec(k.i32, count), words);
@@ -294,7 +295,7 @@ private:
         k.lookUp(k.narrow(codes, k.vec(k.i8, kRowLanes)), ArrayRef(format.table, 16)), i32x16);
   }
 
-  /// Of planes; `from` is the row's word of the first line.
+  /// Returns the numbers of a group whose codes lie in bit planes. `from` is the row's word in the first line.
   Values planes(Value from) {
     auto line = [&](int64_t i) { return k.load(k.i32, k.at(from, i * kPanelLine)); };
     if (format.bits == 8)
@@ -303,12 +304,12 @@ private:
     const int low = lowBitsOf(format.bits);
     Values q;
     if (low == 4) {
-      const int64_t first = upperBitsOf(format.bits); // lines of upper bits come before
+      const int64_t first = upperBitsOf(format.bits); // after the lines of upper bits
       Value both = bytesOf({line(first), line(first + 1), line(first + 2), line(first + 3)});
       q = {k.bitAnd(both, 15), k.shiftRight(both, 4)};
     }
     for (int64_t half = 0; half < 2; ++half) {
-      // Of one or two bits: byte i of one word holds those of k = 4s+i.
+      // Planes of one or two bits: byte i of a word holds the bits of k = 4s+i.
       auto parts = [&](int bits, int64_t byte, auto bitOf) {
         Value word = line(byte / kPanelLine);
         SmallVector<int32_t> shifts;
@@ -333,7 +334,7 @@ private:
         codes = numbers(codes);
     return q;
   }
-  /// Four words as 16 bytes, zero-extended.
+  /// Returns the 16 bytes of four words, zero-extended.
   Value bytesOf(ArrayRef<Value> words) {
     Value four = vector::FromElementsOp::create(k.b, k.vec(k.i32, 4), words);
     return k.widenUnsigned(k.bitcast(k.vec(k.i8, kRowLanes), four), i32x16);
@@ -348,7 +349,7 @@ private:
   PanelLayout layout;
   VectorType f32x16, i32x16;
   float scale;
-  Value row; ///< in the panel
+  Value row; ///< index in the panel
 };
 
 } // namespace

@@ -26,7 +26,7 @@ Value GridCodes::lineAt(const TileRows &rows, const GroupPlace &group, int64_t l
   return rows.at(k, k.at(group.codes, kPanelLine * line), 4);
 }
 
-/// The mask of a line for the rows of a register.
+/// Returns the address of a line's mask for the rows of a register.
 Value GridCodes::maskAt(const TileRows &rows, const GroupPlace &group, int64_t index,
                         int64_t line) {
   Value from = k.at(k.at(group.block, k.mul(group.inBlock, indexLines(grid) * kMaskBytes)),
@@ -34,7 +34,7 @@ Value GridCodes::maskAt(const TileRows &rows, const GroupPlace &group, int64_t i
   return rows.part ? k.at(from, k.divUnsigned(rows.part, 2)) : from;
 }
 
-/// In each lane, 1 where the row's group is of the other sign.
+/// Returns 1 in each lane whose row has the group's sign bit set.
 Value GridCodes::groupSign(const TileRows &rows, const GroupPlace &group) {
   return shared(rows, group, Part::GroupSign, 0, [&] {
     Value from = k.at(group.block, k.mul(k.divUnsigned(group.inBlock, 2), kPanelRows));
@@ -51,7 +51,7 @@ Value GridCodes::groupSign(const TileRows &rows, const GroupPlace &group) {
 // Gathers
 //===----------------------------------------------------------------------===//
 
-/// Bit 0 of each lane: the run's in a mask.
+/// Returns the run's bit of mask `index` in bit 0 of each lane.
 Value GridCodes::maskBits(const TileRows &rows, const GroupPlace &group, int64_t index,
                           int64_t run) {
   const int64_t line = run / kRunsOfLine;
@@ -70,7 +70,7 @@ Value GridCodes::maskBits(const TileRows &rows, const GroupPlace &group, int64_t
   return k.bitAnd(k.shiftRight(all, run % kRunsOfLine), 1);
 }
 
-/// The entry of a run, in a lane of 32 bits.
+/// Returns the grid entry of a run, in lanes of 32 bits.
 Value GridCodes::entry(const TileRows &rows, const GroupPlace &group, int64_t run) {
   return shared(rows, group, Part::Entry, run, [&] {
     const int64_t line = run / kRunsOfLine, i = run % kRunsOfLine;
@@ -110,7 +110,8 @@ Value GridCodes::gathered(const TileRows &rows, const GroupPlace &group, int s) 
 // Permutes
 //===----------------------------------------------------------------------===//
 
-static constexpr int kMagnitudeAt = 3; ///< bit of a byte that vpermb reads; signs are below it
+static constexpr int kMagnitudeAt =
+    3; ///< bit of the magnitude in an index of vpermb; the sign is below it
 
 Value GridCodes::constant(ArrayRef<uint8_t> values) {
   SmallVector<int8_t> signedBytes(values.begin(), values.end());
@@ -118,7 +119,7 @@ Value GridCodes::constant(ArrayRef<uint8_t> values) {
                                    DenseElementsAttr::get(bytes, ArrayRef<int8_t>(signedBytes)));
 }
 
-/// table[index] of 64 bytes, whose upper bits are `masks`, the lowest first.
+/// Returns table[index] for 64 bytes. The index bits above the lower seven are `masks`, the lowest first.
 Value GridCodes::lookUp(Value index, ArrayRef<uint8_t> table, ArrayRef<Value> masks) {
   if (table.size() > 128) {
     const size_t half = table.size() / 2;
@@ -130,7 +131,7 @@ Value GridCodes::lookUp(Value index, ArrayRef<uint8_t> table, ArrayRef<Value> ma
                      {constant(table.take_front(64)), index, constant(table.drop_front(64))});
 }
 
-/// In each byte half of an entry's magnitudes: four of two bits, or two of three, each in half of the byte.
+/// Returns half of an entry's magnitudes in each byte: four of two bits, or two of three bits, one per nibble.
 Value GridCodes::magnitudes(const TileRows &rows, const GroupPlace &group, int64_t line,
                             int plane) {
   return shared(rows, group, Part::Planes, 2 * line + plane, [&] {
@@ -152,7 +153,7 @@ Value GridCodes::magnitudes(const TileRows &rows, const GroupPlace &group, int64
   });
 }
 
-/// Of runs of four: the bytes of two runs and both planes in a lane.
+/// For runs of four: returns the bytes of two runs, of both planes, in a 32-bit lane.
 Value GridCodes::pairedMagnitudes(const TileRows &rows, const GroupPlace &group, int64_t line,
                                   int half) {
   return shared(rows, group, Part::Planes, 64 + 2 * line + half, [&] {
@@ -168,7 +169,8 @@ Value GridCodes::pairedMagnitudes(const TileRows &rows, const GroupPlace &group,
   });
 }
 
-/// Eight bits from each of four offsets of a lane, one behind the other. They go round within two lanes.
+/// Returns eight bits from each of four bit offsets of a lane, in order. Offsets wrap around within two lanes
+/// (64 bits).
 Value GridCodes::multishift(Value line, ArrayRef<int> offsets) {
   SmallVector<uint8_t> control;
   for (int byte = 0; byte < 4 * k.lanes; ++byte)
@@ -176,7 +178,7 @@ Value GridCodes::multishift(Value line, ArrayRef<int> offsets) {
   return k.intrinsic("llvm.x86.avx512.pmultishift.qb.512", bytes, {constant(control), line});
 }
 
-/// Bytes whose bit `bit` is the sign of step s.
+/// Returns bytes whose bit `bit` is the sign of step s. Sets `bit`.
 Value GridCodes::signs(const TileRows &rows, const GroupPlace &group, int s, int &bit) {
   bit = 0;
   if (grid.signs == GridSigns::Group)

@@ -1,14 +1,14 @@
-//===- GridCodes.h - Numbers that a grid names -------------------------------===//
+//===- GridCodes.h - Decodes the numbers of a grid format --------------------===//
 //
-// Of a format with a grid (Grids.h) PanelCodes asks here for a step's numbers. There are two ways to them.
+// PanelCodes uses this class to load a step's numbers where the format has a grid (Grids.h). There are two ways.
 //
-//   gathers      a lane's index reads its entry from a table in memory; of eight magnitudes the halves of each byte are
-//                those of two steps. Every level can do this.
-//   permutes     AVX-512 VBMI: vpermi2b looks up 64 indexes in 128 bytes at once, and wider grids are joined by masks.
-//                A table's byte holds four magnitudes of two bits, or two of three; vpmultishiftqb parts them. A sign is
-//                put below the magnitude, and vpermb makes numbers of both.
+//   gathers      Each lane's index reads its entry from a table in memory. Where a run has eight magnitudes, the two
+//                halves of each byte belong to two steps. Every ISA level can do this.
+//   permutes     AVX-512 VBMI: vpermi2b looks up 64 indexes in 128 bytes at once; masks join the results for larger
+//                grids. A byte of the table holds four magnitudes of two bits, or two of three; vpmultishiftqb
+//                separates them. The sign is put below the magnitude, and vpermb maps both to a number.
 //
-// An index of 11 bits takes 32 permutes for 64 of them, a gather for 16: there gathers are as fast.
+// An index of 11 bits takes 32 permutes for 64 indexes, or one gather for 16: there gathers are as fast.
 //===----------------------------------------------------------------------===//
 #pragma once
 
@@ -27,18 +27,19 @@ public:
       : k(k), layout(layout), format(numericFormat(layout.format)), grid(*format.grid),
         bytes(k.vec(k.i8, 4 * k.lanes)) {}
 
-  /// Whether a level permutes.
+  /// Returns whether an ISA level uses permutes.
   static bool permutes(const Grid &grid, const Isa &isa) {
     return isa.vbmi && !isa.writtenOut && grid.indexBits < 11;
   }
 
-  /// q of step s of a group, as u8. What steps share is made once, where the first of them asks.
+  /// Returns q of step s of a group, as u8. Values that steps share are emitted once, for the first step that
+  /// needs them.
   Value load(const TileRows &rows, const GroupPlace &group, int s);
 
 private:
   enum class Part : uint8_t { Entry, Planes, Line, RunSigns, GroupSign, Mask, Turned };
   using Key = std::tuple<const void *, int64_t, Part, int64_t>;
-  /// What `make` makes, once for these rows, group and number.
+  /// Returns the value that `make` emits, emitting it once for these rows, group and number.
   Value shared(const TileRows &rows, const GroupPlace &group, Part part, int64_t number,
                llvm::function_ref<Value()> make);
 

@@ -5,8 +5,8 @@
 
 namespace ingot::cpu {
 
-/// Address of words, one an entry. Of eight magnitudes byte i has i in its lower half and i + 4 in its upper one; of four
-/// it has i.
+/// Returns the address of a table with one 32-bit word per entry. If an entry has eight magnitudes, byte i holds
+/// magnitude i in its lower half and i + 4 in its upper half; if it has four, byte i holds magnitude i.
 inline mlir::Value gridTable(KernelBuilder &k, const NumericFormat &format) {
   const Grid &grid = *format.grid;
   llvm::SmallVector<int32_t> words;

@@ -9,7 +9,8 @@ using namespace mlir;
 using namespace ingot;
 using namespace ingot::cpu;
 
-/// Pairs of lanes: the partner by a shuffle, the minus of the upper one in its sign.
+/// Transforms pairs of lanes `distance` apart. A shuffle gives the partner; the upper lane of a pair is negated by
+/// flipping its sign bit.
 static Value withinVector(KernelBuilder &k, Value x, int64_t distance) {
   VectorType words = k.vec(k.i32, kRowLanes);
   SmallVector<int64_t> partners;

@@ -1,6 +1,6 @@
-//===- Hadamard.h - The transform before K and q become int8 ---------------===//
+//===- Hadamard.h - Transform of K and q before quantisation ---------------===//
 //
-// See runtime/formats/KvInt8.h for why, and for the order of additions.
+// runtime/formats/KvInt8.h has the reason and the order of additions.
 //===----------------------------------------------------------------------===//
 #pragma once
 
@@ -8,8 +8,8 @@
 
 namespace ingot::cpu {
 
-/// A head of headDim f32 in vectors of 16, what is left over being zeros; without the factor
-/// 1/sqrt(block).
+/// Transforms a head of headDim f32, given in vectors of 16 whose unused lanes are zeros. The factor
+/// 1/sqrt(block) is not applied.
 KernelBuilder::Values hadamard(KernelBuilder &k, KernelBuilder::Values x, int64_t headDim);
 
 } // namespace ingot::cpu

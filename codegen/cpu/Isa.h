@@ -1,13 +1,13 @@
-//===- Isa.h - The levels of x86 that kernels are built for ---------------===//
+//===- Isa.h - The x86 ISA levels that kernels are built for --------------===//
 //
 //   avx2         x86-64-v3: 16 registers of 8 lanes; u8 x s8 through vpmaddubsw
 //   avxvnni      the same with vpdpbusd
 //   avx512vnni   x86-64-v4: 32 registers of 16 lanes; vpdpbusd
 //   avx512       the same with vdpbf16ps, and VBMI's byte permutes
 //
-// Bits: avxvnni and avx512vnni give those of avx2. avx512 differs where bf16 matrices are multiplied.
-// A generator asks this table what it can use and nothing else: the machine that
-// compiles need not be one that runs the kernels.
+// avxvnni and avx512vnni compute the same bits as avx2. avx512 differs where bf16 matrices are multiplied.
+// Generators choose instructions by this table alone, since the machine that compiles need not be one
+// that runs the kernels.
 //===----------------------------------------------------------------------===//
 #pragma once
 
@@ -22,15 +22,15 @@ enum class DotKind : uint8_t { Vpdpbusd, Pmaddubsw };
 
 struct Isa {
   std::string_view name; ///< "avx2", as after --isa
-  const char *cpu;       ///< of LLVM
-  const char *features;  ///< of LLVM, beyond those of `cpu`
+  const char *cpu;       ///< LLVM's CPU name
+  const char *features;  ///< LLVM features beyond those of `cpu`
   int lanes;             ///< f32 or i32 lanes of a vector register
   int registers;         ///< vector registers
   DotKind dot;
   bool bf16Dot;           ///< has vdpbf16ps
   bool vbmi;              ///< has vpermb, vpermi2b and vpmultishiftqb
-  const Machine *machine; ///< that schedules are chosen for
-  /// Instructions are written out in plain arithmetic: for tests of a level on machines without it.
+  const Machine *machine; ///< the machine that schedules are chosen for
+  /// Instructions are emulated in generic IR, to test a level on machines that lack it.
   bool writtenOut = false;
 };
 
@@ -45,7 +45,7 @@ inline constexpr Isa kAvx512{"avx512", "x86-64-v4", "+avx512vnni,+avx512bf16,+av
 
 /// All levels.
 std::span<const Isa *const> allIsas();
-/// The level of that name; nullptr if there is none.
+/// Returns the level of that name, or nullptr if there is none.
 const Isa *isaNamed(std::string_view name);
 
 } // namespace ingot::cpu

@@ -50,7 +50,7 @@ Value KernelBuilder::extent(kernel::Extent of) {
 // Arithmetic
 //===----------------------------------------------------------------------===//
 
-/// The value of a constant scalar, if it is one.
+/// Returns the value of `v` if it is a constant scalar.
 static std::optional<int64_t> constantOf(Value v) {
   APInt value;
   if (!isa<VectorType>(v.getType()) && matchPattern(v, m_ConstantInt(&value)))
@@ -124,7 +124,7 @@ Value KernelBuilder::extend(Value halves) {
   Type wide = shapedLike(halves.getType(), f32);
   if (!getElementTypeOrSelf(halves.getType()).isBF16())
     return arith::ExtFOp::create(b, wide, halves);
-  // bf16 is the upper half of an f32; spelled out, so that no library call can come of it.
+  // bf16 is the upper half of an f32. Generic IR rules out a library call.
   Value bits = bitcast(shapedLike(halves.getType(), i16), halves);
   return bitcast(wide, shiftLeft(widenUnsigned(bits, shapedLike(wide, i32)), 16));
 }
@@ -219,7 +219,8 @@ void KernelBuilder::store(Value v, Value to, int64_t align) {
 }
 Value KernelBuilder::gather(VectorType type, Value from, Value indices) {
   const int64_t count = type.getNumElements();
-  if (type == vec(i32, 8)) // LLVM makes 40 instructions of it, since some CPUs have slow ones
+  if (type ==
+      vec(i32, 8)) // LLVM expands a gather to 40 instructions, since some CPUs have slow gathers
     return intrinsic("llvm.x86.avx2.gather.d.d.256", type,
                      {splatInt(type, 0), from, indices, splatInt(type, -1), integer(i8, 4)});
   Value places = LLVM::GEPOp::create(b, vec(ptr, count), type.getElementType(), from,
@@ -298,7 +299,7 @@ Value KernelBuilder::lookUp(Value codes, llvm::ArrayRef<uint8_t> table) {
   assert(table.size() == 16 && "one 128-bit lane of vpshufb");
   auto type = cast<VectorType>(codes.getType());
   const int64_t count = type.getNumElements();
-  if (isa.writtenOut && count == 64) { // two of 32: AVX2 is there
+  if (isa.writtenOut && count == 64) { // two of 32: AVX2 is available
     llvm::SmallVector<int64_t> all(count);
     std::iota(all.begin(), all.end(), 0);
     Value low = lookUp(slice(codes, 0, 32), table), high = lookUp(slice(codes, 32, 32), table);
@@ -320,7 +321,7 @@ Value KernelBuilder::lookUpOf5Bits(Value nibbles, Value fifth, llvm::ArrayRef<ui
   auto type = cast<VectorType>(nibbles.getType());
   if (isa.vbmi && !isa.writtenOut && type.getNumElements() == 64) {
     llvm::SmallVector<int8_t> lanes;
-    for (int i = 0; i < 64; ++i) // indexes have no more than five bits
+    for (int i = 0; i < 64; ++i) // indexes have at most five bits
       lanes.push_back(static_cast<int8_t>(table[i % 32]));
     Value tables =
         arith::ConstantOp::create(b, DenseElementsAttr::get(type, llvm::ArrayRef<int8_t>(lanes)));
@@ -328,7 +329,7 @@ Value KernelBuilder::lookUpOf5Bits(Value nibbles, Value fifth, llvm::ArrayRef<ui
     Value index = arith::OrIOp::create(b, nibbles, bitcast(type, shiftRight(words, 3)));
     return intrinsic("llvm.x86.avx512.permvar.qi.512", type, {tables, index});
   }
-  // vpshufb makes 0 where bit 7 is set.
+  // vpshufb gives 0 where bit 7 is set.
   Value low = arith::OrIOp::create(b, nibbles, fifth);
   Value high = arith::XOrIOp::create(b, low, splatInt(type, -128));
   return arith::OrIOp::create(b, lookUp(low, table.take_front(16)),
@@ -340,7 +341,7 @@ Value KernelBuilder::dotPairs(Value a, Value c) {
     Value pairs = bitcast(vec(i16, 2 * lanes), v);
     return count == lanes ? pairs : slice(pairs, 2 * from, 2 * count);
   };
-  if (isa.writtenOut && lanes == 16) { // two of 8: AVX2 is there
+  if (isa.writtenOut && lanes == 16) { // two of 8: AVX2 is available
     llvm::SmallVector<int64_t> all(lanes);
     std::iota(all.begin(), all.end(), 0);
     Value halves[2];
@@ -359,14 +360,14 @@ Value KernelBuilder::merge(Value mask, Value yes, Value no) {
     return arith::OrIOp::create(b, arith::AndIOp::create(b, mask, yes),
                                 arith::AndIOp::create(b, others, no));
   }
-  // As an intrinsic: written out, LLVM makes two instructions of it.
+  // An intrinsic, because LLVM turns the generic form into two instructions.
   return bitcast(yes.getType(), intrinsic("llvm.x86.avx512.pternlog.d.512", i32s,
                                           {bitcast(i32s, mask), bitcast(i32s, yes),
                                            bitcast(i32s, no), integer(i32, 0xca)}));
 }
 
 Value KernelBuilder::toNearestInts(Value v) {
-  if (isa.writtenOut && lanes == 16) { // two of 8: AVX2 is there
+  if (isa.writtenOut && lanes == 16) { // two of 8: AVX2 is available
     llvm::SmallVector<int64_t> all(lanes);
     std::iota(all.begin(), all.end(), 0);
     Value halves[2];

@@ -1,12 +1,12 @@
-//===- KernelBuilder.h - The vocabulary that CPU generators are written in -===//
+//===- KernelBuilder.h - Primitives of the CPU kernel generators -----------===//
 //
-// A generator runs in C++ and leaves MLIR behind: loops as scf.for over i64 with f32
-// vectors as carried values; arithmetic in arith/math/vector on 1-D vectors; memory in
+// A generator is C++ code that emits MLIR: loops as scf.for over i64 with f32 vectors
+// as carried values; arithmetic in arith/math/vector on 1-D vectors; memory accesses in
 // the LLVM dialect, for exact alignment and immediate offsets; target instructions as
-// llvm.call_intrinsic. Whatever is constant is unrolled here, not by LLVM.
+// llvm.call_intrinsic. Loops with constant bounds are unrolled here, not by LLVM.
 //
 // Every kernel has the C signature of runtime/abi/KernelAbi.h. The builder
-// loads the operands' addresses once, at the entry:
+// loads the operands' addresses once, at the function's entry:
 //
 //   forEachItem([&](Value row) {
 //     Value x = at(operand(op.getX()), mul(row, rowBytes));
@@ -35,15 +35,16 @@ public:
   using Type = mlir::Type;
   using Values = llvm::SmallVector<Value>;
 
-  /// At the entry of `fn`, which has the ABI's signature and an entry block; `kernel` is the body of a kernel.func.
+  /// Builds at the entry of `fn`, which has the ABI's signature and an entry block. `kernel` is the body of a
+  /// kernel.func.
   KernelBuilder(mlir::ImplicitLocOpBuilder &b, const Isa &isa, mlir::Block &kernel,
                 mlir::func::FuncOp fn);
 
   mlir::ImplicitLocOpBuilder &b;
   const Isa &isa;
-  const int lanes; ///< of a register, isa.lanes
+  const int lanes; ///< f32 lanes of a register, isa.lanes
   const Type ptr, i8, i16, i32, i64, f16, bf16, f32;
-  const mlir::VectorType f32s, i32s; ///< one register each
+  const mlir::VectorType f32s, i32s; ///< types of one register
 
   //===--- The call ---------------------------------------------------------===//
 
@@ -51,12 +52,12 @@ public:
   Value ahead;            ///< as in the ABI
   Value scratch, batch;   ///< pointers
 
-  /// Base address of the memory behind an operand of an op of the kernel.
+  /// Returns the base address of the memory of an operand of an op of the kernel.
   Value operand(Value memory) const;
-  /// A field of the BatchView: batchWord(offsetof(BatchView, tokens)).
+  /// Loads a field of the BatchView: batchWord(offsetof(BatchView, tokens)).
   Value batchWord(int64_t offset);
   Value batchPointer(int64_t offset);
-  /// Tokens or logits rows of the batch.
+  /// Loads the number of tokens or of logits rows of the batch.
   Value extent(kernel::Extent of);
   /// for (item = begin; item < end; item += step) body(item)
   void forEachItem(llvm::function_ref<void(Value item)> body) { loop(begin, end, step, body); }
@@ -91,10 +92,10 @@ public:
   Value fmul(Value a, Value c);
   Value fdiv(Value a, Value c);
   Value fma(Value a, Value c, Value d); ///< a * c + d, rounded once
-  Value fmax(Value a, Value c);         ///< c where either is NaN (one vmaxps)
+  Value fmax(Value a, Value c);         ///< returns c if either is NaN (one vmaxps)
   Value toFloat(Value integers);        ///< signed to f32
   Value extend(Value halves);           ///< f16 or bf16 to f32
-  Value partsOfE4M3(Value codes);       ///< 2^-8 of their numbers, exact (MatmulFp8.cpp)
+  Value partsOfE4M3(Value codes);       ///< the numbers times 2^-8, exact (MatmulFp8.cpp)
   Value select(Value condition, Value a, Value c);
 
   //===--- Vectors ----------------------------------------------------------===//
@@ -102,56 +103,56 @@ public:
   mlir::VectorType vec(Type element, int64_t count) {
     return mlir::VectorType::get({count}, element);
   }
-  /// `type` with the lanes of vector (or scalar) `like`.
+  /// Returns the type with elements `element` and the lanes of the vector (or scalar) type `like`.
   Type shapedLike(Type like, Type element);
   Value splat(double v) { return splat(f32s, v); }
   Value splat(Type type, double v);     ///< float constant, scalar or vector
   Value splatInt(Type type, int64_t v); ///< integer constant, scalar or vector
   Value broadcast(mlir::VectorType type, Value scalar);
   Value bitcast(Type type, Value v);
-  /// Sum over lanes by halving (i, i + n/2): a fixed order. Of floats or integers.
+  /// Sums lanes, floats or integers, by halving (i, i + n/2): a fixed order.
   Value sumLanes(Value v);
   Value maxLanesSigned(Value integers);
-  Value maxLanes(Value floats); ///< of numbers, no NaN
+  Value maxLanes(Value floats); ///< no lane may be NaN
   Value lane(Value v, int64_t index);
   Value slice(Value v, int64_t from, int64_t count);
 
-  //===--- Instructions of a level -------------------------------------------===//
+  //===--- Instructions of an ISA level ---------------------------------------===//
   //
-  // Written out in plain arithmetic where isa.writtenOut asks for it: the same bits.
+  // These are emulated in generic IR if isa.writtenOut is set, with the same bits.
 
   /// Lane by lane: sum + the products of four u8 with four s8 (vpdpbusd).
   Value dotU8S8(Value sum, Value unsignedBytes, Value signedBytes);
-  /// Byte by byte: table[code] of codes below 16 (vpshufb). 16 bytes, or a register of them.
+  /// Byte by byte: table[code], for codes below 16 (vpshufb). `codes` is 16 bytes or a register.
   Value lookUp(Value codes, llvm::ArrayRef<uint8_t> table);
-  /// The same of 32 bytes: bit 7 of `fifth`, whose other bits are 0, is an index's fifth bit.
+  /// The same with a table of 32 bytes. Bit 7 of `fifth`, whose other bits are 0, is an index's fifth bit.
   Value lookUpOf5Bits(Value nibbles, Value fifth, llvm::ArrayRef<uint8_t> table);
   /// Lane by lane: the sum of both products of s16 (vpmaddwd).
   Value dotPairs(Value a, Value c);
   /// Bit by bit: `yes` where `mask` has 1, `no` elsewhere (vpternlog). Registers of bytes.
   Value merge(Value mask, Value yes, Value no);
-  /// f32s to the nearest integers, ties to even: vcvtps2dq in the default rounding mode.
+  /// Converts f32s to the nearest integers, ties to even: vcvtps2dq in the default rounding mode.
   Value toNearestInts(Value v);
-  /// Four registers of integers from 0 to 255 to one of bytes, each 16 bytes from the same lanes of
-  /// the four in turn (vpackusdw, vpackuswb).
+  /// Packs four registers of integers from 0 to 255 into one of bytes. Each 16 bytes come from the same
+  /// 128-bit lane of the four registers in turn (vpackusdw, vpackuswb).
   Value packToBytes(mlir::ValueRange four);
 
   //===--- Memory -----------------------------------------------------------===//
 
   Value at(Value base, Value byte);
   Value at(Value base, int64_t byte);
-  /// Alignment in bytes; 0: that of one element.
+  /// `align` is in bytes; 0: the alignment of one element.
   Value load(Type type, Value from, int64_t align = 0);
   void store(Value v, Value to, int64_t align = 0);
-  /// Element indices[i] behind `from` in lane i.
+  /// Loads element indices[i] of the array at `from` into lane i.
   Value gather(mlir::VectorType type, Value from, Value indices);
-  /// The address of words that are part of the kernel's code, made once for each name.
+  /// Returns the address of constant words in the kernel's code, created once for each name.
   Value constantWords(llvm::StringRef name, llvm::ArrayRef<int32_t> words);
-  /// One element read from memory into every lane.
+  /// Reads one element from memory into every lane.
   Value loadSplat(mlir::VectorType type, Value from) {
     return broadcast(type, load(type.getElementType(), from));
   }
-  void touch(Value from);    ///< reads a word of the line, and makes nothing of it
+  void touch(Value from);    ///< reads a word of the line and discards it
   void prefetch(Value from); ///< to L1, for reading
   void prefetchL2(Value from);
 
@@ -165,26 +166,26 @@ public:
   }
   /// if (condition) body()
   void when(Value condition, llvm::function_ref<void()> body);
-  /// condition ? yes() : no(), of one type list
+  /// condition ? yes() : no(); both return values of the same types
   Values choose(Value condition, llvm::function_ref<Values()> yes, llvm::function_ref<Values()> no);
 
   Value intrinsic(llvm::StringRef name, Type result, mlir::ValueRange operands);
 
   //===--- Regions ----------------------------------------------------------===//
 
-  /// Renders an op of a region that is not elementwise (row_stat); null: cannot.
+  /// Renders an op of a region that is not elementwise (row_stat). Returns null if it cannot.
   using SpecialOp = llvm::function_ref<Value(mlir::Operation *op, Value operand)>;
-  /// A scalar f32 op of a region on vectors of `count` lanes (0: scalars) of its operands; null if it
-  /// is not elementwise.
+  /// Emits a scalar f32 op of a region on vectors of `count` lanes (0: scalars). Returns null if the
+  /// op is not elementwise.
   Value elementwise(mlir::Operation *op, llvm::ArrayRef<Value> operands, int64_t count);
-  /// Clones a region of scalar f32 ops onto vectors of `count` lanes (0: scalars), its arguments
-  /// being `operands`; constants are splatted. Returns what it yields.
+  /// Clones a region of scalar f32 ops onto vectors of `count` lanes (0: scalars), with `operands` as
+  /// its arguments; constants are splatted. Returns the yielded values.
   mlir::FailureOr<Values> inlineRegion(mlir::Region &region, mlir::ValueRange operands,
                                        int64_t count, SpecialOp special = nullptr);
 
 private:
   mlir::Block *kernelBlock;
-  mlir::ModuleOp module; ///< of the function
+  mlir::ModuleOp module; ///< parent of the function
   Values operands;
 };
 

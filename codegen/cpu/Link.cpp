@@ -1,7 +1,7 @@
 //===- Link.cpp - lld in process ------------------------------------------===//
 //
-// lld reads and writes files, so a private temporary folder holds them for the moment;
-// their names do not reach the output. lld's state is global: one link at a time.
+// lld reads and writes files, so they are put into a private temporary folder. Their names
+// do not appear in the output. lld's state is global, so one link runs at a time.
 //===----------------------------------------------------------------------===//
 #include "codegen/cpu/ObjectCode.h"
 
@@ -18,7 +18,7 @@ LLD_HAS_DRIVER(elf)
 using namespace mlir;
 
 namespace {
-/// A folder that goes away with its contents.
+/// A temporary folder that is deleted with its contents.
 struct TemporaryFolder {
   llvm::SmallString<128> path;
   bool made = !llvm::sys::fs::createUniqueDirectory("ingot-link", path);
@@ -62,7 +62,7 @@ FailureOr<std::vector<char>> ingot::cpu::linkShared(ArrayRef<std::string> object
       return failure();
     }
   }
-  // rodynamic: not even the dynamic section is writable. Threads of lld gain nothing here.
+  // rodynamic: not even the dynamic section is writable. More threads do not make lld faster here.
   std::vector<const char *> args{"ld.lld",
                                  "-shared",
                                  "--no-undefined",

@@ -1,9 +1,9 @@
 //===- MathApproximation.cpp - Polynomials for exp, tanh, erf, sin, cos ---===//
 //
-// Coefficients of exp and tanh are minimax fits (Remez) of this file's own
-// forms; those of erf are N. Juffa's (two ranges, one of them 1 - exp of a
-// polynomial); sin and cos are Taylor sums in f64, where 24 bits are asked for
-// and the first term left out is below 2^-36.
+// Coefficients of exp and tanh are minimax fits (Remez) of the formulas in this
+// file; those of erf are N. Juffa's (two ranges, one of them 1 - exp of a
+// polynomial). sin and cos are Taylor sums in f64: 24 bits are needed, and the
+// first omitted term is below 2^-36.
 //===----------------------------------------------------------------------===//
 #include "codegen/cpu/MathApproximation.h"
 
@@ -47,7 +47,7 @@ public:
   Value fromBits(Value x) { return arith::BitcastOp::create(b, of(b.getF32Type()), x); }
   Value andBits(Value x, int32_t mask) { return arith::AndIOp::create(b, x, i32(mask)); }
   Value abs(Value x) { return fromBits(andBits(bits(x), 0x7fffffff)); }
-  /// |of| with the sign of `sign`.
+  /// |magnitude| with the sign of `sign`.
   Value withSign(Value magnitude, Value sign) {
     return fromBits(arith::OrIOp::create(b, bits(magnitude), andBits(bits(sign), INT32_MIN)));
   }
@@ -74,8 +74,8 @@ private:
 constexpr float kMagic = 12582912.0f; // 1.5 * 2^23: adding it rounds to an integer
 
 /// x = n ln2 + r, e^x = 2^n (1 + r + r^2 q(r)). The integer n is added to the
-/// exponent's bits, which is right wherever the result is a normal number; the
-/// two ends are selected.
+/// exponent's bits, which is correct if the result is a normal number. Selects
+/// handle the results outside that range.
 Value exp(Lanes &v, Value x) {
   Value shifted = v.fma(x, v.f32(1.442695041f), v.f32(kMagic));
   Value n = v.sub(shifted, v.f32(kMagic));
@@ -121,7 +121,7 @@ Value erf(Lanes &v, Value x) {
   return v.select(v.test(arith::CmpFPredicate::OGT, t, v.f32(0.927734375f)), large, small);
 }
 
-/// x = n pi/2 + r in f64 (n as an i32), then sin r and cos r as f32.
+/// x = n pi/2 + r in f64: n as an i32, and sin r and cos r as f32.
 struct Quarter {
   Value n, cosine, sine;
 };
@@ -142,7 +142,7 @@ Quarter reduceQuarter(Lanes &v, Value x) {
   return {low, arith::TruncFOp::create(v.b, f32, cosine), arith::TruncFOp::create(v.b, f32, sine)};
 }
 
-/// sin of quarter n + phase: odd quarters take the cosine, the upper half the minus.
+/// Returns sin in quadrant n + phase: odd quadrants use the cosine; quadrants 2 and 3 negate the result.
 Value ofQuarter(Lanes &v, const Quarter &q, int32_t phase) {
   Value n = arith::AddIOp::create(v.b, q.n, v.i32(phase));
   Value odd = arith::CmpIOp::create(v.b, arith::CmpIPredicate::ne, v.andBits(n, 1), v.i32(0));

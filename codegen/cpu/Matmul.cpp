@@ -2,16 +2,15 @@
 //
 //   for block of tokens                       activations stay in the L2 cache
 //     for segment, for panel of 32 rows       the panel is read from memory once per block
-//       unpack the panel, if tiles are many   … and then it is read from scratch
+//       unpack the panel if tiles are many    … and then it is read from scratch
 //       for tile of tokens (6, 4, 2, 1)       … and from the cache by every tile
-//         for part of the panel               one part where a tile has all 32 rows
-//           main loop over K                  of a pair twice: the gate's sums wait in scratch
+//         for part of the panel               one part if a tile has all 32 rows
+//           main loop over K                  twice for a gated pair: gate sums are kept in scratch
 //           epilogue on registers
 //
-// Where rows have experts, all that is done for the rows of one after the other, with the panels of its matrix.
-// A head that writes keys alone takes one plane of two first (MatmulScreen.h).
-// Work items are panels. With one token it is a matrix-vector product at the speed of
-// memory; with many, a matrix product at the speed of the dot instruction.
+// For experts, this runs for the rows of one expert after another, with the panels of its matrix. A head that writes
+// only keys first takes one of two planes (MatmulScreen.h). Work items are panels. With one token the kernel is a
+// matrix-vector product at the speed of memory; with many, a matrix product at the speed of the dot instruction.
 //===----------------------------------------------------------------------===//
 #include "dialects/kernel/ops/Matmul.h"
 #include "codegen/cpu/Emitters.h"
@@ -46,18 +45,18 @@ static bool roundsRows(kernel::MatmulOp op, const Isa &isa) {
          });
 }
 
-/// Scratch of a thread: rounded activations, then staged output rows of a panel.
+/// Bytes of rounded activations, the first part of a thread's scratch.
 static int64_t roundedBytes(kernel::MatmulOp op, const Isa &isa) {
   int64_t block = matmulSchedule(op, isa).getTokenBlock();
   return roundsRows(op, isa) ? block * bf16RowBytes(op.xType().getN()) : 0;
 }
 
-/// Does a tile hold all 32 rows of a panel?
+/// Returns whether a tile holds all 32 rows of a panel.
 static bool coversPanel(const Isa &isa, int64_t tokens) {
   return tileVectors(isa, tokens) * isa.lanes == kPanelRows;
 }
 
-/// Output rows that wait to be quantised: f32 [tokens][32].
+/// Bytes of output rows that are staged until they are quantised: f32 [tokens][32].
 static int64_t stagedBytes(kernel::MatmulOp op, const Isa &isa) {
   bool quantised = llvm::any_of(op.getOutputs().getTypes(), [](Type type) {
     return cast<RowsType>(type).getKind() == RowKind::Q8;
@@ -69,12 +68,12 @@ static int64_t stagedBytes(kernel::MatmulOp op, const Isa &isa) {
   return most * kPanelRows * 4;
 }
 
-/// Sums of the first weight of a pair, a register each: at most f32 [tokens][32].
+/// Bytes of the sums of the first weight of a gated pair, a register each: at most f32 [tokens][32].
 static int64_t gateBytes(kernel::MatmulOp op, const Isa &isa) {
   return op.getPair() ? matmulSchedule(op, isa).getTokenTiles().front() * kPanelRows * 4 : 0;
 }
 
-/// Unpacked panels: of the widest segment that has some, and of both weights of a pair.
+/// Bytes of unpacked panels: enough for the largest in any segment, twice for a gated pair.
 static int64_t unpackedBytes(kernel::MatmulOp op, const Isa &isa) {
   int64_t most = 0;
   for (Type type : op.getWeights().getTypes()) {
@@ -102,9 +101,9 @@ namespace {
 struct Segment {
   PanelLayout layout;
   SmallVector<Value, 2> weights;           ///< base addresses
-  SmallVector<std::pair<Value, bool>> aux; ///< base addresses; is it rows?
-  Value y;                                 ///< null: they are not stored
-  RowsType type;                           ///< of y, or as if there were one
+  SmallVector<std::pair<Value, bool>> aux; ///< base addresses; whether the operand is rows
+  Value y;                                 ///< address of the output; null: not stored
+  RowsType type;                           ///< type of y, also if y is null
   Region *epilogue;
   Value firstItem, endItem; ///< this call's items of the segment
   int64_t firstPanel;
@@ -148,7 +147,7 @@ public:
 private:
   using NoValues = KernelBuilder::Values;
 
-  /// Rows [from, to) of x, with the panels of this call.
+  /// Multiplies rows [from, to) of x by the panels of this call.
   LogicalResult emitBlocks(Value from, Value to, Value x, Value rounded) {
     LogicalResult result = success();
     k.loop(from, to, k.word(schedule.getTokenBlock()), [&](Value first) {
@@ -166,8 +165,8 @@ private:
     return result;
   }
 
-  /// The call's range is one of all experts' panels. Those that have rows are fewer: the same part of their panels is
-  /// taken, so that threads share them evenly.
+  /// The call's range refers to the panels of all experts, but fewer experts have rows. The range is scaled to the
+  /// panels of these, so they are spread evenly over threads.
   LogicalResult emitExperts(Value x, Value rounded) {
     LogicalResult result = success();
     Segment &segment = segments.front();
@@ -193,7 +192,7 @@ private:
     });
     return result;
   }
-  /// The number of an expert's panel among those of all experts.
+  /// Returns the index of an expert's panel among those of all experts.
   Value amongAll(Value panel) { return firstOfMatrix ? k.add(panel, firstOfMatrix) : panel; }
 
   LogicalResult collectSegments() {
@@ -226,7 +225,7 @@ private:
     return success();
   }
 
-  /// The items of this call that are panels of the segment: begin + i * step from its first panel
+  /// Sets the items of this call that are panels of the segment: begin + i * step from its first panel
   /// on.
   void itemsOf(Segment &segment, int64_t endPanel) {
     segment.firstItem = k.begin;
@@ -282,7 +281,7 @@ private:
     return tile;
   }
 
-  /// Weight i of the segment: its panel, and where that is unpacked.
+  /// Address of a panel of weight i of the segment, and of the unpacked panel.
   Value panelAt(const Segment &segment, size_t i, Value panel) {
     return k.at(segment.weights[i], k.mul(amongAll(panel), segment.layout.panelBytes()));
   }
@@ -319,7 +318,7 @@ private:
         tile.vectors.push_back({base, v * k.lanes, part});
     };
     takeRows(0);
-    // One exposed miss per tile would cost a tenth: touch residual rows before the loop.
+    // One exposed cache miss per tile would cost 10 %, so residual rows are prefetched before the loop.
     for (auto [base, isRows] : segment.aux)
       for (int t = 0; isRows && t < tile.tokens; ++t)
         for (const TileRows &rows : tile.vectors)
@@ -342,7 +341,7 @@ private:
     return result;
   }
 
-  /// The main loop, or two, and what is done with the sums.
+  /// Emits one main loop, or two for a gated pair, and the epilogue of the sums.
   LogicalResult finishTile(const Segment &segment, Tile &tile, function_ref<void(size_t)> takeRows,
                            Value part, Value panel, Value first) {
     KernelBuilder::Values sums = emitMainLoop(tile, segment.layout);
@@ -379,10 +378,10 @@ private:
     return success();
   }
 
-  /// With several tiles of tokens the first over a panel would wait for memory, and those after it
-  /// ask nothing of it. So the tiles of the first kShareTokens tokens each fetch their share of the
-  /// panel that this thread takes next. (Later tiles fetch what follows it: a branch would cost as
-  /// much as these few loads, which run beside the dots.)
+  /// With several tiles of tokens, the first one over a panel would wait for memory, while later ones
+  /// do not use it. So each tile of the first kShareTokens tokens prefetches a part of the panel that
+  /// this thread takes next. (Later tiles prefetch the bytes after it: a branch would cost as much as
+  /// these few loads, which overlap with the dots.)
   void takeShareOfNext(const Segment &segment, Tile &tile, Value panel, Value first) {
     constexpr int64_t kShareTokens = 8;
     const PanelLayout &layout = segment.layout;
@@ -404,7 +403,7 @@ private:
                                            : emitExactLoop(k, tile, layout);
   }
 
-  /// Sum i of the tile, with its partner and aux operands, through the segment's region.
+  /// Applies the segment's region to sum i of the tile, with its gate sum (gated pair) and aux operands.
   FailureOr<Value> emitEpilogue(const Segment &segment, ArrayRef<Value> sums, size_t i,
                                 const TileRows &rows, Value panel, Value first, int t) {
     SmallVector<Value> operands;
@@ -422,7 +421,7 @@ private:
     return yielded->front();
   }
 
-  /// Values of token t: into the row, or where they wait to be quantised with the rest of their 32.
+  /// Stores the values of token t in the row, or in the staging area until the rest of their 32 are there.
   void storeValues(const Segment &segment, ArrayRef<Value> values, ArrayRef<TileRows> outputs,
                    Value panel, Value first, int t) {
     for (auto [value, rows] : llvm::zip_equal(values, outputs)) {
@@ -441,7 +440,7 @@ private:
     storeQuantised(segment, values, panel, first);
   }
 
-  /// The 32 values that each token of a tile has of this panel.
+  /// Quantises and stores the 32 values of this panel for each token of a tile.
   void storeQuantised(const Segment &segment, ArrayRef<KernelBuilder::Values> values, Value panel,
                       Value first) {
     SmallVector<Value> rows;
@@ -454,7 +453,7 @@ private:
     int64_t rowBytes = segment.type.rowBytes();
     return k.at(k.at(segment.y, k.mul(first, rowBytes)), t * rowBytes);
   }
-  /// Address in f32 rows of the segment's width.
+  /// Returns an address in f32 rows of the segment's width.
   Value outputAt(const Segment &segment, Value base, const TileRows &rows, Value panel, Value first,
                  int t) {
     int64_t rowBytes = f32RowBytes(segment.type.getN());
@@ -473,10 +472,10 @@ private:
   std::optional<MatmulKeys> keys;
   std::optional<PlaneScreen> screen;
   std::optional<PanelMaxima> maxima;
-  Value firstOfMatrix; ///< where rows have experts: the number of the first panel of the matrix
-  Value staged;        ///< in scratch: outputs that wait to be quantised, f32 [tokens][32]
-  Value gateSums;      ///< in scratch: sums of the first weight of a pair
-  Value unpacked;      ///< in scratch: panels that are unpacked
+  Value firstOfMatrix; ///< for experts: index of the matrix's first panel; else null
+  Value staged;        ///< in scratch: outputs not yet quantised, f32 [tokens][32]
+  Value gateSums;      ///< in scratch: sums of the first weight of a gated pair
+  Value unpacked;      ///< in scratch: unpacked panels
   Value blockStart;    ///< first token of the block of tokens
 };
 
@@ -494,7 +493,7 @@ kernel::KernelShape ingot::cpu::matmulShape(kernel::MatmulOp op) {
         return {"has a consumer that CPUs have no code for: " +
                 user->getName().getStringRef().str()};
       if (isa<kernel::ArgmaxOp>(user))
-        shape.mostUnits = kGreedyRows; // so many rows has the scratch
+        shape.mostUnits = kGreedyRows; // scratch has room for that many rows
     }
   return shape;
 }

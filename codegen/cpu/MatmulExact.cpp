@@ -1,9 +1,9 @@
 //===- MatmulExact.cpp - Quantised weights times f32 rows -----------------===//
 //
-// Each weight is de-quantised in f32 as NumericFormat.h writes it, one rounding per
-// operation, and goes into one chain per output: acc = fma(w, x[k], acc), k = 0, 1, 2, …
-// The interpreter of the compiler computes the same. Reads the panels that `fast` reads:
-// a lane holds four codes, which are shifted out one after the other.
+// Each weight is de-quantised in f32 by the formulas of NumericFormat.h, with one rounding
+// per operation, and goes into one chain per output: acc = fma(w, x[k], acc), k = 0, 1, 2, …
+// The compiler's interpreter computes the same. This loop reads the same panels as `fast`:
+// a lane holds four codes, which are shifted out one after another.
 //===----------------------------------------------------------------------===//
 #include "codegen/cpu/PanelCodes.h"
 
@@ -29,7 +29,7 @@ public:
   }
 
 private:
-  /// Scale and minimum (or zero point, an integer) of the 16 or 32 values that are next, per vector.
+  /// Scale and minimum (or zero point, an integer) of the next 16 or 32 values, per vector.
   struct Scales {
     SmallVector<Value> scale, minimum;
   };

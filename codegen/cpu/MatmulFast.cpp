@@ -1,26 +1,27 @@
 //===- MatmulFast.cpp - Quantised weights times quantised rows ------------===//
 //
-// The sum of a group of 32 is taken in integers, exactly. Codes are unsigned, so a zero
-// point z is folded into the accumulator's start: sum (q - z) x = sum q x + z * negSum. Then
-// one f32 chain runs over the groups, in K order:
+// The sum of a group of 32 is computed exactly, in integers. Codes are unsigned, so a zero
+// point z is folded into the accumulator's initial value: sum (q - z) x = sum q x + z * negSum.
+// Then one f32 chain runs over the groups, in K order:
 //
 //   acc = fma(float(dot), d_w * d_x, acc)        d_w: the scale; d*s (exact) for super-blocks
-//   acc = fma(m, scaledSum, acc)                 where there are minimums; m, -(dmin*t) or -(d*z)
+//   acc = fma(m, scaledSum, acc)                 if there are minimums; m: m, -(dmin*t) or -(d*z)
 //
-// Q2_K, Q3_K and Q6_K have a scale per 16: dot = dotA * sA + dotB * sB, still exact, still int32. And so have the
-// minimums of Q2_K, whose sum is an integer as well:
+// Q2_K, Q3_K and Q6_K have a scale per 16: dot = dotA * sA + dotB * sB, still exact and still int32. Q2_K also has a
+// minimum per 16, and their sum is an integer as well:
 //
 //   acc = fma(float(tA * negSumA + tB * negSumB), dmin * d_x, acc)
 //
-// Of two planes (q8x2) dot = 256 * dot of the first + dot of the second, exact as well: up to
-// 256 * 32 * 128 * 127. Those with a scale per 16 would not fit: there each plane has its fmas, the first one first.
+// With two planes (q8x2), dot = 256 * dot of the first + dot of the second, which is exact as well: up to
+// 256 * 32 * 128 * 127. With a scale per 16 it would not fit, so each plane has its own fmas, those of the first
+// plane first.
 //
-// NVFP4's scales per 16 are floats: both halves of a group have their fmas.
+// NVFP4's scales per 16 are floats, so each half of a group has its own fmas.
 //
-// vpdpbusd adds to int32. vpmaddubsw adds two products in int16, saturating, so partial sums
-// are widened before they can (stepsThatFit). 8-bit codes, and numbers of IQ4's table, would overflow with the first
-// product: they become |w| and x with the sign of w, where 2 * 128 * 127 just fits. What widens a partial sum is a
-// multiplication (vpmaddwd): a scale per 16 is its factor, and costs nothing.
+// vpdpbusd adds to int32. vpmaddubsw adds two products in int16 with saturation, so partial sums are widened
+// before they can saturate (stepsThatFit). 8-bit codes, and numbers of IQ4's table, would overflow with the
+// first product. They become |w| and x with the sign of w, where 2 * 128 * 127 just fits. Partial sums are
+// widened by a multiplication (vpmaddwd); a scale per 16 is its factor and costs nothing.
 //===----------------------------------------------------------------------===//
 #include "codegen/cpu/PanelGroup.h"
 
@@ -34,15 +35,15 @@ using namespace ingot::cpu;
 
 namespace {
 
-/// An integer dot product that is being summed.
+/// An integer dot product under accumulation.
 struct Dot {
   Value total;     ///< int32 lanes; null: 0
   Value partial;   ///< int16 lanes (Pmaddubsw only); null: 0
   int pending = 0; ///< steps in `partial`
-  Value factor;    ///< int16 lanes: what `partial` is multiplied by where it is widened; null: 1
+  Value factor;    ///< int16 lanes: factor of `partial` when it is widened; null: 1
 };
 
-/// Codes of one step: unsigned, or (`sign`) the magnitudes and the signed weights.
+/// Codes of one step: unsigned codes, or, if `sign` is set, magnitudes in `bytes` and signed weights in `sign`.
 struct StepCodes {
   Value bytes, sign;
 };
@@ -73,10 +74,11 @@ public:
 private:
   using Dots = SmallVector<Dot>; // [token][vector]
 
-  /// Of several tokens each takes its share of what comes next, and two or three wait for memory as one does: there the
-  /// runtime says whether each line is asked for. It is in any case where no stream rises, since a tile of fewer rows
-  /// than a panel leaves half of each pair of lines out, and where a line has so many dots that the CPU sees too little
-  /// of the stream (measured on Zen 4: from as many tokens on as a code has bits).
+  /// Prefetches for a group of K. With several tokens, each tile already prefetches its part of the next panel.
+  /// Two or three tokens are bound by memory like one token: there the runtime decides whether each line is
+  /// prefetched. Each line is always prefetched in two cases: if the tile has fewer rows than a panel, because
+  /// it leaves out half of each pair of lines and its stream does not ascend; and if a line has so many dots
+  /// that the CPU sees too little of the stream (measured on Zen 4: from as many tokens on as a code has bits).
   void prefetchFor(Value group) {
     if (tile.tokens == 1)
       return tile.prefetchBehind(k, group,
@@ -94,8 +96,8 @@ private:
       k.prefetch(k.at(group, kAhead + line));
   }
 
-  /// Reads a word of each line of a block's scales, which its groups need line by line: the CPU's prefetchers lose a
-  /// stream that leaves several lines out and comes back to them.
+  /// Reads a word of each line of a block's scales. The groups of the block need these lines one by one, but
+  /// the CPU's prefetchers lose a stream that skips several lines and comes back to them.
   void touchScales(Value firstGroup) {
     for (size_t v = 0; v < tile.vectors.size(); ++v) {
       if (v && tile.vectors[v].panel == tile.vectors[v - 1].panel)
@@ -125,7 +127,7 @@ private:
     for (int64_t line = 0; tile.next && line < tile.nextLines; ++line)
       k.prefetchL2(k.at(k.at(tile.next, k.mul(g, tile.nextLines * 64)), line * 64));
     KernelBuilder::Values next(sums.begin(), sums.end());
-    SmallVector<Value> dots; // int32 [token][vector], sub-scaled where there are two to a group
+    SmallVector<Value> dots; // int32 [token][vector], sub-scaled if a group has two sub-scales
     for (int plane = 0; plane < tile.planes; ++plane) {
       Value x = k.at(tile.x, plane * row.bytes), xFields = k.at(x, k.mul(g, 4));
       Value xGroup = k.at(x, k.mul(g, kGroupK)), xHalves = k.at(x, k.mul(g, 8));
@@ -152,17 +154,18 @@ private:
     return next;
   }
 
-  /// acc += the dots of a group, scaled, and its minimums; `xFields`, and of two halves `xHalves`: of the first token's
-  /// row.
+  /// acc += the scaled dots of a group and its minimums. `xFields`, and `xHalves` for groups of two halves, are
+  /// addresses in the first token's row.
   void addDots(KernelBuilder::Values &next, ArrayRef<Value> dots, Value g, PanelGroup &group,
                Value xFields, Value xHalves) {
     size_t vectors = tile.vectors.size();
     if (!tile.unpacked && tile.tokens > 1)
       k.touch(
-          xFields); // no load passes it: scales that are loaded before the dots would put sums aside
+          xFields); // loads cannot move above it: scales loaded before the dots would make sums spill
     SmallVector<Value> scales(vectors), minimums(vectors), halfMinimums(vectors);
-    // In an order that leaves registers to the sums: scales of a packed group are made in some, and of an unpacked one
-    // they are only loaded, but would keep those of all tokens waiting.
+    // The order leaves registers to the sums. Scales of a packed group take registers to compute, so all tokens
+    // of a vector follow each other. Scales of an unpacked group are only loaded, but would keep the dots of
+    // all tokens alive.
     for (size_t i = 0; i < dots.size(); ++i) {
       const size_t t = tile.unpacked ? i / vectors : i % tile.tokens,
                    v = tile.unpacked ? i % vectors : i / tile.tokens;
@@ -189,7 +192,7 @@ private:
     }
   }
 
-  /// acc += the dots of vector v, times `scale` and the activations'.
+  /// acc += the dots of vector v times `scale` and the scale of the activations.
   void addScaled(KernelBuilder::Values &next, size_t v, ArrayRef<Value> dots, Value xFields,
                  Value scale) {
     for (int t = 0; t < tile.tokens; ++t) {
@@ -199,15 +202,15 @@ private:
     }
   }
 
-  /// The slack of a token's group, with the sign of the scale: as integers.
+  /// Returns the slack of a token's group with the sign of `scale`, as the bits of an f32.
   Value slackOf(int t, Value g, Value scale) {
     Value at = k.at(k.at(tile.slack, k.mul(g, 4)), t * tile.slackBytes);
     Value sign = k.bitAnd(k.bitcast(k.i32s, scale), int64_t(0x80000000));
     return arith::XOrIOp::create(k.b, k.loadSplat(k.i32s, at), sign);
   }
 
-  /// Sums over steps first … first+steps-1, for all of the tile; `negSum` is where the first token
-  /// has the negated sum of these activations. They are added to `from`, unless that is empty.
+  /// Returns the sums over steps first … first+steps-1 for the whole tile, added to `from` unless that is
+  /// empty. `negSum` is the address of the negated sum of these activations in the first token's row.
   SmallVector<Value> sum(PanelGroup &group, Value xGroup, Value negSum, int first, int steps,
                          ArrayRef<Value> from = {}, ArrayRef<Value> factors = {}) {
     size_t vectors = tile.vectors.size();
@@ -238,7 +241,7 @@ private:
       for (size_t v = 0; v < vectors; ++v) {
         Dot &dot = dots[t * vectors + v];
         flush(dot);
-        // Late: registers are few. A split code has its 128 taken off already.
+        // Added late, because registers are scarce. Split codes already have 128 subtracted.
         if (k.isa.dot == DotKind::Pmaddubsw && factors.empty() && zeroPoint != (split ? 128 : 0))
           dot.total = k.add(dot.total, startOf(negSum, t, split ? 128 : 0));
         totals.push_back(dot.total);
@@ -246,8 +249,8 @@ private:
     return totals;
   }
 
-  /// All eight steps as a loop over lines: unrolled, LLVM's scheduler goes token by token and spills
-  /// every code.
+  /// Adds all eight steps in a loop over lines. Unrolled, LLVM's scheduler would go token by token and
+  /// spill every code.
   void addStepsInLoop(Dots &dots, PanelGroup &group, Value xGroup) {
     auto starts = llvm::map_to_vector(
         dots, [&](const Dot &dot) { return dot.total ? dot.total : k.splatInt(k.i32s, 0); });
@@ -271,7 +274,7 @@ private:
       dot.total = total;
   }
 
-  /// One step of every dot of the tile; `x` is where the first token has its four activations.
+  /// Adds one step to every dot of the tile. `x` is the address of the first token's four activations.
   void addStep(Dots &dots, ArrayRef<StepCodes> q, Value x) {
     for (int t = 0; t < tile.tokens; ++t) {
       Value activations = k.bitcast(bytes, k.loadSplat(k.i32s, k.at(x, t * tile.xRowBytes)));
@@ -280,11 +283,11 @@ private:
     }
   }
 
-  /// What a zero point takes off a dot from which `less` of it is off already.
+  /// Returns the correction of a dot for the zero point, of which `less` has already been subtracted.
   Value startOf(Value negSum, int t, int less = 0) {
     Value negated = k.loadSplat(k.i32s, k.at(negSum, t * tile.xRowBytes));
     const int by = zeroPoint - less, size = std::abs(by);
-    // A sum of powers of two: shifts are cheaper than a multiplication.
+    // As a sum of powers of two, since shifts are cheaper than a multiplication.
     Value moved;
     for (int bit = 30; bit >= 0; --bit)
       if (size >> bit & 1) {
@@ -294,8 +297,8 @@ private:
     return by < 0 ? k.sub(k.splatInt(k.i32s, 0), moved) : moved;
   }
 
-  /// Of both halves of a group: a pair of sub-scales or sub-minimums times the negated sums of the activations, whose
-  /// place in a token's row is `xHalves`, times a power of two.
+  /// Returns the sum over both halves of a group of a sub-scale or sub-minimum (`pair`) times the negated sum of the
+  /// activations, times `times`, a power of two. `xHalves` is the address of the group's sums in a token's row.
   Value sumOfHalves(Value pair, Value xHalves, int times = 1) {
     Value sums = k.at(xHalves, row.negSum16Offset);
     Value one = k.load(k.i32, sums), other = k.load(k.i32, k.at(sums, 4));
@@ -305,13 +308,14 @@ private:
     Value sum = k.dotPairs(pair, k.broadcast(k.i32s, x));
     return early ? sum : k.shiftLeft(sum, by);
   }
-  /// Two integers of 16 bits each in one of 32.
+  /// Packs two 16-bit integers into a 32-bit lane.
   Value pairOf(Value low, Value high) {
     return arith::OrIOp::create(k.b, k.bitAnd(low, 0xffff), k.shiftLeft(high, 16));
   }
 
-  /// A scale per 16: both 16-dots, times their scales. As floats where the dots do not fit 16 bits: no product and no
-  /// sum has more than 24 bits (2 * 16 * 127 * 32 * 128 of Q6_K), so all of them are exact.
+  /// For a scale per 16: returns the sum of both 16-dots times their scales. It is computed in floats if the
+  /// dots do not fit 16 bits. No product or sum has more than 24 bits (2 * 16 * 127 * 32 * 128 for Q6_K), so
+  /// all are exact.
   SmallVector<Value> sumOfBoth(PanelGroup &group, Value xGroup, Value xHalves) {
     size_t vectors = tile.vectors.size();
     if (k.isa.dot == DotKind::Pmaddubsw)
@@ -319,7 +323,7 @@ private:
     SmallVector<Value> dots[2];
     for (int half = 0; half < 2; ++half)
       dots[half] = sum(group, xGroup, k.at(xHalves, row.negSum16Offset + 4 * half), 4 * half, 4);
-    // Dots that fit 16 bits meet both scales in one instruction.
+    // Dots that fit 16 bits are multiplied by both scales in one instruction.
     const int code = std::max(zeroPoint, format.largest() - zeroPoint);
     const bool fits = 16 * 127 * code <= 32767;
     for (size_t v = 0; v < vectors; ++v) {
@@ -336,7 +340,7 @@ private:
     return dots[0];
   }
 
-  /// The same where partial sums are widened by a multiplication.
+  /// The same if partial sums are widened by a multiplication.
   SmallVector<Value> sumWithFactors(PanelGroup &group, Value xGroup, Value xHalves) {
     SmallVector<Value> products;
     size_t vectors = tile.vectors.size();
@@ -373,7 +377,7 @@ private:
       flush(dot);
   }
 
-  /// Widens what int16 lanes hold.
+  /// Widens the partial sum in int16 lanes and adds it to the total.
   void flush(Dot &dot) {
     if (dot.partial) {
       Value factor = dot.factor ? dot.factor : k.splatInt(words, 1);
@@ -391,8 +395,8 @@ private:
   const Q8Row row;
   const UnpackedLayout unpacked;
   const bool products; ///< codes are products with their sub-scales
-  const bool halves;   ///< dots are of 16 k
-  const int zeroPoint; ///< of what the dots sum
+  const bool halves;   ///< dots cover 16 k
+  const int zeroPoint; ///< zero point of the numbers in the dots
   const bool split = splitsSign(format, k.isa.dot);
   const int64_t groupsOfBlock;
   const VectorType bytes, words;

@@ -1,9 +1,9 @@
 //===- MatmulFloat.cpp - Float weights times f32 rows ---------------------===//
 //
 // One fma per k and output, in order of k; f16 and bf16 weights are widened in registers. With
-// `fast_float`, bf16 weights and AVX512-BF16 the activations are rounded to bf16 first (once per
-// block of tokens, into scratch) and vdpbf16ps takes two k at a time: within the pair it adds the
-// odd product first, without rounding in between, and flushes denormals.
+// `fast_float`, bf16 weights and AVX512-BF16, activations are first rounded to bf16 (once per block
+// of tokens, into scratch), and vdpbf16ps takes two k at a time. In a pair it adds the odd product
+// first, without rounding in between, and flushes denormals.
 //===----------------------------------------------------------------------===//
 #include "codegen/cpu/MatmulTile.h"
 
@@ -11,10 +11,10 @@ using namespace mlir;
 using namespace ingot;
 using namespace ingot::cpu;
 
-/// Blocks of a panel that one round of the loop takes.
+/// Blocks of a panel per iteration of the loop.
 static constexpr int64_t kBlocksPerRound = 8;
 
-/// emitRange(block, count, sums) over all blocks of a panel: rounds, then the rest.
+/// Calls emitRange(block, count, sums) over all blocks of a panel: in a loop of kBlocksPerRound, then for the rest.
 template <typename EmitRange>
 static KernelBuilder::Values rounds(KernelBuilder &k, const Tile &tile, int64_t blocks,
                                     EmitRange emitRange) {
@@ -29,7 +29,7 @@ static KernelBuilder::Values rounds(KernelBuilder &k, const Tile &tile, int64_t 
   return whole < blocks ? emitRange(k.word(whole), blocks - whole, sums) : sums;
 }
 
-/// Per vector, where a block of its panel starts.
+/// Returns, for each vector, the start of a block of its panel.
 static SmallVector<Value> blocksAt(KernelBuilder &k, const Tile &tile, const PanelLayout &layout,
                                    Value block) {
   SmallVector<Value> places;
@@ -44,7 +44,7 @@ static SmallVector<Value> blocksAt(KernelBuilder &k, const Tile &tile, const Pan
   return places;
 }
 
-/// The weight of each lane at value `inPair` of a block, as f32.
+/// Returns the weight of each lane at value `inPair` of a block, as f32.
 static Value weightAt(KernelBuilder &k, const TileRows &rows, Value block, WeightFormat format,
                       int64_t inPair) {
   if (format == WeightFormat::F32)

@@ -1,16 +1,15 @@
 //===- MatmulFp8.cpp - E4M3 weights times f32 rows ------------------------===//
 //
-// One chain per output, as for float weights: acc = fma(s * e4m3(q), x[k], acc), k = 0, 1, 2, …, so
-// that `fast` and `exact` are the same here. A code becomes a number without a table and without a
-// branch:
+// One chain per output, as for float weights: acc = fma(s * e4m3(q), x[k], acc), k = 0, 1, 2, …
+// `fast` and `exact` are therefore the same here. A code becomes a number without a table or a branch:
 //
-//   q            S EEEE MMM                 the sign is in the way of a shift, and a sign extension
-//   i16, signed  SSSSSSSS SEEEEMMM << 7  =  SS EEEE MMM 0000000, of which the second S is masked
-//   away as f16       S 0EEEE MMM0000000      =  e4m3(q) * 2^-8, subnormals too (vcvtph2ps takes
-//   them at full speed)
+//   q            S EEEE MMM                 a sign extension and a shift put the sign in place
+//   i16, signed  SSSSSSSS SEEEEMMM << 7  =  SS EEEE MMM 0000000, and the second S is masked away
+//   as f16       S 0EEEE MMM0000000      =  e4m3(q) * 2^-8, including subnormals (vcvtph2ps
+//                                           converts them at full speed)
 //
-// and 2^8 goes into the scale, once for 128 k: both products are exact but for the one rounding
-// that NumericFormat.h writes.
+// The scale is multiplied by 2^8, once for 128 k. Both multiplications are exact except for the one
+// rounding in NumericFormat.h's formula.
 //===----------------------------------------------------------------------===//
 #include "codegen/cpu/MatmulTile.h"
 
@@ -20,7 +19,7 @@ using namespace ingot::cpu;
 
 namespace {
 
-/// Values of K that one round of the loop over a block takes.
+/// Values of K per iteration of the loop over a block.
 constexpr int64_t kUnrolled = 8;
 
 class Fp8Loop {
@@ -80,7 +79,7 @@ private:
     return sums;
   }
 
-  /// The codes of a register of rows, as numbers * 2^-8.
+  /// Loads the codes of a register of rows, as numbers * 2^-8.
   Value numbersAt(const TileRows &rows, Value line) {
     Value codes = k.load(k.vec(k.i8, k.lanes), rows.at(k, line, 1), k.lanes);
     return k.partsOfE4M3(codes);

@@ -17,7 +17,7 @@ using namespace ingot::cpu;
 static constexpr int64_t kBytesOfRow = 2 * kPanelRows * 4;
 static constexpr int64_t kNothing = std::numeric_limits<int32_t>::min();
 
-/// Lanes that are rows of the weight, not padding; null: all.
+/// Returns the mask of lanes that are rows of the weight, not padding; null: all.
 static Value exists(KernelBuilder &k, int64_t n, const TileRows &place, Value panel) {
   if (n % kPanelRows == 0)
     return Value();
@@ -50,7 +50,7 @@ void MatmulKeys::start(Value rows) {
   });
 }
 
-/// f32 as integers of the same order: -0 is 0, NaN below all.
+/// Maps f32 to integers of the same order: -0 becomes 0, NaN the smallest integer.
 Value MatmulKeys::ordered(Value v) {
   Value bits = k.bitcast(k.i32s, k.fadd(v, k.splat(0)));
   Value sign = arith::ShRSIOp::create(k.b, bits, k.splatInt(k.i32s, 31));
@@ -100,10 +100,10 @@ void PanelMaxima::store(ArrayRef<Value> values, ArrayRef<TileRows> places, Value
   Value none = k.splat(-std::numeric_limits<double>::infinity()), most = none;
   for (auto [v, place] : llvm::zip_equal(values, places)) {
     Value real = exists(k, n, place, panel);
-    most = k.fmax(real ? k.select(real, v, none) : v, most); // in this order NaN does not get in
+    most = k.fmax(real ? k.select(real, v, none) : v, most); // this operand order ignores NaN
   }
   Value largest = k.maxLanes(most);
-  if (Value part = places.front().part) // after the panel's first rows: of them as well
+  if (Value part = places.front().part) // not the panel's first rows: include the maximum of those
     largest =
         k.fmax(largest, k.select(k.equal(part, k.word(0)), k.lane(none, 0), k.load(k.f32, to)));
   k.store(largest, to);

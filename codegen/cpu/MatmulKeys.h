@@ -1,20 +1,20 @@
 //===- MatmulKeys.h - The head finds the largest logits -------------------===//
 //
-// In a greedy step nobody wants the logits: a projection whose results kernel.argmax alone takes keeps, of
-// each row, the largest value it has seen in each of the 32 rows of a panel, and the panel,
+// A greedy step does not need the logits. A projection whose results go to kernel.argmax only keeps, for each
+// row of the batch and each of the 32 rows of a panel, the largest value that it has seen and its panel,
 //
 //   scratch   per row of the batch:  i32 best[32]    the value, in the order of integers
 //                                    i32 panel[32]
 //
-// and raises keys[row] once at its end, to the largest
+// and raises keys[row] once at the end, to the largest
 //
-//   key = (best ^ sign) << 32 | ~id        so that equal values go to the lower id
+//   key = (best ^ sign) << 32 | ~id        among equal values the lower id wins
 //
-// NaN and the rows that pad the last panel never win; of nothing but NaN the id is 0, as for
+// NaN and the rows that pad the last panel never win. If all logits are NaN, the id is 0, as for
 // `argmax` of runtime/sample/Sampler.h.
 //
-// In other steps the logits are stored, and beside them the largest of each panel (kernel.panel_maxima): a sampler that wants the few largest of 262,144 logits reads 8,192 maxima and the
-// panels that may hold one.
+// Other steps store the logits, and also the largest logit of each panel (kernel.panel_maxima). A sampler that needs
+// the few largest of 262,144 logits then reads 8,192 maxima and only the panels that may hold one of them.
 //===----------------------------------------------------------------------===//
 #pragma once
 
@@ -30,19 +30,19 @@ class MatmulKeys {
   using Value = mlir::Value;
 
 public:
-  /// Bytes of scratch; 0 without keys.
+  /// Returns the bytes of scratch; 0 if the op raises no keys.
   static int64_t scratchBytes(kernel::MatmulOp op);
 
-  /// `scratch`: those bytes, aligned to 64. `n`: logits of a row.
+  /// `scratch` has scratchBytes(), aligned to 64. `n`: logits of a row.
   MatmulKeys(KernelBuilder &k, Value keys, Value scratch, int64_t n)
       : k(k), keys(keys), scratch(scratch), n(n) {}
 
-  /// Before the first panel, for `rows` rows.
+  /// Initialises the scratch for `rows` rows, before the first panel.
   void start(Value rows);
-  /// `values`: of one row of the batch, those that `places` say of a panel. Returns the largest of
-  /// them in the order of integers, the least i32 where there is none.
+  /// Folds in values of one row of the batch; `places` are their rows in the panel. Returns the largest
+  /// in integer order, or the least i32 if there is none.
   Value fold(llvm::ArrayRef<Value> values, llvm::ArrayRef<TileRows> places, Value panel, Value row);
-  /// After the last panel.
+  /// Raises the keys, after the last panel.
   void finish(Value rows);
 
 private:
@@ -55,8 +55,8 @@ private:
   int64_t n;
 };
 
-/// The largest value of each panel, f32 [rows][panels rounded up to 32]; NaN and the rows that pad
-/// the last panel aside, -inf where nothing is left.
+/// Stores the largest value of each panel, f32 [rows][panels rounded up to 32]. NaN and the rows that
+/// pad the last panel are ignored; a panel without any other value has -inf.
 class PanelMaxima {
   using Value = mlir::Value;
 
@@ -64,7 +64,7 @@ public:
   /// `maxima`: address of the first row. `n`: logits of a row.
   PanelMaxima(KernelBuilder &k, Value maxima, int64_t n) : k(k), maxima(maxima), n(n) {}
 
-  /// `values`: of one row of the batch, those that `places` say of a panel.
+  /// `values`: values of one row of the batch; `places`: their rows in the panel.
   void store(llvm::ArrayRef<Value> values, llvm::ArrayRef<TileRows> places, Value panel, Value row);
 
 private:

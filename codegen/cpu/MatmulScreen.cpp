@@ -13,21 +13,21 @@ using namespace mlir;
 using namespace ingot;
 using namespace ingot::cpu;
 
-// Scratch: i64 account; of each row f32 most (NaN: none yet) and i32 the same in the order of
-// integers; of each row f32 r[groups].
+// Scratch: i64 credit; for each row, f32 most (NaN: none yet) and i32 the same in integer order;
+// for each row, f32 r[groups].
 static constexpr int64_t kMosts = 64, kSlacks = kMosts + kGreedyRows * 8;
-static constexpr int64_t kCredit = 64; ///< of each row but one: the first panels survive
+static constexpr int64_t kCredit = 64; ///< for each row but one, because the first panels survive
 
 static int64_t slackBytes(const Q8Row &row) { return row.groups * 4; }
 
-/// The largest magnitude of a code, times that of a sub-scale that is part of a dot.
+/// Returns the largest magnitude of a code, times the largest of a sub-scale if that is part of a dot.
 static double largestCode(const NumericFormat &format) {
   int code = std::max(format.zeroPoint, format.largest() - format.zeroPoint);
   return code * (format.group == 16 ? 128.0 : 1.0);
 }
 
 bool PlaneScreen::applies(kernel::MatmulOp op) {
-  // Who skips values has nobody that stores them.
+  // Values can be skipped only if nothing stores them.
   if (op.getFlows().size() != 1 || !op.getFlows()[0].hasOneUse() ||
       !kernel::consumerOf<kernel::ArgmaxOp>(op.getFlows()[0]) ||
       op.xType().getKind() != kernel::RowKind::Q8x2)
@@ -84,7 +84,7 @@ void PlaneScreen::start(Value x, Value rows) {
 
 Value PlaneScreen::asked() { return k.less(k.word(0), k.load(k.i64, scratch)); }
 
-/// i64, bit t: could the bound `sums` of token t win?
+/// Returns an i64 whose bit t is set if the bound `sums` of token t could win.
 Value PlaneScreen::survivors(ArrayRef<Value> sums, int tokens, Value row) {
   size_t vectors = sums.size() / size_t(tokens);
   Value mask = k.word(0);
@@ -113,7 +113,7 @@ void PlaneScreen::forSurvivors(const Tile &tile, Value row,
     k.when(k.equal(bit, k.word(1)), [&] {
       Tile one = tile;
       one.tokens = 1, one.x = k.at(tile.x, k.mul(t, tile.xRowBytes));
-      one.prefetch = 0, one.next = Value(); // the first walk did it
+      one.prefetch = 0, one.next = Value(); // the first pass has prefetched
       finish(one, k.add(row, t));
     });
   });
@@ -123,7 +123,7 @@ void PlaneScreen::raise(Value largest, Value row) {
   Value most = mostAt(row), at = k.at(most, 4);
   Value order = k.maxSigned(largest, k.load(k.i32, at));
   k.store(order, at);
-  // Back to f32; the least integer, which is no number, to NaN.
+  // Back to f32; the least integer, which stands for NaN, becomes NaN.
   Value sign = arith::ShRSIOp::create(k.b, order, k.integer(k.i32, 31));
   Value bits = arith::XOrIOp::create(k.b, order, k.bitAnd(sign, 0x7fffffff));
   k.store(k.bitcast(k.f32, bits), most);

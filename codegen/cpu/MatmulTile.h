@@ -6,15 +6,15 @@
 //    │    v1  ▢   ▢   ▢   ▢   ▢   ▢
 //    ▼
 //
-// A main loop walks K once and returns the sums, index t * vectors + v. What it computes for
-// one row and token does not depend on the tile: that is what makes a token's bits the
-// same in every batch. There are four main loops:
+// A main loop walks K once and returns the sums, at index t * vectors + v. The result for one
+// row and token does not depend on the tile, so a token's bits are batch-invariant. There are
+// four main loops:
 //
 //   fast    q8 rows:  exact int32 dot per group of 32, one f32 fma per group, in K order
 //           q8x2:     the same with dots of both planes in one integer
-//   exact   f32 rows: the weight de-quantised as NumericFormat.h says, one fma per k
+//   exact   f32 rows: the weight de-quantised as in NumericFormat.h, one fma per k
 //   float   f32 rows, float weights: one fma per k; or vdpbf16ps per pair of k
-//   fp8     f32 rows, E4M3 weights with scales: the weight as NumericFormat.h says, one fma per k
+//   fp8     f32 rows, E4M3 weights with scales: the weight as in NumericFormat.h, one fma per k
 //===----------------------------------------------------------------------===//
 #pragma once
 
@@ -22,23 +22,23 @@
 
 namespace ingot::cpu {
 
-/// Where the rows of one register lie: `row` + `part` of the panel at `panel`.
+/// The place of the rows of one register: from row `row` + `part` on in the panel at `panel`.
 struct TileRows {
   mlir::Value panel;
   int64_t row;
   mlir::Value part; ///< a run-time row offset; null: 0
 
-  /// The address, from `base` inside the panel, of rows that are `stride` bytes apart.
+  /// Returns the address of the first row, where rows begin at `base` in the panel and are `stride` bytes apart.
   mlir::Value at(KernelBuilder &k, mlir::Value base, int64_t stride) const {
     mlir::Value from = k.at(base, row * stride);
     return part ? k.at(from, k.mul(part, stride)) : from;
   }
 };
 
-/// 32 k of a panel.
+/// The place of a group: 32 k of a panel.
 struct GroupPlace {
-  mlir::Value block;   ///< address of the block that it is of
-  mlir::Value inBlock; ///< the how manieth of it
+  mlir::Value block;   ///< address of its block
+  mlir::Value inBlock; ///< index of the group in its block
   mlir::Value codes;   ///< address of its codes
 };
 
@@ -48,23 +48,24 @@ struct Tile {
   mlir::Value x; ///< the row of the first token
   int64_t xRowBytes;
   bool bf16Dot = false; ///< x is rows of bf16, for vdpbf16ps
-  int64_t prefetch; ///< how many bytes ahead in the weight stream a line is asked for; 0: none is
-  /// The share of the panel that comes next which this tile brings to the second-level cache:
-  /// `nextLines` lines for each group of K, from `next` on. Null: none.
+  int64_t prefetch;     ///< prefetch distance in the weight stream, in bytes; 0: no prefetching
+  /// The part of the next panel that this tile prefetches to the second-level cache: `nextLines`
+  /// lines for each group of K, from `next` on. Null: none.
   mlir::Value next;
   int64_t nextLines = 0;
   mlir::Value
-      unpacked;   ///< the panel of `vectors`, unpacked (PanelGroup.h). Null: it is read as it is
-  int planes = 1; ///< q8 rows behind each other that x is the sum of (2: q8x2)
-  /// f32 [tokens][groups], `slackBytes` apart, in units of a dot: each dot is moved by so much
-  /// towards the larger sum (MatmulScreen.h). Null: none.
+      unpacked; ///< the panel of `vectors`, unpacked (PanelGroup.h). Null: the packed panel is read
+  int planes = 1; ///< number of consecutive q8 rows whose sum is x (2: q8x2)
+  /// f32 [tokens][groups], rows `slackBytes` apart, in units of a dot: each dot is moved by this
+  /// amount towards the larger sum (MatmulScreen.h). Null: none.
   mlir::Value slack;
   int64_t slackBytes = 0;
   size_t sums() const { return vectors.size() * tokens; }
 
-  /// Asks for what comes later of the `bytes` at `place` of a stream of weights. Either for its first line: the CPU's
-  /// prefetchers follow the stream of a panel, but not into the next page, so that its page is known and its stream has
-  /// begun by then. Or, where the runtime finds that this is faster (ReadAhead.h), for each line.
+  /// Prefetches data that follows the `bytes` at `place` in a stream of weights. By default it prefetches one
+  /// line: the CPU's prefetchers follow the stream of a panel, but not into the next page. The line loads the
+  /// translation of that page and starts its stream in time. If the runtime finds that it is faster
+  /// (ReadAhead.h), each line is prefetched.
   void prefetchBehind(KernelBuilder &k, mlir::Value place, int64_t bytes) const {
     if (!prefetch)
       return;
@@ -80,15 +81,15 @@ struct Tile {
   }
 };
 
-/// Weights of any format with integer codes, x of kind q8 or q8x2.
+/// Weights of any format with integer codes; x in q8 or q8x2.
 KernelBuilder::Values emitFastLoop(KernelBuilder &k, const Tile &tile, const PanelLayout &layout);
-/// Weights of any format with integer codes, x of kind f32.
+/// Weights of any format with integer codes; x in f32.
 KernelBuilder::Values emitExactLoop(KernelBuilder &k, const Tile &tile, const PanelLayout &layout);
-/// Float weights, x of kind f32.
+/// Float weights; x in f32.
 KernelBuilder::Values emitFloatLoop(KernelBuilder &k, const Tile &tile, const PanelLayout &layout);
-/// Scaled floats (fp8), x of kind f32.
+/// Scaled floats (fp8); x in f32.
 KernelBuilder::Values emitFp8Loop(KernelBuilder &k, const Tile &tile, const PanelLayout &layout);
-/// bf16 weights, x rows of bf16 (as emitRoundRows leaves them), vdpbf16ps.
+/// bf16 weights; x in rows of bf16 (from emitRoundRows); uses vdpbf16ps.
 KernelBuilder::Values emitBf16DotLoop(KernelBuilder &k, const Tile &tile,
                                       const PanelLayout &layout);
 

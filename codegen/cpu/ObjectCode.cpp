@@ -24,19 +24,19 @@
 using namespace mlir;
 using namespace ingot::cpu;
 
-/// Whether somebody else's functions stand beside the kernel (Custom.cpp).
+/// Returns whether the module has functions of a custom kernel in addition to the kernel (Custom.cpp).
 static bool hasBodies(ModuleOp module) {
   return !llvm::hasSingleElement(module.getOps<func::FuncOp>());
 }
 
 static LogicalResult lowerToLlvm(ModuleOp module) {
-  // exp and its kin become explicit polynomials: the same bits everywhere, and no libm.
+  // exp and similar functions become explicit polynomials: the same bits everywhere, and no libm.
   RewritePatternSet patterns(module.getContext());
   populateIngotMathPatterns(patterns);
   walkAndApplyPatterns(module, std::move(patterns));
   PassManager pm(module.getContext());
-  // Verified is what the generators make (CpuCodegen.cpp) and what comes out: behind every pass between it would take
-  // longer than the passes.
+  // The generators' output is verified (CpuCodegen.cpp), and so is the result. Verification after every pass would
+  // take longer than the passes.
   pm.enableVerifier(false);
   pm.addPass(createCSEPass());
   const bool bodies = hasBodies(module);
@@ -56,9 +56,9 @@ static LogicalResult lowerToLlvm(ModuleOp module) {
   return success(succeeded(pm.run(module)) && succeeded(verify(module)));
 }
 
-/// The generators have unrolled and ordered the code already: what is left is address
-/// arithmetic. The O2 pipeline gives the same speed for eight times the time; it is for functions that
-/// others wrote, as loops over single values.
+/// The generators have already unrolled and ordered the code; only address arithmetic is left. The O2
+/// pipeline gives no faster code in eight times the time. It is for the functions of custom kernels,
+/// which are loops over single values.
 static LogicalResult optimise(llvm::Module &module, llvm::TargetMachine &machine, bool bodies) {
   llvm::PassBuilder builder(&machine);
   llvm::LoopAnalysisManager loops;
@@ -117,7 +117,7 @@ FailureOr<std::string> ingot::cpu::emitCode(ModuleOp module, const Isa &isa, Cod
     if (!fn.isDeclaration()) {
       fn.addFnAttr(llvm::Attribute::NoUnwind); // no .eh_frame
       if (bodies)
-        fn.addFnAttr("no-builtins"); // a loop stays one: there is no memset to call
+        fn.addFnAttr("no-builtins"); // a loop stays a loop: there is no memset to call
     }
   stage = timing.nest("LLVM's passes");
   if (failed(optimise(*code, *machine, bodies)))

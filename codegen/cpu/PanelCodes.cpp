@@ -22,14 +22,16 @@ Value PanelCodes::moved(Value line, int by, int mask) {
 }
 
 GroupPlace PanelCodes::group(Value block, Value inBlock) {
-  const bool shared = format.packing == NumericFormat::Packing::Trits; // lines with other groups
+  const bool shared =
+      format.packing == NumericFormat::Packing::Trits; // other groups are in the same lines
   Value first = shared ? k.mul(k.divUnsigned(inBlock, kTritGroups), kTritGroups) : inBlock;
   return {block, inBlock,
           k.at(k.at(block, k.mul(first, layout.groupCodeBytes)), layout.codeOffset)};
 }
 
 Value PanelCodes::codes(const TileRows &rows, Value group, int s) {
-  const CodePlace place = codeInGroup(bits, 0, 4 * s); // of one row in its line, and so of all
+  const CodePlace place =
+      codeInGroup(bits, 0, 4 * s); // of row 0; the same in the words of all rows
   Value codes = line(rows, group, place.byte / kPanelLine);
   if (bits == 8)
     return codes;
@@ -42,7 +44,7 @@ Value PanelCodes::codes(const TileRows &rows, Value group, int s) {
   return arith::OrIOp::create(k.b, lower, upper);
 }
 
-/// Bytes with the digits of a group's number (PanelLayout.h), two bits each.
+/// Returns bytes with the digits of a group's number (PanelLayout.h), two bits each.
 Value PanelCodes::digits(const TileRows &rows, const GroupPlace &group, int number) {
   Value &made = digitsOf[{group.codes.getAsOpaquePointer(), rows.row, number}];
   if (made)
@@ -66,8 +68,9 @@ Value PanelCodes::digits(const TileRows &rows, const GroupPlace &group, int numb
     Value nibble = shifted(pair, k.mul(k.remUnsigned(shared, 2), 4));
     return made = k.lookUp(k.bitAnd(nibble, 15), ArrayRef(table).take_front(16));
   }
-  Value fifth = shifted(line(rows, group.codes, 0), k.mul(shared, 2)); // of both numbers, lowest
-  Value ofPair = k.divUnsigned(k.add(k.mul(shared, 3), 3), 2);         // tritLineOfPair
+  Value fifth = shifted(line(rows, group.codes, 0),
+                        k.mul(shared, 2)); // bits of both numbers, in the lowest places
+  Value ofPair = k.divUnsigned(k.add(k.mul(shared, 3), 3), 2); // tritLineOfPair
   Value nibble = moved(lineAt(ofPair), -4 * number, 15);
   return made = k.lookUpOf5Bits(nibble, moved(fifth, 7 - number, -128), table);
 }
@@ -80,7 +83,7 @@ Value PanelCodes::load(const TileRows &rows, const GroupPlace &group, int s) {
   switch (format.packing) {
   case NumericFormat::Packing::Planes:
     break;
-  case NumericFormat::Packing::Bit1: // of the line's only bits
+  case NumericFormat::Packing::Bit1: // the line has no other bits
     return moved(line(rows, group.codes, 0), 1 - s, 2);
   case NumericFormat::Packing::Trits:
     return trits(rows, group, s);

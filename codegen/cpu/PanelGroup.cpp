@@ -14,7 +14,7 @@ int ingot::cpu::stepsThatFit(const NumericFormat &format) {
   return std::min(kStepsOfGroup, 32767 / (2 * 127 * format.largest()));
 }
 
-/// -(the least) of the products s * (q - zeroPoint), where that moves them all into a byte.
+/// Returns minus the least of the products s * (q - zeroPoint), if adding it moves all of them into a byte.
 static std::optional<int> productZeroOf(const NumericFormat &format) {
   if (format.group != 16 || format.floatSubScales)
     return std::nullopt;
@@ -99,7 +99,7 @@ Value PackedGroup::minimum(size_t v) {
     return Value();
   if (layout.subMinOffset < 0 || format.group == 16)
     return scalesAt(v, layout.minOffset, format.minScale());
-  // Of zero points there is one to a block.
+  // There is one zero point per block.
   return arith::NegFOp::create(
       k.b, format.hasZeros ? scaled(v, layout.scaleOffset, layout.subMinOffset, k.word(0))
                            : scaled(v, layout.minOffset, layout.subMinOffset, inBlock));
@@ -132,7 +132,7 @@ UnpackedGroup::UnpackedGroup(KernelBuilder &k, ArrayRef<TileRows> rows,
   }
 }
 
-/// Bytes q, four to each 32-bit lane, to s * (q - zeroPoint) + zero, which fits a byte. s: i32 lanes.
+/// Maps bytes q, four to each 32-bit lane, to s * (q - zeroPoint) + zero, which fits a byte. s: i32 lanes.
 static Value productsOf(KernelBuilder &k, Value q, Value s, int zeroPoint, int zero) {
   VectorType words = k.vec(k.i16, 2 * k.lanes);
   auto twice = [&](Value v) { // in both halves of each lane

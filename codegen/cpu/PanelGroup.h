@@ -1,24 +1,24 @@
-//===- PanelGroup.h - What dots read of one group of 32 k ------------------===//
+//===- PanelGroup.h - Inputs of dots for one group of 32 k -----------------===//
 //
-// Codes and scales of the rows of a tile, from either of two places:
+// Provides codes and scales of the rows of a tile, from either of two places:
 //
-//   PackedGroup    the panel as the engine has it (PanelLayout.h). Each tile unpacks it again.
-//   UnpackedGroup  a thread's scratch, where one pass over the panel (emitUnpackedPanel) has put what a PackedGroup
-//                  gives. Many tiles over one panel, which is what a prompt is, share its cost.
+//   PackedGroup    the panel as it is in the engine (PanelLayout.h). Each tile unpacks it again.
+//   UnpackedGroup  a thread's scratch, to which one pass over the panel (emitUnpackedPanel) has written the values of
+//                  a PackedGroup. Many tiles over one panel, as in a prompt, share the cost of that pass.
 //
-// Both give the same numbers, so a sum has the same bits. An unpacked panel has one part behind the other, a part
-// being the least rows that a tile takes (all 32, or a register of AVX2), so that tiles read rising streams; a part has
-// one group behind the other; and a group, of its rows:
+// Both give the same numbers, so a sum has the same bits. An unpacked panel is a sequence of parts. A part has
+// the fewest rows that a tile takes (all 32, or a register of AVX2), so tiles read ascending streams. A part is
+// a sequence of groups. A group holds, for its rows:
 //
 //   u8  q[8 steps][rows][4 k]   numbers of codes; q - 128 where dots split signs (Pmaddubsw, 8 bits)
-//   f32 scale[rows]             d, times s where that is of 32 k
-//   f32 minimum[rows]           where there are minimums: m, -(dmin*t), -(d*z), or of 16 k dmin
-//   i32 s[2][rows]              where scales are of 16 k: of each half; f32 d*s of NVFP4
-//   i32 t[2][rows]              where minimums are of 16 k
+//   f32 scale[rows]             d, times s if s covers 32 k
+//   f32 minimum[rows]           if there are minimums: m, -(dmin*t), -(d*z), or dmin if they cover 16 k
+//   i32 s[2][rows]              if scales cover 16 k: one per half; f32 d*s for NVFP4
+//   i32 t[2][rows]              if minimums cover 16 k
 //
-// Where s * (q - zeroPoint) fits a byte (Q2_K, Q3_K) and dots widen nothing (vpdpbusd), q is that product, moved up by
-// `productZero`, and there are no s: a group then costs one dot of 32 k instead of two of 16 and a sum of products. The
-// integer is the same one.
+// Where s * (q - zeroPoint) fits a byte (Q2_K, Q3_K) and dots need no widening (vpdpbusd), q is that product,
+// moved up by `productZero`, and there is no s. A group then costs one dot of 32 k instead of two of 16 and a
+// sum of products. The resulting integer is the same.
 //===----------------------------------------------------------------------===//
 #pragma once
 
@@ -28,27 +28,28 @@
 
 namespace ingot::cpu {
 
-/// Where an unpacked group has what; -1: it has none.
+/// Offsets of the arrays of an unpacked group; -1: it has no such array.
 struct UnpackedLayout {
-  int64_t rows;   ///< of a part
-  int64_t line;   ///< bytes of a word of each of them
-  int64_t groups; ///< of 32 k
+  int64_t rows;   ///< rows of a part
+  int64_t line;   ///< bytes of one word per row of a part
+  int64_t groups; ///< number of groups of 32 k
   int64_t scaleOffset, minimumOffset = -1, subScaleOffset = -1, subMinimumOffset = -1;
   int64_t groupBytes = 0;
   bool floatSubScales = false;
-  std::optional<int> productZero; ///< of q where that is a product with s
+  std::optional<int> productZero; ///< zero point of q if q is a product with s
 
   UnpackedLayout(const PanelLayout &layout, const Isa &isa);
 
   int64_t partBytes() const { return groups * groupBytes; }
   int64_t panelBytes() const { return kPanelRows / rows * partBytes(); }
-  /// Where group 0 has a register of rows that begins with this one.
+  /// Returns the offset in group 0 of a register of rows that begins with `row`.
   int64_t placeOf(int64_t row) const { return row / rows * partBytes() + row % rows * 4; }
 };
 
-/// How many steps' products, two to a lane of int16, Pmaddubsw can sum; 0: not even those of one.
+/// Returns the number of steps whose products, two to a lane of int16, Pmaddubsw can sum without overflow; 0:
+/// not even one.
 int stepsThatFit(const NumericFormat &format);
-/// Do the dots of such codes take |w| and x with the sign of w (MatmulFast.cpp)?
+/// Returns whether dots of such codes take |w| and x with the sign of w (MatmulFast.cpp).
 inline bool splitsSign(const NumericFormat &format, DotKind dot) {
   return dot == DotKind::Pmaddubsw && stepsThatFit(format) == 0;
 }
@@ -57,14 +58,15 @@ class PanelGroup {
 public:
   virtual ~PanelGroup() = default;
 
-  /// q of step s of the rows of register v, as u8.
+  /// Returns q of step s of the rows of register v, as u8.
   virtual mlir::Value code(size_t v, int s) = 0;
-  /// q - 128 of step line + s, as s8, where dots split signs.
+  /// Returns q - 128 of step line + s, as s8, where dots split signs.
   virtual mlir::Value signedCode(size_t v, mlir::Value line, int s) = 0;
   virtual mlir::Value scale(size_t v) = 0;
-  /// What is added for each unit of the sum of x; of a minimum per 16, dmin itself. Null: nothing.
+  /// Returns the factor of the sum of x that is added to a dot; dmin itself if there is a minimum per 16. Null:
+  /// none.
   virtual mlir::Value minimum(size_t v) = 0;
-  /// Of half 0 or 1 of the group: s, as i32; d*s, as f32, where sub-scales are floats.
+  /// Returns s of half 0 or 1 of the group, as i32; if sub-scales are floats, d*s as f32.
   virtual mlir::Value subScale(size_t v, int half) = 0;
   virtual mlir::Value subMinimum(size_t v, int half) = 0;
 };
@@ -82,15 +84,16 @@ public:
   mlir::Value subScale(size_t v, int half) override;
   mlir::Value subMinimum(size_t v, int half) override;
 
-  /// The address of the group's codes.
+  /// Returns the address of the group's codes.
   mlir::Value codesOf(size_t v) const { return groups[v].codes; }
-  /// The address of the block of group `g` of the panel at `panel`.
+  /// Returns the address of the block that holds group `g` of the panel at `panel`.
   static mlir::Value blockOf(KernelBuilder &k, const PanelLayout &layout, mlir::Value panel,
                              mlir::Value g);
 
 private:
   mlir::Value scalesAt(size_t v, int64_t offset, NumericFormat::Scale stored);
-  /// Those of group `group` of the block, or of a half of it, as i32: signed where there is no minimum.
+  /// Loads the sub-scales or sub-minimums of group `group` of the block, or of a half of it, as i32: signed if the
+  /// format has no minimum.
   mlir::Value integers(size_t v, int64_t offset, mlir::Value group, int half);
   mlir::Value scaled(size_t v, int64_t offset, int64_t subOffset, mlir::Value group);
 
@@ -106,7 +109,7 @@ private:
 
 class UnpackedGroup : public PanelGroup {
 public:
-  /// Group `g` of the panel that is unpacked at `unpacked`.
+  /// Group `g` of the unpacked panel at `unpacked`.
   UnpackedGroup(KernelBuilder &k, llvm::ArrayRef<TileRows> rows, const UnpackedLayout &layout,
                 mlir::Value unpacked, mlir::Value g);
 

@@ -12,8 +12,8 @@ using namespace mlir;
 using namespace ingot;
 using namespace ingot::cpu;
 
-/// max |v| by lane, as the bits of an f32: those of non-negative floats are ordered as integers
-/// are.
+/// Returns max |v| by lane, as the bits of an f32. The bits of non-negative floats have the order of
+/// integers.
 static Value absoluteMaximum(KernelBuilder &k, ArrayRef<Value> values) {
   Value most;
   for (Value v : values) {
@@ -23,12 +23,12 @@ static Value absoluteMaximum(KernelBuilder &k, ArrayRef<Value> values) {
   return most;
 }
 
-/// Largest lane of each of up to `lanes` vectors: vector i's is in lane i * lanes / n and those
-/// that follow, n the number of vectors rounded up to a power of two. Halves of two vectors meet in
-/// one while there are several, so that eight vectors take 14 steps instead of 32.
+/// Returns the largest lane of each of up to `lanes` vectors. That of vector i is in the lanes from
+/// i * lanes / n on, where n is the number of vectors rounded up to a power of two. While there are
+/// several vectors, halves of two are combined into one, so eight vectors take 14 steps instead of 32.
 static Value largestOfEach(KernelBuilder &k, SmallVector<Value> vectors) {
   vectors.resize(llvm::PowerOf2Ceil(vectors.size()), vectors.back());
-  int64_t width = k.lanes; // lanes that are left of each source, side by side
+  int64_t width = k.lanes; // adjacent lanes that remain of each source
   auto fold = [&](Value a, Value b, ArrayRef<int64_t> low, ArrayRef<int64_t> high) {
     return k.maxSigned(vector::ShuffleOp::create(k.b, a, b, low),
                        vector::ShuffleOp::create(k.b, a, b, high));
@@ -65,8 +65,8 @@ static Value concatenate(KernelBuilder &k, SmallVector<Value> parts) {
   return parts.front();
 }
 
-/// -(sum of the first 16), -(sum of the last 16) of 32 s8, as 2 x i32. vpsadbw adds eight unsigned
-/// bytes, each of them 128 too large.
+/// Returns -(sum of the first 16) and -(sum of the last 16) of 32 s8, as 2 x i32. vpsadbw adds eight
+/// unsigned bytes, each of which is 128 too large.
 static Value negatedSums(KernelBuilder &k, Value q) {
   Value biased = arith::XOrIOp::create(k.b, q, k.splatInt(q.getType(), -128));
   Value eights =
@@ -79,15 +79,15 @@ static Value negatedSums(KernelBuilder &k, Value q) {
 
 namespace {
 
-/// 32 values, scaled by their largest and rounded.
+/// 32 values, scaled by their largest magnitude and rounded.
 struct Group {
   KernelBuilder::Values codes; ///< i32 registers, -127 … 127
   Value scale;                 ///< f32: amax / 127
   Value factor;                ///< f32s: 127 / amax, or 0
 };
 
-/// amax/most and most/amax of f32 `amax`, scalar or vector; the latter is 0 where it would be
-/// infinite: for 0, and for denormals, which count as 0.
+/// Returns amax/most and most/amax of an f32 `amax`, scalar or vector. The latter is 0 where it would
+/// be infinite: for 0, and for denormals, which count as 0.
 std::pair<Value, Value> scalesOf(KernelBuilder &k, Value amax, double most = 127) {
   auto type = dyn_cast<VectorType>(amax.getType());
   auto number = [&](double v) { return type ? k.splat(type, v) : k.splat(k.f32, v); };
@@ -110,7 +110,7 @@ Group quantize(KernelBuilder &k, ArrayRef<Value> values) {
   return quantize(k, values, scale, k.broadcast(k.f32s, inverse));
 }
 
-/// What `group` left of `values`, in units of 1/256 of its scale.
+/// Quantises the residual of `values` after `group`, in units of 1/256 of its scale.
 KernelBuilder::Values quantizeRest(KernelBuilder &k, ArrayRef<Value> values, const Group &group) {
   Value negScale = k.broadcast(k.f32s, k.fsub(k.splat(k.f32, 0), group.scale));
   KernelBuilder::Values codes;
@@ -119,15 +119,15 @@ KernelBuilder::Values quantizeRest(KernelBuilder &k, ArrayRef<Value> values, con
     Value rounded = k.toNearestInts(k.fmul(rest, k.splat(256)));
     Value bounded =
         k.minSigned(k.maxSigned(rounded, k.splatInt(k.i32s, -127)), k.splatInt(k.i32s, 127));
-    // Beside an infinity all is NaN here: 0, as the first plane has it.
+    // If the group has an infinity, all residuals are NaN. They become 0, as in the first plane.
     Value isNumber = arith::CmpFOp::create(k.b, arith::CmpFPredicate::ORD, rest, rest);
     codes.push_back(k.select(isNumber, bounded, k.splatInt(k.i32s, 0)));
   }
   return codes;
 }
 
-/// Writes the fields of one plane; `above`: the sum of the plane before in units of this one, or
-/// null. Returns the sum of all.
+/// Writes the fields of one plane. `above` is the sum of the previous plane in units of this one, or
+/// null. Returns the total sum.
 Value storePlane(KernelBuilder &k, ArrayRef<Value> codes, Value scale, Value above, Value row,
                  Value group, const Q8Row &layout) {
   Value q = k.narrow(concatenate(k, KernelBuilder::Values(codes)), k.vec(k.i8, kGroupK));
@@ -155,7 +155,7 @@ void ingot::cpu::storeQuantizedGroups(KernelBuilder &k, ArrayRef<KernelBuilder::
                                       ArrayRef<Value> rows, Value group, const Q8Row &layout) {
   if (values.size() == 1)
     return storeQuantizedGroup(k, values.front(), rows.front(), group, layout);
-  if (values.size() > size_t(k.lanes)) { // a lane each
+  if (values.size() > size_t(k.lanes)) { // each row takes a lane
     storeQuantizedGroups(k, values.take_front(k.lanes), rows.take_front(k.lanes), group, layout);
     return storeQuantizedGroups(k, values.drop_front(k.lanes), rows.drop_front(k.lanes), group,
                                 layout);
@@ -195,11 +195,11 @@ QuantizedVector ingot::cpu::quantizeVector(KernelBuilder &k, ArrayRef<Value> six
   Value bits = k.maxLanesSigned(absoluteMaximum(k, registers)), amax = k.bitcast(k.f32, bits);
   QuantizedVector result;
   auto [scale, inverse] = scalesOf(k, amax, most);
-  // Of infinity there are no codes: the scale says so, as it does of NaN.
+  // An infinity has no code, so the scale becomes NaN, as it does if a value is NaN.
   Value isNumber = k.less(bits, k.integer(k.i32, 0x7f800000));
   result.scale =
       k.select(isNumber, scale, k.splat(k.f32, std::numeric_limits<double>::quiet_NaN()));
-  if (least != 0) { // NaN is not small: it stays
+  if (least != 0) { // a NaN scale does not compare as small and stays
     Value floor = k.splat(k.f32, least);
     Value small = arith::CmpFOp::create(k.b, arith::CmpFPredicate::OLT, result.scale, floor);
     result.scale = k.select(small, floor, result.scale);

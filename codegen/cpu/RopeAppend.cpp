@@ -3,16 +3,16 @@
 // For one token: every head of q and k is normalised (optional), rotated (optional),
 // and then
 //
-//   q   goes back to where it was, in f32
+//   q   is written back in place, in f32
 //   k   is rounded to the pool's type and scattered: k[head][d][slot] (transposed, so
 //       that attention loads 16 positions at once)
 //   v   is rounded and copied: v[head][slot][d]
 //
-// int8 and int4 are laid out otherwise, with scales: KvInt8.h, KvInt4.h.
+// int8 and int4 have other layouts, with scales: KvInt8.h, KvInt4.h.
 //
 // A head is held in vectors of 16 (two registers with AVX2), the last one masked. Pairs of the half
-// style that do not fall on vectors (rotary/2 no multiple of 16) go through scratch memory.
-// Arithmetic, one rounding per operation:
+// style that are not aligned to vectors (rotary/2 is not a multiple of 16) go through scratch memory.
+// Arithmetic, with one rounding per operation:
 //
 //   norm     (x * (1 / sqrt(mean(x*x) + eps))) * (w + weight_offset), x less its mean if centred
 //   rotate   a' = a*cos - b*sin,  b' = b*cos + a*sin
@@ -64,7 +64,7 @@ public:
       Value q = rowOf(cast<Rows>(op.getQ()), token), keys = rowOf(cast<Rows>(op.getK()), token),
             values = rowOf(cast<Rows>(op.getV()), token);
       int64_t headBytes = headDim * 4;
-      const int64_t lineBytes = kv.info().valueBytes(headDim); // of a vector in the pool
+      const int64_t lineBytes = kv.info().valueBytes(headDim); // bytes of a vector in the pool
       const bool plain = kv.info().isPlain();
       Value growth = op.getGrowth() ? k.broadcast(f32x16, growthAt(position)) : Value();
       if (rotary || op.getQNorm() || growth)
@@ -106,7 +106,7 @@ public:
 private:
   using Values = KernelBuilder::Values;
 
-  /// Of a plain format alone: codes may be less than a byte.
+  /// Only for plain formats: codes of others may be smaller than a byte.
   int64_t elementBytes() const {
     assert(kv.info().isPlain());
     return elementType.getIntOrFloatBitWidth() / 8;
@@ -123,7 +123,7 @@ private:
     return x;
   }
 
-  /// The factor of a token's queries.
+  /// Loads the growth factor of a token's queries.
   Value growthAt(Value position) {
     Value index = k.minSigned(k.divUnsigned(position, int64_t(op.getGrowthPeriod())),
                               k.word(op.getGrowth().getType().rows() - 1));
@@ -135,7 +135,7 @@ private:
     return op.getNormAfter() ? normalise(rotate(x), norm, head) : rotate(normalise(x, norm, head));
   }
 
-  /// 16 values of a norm's weight from c*16 on: of every head, or of this.
+  /// Loads 16 values of a norm's weight from c*16 on. The weight is shared by all heads, or each head has its own.
   Value weightsOf(Norm norm, Value head, int64_t c) {
     Value weight = k.operand(norm);
     if (norm.getType().rows() == headDim) // padded to whole vectors
@@ -193,8 +193,8 @@ private:
     return x;
   }
 
-  /// The head in scratch memory, pairs taken where they are. Lanes past the rotary part
-  /// read what follows (scratch has room) and are not stored.
+  /// Rotates the head in scratch memory, with unaligned loads of pairs. Lanes past the rotary part
+  /// read the bytes that follow (scratch has room) and are not stored.
   Values rotateHalvesInMemory(Values x) {
     int64_t half = rotary / 2;
     for (auto [c, v] : llvm::enumerate(x))
@@ -213,8 +213,8 @@ private:
     return x;
   }
 
-  /// Pairs (2i, 2i+1) never straddle a vector: 8 cosines, each twice; the neighbour by a
-  /// shuffle; the minus of a' in the sine's sign.
+  /// Pairs (2i, 2i+1) never straddle a vector. It takes 8 cosines, each twice; a shuffle gives the
+  /// other element of the pair; the sign of the sine provides the minus in a'.
   Values rotateInterleaved(Values x) {
     int64_t half = rotary / 2;
     SmallVector<int64_t> twice, swapped;
@@ -242,7 +242,7 @@ private:
 
   //===--- The cache --------------------------------------------------------===//
 
-  /// Elements one by one, `stride` bytes apart (through scratch: cheaper than taking lanes out).
+  /// Stores elements one by one, `stride` bytes apart (through scratch, which is cheaper than lane extraction).
   void storeElements(ArrayRef<Value> x, int64_t count, Value to, int64_t stride) {
     int64_t bytes = elementBytes();
     for (auto [c, v] : llvm::enumerate(x))
@@ -268,7 +268,7 @@ private:
       appendInt8(x, pool, head, slot, ofV);
   }
 
-  /// A vector of K or V as codes and a scale for each 32 (KvInt4.h).
+  /// Stores a vector of K or V as codes and a scale for each 32 (KvInt4.h).
   void appendInt4(Values x, Value pool, Value head, Value slot, bool ofV) {
     if (!ofV) {
       x = hadamard(k, x, headDim);
@@ -298,7 +298,7 @@ private:
     }
   }
 
-  /// A vector of K or V as codes and a scale (KvInt8.h).
+  /// Stores a vector of K or V as codes and a scale (KvInt8.h).
   void appendInt8(const Values &x, Value pool, Value head, Value slot, bool ofV) {
     QuantizedVector q = quantizeVector(k, ofV ? x : hadamard(k, x, headDim), kKvInt8LeastScale);
     int64_t codesOfV = kv.getKvHeads() * headDim * kPageTokens;
@@ -311,7 +311,7 @@ private:
       storeDwordsOfK(q.codes, k.at(codes, k.mul(slot, 4)));
   }
 
-  /// Four elements are four bytes, at one place of each line.
+  /// Stores four elements as four bytes, at the same place in each line.
   void storeDwordsOfK(ArrayRef<Value> codes, Value to) {
     VectorType dwords = k.vec(k.i32, 4);
     for (auto [c, v] : llvm::enumerate(codes)) {
@@ -323,12 +323,12 @@ private:
     }
   }
 
-  /// Each element is a byte of a dword that other positions share, maybe of another thread: nothing
-  /// but that byte is written.
+  /// Each element is a byte of a dword that other positions share, maybe those of another thread. Only
+  /// that byte is written.
   void storeBytesOfV(ArrayRef<Value> codes, Value to, Value slot) {
     Value place = k.remUnsigned(slot, 4);
     to = k.at(to, k.mul(k.sub(slot, place), headDim));
-    if (k.lanes < kRowLanes) { // no masks of bytes: through scratch
+    if (k.lanes < kRowLanes) { // no byte masks: through scratch
       for (auto [c, v] : llvm::enumerate(codes))
         k.store(k.narrow(v, k.vec(k.i8, kRowLanes)), k.at(k.scratch, int64_t(c) * kRowLanes));
       k.loop(0, headDim, 4, [&](Value d) {
@@ -360,7 +360,7 @@ private:
   int64_t headDim, rotary;
   VectorType f32x16;
   Type elementType;
-  Value table; ///< row of this token
+  Value table; ///< the token's row of the rope table
 };
 
 } // namespace
@@ -378,7 +378,7 @@ LogicalResult ingot::cpu::emitRopeAppend(KernelBuilder &k, kernel::RopeAppendOp 
   return success();
 }
 
-/// One head, and a vector's room behind it.
+/// One head, and room for a vector after it.
 int64_t ingot::cpu::ropeAppendScratchBytes(kernel::RopeAppendOp op) {
   return (roundUp(op.getKv().getType().getHeadDim(), kRowLanes) + kRowLanes) * 4;
 }

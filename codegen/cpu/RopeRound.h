@@ -1,7 +1,7 @@
 //===- RopeRound.h - Rounding to the types of the KV cache ----------------===//
 //
-// f32 to bf16 and f16, spelled out in IR: conversion instructions differ between levels
-// (vcvtneps2bf16 flushes denormals), and the bits of the cache must not.
+// Rounds f32 to bf16 and f16 in generic IR. Conversion instructions differ between ISA levels
+// (vcvtneps2bf16 flushes denormals), but the bits of the cache must not.
 //===----------------------------------------------------------------------===//
 #pragma once
 
@@ -9,10 +9,10 @@
 
 namespace ingot::cpu {
 
-/// The scalar type in which an element is stored and loaded (bf16 as i16).
+/// Returns the scalar type in which an element is stored and loaded (bf16 as i16).
 mlir::Type storedType(KernelBuilder &k, KvFormat element);
 
-/// f32 (vector) to nearest even; f16 saturates at +-65504; NaN stays NaN.
+/// Rounds f32 (a scalar or vector) to nearest even; f16 saturates at +-65504; NaN stays NaN.
 mlir::Value roundToStored(KernelBuilder &k, mlir::Value v, KvFormat element);
 
 } // namespace ingot::cpu

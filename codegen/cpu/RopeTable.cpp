@@ -4,9 +4,9 @@
 //
 //   row t:  cos(p f0) … cos(p fc-1) | sin(p f0) … sin(p fc-1) | 0 … to a multiple of 32
 //
-// p f is rounded to f32, as in HF transformers, so that far positions rotate by the
-// angles with which a model was trained; cosine and sine of that f32 are right to the last bit
-// but one (MathApproximation.h).
+// p f is rounded to f32, as in HF transformers, so distant positions rotate by the angles with
+// which a model was trained. Cosine and sine of that f32 are accurate to 1 ulp
+// (MathApproximation.h).
 //===----------------------------------------------------------------------===//
 #include "codegen/cpu/Emitters.h"
 #include "codegen/cpu/MathApproximation.h"
@@ -28,7 +28,7 @@ LogicalResult ingot::cpu::emitRopeTable(KernelBuilder &k, kernel::RopeTableOp op
     Value position = k.toFloat(k.load(k.i32, k.at(positions, k.mul(token, 4))));
     Value angleOf1 = k.broadcast(f32x16, position);
     Value row = k.at(k.operand(op.getOutput()), k.mul(token, rowBytes));
-    if (2 * count % kPanelRows) // padding; what of it are values is overwritten
+    if (2 * count % kPanelRows) // padding; values in these bytes are overwritten below
       for (int64_t byte = rowBytes - 128; byte < rowBytes; byte += 64)
         k.store(k.splat(f32x16, 0), k.at(row, byte), 64);
     k.loop(0, count / kRowLanes * kRowLanes * 4, kRowLanes * 4, [&](Value byte) {

@@ -6,11 +6,11 @@
 //   (once)   inv = 1/sqrt(mean)  values that depend on statistics only are scalars
 //   pass 2   y = x * inv * w     stored, 32 elements at a time
 //
-// What a pass needs of the values before it is computed again: the row is in L1, and
+// Values that a pass needs from earlier passes are computed again: the row is in L1, and
 // an output may be one of the inputs, so nothing is stored before the last pass.
-// Vectors have 16 lanes at every level (AVX2 takes two registers), so that the sums
-// are the same numbers everywhere. Padding of a row (PanelLayout.h) is read, is kept out
-// of the sums, and is written as 0. So is padding of `columns`, which is 0: an element that there is.
+// Vectors have 16 lanes at every level (AVX2 takes two registers), so sums are the same
+// numbers everywhere. Padding of a row (PanelLayout.h) is read, left out of the sums and
+// written as 0. Padding of `columns` is read as well: it is 0, the index of an existing element.
 //===----------------------------------------------------------------------===//
 #include "codegen/RegionWalker.h"
 #include "codegen/cpu/Emitters.h"
@@ -52,7 +52,7 @@ public:
       if (op.getColumns())
         columns = k.operand(op.getColumns());
       Value row = item;
-      if (op.ordersByExpert()) { // the item is a pair
+      if (op.ordersByExpert()) { // the item is a pair of a token and an expert
         row = RoutesView::wordAt(k, routes->row, item);
         columns = k.at(columns, k.mul(RoutesView::wordAt(k, routes->expert, item),
                                       orderStride(n) * int64_t(sizeof(float))));
@@ -77,19 +77,19 @@ public:
 private:
   using Values = KernelBuilder::Values;
 
-  /// Start of a row; vectors are shared by all rows.
+  /// Returns the start of a row, or of a vector, which all rows share.
   Value rowOf(Value memory, Value row) {
     auto rows = dyn_cast<RowsType>(memory.getType());
     return rows ? k.at(k.operand(memory), k.mul(row, rows.rowBytes())) : k.operand(memory);
   }
 
-  /// Whether an argument is of rows of one value.
+  /// Returns whether an argument has rows of one value.
   bool isOneValue(BlockArgument argument) {
     auto rows = dyn_cast<RowsType>(op.getInputs()[argument.getArgNumber()].getType());
     return rows && rows.getN() == 1 && n != 1;
   }
 
-  /// Elements byte/4 … byte/4+15 of an input.
+  /// Loads elements byte/4 … byte/4+15 of an input.
   Value loadSixteen(BlockArgument argument, Value byte) {
     Value row = inputs[argument.getArgNumber()];
     if (isOneValue(argument))
@@ -100,7 +100,7 @@ private:
     return k.gather(f32x16, row, arith::FPToSIOp::create(k.b, k.vec(k.i32, kRowLanes), places));
   }
 
-  /// Row statistics and what follows from them alone, in order.
+  /// Emits row statistics and the values that depend on them alone, in order.
   void emitStatistics() {
     for (Operation &inner : body.without_terminator()) {
       if (auto stat = dyn_cast<kernel::RowStatOp>(inner)) {
@@ -135,7 +135,7 @@ private:
       emitGroup(k.word(full), n % kGroupK);
   }
 
-  /// 32 elements of every output, of which the first `valid` exist. All inputs are read
+  /// Emits 32 elements of every output, of which the first `valid` exist. All inputs are read
   /// before anything is stored.
   void emitGroup(Value group, int64_t valid) {
     SmallVector<Values> results(outputs.size());
@@ -158,7 +158,7 @@ private:
     }
   }
 
-  /// Of elements byte/4 … byte/4+15: 16 of each value of the region, computed when it is asked for.
+  /// Computes values of the region for elements byte/4 … byte/4+15, on demand.
   class Sixteen {
   public:
     Sixteen(RowwiseEmitter &e, Value byte)
@@ -190,10 +190,10 @@ private:
   Block &body;
   VectorType f32x16;
   int64_t n;
-  llvm::DenseSet<Value> uniform; ///< of the region: one value per row
-  IRMapping scalars;             ///< what they became
+  llvm::DenseSet<Value> uniform; ///< values of the region with one value per row
+  IRMapping scalars;             ///< the emitted uniform values
   Values inputs, outputs;        ///< rows of this item
-  Value columns;                 ///< null: elements are where they are
+  Value columns;                 ///< address of the column permutation; null: not permuted
 };
 
 } // namespace

@@ -1,6 +1,6 @@
 //===- Threads.cpp - See Threads.h ----------------------------------------===//
 //
-// Compiled with exceptions, unlike its neighbours: std::jthread says so that there is no thread.
+// Compiled with exceptions, unlike the other files: std::jthread throws if there is no thread.
 //===----------------------------------------------------------------------===//
 #include "codegen/cpu/Threads.h"
 

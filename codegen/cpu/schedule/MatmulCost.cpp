@@ -16,16 +16,17 @@ using kernel::RowKind;
 
 namespace {
 
-/// Counts per group of 32 k and register of rows; those of tokens per token.
+/// Instruction counts per group of 32 k and register of rows, where noted also per token.
 struct GroupCounts {
   double multiply = 0; ///< per token
   double others = 0;   ///< per token
   double unpack = 0;
-  double loads = 0;      ///< of codes and scales
+  double loads = 0;      ///< loads of codes and scales
   double broadcasts = 0; ///< per token; shared by the registers of a tile
 };
 
-constexpr double kEpilogue = 40; ///< cycles of a tile beside its loop, per token and panel: a guess
+constexpr double kEpilogue =
+    40; ///< cycles of a tile outside its loop, per token and panel: a guess
 constexpr double kImperfect = 1.0 / 8;
 constexpr double kL2Share =
     3.0 / 8; ///< for rows of x; the rest for panels, outputs and prefetching
@@ -38,7 +39,7 @@ NumericFormat formatOf(kernel::MatmulOp op, size_t weight) {
 
 bool isQuantised(RowKind kind) { return kind == RowKind::Q8 || kind == RowKind::Q8x2; }
 
-/// Instructions that make numbers of a group's codes.
+/// Returns the number of instructions that turn a group's codes into numbers.
 double unpacking(const NumericFormat &format, const Isa &isa) {
   switch (format.packing) {
   case NumericFormat::Packing::Planes:
@@ -49,7 +50,7 @@ double unpacking(const NumericFormat &format, const Isa &isa) {
     return isa.vbmi ? 26 : 34;
   case NumericFormat::Packing::Grid:
     const Grid &grid = *format.grid;
-    // Tables of 128 bytes, joined; then four instructions a step.
+    // Lookups in tables of 128 bytes, whose results are joined; then four instructions per step.
     if (GridCodes::permutes(grid, isa))
       return double(indexLines(grid)) * 4 * (grid.count() / 128) + 4 * 8;
     return 32.0 / grid.run * (2 * isa.lanes + 6) + 5 * 8; // a gather reads lane by lane
@@ -63,7 +64,7 @@ GroupCounts countsOfDots(const NumericFormat &format, const Isa &isa) {
   const bool halves = format.group == 16;
   counts.multiply = 2 + format.hasMin + 2 * halves; // scale, fma; m; two 16-dots
   counts.multiply += 3 * (halves && format.hasMin); // two minimums of 16, and their scale
-  counts.multiply += 4 * format.floatSubScales;     // a scale and an fma for each half
+  counts.multiply += 4 * format.floatSubScales;     // a scale and an fma per half
   counts.others = 1;                                // conversion of the dot
   counts.loads = double(codeBytesOfGroup(format)) / kPanelLine + 1;
   counts.broadcasts = 8 + 2 + format.hasMin;
@@ -85,7 +86,7 @@ GroupCounts countsOf(kernel::MatmulOp op, const NumericFormat &format, const Isa
     GroupCounts counts = countsOfDots(format, isa);
     if (op.xType().getKind() != RowKind::Q8x2)
       return counts;
-    if (format.group == 16) { // each plane has its fma
+    if (format.group == 16) { // each plane has its own fma
       counts.multiply *= 2, counts.others *= 2, counts.broadcasts *= 2;
       return counts;
     }
@@ -97,7 +98,7 @@ GroupCounts countsOf(kernel::MatmulOp op, const NumericFormat &format, const Isa
   }
   if (format.isFloat() && arithmeticOf(op, isa) == Arithmetic::Bf16)
     return {16, 0, 0, 16, 16};
-  // One fma per k; codes are made f32 one by one.
+  // One fma per k; codes are converted to f32 one by one.
   double unpack = format.isFloat()         ? (format.bits == 32 ? 0 : 32)
                   : format.isScaledFloat() ? 160
                                            : 96;
@@ -105,16 +106,16 @@ GroupCounts countsOf(kernel::MatmulOp op, const NumericFormat &format, const Isa
   return {32, 0, unpack, loads, 32};
 }
 
-/// Whether f32 sums may wait on the stack: a group of AVX2 has some 25 instructions for each of them, and more tokens
-/// share what unpacks codes so. Where that is much (Q3_K, Q6_K, tables) prompts are 1.1 to 1.3 times as fast; others gain
-/// nothing that could be measured.
+/// Returns whether f32 sums may be spilled to the stack. On AVX2 a group has about 25 instructions per sum, and
+/// larger tiles let more tokens share the unpacking. If unpacking is expensive (Q3_K, Q6_K, tables), prompts
+/// are 1.1 to 1.3 times as fast; other formats show no measurable gain.
 bool mayLeaveSums(kernel::MatmulOp op, const Isa &isa) {
   return isa.dot == DotKind::Pmaddubsw && op.xType().getKind() == RowKind::Q8 &&
          llvm::any_of(llvm::seq(op.getWeights().size()),
                       [&](size_t i) { return countsOfDots(formatOf(op, i), isa).unpack > 18; });
 }
 
-/// Cycles of all panels of one weight for a block of so many tokens.
+/// Returns the cycles of all panels of one weight for a block of `tokens` tokens.
 double cyclesOfBlock(kernel::MatmulOp op, size_t weight, kernel::ScheduleAttr schedule,
                      const Isa &isa, const Machine &machine, int64_t tokens) {
   auto type = cast<lm::WeightType>(op.getWeights()[weight].getType());
@@ -130,7 +131,7 @@ double cyclesOfBlock(kernel::MatmulOp op, size_t weight, kernel::ScheduleAttr sc
     double multiply = registers * t * counts.multiply;
     double vector = multiply + registers * (t * counts.others + counts.unpack);
     double loads = t * passes * counts.broadcasts + registers * counts.loads;
-    if (mayLeaveSums(op, isa) && 2 * t + 7 > isa.registers) // left and fetched again in each group
+    if (mayLeaveSums(op, isa) && 2 * t + 7 > isa.registers) // spilled and reloaded in each group
       loads += 2 * registers * t;
     double core = groups * std::max({multiply / machine.multiplyPipes + machine.groupLatency,
                                      vector / machine.vectorPipes, loads / machine.loadsPerCycle,
@@ -146,14 +147,15 @@ double reachedRate(int64_t prefetch, const Machine &machine) {
   return machine.readGbPerS * (prefetch ? 1 : machine.prefetchless);
 }
 
-/// Q6_K multiplies its two half-group sums by their scales.
+/// Returns whether a weight multiplies its two half-group sums by their scales, as Q6_K does.
 bool needsProducts(kernel::MatmulOp op) {
   return isQuantised(op.xType().getKind()) &&
          llvm::any_of(llvm::seq(op.getWeights().size()),
                       [&](size_t i) { return formatOf(op, i).group == 16; });
 }
 
-/// De-quantising in f32 unrolls to long code: few tiles, and compiling takes half the time.
+/// Returns whether weights are de-quantised in f32. That unrolls to long code, so it gets few tile sizes, which
+/// halves the compile time.
 bool dequantises(kernel::MatmulOp op) {
   return !isQuantised(op.xType().getKind()) &&
          llvm::any_of(llvm::seq(op.getWeights().size()),
@@ -181,10 +183,10 @@ bool ingot::cpu::unpacksPanels(kernel::MatmulOp op, const PanelLayout &layout, c
 int64_t ingot::cpu::tileRegisters(kernel::MatmulOp op, const Isa &isa, int64_t tokens) {
   int64_t vectors = tileVectors(isa, tokens), sums = vectors * tokens;
   if (!isQuantised(op.xType().getKind()))
-    return sums + vectors + 2; // and a broadcast, and what unpacking holds
-  // f32 sums and the dots of a group; Q6_K also the first half's. Then codes, and three more: the
-  // nibble mask, a broadcast and a scale; where the dot is more than one instruction, the ones, a
-  // product and what waits to be widened. Calibrated by the spills that `matmul-bench --spills`
+    return sums + vectors + 2; // and a broadcast and a temporary of unpacking
+  // f32 sums and the dots of a group, for Q6_K also those of the first half. Then codes, and three more
+  // registers: the nibble mask, a broadcast and a scale. If a dot is more than one instruction, it also
+  // takes the ones, a product and a partial sum. Calibrated with the spills that `matmul-bench --spills`
   // counts.
   int64_t kinds = needsProducts(op) ? 3 : 2;
   if (mayLeaveSums(op, isa))
@@ -198,13 +200,12 @@ SmallVector<kernel::ScheduleAttr> ingot::cpu::scheduleCandidates(kernel::MatmulO
   int64_t longest = dequantises(op) ? (isa.registers == 32 ? 4 : 2) : 8;
   for (int64_t front = 1; front <= longest; ++front) {
     if (front > 1 && tileRegisters(op, isa, front) > isa.registers)
-      continue; // one token there must be
+      continue; // tiles of one token must always exist
     SmallVector<int64_t> tiles{front};
     for (int64_t next : {4, 2, 1})
       if (next < front && !(next > 1 && dequantises(op)))
         tiles.push_back(next);
-    // Longer blocks than L2 holds were measured to lose: 4 % with twice as much, 7 % with four
-    // times.
+    // Blocks that exceed L2 were measured to be slower: by 4 % at twice the size, 7 % at four times.
     int64_t fits = int64_t(kL2Share * isa.machine->l2Bytes) / op.xType().rowBytes();
     for (int64_t most : {120, 60, 30, 12}) {
       int64_t block = std::max(std::min(most, fits) / front * front, front);
@@ -215,7 +216,7 @@ SmallVector<kernel::ScheduleAttr> ingot::cpu::scheduleCandidates(kernel::MatmulO
   return candidates;
 }
 
-/// Of rows that meet all matrices.
+/// Returns the cost if all rows are multiplied by all matrices.
 static MatmulCost costOfAll(kernel::MatmulOp op, kernel::ScheduleAttr schedule, const Isa &isa,
                             const Machine &machine, int64_t tokens) {
   MatmulCost cost;
@@ -251,7 +252,7 @@ MatmulCost ingot::cpu::matmulCost(kernel::MatmulOp op, kernel::ScheduleAttr sche
                                   const Isa &isa, const Machine &machine, int64_t tokens) {
   if (!op.getRoutes())
     return costOfAll(op, schedule, isa, machine, tokens);
-  // Some of the experts, each with its share of the rows.
+  // Only a fraction of the experts have rows, each an equal number of them.
   const double share =
       shareOfExperts(double(op.experts()), double(op.rowsOfToken()), double(tokens));
   const double rows = double(tokens * op.rowsOfToken()) / (share * double(op.experts()));

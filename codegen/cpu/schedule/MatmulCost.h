@@ -1,7 +1,7 @@
-//===- MatmulCost.h - What a schedule of a matmul costs -------------------===//
+//===- MatmulCost.h - Cost model of matmul schedules ----------------------===//
 //
-// Time of a launch of T tokens on one core, from four counts. A block of b tokens passes over
-// every panel (32 rows) once; the chain of tiles cuts b:
+// The model computes the time of a launch of T tokens on one core from four counts. A block of b
+// tokens passes over every panel (32 rows) once; the chain of tiles divides b:
 //
 //   per tile of t tokens, per group of 32 k, R registers of rows to the panel:
 //
@@ -18,16 +18,15 @@
 //     memory   = ceil(T / block) * weights / (readGbPerS * reached(prefetch))
 //     seconds  = overlap(sum over blocks, panels and tiles of overlap(core, L2), memory)
 //
-//   overlap(a, b) = max(a, b) + min(a, b) / 8: caches and pipes run side by side, not perfectly
+//   overlap(a, b) = max(a, b) + min(a, b) / 8: caches and pipes overlap, but not perfectly
 //
 //   reached(d): 1, or `prefetchless` where d = 0
 //
-// Tiles that want more registers than there are spill in the innermost loop (f32 sums of AVX2 apart, which are needed once
-// a group), and blocks whose rows
-// of x take more than 3/8 of L2 read them again from memory for every panel: they are no
-// candidates. A schedule is chosen by the mean of seconds(T) / bound(T) over steps of 1, 8, 32 and
-// 512 tokens, bound(T) being the larger of memory at full rate and of multiplications at full rate:
-// being twice as slow as the machine is as bad in decode as in prefill.
+// Tiles that need more registers than the level has spill in the innermost loop (except f32 sums of AVX2, which
+// are needed only once per group). Blocks whose rows of x take more than 3/8 of L2 read them again from memory
+// for every panel. Neither is a candidate. A schedule is chosen by the mean of seconds(T) / bound(T) over steps
+// of 1, 8, 32 and 512 tokens, where bound(T) is the larger of memory at full rate and of multiplications at
+// full rate: to be twice as slow as the machine is as bad in decode as in prefill.
 //===----------------------------------------------------------------------===//
 #pragma once
 
@@ -40,37 +39,38 @@ class MatmulOp;
 
 namespace ingot::cpu {
 
-/// What one core does in a launch.
+/// The cost of a launch on one core.
 struct MatmulCost {
   double coreSeconds = 0; ///< with L2, without memory
-  double memoryBytes = 0; ///< of weights, and of x where a block is too large
+  double memoryBytes = 0; ///< weights, and x if a block is too large
   double boundSeconds = 0;
   double seconds = 0;
 };
 
-/// How many tokens the steps have that a schedule is made for.
+/// Tokens of the steps that a schedule is optimised for.
 inline constexpr int64_t kModelTokens[] = {1, 8, 32, 512};
 
 MatmulCost matmulCost(kernel::MatmulOp op, kernel::ScheduleAttr schedule, const Isa &isa,
                       const Machine &machine, int64_t tokens);
 
-/// The mean of seconds / bound over kModelTokens: 1 is as fast as the machine.
+/// Returns the mean of seconds / bound over kModelTokens: 1 is as fast as the machine allows.
 double matmulSlowness(kernel::MatmulOp op, kernel::ScheduleAttr schedule, const Isa &isa,
                       const Machine &machine);
 
-/// Vector registers that the main loop wants at once with a tile of so many tokens.
+/// Returns the number of vector registers that the main loop needs at once for a tile of `tokens` tokens.
 int64_t tileRegisters(kernel::MatmulOp op, const Isa &isa, int64_t tokens);
 
-/// Do tiles of a prompt read such a panel from scratch, where it is unpacked once for all of them (PanelGroup.h)? They do
-/// not where codes are bytes, and where an unpacked panel is too long to stay in L2. Schedules are chosen as if none did:
-/// it makes all of those that come into question faster alike.
+/// Returns whether tiles of a prompt read such a panel from scratch, where it is unpacked once for all of them
+/// (PanelGroup.h). They do not if codes are bytes, or if an unpacked panel is too large to stay in L2. The
+/// choice of a schedule ignores unpacking, because it speeds up all plausible schedules alike.
 bool unpacksPanels(kernel::MatmulOp op, const PanelLayout &layout, const Isa &isa);
-inline constexpr int64_t kTilesToUnpackFor = 3; ///< of the largest size; measured
+inline constexpr int64_t kTilesToUnpackFor =
+    3; ///< minimum number of tiles of the largest size; measured
 
-/// Schedules that do not spill: those of short tiles first, whose code is shorter.
+/// Returns schedules that do not spill. Those with short tiles come first, because their code is shorter.
 llvm::SmallVector<kernel::ScheduleAttr> scheduleCandidates(kernel::MatmulOp op, const Isa &isa);
 
-/// Which unit multiplies: what `inspect --roofline` holds the operations against.
+/// The arithmetic unit that multiplies; `inspect --roofline` compares the operations with its peak rate.
 enum class Arithmetic : uint8_t { Int8, Bf16, F32 };
 Arithmetic arithmeticOf(kernel::MatmulOp op, const Isa &isa);
 

@@ -1,13 +1,13 @@
-//===- MatmulSchedule.h - How the main loop of a matmul is cut ------------===//
+//===- MatmulSchedule.h - How the main loop of a matmul is tiled ----------===//
 //
-// The accumulators of a register tile (vectors of rows x tokens) want as many
-// registers as there are, less those that codes, scales and unpacking need. Wide tiles
-// come first in the chain; each takes what the ones before left:
+// The accumulators of a register tile (vectors of rows x tokens) should fill all
+// registers that codes, scales and unpacking leave free. Wide tiles come first in the
+// chain; each takes the tokens that the ones before it left:
 //
 //   13 tokens, tiles 6 4 2 1:   [6][6][1]
 //
-// A tile on its own computes the same bits as any other, so a schedule is only about
-// time. The choice here is the best of the candidates by the model of MatmulCost.h; an op may carry
+// Tiles of all sizes compute the same bits, so a schedule affects only time. matmulSchedule
+// chooses the best candidate by the model of MatmulCost.h, unless the op carries a schedule of
 // its own, from a test or from a measured row (TuningRows.h).
 //===----------------------------------------------------------------------===//
 #pragma once
@@ -21,11 +21,11 @@ class MatmulOp;
 
 namespace ingot::cpu {
 
-/// The schedule of `op`: its attribute, or the model's choice. Tiles fall and end in 1.
+/// Returns the schedule of `op`: its attribute, or the model's choice. Tile sizes descend and end in 1.
 kernel::ScheduleAttr matmulSchedule(kernel::MatmulOp op, const Isa &isa);
 
-/// Registers of rows that a tile of so many tokens holds. They divide a panel; a tile that does not
-/// cover it is run over its parts.
+/// Returns the registers of rows in a tile of `tokens` tokens. They divide a panel; a tile that does not
+/// cover the panel runs over its parts in turn.
 int tileVectors(const Isa &isa, int64_t tokens);
 
 } // namespace ingot::cpu

@@ -15,7 +15,7 @@ using namespace ingot::cpu;
 using kernel::RowKind;
 namespace json = llvm::json;
 
-/// Longer tiles are no code that anybody wants compiled; blocks bound the scratch of a thread.
+/// The limit of tiles bounds the size of the code, that of blocks the scratch of a thread.
 static constexpr int64_t kMostTile = 16, kMostBlock = 4096, kMostPrefetch = 1 << 16;
 
 //===----------------------------------------------------------------------===//
@@ -65,7 +65,7 @@ kernel::ScheduleAttr ingot::cpu::scheduleOf(const TuningRow &row, MLIRContext *c
 // Reading
 //===----------------------------------------------------------------------===//
 
-/// "avx2, avxvnni, …"
+/// Returns "avx2, avxvnni, …".
 static std::string levelNames() {
   std::vector<StringRef> names;
   for (const Isa *isa : allIsas())
@@ -75,13 +75,13 @@ static std::string levelNames() {
 
 namespace {
 
-/// The members of one object, each to be taken once; what is left over is unknown.
+/// The members of one JSON object. Members that have not been taken by finish() are unknown fields.
 class Members {
 public:
   Members(const json::Object &object, std::string where)
       : object(object), where(std::move(where)) {}
 
-  /// Null, with an error, if it is missing.
+  /// Returns null and records an error if the member is missing.
   const json::Value *take(StringRef name) {
     taken.push_back(name);
     const json::Value *value = object.get(name);
@@ -135,7 +135,7 @@ public:
       error = Error{ExitCode::File, "E0441", where + ": " + std::move(what), std::move(why),
                     "write rows with ingot tune; docs/tuning.md has the fields"};
   }
-  /// The first that was wrong, an unknown member among them.
+  /// Returns the first error, after checking for unknown members.
   std::optional<Error> finish() {
     for (const auto &[name, value] : object)
       if (!llvm::is_contained(taken, StringRef(name)))
@@ -152,7 +152,7 @@ private:
   std::optional<Error> error;
 };
 
-/// {"1": 60.1, "512": 9000}
+/// Reads {"1": 60.1, "512": 9000}.
 void readFigures(Members &in, StringRef name, std::vector<std::pair<int64_t, double>> &out) {
   const json::Value *value = in.takeOptional(name);
   if (!value)
@@ -238,7 +238,7 @@ Result<CpuName> readCpu(const json::Object &object, const std::string &where) {
 
 } // namespace
 
-/// The parser recurses and has no limit of its own.
+/// Returns whether the JSON nests too deeply for LLVM's parser, which recurses without a limit.
 static bool nestsDeeply(StringRef text) {
   int depth = 0;
   return llvm::any_of(text, [&](char c) {

@@ -1,7 +1,7 @@
-//===- TuningRows.h - Schedules that were measured ------------------------===//
+//===- TuningRows.h - Measured schedules ----------------------------------===//
 //
-// A row says which schedule was fastest for one shape of matmul on one CPU; it takes the place of
-// the model's choice (MatmulCost.h). `ingot tune` writes files of rows, `ingot compile --tuning` reads them:
+// A row holds the fastest schedule of one matmul shape on one CPU and replaces the model's choice
+// (MatmulCost.h). `ingot tune` writes files of rows, `ingot compile --tuning` reads them:
 //
 //   {"cpu": {"name": "AMD Zen 5", "vendor": "AuthenticAMD", "family": 26},
 //    "rows": [
@@ -9,9 +9,9 @@
 //      "tiles": [6, 4, 2, 1], "block": 60, "prefetch": 4096,
 //      "measured_us": {"1": 60.1, "512": 9000.5}, "model_us": {"1": 61.0, "512": 9400.1}}]}
 //
-// level, x, weights and pair are the key: what is multiplied, as shapeOf says it. `model` under cpu
-// and the measured figures may be absent; nothing else may, and nothing else may be there. A row
-// changes time, never bits (MatmulSchedule.h).
+// level, x, weights and pair are the key: the shape of the matmul, as shapeOf returns it. `model` under
+// cpu and the figures in microseconds may be absent. All other fields are required, and unknown fields
+// are errors. A row changes time, never bits (MatmulSchedule.h).
 //===----------------------------------------------------------------------===//
 #pragma once
 
@@ -29,23 +29,23 @@ class MatmulOp;
 
 namespace ingot::cpu {
 
-/// The problem of a matmul as far as a schedule depends on it.
+/// The properties of a matmul that a schedule depends on.
 struct MatmulShape {
   std::string x;                    ///< "q8", "q8x2", "f32", "bf16" (f32 rows that are rounded)
   std::vector<std::string> weights; ///< "q4_0 2048x2048": format, N x K; in the op's order
   bool pair = false;
 
   bool operator==(const MatmulShape &) const = default;
-  /// "q8 x q4_0 2048x2048", equal weights counted: "3 * q4_0 …"; " pair" behind it.
+  /// Returns "q8 x q4_0 2048x2048". Equal consecutive weights are counted, "3 * q4_0 …"; " pair" is appended if set.
   std::string text() const;
 };
 MatmulShape shapeOf(kernel::MatmulOp op);
 
-/// Which CPU rows are of. Vendor as cpuid says it.
+/// The CPU that rows were measured on. The vendor is cpuid's string.
 struct CpuName {
   std::string name, vendor;
   int64_t family = 0;
-  std::optional<int64_t> model; ///< absent: all of the family
+  std::optional<int64_t> model; ///< absent: all models of the family
 };
 
 struct TuningRow {
@@ -57,21 +57,21 @@ struct TuningRow {
 };
 
 struct TuningTable {
-  std::string origin; ///< what the engine names as the source of a schedule: the file's name
+  std::string origin; ///< the file's name, which the engine records as the source of a schedule
   CpuName cpu;
   std::vector<TuningRow> rows;
 
   const TuningRow *find(const MatmulShape &shape, const Isa &isa) const;
-  /// As a file of rows: parse() reads it back.
+  /// Returns the contents of a file of rows, which parseTuningRows reads back.
   std::string text() const;
 };
 
-/// Errors, exit 3: E0440 no JSON, E0441 a field that is unknown, missing or of the wrong kind,
-/// E0442 a schedule that cannot be, E0443 two rows for one shape. `path` is for messages and
+/// Errors, exit 3: E0440 not JSON, E0441 a field that is unknown, missing or of the wrong type,
+/// E0442 an invalid schedule, E0443 two rows for one shape. `path` is used for messages and
 /// `origin`.
 Result<TuningTable> parseTuningRows(llvm::StringRef text, const std::string &path);
 
-/// The row as the attribute that generators read.
+/// Returns the row as the attribute that generators read.
 kernel::ScheduleAttr scheduleOf(const TuningRow &row, mlir::MLIRContext *context);
 
 } // namespace ingot::cpu
