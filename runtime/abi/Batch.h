@@ -1,16 +1,16 @@
-//===- Batch.h - What one step works on: a ragged batch -------------------===//
+//===- Batch.h - The ragged batch of one step -----------------------------===//
 //
-// The scheduler builds it, an executor runs the program over it, kernels of every device
-// read it at these offsets. Rows of one step, of three sequences:
+// The scheduler builds the batch, an executor runs the program over it, and kernels of every
+// device read it at these offsets. Example: the rows of one step with three sequences:
 //
-//   row         0   1   2   3   4   5   6        A decodes, B begins its prompt, C goes on
+//   row         0   1   2   3   4   5   6        A decodes, B begins its prompt, C continues
 //   sequence    A   B   B   B   B   C   C
 //   position   17   0   1   2   3  64  65
 //   tiles      [A] [B . . .       ] [C . ]       at most kAttentionTile rows each
 //
-// Memory belongs to whoever built the batch. On a GPU the batch and what it points to are
-// copied to the device for each step; the pointers there are device addresses. New fields go
-// last: engines hold kernels that know the older ones.
+// The builder of the batch owns the memory. For a GPU, the batch and the arrays that it points to
+// are copied to the device for each step; the pointers in the copy are device addresses. New fields
+// go last, because engines hold kernels that were compiled with the older fields.
 //===----------------------------------------------------------------------===//
 #pragma once
 
@@ -20,9 +20,9 @@
 namespace ingot {
 
 constexpr int64_t kPageTokens = 32;    ///< positions per KV page
-constexpr int64_t kAttentionTile = 16; ///< most query tokens of one attention tile
-constexpr int64_t kGreedyRows = 64;    ///< most logits rows of a greedy step on a CPU
-constexpr int64_t kMostShares = 1024;  ///< of a GPU's attention, beyond one a tile
+constexpr int64_t kAttentionTile = 16; ///< maximum query tokens of one attention tile
+constexpr int64_t kGreedyRows = 64;    ///< maximum logits rows of a greedy step on a CPU
+constexpr int64_t kMostShares = 1024;  ///< maximum splits of a GPU's attention beyond one per tile
 
 /// Up to kAttentionTile consecutive tokens of one sequence.
 struct AttentionTile {
@@ -32,27 +32,27 @@ struct AttentionTile {
   int32_t firstPosition; ///< absolute position of firstToken
 };
 
-/// On GPUs: what one block, for each KV head, takes of a tile that decodes. Of the n runs (256
-/// positions at fixed places, codegen/cuda/device/attention.cuh) that a layer lets the token see:
-/// number index, index + of, index + 2 of, …; where `of` is more than n, n stands for it. A step's
-/// shares are dealt by cuda/AttentionShares.h.
+/// On GPUs: the split of a decode tile that one block processes, for each KV head. Of the n KV chunks
+/// (256 positions at fixed places, codegen/cuda/device/attention.cuh) that the token may see in a layer,
+/// it takes chunks index, index + of, index + 2 of, …; if `of` exceeds n, n is used instead.
+/// cuda/AttentionShares.h assigns the splits of a step.
 struct AttentionShare {
   int32_t token;    ///< row of the batch
   int32_t sequence; ///< row of the block table
   int32_t position; ///< absolute; earlier steps have written all positions before it
   int32_t index, of;
-  // Of a tile that several share, in the workspace of the kernel:
-  int32_t slot;    ///< of its first run; the others' follow
-  int32_t counter; ///< of the blocks that are done
+  // If several blocks split a tile, in the workspace of the kernel:
+  int32_t slot;    ///< slot of its first KV chunk; those of the others follow
+  int32_t counter; ///< index of the counter of finished blocks
   int32_t zero;
 };
 
-/// How the id that follows a logits row is drawn by a device (sample/SamplingParams.h has the
-/// filters and their order). The random number is Philox's for (seed, choice, position of the new
-/// token).
+/// The parameters with which a device samples the id that follows a logits row
+/// (sample/SamplingParams.h has the filters and their order). The random number is Philox's for
+/// (seed, choice, position of the new token).
 struct RowSampling {
   uint64_t seed;   // 0
-  double scale;    // 8   1 / temperature; 0: the id of the largest logit, and the rest is nothing
+  double scale;    // 8   1 / temperature; 0: the id of the largest logit, other fields are ignored
   double least;    // 16  min-p: drops ids with (logit - largest) * scale below it
   uint32_t choice; // 24
   int32_t topK;    // 28  0: all
@@ -60,21 +60,22 @@ struct RowSampling {
   uint32_t zero;   // 36
 };
 
-/// What a sequence with tokens in the step does with its fixed states: reads the version in slot `from` and
-/// writes versions behind some of its tokens. Slots are those of all fixed states alike.
+/// How a sequence with tokens in the step uses its fixed states: it reads the version in slot `from` and
+/// writes versions after some of its tokens. Slot numbers are the same for all fixed states.
 struct StateSpan {
   int32_t firstToken, tokens; ///< rows of the batch
-  int32_t from;               ///< slot; -1: it begins with zeros
-  int32_t firstWrite, writes; ///< of BatchView::stateWrites, rising in token
+  int32_t from;               ///< slot; -1: the state begins as zeros
+  int32_t firstWrite, writes; ///< range of BatchView::stateWrites, ascending in token
   int32_t zero;
 };
-/// A version that a step writes. Its slot may be the one that its own span reads, of no other.
+/// A version that a step writes. The slot may be the one that its own span reads, but never one that another
+/// span reads.
 struct StateWrite {
-  int32_t token; ///< row of the batch: the version is the one behind it
+  int32_t token; ///< row of the batch; the version is the state after this token
   int32_t slot;
 };
 
-/// What one step works on.
+/// The batch of one step.
 struct BatchView {
   int64_t tokens;                      // 0   T: rows of activations
   int64_t sequences;                   // 8
@@ -87,22 +88,23 @@ struct BatchView {
   const AttentionTile *attentionTiles; // 64  [tiles]
   const int32_t *blockTable;           // 72  [sequences][blockTableStride] page numbers
   int64_t blockTableStride;            // 80
-  // Ids that the step before found, by its logits rows. Set by executors that run ahead
+  // Ids that the previous step found, indexed by its logits rows. Set by executors that run ahead
   // (Executor.h); for others all ids are known.
   const int32_t *earlierIds; // 88
-  // For executors that draw (Executor.h): null where every row wants the id of its largest logit,
-  // or its logits.
+  // For executors that sample on the device (Executor.h): null if every row requests the id of its
+  // largest logit, or its logits.
   const RowSampling *sampling; // 96  [R]
-  // For executors whose KV slots come in groups (engine/Inspect.h): the block table of each, with
-  // one stride; blockTable is the first's. Kernels get their own slot's as blockTable.
+  // For executors whose KV slots come in groups (engine/Inspect.h): the block table of each group, all
+  // with the same stride; blockTable is that of the first. Kernels get the table of their slot's group as
+  // blockTable.
   const int32_t *const *groupTables = nullptr; // 104
-  // For GPUs, set by their executor. The first promptTiles of the attention tiles (which it orders)
-  // are those of prompts, the others decode: one token, the first of its sequence in the step.
-  const AttentionShare *shares = nullptr; // 112 [shareCount] of the tiles that decode
+  // For GPUs, set by their executor, which orders the attention tiles: the first promptTiles belong to
+  // prompts, the others decode (one token, the first of its sequence in the step).
+  const AttentionShare *shares = nullptr; // 112 [shareCount] for the decode tiles
   int64_t shareCount = 0;                 // 120
   int64_t promptTiles = 0;                // 128
-  // For kernels of fixed states: one for each sequence that has tokens here, in order of its tokens. Null where the
-  // engine has none.
+  // For kernels of fixed states: one for each sequence that has tokens in the step, in order of the tokens. Null if
+  // the engine has no fixed states.
   const StateSpan *stateSpans = nullptr;   // 136 [spanCount]
   int64_t spanCount = 0;                   // 144
   const StateWrite *stateWrites = nullptr; // 152

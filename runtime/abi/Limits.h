@@ -1,6 +1,6 @@
-//===- Limits.h - The largest models that kernels take ---------------------===//
+//===- Limits.h - The largest models that kernels support ------------------===//
 //
-// Verifiers, generators, the loader and the table of what goes with what (compiler/console/Mixes.h) ask here.
+// Used by verifiers, generators, the loader and the compatibility matrix (compiler/console/Mixes.h).
 //===----------------------------------------------------------------------===//
 #pragma once
 
@@ -8,10 +8,10 @@
 
 namespace ingot {
 
-/// Four times what any model has: kernels that choose keep a score for each at hand.
+/// Four times the largest number in any known model. Routing kernels hold a score for each expert in scratch.
 inline constexpr int64_t kMostExperts = 2048;
 
-/// Of kernels for GPUs: what is in registers or in shared memory of a block.
+/// Limits of GPU kernels, which hold these in registers or in a block's shared memory.
 struct GpuLimits {
   int64_t headWidth = 256;
   int64_t experts = 1024, expertsUsed = 32,

@@ -1,17 +1,17 @@
-//===- Routes.h - Which rows the experts of a layer work on -----------------===//
+//===- Routes.h - The rows that each expert of a layer works on -------------===//
 //
-// A buffer of routes is made by two launches (kernel.route, kernel.group_routes) and read by those of
-// the layer's experts. With P = tokens * used pairs of a token and one of its experts it holds
+// Two launches (kernel.route, kernel.group_routes) fill a buffer of routes; the launches of the layer's
+// experts read it. With P = tokens * used pairs of a token and one of its experts, it holds
 //
-//   i32 expert[P]     pair p belongs to token p / used; the experts of a token rise
-//   f32 weight[P]     of the pair
-//   i32 row[P]        where the pair stands among the rows that experts work on
-//   i32 token[P]      the token of each row. Rows go by rising expert, then by token
-//   i32 count         experts that have rows, 12 bytes of padding behind it
-//   { i32 expert, first, end }[count]      their rows, by rising expert
+//   i32 expert[P]     pair p belongs to token p / used; the experts of a token ascend
+//   f32 weight[P]     weight of the pair
+//   i32 row[P]        index of the pair among the rows that experts work on
+//   i32 token[P]      the token of each row. Rows are ordered by expert, then by token
+//   i32 count         number of experts that have rows, followed by 12 bytes of padding
+//   { i32 expert, first, end }[count]      their rows, by ascending expert
 //
-// one behind the other, so that places depend on the tokens of the step. The first two are written by
-// kernel.route, the others by kernel.group_routes.
+// without gaps, so offsets depend on the number of tokens in the step. kernel.route writes the first
+// two arrays, kernel.group_routes the others.
 //===----------------------------------------------------------------------===//
 #pragma once
 
@@ -26,7 +26,7 @@ struct RouteSegment {
 };
 static_assert(sizeof(RouteSegment) == 12);
 
-/// Where the parts of a buffer begin, in bytes.
+/// Offsets of the parts of a buffer, in bytes.
 struct RoutesLayout {
   int64_t pairs;
 
@@ -36,21 +36,22 @@ struct RoutesLayout {
   constexpr int64_t token() const { return 12 * pairs; }
   constexpr int64_t count() const { return 16 * pairs; }
   constexpr int64_t segments() const { return 16 * pairs + 16; }
-  /// Behind what kernel.route writes, and behind all of it.
+  /// The end of the arrays that kernel.route writes, and of the whole buffer.
   constexpr int64_t endOfPairs() const { return row(); }
   constexpr int64_t end() const { return segments() + int64_t(sizeof(RouteSegment)) * pairs; }
 };
 
-/// How far the orders of columns of two experts are apart in a vector that has one for each (lm.permute): kernels read
-/// whole lines of it. Behind an order there are zeros.
+/// Returns the distance, in elements, between the column permutations of two experts in a vector that has one for
+/// each (lm.permute). Kernels read whole lines of it, so each permutation is padded with zeros.
 constexpr int64_t orderStride(int64_t width) { return (width + 31) / 32 * 32; }
 
-/// What part of all experts so many tokens go to, each to `used` of them, if all are as likely.
+/// Returns the expected fraction of experts that receive any of `tokens` tokens, if each token goes to `used`
+/// experts and all experts are equally likely.
 inline double shareOfExperts(double experts, double used, double tokens) {
   return 1 - std::pow(1 - used / experts, tokens);
 }
 
-/// What a token takes of such a buffer: no more experts have rows than there are pairs.
+/// Returns an upper bound of a buffer's bytes per token: at most as many experts have rows as there are pairs.
 constexpr int64_t routesBytes(int64_t used) { return (28 * used + 16 + 63) / 64 * 64; }
 
 } // namespace ingot

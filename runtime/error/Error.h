@@ -1,4 +1,4 @@
-//===- Error.h - What went wrong, why, and what to do about it -----------===//
+//===- Error.h - User-visible errors: cause, reason and remedy -----------===//
 //
 // Every user-visible failure is three short lines:
 //
@@ -8,7 +8,7 @@
 //
 // and an exit code (design.md part 8): 2 wrong usage, 3 a file that is
 // unreadable, damaged, unsupported or does not fit this machine, 4 device,
-// 70 our own bug. Nothing here throws, and nothing here needs LLVM: importers,
+// 70 our own bug. This header neither throws nor needs LLVM, since importers,
 // the engine format and the runtime share it.
 //
 // Code ranges:  E01xx usage   E02xx checkpoint import   E03xx engine file
@@ -45,7 +45,7 @@ struct Error {
   }
 };
 
-/// A value or the error that kept it from being made. Check with `if (!r)`.
+/// A value, or the error that explains its absence. Check with `if (!r)`.
 template <typename T> class [[nodiscard]] Result {
 public:
   Result(T value) : state(std::in_place_index<0>, std::move(value)) {}
@@ -96,7 +96,7 @@ private:
   bool failed = false;
 };
 
-/// What std::bad_alloc becomes at the border of a module.
+/// The error that replaces std::bad_alloc at a module boundary. `doing` completes "none was left while …".
 inline Error outOfMemory(const std::string &doing) {
   return {ExitCode::File, "E0507", "there is not enough memory", "none was left while " + doing,
           "end other programs, or raise the limit of this one (ulimit -v)"};

@@ -1,8 +1,8 @@
-//===- OutOfMemory.h - The last words of a process without memory ---------===//
+//===- OutOfMemory.h - Fatal-error handler for exhausted memory -----------===//
 //
-// For std::set_new_handler and its like in the other libraries. A thrown std::bad_alloc would
-// have to pass through LLVM, Rust and worker threads, none of which can let it pass: a
-// program that has nobody above it ends here, with the three lines of Error.h.
+// For std::set_new_handler and the equivalent hooks of other libraries. A thrown std::bad_alloc
+// would have to propagate through LLVM, Rust and worker threads, none of which allow that. A
+// program without a caller that could handle it therefore ends here, with the three lines of Error.h.
 //===----------------------------------------------------------------------===//
 #pragma once
 
@@ -15,7 +15,7 @@
 
 namespace ingot {
 
-/// The thread that comes first speaks and ends the process; others wait for the end.
+/// Returns in the first thread that calls it, which reports and ends the process. Other threads wait forever.
 inline void onlyOneHasLastWords() {
   static std::atomic_flag taken;
   if (taken.test_and_set())

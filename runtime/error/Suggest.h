@@ -25,7 +25,7 @@ inline size_t editDistance(std::string_view a, std::string_view b) {
   return row.back();
 }
 
-/// The candidate nearest to what was typed, if it is near enough to be meant: up to
+/// Returns the candidate nearest to `typed` if it is close enough to be what the user meant: up to
 /// three edits for a long word, one for a short one. Empty otherwise.
 inline std::string nearest(std::string_view typed, const std::vector<std::string> &candidates) {
   std::string best;
@@ -38,7 +38,7 @@ inline std::string nearest(std::string_view typed, const std::vector<std::string
   return best;
 }
 
-/// "did you mean X?", or `otherwise`.
+/// Returns "did you mean X?", or `otherwise` if no candidate is near.
 inline std::string didYouMean(std::string_view typed, const std::vector<std::string> &candidates,
                               std::string otherwise = "") {
   const std::string near = nearest(typed, candidates);

@@ -1,7 +1,7 @@
 //===- E4M3.h - The 8-bit float of fp8 weights ----------------------------===//
 //
 // OCP "8-bit Floating Point Specification": sign, 4 bits of exponent (bias 7), 3 of mantissa. No
-// infinities: the largest code is 448, 0x7f and 0xff are NaN. Steps of 2^-9 below 2^-6.
+// infinities: the largest number is 448; 0x7f and 0xff are NaN. Below 2^-6 numbers are 2^-9 apart.
 //===----------------------------------------------------------------------===//
 #pragma once
 
@@ -14,14 +14,14 @@ constexpr float kE4M3Largest = 448;
 
 constexpr bool isE4M3NaN(uint8_t code) { return (code & 0x7f) == 0x7f; }
 
-/// The number of a code that is not NaN, exactly: its bits in the place of an f32's are off by
-/// 2^120.
+/// Returns the exact number of a code that is not NaN. Its bits, moved to those of an f32, give the number
+/// times 2^-120.
 constexpr float f32FromE4M3(uint8_t code) {
   float magnitude = std::bit_cast<float>(static_cast<uint32_t>(code & 0x7f) << 20) * 0x1p+120f;
   return code & 0x80 ? -magnitude : magnitude;
 }
 
-/// The nearest code, ties to even; what lies beyond 448 becomes 448. `value` is no NaN.
+/// Returns the nearest code, ties to even. Magnitudes above 448 become 448. `value` must not be NaN.
 constexpr uint8_t e4m3FromF32(float value) {
   uint32_t bits = std::bit_cast<uint32_t>(value), sign = bits >> 24 & 0x80;
   float magnitude = std::bit_cast<float>(bits & 0x7fffffff);

@@ -1,7 +1,7 @@
-//===- FixedState.h - Where the numbers of a fixed state lie ---------------===//
+//===- FixedState.h - Memory layout of a fixed state -----------------------===//
 //
-// A fixed state (of a short convolution, a recurrence) is as large for one token as for a thousand. Its
-// memory is an array of slots, each with one version of it (runtime/kv/StateVersions.h):
+// A fixed state (of a short convolution or a recurrence) is as large for one token as for a thousand. Its
+// memory is an array of slots, each of which holds one version of it (runtime/kv/StateVersions.h):
 //
 //   base + slot * bytes of a slot      [ stream 0: row 0, row 1, … | pad ][ stream 1: … | pad ]
 //
@@ -13,7 +13,7 @@
 
 namespace ingot {
 
-/// Bytes of a stream of `rows` rows of `width` values.
+/// Returns the bytes of a stream of `rows` rows of `width` values.
 constexpr int64_t fixedStreamBytes(int64_t rows, int64_t width) {
   return (4 * rows * width + 63) / 64 * 64;
 }

@@ -1,4 +1,4 @@
-//===- FragmentLayout.h - Layout class gpu-frag16: weights as tensor cores take them ===//
+//===- FragmentLayout.h - Layout class gpu-frag16: weights for tensor cores ---------===//
 //
 // A weight [N][K] is cut into tiles of 16 rows. A tile is one linear stream of blocks
 // along K; every GPU kernel reads the same bytes. N is padded with rows whose scales are 0
@@ -12,8 +12,8 @@
 //
 // Floats (bf16, f16; blockK = 16):  32 lanes x {v0..v7}, 16 bytes a lane: 512 B.
 //
-// Codes come in runs of four steps (64 k), s = 0..3. Pair j = {v2j, v2j+1}; the even value
-// of a pair lies in the low half of a 32-bit word, the odd one 16 bits above it:
+// Codes come in runs of four steps (64 k), s = 0..3. Pair j = {v2j, v2j+1}. The even value
+// of a pair lies in the low half of a 32-bit word, the odd one 16 bits higher:
 //
 //   2 bits   256 B: lane x 2 words: step s, pair j in word s / 2 at bits 8 (s % 2) + 2j and
 //            16 + 8 (s % 2) + 2j
@@ -27,40 +27,40 @@
 //   8 bits   1024 B: half h = s / 2: lane x 4 words: word 2 (s % 2) + j / 2, pair j at bits
 //            8 (j % 2) and 16 + 8 (j % 2)
 //
-// so that (word >> shift) & mask gives both values of a pair in the halves of a word. E4M3 codes
-// lie like 8 bits, but for one exchange: a word holds values of one row alone, as the fp8 products
-// of tensor cores take them,
+// so (word >> shift) & mask gives both values of a pair, one in each half of a word. E4M3 codes
+// lie like 8-bit codes with one exchange: a word holds values of one row only, as the fp8 products
+// of tensor cores expect,
 //
 //   fp8      1024 B: half h = s / 2: lane x 4 words: word 2 (s % 2) + j % 2, pair j at bits
 //            8 (j / 2) and 16 + 8 (j / 2)
 //
-// and so an fp8 product meets the 16 k of a step in the order {2c, 2c+8, 2c+1, 2c+9} of lanes c =
-// 0..3; its activations are stored in that order too (fp8Slot).
+// An fp8 product therefore sees the 16 k of a step in the order {2c, 2c+8, 2c+1, 2c+9} for lanes
+// c = 0..3; its activations are stored in the same order (fp8Slot).
 //
-// A *block* covers blockK = max(64, the format's block) values of K, or two times that where one
-// would not end on a line of 64 bytes (int4-g64, int4-g128):
+// A *block* covers blockK = max(64, the format's block) values of K, or twice as many if it would
+// otherwise not end on a 64-byte line (int4-g64, int4-g128):
 //
 //   codes    blockK / 64 runs as above
 //   then, for Affine:       d[16 rows x blockK / group]
 //                           f16 m[16 x blockK / group]    if hasMin
-//                           u8 z[16 x blockK / group]     if hasZeros, in m's stead
+//                           u8 z[16 x blockK / group]     if hasZeros, instead of m
 //   then, for ScaledFloat:  f32 s[16]
-//   then, for SuperAffine:  f16 d[16]
+//   then, for SuperAffine:  f16 d[16]                     (f32 for nvfp4 and the grid formats)
 //                           f16 dmin[16]                  if hasMin
 //                           u8/s8 s[16 x 256 / group]     (signed without a minimum)
 //                           u8 t[16 x 256 / group]        if hasMin
 //
-// padded to 64 bytes, which is nothing but for q3_k and q6_k (1 %) and zero points (up to 5 %). Vectors are as in PanelLayout.h
-// (`vector-f32`).
+// padded to 64 bytes. Only q3_k and q6_k (1 %) and formats with zero points (up to 5 %) have such padding.
+// Vectors are as in PanelLayout.h (`vector-f32`).
 //
-// A lane holds values of rows g and g + 8, and takes the scales of both for a run, or for the whole
-// block, with one load. So an array of scales is ordered by g; then by run (by group, where a group
-// is longer than a run); then row g before row g + 8; then by the groups of the run (scalePlace):
+// A lane holds values of rows g and g + 8 and loads the scales of both, for a run or for the whole
+// block, at once. An array of scales is therefore ordered by g; then by run (by group, if a group is
+// longer than a run); then row g before row g + 8; then by the groups of the run (scalePlace):
 //
 //   int4-g64, blocks of 128    g: row g: run 0 | row g + 8: run 0 | row g: run 1 | row g + 8: run 1
 //   q4_0, blocks of 64         g: row g: groups 0, 1 | row g + 8: groups 0, 1
 //
-// Example, int4-g64, K = 576: 5 blocks of 1024 + 2*32 = 1088 B, the last of them half used.
+// Example, int4-g64, K = 576: 5 blocks of 1024 + 2*32 = 1088 B; the last block is half used.
 //===----------------------------------------------------------------------===//
 #pragma once
 
@@ -76,17 +76,17 @@ struct FragmentLayout {
   WeightFormat format;
   int64_t n, k;
   int64_t blockK;         ///< values of K per block
-  int64_t runBytes;       ///< of 16 rows x 64 codes (floats: 16 rows x 16 values)
-  int64_t scaleOffset;    ///< of d or s, from the start of a block; -1 for floats
-  int64_t minOffset;      ///< of m or dmin; -1 if none
-  int64_t subScaleOffset; ///< of s; -1 if none
-  int64_t subMinOffset;   ///< of t or z; -1 if none
+  int64_t runBytes;       ///< bytes of 16 rows x 64 codes (floats: 16 rows x 16 values)
+  int64_t scaleOffset;    ///< offset of d or s in a block; -1 for floats
+  int64_t minOffset;      ///< offset of m or dmin; -1 if none
+  int64_t subScaleOffset; ///< offset of s; -1 if none
+  int64_t subMinOffset;   ///< offset of t or z; -1 if none
   int64_t blockBytes;
   int64_t blocks; ///< per tile
-  int64_t tiles;  ///< of all matrices
+  int64_t tiles;  ///< in all matrices
   int64_t matrices = 1;
 
-  /// As of PanelLayout.
+  /// As in PanelLayout.
   int64_t tilesOfMatrix() const { return tiles / matrices; }
   RowSpan rowsOf(int64_t tile) const {
     const int64_t of = tilesOfMatrix(), row = tile % of * kFragmentRows;
@@ -96,8 +96,8 @@ struct FragmentLayout {
   int64_t bytes() const { return tiles * tileBytes(); }
 };
 
-/// The layout of a weight of `n` rows and `k` columns, or of `matrices` such weights. f32 has none: it is stored as
-/// bf16.
+/// Returns the layout of a weight of `n` rows and `k` columns, or of a stack of `matrices` such weights. f32
+/// weights are stored as bf16.
 inline FragmentLayout fragmentLayout(WeightFormat id, int64_t n, int64_t k, int64_t matrices = 1) {
   const NumericFormat &f = numericFormat(id);
   FragmentLayout l{id, n, k, 0, 0, -1, -1, -1, -1, 0, 0, 0, matrices};
@@ -106,7 +106,7 @@ inline FragmentLayout fragmentLayout(WeightFormat id, int64_t n, int64_t k, int6
     l.blockK = kStepK;
     l.runBytes = l.blockBytes = 512;
   } else {
-    l.runBytes = codeBytesOfGroup(f.bits); // 16 x 64 codes are as many as a panel's 32 x 32;
+    l.runBytes = codeBytesOfGroup(f.bits); // 16 x 64 codes are as many as a panel's 32 x 32
     l.blockK = f.block() > kRunK ? f.block() : kRunK;
     if (f.kind == NumericFormat::Kind::Affine && !f.hasZeros &&
         (l.blockK / kRunK * l.runBytes +
@@ -136,7 +136,7 @@ inline FragmentLayout fragmentLayout(WeightFormat id, int64_t n, int64_t k, int6
   return l;
 }
 
-/// Where value (row, k) of a step lies: the lane of the warp and the index of its value, v0..v7.
+/// The place of value (row, k) of a step: the lane of the warp and the index among its values v0..v7.
 struct FragmentPlace {
   int64_t lane, value;
 };
@@ -144,7 +144,7 @@ constexpr FragmentPlace fragmentPlace(int64_t row, int64_t k) {
   return {row % 8 * 4 + k % 8 / 2, k / 8 * 4 + row / 8 * 2 + k % 2};
 }
 
-/// Where the number of row `row` (of a tile) and group `group` of a block lies in an array of scales
+/// Returns the index of row `row` (of a tile) and group `group` (of a block) in an array of scales
 /// for `groups` groups of `groupK` values of K.
 constexpr int64_t scalePlace(int64_t row, int64_t group, int64_t groups, int64_t groupK) {
   int64_t inRun = groupK < kRunK ? kRunK / groupK : 1;
@@ -152,14 +152,15 @@ constexpr int64_t scalePlace(int64_t row, int64_t group, int64_t groups, int64_t
   return (row % 8 * (groups / inRun) + group / inRun) * 2 * inRun + row / 8 * inRun + group % inRun;
 }
 
-/// Where value k of a step lies among the 16 bytes that an fp8 product reads: lane c of four takes
-/// bytes 4c … 4c+3, which are its values of the step.
+/// Returns the index of value k of a step among the 16 bytes that an fp8 product reads. Lane c of four
+/// takes bytes 4c … 4c+3, its values of the step.
 constexpr int64_t fp8Slot(int64_t k) { return k % 8 / 2 * 4 + k % 2 * 2 + k / 8; }
 
-/// A row of bf16 activations, padded with zeros to whole runs.
+/// Returns the bytes of a row of bf16 activations, padded with zeros to whole runs.
 constexpr int64_t gpuRowBytes(int64_t n) { return roundUp(n, kRunK) * 2; }
 
-/// A row of E4M3 activations for GPUs: codes of whole groups of 128, then an f32 scale for each of them.
+/// Returns the bytes of a row of E4M3 activations for GPUs: codes of whole groups of 128, then an f32 scale for each
+/// group.
 constexpr int64_t kFp8GroupK = 128;
 constexpr int64_t fp8RowBytes(int64_t n) {
   int64_t codes = roundUp(n, kFp8GroupK);

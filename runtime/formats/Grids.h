@@ -1,8 +1,8 @@
-//===- Grids.h - Which magnitudes stand together in IQ formats ---------------===//
+//===- Grids.h - Grids of magnitudes of the IQ formats -----------------------===//
 //
-// IQ1, IQ2 and IQ3 of GGUF store an index for each run of eight or four values of K; it names their magnitudes, which
-// stand together in an entry of a grid. Signs are stored apart. So a code, as NumericFormat.h has it, is a magnitude
-// of the entry, and 8 for the sign.
+// IQ1, IQ2 and IQ3 of GGUF store an index for each run of eight or four values of K. It selects an entry of a
+// grid, which holds the magnitudes of the whole run. Signs are stored separately. A code in the sense of
+// NumericFormat.h is therefore a magnitude of the entry, plus 8 if the sign bit is set.
 //===----------------------------------------------------------------------===//
 #pragma once
 
@@ -10,19 +10,19 @@
 
 namespace ingot {
 
-/// What has a sign of its own.
+/// The unit that has a sign bit of its own.
 enum class GridSigns : uint8_t { Value, Run, Group };
 
 struct Grid {
-  const uint16_t *entries; ///< 2^indexBits, the first magnitude of each in its lowest bits
+  const uint16_t *entries; ///< 2^indexBits entries, the first magnitude of each in its lowest bits
   int indexBits;           ///< 8 to 11
-  int run;                 ///< values of K: 8 of two bits, or 4 of three
+  int run;                 ///< values of K per entry: 8 of two bits, or 4 of three
   GridSigns signs;
 
   constexpr int count() const { return 1 << indexBits; }
   constexpr int upperBits() const { return indexBits - 8; }
   constexpr int bits() const { return run == 8 ? 2 : 3; }
-  /// Magnitude i of an entry.
+  /// Returns magnitude i of an entry.
   constexpr int magnitude(int index, int i) const {
     return entries[index] >> (bits() * i) & ((1 << bits()) - 1);
   }

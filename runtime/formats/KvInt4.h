@@ -1,16 +1,16 @@
 //===- KvInt4.h - The KV cache in int4 ------------------------------------===//
 //
-// A vector (one KV head at one position) is codes -7 … 7 times an f16 scale for each 32 of them:
+// A vector (one KV head at one position) is stored as codes -7 … 7 with an f16 scale for each 32 of them:
 //
 //   scale = f16(amax / 7)     code = the integer nearest x * (7 / amax), ties to even; 0 where
 //                             7 / amax is not finite
 //
-// As in int8 (KvInt8.h has why), K is transformed by a Hadamard matrix H first, and q as well. The
-// transform of K is divided by the size n of a block: n is a power of two, so that is exact, and
+// As in int8 (KvInt8.h has the reason), K is first transformed by a Hadamard matrix H, and so is q. The
+// transform of K is divided by the size n of a block. n is a power of two, so the division is exact, and
 // since H H^T = n I the products are those of q and K.
 //
 // A page (KernelAbi.h) has room for codes, then for scales. A byte holds code + 8 of elements
-// 32 g + i (low) and 32 g + 16 + i (high), so that 16 bytes are two vectors of 16:
+// 32 g + i (low) and 32 g + 16 + i (high), so 16 bytes hold two vectors of 16:
 //
 //   u8  k[kvHeads][headDim / 32][16][pageTokens]     i is the third index
 //   u8  v[kvHeads][pageTokens][headDim / 32][16]
@@ -22,7 +22,7 @@
 
 namespace ingot {
 
-/// Values that share a scale; a head has a multiple of it.
+/// Values that share a scale; the size of a head is a multiple of it.
 constexpr int64_t kKvInt4Group = 32;
 
 } // namespace ingot

@@ -1,14 +1,15 @@
 //===- KvInt8.h - The KV cache in int8 ------------------------------------===//
 //
-// A vector (one KV head at one position) is codes -127 … 127 times one f32 scale:
+// A vector (one KV head at one position) is stored as codes -127 … 127 with one f32 scale:
 //
 //   scale = max(amax / 127, 2^-64)     code = the integer nearest x * (127 / amax), ties to even
 //
-// and all codes are 0 where amax / 127 is below 2^-64. K is transformed first: few of its
-// elements are many times larger than the rest, and one scale would leave those nothing. A Hadamard
-// matrix H (entries 1 and -1) spreads every element over all of a block, and since H H^T = n I, a
-// query that goes through H as well has n times the same products. Blocks are the largest power of
-// two that divides the head: 64 and 128 are one block, 96 is three of 32, 80 five of 16.
+// and all codes are 0 where amax / 127 is below 2^-64. K is transformed first: a few of its elements
+// are many times larger than the rest, and with one scale the others would round to almost nothing. A
+// Hadamard matrix H (entries 1 and -1) spreads every element over all of a block. Since H H^T = n I, a
+// query that is transformed by H as well gives n times the same products. The size of a block is the
+// largest power of two that divides the head size: 64 and 128 are one block, 96 is three of 32, 80 is
+// five of 16.
 //
 //   for s = 1, 2, 4 … block / 2:  (x[i], x[i+s]) = (x[i] + x[i+s], x[i] - x[i+s])
 //
@@ -24,10 +25,10 @@
 
 namespace ingot {
 
-/// Least scale of a vector, 2^-64: finite logarithm and inverse.
+/// Smallest scale of a vector, 2^-64; its logarithm and inverse are finite.
 constexpr float kKvInt8LeastScale = 0x1p-64f;
 
-/// Elements of a head that one Hadamard matrix transforms. headDim is a multiple of 4.
+/// Returns the number of elements of a head that one Hadamard matrix transforms. headDim is a multiple of 4.
 constexpr int64_t kvInt8Block(int64_t headDim) { return headDim & -headDim; }
 
 } // namespace ingot

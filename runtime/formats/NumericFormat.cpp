@@ -8,21 +8,22 @@ using Kind = NumericFormat::Kind;
 using Scale = NumericFormat::Scale;
 using Packing = NumericFormat::Packing;
 
-// A number q - zeroPoint is what the format's authors write: for IQ4 (ggml-common.h, kvalues_iq4nl) -127 … 113; for E2M1 (OCP
-// Microscaling Formats, 5.3.3) twice the number: 0, 1, 2, 3, 4, 6, 8, 12 and their negatives. Half of it goes into d.
+// q - zeroPoint is the number in the format's specification: for IQ4 (ggml-common.h, kvalues_iq4nl) -127 … 113.
+// For E2M1 (OCP Microscaling Formats, 5.3.3) it is twice the number: 0, 1, 2, 3, 4, 6, 8, 12 and their
+// negatives; d includes the factor 1/2.
 static constexpr uint8_t kIq4[16] = {1,   24,  45,  63,  79,  93,  106, 118,
                                      129, 141, 153, 166, 181, 197, 217, 241};
-// Of the grids (ggml-common.h) no entry has other numbers than these, with a sign: IQ3_S 1, 3, … 15; IQ3_XXS 4, 12, 20, 28, 36,
-// 44, 52, 62; IQ2 8, 25, 43; IQ1 -1, 0, 1, of which 8 times is moved by 1: ±1, ±7, ±9.
+// The entries of the grids (ggml-common.h) have only these numbers, with a sign: IQ3_S 1, 3, … 15; IQ3_XXS 4,
+// 12, 20, 28, 36, 44, 52, 62; IQ2 8, 25, 43; IQ1 -1, 0, 1, whose eightfold is shifted by ±1: ±1, ±7, ±9.
 static constexpr uint8_t kIq3S[16] = {17, 19, 21, 23, 25, 27, 29, 31, 15, 13, 11, 9, 7, 5, 3, 1};
 static constexpr uint8_t kIq3Xxs[16] = {68, 76, 84, 92, 100, 108, 116, 126,
                                         60, 52, 44, 36, 28,  20,  12,  2};
 static constexpr uint8_t kIq2[16] = {72, 89, 107, 64, 64, 64, 64, 64,
                                      56, 39, 21,  64, 64, 64, 64, 64};
 static constexpr uint8_t kIq1[16] = {9, 17, 25, 16, 16, 16, 16, 16, 7, 15, 23, 16, 16, 16, 16, 16};
-// bitsandbytes' numbers are no integers. Those nearest to 123.26 times NF4's and to 120 times FP4's are off by at
-// most 0.0028 and 0.0031 of the largest (FP4 but for its least number, 1/192, by nothing); a product of bf16, which
-// is what bitsandbytes makes of them, is off by 0.002.
+// bitsandbytes' numbers are not integers. These tables hold the integers nearest to 123.26 times NF4's and to
+// 120 times FP4's. Their errors are at most 0.0028 and 0.0031 of the largest number (FP4 is exact except for
+// its smallest number, 1/192). A product in bf16, as bitsandbytes computes it, has an error of 0.002.
 static constexpr uint8_t kNf4[16] = {5,   42,  63,  79,  93,  105, 117, 128,
                                      138, 148, 158, 170, 182, 197, 217, 251};
 static constexpr uint8_t kFp4[16] = {128, 129, 208, 248, 168, 188, 148, 158,

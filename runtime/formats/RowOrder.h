@@ -1,7 +1,8 @@
-//===- RowOrder.h - Which rows of a tensor, in which order -----------------===//
+//===- RowOrder.h - Selection and order of a tensor's rows -----------------===//
 //
-// A weight is rows of a checkpoint's tensors. Some tensors hold several weights, in an order of
-// their own; a row of K values is a row in any numeric format, so rows move and bytes stay:
+// A weight consists of rows of a checkpoint's tensors. Some tensors hold several weights, in an order
+// of their own. A row of K values is a unit in any numeric format, so rows move but their bytes do not
+// change:
 //
 //   query_key_value of GPT-NeoX, 3 heads of 2     q: first 0, 3 times every 6 rows, 2 times every row
 //
@@ -12,8 +13,8 @@
 //     4 v       10 v       16 v
 //     5 v       11 v       17 v
 //
-// So an order is a start and loops of (count, stride), the outermost first: a layout of CuTe's, in one
-// dimension. It covers ranges, heads, gate and up in turns (count rows every 2), and rope's permuted heads.
+// An order is therefore a start and loops of (count, stride), the outermost first: a one-dimensional CuTe
+// layout. It covers ranges, heads, interleaved gate and up (count rows every 2), and rope's permuted heads.
 //===----------------------------------------------------------------------===//
 #pragma once
 
@@ -33,22 +34,22 @@ struct RowOrder {
   int64_t first = 0;
   std::vector<Loop> loops = {}; ///< outermost first; none: all rows from `first` on
 
-  /// `count` rows that follow each other.
+  /// `count` consecutive rows.
   static RowOrder range(int64_t first, int64_t count) { return {first, {{count}}}; }
-  /// `size` rows of each of `heads` heads, which lie `stride` rows apart.
+  /// `size` rows of each of `heads` heads, which are `stride` rows apart.
   static RowOrder ofHeads(int64_t first, int64_t heads, int64_t size, int64_t stride) {
     return {first, {{heads, stride}, {size}}};
   }
 
   bool isWhole() const { return first == 0 && loops.empty(); }
-  /// How many there are, of a tensor of `available` rows where the loops do not say.
+  /// Returns the number of rows. Without loops it depends on `available`, the rows of the tensor.
   int64_t count(int64_t available) const {
     int64_t rows = loops.empty() ? available - first : 1;
     for (const Loop &loop : loops)
       rows *= loop.count;
     return rows;
   }
-  /// The tensor's row that comes n-th.
+  /// Returns the tensor's row at index n of the order.
   int64_t at(int64_t n) const {
     if (loops.empty())
       return first + n;
@@ -59,37 +60,39 @@ struct RowOrder {
     }
     return row;
   }
-  /// From the n-th on, how many rows follow each other in the tensor as well.
+  /// Returns how many rows from index n on are also consecutive in the tensor.
   int64_t run(int64_t n, int64_t available) const {
     if (loops.empty())
       return available - first - n;
     return loops.back().stride == 1 ? loops.back().count - n % loops.back().count : 1;
   }
-  /// The largest row of the tensor that it names, -1 if it names none.
+  /// Returns the largest row of the tensor in the order, -1 if the order is empty.
   int64_t last(int64_t available) const { return at(count(available) - 1); }
 
   bool operator==(const RowOrder &) const = default;
 };
 
-/// Numbers that a weight is multiplied by: those of a vector of the checkpoint, each plus `offset` (of Gemma's norms 1).
+/// Factors of a weight's rows or columns: the numbers of a vector of the checkpoint, each plus `offset` (1 for
+/// Gemma's norms).
 struct Factors {
   std::string vector;
   float offset = 0;
-  /// The tensor's row that the first number belongs to; of columns 0. Rows that are taken later keep their numbers.
+  /// The tensor's row that the first number belongs to; 0 for columns. Rows keep their factors when a part of
+  /// them is selected later.
   int64_t first = 0;
 
   bool operator==(const Factors &) const = default;
 };
 
-/// Rows of one tensor of a checkpoint. Of a stack [matrices][rows][columns] (experts), those of `matrix`.
-/// A vector's numbers are rows of one column.
+/// Rows of one tensor of a checkpoint. For a stack [matrices][rows][columns] (experts), rows of `matrix`.
+/// The numbers of a vector are rows with one column.
 struct TensorRows {
   std::string tensor;
-  int64_t matrix = -1; ///< of a stack; -1: all of them, one below the other, or the tensor is none
+  int64_t matrix = -1; ///< of a stack; -1: all matrices, one below another, or not a stack
   RowOrder order = {};
-  /// The rows of the weight are columns of the tensor, which `order` counts then: floats alone.
+  /// The rows of the weight are columns of the tensor, and `order` refers to columns. Only for floats.
   bool transposed = false;
-  /// What is multiplied when the rows are read, as f32: of floats alone.
+  /// Factors that are multiplied in, in f32, when the rows are read. Only for floats.
   std::optional<Factors> columnFactors = {}, rowFactors = {};
 
   bool isScaled() const { return columnFactors || rowFactors; }

@@ -1,7 +1,7 @@
-//===- SeedFragments.cpp - Made-up numbers in the layout of GPUs ------------===//
+//===- SeedFragments.cpp - Generated weights in the GPU layout --------------===//
 //
-// The same numbers as in panels (SeedWeights.h), placed as FragmentLayout.h says. Padding
-// is zero: rows beyond N have scales of 0, and activations beyond K are 0.
+// Writes the same numbers as in panels (SeedWeights.h) in the layout of FragmentLayout.h.
+// Padding is zero: rows from N on have scales of 0, and activations from K on are 0.
 //===----------------------------------------------------------------------===//
 #include "runtime/formats/SeedWeights.h"
 #include "runtime/formats/WeightPlace.h"
@@ -13,7 +13,7 @@ using namespace ingot;
 
 namespace {
 
-/// A row's numbers, asked for in rising order of k.
+/// Generates a row's numbers; fastest if k ascends, since it keeps the last word of each plane.
 class SeedRow {
 public:
   SeedRow(uint64_t seed, uint64_t tensor, int64_t n) {
@@ -21,7 +21,7 @@ public:
       planes[plane].key = seedRow(seed, tensor, static_cast<uint64_t>(n), plane);
   }
 
-  /// Four bits of plane 0.
+  /// Returns four bits of plane 0.
   uint32_t nibble(int64_t k) {
     return planes[0].word(k / 16) >> (8 * (k % 8) + 4 * (k / 8 % 2)) & 15;
   }
@@ -68,7 +68,7 @@ void putNumber(std::byte *to, WeightFormat format, float value) {
     putBits(to, static_cast<uint16_t>(std::bit_cast<uint32_t>(value) >> 16)); // exact in bf16
 }
 
-/// The row of a tile whose numbers those are, but for scales.
+/// Fills in a row of a tile with `numbers`, except for scales.
 void fillRow(SeedRow numbers, const FragmentLayout &layout, std::byte *tile, int64_t row) {
   const NumericFormat &format = numericFormat(layout.format);
   if (format.isFloat()) {

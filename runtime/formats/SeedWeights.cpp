@@ -1,8 +1,8 @@
-//===- SeedWeights.cpp - Filling panels with made-up numbers --------------===//
+//===- SeedWeights.cpp - Fills panels with generated weights --------------===//
 //
-// The inner loop runs over the rows of a panel, so that a group's lines are written
-// while they are in the first cache; a word costs two multiplications, and nothing
-// but words, masks and stores is done per value.
+// The inner loop runs over the rows of a panel, so a group's lines are written while
+// they are in the L1 cache. A word costs two multiplications; per value there are only
+// words, masks and stores.
 //===----------------------------------------------------------------------===//
 #include "runtime/formats/SeedWeights.h"
 #include "runtime/formats/WeightPlace.h"
@@ -14,9 +14,10 @@
 
 using namespace ingot;
 
-// With b-bit codes of uniform distribution d is 71/64 * 2^(-4-b): times their deviation,
-// sqrt((4^b - 1) / 12), 0.0200. K-quants split it into d * s; m is d times the codes'
-// mean, 7.5 or 15.5, and so is dmin * t of d * s.
+// For uniformly distributed b-bit codes d is 71/64 * 2^(-4-b): times their deviation,
+// sqrt((4^b - 1) / 12), this is 0.0200. K-quants split it into d * s. m is minus d times
+// the codes' mean (7.5 for 4 bits, 15.5 for 5, 127.5 for 8); dmin * t is d * s times
+// the mean.
 SeedScales ingot::seedScales(WeightFormat format) {
   switch (format) {
   case WeightFormat::F32:
@@ -44,7 +45,7 @@ SeedScales ingot::seedScales(WeightFormat format) {
     return {0x1c70, 0xa829, 0, 0};
   case WeightFormat::Int4MG32:
   case WeightFormat::Int4MG64:
-  case WeightFormat::Int4MBG32: // and in bf16
+  case WeightFormat::Int4MBG32: // the same in bf16
   case WeightFormat::Int4MBG64:
     return {0x1c70, 0xa828, 0, 0};
   case WeightFormat::Int8MG32:
@@ -68,7 +69,7 @@ SeedScales ingot::seedScales(WeightFormat format) {
     return {0x0cdc, 0, 0, 0};
   case WeightFormat::IQ4_XS:
     return {0x04dc, 0, 4, 0};
-  case WeightFormat::IQ3_S: // of the others' too, over all entries of a grid and both signs
+  case WeightFormat::IQ3_S: // the other tables: deviation over all entries of a grid and both signs
     return {0x0ccb, 0, 9, 0};
   case WeightFormat::IQ3_XXS:
     return {0x04b9, 0, 9, 0};
@@ -88,11 +89,11 @@ SeedScales ingot::seedScales(WeightFormat format) {
   case WeightFormat::TQ2_0:
   case WeightFormat::Q2_0:
     return {0x242e, 0, 0, 0};
-  case WeightFormat::Mxfp4: // 5.85
+  case WeightFormat::Mxfp4: // deviation 5.85
     return {0x1b00, 0, 0, 0};
-  case WeightFormat::Nvfp4: // 1 of E4M3
+  case WeightFormat::Nvfp4: // s is 1 in E4M3
     return {0x1b00, 0, 0x38, 0};
-  case WeightFormat::Nf4: // 63.8, 58.5
+  case WeightFormat::Nf4: // deviations 63.8 (Nf4) and 58.5 (Fp4)
     return {0x0d25, 0, 0, 0};
   case WeightFormat::Fp4:
     return {0x0d9b, 0, 0, 0};
@@ -131,15 +132,15 @@ namespace {
 
 constexpr uint64_t kLowNibbles = 0x0f0f0f0f0f0f0f0f;
 
-/// Which bits of a group's words are codes of the weight; the others are the zero point's.
+/// Masks of the bits of a group's words that are codes of the weight; `fill` has the zero point for the others.
 struct GroupMask {
   std::array<uint64_t, 4> keep, fill; ///< plane 0: 2 words of nibbles or 4 of bytes
-  uint64_t keepUpper, fillUpper;      ///< plane 1, from the group's first bit on
+  uint64_t keepUpper, fillUpper;      ///< plane 1, shifted to the group's first bit
 };
 
 constexpr GroupMask kWholeGroup = {{~0ull, ~0ull, ~0ull, ~0ull}, {}, ~0ull, 0};
 
-/// The mask of a group of which only the first `count` codes exist.
+/// Returns the mask of a group of which only the first `count` codes exist.
 GroupMask maskOfRest(const NumericFormat &format, int64_t count) {
   GroupMask mask{};
   uint64_t zero = static_cast<uint64_t>(format.table ? 0 : format.zeroPoint);
@@ -161,7 +162,7 @@ GroupMask maskOfRest(const NumericFormat &format, int64_t count) {
   return mask;
 }
 
-/// One panel of a weight, `rows` of whose 32 rows exist.
+/// One panel of a weight; `rows` of its 32 rows exist.
 class SeedPanel {
 public:
   SeedPanel(uint64_t seed, uint64_t tensor, const PanelLayout &layout, int64_t index,
@@ -219,7 +220,7 @@ public:
   }
 
 private:
-  /// Codes that no plane holds, one by one.
+  /// Writes codes that do not lie in bit planes, one by one.
   void packedCodes(int64_t block) {
     const int64_t first = block * layout.blockK, end = std::min(first + layout.blockK, layout.k);
     std::byte *const to = bytes + block * layout.blockBytes;
@@ -300,7 +301,7 @@ private:
     return (seedWord(keys[0][row], static_cast<uint64_t>(i)) & mask.keep[w]) | mask.fill[w];
   }
 
-  /// The sums S of four floats, 16 bits each.
+  /// Returns the sums S of four floats, 16 bits each.
   uint64_t sums(int64_t row, int64_t k) const {
     constexpr uint64_t kField = 0x0007000700070007;
     uint64_t word = seedWord(keys[0][row], static_cast<uint64_t>(k / 4)), sum = 0;
@@ -309,7 +310,7 @@ private:
     return sum;
   }
 
-  /// What each sum stands for, in the bits of the target.
+  /// Returns the value of each sum S, as bits of the target type.
   template <typename Bits, typename Convert> static std::array<Bits, 64> values(Convert convert) {
     std::array<Bits, 64> table{};
     for (int sum = 0; sum <= 35; ++sum)
@@ -363,12 +364,12 @@ private:
   const PanelLayout &layout;
   const NumericFormat &format;
   std::byte *bytes;
-  int64_t rows, index; ///< how many rows it has, which panel it is
-  GroupMask rest;      ///< of the group in which K ends
+  int64_t rows, index; ///< number of rows, index of the panel
+  GroupMask rest;      ///< mask of the group in which K ends
   uint64_t keys[2][kPanelRows];
 };
 
-/// A scale that seedScales has as f16; its significand fits bf16 where that is stored.
+/// Writes a scale of seedScales, given as f16, in the type `stored`. Its significand fits bf16 where bf16 is stored.
 void putScale(std::byte *to, NumericFormat::Scale stored, uint16_t f16) {
   const float value = static_cast<float>(std::bit_cast<_Float16>(f16));
   if (stored == NumericFormat::Scale::F32)
@@ -379,8 +380,8 @@ void putScale(std::byte *to, NumericFormat::Scale stored, uint16_t f16) {
                     : static_cast<uint16_t>(std::bit_cast<uint32_t>(value) >> 16));
 }
 
-/// Of `groups` groups of a block, for `rows` rows; `first` is the number of the first row, and of the first of the
-/// format's blocks that lie here.
+/// Writes the scales of `groups` groups of a block, for `rows` rows. `first` is the index of the first row plus
+/// that of the first of the format's blocks here.
 template <typename Layout>
 void scalesOfBlock(const Layout &layout, int64_t first, int64_t rows, int64_t groups,
                    std::byte *block) {
@@ -408,11 +409,12 @@ void scalesOfBlock(const Layout &layout, int64_t first, int64_t rows, int64_t gr
   }
 }
 
-/// Where a block's scales end.
+/// Returns the offset of the end of a block's scales.
 int64_t scalesEnd(const PanelLayout &layout) { return layout.codeOffset; }
 int64_t scalesEnd(const FragmentLayout &layout) { return layout.blockBytes; }
 
-/// A whole block has the scales of the one before the last: signs go by turns.
+/// Fills in the scales of all blocks. A complete block is a copy of the second block before it, since signs
+/// alternate.
 template <typename Layout> void fillScales(const Layout &layout, int64_t index, std::byte *unit) {
   const NumericFormat &format = numericFormat(layout.format);
   const auto [first, rows] = layout.rowsOf(index);

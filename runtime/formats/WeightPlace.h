@@ -1,18 +1,19 @@
-//===- WeightPlace.h - Where each number of a weight lies, once for each layout ===//
+//===- WeightPlace.h - Place of each number of a weight, for each layout -------===//
 //
-// A weight's code is a few bits somewhere in a panel or a tile, and its scales are somewhere beside them: the pictures are
-// in PanelLayout.h and FragmentLayout.h, and here are the formulas. Slow readers and packers follow them, value by value;
-// fast ones (compiler/pack, seeds, kernels), which move words of many codes, are held against them
-// (tests/compiler/pack/WeightPlaceTest.cpp, tests/runtime/formats/SeedWeightsTest.cpp, tests/codegen).
+// A weight's code is a few bits in a panel or a tile, and its scales lie elsewhere in the same block.
+// PanelLayout.h and FragmentLayout.h have the pictures; this file has the formulas. Slow readers and packers
+// use them value by value. Fast ones (compiler/pack, seeds, kernels), which move words of many codes, are
+// checked against them (tests/compiler/pack/WeightPlaceTest.cpp, tests/runtime/formats/SeedWeightsTest.cpp,
+// tests/codegen).
 //
-//   codePlace    the code of w[row][k], of formats that have codes of so many bits
-//   runInBlock   of panels: the index of a grid that names it (signInBlock: its sign); tritInBlock: its digit of base 3
-//   codeOf       the code itself, however it lies; putCodeOfBlock and putRun put it there
-//   scalePlaces  what scales it
-//   numberPlace  w[row][k] itself, of floats
+//   codePlace    the code of w[row][k], for formats whose codes lie in bit planes
+//   runInBlock   panels: the index of its grid entry (signInBlock: its sign); tritInBlock: its digit in base 3
+//   codeOf       the code itself, in any packing; putCodeOfBlock and putRun write it
+//   scalePlaces  its scales
+//   numberPlace  w[row][k] itself, for floats
 //
-// Each is the start of a block (blockPlace) and a place in it (…InBlock), which is what packers take that walk blocks: there
-// `row` is one of the panel or the tile, and `k` or `group` one of the block.
+// Each place is the start of a block (blockPlace) plus a place in it (…InBlock). Packers that walk blocks use
+// the latter, where `row` is relative to the panel or tile, and `k` or `group` to the block.
 //===----------------------------------------------------------------------===//
 #pragma once
 
@@ -25,13 +26,14 @@
 
 namespace ingot {
 
-/// Writes the bits of a number to where a formula says, aligned or not.
+/// Writes the bits of a number to `to`, aligned or not.
 template <typename T> void putBits(std::byte *to, T value) {
   std::memcpy(to, &value, sizeof value);
 }
 
-/// Bits of one code in bytes of the weight. The lower four (of 8-bit codes all, of 2 and 3 bits two) are bits `bit` and up of
-/// byte `byte`. What is above them, one bit or two (upperBitsOf), is at `upperBit` of `upperByte`; -1: there is nothing.
+/// The place of the bits of one code. The lower four (all of 8-bit codes, two of 2- and 3-bit codes) begin at
+/// bit `bit` of byte `byte`. The one or two bits above them (upperBitsOf) begin at `upperBit` of `upperByte`;
+/// -1: there are none.
 struct CodePlace {
   int64_t byte;
   int bit;
@@ -43,22 +45,23 @@ struct CodePlace {
   }
 };
 
-/// Bytes of what scales a code, as NumericFormat.h names it; -1: the format has none.
+/// Byte offsets of a code's scales, named as in NumericFormat.h; -1: the format has none.
 struct ScalePlaces {
-  int64_t d;       ///< as NumericFormat::scale has it; s of scaled floats, f32
+  int64_t d;       ///< of type NumericFormat::scale; s of scaled floats, f32
   int64_t m = -1;  ///< m or dmin, f16
   int64_t s = -1;  ///< 8 bits, signed where there is no minimum
   int64_t t = -1;  ///< t or z, 8 bits
-  int nibble = -1; ///< of s, which is odd, only four bits are there, from this one on; -1: all
+  int nibble = -1; ///< s is odd and stored as four bits, from this bit on; -1: all 8 bits
 };
 
-/// A bit.
+/// The place of a bit.
 struct BitPlace {
   int64_t byte;
   int bit;
 };
 
-/// Of a digit of base 3: four bits of the number, from `bit` on; a fifth (byte -1: there is none); and 1, 3 or 9.
+/// The place of a digit in base 3: the number's lower four bits, from `bit` on; its fifth bit (byte -1: there
+/// is none); and the digit's weight, 1, 3 or 9.
 struct TritPlace {
   int64_t byte;
   int bit;
@@ -66,7 +69,7 @@ struct TritPlace {
   int weight;
 };
 
-/// Of a grid's index: a byte, and bits above it, each `maskBytes` behind the one before.
+/// The place of a grid's index: its lower byte, and the bits above, each `maskBytes` after the one before.
 struct RunPlace {
   int64_t byte;
   BitPlace upper;
@@ -82,7 +85,7 @@ constexpr bool hasScaledFloats(const NumericFormat &format) {
 constexpr int64_t rowsOfUnit(const PanelLayout &) { return kPanelRows; }
 constexpr int64_t rowsOfUnit(const FragmentLayout &) { return kFragmentRows; }
 
-/// The first byte of the block that holds w[row][k].
+/// Returns the offset of the block that holds w[row][k].
 template <typename Layout>
 constexpr int64_t blockPlace(const Layout &layout, int64_t row, int64_t k) {
   return (row / rowsOfUnit(layout) * layout.blocks + k / layout.blockK) * layout.blockBytes;
@@ -92,15 +95,15 @@ constexpr int64_t blockPlace(const Layout &layout, int64_t row, int64_t k) {
 // Codes
 //===----------------------------------------------------------------------===//
 
-/// Of step s (k = 4s … 4s + 3) in a plane of `bits` bits: its line's first byte, and the bit in each.
+/// Returns, for step s (k = 4s … 4s + 3) in a plane of `bits` bits, its line's first byte and the bit in each byte.
 constexpr CodePlace stepInPlane(int bits, int64_t s) {
-  if (bits == 4) // both halves of a byte, so that one mask parts them
+  if (bits == 4) // the two halves of a byte, which one mask separates
     return {kPanelLine * (s % 4), s < 4 ? 0 : 4};
-  const int64_t inLine = 8 / bits; // steps
+  const int64_t inLine = 8 / bits; // steps per line
   return {kPanelLine * (s / inLine), static_cast<int>(s % inLine * bits)};
 }
 
-/// Of a group of 32 rows x 32 k of a panel.
+/// Returns the place of code (row, k) in a group of 32 rows x 32 k of a panel.
 constexpr CodePlace codeInGroup(int bits, int64_t row, int64_t k) {
   CodePlace place = stepInPlane(lowBitsOf(bits), k / 4);
   if (const int upperBits = upperBitsOf(bits)) {
@@ -111,7 +114,7 @@ constexpr CodePlace codeInGroup(int bits, int64_t row, int64_t k) {
   return place.behind(row * 4 + k % 4);
 }
 
-/// Where the codes of group g of a block begin.
+/// Returns where the codes of group g of a block begin.
 constexpr int64_t groupInBlock(const PanelLayout &layout, const NumericFormat &format, int64_t g) {
   if (format.packing == NumericFormat::Packing::Trits)
     g = g / kTritGroups * kTritGroups;
@@ -126,7 +129,7 @@ constexpr CodePlace codeInBlock(const PanelLayout &layout, const NumericFormat &
       .behind(groupInBlock(layout, format, k / kGroupK));
 }
 
-/// Of step s of group g, in the lines that it shares.
+/// Returns the place of the digits of step s of group g, in the lines that the group shares.
 constexpr TritPlace tritStep(int64_t g, int64_t s) {
   const int64_t shared = g % kTritGroups;
   const int number = static_cast<int>(s / 3), weight = s % 3 == 0 ? 1 : s % 3 == 1 ? 3 : 9;
@@ -149,13 +152,13 @@ constexpr TritPlace tritInBlock(const PanelLayout &layout, const NumericFormat &
   return place;
 }
 
-/// Of one bit in a group of 32 rows x 32 k: where a value has it alone.
+/// Returns the place of a value's bit in a group of 32 rows x 32 k that holds one bit per value.
 constexpr BitPlace bitInGroup(int64_t row, int64_t k) {
   const CodePlace place = stepInPlane(1, k / 4);
   return {place.byte + row * 4 + k % 4, place.bit};
 }
 
-/// Mask `index` of a grid's line of group g.
+/// Returns the offset of mask `index` of a grid's line of group g.
 constexpr int64_t maskInBlock(const PanelLayout &layout, const Grid &grid, int64_t index, int64_t g,
                               int64_t line) {
   const int64_t groups = layout.blockK / kGroupK, lines = indexLines(grid);
@@ -172,7 +175,7 @@ constexpr RunPlace runInBlock(const PanelLayout &layout, const NumericFormat &fo
           maskInBlock(layout, grid, 1, g, line) - maskInBlock(layout, grid, 0, g, line)};
 }
 
-/// The sign of w[row][k], or of its run or group.
+/// Returns the place of the sign of w[row][k], or of its run or group.
 constexpr BitPlace signInBlock(const PanelLayout &layout, const NumericFormat &format, int64_t row,
                                int64_t k) {
   const Grid &grid = *format.grid;
@@ -201,14 +204,14 @@ constexpr CodePlace codeInBlock(const FragmentLayout &layout, const NumericForma
     return CodePlace{word + bit / 8, static_cast<int>(bit % 8)};
   };
   if (format.bits == 8) {
-    const bool ofRows = hasScaledFloats(format); // a word holds values of one row alone
+    const bool ofRows = hasScaledFloats(format); // a word holds values of one row only
     return inWord(run + step / 2 * 512 + value.lane * 16 +
                       (2 * (step % 2) + (ofRows ? pair % 2 : pair / 2)) * 4,
                   8 * (ofRows ? pair / 2 : pair % 2));
   }
-  // Of a plane of 4, 2 or 1 bits, which begins at `from`: four, two or one words a lane.
+  // The place in a plane of 4, 2 or 1 bits that begins at `from`: four, two or one words per lane.
   const auto inPlane = [&](int bits, int64_t from) {
-    const int64_t steps = bits < 4 ? 4 / bits : 1; // of a word
+    const int64_t steps = bits < 4 ? 4 / bits : 1; // per word
     return inWord(from + value.lane * 4 * bits + step / steps * 4,
                   step % steps * 4 * bits + bits * pair);
   };
@@ -228,7 +231,8 @@ constexpr CodePlace codePlace(const Layout &layout, const NumericFormat &format,
       .behind(blockPlace(layout, row, k));
 }
 
-/// Of a row of a tile, for each k of a run: packers look them up, since computing them takes longer than packing does.
+/// Returns the places of a tile row's codes for each k of a run. Packers look them up, because computing a
+/// place takes longer than packing the code.
 constexpr std::array<CodePlace, kRunK> codesOfRun(const FragmentLayout &layout,
                                                   const NumericFormat &format, int64_t row) {
   std::array<CodePlace, kRunK> places{};
@@ -237,7 +241,7 @@ constexpr std::array<CodePlace, kRunK> codesOfRun(const FragmentLayout &layout,
   return places;
 }
 
-/// The code that lies there.
+/// Returns the code at `place`.
 constexpr int codeAt(const CodePlace &place, int bits, const auto *bytes) {
   const int low = lowBitsOf(bits);
   int code = static_cast<uint8_t>(bytes[place.byte]) >> place.bit & ((1 << low) - 1);
@@ -248,7 +252,7 @@ constexpr int codeAt(const CodePlace &place, int bits, const auto *bytes) {
   return code;
 }
 
-/// Puts a code where zeros are.
+/// Writes a code over zeros.
 template <typename Byte>
 constexpr void putCode(const CodePlace &place, int bits, Byte *bytes, int code) {
   const auto put = [bytes](int64_t at, int value) {
@@ -264,13 +268,13 @@ constexpr bool bitAt(const BitPlace &place, const auto *bytes) {
   return static_cast<uint8_t>(bytes[place.byte]) >> place.bit & 1;
 }
 
-/// The number that a digit of base 3 is of.
+/// Returns the number that contains the digit in base 3.
 constexpr int tritNumber(const TritPlace &place, const auto *bytes) {
   const int number = static_cast<uint8_t>(bytes[place.byte]) >> place.bit & 15;
   return place.fifth.byte < 0 ? number : number | bitAt(place.fifth, bytes) << 4;
 }
 
-/// Code k of a row of a block, however it lies.
+/// Returns code k of a row of a block, in any packing.
 constexpr int codeOfBlock(const PanelLayout &layout, const NumericFormat &format, int64_t row,
                           int64_t k, const auto *block) {
   switch (format.packing) {
@@ -308,13 +312,13 @@ constexpr int codeOf(const Layout &layout, const NumericFormat &format, int64_t 
                      bytes + blockPlace(layout, row, k));
 }
 
-/// Puts bits where zeros are.
+/// Writes a bit over a zero.
 template <typename Byte> constexpr void putBit(const BitPlace &place, Byte *bytes, int bit) {
   bytes[place.byte] =
       static_cast<Byte>(static_cast<uint8_t>(bytes[place.byte]) | (bit & 1) << place.bit);
 }
 
-/// Puts code k of a row of a block where zeros are, however it lies; of a grid whole runs are put (putRun).
+/// Writes code k of a row of a block over zeros, in any packing but a grid, where whole runs are written (putRun).
 template <typename Byte>
 constexpr void putCodeOfBlock(const PanelLayout &layout, const NumericFormat &format, int64_t row,
                               int64_t k, int code, Byte *block) {
@@ -324,7 +328,7 @@ constexpr void putCodeOfBlock(const PanelLayout &layout, const NumericFormat &fo
     putBit(place, block, code >> 1);
   } else if (format.packing == NumericFormat::Packing::Trits) {
     const TritPlace place = tritInBlock(layout, format, row, k);
-    // What is added to the number flips bits of it.
+    // Adding the digit to the number flips these bits.
     const int before = tritNumber(place, block), flips = before ^ (before + code * place.weight);
     block[place.byte] =
         static_cast<Byte>(static_cast<uint8_t>(block[place.byte]) ^ (flips & 15) << place.bit);
@@ -336,7 +340,8 @@ constexpr void putCodeOfBlock(const PanelLayout &layout, const NumericFormat &fo
   }
 }
 
-/// Puts an index of a grid and the signs of its run's codes (of the first alone, where they have one) where zeros are.
+/// Writes an index of a grid and the signs of its run's codes over zeros. If the run or the group has one sign,
+/// that of the first code is written.
 template <typename Byte>
 constexpr void putRun(const PanelLayout &layout, const NumericFormat &format, int64_t row,
                       int64_t k, int index, const uint8_t *q, Byte *block) {
@@ -353,7 +358,7 @@ constexpr void putRun(const PanelLayout &layout, const NumericFormat &format, in
 // Scales
 //===----------------------------------------------------------------------===//
 
-/// Of a row and group in an array of scales for `groups` groups of `groupK` values of K.
+/// Returns the index of a row and group in an array of scales for `groups` groups of `groupK` values of K.
 constexpr int64_t scaleIndex(const PanelLayout &, int64_t row, int64_t group, int64_t, int64_t) {
   return group * kPanelRows + row;
 }
@@ -394,12 +399,12 @@ constexpr ScalePlaces scalePlaces(const Layout &layout, const NumericFormat &for
   return places;
 }
 
-/// Bits of a nibble that are a sub-scale's.
+/// Returns the mask of the bits of a nibble that belong to the sub-scale.
 constexpr int nibbleMask(const NumericFormat &format) {
   return format.grid->signs == GridSigns::Group ? 7 : 15;
 }
 
-/// The byte of a sub-scale, or what its nibble stands for.
+/// Returns a sub-scale, decoded if it is a nibble.
 constexpr uint8_t subScaleAt(const ScalePlaces &places, const NumericFormat &format,
                              const auto *bytes) {
   const auto byte = static_cast<uint8_t>(bytes[places.s]);
@@ -408,7 +413,7 @@ constexpr uint8_t subScaleAt(const ScalePlaces &places, const NumericFormat &for
   return static_cast<uint8_t>(2 * (byte >> places.nibble & nibbleMask(format)) + 1);
 }
 
-/// Puts it where zeros are.
+/// Writes a sub-scale over zeros.
 template <typename Byte>
 constexpr void putSubScale(const ScalePlaces &places, Byte *bytes, uint8_t s) {
   const int bits = places.nibble < 0 ? s : (s >> 1) << places.nibble;
