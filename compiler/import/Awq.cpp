@@ -1,11 +1,11 @@
 //===- Awq.cpp - Checkpoints of AutoAWQ, the gemm version ------------------===//
 //
-//   X.qweight  I32 [K, N / 8]      eight codes of a row of K, of columns in an order of their own
+//   X.qweight  I32 [K, N / 8]      eight codes of a row of K per word, with columns permuted
 //   X.qzeros   I32 [K / g, N / 8]  the same
 //   X.scales   F16 [K / g, N]
 //
-// w[n][k] = scales[k / g][n] * (q - z). Nibble i of a word, the lowest first, is of column kOrder[i] of its eight
-// (AutoAWQ, awq/modules/linear/gemm.py).
+// w[n][k] = scales[k / g][n] * (q - z). Nibble i of a word, the lowest first, belongs to column kOrder[i] of
+// its eight (AutoAWQ, awq/modules/linear/gemm.py).
 //===----------------------------------------------------------------------===//
 #include "compiler/import/ExporterKeys.h"
 #include "compiler/import/GroupedInts.h"
@@ -18,7 +18,7 @@ namespace ingot::import {
 
 namespace {
 
-/// Where column i of eight has its nibble: the inverse of 0, 2, 4, 6, 1, 3, 5, 7.
+/// The nibble that holds column i of eight: the inverse of 0, 2, 4, 6, 1, 3, 5, 7.
 constexpr int kNibble[8] = {0, 4, 1, 5, 2, 6, 3, 7};
 
 int codeOf(const Part &words, int64_t row, int64_t column, int64_t n) {

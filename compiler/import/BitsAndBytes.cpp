@@ -4,18 +4,19 @@
 //             X.SCB            F32 [N]     the largest magnitude of a row
 //             X.weight_format  U8          "row", as a number
 //
-// w = weight * SCB / 127 (bitsandbytes, functional.py: int8_vectorwise_dequant). The scale SCB / 127 is rounded to f32
-// once; bitsandbytes rounds the product twice: a value differs by no more than its last bit of f32.
+// w = weight * SCB / 127 (bitsandbytes, functional.py: int8_vectorwise_dequant). Here the scale SCB / 127 is
+// rounded to f32 once, whereas bitsandbytes rounds the product twice: values differ by at most the last bit
+// of f32.
 //
-//   4 bits    X.weight                                   U8 [N K / 2, 1]  codes in order of rows, the higher nibble first
-//             X.weight.absmax                            F32 [blocks], or U8 if it is quantised itself
-//             X.weight.quant_map                         F32 [16]         the numbers of codes
+//   4 bits    X.weight                                   U8 [N K / 2, 1]  codes in row order, the high nibble first
+//             X.weight.absmax                            F32 [blocks], or U8 if it is quantised as well
+//             X.weight.quant_map                         F32 [16]         the value of each code
 //             X.weight.nested_absmax, .nested_quant_map  F32 [blocks / 256], F32 [256]
 //             X.weight.quant_state.bitsandbytes__nf4     U8               JSON: shape, blocksize, nested_offset, …
 //
-// w = quant_map[q] * absmax, and absmax = nested_quant_map[a] * nested_absmax + nested_offset, each rounded to f32 once
-// (functional.py: dequantize_4bit; csrc). The numbers of quant_map are no integers, which kernels multiply: the nearest
-// ones take their place (NumericFormat.cpp), and the compilation says so.
+// w = quant_map[q] * absmax, and absmax = nested_quant_map[a] * nested_absmax + nested_offset, each rounded
+// to f32 once (functional.py: dequantize_4bit; csrc). Kernels multiply integers, but the values in quant_map
+// are not integers: they are replaced by the nearest ones (NumericFormat.cpp), and the compiler reports this.
 //===----------------------------------------------------------------------===//
 #include "compiler/import/ConfigJson.h"
 #include "compiler/import/GroupedInts.h"
@@ -52,11 +53,12 @@ Result<GroupedInts> readInt8(RawTensors &parts, const std::string &name) {
 // Four bits
 //===----------------------------------------------------------------------===//
 
-/// A kind of codes: bitsandbytes' numbers (functional.py: get_4bit_type), and what the format's are times.
+/// A code table: bitsandbytes' values (functional.py: get_4bit_type), and the factor between these and the
+/// format's.
 struct Kind {
   const char *name;
   WeightFormat format;
-  float units; ///< of the format's integers in the largest magnitude
+  float units; ///< the largest magnitude in the format's integer units
   float numbers[16];
 };
 
@@ -78,11 +80,11 @@ constexpr Kind kKinds[] = {
       twelfths(-2), twelfths(-3)}},
 };
 
-/// The scales of blocks, which may be quantised themselves.
+/// The scales of blocks, which may be quantised as well.
 struct Magnitudes {
   Part largest;
-  std::optional<Part> numbers, scales; ///< of quantised ones
-  int64_t block = 256;                 ///< of these
+  std::optional<Part> numbers, scales; ///< if quantised
+  int64_t block = 256;                 ///< codes per entry of `scales`
   float offset = 0;
 
   float at(int64_t i) const {
@@ -93,7 +95,7 @@ struct Magnitudes {
   }
 };
 
-/// What quant_state says.
+/// The contents of quant_state.
 struct State {
   int64_t rows, columns, block, nestedBlock;
   double nestedOffset;

@@ -12,15 +12,15 @@ namespace ingot::import {
 
 namespace {
 
-constexpr uint8_t kOne[] = {127, 0x38}; // of E8M0, of E4M3
+constexpr uint8_t kOne[] = {127, 0x38}; // in E8M0 and in E4M3
 
 float valueOf(ByteScale kind, uint8_t byte) {
   return kind == ByteScale::E8M0 ? f32FromE8M0(byte) : f32FromE4M3(byte);
 }
 
-/// The byte of a number that is no less than the least of them; empty: none is it. Bytes rise with their numbers.
+/// The byte that encodes `number` exactly; empty if none does. Values increase with their bytes.
 std::optional<uint8_t> byteOf(ByteScale kind, float number) {
-  const int count = kind == ByteScale::E8M0 ? 255 : 127; // the next is NaN
+  const int count = kind == ByteScale::E8M0 ? 255 : 127; // the next byte is NaN
   int least = 0, most = count;
   while (least < most) {
     const int middle = (least + most) / 2;

@@ -1,4 +1,4 @@
-//===- Bytes.h - Numbers out of bytes that are nowhere aligned --------------===//
+//===- Bytes.h - Unaligned loads --------------------------------------------===//
 #pragma once
 
 #include <cstddef>

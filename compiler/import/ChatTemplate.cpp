@@ -1,8 +1,7 @@
 //===- ChatTemplate.cpp - One field of tokenizer_config.json --------------===//
 //
-// On-demand parsing, not a DOM: nearly every tokenizer_config.json has
-// "model_max_length": 1000000000000000019884624838656, which no 64-bit parser
-// accepts, and we never look at it.
+// Uses on-demand parsing rather than a DOM: nearly every tokenizer_config.json has "model_max_length":
+// 1000000000000000019884624838656, which no 64-bit parser accepts, and this code never looks at it.
 //===----------------------------------------------------------------------===//
 #include "compiler/import/ChatTemplate.h"
 #include "compiler/import/ImportErrors.h"
@@ -84,7 +83,7 @@ Result<Templates> fromObject(ondemand::object object, const std::string &path) {
     simdjson::error_code code = std::move(each).get(field);
     if (!code)
       code = field.unescaped_key().get(name);
-    const std::string kept(name); // the next string may take its place
+    const std::string kept(name); // the next string may overwrite the buffer
     if (!code)
       code = field.value().get_string().get(source);
     if (code)
@@ -158,7 +157,7 @@ Result<Templates> chatTemplatesIn(const std::string &json, const std::string &pa
       return templates;
     result = std::move(*templates);
   }
-  const char *rest; // there is a location only while something is left
+  const char *rest; // a location exists only while input is left
   if (document.current_location().get(rest) == simdjson::SUCCESS)
     return jsonError(simdjson::TRAILING_CONTENT, path, json.size());
   return result;

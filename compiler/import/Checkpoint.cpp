@@ -1,4 +1,4 @@
-//===- Checkpoint.cpp - Look-ups that remember ----------------------------===//
+//===- Checkpoint.cpp - Look-ups that record the keys used ----------------===//
 #include "compiler/import/Checkpoint.h"
 #include "compiler/import/Codes.h"
 #include "compiler/import/ImportErrors.h"
@@ -24,7 +24,7 @@ uint64_t Tensor::bytes() const {
 }
 
 float Tensor::scale(int64_t row, int64_t k) const {
-  const int64_t n = shape[shape.size() - 2], matrix = row / n; // of a stack
+  const int64_t n = shape[shape.size() - 2], matrix = row / n; // position in a stack
   switch (format) {
   case WeightFormat::Fp8Tensor:
     return scales[scales.size() == 1 ? 0 : static_cast<size_t>(matrix)];
@@ -91,7 +91,7 @@ Error wrongType(std::string_view key, const MetaValue &value, const char *expect
                 "correct the value, or convert the checkpoint again");
 }
 
-/// The key's value; null for a missing key and for JSON's null, which says as much.
+/// The key's value; null for a missing key and for JSON null, which is equivalent.
 const MetaValue *lookUp(const Checkpoint &checkpoint, std::string_view key) {
   auto entry = checkpoint.metadata.find(key);
   if (entry == checkpoint.metadata.end() || std::holds_alternative<std::monostate>(entry->second))
@@ -161,7 +161,7 @@ Result<bool> Checkpoint::booleanOr(std::string_view key, bool otherwise) const {
   return has(key) ? boolean(key) : Result<bool>(otherwise);
 }
 
-// A pattern is kept beside the used keys, as an entry that is false.
+// A pattern is stored among the used keys, as an entry with the value false.
 void Checkpoint::ignore(std::string_view pattern) const {
   bool isPattern = pattern.ends_with('*');
   used.try_emplace(std::string(pattern), !isPattern);

@@ -1,12 +1,11 @@
-//===- Checkpoint.h - A model as it was found on disk ---------------------===//
+//===- Checkpoint.h - A model as read from disk ---------------------------===//
 //
-// What GGUF files and safetensors folders have in common: tensors by name,
-// metadata by key, and text artefacts. Reading checks counts, sizes and offsets
-// against the bytes that are there before anything is allocated; afterwards every
-// `Tensor::data` is known to lie inside a live mapping, or is empty and rows are made when they are
-// asked for (quantised safetensors: Quantized.h).
+// The common view of GGUF files and safetensors folders: tensors by name, metadata by key, and text
+// artefacts. Reading checks counts, sizes and offsets against the actual bytes before anything is allocated.
+// Afterwards every `Tensor::data` either lies inside a live mapping, or is empty and its rows are made on
+// demand (quantised safetensors: Quantized.h).
 //
-// No LLVM here: this is what the fuzzers build.
+// This file does not use LLVM, because the fuzzers build it.
 //===----------------------------------------------------------------------===//
 #pragma once
 
@@ -27,40 +26,41 @@
 
 namespace ingot::import {
 
-/// Makes the rows of a tensor that lies in no file: a quantised matrix, of its codes and scales (Quantized.h). Any
-/// thread may ask, for any rows.
+/// Makes the rows of a tensor that no file holds: a quantised matrix, assembled from its codes and scales
+/// (Quantized.h). Thread-safe.
 class BlockMaker {
 public:
   virtual ~BlockMaker() = default;
-  /// `count` rows from `first` on, as the tensor's format stores them (Codes.h).
+  /// Writes `count` rows from `first` on, encoded as the tensor's format stores them (Codes.h).
   virtual void make(int64_t first, int64_t count, std::byte *out) const = 0;
-  /// The first value of these rows whose scale is NaN or infinite, counted over the tensor; -1: none.
+  /// Index in the tensor of the first value in these rows whose scale is NaN or infinite; -1 if there is
+  /// none.
   virtual int64_t firstNotFinite(int64_t first, int64_t count) const = 0;
 };
 
 struct Tensor {
   std::string name;
-  WeightFormat format;        ///< numeric format; the packing is the file's own (Dequantize.h)
+  WeightFormat format;        ///< numeric format; the packing is the container's (Dequantize.h)
   std::vector<int64_t> shape; ///< outermost first: a matrix is [rows n][columns k]
   std::span<const std::byte> data;
-  /// fp8 formats only: 1 (fp8_tensor), n (fp8), or ceil(n/128) x ceil(k/128) (fp8_block128)
-  /// numbers; of a stack as many for each matrix, but one of fp8_tensor may be for all.
+  /// fp8 formats only: 1 (fp8_tensor), n (fp8), or ceil(n/128) x ceil(k/128) (fp8_block128) numbers; for a
+  /// stack this many per matrix, but a single one may serve a whole fp8_tensor stack.
   std::span<const float> scales = {};
-  std::shared_ptr<const BlockMaker> maker = nullptr; ///< instead of data
+  std::shared_ptr<const BlockMaker> maker = nullptr; ///< replaces data if set
 
   int64_t elements() const;
   uint64_t bytes() const; ///< of all rows, as the format stores them
-  /// Of an fp8 tensor: what value (row, k) is multiplied by.
+  /// For an fp8 tensor: the factor of value (row, k).
   float scale(int64_t row, int64_t k) const;
 };
 
-/// A tensor of a type that no weight has, without its bytes: older files keep masks so.
+/// A tensor of a type that no weight has, without its bytes: older files store masks this way.
 struct UnreadTensor {
   std::string name;
   std::string_view type; ///< "BOOL"
 };
 
-/// Tensors that a checkpoint has beside the model that a family sees.
+/// Tensors of the checkpoint that are not part of the model that a family sees.
 struct LeftOut {
   std::string_view what; ///< "vision tower"
   size_t tensors;
@@ -70,8 +70,8 @@ struct LeftOut {
 /// "vision tower left out: 0.4 GB, 312 tensors"
 std::string describe(const LeftOut &part);
 
-/// A metadata value: GGUF keys and config.json fields. Integers are i64 (an u64 beyond
-/// that is refused), nested JSON objects are flattened with '.' ("rope_scaling.factor").
+/// A metadata value: a GGUF key or a config.json field. Integers are i64 (a u64 beyond that range is
+/// refused); nested JSON objects are flattened with '.' ("rope_scaling.factor").
 using MetaArray = std::variant<std::vector<int64_t>, std::vector<double>, std::vector<std::string>,
                                std::vector<bool>>;
 using MetaValue =
@@ -86,13 +86,14 @@ struct NamedTemplate {
   std::string source;
 };
 
-/// Text artefacts of a safetensors folder, verbatim; empty where the file is missing (TextFiles.h).
+/// Text artefacts of a safetensors folder, verbatim; empty if the file is missing (TextFiles.h).
 struct TextFiles {
   std::string tokenizerJson, tokenizerConfigJson, specialTokensMapJson, addedTokensJson,
       generationConfigJson;
-  /// Looked for where there is no tokenizer.json: what one can be made of. The second may hold any bytes.
+  /// Read only if there is no tokenizer.json, which can be generated from them. tokenizerModel may hold any
+  /// bytes.
   std::string vocabJson, tokenizerModel, mergesTxt, tekkenJson;
-  std::vector<NamedTemplate> chatTemplates; ///< of different names
+  std::vector<NamedTemplate> chatTemplates; ///< names are unique
 };
 
 class MappedFile;
@@ -100,54 +101,56 @@ class MappedFile;
 class Checkpoint {
 public:
   Container container;
-  /// general.architecture ("llama") or architectures[0] ("LlamaForCausalLM"); of a wrapper, its
-  /// text model's (Wrapper.h).
+  /// general.architecture ("llama") or architectures[0] ("LlamaForCausalLM"); for a wrapper, that of its text
+  /// model (Wrapper.h).
   std::string architecture;
-  /// general.name, or the folder's or file's stem.
+  /// general.name, or the stem of the folder's or file's name.
   std::string name;
   Metadata metadata;
   std::vector<Tensor> tensors; ///< sorted by name; unique
-  /// Blocks that predict tokens after the next one (DraftBlocks.h): no layers of the model.
+  /// Blocks that predict tokens after the next one (DraftBlocks.h); not layers of the model.
   std::vector<Tensor> draftBlocks;
-  /// What is in the files and in neither list (Wrapper.h), and the draft blocks: for people.
+  /// Tensors of the files that are in neither list (Wrapper.h), and the draft blocks; for reports.
   std::vector<LeftOut> leftOut;
-  /// What else is to be said of it: weights that are not quite those of the files.
+  /// Further remarks for the user: weights that differ slightly from those in the files.
   std::vector<std::string> notes;
-  /// What a family must know to be needless (E0218 else), sorted by name.
+  /// Tensors that the family must declare unneeded (E0218 otherwise), sorted by name.
   std::vector<UnreadTensor> unread;
-  /// What config.json says of the layers' matrices (quantization_config): for shapes without
-  /// tensors.
+  /// Format of the layers' matrices according to config.json (quantization_config), for configurations
+  /// without tensors.
   std::optional<WeightFormat> layerFormat;
   bool headless = false;                ///< safetensors of a model that was saved without its head
   TextFiles text;                       ///< safetensors only; GGUF keeps its vocabulary in metadata
-  std::vector<std::string> weightFiles; ///< the safetensors files that tensors are of, as paths
+  std::vector<std::string> weightFiles; ///< paths of the safetensors files that hold the tensors
   std::string contentHash; ///< hex XXH3-128 over everything read (for caches and provenance)
 
   const Tensor *find(std::string_view tensorName) const;
   const UnreadTensor *findUnread(std::string_view tensorName) const;
 
-  /// Typed look-ups; each remembers that the key was used. A key of the wrong type is an
-  /// error naming key, found and expected type. JSON's null counts as missing; `has` is no use.
+  /// Typed look-ups; each marks the key as used. A key of the wrong type is an error that names the key, the
+  /// type found and the expected type. JSON null counts as missing; `has` does not mark the key as used.
   bool has(std::string_view key) const;
   Result<int64_t> integer(std::string_view key) const;
   Result<double> number(std::string_view key) const; ///< integers convert
   Result<bool> boolean(std::string_view key) const;
   Result<std::string> string(std::string_view key) const;
-  const MetaArray *array(std::string_view key) const; ///< null if missing or no array
+  const MetaArray *array(std::string_view key) const; ///< null if missing or not an array
   Result<int64_t> integerOr(std::string_view key, int64_t otherwise) const;
   Result<double> numberOr(std::string_view key, double otherwise) const;
   Result<bool> booleanOr(std::string_view key, bool otherwise) const;
 
-  /// Lets go of the pages of its files that are in memory (MappedFile::forgetPages).
+  /// Releases the resident pages of its files (MappedFile::forgetPages).
   void forgetPages() const;
 
   /// Marks keys as known and harmless (a trailing '*' matches any rest).
   void ignore(std::string_view pattern) const;
-  /// Keys that nobody used or ignored: a family must refuse them (silence is a bug), or know that they change nothing.
+  /// Keys that were neither used nor ignored: a family must refuse them (ignoring them silently is a bug), or
+  /// declare that they change nothing.
   std::vector<std::string> unusedKeys() const;
-  /// Notes that a key changes nothing of this model, whose family knows it; one that is missing or null says as much.
+  /// Records that a key, according to the family, does not affect this model. Does nothing if the key is
+  /// missing, null or already used.
   void passOver(std::string_view key) const;
-  /// The keys of which that was noted.
+  /// The keys recorded by passOver.
   const std::set<std::string, std::less<>> &passedOver() const { return passed; }
 
 private:
@@ -155,16 +158,17 @@ private:
   mutable std::map<std::string, bool, std::less<>> used;
   mutable std::set<std::string, std::less<>> passed;
   std::vector<std::shared_ptr<const MappedFile>> files; ///< kept mapped
-  std::vector<std::shared_ptr<const void>> mappings;    ///< other memory under tensors
+  std::vector<std::shared_ptr<const void>> mappings;    ///< other memory that tensors point into
 };
 
-/// What the hash of a checkpoint is made of: all bytes of its files, or the first of each, which takes no time. Those are
-/// enough where weights are made up.
+/// Input of a checkpoint's content hash: all bytes of its files, or only the first bytes of each, which takes
+/// no time and is enough for dummy weights.
 enum class Hashed : uint8_t { Everything, Beginnings };
 
-/// Opens a GGUF file or any part of a split one, a safetensors file (config.json beside it) or the index of several, a
-/// folder of a safetensors checkpoint (single or sharded) or of one GGUF model, a model's folder in
-/// the Hugging Face cache (models--ORG--NAME), or a config.json (no tensors). What a file is, its first bytes say.
+/// Opens a GGUF file or any part of a split one, a safetensors file (with config.json next to it) or the
+/// index of several, a folder of a safetensors checkpoint (single or sharded) or of one GGUF model, a model's
+/// folder in the Hugging Face cache (models--ORG--NAME), or a config.json (no tensors). The first bytes of a
+/// file determine its kind.
 Result<std::shared_ptr<Checkpoint>> openCheckpoint(const std::string &path,
                                                    Hashed hashed = Hashed::Everything);
 

@@ -1,4 +1,4 @@
-//===- CheckpointBuilder.cpp - Checks that all containers share -----------===//
+//===- CheckpointBuilder.cpp - Checks for all containers ------------------===//
 #include "compiler/import/CheckpointBuilder.h"
 #include "compiler/import/ImportErrors.h"
 

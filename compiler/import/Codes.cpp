@@ -39,7 +39,7 @@ uint32_t loadU32(const uint8_t *p) {
   return value;
 }
 
-/// 32 codes of 4 bits: the low nibbles are the first half, the high ones the second.
+/// Unpacks 32 codes of 4 bits: the low nibbles are the first half, the high ones the second.
 void unpackNibbles32(const uint8_t *qs, uint8_t *q) {
   for (int j = 0; j < 16; ++j) {
     q[j] = qs[j] & 0x0F;
@@ -52,9 +52,9 @@ void addFifthBits(uint32_t qh, uint8_t *q) {
     q[j] |= static_cast<uint8_t>((qh >> j & 1) << 4);
 }
 
-/// The twelve bytes of Q4_K and Q5_K: eight 6-bit scales and eight 6-bit minima.
-/// Bytes 0-3 and 4-7 hold the first four of each and, in their upper two bits, the
-/// upper bits of the last four, whose lower nibbles are in bytes 8-11.
+/// Unpacks the twelve bytes of Q4_K and Q5_K: eight 6-bit scales and eight 6-bit minima. Bytes 0-3 and 4-7
+/// hold the first four of each and, in their upper two bits, the upper bits of the last four, whose low
+/// nibbles are in bytes 8-11.
 void unpackSubScales(const uint8_t *sc, BlockParts &parts) {
   for (int j = 0; j < 4; ++j) {
     parts.s[j] = sc[j] & 0x3F;
@@ -87,7 +87,7 @@ void unpackQ6K(const uint8_t *block, BlockParts &parts) {
     parts.s[j] = static_cast<int8_t>(scales[j]);
 }
 
-/// The pairs of bits of Q2_K and Q3_K: 32 bytes hold 128 codes, one after the other by 32.
+/// Unpacks the 2-bit fields of Q2_K and Q3_K: 32 bytes hold 128 codes, as four consecutive runs of 32.
 void unpackPairs256(const uint8_t *qs, uint8_t *q) {
   for (int k = 0; k < 256; ++k)
     q[k] = qs[k / 128 * 32 + k % 32] >> (2 * (k % 128 / 32)) & 3;
@@ -101,7 +101,7 @@ void unpackQ2K(const uint8_t *block, BlockParts &parts) {
   }
 }
 
-/// Sixteen scales of 6 bits: lower nibbles in bytes 0-7 (low first), upper pairs in bytes 8-11.
+/// Sixteen 6-bit scales: low nibbles in bytes 0-7 (low first), upper two bits in bytes 8-11.
 void unpackQ3K(const uint8_t *block, BlockParts &parts) {
   const uint8_t *sc = block + 96;
   unpackPairs256(block + 32, parts.q);
@@ -113,7 +113,8 @@ void unpackQ3K(const uint8_t *block, BlockParts &parts) {
   }
 }
 
-/// `Bytes` bytes with `Each` numbers of base 3, as fractions: the first is the whole part of three times the byte / 256.
+/// Unpacks `Bytes` bytes of `Each` base-3 digits, stored as fractions: the first digit is the integer part of
+/// three times byte / 256.
 template <int Bytes, int Each> void unpackTrits(const uint8_t *from, uint8_t *q) {
   for (int i = 0; i < Bytes; ++i) {
     uint8_t rest = from[i];
@@ -131,7 +132,7 @@ void unpackIQ4XS(const uint8_t *block, BlockParts &parts) {
   }
 }
 
-/// Blocks that readers of safetensors make.
+/// Unpacks the blocks that the readers of safetensors produce.
 template <int Bits, int Values, int ScaleBytes, int ZeroBytes>
 void unpackGrouped(const uint8_t *block, BlockParts &parts) {
   if (ZeroBytes == 1)
@@ -147,7 +148,7 @@ constexpr StoredBlock grouped(WeightFormat format) {
   return {format, Values, kScaleBytes + Zeros + Values * Bits / 8,         0,
           -1,     Scale,  unpackGrouped<Bits, Values, kScaleBytes, Zeros>, true};
 }
-/// With a minimum like the scale.
+/// A block with a minimum of the same type as the scale.
 template <int Bits, int Values, StoredScale Scale>
 constexpr StoredBlock groupedAbove(WeightFormat format) {
   return {format, Values, 4 + Values * Bits / 8, 0, 2, Scale, unpackGrouped<Bits, Values, 2, 2>,
@@ -157,7 +158,7 @@ constexpr StoredBlock groupedAbove(WeightFormat format) {
 constexpr StoredScale F16 = StoredScale::F16, BF16 = StoredScale::BF16, F32 = StoredScale::F32;
 
 constexpr StoredBlock kBlocks[] = {
-    // format, values, bytes, where d and m are, how d is written
+    // format, values, bytes, offsets of d and m, type of d
     {WeightFormat::Q4_0, 32, 2 + 16, 0, -1, F16,
      [](const uint8_t *block, BlockParts &parts) { unpackNibbles32(block + 2, parts.q); }},
     {WeightFormat::Q4_1, 32, 2 + 2 + 16, 0, 2, F16,
@@ -261,7 +262,7 @@ float scaleAt(const uint8_t *from, StoredScale kind) {
     return std::bit_cast<float>(static_cast<uint32_t>(loadU16(from)) << 16);
   case StoredScale::F32:
     return std::bit_cast<float>(loadU32(from));
-  case StoredScale::E8M0: // the table has twice the numbers
+  case StoredScale::E8M0: // the table holds doubled values
     return 0.5f * f32FromE8M0(*from);
   }
   return 0;

@@ -1,23 +1,24 @@
-//===- CompressedTensors.cpp - compressed-tensors, but for fp8 -------------===//
+//===- CompressedTensors.cpp - compressed-tensors, except fp8 --------------===//
 //
-//   pack-quantized         X.weight_packed      I32 [N, ceil(K / c)]   c = 32 / b codes to a word, the lowest first
+//   pack-quantized         X.weight_packed      I32 [N, ceil(K / c)]   c = 32 / b codes per word, the lowest first
 //                          X.weight_scale       [N, K / g] or [N, 1]
-//                          X.weight_zero_point  I32 [ceil(N / c), K / g], packed along N; asymmetric ones alone
+//                          X.weight_zero_point  I32 [ceil(N / c), K / g], packed along N; if asymmetric
 //                          X.weight_shape       [2]: N, K
 //                          X.weight_g_idx       I32 [K]: the group of each k (actorder group)
 //   int-quantized,         X.weight             I8 [N, K]
 //   naive-quantized        X.weight_scale       [N, 1], [N, K / g], [1]
-//                          X.weight_zero_point  I8, like the scale; asymmetric ones alone
-//   mxfp4-pack-quantized   X.weight_packed      U8 [N, K / 2], the lower nibble first
+//                          X.weight_zero_point  I8, like the scale; if asymmetric
+//   mxfp4-pack-quantized   X.weight_packed      U8 [N, K / 2], the low nibble first
 //                          X.weight_scale       U8 or F8_E8M0 [N, K / 32]
 //   nvfp4-pack-quantized   Nvfp4.h
 //   mxfp8-quantized        X.weight             F8_E4M3 [N, K]
 //                          X.weight_scale       U8 or F8_E8M0 [N, K / 32]
-//   mixed-precision        each matrix its own of these
+//   mixed-precision        each matrix uses one of these
 //
-// w = scale * (q - zero). Packed codes and zero points are stored with 2^(b - 1) added. Which matrices are stored so, their
-// tensors say; of how many bits and under how many scales, the configuration. What is said of activations is not
-// needed: weights alone are read. (compressed-tensors, compressors/ and quantization/; the formats with floats: Float8.h.)
+// w = scale * (q - zero). Packed codes and zero points are stored with 2^(b - 1) added. The tensors show
+// which format a matrix has; the configuration gives its bits and the size of its groups. Settings for
+// activations are not needed, since only weights are read. (compressed-tensors, compressors/ and
+// quantization/; the formats with floats: Float8.h.)
 //===----------------------------------------------------------------------===//
 #include "compiler/import/ByteScales.h"
 #include "compiler/import/GroupedInts.h"
@@ -32,11 +33,11 @@ namespace ingot::import {
 
 namespace {
 
-/// What a group of the configuration says of matrices of integers.
+/// The settings of a group of the configuration for integer matrices.
 struct Scheme {
   int bits;
-  bool perTensor; ///< one scale
-  int64_t group;  ///< values of a row under one scale; -1: all of them
+  bool perTensor; ///< a single scale
+  int64_t group;  ///< values of a row per scale; -1: all of them
 
   int64_t groupOf(int64_t k) const { return group < 0 ? k : std::min(group, k); }
   int64_t columns(int64_t k) const { return (k + groupOf(k) - 1) / groupOf(k); }
@@ -44,7 +45,7 @@ struct Scheme {
 };
 using Schemes = std::vector<Scheme>;
 
-/// Scales of a matrix: which number is of a row and a group.
+/// The scales of a matrix, indexed by row and group.
 struct Scales {
   Part part;
   int64_t rows, columns, group;
@@ -66,7 +67,7 @@ std::string shapesOf(const Schemes &schemes, int64_t n, int64_t k) {
   return text.empty() ? "a group of integers of its width" : text;
 }
 
-/// Of these schemes, which the configuration names, the one whose scales have the shape that is there.
+/// Takes the scales, and finds which of the configuration's schemes fits their shape.
 Result<Scales> takeScales(RawTensors &parts, const std::string &name, const Schemes &schemes,
                           int64_t n, int64_t k) {
   Result<const Part *> part = parts.take(name + ".weight_scale", kScaleTypes);
@@ -105,7 +106,7 @@ Result<GroupedInts> readPacked(RawTensors &parts, const std::string &name, Schem
   if (!shape)
     return shape.error();
   const int64_t n = (*shape)->integer(0), k = (*shape)->integer(1), words = (*codes)->shape[1];
-  // Of several widths it is the one that makes so many words.
+  // If there are several widths, use the one that results in this number of words.
   int bits = schemes.front().bits;
   for (const Scheme &each : schemes)
     if (const int64_t inEach = 32 / each.bits; k > (words - 1) * inEach && k <= words * inEach)
@@ -160,7 +161,7 @@ Result<GroupedInts> readPacked(RawTensors &parts, const std::string &name, Schem
   return ints;
 }
 
-/// Scales may be of a matrix that is fp8.
+/// Whether codes are bytes; scales alone may belong to an fp8 matrix.
 bool hasBytes(const RawTensors &parts, const std::string &name) {
   const Part *stored = parts.find(name + ".weight");
   return stored && stored->dtype == "I8" && stored->shape.size() == 2;
@@ -203,7 +204,7 @@ Result<void> readFloats(RawTensors &parts, const std::string &name) {
       return divisor.error();
     const float by = (*divisor)->number(0);
     const bool fine = std::abs(by) >= 0x1p-100f && std::abs(by) <= 0x1p+100f;
-    // Of a matrix of zeros it is the largest number by 0.
+    // For a matrix of zeros, the exporter divides the largest number by 0.
     const Part *codes = parts.find(stored);
     if (!fine && (std::isnan(by) ||
                   !areZeroE2M1(codes->data, 0, 2 * static_cast<int64_t>(codes->data.size()))))
@@ -236,7 +237,7 @@ Result<Scheme> readScheme(const QuantConfig &group) {
     if (!fine)
       return fine.error();
   const Result<int64_t> bits = group.integerOr("weights.num_bits", 8),
-                        size = group.integerOr("weights.group_size", 0); // 0: nothing is said
+                        size = group.integerOr("weights.group_size", 0); // 0: not specified
   if (!bits || !size)
     return bits ? size.error() : bits.error();
   if (*bits != 4 && *bits != 8)
@@ -245,14 +246,14 @@ Result<Scheme> readScheme(const QuantConfig &group) {
   const std::string strategy = said        ? *said
                                : *size > 0 ? "group"
                                : *size < 0 ? "channel"
-                                           : "tensor"; // as compressed-tensors has it
+                                           : "tensor"; // the default of compressed-tensors
   if (strategy == "group" && *size < 1)
     return group.unsupported("weights.group_size", line(*size), "a number of values, from 1 on");
   return Scheme{static_cast<int>(*bits), strategy == "tensor", strategy == "group" ? *size : -1};
 }
 
-/// Those of all groups of integers. Floats of 4 bits, and of 8 with a scale for each 32, are seen in their tensors; all
-/// others are Float8.h's.
+/// Reads the schemes of all integer groups. The tensors show which floats have 4 bits, or 8 with a scale per
+/// 32 values; all others belong to Float8.h.
 Result<Schemes> readSchemes(const QuantConfig &config) {
   Schemes schemes;
   for (const std::string &member : config.members("config_groups")) {

@@ -1,4 +1,4 @@
-//===- ConfigJson.cpp - Flattening --------------------------------------===//
+//===- ConfigJson.cpp - Flattens JSON to keys and values ----------------===//
 #include "compiler/import/ConfigJson.h"
 #include "compiler/import/ImportErrors.h"
 #include "compiler/import/Json.h"
@@ -20,11 +20,11 @@ Error outOfRange(const std::string &key, uint64_t value) {
                 line(value, " is beyond 9223372036854775807"), "correct config.json");
 }
 
-/// The kind that all elements share: INT64 and DOUBLE mix to DOUBLE; NULL_VALUE for no
-/// common kind.
+/// The kind that all elements share: INT64 and DOUBLE combine to DOUBLE; NULL_VALUE if there is no common
+/// kind.
 element_type commonKind(simdjson::dom::array array) {
   bool first = true;
-  element_type kind = element_type::INT64; // of an empty array
+  element_type kind = element_type::INT64; // also for an empty array
   for (element value : array) {
     element_type found = value.type();
     if (found == element_type::UINT64)
@@ -145,14 +145,14 @@ Result<void> Flattener::value(const std::string &key, element found) {
 
 } // namespace
 
-/// Python writes numbers that JSON does not have, time_step_limit's above all. They become texts, which a key that says
-/// nothing may be and a number that is read may not.
+/// Quotes the numbers that Python writes but JSON does not have (especially in time_step_limit). They become
+/// strings, which is harmless for keys without effect and an error for keys that are read as numbers.
 static std::string withoutPythonNumbers(std::string_view json) {
   std::string text;
   bool inText = false;
   for (size_t i = 0; i < json.size(); ++i) {
     const std::string_view rest = json.substr(i);
-    if (inText && json[i] == '\\' && rest.size() > 1) { // the next is part of the text
+    if (inText && json[i] == '\\' && rest.size() > 1) { // the next character is part of the string
       text += rest.substr(0, 2);
       ++i;
       continue;
@@ -191,7 +191,7 @@ Result<void> readConfig(std::string_view json, const std::string &path,
 
   const MetaValue *entry = builder.metadata("architectures");
   if (!entry || std::holds_alternative<std::monostate>(*entry)) {
-    const MetaValue *type = builder.metadata("model_type"); // what transformers goes by
+    const MetaValue *type = builder.metadata("model_type"); // the key that transformers uses
     const auto *name = type ? std::get_if<std::string>(type) : nullptr;
     if (!name || name->empty() || name->size() > 256 || !isPlainName(*name))
       return refuse(cause::architectureMissing, line(fileName(path), " names no architecture"),

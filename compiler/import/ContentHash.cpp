@@ -1,4 +1,4 @@
-//===- ContentHash.cpp - XXH3-128 of pieces, then of their hashes ---------===//
+//===- ContentHash.cpp - XXH3-128 of pieces, then of the hashes -----------===//
 #include "compiler/import/ContentHash.h"
 
 #include <algorithm>
@@ -14,7 +14,7 @@ namespace {
 
 constexpr size_t kPiece = size_t(16) << 20;
 
-/// Hashes piece after piece until none is left; run by every thread.
+/// Hashes pieces until none is left; each thread runs this.
 void hashPieces(const std::vector<std::span<const std::byte>> &pieces,
                 std::vector<XXH128_canonical_t> &hashes, std::atomic<size_t> &next,
                 void (*done)(std::span<const std::byte>)) {

@@ -117,8 +117,8 @@ bool isPowerE8M0(uint8_t code) { return !isE8M0NaN(code); }
 bool isFiniteF32(uint32_t bits) { return (bits & 0x7F800000) != 0x7F800000; }
 bool isNumberE4M3(uint8_t code) { return !isE4M3NaN(code); }
 
-/// The first of `count` elements, `stride` bytes apart, that fails; -1 if none does.
-/// Chunked so that the inner loop has no exit and vectorises.
+/// The index of the first of `count` elements, `stride` bytes apart, that fails the test; -1 if none does.
+/// Works in chunks so that the inner loop has no exit and vectorises.
 template <typename Bits, typename Test>
 int64_t firstBad(const std::byte *data, int64_t count, int64_t stride, Test isFinite) {
   constexpr int64_t kChunk = 4096;
@@ -136,7 +136,7 @@ int64_t firstBad(const std::byte *data, int64_t count, int64_t stride, Test isFi
   return -1;
 }
 
-/// `value`: its number in the tensor.
+/// `value`: the index of the value in the tensor.
 Error notFinite(const Tensor &tensor, std::string_view what, int64_t value) {
   int64_t k = tensor.shape.back();
   return refuse(
@@ -148,11 +148,11 @@ Error notFinite(const Tensor &tensor, std::string_view what, int64_t value) {
       "answers nothing");
 }
 
-/// Of the stored blocks of some rows: codes are never NaN.
+/// Checks the stored blocks of some rows: codes are never NaN.
 Result<void> checkScales(const Tensor &tensor, const StoredBlock &block, int64_t first,
                          int64_t count) {
   const int64_t k = tensor.shape.back(), inRow = (k + block.values - 1) / block.values;
-  if (tensor.shape.size() == 1) // its numbers were counted
+  if (tensor.shape.size() == 1) // the arguments count its numbers, not rows
     first = 0, count = 1;
   const std::byte *data = tensor.data.data() + first * inRow * block.bytes;
   const auto check = [&](std::string_view what, int at, StoredScale kind) -> Result<void> {
@@ -176,7 +176,7 @@ Result<void> checkScales(const Tensor &tensor, const StoredBlock &block, int64_t
       return {};
     return notFinite(tensor, what, (first + bad / inRow) * k + bad % inRow * block.values);
   };
-  if (block.scaleAt < 0) { // in several places
+  if (block.scaleAt < 0) { // the scale is spread over several fields
     BlockParts parts;
     for (int64_t i = 0; i < count * inRow; ++i) {
       unpackBlock(tensor.format, data + i * block.bytes, parts);

@@ -10,7 +10,7 @@ namespace {
 
 constexpr std::string_view kPrefixes[] = {"mtp.", "mtp_", "model.mtp.", "model.mtp_"};
 
-/// Integers above 0 alone; 0 for anything else, and for none.
+/// The value of a positive integer key; 0 for anything else, or if it is missing.
 int64_t countOf(const CheckpointBuilder &builder, std::string_view key) {
   const MetaValue *value = builder.metadata(key);
   const auto *count = value ? std::get_if<int64_t>(value) : nullptr;
@@ -28,7 +28,7 @@ int64_t layerOf(std::string_view tensor, std::string_view prefix) {
   return whole && layer >= 0 ? layer : -1;
 }
 
-/// Takes out the tensors that are of a draft block.
+/// Moves the tensors of draft blocks out of the model.
 template <typename IsDraft> void takeOut(CheckpointBuilder &builder, IsDraft isDraft) {
   constexpr std::string_view kWhat = "next-token prediction";
   std::erase_if(builder.tensors(), [&](Tensor &tensor) {
@@ -57,7 +57,7 @@ void takeOutOfFolder(CheckpointBuilder &builder) {
   });
 }
 
-/// Keeps the first `layers` numbers of a list that had one for each block.
+/// Keeps the first `layers` numbers of an array with one number per block.
 void shorten(MetaValue &value, int64_t blocks, int64_t layers) {
   if (auto *array = std::get_if<MetaArray>(&value))
     std::visit(
@@ -77,7 +77,7 @@ void takeOutOfGguf(CheckpointBuilder &builder) {
   if (none && *none == 0)
     builder.markUsed(scope + "nextn_predict_layers");
   if (drafts == 0 || drafts >= blocks)
-    return; // the family refuses a key that nobody understood
+    return; // the family refuses the key, because it is not used
   const int64_t layers = blocks - drafts;
   builder.markUsed(scope + "nextn_predict_layers");
   for (auto &[key, value] : builder.allMetadata())

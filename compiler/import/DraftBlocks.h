@@ -1,13 +1,13 @@
-//===- DraftBlocks.h - Blocks that predict the token after the next --------===//
+//===- DraftBlocks.h - Multi-token-prediction blocks of a checkpoint -------===//
 //
-// Some models were trained with blocks behind their layers that predict further tokens
-// (multi-token prediction). Nothing of the model needs them; they serve speculation. Where they
-// are depends on who wrote the file:
+// Some models were trained with extra blocks after their layers that predict further tokens (multi-token
+// prediction). The model itself does not need them; they serve speculative decoding. Their tensor names
+// depend on the program that wrote the file:
 //
-//   mtp.…                       Qwen3-Next, Qwen3.5; model.mtp_… of others
-//   model.layers.<L> and above  DeepSeek and its kin, L being num_hidden_layers, as many as
-//                               num_nextn_predict_layers says
-//   blk.<L> and above           GGUF, whose block_count counts them (nextn_predict_layers)
+//   mtp.…                       Qwen3-Next, Qwen3.5; others use model.mtp_…
+//   model.layers.<L> and above  DeepSeek and related models; L is num_hidden_layers, and
+//                               num_nextn_predict_layers is the number of blocks
+//   blk.<L> and above           GGUF, whose block_count includes them (nextn_predict_layers)
 //===----------------------------------------------------------------------===//
 #pragma once
 
@@ -15,8 +15,8 @@
 
 namespace ingot::import {
 
-/// Moves such tensors from the model's to the checkpoint's draftBlocks; a GGUF's block_count, and
-/// its lists of numbers per block, become those of the layers alone. Call it when names are the
+/// Moves the tensors of draft blocks from the model's list to the checkpoint's draftBlocks. A GGUF's
+/// block_count and its per-block arrays are cut down to the layers. Call it once tensor names are the
 /// family's own (Wrapper.h).
 void setDraftBlocksAside(CheckpointBuilder &builder);
 

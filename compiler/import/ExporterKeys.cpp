@@ -5,7 +5,7 @@ namespace ingot::import {
 
 void markExporterKeys(const QuantConfig &config) {
   config.harmless({
-      // all of them
+      // all exporters
       "quant_method",
       "method",
       "version",

@@ -1,12 +1,12 @@
-//===- ExporterKeys.h - Keys that say nothing about the numbers ------------===//
+//===- ExporterKeys.h - Exporter keys that do not affect the weights -------===//
 #pragma once
 
 #include "compiler/import/QuantConfig.h"
 
 namespace ingot::import {
 
-/// Marks the keys of quantization_config that programs which write GPTQ's and AWQ's tensors leave there: how the weights were
-/// found, with what they are to be run, and which modules are quantised, which the tensors show.
+/// Marks the keys that programs which write GPTQ or AWQ tensors leave in quantization_config: how the weights
+/// were found, which kernels should run them, and which modules are quantised (the tensors show that).
 void markExporterKeys(const QuantConfig &config);
 
 } // namespace ingot::import

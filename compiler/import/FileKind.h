@@ -9,21 +9,22 @@ namespace ingot::import {
 
 enum class FileKind : uint8_t { Gguf, Safetensors, Json, Other };
 
-/// By its first bytes, whatever it is called: Ollama's blobs have no ending. Other: also what cannot be read, or is no
-/// regular file.
+/// Determined by the first bytes, not by the name: Ollama's blobs have no extension. Other: also files that
+/// cannot be read or are not regular files.
 FileKind fileKind(const std::string &path);
 
-/// Whether openCheckpoint would take the file: by its first bytes, or by its ending (.gguf, .safetensors, .json), so that what
-/// is wrong with it is said.
+/// Whether openCheckpoint should try the file: by its first bytes, or by its extension (.gguf, .safetensors,
+/// .json), so that the errors of a damaged file are reported.
 bool isCheckpointFile(const std::string &path);
 
-/// What people have in place of a model's file: "a Git LFS pointer", and the way to the model. Null: nothing that is known.
+/// Files that people often have in place of a model: "a Git LFS pointer", and how to get the model. Returns
+/// null if the file is none of the known kinds.
 struct OtherFile {
   const char *start, *what, *fix;
 };
 const OtherFile *otherFile(std::string_view bytes);
 
-/// An error about a file of the wrong kind, with the words of otherFile if it is one of these.
+/// An error about a file of the wrong kind, reworded by otherFile if it recognises the file.
 Error withOtherFile(Error error, std::string_view bytes);
 
 } // namespace ingot::import

@@ -21,7 +21,7 @@ int64_t blocksOf(int64_t extent) { return (extent + kBlock - 1) / kBlock; }
 // quantization_config
 //===----------------------------------------------------------------------===//
 
-/// Formats that matrices may have; none: this is no fp8 checkpoint.
+/// The formats that matrices may have; none: this is not an fp8 checkpoint.
 using Formats = std::set<WeightFormat>;
 
 bool isPair(const std::vector<int64_t> &block) { return block == std::vector{kBlock, kBlock}; }
@@ -61,7 +61,8 @@ Result<Formats> readGroup(const QuantConfig &group) {
                                           : WeightFormat::Fp8Block128};
 }
 
-/// What else compressed-tensors can be is CompressedTensors.cpp's; so is MXFP8, floats in groups.
+/// All other variants of compressed-tensors are handled by CompressedTensors.cpp, as is MXFP8 (floats in
+/// groups).
 bool isFloat8(const QuantConfig &group) {
   const std::string *type = group.text("weights.type"), *strategy = group.text("weights.strategy");
   const MetaValue *bits = group.find("weights.num_bits");
@@ -123,7 +124,7 @@ Result<Formats> formatsOf(const QuantConfig &config) {
 // Scales
 //===----------------------------------------------------------------------===//
 
-/// The shape of the scales of a matrix, or of a stack of them.
+/// The shape of the scales of a matrix, or of a stack of matrices.
 std::vector<int64_t> scalesOf(WeightFormat format, const std::vector<int64_t> &weight) {
   std::vector<int64_t> shape(weight.begin(), weight.end() - 2);
   const int64_t n = weight[weight.size() - 2], k = weight.back();
@@ -134,7 +135,7 @@ std::vector<int64_t> scalesOf(WeightFormat format, const std::vector<int64_t> &w
   return shape;
 }
 
-/// Writers add extents of 1 at the end; Model Optimizer one behind each of a block's.
+/// Writers append extents of 1; Model Optimizer appends one after each extent of the block grid.
 bool fits(const std::vector<int64_t> &found, std::vector<int64_t> wanted, WeightFormat format) {
   if (format == WeightFormat::Fp8Block128 && found.size() == wanted.size() + 2)
     wanted.insert(wanted.end() - 1, 1);
@@ -142,16 +143,16 @@ bool fits(const std::vector<int64_t> &found, std::vector<int64_t> wanted, Weight
   return found == wanted;
 }
 
-/// Kernels multiply a scale by 2^8 and a sum by a scale: the limits are far from f32's, and from
-/// any model's.
+/// Kernels multiply a scale by 2^8 and a sum by a scale, so the limits stay far from those of f32, and from
+/// the scales of any model.
 constexpr float kLeastScale = 0x1p-100f, kLargestScale = 0x1p+100f;
 
-/// Whether all codes under scale `i` of so many are zero, of either sign.
+/// Whether all codes under scale `i` of `scales` are zero, of either sign.
 bool areZeroUnder(const Tensor &tensor, size_t i, size_t scales) {
   const int64_t k = tensor.shape.back(), n = tensor.shape[tensor.shape.size() - 2],
                 rows = tensor.elements() / k;
   const auto scale = static_cast<int64_t>(i);
-  if (tensor.format != WeightFormat::Fp8Block128) { // under each as many rows
+  if (tensor.format != WeightFormat::Fp8Block128) { // every scale covers the same number of rows
     const int64_t each = rows / static_cast<int64_t>(scales);
     return areZeroE4M3(tensor.data, scale * each * k, each * k);
   }
@@ -165,7 +166,7 @@ bool areZeroUnder(const Tensor &tensor, size_t i, size_t scales) {
   return true;
 }
 
-/// Tensors of powers of two are bytes where the configuration says so.
+/// Whether the configuration says that scales are powers of two stored as bytes.
 bool saysPowers(const QuantConfig &config) {
   const std::string *format = config.text("scale_fmt");
   return format && *format == "ue8m0";
@@ -187,7 +188,7 @@ public:
     for (std::string_view ending :
          {".input_scale", ".activation_scale", ".k_scale", ".v_scale", ".q_scale", ".output_scale"})
       for (const std::string &name : parts.endingWith(ending))
-        if (!formats.empty()) // of activations and of a cache, which nothing here reads
+        if (!formats.empty()) // activation and KV-cache scales are not used
           parts.drop(name + std::string(ending));
     for (std::string_view ending : {".weight_scale", ".weight_scale_inv"})
       for (const std::string &name : parts.endingWith(ending))
@@ -237,12 +238,12 @@ private:
     return read(tensor, *scales);
   }
 
-  /// The kind whose scales have this shape.
+  /// The format whose scales have this shape.
   std::optional<WeightFormat> formatOf(const Tensor &tensor, const Part &scales) const {
     for (WeightFormat format : formats)
       if (fits(scales.shape, scalesOf(format, tensor.shape), format))
         return format;
-    // One for a whole stack.
+    // A single scale for a whole stack.
     if (formats.contains(WeightFormat::Fp8Tensor) && scales.elements() == 1)
       return WeightFormat::Fp8Tensor;
     return std::nullopt;
@@ -283,7 +284,7 @@ private:
     return {};
   }
 
-  /// Scales whose weight is not what they are scales of.
+  /// The error for scales without a matching weight.
   Error ofNothing(const std::string &scales, const std::string &weight) const {
     const Part *found = parts.find(weight);
     return refuse(cause::fp8ScaleMissing,
@@ -300,7 +301,7 @@ private:
 
   CheckpointBuilder &builder;
   const Formats &formats;
-  std::string types; ///< that scales may have
+  std::string types; ///< types that scales may have
   RawTensors parts;
   std::set<std::string, std::less<>> taken;
 };

@@ -1,4 +1,4 @@
-//===- Gguf.cpp - Header, tensor records, and where their data lies -------===//
+//===- Gguf.cpp - Header, tensor records and data layout ------------------===//
 #include "compiler/import/Gguf.h"
 #include "compiler/import/Codes.h"
 #include "compiler/import/FileKind.h"
@@ -15,7 +15,7 @@ namespace ingot::import {
 
 namespace {
 
-constexpr uint64_t kMaxCount = 65536; // of keys, and of tensors
+constexpr uint64_t kMaxCount = 65536; // for keys and for tensors
 constexpr int kMaxDims = 4;
 constexpr uint64_t kLeastKeyBytes = 8 + 1 + 4 + 1;
 constexpr uint64_t kLeastRecordBytes = 8 + 1 + 4 + 8 + 4 + 8;
@@ -61,7 +61,7 @@ constexpr GgufType kStoredTypes[] = {
     {42, "Q2_0", WeightFormat::Q2_0},
 };
 
-/// The types that are read, in order of their numbers.
+/// The names of the types that can be read, ordered by number.
 std::string readableTypes() {
   std::string list;
   for (const GgufType &type : kStoredTypes)
@@ -87,7 +87,7 @@ uint64_t alignUp(uint64_t value, uint64_t alignment) {
 
 class GgufReader {
 public:
-  /// Keys and tensors may go to different places: those of a further part do.
+  /// Keys and tensors may go to different builders, as for the second and later parts of a split model.
   GgufReader(std::span<const std::byte> file, const std::string &path, CheckpointBuilder &keys,
              CheckpointBuilder &builder)
       : file(file), path(path), keys(keys), builder(builder), cursor(file, path) {}
@@ -129,8 +129,7 @@ Result<void> GgufReader::checkVersion() {
   Result<uint32_t> version = cursor.take<uint32_t>(cause::ggufHeaderCut, "the header");
   if (!version)
     return version.error();
-  if (*version == 2 ||
-      *version == 3) // 3 allows files of the other byte order, and is else the same
+  if (*version == 2 || *version == 3) // 3 also allows big-endian files, and is otherwise the same
     return {};
   if ((*version & 0xFFFF) == 0 && *version != 0)
     return refuse(
@@ -183,7 +182,7 @@ Result<std::vector<int64_t>> GgufReader::readShape(const std::string &name) {
     return refuse(cause::ggufNoDims, line("tensor ", inQuotes(name), " has no dimensions"),
                   line("0 dimensions, 1 to ", kMaxDims, " are expected"),
                   "convert the checkpoint again");
-  // The limit first: a huge count must not be read extent by extent.
+  // Check the limit first: a huge count must not be read extent by extent.
   if (*dims > static_cast<uint32_t>(kMaxDims))
     return tooManyDimensions(name, *dims, kMaxDims);
   std::vector<int64_t> shape(*dims);
@@ -241,7 +240,7 @@ Result<Record> GgufReader::readRecord(uint64_t index) {
   if (Result<void> format = readFormat(record); !format)
     return format.error();
 
-  // Blocks of NVFP4 are made of the file's (Nvfp4.h).
+  // Blocks of NVFP4 are converted from those in the file (Nvfp4.h).
   const bool made = record.format == WeightFormat::Nvfp4;
   const int64_t values = made ? kGgufNvfp4Values : storedBlockValues(record.format),
                 blockBytes = made ? kGgufNvfp4Bytes : storedBlockBytes(record.format),
@@ -272,15 +271,15 @@ Result<Record> GgufReader::readRecord(uint64_t index) {
   return record;
 }
 
-/// Whether the bytes of a tensor fill the room up to the next one, or to the end of the file.
+/// Whether the bytes of a tensor fill the space up to the next tensor, or to the end of the file.
 bool fills(uint64_t bytes, uint64_t room, uint64_t alignment) {
   return bytes == room || alignUp(bytes, alignment) == room;
 }
 
-/// Where all tensors lie, in the order of their offsets.
+/// The positions of all tensors, ordered by offset.
 struct Layout {
   std::vector<size_t> order;
-  std::vector<uint64_t> room; ///< of each record: bytes up to the next one, or the end
+  std::vector<uint64_t> room; ///< per record: bytes up to the next one, or to the end
 };
 
 Layout layoutOf(const std::vector<Record> &records, uint64_t size) {
@@ -298,8 +297,9 @@ Layout layoutOf(const std::vector<Record> &records, uint64_t size) {
   return layout;
 }
 
-/// A fork of llama.cpp writes blocks of 128 values in 34 bytes under the number of Q2_0 (Q2Blocks.h). Nothing says so but the
-/// room that the tensors of a file have. E0218: both sizes would fill it, or there are tensors of either.
+/// Whether blocks of type Q2_0 have 128 values in 34 bytes, as a fork of llama.cpp writes them (Q2Blocks.h).
+/// Only the space that the tensors of a file occupy shows this. E0218: both sizes would fill the space, or
+/// tensors of both sizes occur.
 Result<bool> hasWideQ2(const std::vector<Record> &records, const Layout &layout, uint64_t alignment,
                        const std::string &path) {
   const Record *narrow = nullptr, *wide = nullptr, *open = nullptr, *none = nullptr;
@@ -337,8 +337,8 @@ Result<bool> hasWideQ2(const std::vector<Record> &records, const Layout &layout,
   return wide != nullptr;
 }
 
-/// Walks the tensors in the order of their offsets: each must start, aligned, where the
-/// one before it ended, and the last must end the file (padding allowed).
+/// Walks the tensors in the order of their offsets: each must start, aligned, where its predecessor ended,
+/// and the last must end the file (padding allowed).
 Result<void> GgufReader::place(uint64_t alignment) {
   const uint64_t start = alignUp(cursor.offset(), alignment);
   if (records.empty() && start >= file.size())
@@ -480,7 +480,7 @@ Result<GgufHead> readGgufHead(std::span<const std::byte> file, const std::string
   if (!part)
     return part.error();
   GgufHead head{*part, {}};
-  if (part->count > 1) // further parts do not say what they are parts of
+  if (part->count > 1) // later parts do not state the kind of the model
     return head;
   if (Result<void> model = identifyGguf(keys, path); !model)
     head.notModel = model.error();

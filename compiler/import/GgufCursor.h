@@ -1,4 +1,4 @@
-//===- GgufCursor.h - Where a GGUF reader stands in the file --------------===//
+//===- GgufCursor.h - The read position in a GGUF file --------------------===//
 #pragma once
 
 #include "compiler/import/ImportErrors.h"
@@ -9,7 +9,7 @@
 
 namespace ingot::import {
 
-/// A position in little-endian bytes. Every read is compared with the bytes left.
+/// A position in little-endian bytes. Every read is checked against the bytes left.
 class GgufCursor {
 public:
   GgufCursor(std::span<const std::byte> file, const std::string &path) : file(file), path(path) {}
@@ -17,9 +17,9 @@ public:
   size_t offset() const { return at; }
   size_t left() const { return file.size() - at; }
 
-  /// The next number. If the file ends here, `what` ("the type of") and `subject` (a name
-  /// from the file, or nothing) make the message; they are joined only then, for this is
-  /// called once per array element.
+  /// Reads the next number. If the file ends here, `what` ("the type of") and `subject` (a name from the
+  /// file, or nothing) form the message; they are joined only in that case, because this is called once per
+  /// array element.
   template <typename T>
   Result<T> take(const char *code, std::string_view what, std::string_view subject = {}) {
     if (left() < sizeof(T))
@@ -30,7 +30,7 @@ public:
     return value;
   }
 
-  /// The next `size` bytes as text; they stay in the file.
+  /// Reads the next `size` bytes as text; the result points into the file.
   Result<std::string_view> takeText(uint64_t size, const char *code, std::string_view what,
                                     std::string_view subject = {}) {
     if (size > left())

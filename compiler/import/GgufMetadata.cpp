@@ -12,7 +12,7 @@ namespace {
 
 enum ValueType : uint32_t { U8, I8, U16, I16, U32, I32, F32, Bool, String, Array, U64, I64, F64 };
 
-constexpr uint64_t kMaxKey = 65535; // the specification's
+constexpr uint64_t kMaxKey = 65535; // from the specification
 constexpr uint64_t kMaxString = uint64_t(16) << 20;
 constexpr uint64_t kMaxVocabulary = 4u << 20;
 
@@ -102,7 +102,7 @@ Result<MetaValue> ValueReader::scalarString() {
   Result<std::string_view> value = text(cause::ggufStringPastEnd);
   if (!value)
     return value.error();
-  // Array elements may be raw bytes (some vocabularies have them); a lone string is text.
+  // Array elements may be raw bytes (some vocabularies have them); a single string must be text.
   if (!simdjson::validate_utf8(value->data(), value->size()))
     return refuse(cause::notUtf8, line("the string ", inQuotes(key), " is not UTF-8"),
                   line("its ", value->size(), " bytes start with ", inQuotes(*value)),
@@ -110,7 +110,7 @@ Result<MetaValue> ValueReader::scalarString() {
   return MetaValue(std::string(*value));
 }
 
-/// Bytes that an element takes at least; 0 for an unknown type.
+/// The minimum size of an element in bytes; 0 for an unknown type.
 uint64_t leastBytes(uint32_t type) {
   switch (type) {
   case U8:
@@ -273,8 +273,8 @@ Result<void> readGgufMetadata(GgufCursor &cursor, uint64_t count, CheckpointBuil
   return {};
 }
 
-// A file that was merged keeps split.count 0 or 1, and whatever it has beside that says nothing (llama.cpp:
-// llama_model_loader looks at the other two above 1 alone).
+// A merged file keeps split.count 0 or 1, and its other split keys have no meaning (llama.cpp:
+// llama_model_loader reads these only if split.count is above 1).
 Result<GgufPart> ggufPart(CheckpointBuilder &builder, const std::string &path) {
   GgufPart part;
   struct {
@@ -305,7 +305,7 @@ Result<GgufPart> ggufPart(CheckpointBuilder &builder, const std::string &path) {
   return part;
 }
 
-/// What else there is in GGUF files, and the way to the model from there.
+/// Advice on how to get from another kind of GGUF file to the model.
 static const char *modelOf(std::string_view type) {
   if (type == "mmproj" || type == "clip")
     return "it is a model's tower for pictures or sound: name the text model's GGUF, which lies "
@@ -338,7 +338,7 @@ Result<void> identifyGguf(CheckpointBuilder &builder, const std::string &path) {
                       ? line("general.architecture has ", text->size(), " bytes: ", inQuotes(*text))
                       : std::string("general.architecture is not a string of 1 to 64 bytes"),
                   "convert the checkpoint again");
-  if (*text == "clip") // older projectors say it in no other way
+  if (*text == "clip") // older projectors identify themselves in no other way
     return refuse(cause::ggufNotAModel, line(fileName(path), " holds no model"),
                   "general.architecture is 'clip'", modelOf(*text));
   builder.markUsed("general.architecture");

@@ -11,11 +11,11 @@ namespace ingot::import {
 Result<void> readGgufMetadata(GgufCursor &cursor, uint64_t count, CheckpointBuilder &builder,
                               const std::string &path);
 
-/// The keys split.no, split.count and split.tensors.count (E0841: no integers of a sound size).
+/// Reads the keys split.no, split.count and split.tensors.count (E0841: not integers in a plausible range).
 Result<GgufPart> ggufPart(CheckpointBuilder &builder, const std::string &path);
 
-/// Looks at the keys that say what kind of file it is: refuses files that are no model
-/// (E0260) and odd architectures (E0225, E0226), and sets architecture and name.
+/// Examines the keys that state the kind of file: refuses files that are not models (E0260) and invalid
+/// architectures (E0225, E0226), and sets architecture and name.
 Result<void> identifyGguf(CheckpointBuilder &builder, const std::string &path);
 
 /// general.alignment, 32 if it is missing; a power of two up to 64 KiB (E0256 to E0258).

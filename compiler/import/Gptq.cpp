@@ -1,17 +1,17 @@
 //===- Gptq.cpp - Checkpoints of GPTQ, AutoGPTQ and GPTQModel --------------===//
 //
 //   X.qweight  I32 [K b / 32, N]    b bits of value k at bit k b of the column's words, the lowest first
-//   X.qzeros   I32 [K / g, N b / 32] the same along N; of "gptq" (v1) one less than the zero point
+//   X.qzeros   I32 [K / g, N b / 32] the same along N; in "gptq" (v1) stored as the zero point minus one
 //   X.scales   F16 [K / g, N]
-//   X.g_idx    I32 [K]              the group of each k; k / g where it is missing
+//   X.g_idx    I32 [K]              the group of each k; k / g if it is missing
 //
 // w[n][k] = scales[g][n] * (q - z). Formats and names: AutoGPTQ (auto_gptq/nn_modules/qlinear), GPTQModel.
 //
-// Which version a file is, its zero points say where it is symmetric: all of them are 2^(b - 1), so v1 stores one less. What
-// `checkpoint_format` claims is often wrong there, and decides elsewhere.
+// In a symmetric file, the zero points show the version: all of them are 2^(b - 1), so v1 stores one less.
+// For such files the claim in `checkpoint_format` is often wrong; for others it decides.
 //
-// In v1 a stored zero point of all ones is ambiguous: some kernels add one in b bits and get 0, others get 2^b. A
-// symmetric checkpoint never holds it.
+// In v1 a stored zero point of all ones is ambiguous: some kernels add one in b bits and get 0, others get
+// 2^b. A symmetric checkpoint never contains it.
 //
 // AutoRound, Intel's neural-compressor and others write the same tensors under names of their own.
 //===----------------------------------------------------------------------===//
@@ -27,7 +27,7 @@ namespace ingot::import {
 
 namespace {
 
-/// Code `i` of a stream of b bits, of which word w is at w * stride.
+/// Code `i` of a stream of b-bit codes, whose word w is at w * stride.
 uint32_t codeOf(const Part &words, int64_t first, int64_t stride, int64_t i, int bits) {
   const int64_t bit = i * bits, word = bit / 32, in = bit % 32;
   uint64_t pair = words.word(first + word * stride);
@@ -36,11 +36,11 @@ uint32_t codeOf(const Part &words, int64_t first, int64_t stride, int64_t i, int
   return static_cast<uint32_t>(pair >> in) & ((1u << bits) - 1);
 }
 
-/// Codes of some columns of words, which are rows of the weight: words of one row after the other, since those of a
-/// row lie next to each other.
+/// Reads the codes of some columns of words, which are rows of the weight. Words are read row by row, since
+/// those of a row are adjacent.
 void readColumns(const Part &words, int64_t n, int64_t k, int bits, int64_t first, int64_t count,
                  uint8_t *q, int64_t stride) {
-  if (bits == 3) { // whose codes cross words
+  if (bits == 3) { // codes may cross words
     for (int64_t i = 0; i < k; ++i)
       for (int64_t row = 0; row < count; ++row)
         q[row * stride + i] = static_cast<uint8_t>(codeOf(words, first + row, n, i, bits));
@@ -59,10 +59,10 @@ void readColumns(const Part &words, int64_t n, int64_t k, int bits, int64_t firs
 struct Settings {
   int bits;
   int64_t group;                 ///< -1: all K
-  std::optional<bool> symmetric; ///< empty: nothing is said
+  std::optional<bool> symmetric; ///< empty: not specified
 };
 
-/// A matrix whose zero points wait for the version of the file.
+/// A matrix whose zero points cannot be decoded until the version is known.
 struct Matrix {
   GroupedInts ints;
   Part zeros;
@@ -112,7 +112,7 @@ Result<Matrix> readMatrix(RawTensors &parts, const std::string &name, const Sett
   return matrix;
 }
 
-/// AutoGPTQ gave every matrix a bias; where there is none it is zeros.
+/// AutoGPTQ gave every matrix a bias, of zeros if the model has none.
 void dropEmptyBias(RawTensors &parts, const std::string &name) {
   const Part *bias = parts.find(name + ".bias");
   if (bias && std::ranges::all_of(bias->data, [](std::byte byte) { return byte == std::byte(0); }))
@@ -127,7 +127,7 @@ enum class Version { V1, V2 };
 
 std::string_view nameOf(Version version) { return version == Version::V1 ? "gptq" : "gptq_v2"; }
 
-/// What a configuration says of the version: its key, and which.
+/// A statement of the version in the configuration: its key, and the version.
 struct Claim {
   std::string key;
   Version version;
@@ -137,8 +137,8 @@ struct Place {
   int64_t row = 0, group = 0;
 };
 
-/// The version in which the zero points of a matrix are all the middle of its codes; empty: they are not, and `odd` is the
-/// first that shows it.
+/// The version in which all zero points of a matrix are the middle of its codes. Empty if they are not; `odd`
+/// is then the first place that shows it.
 std::optional<Version> versionIfSymmetric(const Matrix &matrix, Place &odd) {
   const int middle = 1 << (matrix.ints.bits - 1), first = matrix.storedZero(0, 0);
   odd = {};
@@ -163,11 +163,12 @@ Error notSymmetric(const Matrix &matrix, Place at) {
                 "checkpoint: --quantize int4-g64");
 }
 
-/// The version that symmetric matrices show; empty: there are none. E0478: they contradict each other, or `sym`.
+/// The version that symmetric matrices show; empty if there are none. E0478: they contradict each other, or
+/// `sym`.
 Result<std::optional<Version>> shownVersion(const std::vector<Matrix> &matrices) {
   const Matrix *shows = nullptr;
   Version version{};
-  bool allOpen = true; // of those of which nothing is said, all look symmetric
+  bool allOpen = true; // all matrices without a `sym` setting look symmetric
   for (int round = 0; round < 2; ++round)
     for (const Matrix &matrix : matrices) {
       const bool said = matrix.symmetric.has_value();
@@ -194,7 +195,7 @@ Result<std::optional<Version>> shownVersion(const std::vector<Matrix> &matrices)
   return shows ? std::optional(version) : std::nullopt;
 }
 
-/// E0478: a stored zero point of v1 that is 0 to some and 2^b to others.
+/// E0478 for a stored zero point of v1 that some kernels take as 0 and others as 2^b.
 Result<void> expectNoOverflow(const Matrix &matrix) {
   const int largest = (1 << matrix.ints.bits) - 1;
   for (int64_t g = 0; g < matrix.groups(); ++g)
@@ -210,7 +211,7 @@ Result<void> expectNoOverflow(const Matrix &matrix) {
   return {};
 }
 
-/// Gives all matrices their zero points.
+/// Sets the zero points of all matrices.
 Result<void> settleZeros(CheckpointBuilder &builder, std::vector<Matrix> &matrices,
                          const std::vector<Claim> &claims) {
   const Result<std::optional<Version>> shown = shownVersion(matrices);
@@ -249,7 +250,7 @@ constexpr char kOneWidth[] =
     "use a checkpoint whose layers have one width, or the original one with "
     "--quantize and a --recipe";
 
-/// Those in `at`: "", or "extra_config.MODULE.".
+/// Reads the settings under `at`: "", or "extra_config.MODULE.".
 Result<Settings> readSettings(const QuantConfig &config, const std::string &at,
                               const Settings &otherwise) {
   const Result<int64_t> bits = config.integerOr(at + "bits", otherwise.bits),
@@ -270,7 +271,8 @@ Result<Settings> readSettings(const QuantConfig &config, const std::string &at,
   return read;
 }
 
-/// Of all modules: Intel's programs say "scheme" for sym, the oldest of all "wbits" and "groupsize".
+/// Reads the settings for all modules: Intel's programs write "scheme" for sym, and the oldest files "wbits"
+/// and "groupsize".
 Result<Settings> readSettings(const QuantConfig &config) {
   const Result<int64_t> bits = config.integerOr("wbits", 4),
                         group = config.integerOr("groupsize", -1);
@@ -284,7 +286,7 @@ Result<Settings> readSettings(const QuantConfig &config) {
   return readSettings(config, "", otherwise);
 }
 
-/// The keys that say the version. E0473: another layout.
+/// Reads the keys that state the version. E0473: another layout.
 Result<std::vector<Claim>> readClaims(const QuantConfig &config) {
   std::vector<Claim> claims;
   for (const char *key : {"checkpoint_format", "format"}) {

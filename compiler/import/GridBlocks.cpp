@@ -15,7 +15,7 @@ template <typename T> T load(const uint8_t *from) {
   return value;
 }
 
-/// An entry's numbers as codes, with a bit of `signs` for each.
+/// Writes the numbers of a grid entry as codes, each with a bit of `signs`.
 template <int Count> void putEntry(uint16_t entry, int signs, uint8_t *q) {
   constexpr int kBits = Count == 8 ? 2 : 3;
   for (int i = 0; i < Count; ++i)
@@ -23,7 +23,7 @@ template <int Count> void putEntry(uint16_t entry, int signs, uint8_t *q) {
         static_cast<uint8_t>((entry >> (kBits * i) & ((1 << kBits) - 1)) | (signs >> i & 1) << 3);
 }
 
-/// Seven signs and the eighth.
+/// Adds the eighth sign to seven.
 int signsOf(uint32_t seven) {
   seven &= 127;
   return static_cast<int>(seven | static_cast<uint32_t>(std::popcount(seven) & 1) << 7);

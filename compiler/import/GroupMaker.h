@@ -1,7 +1,8 @@
-//===- GroupMaker.h - Rows of codes under scales of groups -----------------===//
+//===- GroupMaker.h - Rows of codes with one scale per group ---------------===//
 //
-// MXFP4, MXFP8 and NVFP4 are stored alike, in whatever container: rows of codes, and a scale of eight bits for each group
-// of 16 or 32. What a format says itself is what becomes of a row and which of a group's numbers are none.
+// MXFP4, MXFP8 and NVFP4 have the same structure in every container: rows of codes, and an eight-bit scale
+// per group of 16 or 32. A derived class adds how a row is encoded and which values of a group are not
+// finite.
 //===----------------------------------------------------------------------===//
 #pragma once
 
@@ -10,7 +11,7 @@
 
 namespace ingot::import {
 
-/// E0477: rows of the weight `name` that end inside of a group.
+/// E0477 if rows of the weight `name` end inside a group.
 inline Result<void> expectWholeGroups(const std::string &name, int64_t columns, int64_t group) {
   if (columns % group == 0)
     return {};
@@ -21,7 +22,8 @@ inline Result<void> expectWholeGroups(const std::string &name, int64_t columns, 
 
 class GroupMaker : public BlockMaker {
 public:
-  /// Rows of `columns` values, whole groups of them. `scales`: one of each group; both live as long as the checkpoint.
+  /// Rows of `columns` values, which are whole groups. `scales`: one byte per group. `codes` and `scales`
+  /// must live as long as the checkpoint.
   GroupMaker(int64_t columns, int64_t group, std::span<const std::byte> codes,
              std::span<const std::byte> scales)
       : columns(columns), group(group), codes(codes), scales(scales) {}
@@ -40,16 +42,16 @@ public:
   }
 
 protected:
-  /// Writes a row as the tensor's format stores it; returns its end.
+  /// Writes a row as the tensor's format stores it; returns the end of what it wrote.
   virtual std::byte *makeRow(int64_t row, std::byte *out) const = 0;
-  /// The first value of group `g` of a row that is no finite number; -1: none.
+  /// The first value in group `g` of a row that is not finite; -1 if there is none.
   virtual int64_t notFiniteIn(int64_t row, int64_t g) const = 0;
 
   int64_t groupsOfRow() const { return columns / group; }
   uint8_t scaleOf(int64_t row, int64_t g) const {
     return static_cast<uint8_t>(scales[static_cast<size_t>(row * groupsOfRow() + g)]);
   }
-  /// The codes of a group, of so many bits.
+  /// The codes of a group, of `bits` bits each.
   const std::byte *codesOf(int64_t row, int64_t g, int64_t bits) const {
     return codes.data() + (row * columns + g * group) * bits / 8;
   }

@@ -19,10 +19,10 @@ using Scale = NumericFormat::Scale;
 bool fitsF16(float value) { return static_cast<float>(static_cast<_Float16>(value)) == value; }
 bool fitsBF16(float value) { return (std::bit_cast<uint32_t>(value) & 0xffff) == 0; }
 
-/// What all scales and zero points have in common.
+/// Common properties of all scales and zero points.
 struct Survey {
   bool f16 = true, bf16 = true;
-  bool unsorted = false; ///< one of the matrices has columns that cannot be sorted by group
+  bool unsorted = false; ///< a matrix has columns that cannot be sorted by group
   int leastZero = 255, mostZero = 0;
 
   void add(const GroupedInts &ints) {
@@ -41,7 +41,8 @@ struct Survey {
       }
   }
   Scale scale() const { return f16 ? Scale::F16 : bf16 ? Scale::BF16 : Scale::F32; }
-  /// What is added to codes so that one zero point of all is the middle of `bits` bits; empty: it is not to be had.
+  /// The offset to add to codes so that a common zero point becomes the middle of `bits` bits; empty if that
+  /// is impossible.
   std::optional<int> shift(int codeBits, int bits) const {
     const int by = (1 << (bits - 1)) - leastZero;
     if (leastZero != mostZero || by < 0 || (1 << codeBits) - 1 + by >= 1 << bits)
@@ -50,7 +51,7 @@ struct Survey {
   }
 };
 
-/// Formats by what they hold, those with the largest groups first.
+/// Formats in order of preference: those with the largest groups first.
 constexpr WeightFormat kFormats[] = {
     WeightFormat::Int4G128,  WeightFormat::Int4G64,   WeightFormat::Int4G32,
     WeightFormat::Int4BG128, WeightFormat::Int4BG32,  WeightFormat::Int4ZG128,
@@ -77,11 +78,11 @@ std::optional<WeightFormat> firstOf(int bits, bool zeros, Scale scale, int64_t g
 
 int bitsOf(int codeBits) { return codeBits > 4 ? 8 : 4; }
 
-/// One group of all K may end anywhere: blocks do.
+/// A single group over all K may have any length, because blocks may end anywhere.
 int64_t groupOf(const GroupedInts &ints) { return ints.group >= ints.columns ? 128 : ints.group; }
 
-/// Whether no format has such numbers, so that they are multiplied out: groups that cannot be sorted, and minimums that
-/// only f32 holds.
+/// Whether no format can hold the matrix, so that it is multiplied out: groups that cannot be sorted, or
+/// minimums that require f32.
 bool becomesFloats(const GroupedInts &ints, const Survey &survey) {
   return survey.unsorted || (ints.minimum && survey.scale() == Scale::F32);
 }
@@ -117,10 +118,11 @@ std::string familyOf(std::string name) {
   return name.replace(at, end - at, "*");
 }
 
-/// Where each column of a matrix was, as lm.permute reads it; null: they cannot be sorted.
+/// The original index of each column, in the form that lm.permute reads; null if the columns cannot be
+/// sorted.
 using Columns = std::shared_ptr<const std::vector<float>>;
 
-/// The columns, those of the first group first, if each group has as many as its place in a row asks for.
+/// The columns sorted by group, provided that each group has exactly the size of its place in a row.
 Columns sortedColumns(const GroupedInts &ints) {
   std::vector<int32_t> columns(ints.order.size());
   std::iota(columns.begin(), columns.end(), 0);
@@ -133,7 +135,7 @@ Columns sortedColumns(const GroupedInts &ints) {
   return std::make_shared<std::vector<float>>(columns.begin(), columns.end());
 }
 
-/// Sorts the codes of a matrix by group, and adds the vector that says where they come from.
+/// Sorts the codes of a matrix by group, and adds the vector of the columns' original indices.
 Result<void> sortColumns(CheckpointBuilder &builder, RawTensors &parts, GroupedInts &ints,
                          const Columns &columns) {
   builder.keep(columns);
@@ -166,7 +168,7 @@ class MadeOfInts : public BlockMaker {
 public:
   MadeOfInts(GroupedInts ints, WeightFormat id, const Survey &survey)
       : ints(std::move(ints)), format(numericFormat(id)) {
-    // Where a format with zero points stands in for one without, codes stay as they are.
+    // If a format with zero points replaces one without, codes remain unchanged.
     if (!format.hasMin && !this->ints.format)
       moved = *survey.shift(this->ints.bits, format.bits);
   }
@@ -196,7 +198,7 @@ public:
   }
 
 private:
-  /// Scale, zero point, codes.
+  /// Writes the scale, the minimum or zero point, and the codes.
   void putBlock(std::byte *to, int64_t row, int64_t group, const uint8_t *q) const {
     to = putNumber(to, ints.scale(row, group));
     if (ints.minimum)
@@ -210,7 +212,7 @@ private:
         *to++ = static_cast<std::byte>(q[k] | q[k + 1] << 4);
   }
 
-  /// Of the format's scales, which hold it.
+  /// Writes a number in the type of the format's scales, which holds it exactly.
   std::byte *putNumber(std::byte *to, float number) const {
     const uint32_t bits = std::bit_cast<uint32_t>(number);
     const uint16_t half = format.scale == Scale::F16
@@ -225,10 +227,11 @@ private:
 
   const GroupedInts ints;
   const NumericFormat &format;
-  int moved = 0; ///< what is added to each code
+  int moved = 0; ///< offset added to each code
 };
 
-/// Numbers of matrices that become floats (becomesFloats), and of other experts' beside them.
+/// Makes the values of matrices that become floats (becomesFloats), and of other experts with the same
+/// format.
 class MultipliedOut : public BlockMaker {
 public:
   MultipliedOut(GroupedInts given, WeightFormat format) : ints(std::move(given)), format(format) {
@@ -288,7 +291,7 @@ private:
 
   const GroupedInts ints;
   const WeightFormat format;
-  std::vector<int32_t> following; ///< the group of each k, where they follow each other
+  std::vector<int32_t> following; ///< the group of each k, if groups are contiguous
 };
 
 } // namespace

@@ -1,27 +1,27 @@
-//===- GroupedInts.h - Integer codes, scales and zero points, from anywhere -===//
+//===- GroupedInts.h - Integer codes, scales and zero points ----------------===//
 //
-// GPTQ, AWQ, compressed-tensors and others mean the same by a weight,
+// GPTQ, AWQ, compressed-tensors and others define a weight in the same way,
 //
-//   w[n][k] = scale[n][g] * (q[n][k] - zero[n][g]),   g the group of k
+//   w[n][k] = scale[n][g] * (q[n][k] - zero[n][g]),   where g is the group of k
 //
-// and differ in where they put the three. A reader (Gptq.cpp, …) says how to find them, row by row, and this makes
-// a tensor of it: NAME.weight in a format of NumericFormat.h, as blocks of Codes.h, so that packers, families and
-// the interpreter know nothing of where it came from. No value moves:
+// and differ in where they store the three. A reader (Gptq.cpp, …) provides functions that find them, row by
+// row, and this file makes a tensor of them: NAME.weight in a format of NumericFormat.h, as blocks of
+// Codes.h, so packers, families and the plan interpreter do not depend on the origin. No value changes:
 //
-//   scales       f16 if f16 holds every one of them, else bf16, else f32
-//   minimums     like scales, where a checkpoint has w = scale * q + minimum
-//   zero points  none if they are all the same, in which case codes are moved to the format's own
-//   codes        of 2, 3 and 4 bits in 4; of 8 in 8
-//   groups       128 values, or 64 or 32: scales are repeated where a checkpoint's groups are larger
+//   scales       f16 if f16 holds every one exactly, else bf16, else f32
+//   minimums     like scales, for checkpoints with w = scale * q + minimum
+//   zero points  none if they are all the same; codes are then shifted to the format's own zero point
+//   codes        of 2, 3 and 4 bits are stored in 4 bits; codes of 8 bits in 8
+//   groups       128 values, or 64 or 32: scales are repeated if a checkpoint's groups are larger
 //
-// Groups whose columns do not follow each other (act-order: columns were quantised by their importance) are sorted by
-// group, and a vector beside the tensor, NAME.columns, says which column of x each one multiplies (lm.permute). Where
-// a group has another size than its place asks for, there is no such order. Matrices become numbers then: f16 where
-// scales are f16, bf16 where they are bf16, each product rounded once, which is what the libraries' own kernels
-// multiply. The compilation says so.
+// If the columns of a group are not adjacent (act-order: columns were quantised by importance), columns are
+// sorted by group, and a companion vector, NAME.columns, gives the column of x that each one multiplies
+// (lm.permute). No such order exists if the size of a group does not match its place. Such matrices become
+// floats: f16 if scales are f16, bf16 if they are bf16, with each product rounded once, which is what the
+// libraries' own kernels multiply. The compiler reports this.
 //
-// Blocks are made when somebody reads rows (BlockMaker), and never all of them. Scales and zero points are looked
-// through at once, since the format follows from them.
+// Blocks are made when rows are read (BlockMaker), never all at once. Scales and zero points are scanned up
+// front, because the format depends on them.
 //===----------------------------------------------------------------------===//
 #pragma once
 
@@ -33,35 +33,37 @@
 namespace ingot::import {
 
 struct GroupedInts {
-  std::string name; ///< of the tensor to be made
+  std::string name; ///< name of the resulting tensor
   int64_t rows, columns;
-  int bits;      ///< of a code: 2, 3, 4 or 8
-  int64_t group; ///< values of K under one scale; the last group may be shorter
-  /// `columns` unsigned codes of each of `count` rows from `first` on, rows `stride` apart in `q`.
+  int bits;      ///< per code: 2, 3, 4 or 8
+  int64_t group; ///< number of K values per scale; the last group may be shorter
+  /// Writes the `columns` unsigned codes of each of `count` rows from `first` on; rows are `stride` apart in
+  /// `q`.
   std::function<void(int64_t first, int64_t count, uint8_t *q, int64_t stride)> codes;
   std::function<float(int64_t row, int64_t group)> scale;
   std::function<int(int64_t row, int64_t group)> zero = {}; ///< from 0 to 255
-  /// A number that is added to scale * q, in zero's stead.
+  /// A number that is added to scale * q, instead of a zero point.
   std::function<float(int64_t row, int64_t group)> minimum = {};
-  /// The group of each k, where columns of a group do not follow each other.
+  /// The group of each k, if the columns of a group are not adjacent.
   std::vector<int32_t> order = {};
-  /// Codes of a format with a table, whose scales are f32: there is nothing to choose, and no zero point.
+  /// The format, if codes index a table and scales are f32: there is nothing to choose, and no zero point.
   std::optional<WeightFormat> format = {};
 };
 
-/// The groups of columns as a tensor has them (g_idx): empty where they follow each other. E0477: groups that are not
-/// there.
+/// Reads the group of each column from a tensor (g_idx); empty if the columns of each group are adjacent.
+/// E0477: group numbers out of range.
 Result<std::vector<int32_t>> readOrder(const Part &part, int64_t group, int64_t groups);
 
-/// "X.columns" of "X.weight", which may or may not be there.
+/// "X.columns" for "X.weight"; such a tensor need not exist.
 std::string columnsOfWeight(std::string_view weight);
 
-/// Puts the tensors in their parts' stead. Those of experts, whose names differ in a number behind "experts." alone,
-/// have one format, so that a reference may have them one behind the other. E0477: groups that no format has.
+/// Replaces parts with the assembled tensors. Tensors of experts, whose names differ only in the number after
+/// "experts.", get one common format, so that one reference can concatenate them. E0477: a group size that no
+/// format has.
 Result<void> addGroupedInts(CheckpointBuilder &builder, RawTensors &parts,
                             std::vector<GroupedInts> matrices);
 
-/// The format of a matrix that is not there: for a configuration without tensors (f16 scales).
+/// The format of a matrix without tensors, for configurations alone (f16 scales).
 WeightFormat formatOfGroups(int bits, int64_t group, bool zeros);
 
 } // namespace ingot::import

@@ -1,4 +1,4 @@
-//===- ImportErrors.cpp - Messages about other people's files -------------===//
+//===- ImportErrors.cpp - Messages about the user's files -----------------===//
 #include "compiler/import/ImportErrors.h"
 
 #include <simdjson.h>
@@ -11,7 +11,7 @@ Error refuse(const char *code, std::string what, std::string why, std::string fi
 
 std::string inQuotes(std::string_view text, size_t limit) {
   std::string_view shown = text.substr(0, limit);
-  // Do not cut a character in two.
+  // Do not split a character.
   while (shown.size() < text.size() && !shown.empty() && (text[shown.size()] & 0xC0) == 0x80)
     shown.remove_suffix(1);
   bool utf8 = simdjson::validate_utf8(shown.data(), shown.size());
@@ -32,7 +32,7 @@ std::string inQuotes(std::string_view text, size_t limit) {
 std::string wholePath(std::string_view path) { return inQuotes(path, 4096); }
 
 std::string fileName(const std::string &path) {
-  size_t end = path.find_last_not_of('/'); // a folder may be named with a slash behind it
+  size_t end = path.find_last_not_of('/'); // the name of a folder may end with a slash
   if (end == std::string::npos)
     return inQuotes(path);
   size_t slash = path.find_last_of('/', end);

@@ -1,9 +1,8 @@
 //===- ImportErrors.h - Every way a checkpoint can be refused -------------===//
 //
-// One constant per cause, so that a code is unique and a test can name it. A
-// cause that several containers share ("two tensors overlap") has one code.
-// All of these end the program with exit 3: the user's file is at fault, never
-// an assertion of ours. E0293 to E0299 belong to the model families.
+// One constant per cause, so that each code is unique and tests can refer to it by name. A cause that several
+// containers share ("two tensors overlap") has one code. All of these end the program with exit code 3: the
+// user's file is at fault, and no assertion of ours fires. E0293 to E0299 belong to the model families.
 //===----------------------------------------------------------------------===//
 #pragma once
 
@@ -27,7 +26,7 @@ inline constexpr char noModelInFolder[] = "E0205";
 inline constexpr char keyMissing[] = "E0206";
 inline constexpr char keyType[] = "E0207";
 inline constexpr char notFinite[] = "E0208";
-// What containers share.
+// Shared by all containers.
 inline constexpr char notUtf8[] = "E0209";
 inline constexpr char tensorNameEmpty[] = "E0210";
 inline constexpr char tensorNameLong[] = "E0211";
@@ -131,27 +130,27 @@ inline constexpr char quantValue[] = "E0478";
 inline constexpr char rowsMissing[] = "E0852";
 } // namespace cause
 
-/// An error about the user's file (exit 3): what, why with numbers, what to type.
+/// An error about the user's file (exit code 3): what is wrong, why (with numbers), and what to type.
 Error refuse(const char *code, std::string what, std::string why, std::string fix);
 
-/// The parts written one after the other: line("needs ", 8, " bytes").
+/// Concatenates the parts: line("needs ", 8, " bytes").
 template <typename... Parts> std::string line(const Parts &...parts) {
   std::ostringstream stream;
   (stream << ... << parts);
   return stream.str();
 }
 
-/// Text from a file, safe to print: in single quotes, at most `limit` bytes, control
-/// characters and malformed UTF-8 as \xNN (a log must not be steered by a file).
+/// Text from a file, made safe to print: in single quotes, at most `limit` bytes, control characters and
+/// malformed UTF-8 as \xNN (a file must not be able to manipulate a log).
 std::string inQuotes(std::string_view text, size_t limit = 96);
 
-/// A path the same way, but whole: it may be meant for typing.
+/// The same for a path, but never shortened: the user may want to type it.
 std::string wholePath(std::string_view path);
 
 /// A path without its folders, for messages.
 std::string fileName(const std::string &path);
 
-/// Whether a name from a file can serve as an identifier: valid UTF-8, no control characters.
+/// Whether a name from a file can serve as an identifier: valid UTF-8 without control characters.
 bool isPlainName(std::string_view text);
 
 } // namespace ingot::import

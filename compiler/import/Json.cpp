@@ -1,4 +1,4 @@
-//===- Json.cpp - simdjson's verdicts in our words ------------------------===//
+//===- Json.cpp - Converts simdjson's errors to ours ----------------------===//
 #include "compiler/import/Json.h"
 #include "compiler/import/ImportErrors.h"
 

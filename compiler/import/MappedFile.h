@@ -26,8 +26,8 @@ public:
   MappedFile &operator=(const MappedFile &) = delete;
 
   std::span<const std::byte> bytes() const { return {data, size}; }
-  /// Gives back the memory that the system holds its pages in: who reads them again waits for them again. Without it a
-  /// process is as large as all that it has read of a file.
+  /// Releases the resident pages of the mapping; reading them again loads them again. Without this call, the
+  /// process's resident size includes everything that it has read of a file.
   void forgetPages() const;
   std::string_view text() const { return {reinterpret_cast<const char *>(data), size}; }
 
@@ -38,7 +38,7 @@ private:
   size_t size;
 };
 
-/// The same of some of a mapped file's bytes.
+/// The same for a range of a mapped file.
 void forgetPages(std::span<const std::byte> mapped);
 
 } // namespace ingot::import

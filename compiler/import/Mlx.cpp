@@ -4,13 +4,14 @@
 //           X.scales  [N, K / g]
 //           X.biases  [N, K / g]
 //   mxfp4   X.weight  U32 [N, K / 8], X.scales U8 [N, K / 32]: 2^(s - 127)
-//   mxfp8   X.weight  U32 [N, K / 4], X.scales U8 [N, K / 32]: four codes of E4M3 to a word
+//   mxfp8   X.weight  U32 [N, K / 4], X.scales U8 [N, K / 32]: four codes of E4M3 per word
 //   nvfp4   X.weight  U32 [N, K / 8], X.scales U8 [N, K / 16]: E4M3
 //
-// w = scales * q + biases. config.json says under `quantization` how (bits, group_size, mode), for all matrices and for
-// some by their names. Names and other tensors are those of mlx-lm's model, which for Qwen3-Next and its like adds 1 to
-// norms' weights and turns convolutions: that is their families' affair. (mlx: mlx/backend/common/quantized.cpp, docs
-// of mlx.core.quantize; mlx-lm: utils.py.)
+// w = scales * q + biases. The `quantization` object of config.json has the settings (bits, group_size, mode)
+// for all matrices, and for individual ones by name. Names and other tensors are those of mlx-lm's model,
+// which, for Qwen3-Next and similar models, adds 1 to norm weights and transposes convolutions; their
+// families must handle this. (mlx: mlx/backend/common/quantized.cpp, docs of mlx.core.quantize; mlx-lm:
+// utils.py.)
 //===----------------------------------------------------------------------===//
 #include "compiler/import/ByteScales.h"
 #include "compiler/import/GroupedInts.h"
@@ -26,7 +27,7 @@ struct Settings {
   std::string mode;
 };
 
-/// Those of a module, which are all modules' where it has none.
+/// The settings of a module; those it lacks are taken from `otherwise`, the settings of all modules.
 Result<Settings> settingsOf(const QuantConfig &config, const std::string &module,
                             const Settings &otherwise) {
   const std::string scope = module.empty() ? "" : module + ".";
@@ -45,11 +46,11 @@ Result<Settings> settingsOf(const QuantConfig &config, const std::string &module
   return Settings{*bits, *group, mode};
 }
 
-/// `columns` codes of a row of words.
+/// Reads `columns` codes of a row from a stream of words.
 void readStream(const Part &words, int64_t first, int64_t columns, int bits, uint8_t *q) {
   const uint32_t mask = (1u << bits) - 1;
   uint64_t waiting = 0;
-  int count = 0; // bits that wait
+  int count = 0; // number of bits in `waiting`
   for (int64_t k = 0; k < columns; ++k) {
     if (count < bits) {
       waiting |= static_cast<uint64_t>(words.word(first++)) << count;
@@ -94,7 +95,7 @@ Result<GroupedInts> readAffine(RawTensors &parts, const std::string &name,
   return ints;
 }
 
-/// Eight codes to a word are two to a byte, the lower first.
+/// Words of eight codes are bytes of two, the first in the low nibble.
 Result<void> readFloats(RawTensors &parts, const std::string &name, const std::string &mode) {
   if (mode == "nvfp4")
     return addNvfp4(parts, name, {name + ".weight", name + ".scales"}, 1.0f);
@@ -141,7 +142,7 @@ Result<void> readMlx(CheckpointBuilder &builder, const QuantConfig &config) {
   }
   if (auto added = addGroupedInts(builder, parts, std::move(matrices)); !added)
     return added;
-  config.harmless({"*"}); // what is said of modules that are not quantised
+  config.harmless({"*"}); // settings of modules that are not quantised
   parts.finish();
   return {};
 }

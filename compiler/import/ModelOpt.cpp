@@ -4,9 +4,10 @@
 //   MXFP8                      X.weight F8_E4M3 [N, K], X.weight_scale U8 [N, K / 32]: Mxfp8.cpp
 //   FP8, FP8_PB_WO,            X.weight F8_E4M3, X.weight_scale F32 [1], [N / 128, 1, K / 128, 1] or [N]: Float8.h
 //   FP8_PER_CHANNEL_PER_TOKEN
-//   MIXED_PRECISION            each layer its own of these
+//   MIXED_PRECISION            each layer uses one of these
 //
-// Which matrices are what, their tensors say: lists of layers (quantized_layers, exclude_modules) are not needed.
+// The tensors show how each matrix is quantised: lists of layers (quantized_layers, exclude_modules) are not
+// needed.
 //
 // (modelopt/torch/export; the arithmetic: modelopt/torch/quantization/qtensor.)
 //===----------------------------------------------------------------------===//
@@ -95,7 +96,7 @@ bool isMxfp8(const RawTensors &parts, const std::string &name, bool said) {
 }
 
 QuantConfig modelOptScope(const QuantConfig &config) {
-  // hf_quant_config.json has an object more than config.json.
+  // hf_quant_config.json has one more level of nesting than config.json.
   return config.has("quantization.quant_algo") ? config.in("quantization.") : config;
 }
 

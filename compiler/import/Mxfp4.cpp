@@ -1,6 +1,6 @@
 //===- Mxfp4.cpp - Checkpoints of gpt-oss ----------------------------------===//
 //
-//   X_blocks  U8 [E, N, K / 32, 16]  two codes to a byte, the lower nibble is the even one
+//   X_blocks  U8 [E, N, K / 32, 16]  two codes per byte; the even one is in the low nibble
 //   X_scales  U8 [E, N, K / 32]      2^(s - 127)
 //
 // become X: a stack of E matrices [N][K] (OCP Microscaling Formats 1.0; transformers, integrations/mxfp4.py).
@@ -15,7 +15,8 @@ namespace ingot::import {
 
 namespace {
 
-/// Blocks of Codes.h: the exponent, then value j below value j + 16.
+/// Blocks of Codes.h: the exponent, then bytes with value j in the low nibble and value j + 16 in the high
+/// one.
 class MadeOfMxfp4 : public GroupMaker {
 public:
   using GroupMaker::GroupMaker;

@@ -48,7 +48,7 @@ private:
     return source.factors[static_cast<size_t>(row / source.rowsOfMatrix)];
   }
   bool isGguf() const { return scales.empty(); }
-  /// Of a GGUF: the 64 values that hold group g, and which of four it is there.
+  /// For a GGUF: the block of 64 values that contains group g, which is number g % 4 in it.
   const std::byte *ggufBlock(int64_t row, int64_t g) const {
     return codes.data() + (row * (columns / kGgufNvfp4Values) + g / 4) * kGgufNvfp4Bytes;
   }

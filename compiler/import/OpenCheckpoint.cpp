@@ -1,4 +1,4 @@
-//===- OpenCheckpoint.cpp - What kind of checkpoint a path names ----------===//
+//===- OpenCheckpoint.cpp - Opens whatever kind of checkpoint a path names --===//
 #include "compiler/import/Checkpoint.h"
 #include "compiler/import/ConfigJson.h"
 #include "compiler/import/ContentHash.h"
@@ -47,10 +47,10 @@ std::string hashOf(std::vector<std::span<const std::byte>> files, Hashed hashed)
   return hashContent(files, forgetPages);
 }
 
-/// A file that the user named may lie anywhere; one that was found in a folder must be of it.
+/// A file that the user named may be anywhere; a file found in a folder must belong to the folder.
 enum class Named { ByUser, InFolder };
 
-/// A file, or all parts of a split one; their bytes.
+/// Reads a file, or all parts of a split model; returns their bytes.
 Result<std::vector<std::span<const std::byte>>> readGgufFiles(const fs::path &path, Named named,
                                                               CheckpointBuilder &builder) {
   Result<std::shared_ptr<const MappedFile>> file =
@@ -58,7 +58,7 @@ Result<std::vector<std::span<const std::byte>>> readGgufFiles(const fs::path &pa
                              : Folder(folderOf(path)).open(path.filename().string());
   const std::optional<SplitName> part = splitName(path.filename().string());
   if (part && part->count > 1) {
-    // One that was merged may have kept the name of a part.
+    // A merged file may have kept the name of a part.
     const Result<GgufHead> head =
         file ? readGgufHead((*file)->bytes(), path.string()) : file.error();
     if (!head || head->part.count > 1) {
@@ -87,7 +87,7 @@ Opened openGguf(const fs::path &path, Named named, Hashed hashed) {
   return builder.finish(hashOf(std::move(*files), hashed));
 }
 
-constexpr char kNative[] = "params.json"; ///< beside consolidated*.safetensors
+constexpr char kNative[] = "params.json"; ///< comes with consolidated*.safetensors
 
 Error nativeFolder(const Folder &folder) {
   return refuse(cause::nativeFolder,
@@ -99,7 +99,7 @@ Error nativeFolder(const Folder &folder) {
                 "convert_mistral_weights_to_hf.py");
 }
 
-/// config.json and the text artefacts beside it.
+/// Reads config.json and the text artefacts in the same folder.
 Result<void> readTexts(Folder &folder, const std::string &configName, CheckpointBuilder &builder) {
   if (!folder.has(configName) && folder.has(kNative))
     return nativeFolder(folder);
@@ -125,7 +125,7 @@ Result<void> readTexts(Folder &folder, const std::string &configName, Checkpoint
   return {};
 }
 
-/// Reads one file of weights; returns its tensors' names.
+/// Reads one file of weights; returns the names of its tensors.
 Result<std::vector<std::string>> readWeights(Folder &folder, const std::string &name,
                                              CheckpointBuilder &builder) {
   Result<std::shared_ptr<const MappedFile>> file = folder.open(name);
@@ -149,14 +149,14 @@ Result<void> readShards(Folder &folder, const SafetensorsIndex &index, Checkpoin
     if (!found)
       return found.error();
     if (index.shards.size() == 1)
-      return {}; // an index of one file says nothing that the file does not
+      return {}; // an index of one file adds nothing to the file itself
     if (Result<void> same = index.compare(shard, std::move(*found)); !same)
       return same;
   }
   return {};
 }
 
-/// Whether two sets of weights are one: the same names, types, shapes and bytes.
+/// Whether two sets of weights are identical: the same names, types, shapes and bytes.
 bool areSame(CheckpointBuilder &one, CheckpointBuilder &other) {
   const RawTensors ours(one), theirs(other);
   return std::ranges::equal(ours.all(), theirs.all(), [](const auto &a, const auto &b) {
@@ -165,7 +165,8 @@ bool areSame(CheckpointBuilder &one, CheckpointBuilder &other) {
   });
 }
 
-/// Why an index beside model.safetensors says nothing about it; empty: it is about it, or about another model (E0291).
+/// The reason why an index next to model.safetensors does not describe it; empty if the index does, or if it
+/// describes another model (E0291).
 Result<std::string> whyIndexIsPassedOver(Folder &folder) {
   const Result<SafetensorsIndex> index = readIndex(folder, kIndex);
   if (!index)
@@ -190,7 +191,7 @@ Result<std::string> whyIndexIsPassedOver(Folder &folder) {
                      wholePath(folder.pathOf(kIndex))));
 }
 
-/// What weights have in common once all of them are there.
+/// The common steps after all weights are listed.
 Opened finishFolder(const Folder &folder, CheckpointBuilder &builder, Hashed hashed) {
   if (Result<void> read = readQuantized(builder); !read)
     return read.error();
@@ -200,8 +201,9 @@ Opened finishFolder(const Folder &folder, CheckpointBuilder &builder, Hashed has
   return builder.finish(hashOf(folder.opened(), hashed));
 }
 
-/// The GGUF models of a folder: of split ones the first part. Projectors, adapters and vocabularies are offered where there
-/// is nothing else, and so are files that are GGUF by their names alone: opening them says what they are.
+/// The GGUF models of a folder; a split model counts as its first part. Projectors, adapters and vocabularies
+/// are offered only if there is nothing else, and so are files that are GGUF by name alone: opening them
+/// reports what they are.
 std::vector<std::string> ggufModels(const std::string &path) {
   std::set<std::string> models, others, byName;
   std::error_code ignored;
@@ -215,8 +217,7 @@ std::vector<std::string> ggufModels(const std::string &path) {
     const Result<std::shared_ptr<const MappedFile>> file = MappedFile::open(entry.path().string());
     const Result<GgufHead> head =
         file ? readGgufHead((*file)->bytes(), entry.path().string()) : file.error();
-    const bool isModel =
-        !head || !head->notModel; // of a damaged one that is said when it is opened
+    const bool isModel = !head || !head->notModel; // a damaged file is reported when it is opened
     if (std::optional<SplitName> part = splitName(name); part && (!head || head->part.count > 1))
       name = SplitName{part->stem, 1, part->count}.file();
     (isModel && name.find("mmproj") == std::string::npos ? models : others).insert(name);
@@ -246,7 +247,7 @@ Error adapterFolder(const std::string &path, size_t entries) {
                 "save_pretrained()");
 }
 
-/// What is in a folder without the expected weights, as advice.
+/// The error for a folder without the expected weights, with advice based on its contents.
 Error noModel(const Folder &folder, const std::string &path) {
   size_t entries = 0;
   bool pickled = false;
@@ -270,7 +271,7 @@ Error noModel(const Folder &folder, const std::string &path) {
                 fix);
 }
 
-/// The weights that an index names.
+/// Opens the weights listed in an index.
 Opened openSharded(Folder folder, const std::string &indexName, Hashed hashed) {
   CheckpointBuilder builder(Container::Safetensors);
   builder.setName(folder.name());
@@ -284,7 +285,7 @@ Opened openSharded(Folder folder, const std::string &indexName, Hashed hashed) {
   return finishFolder(folder, builder, hashed);
 }
 
-/// The weights of one file; `note`, if any, is what is to be said of them.
+/// Opens the weights of one file; `note`, if not empty, is a remark about them.
 Opened openSingle(Folder folder, const std::string &weights, std::string name, Hashed hashed,
                   const std::string &note = "") {
   CheckpointBuilder builder(Container::Safetensors);
@@ -298,8 +299,8 @@ Opened openSingle(Folder folder, const std::string &weights, std::string name, H
   return finishFolder(folder, builder, hashed);
 }
 
-/// The only safetensors file of a folder, under another name than model.safetensors, as the first programs for GPTQ left it;
-/// empty: there is none, or there are several. Adapters, shards and Mistral's own files are none.
+/// The only safetensors file of a folder, under another name than model.safetensors, as early GPTQ programs
+/// wrote it; empty if there is none, or several. Adapters, shards and Mistral's own files do not count.
 std::string onlySafetensors(const std::string &path) {
   std::string only;
   std::error_code ignored;
@@ -337,7 +338,7 @@ Opened openFolder(const std::string &path, Hashed hashed) {
     return openSharded(folder, kIndex, hashed);
   std::string note;
   if (sharded) {
-    Folder looking(path); // what is looked at here is no part of the checkpoint
+    Folder looking(path); // files opened here are not part of the checkpoint
     const Result<std::string> why = whyIndexIsPassedOver(looking);
     if (!why)
       return why.error();
@@ -348,7 +349,7 @@ Opened openFolder(const std::string &path, Hashed hashed) {
   return openSingle(folder, kSingle, folder.name(), hashed, note);
 }
 
-/// Whether a file is one of several that an index beside it names.
+/// Whether a file is one of several shards listed by an index in its folder.
 bool isOneOfSeveral(Folder &folder, const std::string &name) {
   if (!folder.has(kIndex))
     return false;
@@ -356,7 +357,7 @@ bool isOneOfSeveral(Folder &folder, const std::string &name) {
   return index && index->shards.size() > 1 && index->shards.contains(name);
 }
 
-/// A .safetensors file with its config.json beside it.
+/// Opens a .safetensors file with a config.json in the same folder.
 Opened openSafetensors(const fs::path &path, Hashed hashed) {
   const std::string parent = folderOf(path);
   Folder folder(parent), looking(parent);
@@ -375,7 +376,7 @@ Opened openSafetensors(const fs::path &path, Hashed hashed) {
   return openSingle(folder, name, path.stem().string(), hashed);
 }
 
-/// A configuration alone: shapes without weights (--weights random, --weights seed).
+/// Opens a configuration alone: shapes without weights (--weights random, --weights seed).
 Opened openConfig(const fs::path &path, Hashed hashed) {
   Folder folder(folderOf(path));
   std::string name = path.filename().string();
@@ -388,7 +389,7 @@ Opened openConfig(const fs::path &path, Hashed hashed) {
   return finishFolder(folder, builder, hashed);
 }
 
-/// A file that is of no kind that is read.
+/// The error for a file of a kind that is not supported.
 Error unknownFile(const std::string &path, const fs::file_status &status) {
   Error unknown = refuse(
       cause::unknownKind, line("cannot tell what ", fileName(path), " is"),
@@ -414,7 +415,8 @@ Opened openCheckpoint(const std::string &path, Hashed hashed) {
                   "check the path and its permissions");
   if (fs::is_directory(status))
     return openFolder(path, hashed);
-  // What it is called decides where its first bytes show nothing: what is wrong with it is said then.
+  // The name decides if the first bytes are inconclusive; the reader then reports what is wrong with the
+  // file.
   const FileKind kind = fileKind(path);
   const auto is = [&](FileKind wanted, std::string_view ending) {
     return kind == wanted || (kind == FileKind::Other && path.ends_with(ending));

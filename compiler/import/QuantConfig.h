@@ -1,8 +1,8 @@
-//===- QuantConfig.h - What a configuration says of quantised weights ------===//
+//===- QuantConfig.h - The quantisation settings of a configuration --------===//
 //
-// quantization_config of config.json, as readers of quantised checkpoints (Quantized.h) ask for it. Keys are
-// counted from their scope: "bits", "config_groups.group_0.weights.num_bits". A key that a reader understands,
-// or that changes nothing about the weights, is marked as used; families refuse what is left.
+// Access to quantization_config of config.json for the readers of quantised checkpoints (Quantized.h). Keys
+// are relative to a scope: "bits", "config_groups.group_0.weights.num_bits". A key that a reader understands,
+// or that does not affect the weights, is marked as used; families refuse the rest.
 //===----------------------------------------------------------------------===//
 #pragma once
 
@@ -14,43 +14,43 @@ namespace ingot::import {
 
 class QuantConfig {
 public:
-  /// `scope`: what every key begins with, its dot included.
+  /// `scope`: the prefix of every key, including its dot.
   QuantConfig(CheckpointBuilder &builder, std::string scope)
       : builder(builder), scope(std::move(scope)) {}
 
-  /// One of `members`: keys are counted from there.
+  /// A view of one of `members`: keys are relative to it.
   QuantConfig in(const std::string &member) const { return {builder, scope + member}; }
 
-  /// Null if it is missing or null.
+  /// Null if the key is missing or JSON null.
   const MetaValue *find(const std::string &key) const;
   const std::string *text(const std::string &key) const;
   bool has(const std::string &key) const { return find(key); }
-  /// Those that are there; E0473 if they are of another type.
+  /// The value, or `otherwise` if the key is missing; E0473 if the value has another type.
   Result<int64_t> integerOr(const std::string &key, int64_t otherwise) const;
   Result<bool> booleanOr(const std::string &key, bool otherwise) const;
-  /// Empty if it is missing, or no list of integers.
+  /// Empty if the key is missing or not a list of integers.
   std::vector<int64_t> integers(const std::string &key) const;
 
-  /// A key that may be missing, and otherwise is one of these texts (E0473).
+  /// Checks that a key is missing or has one of these values (E0473).
   Result<void> oneOf(const std::string &key, std::initializer_list<std::string_view> texts) const;
-  /// A key that may be missing, and otherwise is this (E0473).
+  /// Checks that a key is missing or has this value (E0473).
   Result<void> exactly(const std::string &key, bool wanted) const;
   Result<void> exactly(const std::string &key, int64_t wanted) const;
-  /// A list or an object that must be missing or empty (E0473): nothing is made of it.
+  /// Checks that a list or an object is missing or empty (E0473), because it is not supported.
   Result<void> absent(const std::string &key, std::string_view whatToDo) const;
-  /// Keys that change nothing about the weights; '*' at the end matches any rest.
+  /// Marks keys that do not affect the weights; a trailing '*' matches any rest.
   void harmless(std::initializer_list<std::string_view> patterns) const;
 
-  /// Settings of single modules in `object`, "extra_config" or "dynamic": those that leave a module as it was ("bits": 16, or
-  /// a name after "-:") change nothing here and are marked as used; so are those of `modules`, which their reader looks up.
-  /// E0473: others.
+  /// Checks the per-module settings in `object`, "extra_config" or "dynamic". Those that leave a module
+  /// unquantised ("bits": 16, or a name after "-:") are harmless and marked as used; so are those of
+  /// `modules`, which their reader looks up. Errors: E0473 for all others.
   Result<void> ownSettings(const std::string &object, const std::vector<std::string> &modules,
                            std::string_view whatToDo) const;
 
-  /// The parts of an object ("config_groups"): "config_groups.group_0." and so on.
+  /// The prefixes of the members of an object ("config_groups"): "config_groups.group_0." and so on.
   std::vector<std::string> members(const std::string &object) const;
 
-  /// E0473, for a key whose value means something that is not read.
+  /// The error for a key whose value is not supported (E0473).
   Error unsupported(const std::string &key, const std::string &found,
                     const std::string &supported) const;
 

@@ -1,4 +1,4 @@
-//===- Quantized.cpp - Which reader a checkpoint needs ---------------------===//
+//===- Quantized.cpp - Selects the reader that a checkpoint needs ----------===//
 #include "compiler/import/Quantized.h"
 #include "compiler/import/ConfigJson.h"
 #include "compiler/import/Float8.h"
@@ -11,9 +11,9 @@ namespace ingot::import {
 namespace {
 
 constexpr char kScope[] = "quantization_config.";
-/// Files beside config.json, and the method where they name none.
+/// Files that config.json may be accompanied by, and the method if they name none.
 constexpr std::pair<const char *, const char *> kOtherConfigs[] = {
-    {"quantize_config.json", "gptq"}, // of AutoGPTQ; AutoAWQ's names its own
+    {"quantize_config.json", "gptq"}, // AutoGPTQ's; the file of AutoAWQ names its method
     {"quant_config.json", "awq"},
     {"hf_quant_config.json", "modelopt"},
 };
@@ -36,7 +36,7 @@ constexpr QuantMethod kMethods[] = {
     {"", readMlx, "MLX: 2 to 6 and 8 bits, mxfp4, mxfp8, nvfp4", "the same numbers; mxfp8 in bf16"},
 };
 
-/// Other names of methods whose tensors are stored alike, in small letters, with '-' for '_'.
+/// Aliases of methods whose tensors are stored alike, in lower case, with '-' for '_'.
 constexpr std::pair<std::string_view, std::string_view> kOtherNames[] = {
     {"gptqmodel", "gptq"},
     {"gptq-v2", "gptq"},
@@ -55,7 +55,7 @@ constexpr std::pair<std::string_view, std::string_view> kOtherNames[] = {
     {"modelopt-fp4", "modelopt"},
 };
 
-/// A method as kMethods has it.
+/// The name of a method in kMethods.
 std::string commonName(std::string method) {
   for (char &c : method)
     c = c == '_' ? '-' : c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
@@ -83,7 +83,7 @@ Error unknownMethod(const std::string &method) {
       "use the original checkpoint, with --quantize int4-g64 or fp8, or one of these methods");
 }
 
-/// What no reader took: masks are for families, the rest for nobody.
+/// Tensors that no reader took: families decide about possible masks; all others are refused.
 Result<void> settleRaw(CheckpointBuilder &builder) {
   for (RawTensor &tensor : builder.raw())
     if (tensor.dtype == "U8" || tensor.dtype == "BOOL")
@@ -124,7 +124,7 @@ Result<void> readQuantized(CheckpointBuilder &builder) {
   const QuantConfig config(builder, kScope);
   const std::string *named = config.text("quant_method");
   if (!named)
-    named = config.text("method"); // GPTQModel from 6 on
+    named = config.text("method"); // GPTQModel from version 6 on
   if (named) {
     const std::string method = commonName(*named);
     const auto *reader = std::ranges::find(kMethods, method, &QuantMethod::name);
@@ -134,7 +134,7 @@ Result<void> readQuantized(CheckpointBuilder &builder) {
       return read;
   } else if (const QuantConfig mlx(builder, "quantization.");
              mlx.has("bits") || mlx.has("group_size")) {
-    config.harmless({"*"}); // the same once more
+    config.harmless({"*"}); // a copy of the same settings
     if (auto read = readMlx(builder, mlx); !read)
       return read;
   }

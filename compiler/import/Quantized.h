@@ -1,7 +1,7 @@
 //===- Quantized.h - Checkpoints whose weights are quantised ---------------===//
 //
-// A method of quantisation is what config.json's quantization_config (or quantize_config.json, of older GPTQ
-// checkpoints, or hf_quant_config.json, of Model Optimizer) names, and a reader here:
+// quantization_config of config.json names the method of quantisation (older GPTQ checkpoints use
+// quantize_config.json, Model Optimizer uses hf_quant_config.json). Each method has a reader:
 //
 //   fp8, compressed-tensors with floats   Float8.h
 //   gptq, auto-round                      Gptq.cpp: 2, 3, 4 and 8 bits, v1 and v2
@@ -13,9 +13,9 @@
 //   modelopt                              ModelOpt.cpp: NVFP4, FP8, MXFP8
 //   (quantization, without a method)      Mlx.cpp
 //
-// Each takes the parts of a matrix and adds one tensor, NAME.weight, so that families know nothing of it. All other
-// methods are refused by name. Which modules are quantised is seen in their tensors: lists of modules that are
-// (targets, modules_to_not_convert, ignore) are not needed.
+// Each reader takes the parts of a matrix and adds one tensor, NAME.weight, so families need no knowledge of
+// the method. All other methods are refused by name. The tensors show which modules are quantised, so the
+// lists of modules (targets, modules_to_not_convert, ignore) are not needed.
 //===----------------------------------------------------------------------===//
 #pragma once
 
@@ -25,56 +25,59 @@
 
 namespace ingot::import {
 
-/// A method, as quantization_config.quant_method names it; MLX's name is empty.
+/// A quantisation method, named as in quantization_config.quant_method; MLX's name is empty.
 struct QuantMethod {
   std::string_view name;
   Result<void> (*read)(CheckpointBuilder &builder, const QuantConfig &config);
-  std::string_view reads, becomes; ///< for people (docs/models.md)
+  std::string_view reads, becomes; ///< for documentation (docs/models.md)
 };
 
-/// All that are read.
+/// All supported methods.
 std::span<const QuantMethod> quantMethods();
 
-/// Reads quantize_config.json or hf_quant_config.json where config.json says nothing about quantisation. Errors as
-/// readConfig's.
+/// Reads quantize_config.json or hf_quant_config.json if config.json has no quantisation settings. Errors:
+/// those of readConfig.
 Result<void> readQuantizeConfig(Folder &folder, CheckpointBuilder &builder);
 
-/// Makes tensors of what quantised weights are stored as; refuses raw tensors that are left (E0218), but for masks.
-/// Call it when all tensors and the configuration are read. Errors: E0470 to E0473 (Float8.h, and a configuration that
-/// means something else), E0477 (a part that is missing, or of another type or shape), E0478 (a number that none is).
+/// Assembles tensors from the parts of quantised weights; refuses raw tensors that are left (E0218), except
+/// masks. Call it once all tensors and the configuration are read. Errors: E0470 to E0473 (Float8.h, and an
+/// unsupported configuration), E0477 (a part that is missing, or has another type or shape), E0478 (a value
+/// that is not a valid number).
 Result<void> readQuantized(CheckpointBuilder &builder);
 
-/// The readers. Each is called when quantization_config names its method; `config` is its scope.
+/// The readers. Each is called if quantization_config names its method; `config` is its scope.
 Result<void> readGptq(CheckpointBuilder &builder, const QuantConfig &config);
-/// Of AutoRound, which packs as GPTQ or AWQ does.
+/// AutoRound, which packs as GPTQ or AWQ does.
 Result<void> readAutoRound(CheckpointBuilder &builder, const QuantConfig &config);
 Result<void> readAwq(CheckpointBuilder &builder, const QuantConfig &config);
 Result<void> readCompressedTensors(CheckpointBuilder &builder, const QuantConfig &config);
 Result<void> readMxfp4(CheckpointBuilder &builder, const QuantConfig &config);
 Result<void> readBitsAndBytes(CheckpointBuilder &builder, const QuantConfig &config);
 Result<void> readModelOpt(CheckpointBuilder &builder, const QuantConfig &config);
-/// Of MLX, whose configuration is called `quantization` and names no method.
+/// MLX, whose configuration is called `quantization` and names no method.
 Result<void> readMlx(CheckpointBuilder &builder, const QuantConfig &config);
 
-/// A matrix (or a stack of them) of MXFP4: codes two to a byte, the lower first, and an exponent for each 32.
-/// `blocks` has as many bytes as half the elements of `shape`, `scales` one for 32. E0477: rows that end inside of a group.
+/// Adds a matrix (or a stack of matrices) of MXFP4: two codes per byte, the first in the low nibble, and an
+/// exponent per 32 values. `blocks` has half as many bytes as `shape` has elements, `scales` one byte per 32
+/// elements. E0477: rows that end inside a group.
 Result<void> addMxfp4(RawTensors &parts, std::string name, std::vector<int64_t> shape,
                       const Part &blocks, const Part &scales);
 
-/// Where keys of Model Optimizer are counted from.
+/// The scope of Model Optimizer's keys.
 QuantConfig modelOptScope(const QuantConfig &config);
 
-/// What the tensors of a matrix are called.
+/// Names of the tensors that make up a matrix.
 struct CodesAndScales {
   std::string codes, scales;
 };
-/// A matrix of NVFP4, NAME.weight: codes in bytes or words of eight, scales of E4M3 (Nvfp4.h). E0477.
+/// Adds a matrix of NVFP4, NAME.weight, from codes in bytes or in words of eight codes, and E4M3 scales
+/// (Nvfp4.h). E0477.
 Result<void> addNvfp4(RawTensors &parts, const std::string &name, const CodesAndScales &stored,
                       float factor);
-/// Whether NAME.weight and NAME.weight_scale are one: the configuration says so, or the shape of scales in bytes does. E4M3
-/// under powers of two may be fp8 too (Float8.h).
+/// Whether NAME.weight and NAME.weight_scale form an MXFP8 matrix, according to the configuration or to the
+/// shape of scales stored as bytes. E4M3 codes under power-of-two scales may be fp8 as well (Float8.h).
 bool isMxfp8(const RawTensors &parts, const std::string &name, bool said);
-/// A matrix of MXFP8, NAME.weight, which becomes bf16 (Mxfp8.cpp). E0477.
+/// Adds a matrix of MXFP8, NAME.weight, as bf16 (Mxfp8.cpp). E0477.
 Result<void> addMxfp8(RawTensors &parts, const std::string &name, const CodesAndScales &stored);
 
 } // namespace ingot::import

@@ -96,7 +96,7 @@ Result<const Part *> RawTensors::take(const std::string &name, std::string_view 
                   "compare the folder's files with those of its source; otherwise use the original "
                   "checkpoint with --quantize int4-g64 or fp8");
   const Part &part = found->second;
-  for (size_t at = 0; at < types.size();) { // one of the words
+  for (size_t at = 0; at < types.size();) { // one word per iteration
     const size_t end = std::min(types.find(' ', at), types.size());
     if (types.substr(at, end - at) == part.dtype) {
       taken.insert(name);

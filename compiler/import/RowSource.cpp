@@ -10,7 +10,7 @@ namespace ingot::import {
 
 namespace {
 
-constexpr int64_t kMadeAtOnce = 32; ///< rows whose blocks are made together
+constexpr int64_t kMadeAtOnce = 32; ///< rows whose blocks are made in one call
 
 int64_t columnsOf(const Tensor &tensor) {
   return tensor.shape.size() == 1 ? 1 : tensor.shape.back();
@@ -49,7 +49,7 @@ RowSource::RowSource(const Tensor &tensor) : width(columnsOf(tensor)) {
 
 Result<void> RowSource::add(const Tensor &tensor, const TensorRows &rows) {
   const bool stack = rows.matrix >= 0;
-  // Of a stack without a number all matrices are meant, one below the other.
+  // For a stack without a matrix number, all matrices are meant, concatenated by rows.
   if (tensor.shape.size() > (rows.transposed && !stack ? 2u : 3u) ||
       (stack && tensor.shape.size() != 3))
     return notHeld(rows, line("it has ", tensor.shape.size(), " dimensions"));
@@ -75,7 +75,7 @@ Result<void> RowSource::add(const Tensor &tensor, const TensorRows &rows) {
   return {};
 }
 
-/// The numbers of a vector, each plus the offset.
+/// Reads the numbers of a vector and adds the offset to each.
 static Result<std::shared_ptr<const std::vector<float>>>
 readFactors(const Checkpoint &checkpoint, const Factors &factors, const TensorRows &rows) {
   const Tensor *vector = checkpoint.find(factors.vector);
@@ -141,7 +141,7 @@ Result<RowSource> RowSource::find(const Checkpoint &checkpoint, std::span<const 
       numbers->shape = {tensor->elements()};
       tensor = source.flat.emplace_back(std::move(numbers)).get();
     }
-    if (rows.transposed && tensor->shape.size() == 1) { // one column: transposed, one row
+    if (rows.transposed && tensor->shape.size() == 1) { // one column; transposed, one row
       auto column = std::make_shared<Tensor>(*tensor);
       column->shape = {tensor->elements(), 1};
       tensor = source.flat.emplace_back(std::move(column)).get();
@@ -183,7 +183,8 @@ Result<void> RowSource::forEachRun(int64_t first, int64_t count, F call) const {
   return {};
 }
 
-/// Columns `first`, first + 1, … of the `height` rows from `top` on, one behind the other.
+/// Reads columns `first`, first + 1, … of the `height` rows from `top` on, and stores one column after
+/// another.
 static void readColumns(const Tensor &tensor, int64_t top, int64_t first, std::span<float> out,
                         int64_t height) {
   const auto count = out.size() / static_cast<size_t>(height);
@@ -193,13 +194,13 @@ static void readColumns(const Tensor &tensor, int64_t top, int64_t first, std::s
     std::span<const std::byte> row =
         tensorRow(tensor, top + k)
             .subspan(static_cast<size_t>(first * bytes), count * static_cast<size_t>(bytes));
-    (void)dequantizeRow(tensor.format, row, across); // floats of whole values: nothing can fail
+    (void)dequantizeRow(tensor.format, row, across); // floats, one per block: this cannot fail
     for (size_t n = 0; n < count; ++n)
       out[n * static_cast<size_t>(height) + static_cast<size_t>(k)] = across[n];
   }
 }
 
-/// Rows of a tensor as f32: `count` from `row` on.
+/// Reads `count` rows of a tensor from `row` on, as f32.
 Result<void> RowSource::readPart(const Part &part, int64_t row, int64_t count, int64_t width,
                                  std::span<float> out) {
   const auto rowSize = static_cast<size_t>(width);
@@ -209,7 +210,7 @@ Result<void> RowSource::readPart(const Part &part, int64_t row, int64_t count, i
     return {};
   }
   if (tensor.shape.size() == 1) {
-    // Numbers of a vector: one row of as many values.
+    // Numbers of a vector: a single row of `count` values.
     const int64_t size = storedBlockBytes(tensor.format);
     return dequantizeRow(
         tensor.format,

@@ -21,8 +21,8 @@ constexpr int kMaxDims = 8;
 
 struct Dtype {
   std::string_view name;
-  std::optional<WeightFormat> format; ///< empty: no weight's; parts of quantised ones may be of it
-  int bytes;                          ///< of an element; 0: known, but not read
+  std::optional<WeightFormat> format; ///< empty: not a weight, but maybe part of a quantised one
+  int bytes;                          ///< per element; 0: known, but not read
 };
 
 constexpr Dtype kDtypes[] = {
@@ -30,7 +30,7 @@ constexpr Dtype kDtypes[] = {
     {"F16", WeightFormat::F16, 2},
     {"BF16", WeightFormat::BF16, 2},
     {"F64", std::nullopt, 0},
-    {"F8_E4M3", WeightFormat::Fp8Tensor, 1}, // which fp8 it is, its scales say
+    {"F8_E4M3", WeightFormat::Fp8Tensor, 1}, // the scales determine which fp8 format it is
     {"F8_E5M2", std::nullopt, 0},
     {"F8_E8M0", std::nullopt, 1},
     {"F6_E2M3", std::nullopt, 0},
@@ -53,10 +53,10 @@ struct Entry {
   const Dtype *dtype;
   std::vector<int64_t> shape;
   uint64_t begin, end;      // in the data
-  std::string_view leftOut; // what it is a part of; empty for what is read
+  std::string_view leftOut; // the part of a wrapper it belongs to; empty if it is read
 };
 
-/// The three fields of an entry as they were found; a field may come once.
+/// The three fields of an entry as found; each may occur only once.
 struct RawEntry {
   std::optional<element> dtype, shape, offsets;
 };
@@ -245,7 +245,7 @@ Result<Entry> SafetensorsReader::entry(std::string_view name, element value) {
   if (Result<void> placed = offsets(entry, *raw->offsets); !placed)
     return placed.error();
   if (!entry.leftOut.empty())
-    return entry; // it may be of a type whose size is nobody's business here
+    return entry; // its type may be one whose size is not known here
   const auto size = static_cast<uint64_t>(entry.dtype->bytes);
   const uint64_t bytes = entry.end - entry.begin;
   if (bytes % size != 0 || bytes / size != static_cast<uint64_t>(*elements))

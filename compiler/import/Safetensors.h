@@ -6,10 +6,10 @@
 //
 // Specification: https://github.com/huggingface/safetensors#format
 //
-// Offsets count from the end of the header. Together the tensors must cover the
-// data exactly: no hole, no overlap, nothing left over. Limits: header of 100 MB,
-// 65,536 tensors, 8 dimensions. F32, F16, BF16 and E4M3 are weights; integers and bytes are kept for the readers
-// of quantised weights (Quantized.h), others refused by name.
+// Offsets count from the end of the header. Together the tensors must cover the data exactly: no holes, no
+// overlaps, no trailing bytes. Limits: header of 100 MB, 65,536 tensors, 8 dimensions. F32, F16, BF16 and
+// E4M3 are read as weights; integers and bytes are kept for the readers of quantised weights (Quantized.h);
+// all other types are refused by name.
 //===----------------------------------------------------------------------===//
 #pragma once
 
@@ -17,9 +17,9 @@
 
 namespace ingot::import {
 
-/// Reads a whole file from memory into `builder` (a scalar gets the shape [1]) and returns
-/// the names of its tensors. Tensors point into `file`. What a wrapper has beside its text model is
-/// counted, not read (Wrapper.h). Errors have exit 3.
+/// Reads a whole file from memory into `builder` (a scalar gets the shape [1]) and returns the names of its
+/// tensors. Tensors point into `file`. Tensors of a wrapper that are not part of its text model are counted,
+/// not read (Wrapper.h). Errors have exit code 3.
 Result<std::vector<std::string>> readSafetensors(std::span<const std::byte> file,
                                                  const std::string &path,
                                                  CheckpointBuilder &builder);

@@ -1,7 +1,7 @@
 //===- Snapshot.h - A model's folder in the Hugging Face cache ------------===//
 //
 //   models--ORG--NAME/refs/main              the revision that was fetched last, as text
-//   models--ORG--NAME/snapshots/<revision>/  links to ../../blobs/<hash>; Folder.h follows these
+//   models--ORG--NAME/snapshots/<revision>/  links to ../../blobs/<hash>; Folder.h follows them
 //
 // Source: https://huggingface.co/docs/huggingface_hub/guides/manage-cache
 //===----------------------------------------------------------------------===//
@@ -13,11 +13,11 @@
 
 namespace ingot::import {
 
-/// Whether `folder` is one of these rather than a checkpoint's own.
+/// Whether `folder` is a repository of the cache rather than a checkpoint's own folder.
 bool isRepositoryOfSnapshots(const std::string &folder);
 
-/// The folder of the revision that refs/main names or, without that file, of the only one. Errors:
-/// E0844 (no such folder, several, or a reference that is no plain name), those of Folder::open.
+/// The folder of the revision that refs/main names or, without that file, of the only revision. Errors: E0844
+/// (no such folder, several, or a reference that is not a plain name), those of Folder::open.
 Result<std::string> snapshotOf(const std::string &folder);
 
 /// NAME of .../models--ORG--NAME/snapshots/<revision>; empty for other folders. Takes a real path.

@@ -4,8 +4,8 @@
 //   NAME-00002-of-00003.gguf   tensors; split.no 1
 //   NAME-00003-of-00003.gguf   tensors; split.no 2
 //
-// Each has split.count 3 and, as split.tensors.count, how many tensors there are in all. The
-// names say which files belong together, the keys whether they do (llama.cpp's gguf-split).
+// Each has split.count 3, and split.tensors.count is the number of tensors in all files. The names propose
+// which files belong together; the keys confirm it (llama.cpp's gguf-split).
 //===----------------------------------------------------------------------===//
 #pragma once
 
@@ -15,7 +15,7 @@
 
 namespace ingot::import {
 
-/// A part's name taken apart.
+/// The components of a part's file name.
 struct SplitName {
   std::string stem;
   int64_t number, count; ///< number from 1
@@ -23,11 +23,11 @@ struct SplitName {
   std::string file() const;
 };
 
-/// Empty for a file whose name is not of that kind.
+/// Empty if the file name does not follow this pattern.
 std::optional<SplitName> splitName(std::string_view file);
 
-/// Reads all parts of the model of which `named`, in `folder`, is one. Returns the files' bytes, in
-/// the order of the parts; the builder keeps them. Errors: those of readGguf, of Folder::open,
+/// Reads all parts of the model that `named`, a file in `folder`, belongs to. Returns the files' bytes, in
+/// the order of the parts; the builder keeps the files mapped. Errors: those of readGguf and Folder::open,
 /// E0840 (a part is missing), E0841 (parts that do not belong together).
 Result<std::vector<std::span<const std::byte>>>
 readSplitGguf(const std::string &folder, const SplitName &named, CheckpointBuilder &builder);

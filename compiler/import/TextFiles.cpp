@@ -1,4 +1,4 @@
-//===- TextFiles.cpp - The texts beside a folder's weights ------------------===//
+//===- TextFiles.cpp - The text files next to a folder's weights ------------===//
 #include "compiler/import/TextFiles.h"
 #include "compiler/import/ChatTemplate.h"
 
@@ -31,7 +31,7 @@ Result<void> readAll(Folder &folder, std::span<const Wanted> files) {
   return {};
 }
 
-/// tokenizer.model is SentencePiece's, which is no text, or a table of tiktoken's, as Llama 3's is.
+/// tokenizer.model is a binary SentencePiece model, or a tiktoken table, as for Llama 3.
 Result<void> readOtherTokenizers(Folder &folder, TextFiles &text) {
   const Wanted files[] = {{"vocab.json", kMaxTokenizer, text.vocabJson},
                           {"merges.txt", kMaxTokenizer, text.mergesTxt},
@@ -56,8 +56,8 @@ void addNew(std::vector<NamedTemplate> &all, std::vector<NamedTemplate> more) {
       all.push_back(std::move(one));
 }
 
-/// chat_template.jinja and the files of its folder win, then chat_template.json, then the tokenizer's field. A place
-/// without a default one is completed by the next.
+/// chat_template.jinja and the files of the template folder take precedence, then chat_template.json, then
+/// the tokenizer's field. If a source has no default template, the next one completes it.
 Result<void> readTemplates(Folder &folder, TextFiles &text) {
   Result<std::string> plain = folder.text("chat_template.jinja", kMaxTemplate);
   if (!plain)

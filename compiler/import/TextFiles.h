@@ -1,4 +1,4 @@
-//===- TextFiles.h - The texts beside a folder's weights -------------------===//
+//===- TextFiles.h - The text files next to a folder's weights -------------===//
 #pragma once
 
 #include "compiler/import/Checkpoint.h"
@@ -6,8 +6,8 @@
 
 namespace ingot::import {
 
-/// Tokenizer, chat templates and generation_config.json of a folder. Errors: those of Folder::text and of
-/// chatTemplatesIn.
+/// Reads the tokenizer, chat templates and generation_config.json of a folder. Errors: those of Folder::text
+/// and chatTemplatesIn.
 Result<TextFiles> readTextFiles(Folder &folder);
 
 } // namespace ingot::import

@@ -11,14 +11,14 @@ namespace ingot::import {
 namespace {
 
 //===----------------------------------------------------------------------===//
-// What is known
+// Tables
 //===----------------------------------------------------------------------===//
 
-/// Where a configuration keeps its text model's.
+/// The scopes that may hold a text model's configuration.
 constexpr std::string_view kScopes[] = {"text_config.", "llm_config.", "language_config.",
                                         "thinker_config.text_config."};
 
-/// Wrappers of which the text model needs nothing but what `kFromOutside` lists.
+/// Wrappers whose text model needs only `kFromOutside` from the outer level.
 constexpr std::string_view kWrappers[] = {
     "AyaVisionForConditionalGeneration",
     "Cohere2VisionForConditionalGeneration",
@@ -48,14 +48,14 @@ constexpr std::string_view kWrappers[] = {
     "VipLlavaForConditionalGeneration",
 };
 
-/// Wrappers whose older files have the text model's keys at the top level, beside vision_config.
+/// Wrappers whose older files have the text model's keys at the top level, next to vision_config.
 constexpr std::pair<std::string_view, std::string_view> kFlatWrappers[] = {
     {"Qwen2VLForConditionalGeneration", "Qwen2ForCausalLM"},
     {"Qwen2_5_VLForConditionalGeneration", "Qwen2ForCausalLM"},
 };
 
-/// The architecture that a nested model_type means. Others go by the nested `architectures`, and
-/// without these by their model_type.
+/// The architecture that corresponds to a nested model_type. Others are identified by the nested
+/// `architectures` or, without these, by their model_type.
 constexpr std::pair<std::string_view, std::string_view> kTextTypes[] = {
     {"cohere", "CohereForCausalLM"},
     {"cohere2", "Cohere2ForCausalLM"},
@@ -98,13 +98,13 @@ constexpr std::pair<std::string_view, std::string_view> kTextTypes[] = {
     {"smollm3", "SmolLM3ForCausalLM"},
 };
 
-/// Text models of wrappers in GGUF, whose keys begin with their own name.
+/// Text models of wrappers in GGUF, whose keys are prefixed with their own name.
 constexpr std::pair<std::string_view, std::string_view> kGgufTypes[] = {
     {"qwen2vl", "qwen2"}, {"qwen3vl", "qwen3"}, {"qwen3vlmoe", "qwen3moe"}};
 
-/// Until version 5, and of nested configurations still, transformers wrote only what differs from
-/// the defaults of the text model's class. These are those of its classes, and the ones that a
-/// model cannot be without; 0 is for what the family's own default is as good for.
+/// Until version 5, and for nested configurations still, transformers wrote only values that differ from the
+/// defaults of the text model's class. These are the class defaults of all keys that a model requires; 0
+/// means that the family's own default serves as well.
 struct Defaults {
   std::string_view modelType;
   int64_t hidden, feedForward, layers, heads, kvHeads, headDim, vocab, context;
@@ -122,7 +122,7 @@ constexpr Defaults kDefaults[] = {
     {"qwen3_vl_text", 4096, 22016, 32, 32, 32, 128, 151936, 128000, 5e5, 1e-6},
 };
 
-/// Keys of pictures and sound that stand among the text model's; '*' at the end matches any rest.
+/// Image and audio keys among the text model's; a trailing '*' matches any rest.
 constexpr std::string_view kBesideText[] = {"audio_*",
                                             "boa_token_*",
                                             "boi_token_*",
@@ -147,7 +147,7 @@ constexpr std::string_view kBesideText[] = {"audio_*",
                                             "vit_*",
                                             "vision_feature_*"};
 
-/// What a wrapper says of its text model at the outer level.
+/// Keys about the text model that a wrapper has at the outer level.
 constexpr std::string_view kFromOutside[] = {"bos_token_id", "eos_token_id", "pad_token_id",
                                              "dtype",        "torch_dtype",  "tie_word_embeddings"};
 
@@ -155,7 +155,7 @@ struct Prefix {
   std::string_view from, to;
 };
 
-/// The first that fits counts.
+/// The first match counts.
 constexpr Prefix kNames[] = {
     {"model.language_model.model.", "model."}, // transformers 5.10 to 5.23
     {"model.language_model.lm_head.", "lm_head."},
@@ -168,7 +168,7 @@ constexpr Prefix kNames[] = {
     {"thinker.lm_head.", "lm_head."},
 };
 
-/// What names of a model of this kind begin with, and what its embedding is called behind that.
+/// The prefix of tensor names of such a model, and the name of its embedding after the prefix.
 struct BaseModel {
   std::string_view architecture, prefix, embedding;
 };
@@ -178,7 +178,7 @@ constexpr BaseModel kBaseModels[] = {{"GPT2", "transformer.", "wte.weight"},
                                      {"gpt_neox", "gpt_neox.", "embed_in.weight"},
                                      {"", "model.", "embed_tokens.weight"}};
 
-/// What stands beside the model: heads keep their names.
+/// Tensors outside the base model: heads keep their names.
 constexpr std::string_view kBesideBase[] = {"lm_head.*", "embed_out.*", "v_head.*", "value_head.*",
                                             "score.*"};
 
@@ -247,7 +247,7 @@ const std::string *textOf(const Metadata &metadata, std::string_view key) {
 // Configuration
 //===----------------------------------------------------------------------===//
 
-/// Until the tensors are there: what the inner level says, if it contradicts the outer one.
+/// Holds the inner value if it contradicts the outer one, until the tensors are read.
 constexpr char kInnerTie[] = "text_config.tie_word_embeddings";
 
 class Unwrapping {
@@ -293,7 +293,8 @@ private:
     return {};
   }
 
-  /// It belongs to all the files' tensors, so it usually stands outside. Never of both levels.
+  /// The settings apply to all tensors of the files, so they are usually at the outer level. Settings of the
+  /// two levels are never merged.
   void takeQuantization() {
     constexpr std::string_view kQuantization = "quantization_config.";
     const Metadata &all = builder.allMetadata();
@@ -312,13 +313,14 @@ private:
       inner[kInnerTie] = inner[key];
       inner[key] = value;
     } else if (key.ends_with("_token_id") && matchesAny(key, kFromOutside)) {
-      inner[key] = value; // where both levels name ids, the outer ones are those of generation
+      inner[key] = value; // if both levels have ids, the outer ones are those for generation
     } else if (!isSet(inner, key) && (matchesAny(key, kFromOutside) || isUnknown(key))) {
       inner[key] = value;
     }
   }
 
-  /// A key of a wrapper that is in no table, and of nothing that is surely beside the text model.
+  /// Whether this is a key of a wrapper that is not in the tables, and not clearly unrelated to the text
+  /// model.
   bool isUnknown(const std::string &key) const {
     const bool nested = key.find("_config.") != std::string::npos;
     return !known && !nested && key != "architectures" && key != "model_type" &&
@@ -355,7 +357,7 @@ private:
   Metadata inner;
 };
 
-/// Positions in time, height and width are one number where all is text.
+/// In pure text, positions in time, height and width are a single number.
 void flattenRope(Metadata &metadata) {
   for (std::string scope : {"rope_scaling.", "rope_parameters."}) {
     for (const char *key : {"mrope_section", "mrope_interleaved"})
@@ -412,7 +414,7 @@ std::string_view besideText(std::string_view tensor) {
   return {};
 }
 
-/// The name that the plain model's tensor has.
+/// The name of the tensor in the plain model.
 static std::string plainName(const std::string &name) {
   for (auto [from, to] : kNames)
     if (name.starts_with(from))
@@ -420,9 +422,9 @@ static std::string plainName(const std::string &name) {
   return name;
 }
 
-/// Gives names the prefix that their model's have: those of a base model, which was saved without its head, have none
-/// ("layers.0.…"), and programs put theirs before it ("module.model.layers.0.…", "base_model.model.model.layers.0.…").
-/// The embedding shows it.
+/// Normalises the prefix of tensor names: a base model, which was saved without its head, has none
+/// ("layers.0.…"), and some programs prepend their own ("module.model.layers.0.…",
+/// "base_model.model.model.layers.0.…"). The embedding's name shows which prefix is used.
 class BaseNames {
 public:
   explicit BaseNames(CheckpointBuilder &builder) {
@@ -435,7 +437,7 @@ public:
       if (!name.ends_with(base->embedding))
         continue;
       const std::string before = name.substr(0, name.size() - base->embedding.size());
-      // The shortest: blocks that predict further tokens may have one of their own.
+      // Use the shortest: draft blocks may have an embedding of their own.
       if ((before.empty() || before.ends_with('.')) && (!any || before.size() < found.size())) {
         found = before;
         any = true;
@@ -451,7 +453,7 @@ public:
       return name;
     if (name.starts_with(found))
       return std::string(base->prefix) + name.substr(found.size());
-    // The head's, which stands one level higher.
+    // The head, which is one level higher.
     const std::string level = "." + std::string(base->prefix);
     const bool nested = ("." + found).ends_with(level);
     const std::string outer = nested ? found.substr(0, found.size() - base->prefix.size()) : "";
@@ -460,8 +462,8 @@ public:
 
 private:
   const BaseModel *base;
-  std::string found; ///< what stands before the embedding
-  bool known;        ///< and that needs no change
+  std::string found; ///< prefix of the embedding
+  bool known;        ///< whether that prefix needs no change
 };
 
 Result<void> unwrapTensors(CheckpointBuilder &builder) {

@@ -1,7 +1,8 @@
-//===- Wrapper.h - The text model inside of a larger one ------------------===//
+//===- Wrapper.h - The text model inside a larger checkpoint --------------===//
 //
-// Many checkpoints wrap a text model: they have towers for pictures and sound beside it, and what
-// joins them. config.json keeps the text model's keys in an object, and its tensors have a prefix:
+// Many checkpoints wrap a text model: they also contain towers for images and audio, and the modules that
+// connect these to the text model. config.json keeps the text model's keys in an object, and its tensor names
+// have a prefix:
 //
 //   {"architectures": ["Gemma3ForConditionalGeneration"], "eos_token_id": [1, 106],
 //    "text_config": {"model_type": "gemma3_text", "hidden_size": 2560, …}, "vision_config": {…}}
@@ -9,14 +10,14 @@
 //   language_model.model.layers.0.…   or   model.language_model.layers.0.…   and others
 //   vision_tower.…, multi_modal_projector.…
 //
-// What comes out of here is the text model alone, as if it had been saved alone: a family reads
-// hidden_size and model.layers.0.… and knows nothing of wrappers. Steps, in the order of reading:
+// The result is the text model alone, as if it had been saved alone: a family reads hidden_size and
+// model.layers.0.… and needs no knowledge of wrappers. Steps, in the order of reading:
 //
 //   unwrapConfig    after config.json: the object becomes the configuration
-//   besideText      as tensors are listed: what belongs to a tower is counted, never read, so it
-//                   may be of any type
-//   unwrapTensors   when all are read and quantised weights have found their parts, whose lists of
-//                   modules go by the names in the files: names lose their prefix
+//   besideText      as tensors are listed: those of a tower are counted, never read, so they may have
+//                   any type
+//   unwrapTensors   removes the prefix from names, once all tensors are read and quantised weights are
+//                   assembled from their parts (module lists use the names in the files)
 //
 // A tensor under a prefix that is not in the tables keeps its name, and the family refuses it.
 //===----------------------------------------------------------------------===//
@@ -26,24 +27,24 @@
 
 namespace ingot::import {
 
-/// Makes the text model's configuration of a wrapper's. A plain one only loses what concerns
-/// pictures in its rotary embedding: where all is text, three equal positions turn as one does.
-/// Token ids, the numeric type, quantization_config and tie_word_embeddings may stand at either
-/// level. Keys that an older transformers left out, since they are its defaults, are filled in.
-/// Of wrappers in the table nothing else of the outer level matters; unknown ones keep the other
-/// keys, for the family to refuse. Errors: E0226 (no name of an architecture).
+/// Replaces a wrapper's configuration with its text model's. A plain configuration only loses the image
+/// settings of its rotary embedding: for pure text, three equal positions rotate exactly as one does. Token
+/// ids, the numeric type, quantization_config and tie_word_embeddings may be at either level. Keys that older
+/// versions of transformers left out because they have the default value are filled in. For wrappers in the
+/// table, all other keys of the outer level are dropped; unknown wrappers keep them, for the family to
+/// refuse. Errors: E0226 (no architecture name).
 Result<void> unwrapConfig(CheckpointBuilder &builder, const std::string &path);
 
-/// The same of a GGUF, whose text model is a file of its own with a name of its own ("qwen2vl").
+/// The same for a GGUF, whose text model is a separate file with its own architecture name ("qwen2vl").
 void unwrapGguf(CheckpointBuilder &builder);
 
-/// What a tensor of a wrapper belongs to ("vision tower"); empty for the text model's.
+/// The part of a wrapper that a tensor belongs to ("vision tower"); empty for the text model.
 std::string_view besideText(std::string_view tensor);
 
-/// Gives tensors the names that the plain model has, whatever stands before its embedding's: nothing, of a model that
-/// was saved without its head (Checkpoint::headless), or what a program of training put there. Where the two levels contradict each other on
-/// tie_word_embeddings, the presence of lm_head.weight decides. Errors: E0213 (two tensors become
-/// one).
+/// Renames tensors to the plain model's names, whatever prefix the embedding has: no prefix (a model saved
+/// without its head, Checkpoint::headless) or one added by a training program. If the two levels contradict
+/// each other on tie_word_embeddings, the presence of lm_head.weight decides. Errors: E0213 (two tensors get
+/// the same name).
 Result<void> unwrapTensors(CheckpointBuilder &builder);
 
 } // namespace ingot::import
