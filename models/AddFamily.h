@@ -1,11 +1,12 @@
-//===- AddFamily.h - Families that plugins bring ------------------------------===//
+//===- AddFamily.h - Registers families from plugins --------------------------===//
 #pragma once
 
 #include "models/Family.h"
 
 namespace ingot::models {
 
-/// Adds a family to those of `families()`; none of its architectures is known. Its text lives as long as the process.
+/// Adds a family to `families()`; none of its architectures may be registered already. Its text must live as
+/// long as the process.
 void addFamily(const Family &family);
 
 } // namespace ingot::models

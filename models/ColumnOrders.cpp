@@ -1,15 +1,16 @@
-//===- ColumnOrders.cpp - Matrices whose columns were sorted (act-order) --===//
+//===- ColumnOrders.cpp - Matrices with permuted columns (act-order) ------===//
 //
-// Of a quantised checkpoint whose groups of columns do not follow each other the reader sorts codes by group, and leaves
-// a vector that says where they come from (GroupedInts.h). It becomes a weight beside the matrix, by which rows are
-// ordered before they are multiplied (lm.permute):
+// If the column groups of a quantised checkpoint are not contiguous, its reader sorts codes by group, and
+// adds a vector of the columns' original indices (GroupedInts.h). That vector becomes a companion weight of
+// the matrix, which permutes rows before they are multiplied (lm.permute):
 //
 //   a matrix of a layer   "<role>_columns" [columns]
-//   experts               the orders of all, one behind the other (orderStride), or one where all have the same
+//   experts               the concatenated permutations of all (orderStride), or one if all are equal
 //   the head              @output_columns [columns]
 //
-// The numbers stand in the module, so that checks with made-up weights order columns as well. Projections of one input
-// mostly have one order: the first one's weight serves all, and so do rows in that order.
+// The numbers are constants in the module, so that checks with dummy weights permute columns as well.
+// Projections of one input mostly have the same permutation: the first one's weight serves all, and so do
+// rows permuted by it.
 //===----------------------------------------------------------------------===//
 #include "compiler/import/GroupedInts.h"
 #include "compiler/import/ImportErrors.h"
@@ -23,7 +24,7 @@ using namespace mlir;
 using namespace ingot;
 using namespace ingot::models;
 
-/// Takes the order of a tensor's columns; empty: they have none.
+/// Removes and returns the tensor's column permutation; empty if its columns are not permuted.
 std::vector<float> ModelBuilder::takeColumns(StringRef matrix, int64_t length) {
   const std::string source = import::columnsOfWeight(matrix);
   const import::Tensor *columns = checkpoint.find(source);
@@ -60,7 +61,7 @@ void ModelBuilder::addColumns(LayerWeights &weights, int64_t layer, StringRef ro
   addColumns(weights, layer, role, takeColumns(matrix, length));
 }
 
-/// Experts whose columns are as they were have the order in which they stand.
+/// Experts whose columns are not permuted get the identity permutation.
 void ModelBuilder::addStackColumns(LayerWeights &weights, int64_t layer, StringRef role,
                                    ArrayRef<TensorRows> matrices, int64_t length) {
   const int64_t stride = orderStride(length);

@@ -61,7 +61,7 @@ template <typename T> T Config::keep(Result<T> result, T otherwise) {
   return otherwise;
 }
 
-/// "4 (layers 0, 1, 3)", of at most so many layers.
+/// "4 (layers 0, 1, 3)", with at most kShown layers.
 static std::string layersWith(const std::vector<std::string> &entries, const std::string &entry) {
   constexpr size_t kShown = 6;
   std::string layers;
@@ -112,7 +112,7 @@ T Config::read(llvm::StringRef key, T otherwise,
 }
 
 int64_t Config::count(llvm::StringRef key, int64_t most) {
-  if (!has(key)) { // which says what is missing
+  if (!has(key)) { // the look-up reports the missing key
     keep<int64_t>(checkpoint.integer(full(key)), 1);
     return 1;
   }
@@ -244,7 +244,7 @@ Error Config::unknownKeys(llvm::ArrayRef<std::string> unknown) const {
 }
 
 Result<void> Config::finish(llvm::StringRef family) {
-  if (isGguf()) // text processing reads the second
+  if (isGguf()) // tokenizer.* is read by text processing
     for (const char *pattern : {"general.*", "tokenizer.*", "quantize.imatrix.*"})
       checkpoint.ignore(pattern);
   std::vector<std::string> unknown;
@@ -277,7 +277,7 @@ lm::ActivationKind models::readActivation(Config &config, llvm::StringRef key,
   std::string name = config.textOr(key, otherwise);
   if (name == "silu" || name == "swish")
     return lm::ActivationKind::Silu;
-  // gelu_fast writes sqrt(2/pi) with ten digits: the same polynomial in f32.
+  // gelu_fast writes sqrt(2/pi) with ten digits, which gives the same polynomial in f32.
   if (name == "gelu_pytorch_tanh" || name == "gelu_new" || name == "gelu_fast")
     return lm::ActivationKind::GeluTanh;
   if (name == "gelu" || name == "gelu_python")

@@ -1,10 +1,10 @@
 //===- Config.h - Reading a model's configuration -------------------------===//
 //
-// The first thing that is wrong stops the import, but a family's reader should read
-// like a list of keys: so the error is kept, further reads give 1 or the like, and
-// `finish` hands the error over. Keys that were not read by then say nothing (KnownKeys.h), or are refused.
+// The first error stops the import, but a family's reader should look like a list of keys. Therefore the
+// error is kept, further reads return 1 or the like, and `finish` returns the error. Keys that were not read
+// by then must be neutral (KnownKeys.h); otherwise they are refused.
 //
-// A list with an entry for each layer is the one value that all of them have.
+// A list with an entry per layer is read as a single value if all entries are equal.
 //===----------------------------------------------------------------------===//
 #pragma once
 
@@ -28,17 +28,17 @@ public:
 
   bool isGguf() const { return checkpoint.container == import::Container::Gguf; }
   bool has(llvm::StringRef key) const;
-  /// Whether it is there and null, which `has` takes for missing.
+  /// Whether the key is present and null, which `has` treats as missing.
   bool isNull(llvm::StringRef key) const;
   bool hasArray(llvm::StringRef key) const;
   bool isText(llvm::StringRef key) const;
-  /// Whether there is any key that begins so ("rope_parameters.").
+  /// Whether any key starts with this ("rope_parameters.").
   bool hasScope(llvm::StringRef scope) const;
 
   /// An integer of 1 to `most`.
   int64_t count(llvm::StringRef key, int64_t most = std::numeric_limits<int32_t>::max());
   int64_t countOr(llvm::StringRef key, int64_t otherwise);
-  /// An integer from 0 on.
+  /// A non-negative integer.
   int64_t sizeOr(llvm::StringRef key, int64_t otherwise);
   /// A finite number above 0.
   double positive(llvm::StringRef key);
@@ -47,32 +47,33 @@ public:
   double numberOr(llvm::StringRef key, double otherwise);
   bool flagOr(llvm::StringRef key, bool otherwise);
   std::string textOr(llvm::StringRef key, llvm::StringRef otherwise);
-  /// The elements of an array of strings; none if it is missing.
+  /// The elements of an array of strings; empty if the key is missing.
   std::vector<std::string> texts(llvm::StringRef key);
   std::vector<bool> flags(llvm::StringRef key);
   std::vector<int64_t> integers(llvm::StringRef key);
   std::vector<double> numbers(llvm::StringRef key);
 
-  /// Reads keys whose only supported value is one that the model's other keys give. Of those whose value is the same
-  /// for all models KnownKeys.cpp has a row.
+  /// Reads keys whose only supported value follows from the model's other keys. Keys whose supported value is
+  /// the same for all models have a row in KnownKeys.cpp.
   void requireCount(llvm::StringRef key, int64_t value);
   void requirePositive(llvm::StringRef key, double value);
 
-  /// Keys that change nothing of a model whose other keys are as they are: a window that is switched off.
+  /// Skips keys that have no effect given the model's other keys: a window that is switched off.
   void passOver(llvm::ArrayRef<llvm::StringRef> keys);
 
   /// Keeps the error if it is the first one.
   void refuse(Error error);
   void refuseValue(llvm::StringRef key, const std::string &found, const std::string &supported);
 
-  /// Success, the first error, or the keys that nobody read and that may change what a model of this family computes
-  /// (KnownKeys.h). Those that do not are noted in the checkpoint (Checkpoint::passedOver).
+  /// Returns success, the first error, or an error about keys that were not read and that may change what a
+  /// model of this family computes (KnownKeys.h). Those that cannot are recorded in the checkpoint
+  /// (Checkpoint::passedOver).
   Result<void> finish(llvm::StringRef family);
 
 private:
   std::string full(llvm::StringRef key) const { return prefix + key.str(); }
   template <typename T> T keep(Result<T> result, T otherwise);
-  /// The value of a key or, of a list with an entry for each layer, the one that all have.
+  /// The value of a key or, for a list with an entry per layer, the common value.
   template <typename T>
   T read(llvm::StringRef key, T otherwise,
          Result<T> (import::Checkpoint::*typed)(std::string_view) const);
@@ -84,11 +85,11 @@ private:
   std::optional<Error> first;
 };
 
-/// hidden_act or hidden_activation of a config.json.
+/// Reads hidden_act or hidden_activation of a config.json.
 lm::ActivationKind readActivation(Config &config, llvm::StringRef key, llvm::StringRef otherwise);
 
-/// Checks that heads fit each other: kv_heads divides heads, and the rotary part of a head
-/// is even (rope turns pairs) and no larger than it; 0 where nothing turns.
+/// Checks that head sizes are consistent: kv_heads divides heads, and the rotary part of a head is even (rope
+/// rotates pairs) and no larger than the head; 0 means that no value is rotated.
 void checkHeads(Config &config, int64_t heads, int64_t kvHeads, int64_t headDim, int64_t rotary);
 
 } // namespace ingot::models

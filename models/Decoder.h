@@ -1,17 +1,17 @@
-//===- Decoder.h - What a decoder-only model is made of -------------------===//
+//===- Decoder.h - The parts of a decoder-only model ----------------------===//
 //
-// Families differ in few ways: where norms stand, how heads turn, which projections are packed, what is
-// scaled. A family's file says so in a `Decoder`; how a layer of it takes its tensors (DecoderWeights.cpp)
-// and computes (DecoderLayer.cpp) is said once, for all:
+// Families differ in a few ways: the positions of norms, the rotation of heads, packed projections, scale
+// factors. A family's file declares these in a `Decoder`; how a layer takes its tensors (DecoderWeights.cpp)
+// and computes (DecoderLayer.cpp) is implemented once, for all families:
 //
 //   Before       h = x + attend(norm x)           Parallel    x + attend(norm x) + mlp(norm' x)
 //                    h + mlp(norm' h)             OneNorm     n = norm x: x + attend(n) + mlp(n)
 //   After        h = x + norm(attend x)
-//                    h + norm'(mlp h)             attend(x) = output(attention(turn q, turn k, v))
+//                    h + norm'(mlp h)             attend(x) = output(attention(rope q, rope k, v))
 //   Around       h = x + norm'(attend(norm x))    mlp(x)    = down(act(gate x) * up x), or
 //                    h + norm'''(mlp(norm'' h))               down(act(up x))
 //
-// A family whose layers mix tokens in another way than by attention brings a `Mixer`.
+// A family whose layers mix tokens other than by attention provides a `Mixer`.
 //===----------------------------------------------------------------------===//
 #pragma once
 
@@ -21,10 +21,10 @@
 
 namespace ingot::models {
 
-/// Far more than any model has: what says more is no model, and would take minutes to plan.
+/// Far more than any model has. A larger number indicates a broken file, and would take minutes to plan.
 constexpr int64_t kMostLayers = 10'000;
 
-enum class NormPlace { Before, After, Around }; ///< of what a sublayer adds to the residual
+enum class NormPlace { Before, After, Around }; ///< relative to a sublayer of the residual
 enum class Residual {
   Sequential,
   Parallel,
@@ -36,21 +36,21 @@ enum class HeadNorm {
   HeadAfterRope,
   EachHead,
   Row
-}; ///< of q and k: heads by one weight, heads by a weight each, or the row
+}; ///< norm of q and k: one weight for all heads, one per head, or over the row
 enum class Packing {
   Apart,
   Rows,
   Heads
-}; ///< q, k, v: tensors; one, of rows [q|k|v]; [head][q|k|v]
+}; ///< q, k, v: separate tensors; one with rows [q|k|v]; one of [head][q|k|v]
 
-/// What a layer's tensors are called; see LayerTensor. Families change the second name (of GGUF) or the third
-/// (of safetensors) of those that differ.
+/// The names of a layer's tensors; see LayerTensor. If names differ, a family changes the second (GGUF) or
+/// the third (safetensors).
 struct DecoderNames {
   LayerTensor attnNorm = {"attn_norm", "attn_norm", "input_layernorm"};
   LayerTensor q = {"attn_q", "attn_q", "self_attn.q_proj"};
   LayerTensor k = {"attn_k", "attn_k", "self_attn.k_proj"};
   LayerTensor v = {"attn_v", "attn_v", "self_attn.v_proj"};
-  LayerTensor qkv = {"", "attn_qkv", "self_attn.qkv_proj"}; ///< of packed ones
+  LayerTensor qkv = {"", "attn_qkv", "self_attn.qkv_proj"}; ///< if packed
   LayerTensor qNorm = {"attn_q_norm", "attn_q_norm", "self_attn.q_norm"};
   LayerTensor kNorm = {"attn_k_norm", "attn_k_norm", "self_attn.k_norm"};
   LayerTensor output = {"attn_output", "attn_output", "self_attn.o_proj"};
@@ -60,12 +60,12 @@ struct DecoderNames {
   LayerTensor ffnNorm = {"ffn_norm", "ffn_norm", "post_attention_layernorm"};
   LayerTensor gate = {"ffn_gate", "ffn_gate", "mlp.gate_proj"};
   LayerTensor up = {"ffn_up", "ffn_up", "mlp.up_proj"};
-  LayerTensor gateUp = {"", "ffn_up", "mlp.gate_up_proj"}; ///< rows [gate|up], of packed ones
+  LayerTensor gateUp = {"", "ffn_up", "mlp.gate_up_proj"}; ///< rows [gate|up], if packed
   LayerTensor down = {"ffn_down", "ffn_down", "mlp.down_proj"};
   LayerTensor postFfnNorm = {"post_ffw_norm", "post_ffw_norm", "post_feedforward_layernorm"};
 };
 
-/// What a config.json calls the sizes. An eps that is missing is the family's.
+/// The names of the sizes in a config.json. If eps is missing, the family's default is used.
 struct ConfigNames {
   llvm::StringLiteral layers = "num_hidden_layers", hidden = "hidden_size",
                       feedForward = "intermediate_size", heads = "num_attention_heads",
@@ -82,84 +82,83 @@ struct Xielu {
 
 struct Decoder;
 
-/// Mixes tokens in another way than attention.
+/// Replaces attention in mixing tokens.
 struct Mixer {
   void (*take)(ModelBuilder &model, LayerWeights &weights, int64_t layer, const Decoder &m);
   mlir::Value (*emit)(LayerEmitter &layer, mlir::Value normed, const Decoder &m);
 };
 
-/// What may differ from layer to layer.
+/// The properties that may differ between layers.
 struct LayerRules {
-  llvm::StringRef kind = "layer"; ///< the base of the layer kind's name: other rules, another name
-  int64_t window = 0;             ///< positions that attention sees; 0: all
-  bool rotates = true;            ///< q and k know their positions
-  bool localRope = false;         ///< they turn by the second rope
+  llvm::StringRef kind = "layer"; ///< base of the layer kind's name; other rules need another name
+  int64_t window = 0;             ///< number of positions that attention sees; 0: all
+  bool rotates = true;            ///< q and k are rotated by position
+  bool localRope = false;         ///< they use localRope instead of rope
   const Mixer *mixer = nullptr;   ///< null: attention
-  bool experts = true;            ///< where the model has any: these are its MLP
+  bool experts = true;            ///< experts replace the MLP, if the model has any
 };
 
-/// Set before readSizes, a field is the default of its key; afterwards it is what the checkpoint says.
+/// Before readSizes, fields hold the defaults of their keys; afterwards they hold the checkpoint's values.
 struct Decoder {
   int64_t layers = 0, hidden = 0, feedForward = 0, heads = 0, context = 2048, vocab = 0;
-  int64_t kvHeads = 0; ///< 0 before: as many as heads
-  int64_t headDim = 0; ///< 0 before: hidden / heads
+  int64_t kvHeads = 0; ///< 0 before readSizes: as many as heads
+  int64_t headDim = 0; ///< 0 before readSizes: hidden / heads
 
   Norm norm = Norm::Rms;
   NormPlace normPlace = NormPlace::Before;
   Residual residual = Residual::Sequential;
   HeadNorm headNorm = HeadNorm::None;
-  bool headNormsApart = false; ///< of each head's weight: a tensor each, in safetensors
-  double eps = 1e-6;           ///< of all norms
+  bool headNormsApart = false; ///< with a weight per head: one tensor each, in safetensors
+  double eps = 1e-6;           ///< for all norms
   double normWeightOffset = 0; ///< norms multiply by offset + w
-  bool normBias = true;        ///< of layer norms
+  bool normBias = true;        ///< for layer norms
 
   Rope rope;
-  std::optional<Rope> localRope;   ///< of the layers whose rules say so
-  bool alphaStretches = false;     ///< a dynamic rope's alpha is read
-  bool contextIsStretched = false; ///< what the configuration says of it counts the rope's factor
-  bool rotatesInPart = false;      ///< a share of each head turns, as the configuration says
-  double partialRotary = 1;        ///< that share
-  int64_t rotary = 0;              ///< values of a head that turn; even
+  std::optional<Rope> localRope;   ///< for layers whose rules select it
+  bool alphaStretches = false;     ///< read the alpha of a dynamic rope
+  bool contextIsStretched = false; ///< the configured context already includes the rope's factor
+  bool rotatesInPart = false;      ///< part of each head is rotated, as configured
+  double partialRotary = 1;        ///< that fraction
+  int64_t rotary = 0;              ///< number of rotated values per head; even
   lm::RopeStyle style = lm::RopeStyle::Half;
   double attentionScale = 0; ///< 0: 1 / sqrt(headDim)
   double attentionSoftcap = 0;
-  bool sinks = false; ///< each head's softmax has one value more, which takes its share of nothing
+  bool sinks = false; ///< each head's softmax has an extra term with no value attached
   double queryGrowth =
       0; ///< queries at p are multiplied by 1 + this * ln(1 + floor(p / queryPeriod))
   int64_t queryPeriod = 1;
-  Packing packing =
-      Packing::Apart;              ///< in a config.json's checkpoint; of GGUFs their tensors say it
-  Bias attentionBias = Bias::None; ///< of q, k and v
+  Packing packing = Packing::Apart; ///< for safetensors; in GGUFs the tensors show it
+  Bias attentionBias = Bias::None;  ///< for q, k and v
   Bias outputBias = Bias::None;
 
   bool gated = true;   ///< the MLP has a gate
-  bool gateUp = false; ///< gate and up are one tensor, as `packing`
+  bool gateUp = false; ///< gate and up are one tensor, laid out as in `packing`
   lm::ActivationKind activation = lm::ActivationKind::Silu;
-  llvm::StringRef activationOtherwise = "silu"; ///< a config.json's default
-  std::vector<Xielu> xielu; ///< of each layer; where there are any, they are the activation
+  llvm::StringRef activationOtherwise = "silu"; ///< default in a config.json
+  std::vector<Xielu> xielu; ///< per layer; if not empty, they replace the activation
   Bias mlpBias = Bias::None;
   std::optional<Experts> experts;
 
   double embeddingScale = 1, residualScale = 1, logitsScale = 1;
-  double finalSoftcap = 0; ///< of the logits; 0: none
+  double finalSoftcap = 0; ///< for the logits; 0: none
   bool tied = false;       ///< the head is the embedding
   bool headBias = false;
-  bool positions = false;  ///< learned ones are added to the embedding
-  bool transposed = false; ///< matrices of layers lie [columns][rows] in a config.json's checkpoint
+  bool positions = false;  ///< learned positions are added to the embedding
+  bool transposed = false; ///< layer matrices are [columns][rows] in safetensors
 
-  // Of mixers that are no attention.
-  int64_t taps = 0; ///< of a short convolution: the token's own and those before it
+  // For mixers other than attention.
+  int64_t taps = 0; ///< of a short convolution: the current token's and those of earlier ones
   Bias mixerBias = Bias::None;
 
   DecoderNames names;
   HfNames hf;
   ConfigNames keys;
   llvm::StringRef ggufOutputNorm = "output_norm";
-  std::vector<LayerRules> rules; ///< of each layer; empty: all alike
+  std::vector<LayerRules> rules; ///< per layer; empty: all alike
   std::vector<std::string>
-      unread; ///< tensors of a layer that say nothing new, after the layer's prefix
+      unread; ///< redundant tensors of a layer, named without the layer's prefix
 
-  /// One window for all layers; 0: none.
+  /// Sets one window for all layers; 0: none.
   void sameWindow(int64_t window) { rules.assign(size_t(layers), LayerRules{"layer", window}); }
   const LayerRules &rulesOf(int64_t layer) const {
     static const LayerRules alike;
@@ -170,24 +169,24 @@ struct Decoder {
 /// Reads a family's configuration into `m`, which holds its defaults.
 using ReadDecoder = void (*)(Config &config, const import::Checkpoint &checkpoint, Decoder &m);
 
-/// Sizes, eps, activation, rope and whether the head is tied: from the keys of a GGUF or, by the names that
-/// `m` says, of a config.json.
+/// Reads sizes, eps, activation, rope and whether the head is tied: from the keys of a GGUF or, by the names
+/// in `m`, from a config.json.
 void readSizes(Config &config, const import::Checkpoint &checkpoint, Decoder &m);
 
-/// Biases of projections by flags of a config.json, whose default is what `m` has; of GGUFs, which have no
-/// such keys, nothing changes: their biases are those that the file has.
+/// Reads a config.json's flag for the biases of projections, with the values in `m` as default. GGUFs have no
+/// such keys, so nothing changes: a bias is used if the file has it.
 void readBias(Config &config, llvm::StringRef key, std::initializer_list<Bias *> of,
               bool otherwise = false);
 
-/// The layers with a window. HF: `layer_types` if it is there, else `otherwise(layer)` says which; GGUF:
-/// attention.sliding_window_pattern as list or period, else `otherwise`. A window of 0 or null is none. The
-/// kinds are "local" and "global" where both may be, whatever a model has of them.
+/// Determines the layers with a window. HF: `layer_types` if present, else `otherwise(layer)`; GGUF:
+/// attention.sliding_window_pattern as a list or a period, else `otherwise`. A window of 0 or null means
+/// none. The kinds are named "local" and "global" if both are possible, whichever of them a model has.
 void readWindows(Config &config, Decoder &m, int64_t window,
                  llvm::function_ref<bool(int64_t)> otherwise);
 
-/// Sizes and rules of the experts that m.experts has the defaults of. Call it behind readSizes.
+/// Reads sizes and rules of the experts, with defaults from m.experts. Call it after readSizes.
 void readExperts(Config &config, Decoder &m);
-/// The layers that have them; the others are dense, of that kind.
+/// Selects the layers that have experts; the others are dense, with a kind of that name.
 void readExpertLayers(Decoder &m, llvm::function_ref<bool(int64_t)> has);
 
 /// Imports a model that `read` describes.

@@ -1,4 +1,4 @@
-//===- DecoderConfig.cpp - What checkpoints say of a decoder --------------===//
+//===- DecoderConfig.cpp - Reads the settings of a decoder ----------------===//
 #include "models/Decoder.h"
 
 #include "compiler/import/ImportErrors.h"
@@ -10,8 +10,8 @@ using namespace ingot;
 using namespace ingot::models;
 using import::line;
 
-/// A model whose rope was stretched takes as many positions as it was stretched to, where its configuration still has the
-/// number from before (the README of Qwen2.5 says to add the rope alone).
+/// Raises the context of a model to what its rope was stretched to, if the configuration still has the
+/// original number (the README of Qwen2.5 tells users to add only the rope settings).
 static void stretchContext(Config &config, llvm::StringRef key, Decoder &m) {
   if (m.contextIsStretched || m.rope.reach <= static_cast<double>(m.context))
     return;
@@ -27,16 +27,16 @@ static void readGgufSizes(Config &config, const import::Checkpoint &checkpoint, 
   m.hidden = config.count("embedding_length");
   m.feedForward = config.count("feed_forward_length");
   m.heads = config.count("attention.head_count");
-  if (!m.taps) // else some layers have none: the family reads the list
+  if (!m.taps) // otherwise some layers have none: the family reads the list
     m.kvHeads = config.countOr("attention.head_count_kv", m.heads);
   m.headDim = config.countOr("attention.key_length", m.hidden / m.heads);
   config.requireCount("attention.value_length", m.headDim);
   m.eps = config.positive(m.norm == Norm::Layer ? "attention.layer_norm_epsilon"
                                                 : "attention.layer_norm_rms_epsilon");
-  m.normWeightOffset = 0; // files hold the sum
+  m.normWeightOffset = 0; // files store w plus the offset
   m.tied = !checkpoint.find("output.weight");
   m.attentionBias = m.outputBias = m.mlpBias = Bias::IfPresent;
-  // The embedding's rows say it, in every file: keys may count tokens that were padded.
+  // The number of embedding rows is reliable in every file, whereas keys may include padding tokens.
   const import::Tensor *embedding = checkpoint.find("token_embd.weight");
   m.vocab = config.countOr("vocab_size", 1);
   if (embedding)
@@ -47,7 +47,7 @@ static void readGgufSizes(Config &config, const import::Checkpoint &checkpoint, 
   stretchContext(config, "context_length", m);
   if (!m.experts) {
     config.requireCount("expert_count", 0);
-    config.passOver({"expert_used_count"}); // of none
+    config.passOver({"expert_used_count"}); // there are no experts
   }
 }
 
@@ -73,7 +73,7 @@ static void readHfRope(Config &config, Decoder &m) {
   }
   m.rotary = static_cast<int64_t>(static_cast<double>(m.headDim) * share);
   if (!m.alphaStretches)
-    m.rope.alpha = 1; // which transformers passes over
+    m.rope.alpha = 1; // transformers ignores it
   stretchContext(config, m.keys.context, m);
 }
 
@@ -91,7 +91,7 @@ static void readHfSizes(Config &config, Decoder &m) {
   m.vocab = m.vocab ? config.countOr("vocab_size", m.vocab) : config.count("vocab_size");
   m.eps = config.positiveOr(keys.eps, m.eps);
   m.tied = config.flagOr(keys.tied, m.tied);
-  if (m.activationOtherwise != "xielu") // whose slopes the family reads
+  if (m.activationOtherwise != "xielu") // the family reads the slopes of xielu
     m.activation = readActivation(config, keys.activation, m.activationOtherwise);
   readHfRope(config, m);
 }
@@ -112,7 +112,7 @@ void models::readBias(Config &config, llvm::StringRef key, std::initializer_list
     *bias = there ? Bias::Required : Bias::None;
 }
 
-/// Which layers are local, by the checkpoint's own list; empty where it has none.
+/// The local layers according to the checkpoint's own list; empty if it has none.
 static std::vector<bool> listedLayers(Config &config) {
   if (config.isGguf())
     return config.hasArray("attention.sliding_window_pattern")

@@ -1,4 +1,4 @@
-//===- DecoderLayer.cpp - What a decoder's layer computes ------------------===//
+//===- DecoderLayer.cpp - The computation of a decoder's layer -------------===//
 #include "models/Decoder.h"
 #include "models/LayerEmitter.h"
 
@@ -14,7 +14,7 @@ static Value norm(LayerEmitter &layer, const Decoder &m, Value x, llvm::StringRe
                                : layer.rmsNorm(x, role, m.eps, heads, m.normWeightOffset);
 }
 
-/// Queries or keys: projected, normed and turned in the family's order.
+/// Queries or keys: projected, normed and rotated in the family's order.
 static Value headsOf(LayerEmitter &layer, const Decoder &m, const LayerRules &rules, Value normed,
                      llvm::StringRef role, llvm::StringRef normRole, int64_t heads) {
   Value x = layer.linear(normed, role);
@@ -53,7 +53,7 @@ Value models::emitLayer(LayerEmitter &layer, const Decoder &m, const LayerRules 
     return layer.add(h, layer.scale(part, m.residualScale));
   };
   Value normed = before ? norm(layer, m, x, "attn_norm") : x;
-  // Before x is added to, so that the sum may take its place.
+  // Computed before anything is added to x, so that the sum can overwrite x.
   Value ffnInput = m.residual == Residual::OneNorm    ? normed
                    : m.residual == Residual::Parallel ? norm(layer, m, x, "ffn_norm")
                                                       : Value();

@@ -12,14 +12,14 @@ using import::line;
 
 namespace {
 
-/// Weights that all layers read, where there are any: what turns heads, and what queries grow by.
+/// Weights that all layers share, if present: rope frequencies, and the growth factors of queries.
 struct SharedWeights {
   lm::WeightOp frequencies, localFrequencies, growth;
 };
 
 } // namespace
 
-/// A vector that a norm multiplies by, and the bias of a layer norm.
+/// Takes the weight vector of a norm, and the bias of a layer norm.
 static void takeNorm(ModelBuilder &model, LayerWeights &weights, int64_t layer, const Decoder &m,
                      const LayerTensor &tensor, int64_t length) {
   const bool bias = m.norm == Norm::Layer && m.normBias;
@@ -40,7 +40,7 @@ static RowOrder packedRows(const Decoder &m, Packing packing, int part) {
 
 static void takeHeads(ModelBuilder &model, LayerWeights &weights, int64_t layer, const Decoder &m) {
   const DecoderNames &names = m.names;
-  // Of GGUFs their tensors say whether one of them is packed, which newer converters do to any family.
+  // In GGUFs the tensors show whether q, k and v are packed: newer converters pack them for any family.
   Packing packing = m.packing;
   if (model.isGguf())
     packing =
@@ -92,7 +92,7 @@ static void takeMlp(ModelBuilder &model, LayerWeights &weights, int64_t layer, c
   const DecoderNames &names = m.names;
   const int64_t width = m.feedForward;
   const bool across = isTransposed(model, m);
-  // A GGUF with one tensor for both has it under the name of `up`, and no gate.
+  // A GGUF with one tensor for both stores it under the name of `up`, and has no gate.
   const bool packed =
       m.gated &&
       (model.isGguf()
@@ -111,7 +111,7 @@ static void takeMlp(ModelBuilder &model, LayerWeights &weights, int64_t layer, c
   model.addMatrix(weights, layer, names.down, m.hidden, width, m.mlpBias, {}, across);
 }
 
-/// A value for each channel: kernels read vectors as wide as their rows.
+/// Repeats each slope per channel, because kernels read vectors as wide as their rows.
 static void takeSlopes(ModelBuilder &model, LayerWeights &weights, int64_t layer,
                        const Decoder &m) {
   const Xielu &slopes = m.xielu[static_cast<size_t>(layer)];
@@ -191,7 +191,8 @@ static void takeHead(ModelBuilder &model, EntryWeights &entry, const Decoder &m)
 
 static void takeFrequencies(ModelBuilder &model, const Decoder &m, SharedWeights &shared) {
   std::vector<float> divisors;
-  // What stretches in a GGUF: numbers that divide the frequencies, of longrope for either kind of context.
+  // Divisors of the frequencies that stretch the context in a GGUF; longrope has one list for each kind of
+  // context.
   const bool longer = double(m.context) > m.rope.originalContext;
   if (model.hasTensor("rope_freqs.weight"))
     divisors = model.take("rope_freqs.weight", m.rotary / 2);
@@ -219,7 +220,7 @@ static SharedWeights takeShared(ModelBuilder &model, const Decoder &m) {
   if (rotatesAnywhere(m))
     takeFrequencies(model, m, shared);
   if (m.queryGrowth == 0 || m.context <= m.queryPeriod)
-    return shared; // positions without growth
+    return shared; // no position is large enough for growth
   std::vector<float> factors;
   for (int64_t i = 0; i * m.queryPeriod < m.context; ++i)
     factors.push_back(static_cast<float>(1 + m.queryGrowth * std::log1p(static_cast<double>(i))));
@@ -227,7 +228,7 @@ static SharedWeights takeShared(ModelBuilder &model, const Decoder &m) {
   return shared;
 }
 
-/// The checks of a configuration that has been read: heads that fit, no key left over.
+/// Performs the final checks of a configuration: consistent head sizes, no keys left over.
 static Result<void> finishConfig(Config &config, llvm::StringRef family, const Decoder &m) {
   checkHeads(config, m.heads, m.kvHeads, m.headDim, rotatesAnywhere(m) ? m.rotary : 0);
   if (!m.xielu.empty() && int64_t(m.xielu.size()) != m.layers)

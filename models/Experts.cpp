@@ -14,13 +14,13 @@ using mlir::Value;
 // Configuration
 //===----------------------------------------------------------------------===//
 
-/// expert_gating_func, which most files leave to their architecture.
+/// Reads expert_gating_func, which most files leave to the architecture's default.
 static void readGgufScore(Config &config, RouteShape &route) {
   constexpr const char *key = "expert_gating_func";
   if (!config.has(key))
     return;
   const int64_t function = config.count(key);
-  if (function == 3) { // of the logits of the chosen
+  if (function == 3) { // a softmax over the logits of the chosen experts
     route.score = lm::RouteScore::None;
     route.normalize = lm::RouteNorm::Softmax;
     return;
@@ -52,7 +52,7 @@ static void readGgufExperts(Config &config, Decoder &m) {
   readExpertLayers(m, [&](int64_t i) { return i >= dense && (i + 1) % step == 0; });
 }
 
-/// Under one of the names that it has; if under several, they must agree.
+/// Reads a count under any of its names; if several are present, they must agree.
 static int64_t readCount(Config &config, llvm::ArrayRef<llvm::StringLiteral> keys) {
   const auto *first = llvm::find_if(keys, [&](llvm::StringRef key) { return config.has(key); });
   const int64_t count = config.count(first == keys.end() ? keys.front() : *first);
@@ -121,16 +121,16 @@ void models::readGroupedRouter(Config &config, Decoder &m, bool normalized, int6
 
 namespace {
 
-/// The matrices of one projection of a layer's experts: [rows][columns] each.
+/// The matrices [rows][columns] of one projection of a layer's experts.
 struct Projection {
-  llvm::StringLiteral role, apart; ///< and what its tensor of a single expert is called
-  std::string stack;               ///< and that of all, with its ending; empty: there is none
+  llvm::StringLiteral role, apart; ///< `apart`: the tensor name of a single expert's matrix
+  std::string stack;               ///< full tensor name of the stack; empty: there is none
   int64_t rows, columns;
-  /// In a stack that it shares: its first row, how far its own are apart, the rows of all.
+  /// In a stack shared with other projections: its first row, the distance between its rows, the rows of all.
   int64_t first = 0, stride = 1, height = rows;
 };
 
-/// Takes the experts' matrices of one layer, in the form in which they are.
+/// Takes the experts' matrices of one layer, in whichever form they are stored.
 class StackReader {
 public:
   StackReader(ModelBuilder &model, LayerWeights &weights, int64_t layer, const Experts &experts)
@@ -170,7 +170,7 @@ private:
     return parts;
   }
 
-  /// Those of the projection, of a stack whose matrices lie one below the other.
+  /// The rows of the projection in a stack of concatenated matrices.
   TensorRows rowsOf(const Projection &p, const std::string &source) const {
     if (p.height == p.rows)
       return {source};
@@ -243,7 +243,7 @@ static void takeShared(ModelBuilder &model, LayerWeights &weights, int64_t layer
   model.addMatrix(weights, layer, names.sharedDown, m.hidden, width, m.mlpBias);
   if (!experts.sharedFactor)
     return;
-  // A GGUF has the one row as a vector.
+  // A GGUF stores the single row as a vector.
   const import::Tensor *factor =
       model.find(model.sourceOf(layer, (names.sharedFactor.gguf + ".weight").str()));
   model.addMatrix(weights, layer, names.sharedFactor, 1, m.hidden, Bias::None, {},

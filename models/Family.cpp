@@ -99,7 +99,7 @@ static constexpr Family kFamilies[] = {
     {"dots1", kDots1, readDots1},
 };
 
-/// Those of a config.json's model_type alone: GGUF has other names.
+/// Names that occur only as model_type of a config.json: GGUF uses other names.
 static constexpr Names kModelTypes[] = {
     "cohere",
     "ernie4_5_moe",
@@ -140,7 +140,8 @@ bool models::isOfGguf(llvm::StringRef architecture) {
   return !isOfConfig(architecture) && !llvm::is_contained(kModelTypes, architecture);
 }
 
-/// What transformers calls a model that was saved without its head: "Qwen3Model" of Qwen3ForCausalLM.
+/// Whether `architecture` is transformers' name for a model that was saved without its head: "Qwen3Model" for
+/// Qwen3ForCausalLM.
 static bool isBaseOf(llvm::StringRef architecture, llvm::StringRef known) {
   if (!architecture.consume_back("Model"))
     return false;

@@ -15,16 +15,17 @@ using Verdict = KnownKey::Verdict;
 
 namespace {
 
-/// Words are separated by blanks. A family's rows come first, so that they may be narrower than those of all.
+/// Keys, families and values are separated by blanks. Rows of specific families come first, so that they can
+/// be stricter than those of all families.
 struct Row {
-  llvm::StringLiteral families; ///< "": of all
-  llvm::StringLiteral keys;     ///< '*' at the end of a key matches any rest
-  llvm::StringLiteral neutral;  ///< the values with which they say nothing; "": any
+  llvm::StringLiteral families; ///< "": all families
+  llvm::StringLiteral keys;     ///< a trailing '*' matches any rest
+  llvm::StringLiteral neutral;  ///< the values that have no effect; "": any
 };
 
-/// Of all families, and of nothing that is computed.
+/// Keys of all families that never affect the computation.
 constexpr llvm::StringLiteral kHousekeeping[] = {
-    // What the model is, and with what it was written.
+    // Identity of the model, and the program that wrote it.
     "_name_or_path name_or_path _commit_hash _from_model_config architectures auto_map.* "
     "custom_pipelines.* dtype torch_dtype finetuning_task is_decoder model_type model_name "
     "task_specific_params.* transformers.js_config.* transformers_version unsloth_* mlx_lm_version "
@@ -41,7 +42,7 @@ constexpr llvm::StringLiteral kHousekeeping[] = {
     "initializer_range initializer_factor mlp_dropout moe_capacity neftune_noise_alpha "
     "output_router_logits pretraining_tp resid_pdrop residual_dropout router_aux_loss_coef "
     "router_jitter_noise router_z_loss_coef seq_aux summary_* use_cut_cross_entropy z_loss_weight ",
-    // How a program runs it and what it returns.
+    // Runtime settings and outputs.
     "_attn_implementation _attn_implementation_autoset _attn_implementation_internal "
     "_experts_implementation _experts_implementation_internal _flash_attn_2_enabled "
     "attention_softmax_in_fp32 attn_implementation bf16 cache_implementation chunk_size_feed_forward "
@@ -51,14 +52,14 @@ constexpr llvm::StringLiteral kHousekeeping[] = {
     "return_dict_in_generate scale_attention_softmax_in_fp32 tf_legacy_loss tie_encoder_decoder "
     "torchscript use_bfloat16 use_cache use_flash_attention use_flash_attention_2 use_flash_attn "
     "use_memory_efficient_attention use_return_dict ",
-    // Settings of generation that older checkpoints keep here; the user's options decide.
+    // Generation settings that older checkpoints keep here; the user's options decide.
     "bad_words_ids begin_suppress_tokens diversity_penalty do_sample early_stopping "
     "encoder_no_repeat_ngram_size exponential_decay_length_penalty length_penalty max_length "
     "max_new_tokens min_length no_repeat_ngram_size num_beam_groups num_beams num_return_sequences "
     "repetition_penalty suppress_tokens temperature top_k top_p typical_p"};
 
 constexpr Row kConfigRows[] = {
-    // What a family's class of transformers has as the only way.
+    // Values for which the family's class in transformers has no alternative.
     {"apertus", "post_norm", "false"},
     {"apertus", "qk_norm", "true"},
     {"cohere", "rotary_pct", "1"},
@@ -78,10 +79,10 @@ constexpr Row kConfigRows[] = {
     {"hunyuan hunyuan_moe", "use_qk_norm use_rotary_pos_emb", "true"},
     {"hunyuan_moe", "group_limited_greedy mlp_bias position_embedding_xdrope use_mla", "false"},
     {"hunyuan_moe", "moe_layer_num_skipped", "0"},
-    {"hunyuan_moe", "norm_topk_prob use_mixed_mlp_moe", "true"}, // the second is the shared MLP
+    {"hunyuan_moe", "norm_topk_prob use_mixed_mlp_moe", "true"}, // the last is the shared MLP
     {"hunyuan_moe", "routed_scaling_factor", "1"},
     {"llama", "rope_interleaved", "false"},
-    {"minimax_m2", "attn_type_list", "1"}, // each layer attends
+    {"minimax_m2", "attn_type_list", "1"}, // 1: the layer uses attention
     {"minimax_m2",
      "layernorm_full_attention_beta layernorm_linear_attention_beta layernorm_mlp_beta", "1"},
     {"minimax_m2", "qk_norm_type", "per_layer"},
@@ -92,20 +93,20 @@ constexpr Row kConfigRows[] = {
     {"qwen2moe qwen3moe", "use_qk_norm", ""},
     {"starcoder2", "mlp_type norm_type", "layer_norm default"},
 
-    // What it has under another name, of training programs and of parts that are not text.
+    // Keys that are duplicates of others, belong to training programs, or concern parts that are not text.
     {"cohere",
      "_sliding_window_pattern head_dim layer_switch order_of_interleaved_layers "
      "position_embedding_type use_embedding_sharing use_gated_activation use_parallel_block "
      "use_parallel_embedding",
      ""},
     {"dots1 llama mixtral ministral3", "use_sliding_window", ""},
-    {"gemma gemma2 gemma3", "hidden_act hidden_activation", ""}, // one of them is read
-    // Gemma 3's class reads the first and never applies it; the list of layers says what the second says.
+    {"gemma gemma2 gemma3", "hidden_act hidden_activation", ""}, // only one of them is read
+    // Gemma 3's class reads the first key and never applies it; the list of layers replaces the second.
     {"gemma3", "attn_logit_softcapping _sliding_window_pattern", ""},
     {"granite", "normalization_function", "rmsnorm"},
-    // Layers that the model does not have.
+    // For kinds of layers that the model does not have.
     {"granite", "init_method intermediate_size mamba_* time_step_limit time_step_limit.*", ""},
-    {"gpt2", "n_ctx reorder_and_upcast_attn", ""}, // the second orders roundings
+    {"gpt2", "n_ctx reorder_and_upcast_attn", ""}, // the second affects only the order of rounding
     {"gpt_oss", "initial_context_length", ""},
     {"hunyuan hunyuan_moe",
      "add_classification_head cla_share_factor class_num dense_list im_end_id im_newline_id "
@@ -123,11 +124,11 @@ constexpr Row kConfigRows[] = {
     {"phi3", "full_attn_mod interpolate_factor original_max_position_embeddings", ""},
     {"starcoder2", "activation_function layer_norm_epsilon", ""},
 
-    // What transformers pops and applies wherever it stands.
+    // transformers pops this key and applies it wherever it occurs.
     {"", "add_cross_attention", "false"},
 
-    // What other families' classes have. Here transformers passes over it; what tensors such a value would bring is
-    // refused by their names.
+    // Keys of other families' classes. transformers ignores them here; any tensors that such a value would
+    // require are refused by name.
     {"",
      "attention_bias attention_out_bias bias lm_head_bias mlp_bias o_proj_bias qkv_bias "
      "use_bias use_mlp_bias use_qkv_bias",
@@ -153,17 +154,17 @@ constexpr Row kConfigRows[] = {
     {"", "layer_types", "full_attention attention"},
 };
 
-/// Keys of llama.cpp's table, behind the architecture's name.
+/// Keys of llama.cpp's table, without the architecture's prefix.
 constexpr Row kGgufRows[] = {
     {"lfm2 lfm2moe", "attention.sliding_window", "0"},
     {"granite granitemoe", "deepstack_mapping", "-1"},
     {"", "attention.causal", "true"},
-    // Of picture towers' text models, of embeddings and classes, of how tensors lie.
+    // For text models of vision towers, embedding models, classifiers, and the layout of tensors.
     {"",
      "n_deepstack_layers deepstack_mapping pooling_type classifier.* embedding_length_out "
      "tensor_data_layout rope.dimension_sections",
      ""},
-    // Which llama.cpp reads for other architectures alone.
+    // Keys that llama.cpp reads only for other architectures.
     {"",
      "attention.clamp_kqv attention.max_alibi_bias attention.scale attention.sliding_window "
      "attention.sliding_window_pattern attn_logit_softcapping embedding_scale "
@@ -171,7 +172,7 @@ constexpr Row kGgufRows[] = {
      "use_parallel_residual",
      ""},
     {"", "ssm.* expert_shared_feed_forward_length expert_feed_forward_length", ""},
-    {"", "attn_rot_embd attn_rotary_emb rope.scaling.*", ""}, // what the type has no use for
+    {"", "attn_rot_embd attn_rotary_emb rope.scaling.*", ""}, // unused by the type
     {"", "attention.layer_norm_epsilon attention.layer_norm_rms_epsilon", ""},
 };
 
@@ -189,13 +190,13 @@ bool names(llvm::StringRef keys, llvm::StringRef key) {
   return hasWord(keys, [&](llvm::StringRef pattern) { return matches(key, pattern); });
 }
 
-/// The value as the table has it: the entry of a list whose entries are equal is the list's.
+/// The value as the table writes it: if all entries of a list are equal, it stands for that entry.
 std::string plain(const import::MetaValue &value) {
   const std::string text = shown(value);
   return text.size() > 1 && text.front() == '\'' ? text.substr(1, text.size() - 2) : text;
 }
 
-/// With such a value a key that nobody knows turns nothing on.
+/// Whether the value turns nothing on, even under an unknown key.
 bool isOff(const import::MetaValue &value) {
   const std::string text = plain(value);
   return text == "false" || text == "0" || text.empty() || text == "[]" || text == "null";

@@ -1,9 +1,9 @@
-//===- KnownKeys.h - Keys of configurations that change nothing -----------===//
+//===- KnownKeys.h - Configuration keys that change nothing ---------------===//
 //
-// A family's reader asks for the keys that it uses. One that nobody asked for changes numbers only where
-// transformers (a config.json) or llama.cpp (a GGUF) reads it for this family, and where its value is not the one
-// that says nothing. Both are said in one table, KnownKeys.cpp: keys, the families that they are met in, and the
-// values with which they change nothing. What is in no row and does not say "off" is refused.
+// A family's reader requests the keys that it uses. A key that it did not request changes numbers only if
+// transformers (for a config.json) or llama.cpp (for a GGUF) reads it for this family, and if its value is
+// not a neutral one. One table, KnownKeys.cpp, covers both: it lists keys, the families in which they occur,
+// and their neutral values. A key that is in no row and whose value does not mean "off" is refused.
 //===----------------------------------------------------------------------===//
 #pragma once
 
@@ -13,22 +13,22 @@
 
 namespace ingot::models {
 
-/// What is known of a key of which no reader asked.
+/// The verdict on a key that no reader requested.
 struct KnownKey {
   enum class Verdict {
-    Unknown,      ///< nobody knows it: refused
-    Housekeeping, ///< names, tokens, training, what a program runs: never of what is computed
-    Neutral,      ///< it says nothing: passed over, and listed for who asks
-    Refused       ///< with this value the model would be another one
+    Unknown,      ///< not in the table: refused
+    Housekeeping, ///< names, tokens, training, runtime settings: never affects the computation
+    Neutral,      ///< no effect with this value: skipped, and listed on request
+    Refused       ///< with this value, the model would compute something else
   } verdict;
-  llvm::StringRef supported; ///< of Refused: the values that say nothing, with blanks between
+  llvm::StringRef supported; ///< if Refused: the neutral values, separated by blanks
 };
 
-/// `key` is without the architecture's prefix in a GGUF, "" in `family` is of no family in particular.
+/// `key` has no architecture prefix in a GGUF; `family` "" means no particular family.
 KnownKey lookUpKey(bool gguf, llvm::StringRef family, llvm::StringRef key,
                    const import::MetaValue &value);
 
-/// A value for people: 'text', true, 0.5, the one number of a list, or how long a list is.
+/// Formats a value for messages: 'text', true, 0.5, the only number of a list, or the length of a list.
 std::string shown(const import::MetaValue &value);
 
 } // namespace ingot::models

@@ -1,4 +1,4 @@
-//===- LayerEmitter.h - The ops of one layer kind -------------------------===//
+//===- LayerEmitter.h - Emits the ops of one layer kind -------------------===//
 #pragma once
 
 #include "models/LayerParts.h"
@@ -19,7 +19,7 @@ struct AttentionShape {
   double softcap = 0; ///< 0: none
 };
 
-/// A stream of a state: `rows` vectors of `width` values, of each position where it is paged.
+/// A stream of a state: `rows` vectors of `width` values; per position if the state is paged.
 struct StateStream {
   llvm::StringRef name;
   int64_t rows, width;
@@ -35,40 +35,43 @@ public:
 
   mlir::Value rmsNorm(mlir::Value value, llvm::StringRef role, double eps, int64_t heads = 1,
                       double weightOffset = 0);
-  /// Adds the bias "<role>_bias" if the layer has one; so does `linear`.
+  /// Adds the bias "<role>_bias" if the layer has one, as does `linear`.
   mlir::Value layerNorm(mlir::Value value, llvm::StringRef role, double eps, int64_t heads = 1,
                         double weightOffset = 0);
-  /// With `routes`, each row by the matrix of its expert. Where the layer has "<role>_columns", columns of the matrix,
-  /// or of each expert's, are in that order, and so are the value's then.
+  /// With `routes`, multiplies each row by the matrix of its expert. If the layer has "<role>_columns",
+  /// columns of the matrix (or of each expert's) are in that order, and the value is permuted to match.
   mlir::Value linear(mlir::Value value, llvm::StringRef role, mlir::Value routes = {});
   mlir::Value rope(mlir::Value value, llvm::StringRef role, int64_t heads, lm::RopeStyle style,
                    double attentionFactor = 1);
-  /// Multiplied by the factor of its position's period.
+  /// Multiplies the value by the factor of its position's period.
   mlir::Value scaleByPosition(mlir::Value value, llvm::StringRef role, int64_t period);
-  /// A state that each layer of the kind keeps: @<name>.<layer>. An op that takes it assigns the next.
+  /// Adds a state that each layer of the kind keeps: @<name>.<layer>. An op that takes the state assigns its
+  /// successor.
   mlir::Value &addState(llvm::StringRef name, llvm::ArrayRef<StateStream> streams, bool fixed);
-  /// Appends k and v to a paged state of the layer, then attends, with "attn_sinks" if the layer has them.
+  /// Appends k and v to a paged state of the layer, then attends, using "attn_sinks" if the layer has them.
   mlir::Value attention(mlir::Value q, mlir::Value k, mlir::Value v, const AttentionShape &shape);
-  /// Each channel over its own past, which becomes a state of the layer; adds "<role>_bias" as well.
+  /// Convolves each channel over its own past, which becomes a state of the layer; adds "<role>_bias" if
+  /// there is one.
   mlir::Value causalConv(mlir::Value value, llvm::StringRef role);
   mlir::Value add(mlir::Value a, mlir::Value b);
   mlir::Value multiply(mlir::Value a, mlir::Value b);
-  mlir::Value scale(mlir::Value value, double factor); ///< the value itself where that is 1
+  mlir::Value scale(mlir::Value value, double factor); ///< returns the value itself if factor is 1
   mlir::Value activation(mlir::Value value, lm::ActivationKind kind);
   /// down(activation(up(value))) with roles ffn_up, ffn_down.
   mlir::Value mlp(mlir::Value value, lm::ActivationKind activation);
   /// The same with xIELU, whose slopes are the weights xielu_linear, xielu_positive and xielu_negative.
   mlir::Value xieluMlp(mlir::Value value);
-  /// down(activation(gate(value)) * up(value)) with roles ffn_gate, ffn_up, ffn_down, and an ending of theirs.
+  /// down(activation(gate(value)) * up(value)) with roles ffn_gate, ffn_up, ffn_down, each followed by
+  /// `ending`.
   mlir::Value gatedMlp(mlir::Value value, lm::ActivationKind activation,
                        llvm::StringRef ending = "", mlir::Value routes = {});
   mlir::Value swigluOai(mlir::Value gate, mlir::Value up, double alpha, double limit);
-  /// The experts of each row of logits, chosen with "exp_probs_b" if the layer has it.
+  /// Chooses the experts of each row of logits, using "exp_probs_b" if the layer has it.
   mlir::Value route(mlir::Value logits, const RouteShape &shape);
   mlir::Value dispatch(mlir::Value value, mlir::Value routes);
   mlir::Value combine(mlir::Value value, mlir::Value routes);
   mlir::Value scaleRows(mlir::Value value, mlir::Value factors);
-  /// For ops of other dialects: where they go, what they are called, and the batch that some of them take.
+  /// For ops of other dialects: the insertion point, the location, and the batch that some of them take.
   mlir::OpBuilder &ops() { return builder; }
   mlir::Location at(llvm::StringRef role);
   mlir::Value stepBatch() const { return batch; }
@@ -81,10 +84,10 @@ private:
   mlir::OpBuilder builder;
   mlir::Block &body;
   mlir::Value batch;
-  std::vector<std::pair<std::string, mlir::Value>> states; ///< as they are behind the ops so far
+  std::vector<std::pair<std::string, mlir::Value>> states; ///< values after the ops so far
   llvm::StringMap<mlir::Value> arguments;
   llvm::DenseMap<std::pair<mlir::Value, mlir::Value>, mlir::Value>
-      inOrder; ///< by value and columns
+      inOrder; ///< permuted values, by value and columns
 };
 
 } // namespace ingot::models

@@ -1,6 +1,6 @@
-//===- LayerParts.h - Names and kinds of what layers are made of ------------===//
+//===- LayerParts.h - Names and kinds of the parts of layers ----------------===//
 //
-// What a family's file is written in: it says which of these a model has, and builds nothing itself.
+// The vocabulary of a family's file, which declares the parts that a model has and builds nothing itself.
 //===----------------------------------------------------------------------===//
 #pragma once
 
@@ -10,28 +10,28 @@
 
 namespace ingot::models {
 
-/// What checkpoints of safetensors call the tensors that every model has. Those of GGUF have one name each.
+/// Names of the tensors that every model has, in safetensors checkpoints. GGUF has one name for each.
 struct HfNames {
   llvm::StringLiteral layers = "model.layers.", embedding = "model.embed_tokens.weight",
                       outputNorm = "model.norm", output = "lm_head.weight", positions = "";
 };
 
-/// A weight of a layer, and the tensor that holds it in both containers' words, without the ending
-/// ".weight" or ".bias": blk.<i>.<gguf> and model.layers.<i>.<hf> (HfNames::layers).
+/// A weight of a layer, and the names of its tensor in both containers, without the ending ".weight" or
+/// ".bias": blk.<i>.<gguf> and model.layers.<i>.<hf> (HfNames::layers).
 struct LayerTensor {
   llvm::StringLiteral role, gguf, hf;
-  bool whole = false; ///< the names have their endings
+  bool whole = false; ///< the names include their endings
 };
 
-/// What the role of an order of columns ends with.
+/// The suffix of the role of a column permutation.
 inline constexpr llvm::StringLiteral kColumns = "_columns";
 
 enum class Bias { None, IfPresent, Required };
 enum class Norm { Rms, Layer };
 
-/// How a router chooses: the attributes of lm.route.
+/// The router's selection rule: the attributes of lm.route.
 struct RouteShape {
-  int64_t count = 0, used = 0; ///< all experts, those of a token
+  int64_t count = 0, used = 0; ///< all experts, and those used per token
   lm::RouteScore score = lm::RouteScore::Softmax;
   lm::RouteNorm normalize = lm::RouteNorm::Sum;
   int64_t groups = 1, usedGroups = 1;

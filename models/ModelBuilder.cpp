@@ -1,5 +1,5 @@
-//===- ModelBuilder.cpp - Emitting lm, the part all families share --------===//
-// What is taken of a checkpoint: ModelTensors.cpp and ModelWeights.cpp.
+//===- ModelBuilder.cpp - Emits lm: the part all families share -----------===//
+// ModelTensors.cpp and ModelWeights.cpp take tensors from the checkpoint.
 //===----------------------------------------------------------------------===//
 #include "models/ModelBuilder.h"
 #include "compiler/import/ImportErrors.h"
@@ -17,7 +17,7 @@ using namespace ingot;
 using namespace ingot::models;
 using import::line;
 
-/// The dtype of a config.json (bf16 if it has none, as checkpoints are stored today).
+/// The dtype of a config.json (bf16 by default, since that is how checkpoints are stored today).
 static WeightFormat configuredType(const import::Checkpoint &checkpoint) {
   for (const char *key : {"dtype", "torch_dtype"}) {
     auto entry = checkpoint.metadata.find(std::string_view(key));
@@ -65,7 +65,7 @@ ModelBuilder::Kind ModelBuilder::emitKind(StringRef name, const LayerWeights &we
     layer.arguments[role] = body.addArgument(weight.getType(), layer.at(role + ".w"));
   for (const auto &[role, other] : weights.shared)
     layer.arguments[role] = layer.arguments[other];
-  SmallVector<Value> results = {emit(layer)}; // which adds arguments: states
+  SmallVector<Value> results = {emit(layer)}; // emit() adds arguments for states
   Kind made{kind, {}};
   for (auto &[state, value] : layer.states) {
     made.states.push_back(state);
@@ -102,7 +102,7 @@ void ModelBuilder::layer(StringRef name, const LayerWeights &weights,
   layerWeights.push_back(builder.getArrayAttr(symbols));
 }
 
-/// Kinds that share a base name are numbered in the order of their first layers.
+/// Numbers kinds that share a base name, in the order of their first layers.
 void ModelBuilder::nameKinds() {
   std::map<std::string, SmallVector<lm::LayerKindOp>> byName;
   for (auto kind : modelBody->getOps<lm::LayerKindOp>())
@@ -113,7 +113,7 @@ void ModelBuilder::nameKinds() {
         kind.setSymName(name + std::to_string(i));
 }
 
-/// States of all layers, in order. Returns the list of each layer.
+/// Emits the states of all layers, in order. Returns each layer's list of states.
 SmallVector<Attribute> ModelBuilder::emitStates() {
   OpBuilder::InsertionGuard guard(builder);
   if (firstKind)

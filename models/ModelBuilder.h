@@ -1,17 +1,17 @@
-//===- ModelBuilder.h - Emitting lm, the part all families share ----------===//
+//===- ModelBuilder.h - Emits lm: the part all families share -------------===//
 //
-// A family says, layer by layer, which tensors there are and how a layer computes;
-// the builder turns that into `lm`:
+// A family states, layer by layer, which tensors there are and how a layer computes; the builder turns that
+// into `lm`:
 //
 //   tensors ──weight()──► lm.weight @blk.0.attn_q {source = "the tensor's own name"}, or the
-//                         rows of tensors that it is made of (RowOrder.h)
+//                         tensor rows that it is made of (RowOrder.h)
 //   layers  ──layer()───► lm.layer_kind, one for each *kind*: two layers are of one
 //                         kind if name, roles and weight types agree, so a
 //                         mixed checkpoint gets as many kinds as it has mixtures
 //   finish() ───────────► lm.entry, and the check that every row of every tensor was taken
 //
-// Errors are kept (the first one), and what is built afterwards is thrown away: so a
-// family reads without a check after every line.
+// The first error is kept, and everything built after it is discarded, so a family does not need a check
+// after every line.
 //===----------------------------------------------------------------------===//
 #pragma once
 
@@ -28,7 +28,7 @@
 
 namespace ingot::models {
 
-/// Of a vector, or of one for each expert (lm::WeightType::isVectors).
+/// Whether a shape is that of a vector, or of one vector per expert (lm::WeightType::isVectors).
 inline bool isVectors(llvm::ArrayRef<int64_t> shape) {
   return shape.size() == 1 || (shape.size() == 3 && shape.back() == 1);
 }
@@ -43,7 +43,7 @@ struct ModelShape {
 class LayerWeights {
 public:
   void add(llvm::StringRef role, lm::WeightOp weight) { list.emplace_back(role.str(), weight); }
-  /// The kind has one argument for both roles.
+  /// Makes both roles use one argument of the kind.
   void share(llvm::StringRef role, llvm::StringRef other) {
     shared.emplace_back(role.str(), other.str());
   }
@@ -54,19 +54,19 @@ private:
   llvm::SmallVector<std::pair<std::string, std::string>> shared;
 };
 
-/// What surrounds the layers: embedding, final norm, head.
+/// The weights and settings outside the layers: embedding, final norm, head.
 struct EntryWeights {
   lm::WeightOp embedding, outputNorm;
-  lm::WeightOp positions;      ///< rows that are added to the embedding's, by position; may be null
-  lm::WeightOp outputNormBias; ///< of a layer norm; may be null
-  lm::WeightOp output;         ///< the embedding again where they are tied
+  lm::WeightOp positions;      ///< added to the embedding's rows, by position; may be null
+  lm::WeightOp outputNormBias; ///< bias of a layer norm; may be null
+  lm::WeightOp output;         ///< the embedding itself if they are tied
   lm::WeightOp outputBias;     ///< may be null
-  lm::WeightOp outputColumns;  ///< the order of its columns; may be null
+  lm::WeightOp outputColumns;  ///< column permutation of the head; may be null
   Norm norm = Norm::Rms;
   double embeddingScale = 1;
   double normEps = 1e-5, normWeightOffset = 0;
   double logitsScale = 1;
-  double softcap = 0; ///< of the logits, behind their scale; 0: none
+  double softcap = 0; ///< of the logits, after their scale; 0: none
 };
 
 class ModelBuilder {
@@ -75,54 +75,54 @@ public:
                const ModelShape &shape);
 
   bool isGguf() const { return checkpoint.container == import::Container::Gguf; }
-  const import::Tensor *find(llvm::StringRef source) const; ///< or null
+  const import::Tensor *find(llvm::StringRef source) const; ///< null if missing
   bool hasTensor(llvm::StringRef source) const;
-  int64_t rowsOf(llvm::StringRef source) const; ///< 0 where there is no such tensor
-  /// Takes the tensor `source` of exactly this shape as the weight @symbol. Matrices keep
-  /// their format; vectors become f32 and must be of a float format.
+  int64_t rowsOf(llvm::StringRef source) const; ///< 0 if there is no such tensor
+  /// Takes the tensor `source`, which must have exactly this shape, as the weight @symbol. Matrices keep
+  /// their format; vectors become f32 and must be stored as floats.
   lm::WeightOp weight(llvm::StringRef symbol, llvm::StringRef source,
                       llvm::ArrayRef<int64_t> shape);
-  /// The same of rows of tensors, which follow each other. No row may be taken twice.
+  /// The same for a concatenation of tensor rows. No row may be taken twice.
   lm::WeightOp weight(llvm::StringRef symbol, llvm::ArrayRef<TensorRows> parts,
                       llvm::ArrayRef<int64_t> shape);
-  /// The order of the columns of a matrix of the entry (ColumnOrders.cpp); null: they have none.
+  /// The column permutation of a matrix of the entry point (ColumnOrders.cpp); null if it has none.
   lm::WeightOp columnsOf(llvm::StringRef symbol, llvm::StringRef matrix, int64_t length);
-  /// Takes layer i's matrix [rows][columns], its bias under the role "<role>_bias", and the order of its columns under
-  /// "<role>_columns" where they have one (GroupedInts.h): the whole tensors, or the rows of packed ones. `transposed`:
-  /// the tensor is [columns][rows]; its bias is as ever.
+  /// Takes layer i's matrix [rows][columns], its bias under the role "<role>_bias", and its column
+  /// permutation under "<role>_columns" if it has one (GroupedInts.h): whole tensors, or rows of packed ones.
+  /// `transposed`: the tensor is [columns][rows]; this does not affect the bias.
   void addMatrix(LayerWeights &weights, int64_t layer, const LayerTensor &tensor, int64_t rows,
                  int64_t columns, Bias bias = Bias::None, const RowOrder &order = {},
                  bool transposed = false);
   void addVector(LayerWeights &weights, int64_t layer, const LayerTensor &tensor, int64_t length,
                  Bias bias = Bias::None);
-  /// Vectors, one behind the other, as one: the rows of a tensor [count][length], or if they are `apart`, in
-  /// safetensors alone, the tensors <tensor>.0, <tensor>.1, …
+  /// Takes concatenated vectors as one weight: the rows of a tensor [count][length] or, if they are `apart`
+  /// (safetensors only), the tensors <tensor>.0, <tensor>.1, …
   void addVectors(LayerWeights &weights, int64_t layer, const LayerTensor &tensor, int64_t count,
                   int64_t length, bool apart);
-  /// A stack of matrices, or of vectors as [count][length][1], whose rows the parts have one below the other, in order;
-  /// where each part is a matrix, with the orders of their columns under "<role>_columns".
+  /// Takes a stack of matrices, or of vectors as [count][length][1], whose rows are the concatenated rows of
+  /// `parts`; if each part is a matrix, also their column permutations under "<role>_columns".
   void addStack(LayerWeights &weights, int64_t layer, llvm::StringRef role,
                 llvm::ArrayRef<TensorRows> parts, std::array<int64_t, 3> shape);
-  /// Refuses a tensor that is there and of another shape: parts of it say less.
+  /// Refuses a tensor that exists with another shape: the error is clearer than one about its parts.
   void expectShape(llvm::StringRef source, llvm::ArrayRef<int64_t> shape);
-  /// The name of layer i's tensor in this checkpoint, `tensor` behind the layer's prefix.
+  /// The name of layer i's tensor in this checkpoint: the layer's prefix and `tensor`.
   std::string sourceOf(int64_t layer, llvm::StringRef tensor) const;
-  /// The taps of a convolution of each channel alone, oldest first, as a vector [taps][channels]; tensors have
+  /// Takes the taps of a depthwise convolution, oldest first, as a vector [taps][channels]; tensors have
   /// [channels][taps], with or without a dimension of 1 in between.
   void addTaps(LayerWeights &weights, int64_t layer, const LayerTensor &tensor, int64_t channels,
                int64_t taps, Bias bias = Bias::None);
-  /// A vector that is no tensor of the checkpoint.
+  /// Adds a vector of constants that is not a tensor of the checkpoint.
   lm::WeightOp values(llvm::StringRef symbol, llvm::ArrayRef<float> numbers);
   /// Takes a float vector's numbers, to compute something from them.
   std::vector<float> take(llvm::StringRef source, int64_t length);
-  /// A tensor that says nothing new, if it is there (older files store rope's frequencies).
+  /// Marks a redundant tensor as taken, if it exists (older files store rope's frequencies).
   void takeUnread(llvm::StringRef source);
-  /// Whether a model whose configuration ties the head to the embedding has another one all the same, which is then
-  /// its head; a warning says so. One that equals the embedding byte for byte says nothing new.
+  /// Whether a model whose configuration ties the head to the embedding nevertheless has a separate head,
+  /// which is then used, with a warning. A head that equals the embedding byte for byte is ignored.
   bool hasOwnHead(lm::WeightOp embedding, llvm::StringRef outputSource);
 
-  /// The next layer. `name` is the base of the kind's name, and tells apart kinds that
-  /// their weights do not ("local", "global").
+  /// Adds the next layer. `name` is the base of the kind's name, and distinguishes kinds that have the same
+  /// weights ("local", "global").
   void layer(llvm::StringRef name, const LayerWeights &weights,
              llvm::function_ref<mlir::Value(LayerEmitter &)> emit);
 
@@ -132,7 +132,8 @@ public:
 
 private:
   // ModelTensors.cpp
-  /// The first part's tensor; null, and an error is kept, if the parts do not make up a weight of that shape.
+  /// Returns the first part's tensor; if the parts do not form a weight of that shape, returns null and keeps
+  /// an error.
   const import::Tensor *takeRows(llvm::ArrayRef<TensorRows> parts, llvm::ArrayRef<int64_t> shape);
   const import::Tensor *findPart(const TensorRows &part, llvm::ArrayRef<int64_t> shape, bool alone);
   int64_t markTaken(const TensorRows &part, const import::Tensor &tensor, import::Unit unit);
@@ -162,7 +163,7 @@ private:
   // ModelBuilder.cpp
   struct Kind {
     lm::LayerKindOp op;
-    llvm::SmallVector<std::string> states; ///< their names, without the layer
+    llvm::SmallVector<std::string> states; ///< state names without the layer
   };
   Kind emitKind(llvm::StringRef name, const LayerWeights &weights,
                 llvm::function_ref<mlir::Value(LayerEmitter &)> emit);
@@ -173,16 +174,16 @@ private:
   mlir::MLIRContext &context;
   const import::Checkpoint &checkpoint;
   ModelShape shape;
-  WeightFormat dtype; ///< of matrices where the checkpoint has no tensors
+  WeightFormat dtype; ///< of matrices, if the checkpoint has no tensors
   mlir::OwningOpRef<mlir::ModuleOp> module;
-  mlir::Block *modelBody = nullptr; ///< of lm.model
+  mlir::Block *modelBody = nullptr; ///< body of lm.model
   mlir::OpBuilder builder;
-  mlir::Operation *firstKind = nullptr; ///< weights stand before it
+  mlir::Operation *firstKind = nullptr; ///< weights are inserted before it
   std::map<std::string, Kind> kinds;    ///< by name and weights
   llvm::SmallVector<mlir::Attribute> layerWeights;
   llvm::SmallVector<const Kind *> layerKinds;
-  llvm::StringMap<llvm::BitVector> taken; ///< by tensor: its rows
-  llvm::StringSet<> needless;             ///< of the checkpoint's unread tensors
+  llvm::StringMap<llvm::BitVector> taken; ///< taken rows, by tensor
+  llvm::StringSet<> needless;             ///< unread tensors of the checkpoint that are not needed
   std::optional<Error> first;
 };
 

@@ -1,6 +1,6 @@
 //===- ModelErrors.h - Why a family refuses a checkpoint ------------------===//
 //
-// The codes that ImportErrors.h leaves to the families. All end with exit 3.
+// The codes that ImportErrors.h leaves to the families. All have exit code 3.
 //===----------------------------------------------------------------------===//
 #pragma once
 

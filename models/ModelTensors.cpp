@@ -1,7 +1,8 @@
 //===- ModelTensors.cpp - Tensors that a family takes ---------------------===//
 //
-// A family names the tensors that it wants and their shapes. Here they are found and held against these, each row is
-// taken once, and behind the last layer every row must have been: silence about a tensor would be a wrong model.
+// A family names the tensors that it needs and their shapes. This file finds them and checks their shapes.
+// Each row may be taken only once, and after the last layer every row must have been taken: ignoring a tensor
+// silently would result in a wrong model.
 //===----------------------------------------------------------------------===//
 #include "compiler/import/ImportErrors.h"
 #include "models/ModelBuilder.h"
@@ -37,12 +38,12 @@ int64_t ModelBuilder::rowsOf(StringRef source) const {
   return tensor ? tensor->shape.front() : 0;
 }
 
-/// A vector's numbers may lie in a tensor of several dimensions.
+/// A vector's numbers may be stored in a tensor of several dimensions.
 static import::Unit unitOf(ArrayRef<int64_t> shape) {
   return isVectors(shape) ? import::Unit::Numbers : import::Unit::Rows;
 }
 
-/// Of a weight: the matrices of a stack lie one below the other.
+/// Rows of a weight: the matrices of a stack are concatenated by rows.
 static int64_t rowsOfShape(ArrayRef<int64_t> shape) {
   int64_t rows = 1;
   for (int64_t extent : isVectors(shape) ? shape : shape.drop_back())
@@ -50,7 +51,8 @@ static int64_t rowsOfShape(ArrayRef<int64_t> shape) {
   return rows;
 }
 
-/// Of vectors dimensions of 1 say nothing: biases of experts lie as [count][length] and as [count][length][1].
+/// For vectors, dimensions of 1 are ignored: biases of experts are stored as [count][length] or as
+/// [count][length][1].
 static bool isShapeOf(ArrayRef<int64_t> found, ArrayRef<int64_t> expected) {
   if (!isVectors(expected))
     return found == expected;
@@ -59,7 +61,7 @@ static bool isShapeOf(ArrayRef<int64_t> found, ArrayRef<int64_t> expected) {
          llvm::to_vector(llvm::make_filter_range(expected, isLonger));
 }
 
-/// As the part sees it: a vector that is transposed is a column.
+/// The shape from the part's point of view: a transposed vector is a column.
 static std::vector<int64_t> shapeFor(const TensorRows &part, const import::Tensor &tensor) {
   std::vector<int64_t> shape = tensor.shape;
   if (part.transposed && shape.size() == 1)
@@ -75,7 +77,8 @@ void ModelBuilder::refuseShape(const import::Tensor &tensor, ArrayRef<int64_t> e
       "take configuration and tensors from the same checkpoint"));
 }
 
-/// The tensor of this name behind another beginning, with the number of its layer if it is of one; null: there is none.
+/// Finds a tensor whose name differs only in its first components, but has the same layer number if there is
+/// one; null if there is none.
 static const import::Tensor *renamed(const import::Checkpoint &checkpoint, StringRef source) {
   for (auto [first, rest] = source.split('.');
        rest.contains('.') && !llvm::all_of(first, llvm::isDigit);
@@ -107,7 +110,7 @@ void ModelBuilder::refuseMissing(StringRef source, ArrayRef<int64_t> expected) {
       fix));
 }
 
-/// The tensor of one part of a weight of this shape, the whole of it if the part is `alone`.
+/// Finds the tensor of one part of a weight of this shape; if the part is `alone`, it is the whole weight.
 const import::Tensor *ModelBuilder::findPart(const TensorRows &part, ArrayRef<int64_t> expected,
                                              bool alone) {
   const std::string &source = part.tensor;
@@ -147,7 +150,7 @@ const import::Tensor *ModelBuilder::findPart(const TensorRows &part, ArrayRef<in
   return tensor;
 }
 
-/// Notes that the rows of a part have their reader. Returns how many they are, 0 after an error.
+/// Marks the rows of a part as taken. Returns their number, 0 after an error.
 int64_t ModelBuilder::markTaken(const TensorRows &part, const import::Tensor &tensor,
                                 import::Unit unit) {
   llvm::BitVector &rows = taken[tensor.name];
@@ -217,10 +220,11 @@ void ModelBuilder::expectShape(StringRef source, ArrayRef<int64_t> expected) {
 }
 
 //===----------------------------------------------------------------------===//
-// What nobody took
+// Tensors that were not taken
 //===----------------------------------------------------------------------===//
 
-/// Whether it belongs to a layer behind the last: people cut models by num_hidden_layers alone.
+/// Whether the tensor belongs to a layer after the last one: some users truncate models by changing only
+/// num_hidden_layers.
 bool ModelBuilder::isOfCutLayer(StringRef tensor) const {
   int64_t layer;
   return checkpoint.container == import::Container::Safetensors &&
@@ -228,8 +232,8 @@ bool ModelBuilder::isOfCutLayer(StringRef tensor) const {
          tensor.starts_with(".") && layer >= int64_t(layerKinds.size());
 }
 
-/// Whether transformers passes over it in every family: what models compute themselves, and heads that score answers
-/// (of trl's trainers).
+/// Whether transformers ignores the tensor in every family: values that models compute themselves, and value
+/// heads (of trl's trainers).
 static bool isPassedOver(StringRef tensor) {
   for (StringRef ending : {"rotary_emb.inv_freq", "rotary_emb.cos_cached", "rotary_emb.sin_cached",
                            "rotary_emb.original_inv_freq", "rotary_pos_emb.inv_freq"})
@@ -243,7 +247,7 @@ static bool isPassedOver(StringRef tensor) {
 
 void ModelBuilder::checkAllTaken() {
   if (first)
-    return; // nothing was taken behind it
+    return; // nothing was taken after the error
   std::vector<std::string> unused;
   int64_t cut = 0;
   for (const import::Tensor &tensor : checkpoint.tensors) {

@@ -1,7 +1,7 @@
 //===- ModelWeights.cpp - The weights of a model, by reference -------------===//
 //
-// Each is a lm.weight before the first layer kind, whose source is a tensor, or rows of tensors, or whose numbers stand
-// in it.
+// Each weight is an lm.weight before the first layer kind. Its source is a tensor or rows of tensors, or its
+// numbers are constants in the op.
 //===----------------------------------------------------------------------===//
 #include "compiler/import/ImportErrors.h"
 #include "models/ModelBuilder.h"

@@ -10,7 +10,7 @@
 using namespace ingot;
 using namespace ingot::models;
 
-/// Llama 3.1's scaling: long waves are stretched by the factor, short ones stay, those
+/// Llama 3.1's scaling: long wavelengths are stretched by the factor, short ones are unchanged, and those
 /// between are blended (HF transformers, modeling_rope_utils.py).
 static float scaleLlama3(const Rope &rope, float frequency) {
   float wave = static_cast<float>(2 * std::numbers::pi) / frequency;
@@ -26,11 +26,11 @@ static float scaleLlama3(const Rope &rope, float frequency) {
   return (1 - smooth) * frequency / factor + smooth * frequency;
 }
 
-/// Yarn blends pairs that turn often within the original context, which stay, and pairs that turn less than once,
-/// which are stretched by the factor (YaRN, arXiv:2309.00071; HF transformers, modeling_rope_utils.py).
+/// Yarn keeps pairs that turn often within the original context, stretches pairs that turn less than once by
+/// the factor, and blends those between (YaRN, arXiv:2309.00071; HF transformers, modeling_rope_utils.py).
 static std::vector<float> yarnFrequencies(const Rope &rope, int64_t rotary) {
   const auto dims = static_cast<double>(rotary);
-  // The pair that turns so many times within the original context.
+  // The pair that completes `turns` turns within the original context.
   auto pairOf = [&](double turns) {
     return dims * std::log(rope.originalContext / (turns * 2 * std::numbers::pi)) /
            (2 * std::log(rope.base));
@@ -84,15 +84,15 @@ double models::longRopeAttentionFactor(double stretched, double originalContext)
   return stretched <= 1 ? 1 : std::sqrt(1 + std::log(stretched) / std::log(originalContext));
 }
 
-/// 0.1 m ln f + 1: how yarn makes up for softmaxes over more positions.
+/// 0.1 m ln f + 1: yarn's compensation for softmaxes over more positions.
 static double yarnScale(double factor, double mscale = 1) {
   return factor <= 1 ? 1 : 0.1 * mscale * std::log(factor) + 1;
 }
 
 using KeyOfRope = llvm::function_ref<std::string(llvm::StringRef)>;
 
-/// What the model was trained with before it was stretched. A key outside of the rope's own object comes first, as in
-/// transformers.
+/// The context that the model was trained with before it was stretched. A key outside the rope's own object
+/// takes precedence, as in transformers.
 static double originalContext(Config &config, KeyOfRope key, int64_t context) {
   return config.positiveOr(
       "original_max_position_embeddings",
@@ -105,14 +105,14 @@ static void readYarn(Config &config, KeyOfRope key, int64_t context, Rope &rope)
   rope.factor = config.isNull(key("factor")) ? double(context) / rope.originalContext
                                              : config.positive(key("factor"));
   rope.reach = rope.factor * rope.originalContext;
-  auto turns = [&](llvm::StringRef name, double otherwise) { // 0 is as null
+  auto turns = [&](llvm::StringRef name, double otherwise) { // 0 is treated as null
     const double found = config.numberOr(key(name), otherwise);
     return found > 0 ? found : otherwise;
   };
   rope.betaFast = turns("beta_fast", 32);
   rope.betaSlow = turns("beta_slow", 1);
   rope.truncate = config.flagOr(key("truncate"), true);
-  // A ratio of the two where both are there, as DeepSeek's kin have them; else yarn's own.
+  // The ratio of the two if both are present, as in DeepSeek and related models; otherwise yarn's own scale.
   const double mscale = config.numberOr(key("mscale"), 0),
                allDim = config.numberOr(key("mscale_all_dim"), 0);
   const double otherwise = mscale > 0 && allDim > 0
@@ -126,8 +126,8 @@ static void readLongRope(Config &config, KeyOfRope key, int64_t context, Rope &r
   rope.originalContext = originalContext(config, key, context);
   const std::vector<double> shorter = config.numbers(key("short_factor")),
                             longer = config.numbers(key("long_factor"));
-  // HF's model changes from one list to the other while it talks, and computes its cache anew. An engine is
-  // made for one context.
+  // HF's model switches from one list to the other during generation, and recomputes its cache. An engine is
+  // compiled for one context.
   rope.divisors = double(context) > rope.originalContext ? longer : shorter;
   if (rope.divisors.empty())
     config.refuseValue(key("long_factor"), "no list", "numbers, one for each pair of a head");
@@ -155,7 +155,7 @@ static void readLinear(Config &config, KeyOfRope key, int64_t context, Rope &rop
                                                static_cast<double>(context));
 }
 
-/// Whether rope_type is one that is known.
+/// Reads the parameters of a scaling type. Returns false if the type is unknown.
 static bool readScaling(Config &config, const std::string &type, KeyOfRope key, int64_t context,
                         Rope &rope) {
   if (type == "yarn" && !config.hasArray(key("long_factor")))
@@ -166,8 +166,8 @@ static bool readScaling(Config &config, const std::string &type, KeyOfRope key, 
     readLinear(config, key, context, rope);
   else if (type == "llama3")
     readLlama3(config, key, context, rope);
-  else if (type == "dynamic") // within the context that the model says nothing else changes
-    rope.alpha = config.positiveOr(key("alpha"), 1); // HunYuan stretches the base by a constant
+  else if (type == "dynamic") // changes nothing within the model's stated context
+    rope.alpha = config.positiveOr(key("alpha"), 1); // HunYuan scales the base by a constant
   else
     return type == "default" || type == "mrope";
   return true;
@@ -179,14 +179,14 @@ Rope models::readRope(Config &config, llvm::StringRef scope, llvm::StringRef bas
   Rope rope;
   rope.base = config.positiveOr(baseKey, baseOtherwise);
   rope.base = config.positiveOr(key("rope_theta"), rope.base);
-  // Older files say "type"; some carry both.
+  // Older files use "type"; some have both.
   std::string type = config.textOr(key("type"), "default");
   type = config.textOr(key("rope_type"), type);
   if (!readScaling(config, type, key, context, rope))
     config.refuseValue(key("rope_type"), import::inQuotes(type),
                        "default, linear, llama3, yarn, longrope, dynamic, mrope");
-  // What transformers passes over where the type has no use for it, and vLLM's names of the same. Sections are of
-  // pictures' axes: without pictures all three have one position, and the rope is a plain one.
+  // Keys that transformers ignores if the type does not use them, and vLLM's names for the same. Sections
+  // belong to the axes of images: in pure text all three have one position, so the rope is a plain one.
   for (llvm::StringRef unread : {"alpha",
                                  "apply_yarn_scaling",
                                  "attention_factor",
@@ -213,9 +213,9 @@ Rope models::readRope(Config &config, llvm::StringRef scope, llvm::StringRef bas
   return rope;
 }
 
-/// yarn_attn_factor means two things. llama.cpp's converter writes attention_factor there, which is the whole, or
-/// attn_factor, by which vLLM multiplies yarn's own and which transformers passes over; llama.cpp reads neither. As
-/// published, the first is above 1 and the second is not.
+/// yarn_attn_factor has two meanings. llama.cpp's converter writes either attention_factor, which is the
+/// whole factor, or attn_factor, which vLLM multiplies by yarn's own and transformers ignores; llama.cpp
+/// reads neither. In published models, the former is above 1 and the latter is not.
 static double readYarnFactor(Config &config, double own) {
   const double said = config.numberOr("rope.scaling.yarn_attn_factor", 0);
   return said > 1 ? said : own;
@@ -224,7 +224,8 @@ static double readYarnFactor(Config &config, double own) {
 Rope models::readGgufRope(Config &config, double baseOtherwise, int64_t context) {
   Rope rope;
   rope.base = config.positiveOr("rope.freq_base", baseOtherwise);
-  // As llama.cpp: a factor without a type is linear; 0 is none, and older files have it under another name.
+  // As in llama.cpp: a factor without a type is linear; 0 means none, and older files use another name for
+  // it.
   const std::string type = config.textOr("rope.scaling.type", "linear");
   rope.originalContext =
       config.positiveOr("rope.scaling.original_context_length", static_cast<double>(context));
@@ -242,7 +243,7 @@ Rope models::readGgufRope(Config &config, double baseOtherwise, int64_t context)
     rope.scaling = Rope::Scaling::Yarn;
     rope.betaFast = config.positiveOr("rope.scaling.yarn_beta_fast", 32);
     rope.betaSlow = config.positiveOr("rope.scaling.yarn_beta_slow", 1);
-    // The second of a ratio's two, or yarn's own.
+    // The divisor of the ratio, or yarn's own scale alone.
     const double allDim = config.numberOr("rope.scaling.yarn_log_multiplier", 0);
     rope.attentionFactor *= readYarnFactor(
         config, yarnScale(rope.factor) / (allDim > 0 ? yarnScale(rope.factor, allDim) : 1));

@@ -1,6 +1,6 @@
-//===- ShortConvolution.h - A convolution between two gates -----------------===//
+//===- ShortConvolution.h - A gated short convolution -----------------------===//
 //
-// In the place of attention: each channel over a few rows, which a sequence remembers.
+// Replaces attention: each channel is convolved over a few rows, which are kept as state of the sequence.
 //
 //   b, c, x = the three thirds of in_proj(h)
 //   mix(h)  = out_proj(c * conv(b * x))
@@ -13,7 +13,7 @@
 
 namespace ingot::models {
 
-/// Roles conv_b, conv_c, conv_x, conv and conv_output; `taps` of the decoder say over how many rows.
+/// Uses the roles conv_b, conv_c, conv_x, conv and conv_output; `taps` of the decoder is the number of rows.
 extern const Mixer kShortConvolution;
 
 } // namespace ingot::models

@@ -1,7 +1,7 @@
 //===- Apertus.cpp - Apertus 8B and 70B -----------------------------------===//
 //
 // Llama's layer with norms of each head of q and k, and an MLP without a gate, whose activation (xIELU) has
-// two learned slopes a layer: softplus(alpha_p) above 0 and beta + softplus(alpha_n) below. GGUF files hold
+// two learned slopes per layer: softplus(alpha_p) above 0 and beta + softplus(alpha_n) below. GGUF files hold
 // the same numbers as lists. (arXiv:2509.14233; HF modeling_apertus.py.)
 //===----------------------------------------------------------------------===//
 #include "models/Decoder.h"
@@ -17,7 +17,7 @@ using namespace ingot::models;
 
 static double softplus(double x) { return std::log1p(std::exp(x)); }
 
-/// The one number of a tensor of any shape; `otherwise` where there is none.
+/// The only number of a tensor of any shape; `otherwise` if there is no such tensor.
 static double numberOf(Config &config, const import::Checkpoint &checkpoint,
                        const std::string &name, double otherwise) {
   const import::Tensor *tensor = checkpoint.find(name);
@@ -43,13 +43,13 @@ static std::vector<Xielu> readHfSlopes(Config &config, const import::Checkpoint 
     slopes.push_back({beta, softplus(stored("alpha_p", 0)), beta + softplus(stored("alpha_n", 0))});
   }
   for (const char *name : {"alpha_p", "alpha_n", "beta", "eps"})
-    m.unread.push_back(std::string("mlp.act_fn.") + name); // read above; eps orders a rounding
+    m.unread.push_back(std::string("mlp.act_fn.") + name); // read above; eps affects only rounding
   if (std::string kind = config.textOr("hidden_act", "xielu"); kind != "xielu")
     config.refuseValue("hidden_act", import::inQuotes(kind), "xielu");
   return slopes;
 }
 
-/// The lists have no family's prefix.
+/// The lists are not prefixed with the family's name.
 static std::vector<Xielu> readGgufSlopes(const import::Checkpoint &checkpoint) {
   Config config(checkpoint, "xielu.");
   const std::vector<double> positive = config.numbers("alpha_p"),

@@ -1,9 +1,9 @@
 //===- Cohere.cpp - Command R, R+ and R7B, Aya ----------------------------===//
 //
-// One layer norm without a bias for both sublayers, which read the same h; heads turn in neighbouring pairs;
-// the logits are scaled. Command R+ norms each head of q and k by a weight of its own. In Command R7B (Cohere2)
-// three layers of four see a window, and only those turn.
-// (HF modeling_cohere.py, modeling_cohere2.py.)
+// Both sublayers read the same h through one layer norm without a bias; heads rotate adjacent pairs; the
+// logits are scaled. Command R+ norms each head of q and k by a weight of its own. In Command R7B (Cohere2),
+// three of every four layers have a window, and only those rotate. (HF modeling_cohere.py,
+// modeling_cohere2.py.)
 //===----------------------------------------------------------------------===//
 #include "models/Decoder.h"
 #include "models/Families.h"
@@ -23,7 +23,7 @@ void models::readCohere(Config &config, const import::Checkpoint &checkpoint, De
   m.style = lm::RopeStyle::Interleaved;
   m.keys.eps = "layer_norm_eps";
   if (second)
-    m.keys.headDim = "no head_dim"; // HF passes over it
+    m.keys.headDim = "no head_dim"; // HF ignores it
   else
     m.rope.base = 500000;
   readSizes(config, checkpoint, m);

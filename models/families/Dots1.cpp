@@ -1,7 +1,7 @@
 //===- Dots1.cpp - dots.llm1 ----------------------------------------------===//
 //
-// Qwen3's layer with DeepSeek-V3's experts: the first layers are dense, the others have a shared MLP and experts,
-// which are chosen in groups. (HF modeling_dots1.py.)
+// Qwen3's layer with DeepSeek-V3's experts: the first layers are dense; the others have a shared MLP and
+// experts, which are chosen in groups. (HF modeling_dots1.py.)
 //===----------------------------------------------------------------------===//
 #include "models/Decoder.h"
 #include "models/Families.h"
@@ -11,7 +11,7 @@
 using namespace ingot;
 using namespace ingot::models;
 
-/// The first layers see all, the others a window, which no published model has.
+/// The first layers attend to all positions, the others to a window, but no published model has one.
 static void readDotsWindows(Config &config, Decoder &m) {
   const auto from = static_cast<int64_t>(config.numberOr("max_window_layers", 62));
   const bool none = config.isNull("sliding_window");

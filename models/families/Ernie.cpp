@@ -1,7 +1,7 @@
 //===- Ernie.cpp - ERNIE 4.5 ----------------------------------------------===//
 //
-// Llama's layer; heads turn in neighbouring pairs in both containers. Layers with experts, a range of them, have a
-// shared MLP as well: experts are chosen by the softmax over all and a bias, weights are normalised without it.
+// Llama's layer; heads rotate adjacent pairs in both containers. A range of layers has experts and a shared
+// MLP: experts are chosen by the softmax over all plus a bias, and weights are normalised without the bias.
 //===----------------------------------------------------------------------===//
 #include "models/Decoder.h"
 #include "models/Families.h"

@@ -1,7 +1,7 @@
 //===- Exaone4.cpp - EXAONE 4 ---------------------------------------------===//
 //
-// Norms stand behind what they belong to, and heads of q and k are normed. Where a model has a window, three
-// layers of four see it, and only those turn. (arXiv:2507.11407; HF modeling_exaone4.py.)
+// Norms follow their sublayers, and heads of q and k are normed. If a model has a window, three of every four
+// layers use it, and only those rotate. (arXiv:2507.11407; HF modeling_exaone4.py.)
 //===----------------------------------------------------------------------===//
 #include "models/Decoder.h"
 #include "models/Families.h"
@@ -17,7 +17,7 @@ void models::readExaone4(Config &config, const import::Checkpoint &checkpoint, D
   readSizes(config, checkpoint, m);
   const char *key = config.isGguf() ? "attention.sliding_window" : "sliding_window";
   const int64_t window = config.has(key) ? config.count(key) : 0;
-  // A pattern is a period or one of letters, LLLG; the list of layers says the same.
+  // A pattern is a period, or a string of letters such as LLLG; the list of layers has the same meaning.
   int64_t period = 4;
   if (!config.isGguf() && config.has("sliding_window_pattern")) {
     if (config.isText("sliding_window_pattern"))

@@ -1,8 +1,8 @@
 //===- Gemma.cpp - Gemma 1 and 2 ------------------------------------------===//
 //
 // Norms multiply by 1 + w: GGUF files store the sum, HF's store w. The embedding is scaled by sqrt(hidden).
-// Gemma 2 has norms around both sublayers, soft-caps, and a window in every other layer, the first among
-// them. (Gemma reports, arXiv:2403.08295 and 2408.00118; HF modeling_gemma.py, modeling_gemma2.py.)
+// Gemma 2 has norms around both sublayers, soft caps, and a window in every other layer, starting with the
+// first. (Gemma reports, arXiv:2403.08295 and 2408.00118; HF modeling_gemma.py, modeling_gemma2.py.)
 //===----------------------------------------------------------------------===//
 #include "models/Decoder.h"
 #include "models/Families.h"
@@ -12,7 +12,7 @@
 using namespace ingot;
 using namespace ingot::models;
 
-/// What both have, with defaults of HF's GemmaConfig.
+/// Reads what both have in common, with defaults of HF's GemmaConfig.
 static void readCommon(Config &config, const import::Checkpoint &checkpoint, Decoder &m) {
   m.normWeightOffset = 1;
   m.context = 8192;
@@ -29,7 +29,7 @@ void models::readGemma(Config &config, const import::Checkpoint &checkpoint, Dec
   m.kvHeads = 16;
   readCommon(config, checkpoint, m);
   if (m.activation == lm::ActivationKind::Gelu)
-    m.activation = lm::ActivationKind::GeluTanh; // which is meant by older files' "gelu"
+    m.activation = lm::ActivationKind::GeluTanh; // the actual meaning of "gelu" in older files
 }
 
 void models::readGemma2(Config &config, const import::Checkpoint &checkpoint, Decoder &m) {
@@ -44,7 +44,7 @@ void models::readGemma2(Config &config, const import::Checkpoint &checkpoint, De
       config.positiveOr("attn_logit_softcapping", config.isNull("attn_logit_softcapping") ? 0 : 50);
   m.finalSoftcap = config.positiveOr("final_logit_softcapping",
                                      config.isNull("final_logit_softcapping") ? 0 : 30);
-  // The 27B model alone scales by its hidden size per head; a GGUF has no key that says so.
+  // Only the 27B model scales by its hidden size per head; GGUF has no key for this.
   const int64_t scaledBy = m.layers == 46 ? m.hidden / m.heads : m.headDim;
   m.attentionScale =
       1 / std::sqrt(config.isGguf() ? static_cast<double>(scaledBy)

@@ -1,9 +1,9 @@
 //===- Gemma3.cpp - Gemma 3, text -----------------------------------------===//
 //
-// Norms around both sublayers and of each head. Most layers see a window and turn by a rope base
-// of 10,000; every sixth sees everything, with a base and scaling of its own. Norms multiply by
-// 1 + w: GGUF files store the sum, HF's store w. The embedding is scaled by sqrt(hidden).
-// (Gemma 3 technical report, arXiv:2503.19786; HF modeling_gemma3.py.)
+// Norms around both sublayers and of each head. Most layers have a window and a rope base of 10,000; every
+// sixth layer attends to all positions, with a base and scaling of its own. Norms multiply by 1 + w: GGUF
+// files store the sum, HF's store w. The embedding is scaled by sqrt(hidden). (Gemma 3 technical report,
+// arXiv:2503.19786; HF modeling_gemma3.py.)
 //===----------------------------------------------------------------------===//
 #include "models/Decoder.h"
 #include "models/Families.h"
@@ -17,8 +17,8 @@ static void readGguf(Config &config, Decoder &m) {
   config.requireCount("rope.dimension_count", m.headDim);
   m.localRope->base = config.positiveOr("rope.freq_base_swa", 10000);
   m.mlpBias = Bias::None;
-  // The 27B model alone scales by its hidden size per head; a GGUF has no key that says
-  // so, and llama.cpp too tells it by its 62 layers.
+  // Only the 27B model scales by its hidden size per head; GGUF has no key for this, and llama.cpp also
+  // recognises the model by its 62 layers.
   const int64_t scaledBy = m.layers == 62 ? m.hidden / m.heads : m.headDim;
   m.attentionScale = 1 / std::sqrt(static_cast<double>(scaledBy));
   readWindows(config, m, config.count("attention.sliding_window"),
@@ -31,7 +31,7 @@ static void readHf(Config &config, Decoder &m) {
       config.refuseValue(key, "null", "a value, or no such key");
   if (!config.hasScope("rope_parameters."))
     m.localRope->base = config.positiveOr("rope_local_base_freq", 10000);
-  // The list of layers decides, if it is there.
+  // The list of layers takes precedence, if it is present.
   const int64_t period = config.countOr("sliding_window_pattern", 6);
   readWindows(config, m, config.countOr("sliding_window", 4096),
               [&](int64_t i) { return (i + 1) % period != 0; });

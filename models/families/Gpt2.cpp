@@ -1,7 +1,8 @@
-//===- Gpt2.cpp - GPT-2 and its like --------------------------------------===//
+//===- Gpt2.cpp - GPT-2 and similar models --------------------------------===//
 //
 // Positions are learned rows that are added to the embedding; layer norms, biases everywhere, an MLP without
-// a gate. HF's matrices lie [columns][rows], with q, k and v behind each other; GGUF's as all others.
+// a gate. HF's matrices are stored as [columns][rows], with q, k and v concatenated; GGUF stores them like
+// those of other families.
 //===----------------------------------------------------------------------===//
 #include "models/Decoder.h"
 #include "models/Families.h"
@@ -41,7 +42,7 @@ void models::readGpt2(Config &config, const import::Checkpoint &checkpoint, Deco
   m.names.ffnNorm.hf = "ln_2";
   m.names.up.hf = "mlp.c_fc";
   m.names.down.hf = "mlp.c_proj";
-  m.feedForward = 4 * config.countOr("n_embd", 768); // where n_inner is null
+  m.feedForward = 4 * config.countOr("n_embd", 768); // default if n_inner is null
   readSizes(config, checkpoint, m);
   if (!config.isGguf())
     readHf(config, m);

@@ -1,8 +1,8 @@
-//===- GptNeox.cpp - GPT-NeoX 20B, Pythia and their like -------------------===//
+//===- GptNeox.cpp - GPT-NeoX 20B, Pythia and similar models ---------------===//
 //
-// Attention and MLP read the same h, each by a norm of its own (or one behind the other, in older
-// models). All norms are layer norms, all projections but the head have biases, and a part of each head
-// rotates. q, k and v are packed: HF has rows [head][q, k, v][head_dim], GGUF [q, k, v][head][head_dim].
+// Attention and MLP read the same h, each with a norm of its own (or run sequentially, in older models). All
+// norms are layer norms, all projections except the head have biases, and part of each head is rotated. q, k
+// and v are packed: HF has rows [head][q, k, v][head_dim], GGUF [q, k, v][head][head_dim].
 //===----------------------------------------------------------------------===//
 #include "models/Decoder.h"
 #include "models/Families.h"
@@ -20,7 +20,7 @@ void models::readGptNeox(Config &config, const import::Checkpoint &checkpoint, D
   m.gated = false;
   m.rotatesInPart = true;
   m.partialRotary = 0.25;
-  m.activation = lm::ActivationKind::Gelu; // GGUF has no key that says which; Pythia's
+  m.activation = lm::ActivationKind::Gelu; // Pythia's; GGUF has no key for it
   m.activationOtherwise = "gelu";
   m.hf = {"gpt_neox.layers.", "gpt_neox.embed_in.weight", "gpt_neox.final_layer_norm",
           "embed_out.weight"};
@@ -41,6 +41,6 @@ void models::readGptNeox(Config &config, const import::Checkpoint &checkpoint, D
   if (m.hidden % m.heads)
     config.refuseValue("hidden_size", import::line(m.hidden),
                        import::line("multiples of the ", m.heads, " heads"));
-  // Frequencies that we compute, and the causal mask, of older files.
+  // In older files: frequencies that we compute, and the causal mask.
   m.unread = {"attention.rotary_emb.inv_freq", "attention.bias", "attention.masked_bias"};
 }

@@ -1,9 +1,9 @@
 //===- GptOss.cpp - gpt-oss 20B and 120B ----------------------------------===//
 //
-// Biases everywhere; heads have sinks; every other layer sees a window. The best experts are chosen by their
-// logits, which a softmax over them makes weights of; each is down((up' + 1) * gate' * sigmoid(1.702 gate')) with
-// gate' and up' clamped. Checkpoints hold gate and up row by row in turns; those of BF16 hold columns first. (HF
-// modeling_gpt_oss.py.)
+// Biases everywhere; heads have sinks; every other layer has a window. Experts are chosen by their logits,
+// and a softmax over those of the chosen gives their weights; each computes down((up' + 1) * gate' *
+// sigmoid(1.702 gate')) with gate' and up' clamped. Checkpoints interleave the rows of gate and up; those in
+// BF16 hold columns first. (HF modeling_gpt_oss.py.)
 //===----------------------------------------------------------------------===//
 #include "models/Decoder.h"
 #include "models/Families.h"

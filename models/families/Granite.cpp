@@ -1,8 +1,8 @@
 //===- Granite.cpp - Granite 3 and 4 without state spaces -----------------===//
 //
-// Llama's layer with four multipliers: of the embedding, of what a sublayer adds, of the attention's scores
-// and, as a divisor, of the logits. GGUF files hold q and k permuted, as Llama's. Of experts the best are chosen
-// by their logits, which a softmax over them makes weights of.
+// Llama's layer with four multipliers: of the embedding, of each sublayer's output, of the attention scores
+// and, as a divisor, of the logits. GGUF files hold q and k permuted, as Llama's. Experts are chosen by their
+// logits, and a softmax over those of the chosen gives their weights.
 //===----------------------------------------------------------------------===//
 #include "models/Decoder.h"
 #include "models/Families.h"
@@ -12,7 +12,7 @@
 using namespace ingot;
 using namespace ingot::models;
 
-/// The hub's names of stacks, gate above up. transformers saves its own, if it is told to.
+/// The hub's names of stacks, gate above up. transformers can save under its own names.
 static constexpr ExpertNames kOnHub = {
     .router = {"ffn_gate_inp", "ffn_gate_inp", "block_sparse_moe.router.layer"},
     .gateUp = "block_sparse_moe.input_linear.weight",
@@ -27,12 +27,13 @@ static bool isHybrid(const import::Checkpoint &checkpoint) {
          checkpoint.architecture == "granitehybrid";
 }
 
-/// Granite 4's class has layers of Mamba beside those of attention; in its dense models all attend.
+/// Refuses Mamba layers. Granite 4's class has both Mamba and attention layers; in its dense models all
+/// layers are attention.
 static void requireAttention(Config &config, int64_t layers) {
   const char *key = config.has("layers_block_type") ? "layers_block_type" : "layer_types";
   std::vector<std::string> types = config.texts(key);
   if (types.empty())
-    types.assign(static_cast<size_t>(layers), "mamba"); // the class's default
+    types.assign(static_cast<size_t>(layers), "mamba"); // the default of the class
   std::string others;
   for (auto [i, type] : llvm::enumerate(types))
     if (type != "attention" && type != "full_attention" && others.size() < 32)
@@ -56,7 +57,7 @@ static Experts expertsOfGranite(const import::Checkpoint &checkpoint) {
   return experts;
 }
 
-/// A model without experts has the shared MLP alone.
+/// A model without experts has only the shared MLP.
 static void setDenseMlp(Decoder &m) {
   m.gateUp = true;
   m.names.gateUp.hf = "shared_mlp.input_linear";
@@ -99,7 +100,8 @@ static void readAny(Config &config, const import::Checkpoint &checkpoint, Decode
 }
 
 void models::readGraniteMoe(Config &config, const import::Checkpoint &checkpoint, Decoder &m) {
-  // llama.cpp's converter calls a dense Granite 4 so where its configuration says how many experts of none it takes.
+  // llama.cpp's converter uses this name for a dense Granite 4 if the configuration has a number of experts
+  // per token.
   if (!config.isGguf() || config.sizeOr("expert_count", 0) > 0)
     m.experts = expertsOfGranite(checkpoint);
   readAny(config, checkpoint, m);

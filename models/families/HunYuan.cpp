@@ -1,6 +1,6 @@
 //===- HunYuan.cpp - HunYuan V1, dense and with experts -------------------===//
 //
-// Llama's layer with norms of each head of q and k behind their rotation. Long contexts turn by a larger base.
+// Llama's layer, with norms of each head of q and k after the rotation. Long contexts use a larger rope base.
 // Hunyuan-A13B has a shared MLP and experts: the best by the softmax over all, normalised to a sum of 1.
 //===----------------------------------------------------------------------===//
 #include "models/Decoder.h"
@@ -19,7 +19,7 @@ static void setDefaults(Decoder &m) {
   m.names.kNorm.hf = "self_attn.key_layernorm";
 }
 
-/// What both say of attention, and of models that were not published.
+/// Reads the keys that both models have for attention, and those of unpublished models.
 static void readRest(Config &config, Decoder &m) {
   readBias(config, "attention_bias", {&m.attentionBias, &m.outputBias});
   readBias(config, "mlp_bias", {&m.mlpBias});
@@ -33,7 +33,8 @@ void models::readHunYuan(Config &config, const import::Checkpoint &checkpoint, D
   readRest(config, m);
 }
 
-/// Widths of experts stand in moe_intermediate_size, which HF passes over: its experts are as wide as the shared MLP.
+/// Reads the width of experts from moe_intermediate_size, which HF ignores: its experts are as wide as the
+/// shared MLP.
 static void readHunYuanExperts(Config &config, Decoder &m) {
   Experts &experts = *m.experts;
   if (config.has("moe_intermediate_size"))

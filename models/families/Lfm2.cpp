@@ -1,12 +1,12 @@
 //===- Lfm2.cpp - LFM2 and LFM2.5 ------------------------------------------===//
 //
 //   h += mix(operator_norm(h))
-//   h += ffn_down(silu(ffn_gate) * ffn_up)                      of ffn_norm(h)
+//   h += ffn_down(silu(ffn_gate) * ffn_up)                      gate and up applied to ffn_norm(h)
 //
-// where mix is, by layer, attention with a norm of each head of q and k, or a short convolution (ShortConvolution.h).
-// In LFM2-MoE (Lfm2Moe.cpp) layers behind the first have experts.
-// (LFM2 technical report, arXiv:2511.23404; HF modeling_lfm2.py.) The last norm is called embedding_norm,
-// token_embd_norm in GGUF files, where ollama's have output_norm.
+// where mix is, depending on the layer, attention with a norm of each head of q and k, or a short convolution
+// (ShortConvolution.h). In LFM2-MoE (Lfm2Moe.cpp), the layers after the first few have experts. (LFM2
+// technical report, arXiv:2511.23404; HF modeling_lfm2.py.) The final norm is called embedding_norm; GGUF
+// files call it token_embd_norm, or output_norm if written by ollama.
 //===----------------------------------------------------------------------===//
 #include "models/Decoder.h"
 #include "models/Families.h"
@@ -17,14 +17,15 @@
 using namespace ingot;
 using namespace ingot::models;
 
-/// A convolution sees the token and at least one before it, or there would be nothing to remember.
+/// Checks that a convolution sees the token and at least one before it; otherwise there would be no state.
 static int64_t checkTaps(Config &config, llvm::StringRef key, int64_t taps) {
   if (taps < 2)
     config.refuseValue(key, import::line(taps), "2 and more");
   return std::max<int64_t>(taps, 2);
 }
 
-/// Which layers attend, the others are convolutions. GGUF: those with KV heads, all with the same number.
+/// Returns the layers with attention; the others are convolutions. GGUF: those with KV heads, all with the
+/// same number.
 static std::vector<bool> readKvHeads(Config &config, Decoder &m) {
   constexpr const char *key = "attention.head_count_kv";
   const std::vector<int64_t> heads = config.integers(key);
@@ -41,7 +42,7 @@ static std::vector<bool> readKvHeads(Config &config, Decoder &m) {
   return attends;
 }
 
-/// HF: by their list or by the indices of those that attend; without either all do.
+/// HF: from the list of types, or from the indices of attention layers; without either, all layers attend.
 static std::vector<bool> readLayerTypes(Config &config, int64_t layers) {
   std::vector<bool> attends;
   if (config.hasArray("layer_types")) {
@@ -64,7 +65,8 @@ static std::vector<bool> readLayerTypes(Config &config, int64_t layers) {
   return attends;
 }
 
-/// What the configuration says of it is two thirds larger than it is, unless it says otherwise.
+/// The actual width is two thirds of the configured one (times a factor, then rounded up), unless the
+/// configuration disables this.
 static int64_t readFeedForward(Config &config) {
   int64_t width = config.countOr("intermediate_size", 12288);
   width = config.countOr("block_ff_dim", width);

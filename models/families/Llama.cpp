@@ -1,7 +1,7 @@
-//===- Llama.cpp - Llama 1 to 3, Mistral, SmolLM and their like -----------===//
+//===- Llama.cpp - Llama 1 to 3, Mistral, SmolLM and similar --------------===//
 //
-// The plain decoder. GGUF files hold q and k with the rows of each head permuted, so that rope turns
-// neighbours (2i, 2i+1); HF's turns (i, i + half).
+// The plain decoder. GGUF files hold q and k with the rows of each head permuted, so that rope rotates the
+// pairs (2i, 2i+1) rather than HF's (i, i + half).
 //===----------------------------------------------------------------------===//
 #include "models/Decoder.h"
 #include "models/Families.h"
@@ -11,8 +11,8 @@
 using namespace ingot;
 using namespace ingot::models;
 
-/// Defaults of HF's LlamaConfig and MistralConfig. Only Mistral has a window: HF's Llama passes
-/// over the key, which some configurations carry.
+/// Defaults of HF's LlamaConfig and MistralConfig. Only Mistral has a window: HF's Llama ignores the key,
+/// which some configurations have.
 void models::readLlama(Config &config, const import::Checkpoint &checkpoint, Decoder &m) {
   const bool mistral = llvm::StringRef(checkpoint.architecture).starts_with_insensitive("mistral");
   if (mistral)
@@ -34,5 +34,5 @@ void models::readLlama(Config &config, const import::Checkpoint &checkpoint, Dec
     if (type != "full_attention" && !(mistral && type == "sliding_attention"))
       config.refuseValue("layer_types", import::inQuotes(type), "full_attention");
   m.unread = {
-      "self_attn.rotary_emb.inv_freq"}; // the first conversions' files carry what we compute
+      "self_attn.rotary_emb.inv_freq"}; // early converters stored these; they are computed here
 }

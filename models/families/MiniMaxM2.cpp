@@ -1,7 +1,7 @@
 //===- MiniMaxM2.cpp - MiniMax-M2 -----------------------------------------===//
 //
-// Llama's layer with norms of q and k as whole rows, of which half turns. Experts score by a sigmoid; a bias takes
-// part in their choice alone, and the weights of the chosen are normalised to a sum of 1. (HF
+// Llama's layer with norms of q and k as whole rows; half of each head is rotated. Experts score by a
+// sigmoid; a bias affects only their choice, and the weights of the chosen are normalised to a sum of 1. (HF
 // modeling_minimax_m2.py.)
 //===----------------------------------------------------------------------===//
 #include "models/Decoder.h"
@@ -12,7 +12,7 @@
 using namespace ingot;
 using namespace ingot::models;
 
-/// The hub's files have names of their own, those that transformers 5 saves its own.
+/// Names in the hub's files; transformers 5 saves under its own names.
 static constexpr ExpertNames kOnHub = {
     .router = {"ffn_gate_inp", "ffn_gate_inp", "block_sparse_moe.gate"},
     .selectBias = {"exp_probs_b", "exp_probs_b.bias", "block_sparse_moe.e_score_correction_bias",

@@ -1,7 +1,7 @@
 //===- Ministral3.cpp - Ministral 3 and Mistral 3.x, text -----------------===//
 //
-// Llama's layer with yarn's rope. Beyond the original context queries grow with their position p:
-// by 1 + beta ln(1 + floor(p / original)). (HF modeling_ministral3.py.)
+// Llama's layer with yarn. Beyond the original context, queries grow with their position p: by 1 + beta ln(1
+// + floor(p / original)). (HF modeling_ministral3.py.)
 //===----------------------------------------------------------------------===//
 #include "models/Decoder.h"
 #include "models/Families.h"
@@ -18,7 +18,7 @@ void models::readMinistral3(Config &config, const import::Checkpoint &checkpoint
   m.rope.base = 1000000;
   readSizes(config, checkpoint, m);
   if (config.isGguf()) {
-    m.style = lm::RopeStyle::Interleaved; // q and k lie permuted, as Llama's
+    m.style = lm::RopeStyle::Interleaved; // q and k are permuted, as Llama's
     m.queryGrowth = config.numberOr("attention.temperature_scale", 0);
     m.queryPeriod = config.countOr("attention.temperature_length",
                                    static_cast<int64_t>(m.rope.originalContext));

@@ -1,7 +1,7 @@
 //===- Mixtral.cpp - Mixtral 8x7B and 8x22B -------------------------------===//
 //
-// Mistral's layer with experts: the softmax over all of them, the best two of it, normalised to a sum of 1. A GGUF
-// calls itself llama; what tells it apart is that it has experts (Llama.cpp).
+// Mistral's layer with experts: the best two by the softmax over all, normalised to a sum of 1. A GGUF states
+// the architecture llama; its experts tell it apart (Llama.cpp).
 //===----------------------------------------------------------------------===//
 #include "models/Decoder.h"
 #include "models/Families.h"
@@ -9,7 +9,7 @@
 using namespace ingot;
 using namespace ingot::models;
 
-/// The hub's files have names of their own, those that transformers 5 saves its own.
+/// Names in the hub's files; transformers 5 saves under its own names.
 static constexpr ExpertNames kOnHub = {
     .router = {"ffn_gate_inp", "ffn_gate_inp", "block_sparse_moe.gate"},
     .experts = "block_sparse_moe.experts",

@@ -1,7 +1,7 @@
 //===- Nemotron.cpp - Nemotron 4 and Minitron, dense ----------------------===//
 //
-// Layer norms multiply by 1 + w (GGUF files store the sum), the MLP squares what is positive and has no gate,
-// and half of each head turns.
+// Layer norms multiply by 1 + w (GGUF files store the sum), the MLP has a squared ReLU and no gate, and half
+// of each head is rotated.
 //===----------------------------------------------------------------------===//
 #include "models/Decoder.h"
 #include "models/Families.h"

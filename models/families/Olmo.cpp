@@ -1,7 +1,7 @@
 //===- Olmo.cpp - OLMo 2 and 3 --------------------------------------------===//
 //
-// Norms stand behind what they belong to: h += norm(attend(h)), and q and k are normed as whole rows. In
-// OLMo 3 three layers of four see a window and turn without the stretching of the others.
+// Norms follow their sublayers: h += norm(attend(h)), and q and k are normed as whole rows. In OLMo 3, three
+// of every four layers have a window, and their rope is not stretched as that of the others is.
 // (arXiv:2501.00656; HF modeling_olmo2.py, modeling_olmo3.py.)
 //===----------------------------------------------------------------------===//
 #include "models/Decoder.h"

@@ -1,7 +1,7 @@
 //===- Phi2.cpp - Phi-1.5 and Phi-2 ---------------------------------------===//
 //
-// One layer norm for both sublayers, which read the same h; biases everywhere, of the head too; a part of
-// each head turns. GGUF files hold q, k and v in one tensor.
+// Both sublayers read the same h through one layer norm; there are biases everywhere, including the head;
+// part of each head is rotated. GGUF files hold q, k and v in one tensor.
 //===----------------------------------------------------------------------===//
 #include "models/Decoder.h"
 #include "models/Families.h"

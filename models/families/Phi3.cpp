@@ -1,8 +1,8 @@
 //===- Phi3.cpp - Phi-3, Phi-3.5, Phi-4, dense ----------------------------===//
 //
-// Llama's layer with packed tensors: rows [q|k|v] and [gate|up]. Long contexts turn by longrope, whose two
-// lists of divisors are for contexts up to the original one and beyond it; an engine is made for one context,
-// so for one list. Phi-4 mini turns three quarters of a head.
+// Llama's layer with packed tensors: rows [q|k|v] and [gate|up]. Long contexts use longrope, which has one
+// list of divisors for contexts up to the original one and another for longer ones; an engine is compiled for
+// one context, and thus for one list. Phi-4 mini rotates three quarters of a head.
 //===----------------------------------------------------------------------===//
 #include "models/Decoder.h"
 #include "models/Families.h"

@@ -1,7 +1,7 @@
 //===- Qwen.cpp - Qwen2, Qwen2.5 and Qwen3, dense -------------------------===//
 //
-// Llama's layer. Qwen2 has biases of q, k and v; Qwen3 has none and norms each head of q and k. A model may
-// see a window in its later layers, which no published one does.
+// Llama's layer. Qwen2 has biases of q, k and v; Qwen3 has none and norms each head of q and k. The later
+// layers of a model may have a window, but no published model uses one.
 //===----------------------------------------------------------------------===//
 #include "models/Decoder.h"
 #include "models/Families.h"
@@ -9,7 +9,7 @@
 using namespace ingot;
 using namespace ingot::models;
 
-/// Whether the window that configurations carry is in use, and from which layer on.
+/// Reads whether the window in the configuration is used, and from which layer on.
 static void readQwenWindows(Config &config, Decoder &m) {
   if (config.isGguf())
     return;

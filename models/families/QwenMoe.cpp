@@ -1,8 +1,8 @@
 //===- QwenMoe.cpp - Qwen1.5-MoE, Qwen2-MoE and Qwen3-MoE -----------------===//
 //
-// Qwen's layer with experts: the softmax over all of them, the best of it, in Qwen3 normalised to a sum of 1. In
-// Qwen2 every token goes through a shared MLP as well, by a factor of its own. Layers may be left dense by a list
-// or a step.
+// Qwen's layer with experts: the best by the softmax over all, in Qwen3 normalised to a sum of 1. In Qwen2
+// every token also goes through a shared MLP, scaled by a factor of its own. A list or a step may leave
+// layers dense.
 //===----------------------------------------------------------------------===//
 #include "models/Decoder.h"
 #include "models/Families.h"
@@ -23,8 +23,8 @@ static void readQwenExperts(Config &config, Decoder &m, bool normalized) {
                    [&](int64_t i) { return (i + 1) % step == 0 && !llvm::is_contained(dense, i); });
 }
 
-/// Qwen3-VL is stored with the columns of its stacks first, and saved anew by transformers with their rows. Tensors
-/// tell, but for experts as wide as the model, of which there are none.
+/// Whether stacks have columns first. Qwen3-VL is published that way, but transformers saves rows first. The
+/// tensors show which it is, unless experts are as wide as the model, which does not occur.
 static bool isAcross(const import::Checkpoint &checkpoint, const Decoder &m) {
   const std::vector<int64_t> across = {m.experts->route.count, m.experts->width, m.hidden};
   return m.experts->width != m.hidden &&
@@ -34,7 +34,7 @@ static bool isAcross(const import::Checkpoint &checkpoint, const Decoder &m) {
          });
 }
 
-/// The window that configurations carry, which no published model has in use.
+/// Reads the window in the configuration, which no published model uses.
 static void readQwenWindows(Config &config, Decoder &m,
                             llvm::function_ref<bool(int64_t)> otherwise) {
   if (config.isGguf())
@@ -73,7 +73,7 @@ void models::readQwen3Moe(Config &config, const import::Checkpoint &checkpoint, 
   m.headNorm = HeadNorm::Head;
   m.experts.emplace();
   readSizes(config, checkpoint, m);
-  // Transformers' class of Qwen3-VL has no such key, and normalises.
+  // The transformers class of Qwen3-VL has no such key, and normalises.
   readQwenExperts(config, m, config.textOr("model_type", "") == "qwen3_vl_moe_text");
   m.experts->across = isAcross(checkpoint, m);
   readBias(config, "attention_bias", {&m.attentionBias, &m.outputBias});

@@ -1,6 +1,6 @@
 //===- SmolLm3.cpp - SmolLM3 ----------------------------------------------===//
 //
-// Llama's layer, but every fourth layer does not turn its heads. GGUF files hold q and k permuted, as Llama's.
+// Llama's layer, but every fourth layer has no rotation. GGUF files hold q and k permuted, as Llama's.
 //===----------------------------------------------------------------------===//
 #include "models/Decoder.h"
 #include "models/Families.h"
@@ -25,7 +25,7 @@ void models::readSmolLm3(Config &config, const import::Checkpoint &checkpoint, D
     readBias(config, "attention_bias", {&m.attentionBias, &m.outputBias});
     readBias(config, "mlp_bias", {&m.mlpBias});
     interval = config.countOr("no_rope_layer_interval", 4);
-    rotates = config.integers("no_rope_layers"); // 1: the layer turns its heads, against the name
+    rotates = config.integers("no_rope_layers"); // 1: the layer rotates its heads, despite the name
   }
   if (!rotates.empty() && int64_t(rotates.size()) != m.layers)
     config.refuseValue("no_rope_layers", import::line(rotates.size(), " layers"),

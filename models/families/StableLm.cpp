@@ -1,7 +1,7 @@
 //===- StableLm.cpp - StableLM 2 and StableLM Zephyr ----------------------===//
 //
-// Llama's layer with layer norms; a quarter of each head turns. The 12B model reads one norm for both
-// sublayers, and norms each head of q and k by a weight of its own.
+// Llama's layer with layer norms; a quarter of each head is rotated. In the 12B model, both sublayers share
+// one norm, and each head of q and k is normed by a weight of its own.
 //===----------------------------------------------------------------------===//
 #include "models/Decoder.h"
 #include "models/Families.h"
@@ -24,7 +24,8 @@ void models::readStableLm(Config &config, const import::Checkpoint &checkpoint, 
   readBias(config, "use_qkv_bias", {&m.attentionBias});
   if (config.flagOr("use_parallel_residual", false))
     m.residual = Residual::OneNorm;
-  // A GGUF of the 12B model without its norms, as some converters write it, is refused: it computes something else.
+  // A GGUF of the 12B model without its head norms, as some converters write it, is refused, because it would
+  // compute something else.
   if (config.isGguf()
           ? m.residual == Residual::OneNorm || checkpoint.find("blk.0.attn_q_norm.weight")
           : config.flagOr("qk_layernorm", false))
