@@ -15,7 +15,7 @@
 namespace ingot::compiler {
 namespace {
 
-/// Before the bytes. The number in the magic changes with this layout.
+/// Precedes the bytes. The number in the magic changes with this layout.
 struct Head {
   char magic[8] = {'i', 'n', 'g', 'c', 'o', 'd', 'e', '1'};
   uint64_t high = 0, low = 0; ///< XXH3-128 of key and bytes
@@ -32,7 +32,7 @@ private:
   std::unique_ptr<XXH3_state_t, decltype(&XXH3_freeState)> state;
 };
 
-/// The key is in it: a file under another's name is damaged.
+/// The hash includes the key: a file under another key's name is damaged.
 Head headOf(const CodeCache::Key &key, std::string_view bytes) {
   Hash hash;
   hash.add(&key, sizeof key);
@@ -71,7 +71,7 @@ Result<CodeCache> CodeCache::open(const std::string &folder) {
   std::filesystem::create_directories(code, failure);
   if (failure)
     return refused(failure.message());
-  // Whether files can be made is best known by making one; it goes away again.
+  // Creating a file is the best test of whether files can be created; it is removed again.
   if (auto trial = TemporaryFile::create(code + "/trial"); !trial)
     return refused(trial.error().why);
   return CodeCache(code);

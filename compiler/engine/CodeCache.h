@@ -1,13 +1,13 @@
-//===- CodeCache.h - Generated code that is kept by what it was made from --===//
+//===- CodeCache.h - Generated code, keyed by its inputs -------------------===//
 //
 //   DIR/code/<32 hex digits of the key>     magic, hash of key and bytes, the bytes
 //
-// The key is a hash of everything that decides the bytes: whoever generates code says what that
-// is, as whole texts and never as fields chosen by hand, and adds which compiler it is
-// (compiler/driver/CompilerIdentity.h). An object's target is one of its texts, so code for CPUs
-// and for GPUs lie side by side.
+// The key is a hash of everything that determines the bytes: the code generator passes its inputs as whole
+// texts, never as hand-picked fields, and adds the identity of the compiler
+// (compiler/driver/CompilerIdentity.h). An object's target is one of these texts, so code for CPUs and GPUs
+// can share the folder.
 //
-// A file gets its name when it is complete, so processes may share a folder. One that does not have
+// A file gets its name only once it is complete, so processes may share a folder. A file that does not match
 // its hash is damaged, counts as missing and is replaced. Any file may be deleted at any time.
 //===----------------------------------------------------------------------===//
 #pragma once
@@ -29,24 +29,24 @@ public:
     std::string hex() const;
   };
 
-  /// Of these texts in this order, each with its length.
+  /// The key of these texts in this order, each hashed with its length.
   static Key keyOf(std::span<const std::string> texts);
 
-  /// Makes the folder if need be. Error: E0431 it cannot be made or written; nothing has been
-  /// compiled by then.
+  /// Creates the folder if needed. Error: E0431, the folder cannot be created or written; this comes before
+  /// any compilation.
   static Result<CodeCache> open(const std::string &folder);
 
-  /// The bytes that were stored under the key. Nothing: they were not, or are damaged.
+  /// The bytes stored under the key; nullopt if there are none or they are damaged.
   std::optional<std::string> lookup(const Key &key);
 
-  /// False if they cannot be kept (a full disk): the next compilation generates them again.
+  /// Stores the bytes. Returns false if that fails (a full disk): the next compilation generates them again.
   bool store(const Key &key, std::string_view bytes);
 
-  /// ", 3 of 5 from the cache": how many of these objects it had since it was last asked this.
+  /// ", 3 of 5 from the cache": how many of `objects` objects were found since the last call.
   std::string note(size_t objects);
 
   int found() const { return hits; }
-  int damaged() const { return bad; } ///< files seen by lookup that did not have their hash
+  int damaged() const { return bad; } ///< files that lookup found not to match their hash
 
 private:
   explicit CodeCache(std::string folder) : folder(std::move(folder)) {}

@@ -1,8 +1,8 @@
 //===- EngineWriter.cpp - See EngineWriter.h ------------------------------===//
 //
-// Where the segments go depends on the table's size, and the table holds their
-// places and hashes. Serialised with all defaults written out, the table has the
-// same size whatever these numbers are: it is built once to measure, once to keep.
+// The positions of segments depend on the size of the table, and the table holds their positions and hashes.
+// Serialised with all defaults written explicitly, the table has the same size whatever these numbers are. It
+// is built twice: once to measure it, and once for the file.
 //===----------------------------------------------------------------------===//
 #include "compiler/engine/EngineWriter.h"
 
@@ -72,7 +72,7 @@ Result<void> checkSources(const std::vector<SegmentSource> &sources) {
   return {};
 }
 
-/// Sets what follows from the rest of one program. `packed` is the same program, serialised.
+/// Sets the derived fields of one program. `packed` is the same program, serialised.
 Result<void> completeProgram(fb::ProgramT &table, const fb::Program &packed) {
   for (const fb::Entry *entry : *packed.entries())
     for (const fb::Step *step : *entry->steps())
@@ -94,7 +94,7 @@ Result<void> completeProgram(fb::ProgramT &table, const fb::Program &packed) {
   return {};
 }
 
-/// Sets what follows from the rest of the table, in each of its programs.
+/// Sets the derived fields of each program in the table.
 Result<void> complete(fb::EngineT &table) {
   for (const auto &program : table.programs)
     if (!program->abi)
@@ -111,7 +111,7 @@ Result<void> complete(fb::EngineT &table) {
   return {};
 }
 
-/// Memory of one thread, 64-byte aligned, kept from job to job.
+/// A buffer of one thread, 64-byte aligned, reused from job to job.
 class JobBuffer {
 public:
   ~JobBuffer() { std::free(data); }
@@ -133,14 +133,15 @@ private:
   uint64_t capacity = 0;
 };
 
-/// Writes a file by whole huge pages: a kernel whose page cache has large folios makes one of each that a write covers, and
-/// maps it as one when the engine runs (docs/cpu.md). What a piece has of one that it shares with its neighbours waits in memory until
-/// they have theirs. Safe to use from any thread, once all pieces have been expected.
+/// Writes a file in whole huge pages: a kernel whose page cache has large folios creates one for each huge
+/// page that a single write covers, and maps it as one when the engine runs (docs/cpu.md). If a piece shares
+/// a huge page with its neighbours, its part of that page is held in memory until theirs are complete.
+/// Thread-safe once all pieces have been announced with expect().
 class HugePageWriter {
 public:
   explicit HugePageWriter(TemporaryFile &file) : file(file) {}
 
-  /// Somebody will write these bytes, once.
+  /// Announces that these bytes will be written, once.
   void expect(uint64_t offset, uint64_t size) {
     forEachShared(offset, size, [&](uint64_t page, uint64_t begin, uint64_t end) {
       Shared &one = shared.try_emplace(page, Shared{begin, end, 0, {}}).first->second;
@@ -167,12 +168,12 @@ public:
 
 private:
   struct Shared {
-    uint64_t begin, end; ///< of what is written of the page, in the file
-    uint64_t missing;    ///< bytes of it
+    uint64_t begin, end; ///< the part of the page that is written, as file offsets
+    uint64_t missing;    ///< bytes of that part not yet written
     std::vector<std::byte> bytes;
   };
 
-  /// The huge pages of which a piece is a part, and that part.
+  /// Visits the huge pages that a piece covers only partly, with the part.
   template <typename Visit> static void forEachShared(uint64_t offset, uint64_t size, Visit visit) {
     const uint64_t end = offset + size;
     for (uint64_t page : {offset / kHugePage, (end - 1) / kHugePage}) {
@@ -203,12 +204,12 @@ private:
   }
 
   TemporaryFile &file;
-  std::map<uint64_t, Shared> shared; ///< by the number of the page
-  std::mutex mutex;                  ///< guards their bytes
+  std::map<uint64_t, Shared> shared; ///< by page number
+  std::mutex mutex;                  ///< guards the pages' bytes
 };
 
-/// Runs all jobs of all segments on some threads and stops at the first error. Jobs that follow
-/// each other in a segment are written together, with the zeros between them.
+/// Runs all jobs of all segments on several threads and stops at the first error. Adjacent jobs of a segment
+/// are written together, including the zeros between them.
 class Filler {
 public:
   Filler(TemporaryFile &file, const fb::EngineT &table, std::vector<SegmentSource> &sources,
@@ -240,7 +241,7 @@ public:
     try {
       for (size_t i = 1; i < threads; ++i)
         others.emplace_back([this] { work(); });
-    } catch (const std::system_error &) { // those that there are do it all
+    } catch (const std::system_error &) { // the threads that were started do all the work
     }
     work();
     others.clear(); // joins
@@ -251,9 +252,10 @@ private:
   struct Group {
     uint64_t offset, size; ///< in the file
     std::vector<FillJob *> jobs;
-    uint64_t inSegment; ///< where it begins there
+    uint64_t inSegment; ///< its offset in the segment
 
-    /// Pieces behind the last one, as near as alignment leaves them.
+    /// Whether a piece can join the group: it starts after the last one, with only alignment padding between
+    /// them.
     bool takes(uint64_t next, uint64_t bytes, uint64_t most) const {
       return next >= offset + size && next - (offset + size) < 4096 &&
              next + bytes - offset <= most && (next - offset) % 64 == 0;
@@ -279,7 +281,7 @@ private:
       if (Result<void> filled = job->fill(bytes.subspan(job->offset - group.inSegment, job->size));
           !filled)
         return filled;
-      job->fill = nullptr; // what it held on to is not needed any more
+      job->fill = nullptr; // releases what the closure holds
     }
     return pages.write(group.offset, bytes);
   }
@@ -306,7 +308,7 @@ private:
   Result<void> failure;
 };
 
-/// Reads a segment back, so that the hash is of what the file holds.
+/// Reads a segment back, so that the hash covers what the file actually holds.
 Result<Hash128> hashSegment(const TemporaryFile &file, uint64_t offset, uint64_t size) {
   std::unique_ptr<XXH3_state_t, decltype(&XXH3_freeState)> state(XXH3_createState(),
                                                                  XXH3_freeState);
@@ -397,7 +399,7 @@ Result<WriteResult> writeEngine(const std::string &path, fb::EngineT table,
 
   if (auto loaded = runtime::EngineFile::open(file.path()); !loaded) {
     const Error &error = loaded.error();
-    if (error.code == "E0314" || error.code == "E0507") // nothing is wrong with it: no room to look
+    if (error.code == "E0314" || error.code == "E0507") // not damaged: no memory to check it
       return Error{ExitCode::File, "E0396", "no memory to check the engine", error.why, error.fix};
     return ourBug(error.code + ": " + error.why);
   }

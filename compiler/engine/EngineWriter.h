@@ -1,16 +1,14 @@
-//===- EngineWriter.h - Writes an engine file, whole or not at all --------===//
+//===- EngineWriter.h - Writes an engine file, all or nothing -------------===//
 //
-// The table is known before the bulk data: the writer lays out all segments,
-// takes the disk space, then lets threads fill pieces of segments in any order
-// (weights are packed tensor by tensor straight into the file), hashes what is
-// there, and only then gives the file its name:
+// The table is known before the bulk data: the writer lays out all segments, reserves the disk space, then
+// lets threads fill pieces of segments in any order (weights are packed tensor by tensor straight into the
+// file), hashes the result, and only then gives the file its name:
 //
 //   .NAME.<random>.ingot-tmp, locked  ->  fill  ->  hash, table, header
 //        ->  fsync  ->  rename to NAME  ->  fsync of the folder
 //
-// A failure or a kill leaves NAME as it was; temporary files that no living process
-// holds the lock of are removed by the next run. The bytes depend on the table and
-// on what the jobs write, not on threads, time, path or host.
+// A failure or a kill leaves NAME unchanged; the next run removes temporary files that no living process has
+// locked. The bytes depend on the table and on what the jobs write, not on threads, time, path or host.
 //===----------------------------------------------------------------------===//
 #pragma once
 
@@ -27,10 +25,10 @@
 
 namespace ingot::compiler {
 
-/// One independent piece of a segment. `fill` gets `size` zeroed bytes, 64-byte aligned, which
-/// end up at `offset` of the segment; it is called once, on any thread. The buffer is
-/// private memory of that thread, so pieces decide the peak memory: threads * largest piece, or 16 MiB
-/// where several are written at once.
+/// One independent piece of a segment. `fill` gets a buffer of `size` zeroed bytes, 64-byte aligned, which is
+/// written at `offset` of the segment; it is called once, on any thread. The buffer is private to that
+/// thread, so the size of pieces determines peak memory: threads * the largest piece, or 16 MiB where several
+/// pieces are written at once.
 struct FillJob {
   uint64_t offset = 0;
   uint64_t size = 0;
@@ -44,11 +42,11 @@ struct SegmentSource {
   std::vector<FillJob> jobs;
 };
 
-/// A segment of bytes that are at hand.
+/// A segment whose bytes are already in memory.
 SegmentSource segmentOf(fb::SegmentKind kind, std::string contents);
 
-/// Bytes that a thread writes at once, of so many in all: as many as a few huge pages of 2 MiB have, if
-/// there is work for all threads.
+/// Number of bytes that a thread writes at once, given the total: 4 to 16 MiB, a few huge pages of 2 MiB, if
+/// there is enough work for all threads.
 constexpr uint64_t bytesAtOnce(uint64_t total, int threads) {
   return std::clamp(total / (4 * uint64_t(std::max(threads, 1))), uint64_t(4) << 20,
                     uint64_t(16) << 20);
@@ -64,12 +62,11 @@ struct WriteResult {
   uint64_t fileBytes = 0;
 };
 
-/// Writes the engine `table` to `path`. The caller fills everything of the table except what
-/// follows from the rest, which the writer sets: `segments` (index i is sources[i]),
-/// and of each program `bytes_per_*`, `bytes_fixed`, `seed_bytes` and the entries' `launches`.
-/// The finished file is opened with the loader's own checks before it is renamed; a table
-/// that does not pass is our bug: E0399, exit 70.
-/// Errors of the disk, exit 3: E0390 … E0396. The first error of a job is passed through.
+/// Writes the engine `table` to `path`. The caller fills the whole table except for derived fields, which the
+/// writer sets: `segments` (index i is sources[i]) and, for each program, `bytes_per_*`, `bytes_fixed`,
+/// `seed_bytes` and the entries' `launches`. The finished file is opened with the loader's own checks before
+/// it is renamed; a table that fails them is our bug: E0399, exit code 70. Disk errors have exit code 3:
+/// E0390 … E0396. The first error of a job is returned unchanged.
 Result<WriteResult> writeEngine(const std::string &path, fb::EngineT table,
                                 std::vector<SegmentSource> sources,
                                 const WriteOptions &options = {});

@@ -19,7 +19,7 @@ namespace ingot::compiler {
 namespace {
 
 constexpr std::string_view kSuffix = ".ingot-tmp";
-constexpr size_t kMostStem = 200; ///< names may have 255 bytes
+constexpr size_t kMostStem = 200; ///< file names may have at most 255 bytes
 
 bool sameFile(int fd, const std::string &path) {
   struct stat opened, named;
@@ -27,7 +27,7 @@ bool sameFile(int fd, const std::string &path) {
          opened.st_dev == named.st_dev && opened.st_ino == named.st_ino;
 }
 
-/// Removes one temporary file if its lock is free: its writer is dead then.
+/// Removes one temporary file if its lock is free, which means that its writer is dead.
 void removeIfAbandoned(const std::string &path) {
   int fd = ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
   if (fd < 0)
@@ -58,15 +58,15 @@ std::string randomName(const std::string &folder, const std::string &stem) {
   return folder + "/." + stem.substr(0, kMostStem) + "." + digits + std::string(kSuffix);
 }
 
-/// The name of one of this process's temporary files, where a signal handler can read it
-/// whatever other threads free meanwhile.
+/// The name of one of this process's temporary files, stored so that a signal handler can read it, whatever
+/// memory other threads free in the meantime.
 struct Unfinished {
   enum State { Free, Changing, Named };
   std::atomic<State> state = Free;
   char name[PATH_MAX];
 };
 
-/// More writers at once than this (only tests have more than one) leave theirs to the next run.
+/// Files of further simultaneous writers (only tests have more than one) are left to the next run.
 Unfinished unfinished[8];
 
 void addUnfinished(const std::string &name) {
@@ -81,7 +81,7 @@ void addUnfinished(const std::string &name) {
   }
 }
 
-void dropUnfinished(const std::string &name) { // names are random: each is there once
+void dropUnfinished(const std::string &name) { // names are random, hence unique
   for (Unfinished &slot : unfinished)
     if (slot.state == Unfinished::Named && name == slot.name)
       slot.state = Unfinished::Free;
@@ -92,7 +92,7 @@ std::string folderOf(const std::string &target) {
   return slash == target.npos ? "." : slash == 0 ? "/" : target.substr(0, slash);
 }
 
-Error noFolder(const std::string &folder) { // as errno says
+Error noFolder(const std::string &folder) { // the reason is in errno
   return {ExitCode::File, "E0390", "cannot write to the folder " + folder, std::strerror(errno),
           "give another place: -o E"};
 }
@@ -144,7 +144,7 @@ Result<std::unique_ptr<TemporaryFile>> TemporaryFile::create(const std::string &
       continue;
     if (fd < 0)
       return noFolder(folder);
-    // Another run may have taken it for abandoned before it was locked.
+    // Another run may have considered it abandoned before it was locked.
     if (::flock(fd, LOCK_EX | LOCK_NB) == 0 && sameFile(fd, name)) {
       file->fd = fd;
       file->temporary = name;
@@ -173,7 +173,7 @@ TemporaryFile::~TemporaryFile() {
 
 Result<void> TemporaryFile::allocate(uint64_t size) {
   wanted = size;
-  // Beyond this limit the kernel would send SIGXFSZ instead of an error.
+  // Above this limit the kernel would send SIGXFSZ instead of returning an error.
   struct rlimit limit;
   if (::getrlimit(RLIMIT_FSIZE, &limit) == 0 && limit.rlim_cur != RLIM_INFINITY &&
       size > limit.rlim_cur)
@@ -219,7 +219,7 @@ Result<void> TemporaryFile::commit() {
   if (::rename(temporary.c_str(), target.c_str()) != 0)
     return refused("rename the finished file to");
   committed = true;
-  // The name must survive a power cut as well. Some file systems cannot sync a folder (EINVAL).
+  // The rename must survive a power failure as well. Some file systems cannot sync a folder (EINVAL).
   int directory = ::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
   bool synced = directory >= 0 && (::fsync(directory) == 0 || errno == EINVAL);
   int reason = errno;

@@ -1,10 +1,10 @@
-//===- TemporaryFile.h - A file that gets its name when it is complete ----===//
+//===- TemporaryFile.h - A file that is renamed once complete -------------===//
 //
 //   .NAME.<16 hex digits>.ingot-tmp   exists and is locked (flock) while its writer lives
-//   NAME                              the old file, then from one moment to the next the new
+//   NAME                              the old file, then atomically the new one
 //
-// A killed writer leaves its temporary file but not its lock, which is how the next
-// run, on this machine or another that shares the disk, knows that it may go.
+// A killed writer leaves its temporary file but not its lock, so the next run, on this machine or another
+// that shares the disk, can tell that the file is stale and removes it.
 //===----------------------------------------------------------------------===//
 #pragma once
 
@@ -20,11 +20,11 @@ namespace ingot::compiler {
 
 class TemporaryFile {
 public:
-  /// Whether a file can be written there, as far as can be told without writing. Errors: E0390
-  /// the folder is missing or not writable, E0391 the target exists and is no regular file.
+  /// Whether the target can be written, as far as can be determined without writing. Errors: E0390 the folder
+  /// is missing or not writable, E0391 the target exists and is not a regular file.
   static Result<void> checkTarget(const std::string &target);
 
-  /// Makes a temporary file beside `target` and removes those of dead writers. Errors: those of
+  /// Creates a temporary file next to `target` and removes those of dead writers. Errors: those of
   /// checkTarget.
   static Result<std::unique_ptr<TemporaryFile>> create(const std::string &target);
 
@@ -33,21 +33,21 @@ public:
   TemporaryFile(const TemporaryFile &) = delete;
   TemporaryFile &operator=(const TemporaryFile &) = delete;
 
-  /// Takes the disk space of `size` zeroed bytes. Errors: E0392 no space, E0393.
+  /// Reserves disk space for `size` zeroed bytes. Errors: E0392 no space, E0393.
   Result<void> allocate(uint64_t size);
 
-  /// Errors: E0392, E0393. Safe from several threads for different bytes.
+  /// Errors: E0392, E0393. Thread-safe for disjoint ranges.
   Result<void> write(uint64_t offset, std::span<const std::byte> bytes);
   Result<void> read(uint64_t offset, std::span<std::byte> bytes) const;
 
-  /// fsync, rename to the target, fsync of the folder. Error: E0394; the target is whole in any
-  /// case.
+  /// Calls fsync, renames the file to the target, and calls fsync on the folder. Error: E0394; the target is
+  /// complete, old or new, in any case.
   Result<void> commit();
 
   const std::string &path() const { return temporary; }
 
-  /// Removes the temporary files of this process that are not committed. For signal handlers
-  /// and the like: the process ends after it.
+  /// Removes the uncommitted temporary files of this process. For signal handlers and the like, where the
+  /// process ends afterwards.
   static void removeUnfinished() noexcept;
 
 private:

@@ -24,7 +24,7 @@ uint16_t bf16FromF32(float value) { // round to nearest even; NaN was refused at
 
 uint16_t f16FromF32(float value) { return std::bit_cast<uint16_t>(static_cast<_Float16>(value)); }
 
-/// The indexes of a grid's entries.
+/// Maps each entry of a grid to its index.
 std::vector<uint16_t> indexesOf(const Grid &grid) {
   std::vector<uint16_t> indexes(1 << 16);
   for (int i = 0; i < grid.count(); ++i)
@@ -32,7 +32,7 @@ std::vector<uint16_t> indexesOf(const Grid &grid) {
   return indexes;
 }
 
-/// The same, made once; a table for each format.
+/// The same for a format; the tables are built once.
 const std::vector<uint16_t> &indexesOf(const NumericFormat &format) {
   static const auto kAll = [] {
     std::array<std::vector<uint16_t>, kWeightFormatCount> all;
@@ -44,13 +44,13 @@ const std::vector<uint16_t> &indexesOf(const NumericFormat &format) {
   return kAll[static_cast<size_t>(format.id)];
 }
 
-/// Where the codes of a row of a panel go: whole words, whose first is where WeightPlace.h has it.
+/// Writes the codes of one row of a panel, as whole words. WeightPlace.h defines the position of the first.
 class PanelCodesOfRow {
 public:
   PanelCodesOfRow(const PanelLayout &layout, const NumericFormat &format, int64_t row)
       : layout(layout), format(format), row(row) {}
 
-  /// 32 of them, from value k of a block on.
+  /// Writes 32 codes, from value k of a block on.
   void put(std::byte *block, int64_t k, const uint8_t *q) const {
     if (format.packing == NumericFormat::Packing::Grid)
       return putIndexes(block, k, q);
@@ -87,7 +87,7 @@ public:
 private:
   void putTrits(std::byte *block, int64_t k, const uint8_t *q) const {
     for (int i = 0; i < 4; ++i)
-      for (int s = 0; s < kGroupK / 4; s += 3) { // a number
+      for (int s = 0; s < kGroupK / 4; s += 3) { // one number of base-3 digits
         const uint8_t *const digits = q + 4 * s + i;
         const int number = digits[0] + 3 * digits[4] + (s < 6 ? 9 * digits[8] : 0);
         const TritPlace place = tritInBlock(layout, format, row, k + 4 * s + i);
@@ -96,7 +96,7 @@ private:
           putBit(place.fifth, block, 1);
       }
   }
-  /// As putRun does, but by lines and nibbles.
+  /// The same as putRun, but by lines and nibbles.
   void putIndexes(std::byte *block, int64_t k, const uint8_t *q) const {
     const Grid &grid = *format.grid;
     const std::vector<uint16_t> &indexes = indexesOf(format);
@@ -127,7 +127,7 @@ private:
       putBit(signInBlock(layout, format, row, k), block, q[0] >> 3);
   }
 
-  /// Bits `from` and up of each code into a plane: a word of each line is the row's.
+  /// Writes the bits from `from` on of each code into a plane: one word of each line belongs to the row.
   template <int Bits> static void putPlane(std::byte *to, const uint8_t *q, int from) {
     uint8_t bytes[4 * Bits] = {};
     for (int s = 0; s < 8; ++s) {
@@ -146,7 +146,7 @@ private:
   const int64_t row;
 };
 
-/// The same of a tile of fragments: one by one.
+/// The same for a tile of fragments: codes are written one by one.
 class FragmentCodesOfRow {
 public:
   FragmentCodesOfRow(const FragmentLayout &layout, const NumericFormat &format, int64_t row)
@@ -164,8 +164,8 @@ private:
   int bits;
 };
 
-/// A row of a panel or a tile: where each part of it goes. A block of the layout may hold several of the format's; both and
-/// their groups are powers of two.
+/// A row of a panel or a tile: writes each part of it to its place. A block of the layout may hold several of
+/// the format's blocks; the sizes of both and of their groups are powers of two.
 template <typename Layout> class PackedRow {
 public:
   PackedRow(const Layout &layout, std::byte *unit, int64_t row)
@@ -174,11 +174,11 @@ public:
         groupShift(std::countr_zero(static_cast<unsigned>(format.group))),
         places(this->layout, format, row) {}
 
-  /// Codes of 32 consecutive values of K.
+  /// Writes the codes of 32 consecutive values of K.
   void codes(int64_t k, const uint8_t *q) { places.put(block(k), k & (layout.blockK - 1), q); }
-  /// Of the block that begins at k: a number that the format's scales hold.
+  /// Writes the scale of the block that begins at k; the format's type must hold it exactly.
   void scale(int64_t k, float d) { number(block(k) + scales(k).d, format.scale, d); }
-  /// All that scales a stored block which begins at k.
+  /// Writes all scales, minima and zero points of the stored block that begins at k.
   void scales(int64_t k, const BlockParts &parts) {
     std::byte *to = block(k);
     const ScalePlaces ofBlock = scales(k);
@@ -194,7 +194,7 @@ public:
         putBits(to + ofGroup.t, parts.t[i]);
     }
   }
-  /// All values of a float format.
+  /// Writes all values of a float format.
   void numbers(std::span<const float> values) {
     if (layout.format == WeightFormat::F16)
       numbers(values, f16FromF32);
@@ -244,7 +244,7 @@ private:
       places;
 };
 
-/// Codes and scales of `count` values, as they are stored.
+/// Copies codes and scales of `count` values unchanged.
 template <typename Row>
 void copyParts(WeightFormat format, std::span<const std::byte> stored, int64_t count, Row &to) {
   const auto blockBytes = static_cast<size_t>(import::storedBlockBytes(format));
@@ -258,7 +258,7 @@ void copyParts(WeightFormat format, std::span<const std::byte> stored, int64_t c
   }
 }
 
-/// Codes and scales of an fp8 row, as they are stored.
+/// Copies codes and scales of an fp8 row unchanged.
 template <typename Row>
 void copyFp8(import::StoredRow row, std::span<const std::byte> stored, Row &to) {
   const int64_t blockK = numericFormat(row.tensor->format).block(),
@@ -273,7 +273,8 @@ void copyFp8(import::StoredRow row, std::span<const std::byte> stored, Row &to) 
   }
 }
 
-/// One scale for the row, of which 448 is the largest value; codes of the nearest numbers.
+/// Quantises a row to fp8 with one scale, which maps the largest magnitude to 448; codes are rounded to
+/// nearest.
 template <typename Row>
 void quantizeFp8(std::span<const float> values, const NumericFormat &numeric, Row &to) {
   float largest = 0;
@@ -291,13 +292,14 @@ void quantizeFp8(std::span<const float> values, const NumericFormat &numeric, Ro
   }
 }
 
-/// Round to nearest: the value of largest magnitude decides the scale. int4 maps it to -8 (one more step than
-/// +7), int8 to +-127. The scale is rounded to f16 before codes are chosen, so that they fit what is stored; of values
-/// that are not 0 it is f16's smallest number at least. False: f16 does not hold it (ScaleRange.h keeps such matrices out).
+/// Quantises a row, rounding to nearest; the value of largest magnitude in a block determines the scale. int4
+/// maps it to -8 (one more step than +7), int8 to +-127. The scale is rounded to f16 before codes are chosen,
+/// so that they match the stored scale; unless all values are 0, it is at least f16's smallest positive
+/// number. Returns false if the scale is beyond f16's range (ScaleRange.h excludes such matrices).
 template <typename Row>
 bool quantizeRow(std::span<const float> values, const NumericFormat &numeric, Row &to) {
   int64_t k = static_cast<int64_t>(values.size()), blockK = numeric.block();
-  constexpr float kToInteger = 0x1.8p23f; // added and taken away: to the nearest, ties to even
+  constexpr float kToInteger = 0x1.8p23f; // add, then subtract: rounds to nearest even
   const float low = numeric.bits == 8 ? -127 : -8, high = numeric.bits == 8 ? 127 : 7;
   const int zero = numeric.zeroPoint;
   uint8_t q[128];
@@ -326,7 +328,7 @@ bool quantizeRow(std::span<const float> values, const NumericFormat &numeric, Ro
   return true;
 }
 
-/// A row that is stored in the layout's own format: nothing is rounded.
+/// Copies a row that is stored in the layout's own format, without rounding.
 template <typename Row>
 void copyRow(import::StoredRow row, std::span<const std::byte> stored, int64_t k, Row &to) {
   if (numericFormat(row.tensor->format).isScaledFloat())
@@ -335,7 +337,7 @@ void copyRow(import::StoredRow row, std::span<const std::byte> stored, int64_t k
     copyParts(row.tensor->format, stored, k, to);
 }
 
-/// Numbers in a format that they are converted to. False: an f16 scale cannot hold them.
+/// Converts numbers to another format. Returns false if an f16 scale cannot hold them.
 template <typename Row>
 bool convertRow(std::span<const float> values, const NumericFormat &numeric, Row &to) {
   if (!numeric.isFloat() && !numeric.isScaledFloat())
@@ -353,7 +355,7 @@ Error scaleBeyondF16(import::StoredRow row, const NumericFormat &numeric) {
           "leave it bf16 in a recipe: { weights = \"NAME\", format = \"bf16\" }"};
 }
 
-/// Panels or tiles, from unit `first` on: a unit is the block of rows that is read at once.
+/// Packs panels or tiles, from unit `first` on; a unit is the block of rows that is read at once.
 template <typename Layout>
 Result<void> packRows(const import::RowSource &source, const Layout &layout, int64_t first,
                       std::span<std::byte> out) {

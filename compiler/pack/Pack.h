@@ -1,9 +1,9 @@
-//===- Pack.h - From the checkpoint's packing to the kernels' -------------===//
+//===- Pack.h - Repacks weights for the kernels ---------------------------===//
 //
-// Weights are packed once, when an engine is compiled, panel by panel (for GPUs: tile by
-// tile), straight into the file; nothing is repacked at load. A quantised weight keeps its codes
-// and scales bit for bit (Codes.h takes blocks apart, PanelLayout.h and FragmentLayout.h say where the parts go);
-// only `--quantize` and the choice of bf16 for `fast` round.
+// Weights are packed once, when an engine is compiled, panel by panel (for GPUs: tile by tile), straight into
+// the file; nothing is repacked at load. A quantised weight keeps its codes and scales bit for bit (Codes.h
+// decodes blocks; PanelLayout.h and FragmentLayout.h define where the components go). Only `--quantize` and
+// the choice of bf16 for `fast` round.
 //===----------------------------------------------------------------------===//
 #pragma once
 
@@ -14,18 +14,19 @@
 
 namespace ingot::compiler {
 
-/// Packs panels [first, first + out.size() / layout.panelBytes()) of a matrix. `out` is zeroed.
-/// The source has layout.n rows of layout.k; its stored format equals layout.format, or is converted:
-/// any format to a float, to int8 / int4_* (round to nearest, scale by the group's extreme value)
-/// or to fp8 (a scale per row, largest |w| / 448).
+/// Packs panels [first, first + out.size() / layout.panelBytes()) of a matrix. `out` is zeroed. The source
+/// has layout.n rows of layout.k values. If its stored format differs from layout.format, it is converted:
+/// any format to a float, to int8 / int4_* (round to nearest, scale by the group's extreme value) or to fp8
+/// (a scale per row, largest |w| / 448).
 Result<void> packPanels(const import::RowSource &source, const PanelLayout &layout, int64_t first,
                         std::span<std::byte> out);
 
-/// The same for GPUs: tiles [first, first + out.size() / layout.tileBytes()). A layout of f32 is written as bf16.
+/// The same for GPUs: tiles [first, first + out.size() / layout.tileBytes()). A layout of f32 is written as
+/// bf16.
 Result<void> packFragments(const import::RowSource &source, const FragmentLayout &layout,
                            int64_t first, std::span<std::byte> out);
 
-/// A vector as f32, padded with zeros to a multiple of 32 values: out is roundUp(n, 32) * 4 bytes.
+/// Packs a vector as f32, padded with zeros to a multiple of 32 values: out has roundUp(n, 32) * 4 bytes.
 Result<void> packVector(const import::RowSource &source, std::span<std::byte> out);
 
 } // namespace ingot::compiler

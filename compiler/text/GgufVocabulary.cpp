@@ -1,18 +1,18 @@
 //===- GgufVocabulary.cpp - A GGUF vocabulary as a tokenizer.json --------===//
 //
-// GGUF keeps tokens, scores, types and merges, but of the rest of a tokenizer only a name.
-// This file writes the tokenizer.json that these stand for: the one that the model was trained
-// with, as far as the names tell (llama.cpp's llama-vocab.cpp lists what they mean):
+// GGUF keeps tokens, scores, types and merges, but only names the rest of a tokenizer. This file writes the
+// equivalent tokenizer.json: the one that the model was trained with, as far as the names determine it
+// (llama.cpp's llama-vocab.cpp lists what they mean):
 //
-//   model "gpt2"   byte-level BPE; `pre` names the regular expression that cuts text into words
-//   model "llama"  SentencePiece BPE with byte fallback; merges come from the scores, or for
-//                  Gemma, whose scores do not follow its merge order, from the ids. Where
-//                  add_space_prefix says so, and by default, a space comes before every piece of
-//                  text, also before one that begins with a space
-//   model "gemma4" the same with merges of its own, and no space before a text
+//   model "gpt2"   byte-level BPE; `pre` names the regular expression that splits text into words
+//   model "llama"  SentencePiece BPE with byte fallback; merges are derived from the scores, or from the
+//                  ids for Gemma, whose scores do not follow its merge order. If add_space_prefix is set,
+//                  which is the default, a space is inserted before every piece of text, including one that
+//                  begins with a space
+//   model "gemma4" the same with explicit merges, and no space before a text
 //
-// Hugging Face transformers' reader of GGUF files is no reference here: it drops the step that
-// cuts digits off first ("smollm" and its like) and puts no second space before a text.
+// The GGUF reader of Hugging Face transformers is not a reference here: it drops the step that first
+// separates digits ("smollm" and similar ones), and it does not insert a second space before a text.
 //===----------------------------------------------------------------------===//
 
 #include "compiler/text/GgufVocabulary.h"
@@ -37,7 +37,7 @@ Error damagedVocabulary(std::string why) {
 
 namespace {
 
-/// `more` is another way on than the one that there always is.
+/// `more`: additional advice after the standard one.
 Error unsupported(const std::string &what, const std::string &name, const std::string &known,
                   const std::string &more = "") {
   return {ExitCode::File, "E0620", what + " '" + name + "' is not supported", "supported: " + known,
@@ -56,8 +56,8 @@ enum TokenType : int64_t {
 
 struct Vocabulary {
   std::vector<std::string> tokens;
-  std::vector<int64_t> types; ///< as many as tokens, or none
-  std::vector<double> scores; ///< as many as tokens, or none
+  std::vector<int64_t> types; ///< one per token, or empty
+  std::vector<double> scores; ///< one per token, or empty
   std::vector<std::string> merges;
   bool hasMerges = false;
 
@@ -71,7 +71,7 @@ struct Added {
   Stripping strips = {};
 };
 
-/// What differs between the kinds, as JSON text.
+/// The properties in which the kinds differ, as JSON text.
 struct Shape {
   std::string normalizer = "null", preTokenizer = "null", decoder = "null", unknown = "null";
   bool fuseUnknown = false, byteFallback = false, ignoreMerges = false;
@@ -90,7 +90,7 @@ constexpr std::string_view kGpt4oWords =
     R"(|[^\r\n\p{L}\p{N}]?[\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}]+[\p{Ll}\p{Lm}\p{Lo}\p{M}]*(?i:'s|'t|'re|'ve|'m|'ll|'d)?)"
     R"(|\p{N}{1,3}| ?[^\s\p{L}\p{N}]+[\r\n/]*|\s*[\r\n]+|\s+(?!\S)|\s+)";
 
-// As Qwen 2's, but a combining mark is part of its word.
+// As for Qwen 2, but a combining mark is part of its word.
 constexpr std::string_view kQwen35Words =
     R"((?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?[\p{L}\p{M}]+|\p{N}| ?[^\s\p{L}\p{M}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+)";
 constexpr std::string_view kSeedCoderWords =
@@ -99,7 +99,7 @@ constexpr std::string_view kBailingWords =
     R"('(?i:[sdmt]|ll|ve|re)|[^\r\n\p{L}\p{N}]?+\p{L}+|\p{N}| ?[^\s\p{L}\p{N}]++[\r\n]*|\s*[\r\n]|\s+(?!\S)|\s+)";
 constexpr std::string_view kExaoneMoeWords =
     R"((?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?(?:\p{L}\p{M}*(?: \p{L}\p{M}*)*)+|\p{N}| ?[^\s\p{L}\p{N}]+[\r\n/]?|\s*[\r\n]|\s+(?!\S)|\s+)";
-// As GPT-4o's, but Chinese characters are words of their own.
+// As for GPT-4o, but Chinese characters form words of their own.
 constexpr std::string_view kKimiK2Words =
     R"([\p{Han}]+|[^\r\n\p{L}\p{N}]?[\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}&&[^\p{Han}]]*[\p{Ll}\p{Lm}\p{Lo}\p{M}&&[^\p{Han}]]+(?i:'s|'t|'re|'ve|'m|'ll|'d)?)"
     R"(|[^\r\n\p{L}\p{N}]?[\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}&&[^\p{Han}]]+[\p{Ll}\p{Lm}\p{Lo}\p{M}&&[^\p{Han}]]*(?i:'s|'t|'re|'ve|'m|'ll|'d)?)"
@@ -112,22 +112,22 @@ constexpr std::string_view kDeepSeekWords =
 constexpr std::string_view kDeepSeekFirst[] = {kThreeDigits, kChineseAndKana};
 constexpr std::string_view kDeepSeekCoderFirst[] = {R"([\r\n])", R"(\s?\p{L}+)", R"(\s?\p{P}+)",
                                                     "[一-龥ࠀ-一가-\uD7FF]+"};
-// Of the digits of a number, the first group has what is left of groups of three.
+// Splits the digits of a number into groups of three from the right; the first group has the remainder.
 constexpr std::string_view kTinyAyaFirst[] = {R"(\d{1,3}(?=(?:\d{3})*\b))"};
 
-/// How words become tokens where they are cut, and how a text begins if the file does not say.
+/// How words become tokens after splitting, and how a text begins if the file does not specify it.
 enum class Words : uint8_t {
   Merged,
   WholeFirst,    ///< a word that is a token needs no merges (tiktoken's rule)
-  WholeFirstBos, ///< and a text begins with BOS, as llama.cpp's table says for these
+  WholeFirstBos, ///< also, a text begins with BOS, as in llama.cpp's table
 };
 
-/// A pre-tokenizer name; empty words: GPT-2's own, which ByteLevel brings along.
+/// A pre-tokenizer by name; empty words: GPT-2's expression, which is built into ByteLevel.
 struct PreTokenizer {
   std::string_view name, words;
   Words how = Words::Merged;
-  bool digitsFirst = false; ///< every digit is a word, whatever space comes before it
-  std::span<const std::string_view> first = {}; ///< cut the text before `words` cuts the rest
+  bool digitsFirst = false; ///< every digit is a word, without a preceding space
+  std::span<const std::string_view> first = {}; ///< split the text before `words`
 };
 constexpr PreTokenizer kPreTokenizers[] = {
     {"default", ""},
@@ -188,7 +188,7 @@ constexpr PreTokenizer kPreTokenizers[] = {
     {"talkie", kGpt4oWords},
     {"tiny_aya", kGpt4oWords, Words::Merged, false, kTinyAyaFirst},
     {"cohere2moe", kGpt4oWords, Words::Merged, false, kTinyAyaFirst},
-    {"kimi-k2", kKimiK2Words, Words::WholeFirst}, // its own tokenizer is tiktoken's
+    {"kimi-k2", kKimiK2Words, Words::WholeFirst}, // its original tokenizer is tiktoken
     {"deepseek-v3", kDeepSeekWords, Words::Merged, false, kDeepSeekFirst},
     {"hunyuan-dense", kDeepSeekWords, Words::Merged, false, kDeepSeekFirst},
     {"joyai-llm", kDeepSeekWords, Words::Merged, false, kDeepSeekFirst},
@@ -196,7 +196,7 @@ constexpr PreTokenizer kPreTokenizers[] = {
     {"deepseek-coder", R"(\p{N})", Words::Merged, false, kDeepSeekCoderFirst},
 };
 
-void appendUtf8(std::string &out, unsigned c) { // up to U+07FF is all that is needed
+void appendUtf8(std::string &out, unsigned c) { // nothing above U+07FF is needed
   if (c < 0x80) {
     out += static_cast<char>(c);
     return;
@@ -205,7 +205,7 @@ void appendUtf8(std::string &out, unsigned c) { // up to U+07FF is all that is n
   out += static_cast<char>(0x80 | (c & 0x3F));
 }
 
-/// GPT-2's way to write bytes as visible characters.
+/// GPT-2's spelling of bytes as visible characters.
 const std::array<std::string, 256> &byteSpelling() {
   static const std::array<std::string, 256> spelling = [] {
     std::array<std::string, 256> table;
@@ -277,9 +277,9 @@ Result<Vocabulary> readVocabulary(const Checkpoint &checkpoint) {
 using Ids = std::unordered_map<std::string_view, size_t>;
 using Merges = std::vector<std::pair<std::string_view, std::string_view>>;
 
-/// The merges that a SentencePiece vocabulary implies: every way to cut a token into two
-/// tokens. `rank(id)`: smaller merges first; ties by longer left, then longer right side, then
-/// lower id.
+/// The merges that a SentencePiece vocabulary implies: every split of a token into two tokens. Merges with
+/// smaller `rank(id)` come first; ties are ordered by longer left side, then longer right side, then lower
+/// id.
 template <typename Rank>
 Merges impliedMerges(const std::vector<std::string> &tokens, const Ids &ids, Rank rank) {
   struct Entry {
@@ -369,7 +369,7 @@ std::string writeJson(const std::vector<std::string> &tokens, const Ids &ids, co
   return json + "]}}";
 }
 
-/// Tokens by their text; the last of equal ones counts.
+/// Maps texts to tokens; for duplicates, the last one counts.
 Ids byText(const std::vector<std::string> &tokens) {
   Ids ids;
   ids.reserve(tokens.size());
@@ -378,7 +378,7 @@ Ids byText(const std::vector<std::string> &tokens) {
   return ids;
 }
 
-/// The steps that cut text into words, and spell these in the byte alphabet.
+/// The steps that split text into words and convert these to the byte alphabet.
 std::string byteLevelWords(const PreTokenizer &pre) {
   std::string steps;
   auto split = [&](std::string_view expression) {
@@ -417,8 +417,8 @@ Result<std::string> byteLevelJson(const Checkpoint &checkpoint, Vocabulary v) {
       .ignoreMerges = known->how != Words::Merged};
   shape.preTokenizer = byteLevelWords(*known);
 
-  // Added tokens are plain text (GPT-NeoX has runs of spaces among them). Others that are not
-  // written in the byte alphabet get that spelling, and can only be reached through merges.
+  // Added tokens are plain text (GPT-NeoX has runs of spaces among them). Other tokens that are not written
+  // in the byte alphabet are converted to it; only merges can reach them.
   std::vector<std::string> tokens = v.tokens;
   const StrippingTokens strips(checkpoint.architecture, "gpt2", v.tokens);
   std::vector<Added> added;
@@ -437,7 +437,7 @@ Result<std::string> byteLevelJson(const Checkpoint &checkpoint, Vocabulary v) {
   return writeJson(tokens, byText(tokens), *merges, added, shape);
 }
 
-/// `merged`: of the kind that Gemma 4 has, which lists its merges.
+/// `merged`: the vocabulary is of Gemma 4's kind, which lists its merges.
 Result<std::string> sentencePieceJson(const Checkpoint &checkpoint, Vocabulary v, bool merged) {
   const bool gemma = checkpoint.architecture.starts_with("gemma") || merged;
   auto prefix = checkpoint.booleanOr("tokenizer.ggml.add_space_prefix", !gemma);
@@ -449,7 +449,7 @@ Result<std::string> sentencePieceJson(const Checkpoint &checkpoint, Vocabulary v
     return damagedVocabulary("there are neither merges nor scores");
 
   std::vector<std::string> tokens = v.tokens;
-  if (gemma) // runs of spaces are stored as such, but looked up after spaces became U+2581
+  if (gemma) // runs of spaces are stored unchanged, but looked up after spaces became U+2581
     for (std::string &token : tokens)
       if (token.find(' ') != std::string::npos &&
           token.find_first_not_of(' ') == std::string::npos) {
@@ -493,7 +493,7 @@ Result<std::string> sentencePieceJson(const Checkpoint &checkpoint, Vocabulary v
     for (size_t id = 0; id < tokens.size(); ++id)
       if (tokens[id] == "<unk>")
         shape.unknown = "\"<unk>\"";
-  } else { // as Llama 2's own tokenizer.json; the text between two special tokens is a piece
+  } else { // as in Llama 2's own tokenizer.json; the text between two special tokens is a piece
     shape.normalizer = R"({"type":"Replace","pattern":{"String":" "},"content":"▁"})";
     if (*prefix)
       shape.normalizer = R"({"type":"Sequence","normalizers":[{"type":"Prepend","prepend":"▁"},)" +

@@ -1,4 +1,4 @@
-//===- GgufVocabulary.h - Parts of TextBuild that its files share --------===//
+//===- GgufVocabulary.h - Declarations shared by TextBuild's files -------===//
 #pragma once
 
 #include "compiler/text/TextBuild.h"
@@ -9,21 +9,23 @@ inline bool hasGgufVocabulary(const import::Checkpoint &checkpoint) {
   return checkpoint.container == import::Container::Gguf && checkpoint.has("tokenizer.ggml.tokens");
 }
 
-/// Special ids with a tokenizer at hand: names become ids, and ids outside its vocabulary are dropped. `special` has
-/// what the tokenizer's files say. E0621 for a GGUF id, or one before or behind a text, outside the vocabulary.
+/// Finds the special ids of a checkpoint with a tokenizer: names become ids, and ids outside the vocabulary
+/// are dropped. On entry, `special` has what the tokenizer's files say. E0621 for a GGUF id, or one that the
+/// tokenizer adds before or after a text, outside the vocabulary.
 Result<void> findSpecialTokens(const import::Checkpoint &checkpoint, const Tokenizer &tokenizer,
                                SpecialTokens &special);
 
-/// Whether texts of a byte-level vocabulary with this pre-tokenizer begin with BOS where the file does not say.
+/// Whether texts in a byte-level vocabulary with this pre-tokenizer begin with BOS if the file does not
+/// specify it.
 bool beginsWithBos(std::string_view preTokenizer);
 
 Error damagedVocabulary(std::string why);
 
-/// A tokenizer.json, and the tokenizer_config.json beside it.
+/// A tokenizer.json, and the tokenizer_config.json that belongs to it.
 struct TokenizerJson {
   std::string json; ///< "": the checkpoint has no tokenizer
   std::string config;
-  std::string source; ///< what both were made of, for people
+  std::string source; ///< the origin of both, for reports
 };
 /// Errors: E0620, E0621, E0626.
 Result<TokenizerJson> tokenizerJsonOf(const import::Checkpoint &checkpoint);

@@ -1,12 +1,12 @@
-//===- SpecialTokens.cpp - Which ids begin and end a text ----------------===//
+//===- SpecialTokens.cpp - The ids that begin and end a text -------------===//
 //
-// A safetensors folder says it in up to five files, and they disagree often: generation may
-// stop at more ids (generation_config.json, a list) than the tokenizer calls its end. Every
-// one that is named ends a generation. GGUF has one key per meaning. What ends a turn of the
-// chat template's format counts as well (TurnEnds.h), whatever the container.
+// A safetensors folder states these ids in up to five files, which often disagree: generation may stop at
+// more ids (generation_config.json, a list) than the tokenizer's end token. Every id that a file names ends a
+// generation. GGUF has one key per meaning. The tokens that end a turn in the chat template's format count as
+// well (TurnEnds.h), in either container.
 //
-// What is put before a text is the business of tokenizer.json's post-processor, as in transformers
-// 5: `add_bos_token` of tokenizer_config.json is not read where there is a tokenizer.json.
+// The post-processor of tokenizer.json determines what is put before a text, as in transformers 5:
+// `add_bos_token` of tokenizer_config.json is not read if there is a tokenizer.json.
 //===----------------------------------------------------------------------===//
 
 #include "compiler/text/GgufVocabulary.h"
@@ -35,7 +35,7 @@ int32_t smallId(int64_t id) {
   return id >= 0 && id <= std::numeric_limits<int32_t>::max() ? static_cast<int32_t>(id) : -1;
 }
 
-/// An id or a list of ids.
+/// Adds an id or a list of ids.
 void addEnds(SpecialTokens &special, const dom::element &value) {
   dom::array list;
   if (value.get(list) == simdjson::SUCCESS) {
@@ -48,7 +48,7 @@ void addEnds(SpecialTokens &special, const dom::element &value) {
     addEnd(special, id);
 }
 
-/// What chat templates call the tokens that GGUF has keys for.
+/// The names that chat templates use for the tokens that GGUF has keys for.
 struct GgufToken {
   const char *key, *name;
 };
@@ -78,7 +78,7 @@ Result<SpecialTokens> ggufTokens(const Checkpoint &checkpoint) {
       return id.error();
     addEnd(special, *id);
   }
-  // Where the file does not say: SentencePiece models, Llama 3 and its like begin with BOS.
+  // Defaults if the file has no key: SentencePiece models, Llama 3 and similar models begin with BOS.
   auto text = [&](const char *key) {
     auto value = checkpoint.has(key) ? checkpoint.string(key) : std::string();
     return value ? *value : std::string();
@@ -89,7 +89,7 @@ Result<SpecialTokens> ggufTokens(const Checkpoint &checkpoint) {
   auto addEos = checkpoint.booleanOr("tokenizer.ggml.add_eos_token", false);
   if (!addBos || !addEos)
     return addBos ? addEos.error() : addBos.error();
-  // Gemma 4 cannot do without it, and its first files said otherwise.
+  // Gemma 4 requires BOS, although its first files said otherwise.
   if (special.bos >= 0 && (*addBos || model == "gemma4"))
     special.prefix = {special.bos};
   if (*addEos && !special.eos.empty())
@@ -97,7 +97,7 @@ Result<SpecialTokens> ggufTokens(const Checkpoint &checkpoint) {
   return special;
 }
 
-/// Ids of config.json (already metadata) and generation_config.json.
+/// Reads the ids of config.json (already metadata) and generation_config.json.
 Result<SpecialTokens> configTokens(const Checkpoint &checkpoint) {
   SpecialTokens special;
   dom::parser parser;
@@ -127,7 +127,7 @@ Result<SpecialTokens> configTokens(const Checkpoint &checkpoint) {
   return special;
 }
 
-/// `named`: what the tokenizer's files say.
+/// `named`: the tokens that the tokenizer's files name.
 Result<SpecialTokens> folderTokens(const Checkpoint &checkpoint, const Tokenizer &tokenizer,
                                    SpecialTokens named) {
   auto stated = configTokens(checkpoint);
@@ -140,7 +140,7 @@ Result<SpecialTokens> folderTokens(const Checkpoint &checkpoint, const Tokenizer
       continue;
     if (name == "eos_token")
       addEnd(special, *id);
-    // The tokenizer's own name beats config.json, which is often left over from a base model.
+    // The tokenizer's own name overrides config.json, which is often left over from a base model.
     if (name == "bos_token")
       special.bos = *id;
     if (name == "pad_token" && special.pad < 0)
@@ -154,7 +154,7 @@ Result<SpecialTokens> folderTokens(const Checkpoint &checkpoint, const Tokenizer
   return special;
 }
 
-/// The default chat template, whatever the container; "": there is none.
+/// The default chat template, in either container; "" if there is none.
 std::string mainTemplate(const Checkpoint &checkpoint) {
   if (checkpoint.has("tokenizer.chat_template"))
     if (auto chat = checkpoint.string("tokenizer.chat_template"))
@@ -164,7 +164,8 @@ std::string mainTemplate(const Checkpoint &checkpoint) {
   return main != all.end() ? main->source : all.empty() ? "" : all.front().source;
 }
 
-/// What ends the turns of its format ends an answer; what stands within a turn does not.
+/// Adds the tokens that end a turn in the template's format to the stop ids, and removes those that end a
+/// message within a turn.
 void applyFormat(SpecialTokens &special, const Checkpoint &checkpoint, const Tokenizer &tokenizer) {
   const TurnEnds turn = turnEnds(mainTemplate(checkpoint));
   auto idOf = [&](std::string_view name) {

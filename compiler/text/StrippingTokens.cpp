@@ -1,9 +1,10 @@
-//===- StrippingTokens.cpp - Tokens that take in the blanks around them ----===//
+//===- StrippingTokens.cpp - Added tokens that absorb whitespace -----------===//
 //
-// `lstrip` and `rstrip` of tokenizer_config.json: Phi-3's template writes "<|user|>\nHi<|end|>\n", and its model has
-// never seen the line feeds, since the tokens before them take them in. A GGUF has no room for these flags. Of the
-// families of docs/models.md the three vocabularies of Phi-3 and 4 have tokens with them; a vocabulary is known by
-// tokens that no other has, or by its family and fewer of them.
+// The equivalent of `lstrip` and `rstrip` of tokenizer_config.json: Phi-3's template writes
+// "<|user|>\nHi<|end|>\n", and its model has never seen the line feeds, because the tokens before them absorb
+// these. GGUF has no field for these flags. Of the families in docs/models.md, only the three vocabularies of
+// Phi-3 and Phi-4 have tokens with these flags. A vocabulary is recognised by tokens that no other has, or by
+// its family and fewer tokens.
 //===----------------------------------------------------------------------===//
 
 #include "compiler/text/StrippingTokens.h"
@@ -18,8 +19,8 @@ using Names = std::initializer_list<std::string_view>;
 struct StrippingRow {
   std::string_view model;
   Names inFamily,
-      anywhere; ///< tokens that tell the vocabulary, among models of Phi-3's family and among all
-  Stripping strips; ///< of all added tokens but these:
+      anywhere;     ///< identifying tokens, among models of Phi-3's family and among all
+  Stripping strips; ///< flags of all added tokens, except those in `none`
   Names none;
 };
 

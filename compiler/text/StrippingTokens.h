@@ -1,4 +1,4 @@
-//===- StrippingTokens.h - Tokens that take in the blanks around them ------===//
+//===- StrippingTokens.h - Added tokens that absorb whitespace -------------===//
 #pragma once
 
 #include <span>
@@ -7,12 +7,12 @@
 
 namespace ingot::text {
 
-/// Whether an added token takes in the blanks before and behind it.
+/// Whether an added token absorbs the whitespace before and after it.
 struct Stripping {
   bool left = false, right = false;
 };
 
-/// What the added tokens of a GGUF vocabulary take in, which no GGUF can say.
+/// Which added tokens of a GGUF vocabulary absorb whitespace; GGUF cannot express this.
 class StrippingTokens {
 public:
   /// `model`: tokenizer.ggml.model; `tokens`: the whole vocabulary.
@@ -21,7 +21,7 @@ public:
   Stripping of(std::string_view token) const;
 
 private:
-  const struct StrippingRow *row = nullptr; ///< null: none does
+  const struct StrippingRow *row = nullptr; ///< null: no token strips
 };
 
 } // namespace ingot::text

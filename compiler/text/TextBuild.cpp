@@ -13,7 +13,7 @@ using import::Checkpoint;
 
 namespace {
 
-/// `json`: as ingot_tokenizer_compile gives it.
+/// `json`: the output of ingot_tokenizer_compile.
 SpecialTokens namedBy(const std::string &json) {
   SpecialTokens special;
   simdjson::dom::parser parser;
@@ -31,7 +31,8 @@ SpecialTokens namedBy(const std::string &json) {
   return special;
 }
 
-/// Of a GGUF "tokenizer.chat_template" is the default one, and "tokenizer.chat_template.NAME" others.
+/// In a GGUF, "tokenizer.chat_template" is the default template, and "tokenizer.chat_template.NAME" are
+/// others.
 Result<std::vector<import::NamedTemplate>> templatesOf(const Checkpoint &checkpoint) {
   std::vector<import::NamedTemplate> found = checkpoint.text.chatTemplates;
   constexpr std::string_view kKey = "tokenizer.chat_template";

@@ -1,4 +1,4 @@
-//===- TokenizerFiles.cpp - Whatever a checkpoint has, as a tokenizer.json --===//
+//===- TokenizerFiles.cpp - Converts tokenizer files to tokenizer.json ------===//
 
 #include "compiler/text/GgufVocabulary.h"
 #include "runtime/text/CrateCalls.h"
@@ -17,7 +17,8 @@ Error cannotMake(std::string why) {
       "or remove these files for an engine that takes ids"};
 }
 
-/// SentencePiece, vocab.json with merges.txt, tekken.json or tiktoken (crate/src/vocabulary_files.rs).
+/// Converts SentencePiece, vocab.json with merges.txt, tekken.json or tiktoken
+/// (crate/src/vocabulary_files.rs).
 Result<TokenizerJson> convert(const Checkpoint &checkpoint) {
   const import::TextFiles &text = checkpoint.text;
   auto modelType = checkpoint.has("model_type") ? checkpoint.string("model_type") : std::string();

@@ -1,8 +1,9 @@
-//===- TurnEnds.cpp - What ends an answer, by the format of its turn -------===//
+//===- TurnEnds.cpp - Tokens that end a turn, by chat format ---------------===//
 //
-// A GGUF has room for one end or two; generation_config.json of the same model lists them all. So they follow from
-// the format: each row is what models of a format stop at, as their published generation_config.json says. A format
-// is known by marks that its template writes.
+// A GGUF has room for one or two end tokens, while generation_config.json of the same model lists them all.
+// Therefore they are derived from the format: each row has the stop tokens of models with that format,
+// according to their published generation_config.json. A format is recognised by marks that its template
+// writes.
 //===----------------------------------------------------------------------===//
 
 #include "compiler/text/TurnEnds.h"
@@ -16,17 +17,17 @@ namespace {
 using Names = std::initializer_list<std::string_view>;
 
 struct Format {
-  Names marks; ///< the template has all of them
+  Names marks; ///< the template contains all of them
   Names ends, within = {};
 };
 
-// The first that fits counts.
+// The first match counts.
 const Format kFormats[] = {
-    // Harmony (gpt-oss): <|end|> ends a message of a channel, others of the same turn follow.
+    // Harmony (gpt-oss): <|end|> ends a message of a channel, and further messages of the same turn follow.
     {{"<|channel|>", "<|start|>", "<|message|>"},
      {"<|return|>", "<|call|>", "<|endoftext|>"},
      {"<|end|>"}},
-    // Muse-Glimmer and Solar Open likewise.
+    // Muse-Glimmer and Solar Open do the same.
     {{"<atem:"}, {"<|eot|>"}, {"<|eom|>"}},
     {{"<|begin|>", "<|content|>"}, {"<|calls|>", "<|flush|>", "<|endoftext|>"}, {"<|end|>"}},
     {{"<|end_of_msg|>"}, {"<|end_of_msg|>"}},                          // Kimi K3
@@ -36,7 +37,7 @@ const Format kFormats[] = {
     {{"<end_of_turn>"}, {"<end_of_turn>", "<eos>"}},         // Gemma 1 to 3
     {{"<turn|>"}, {"<turn|>", "<|tool_response>", "<eos>"}}, // Gemma 4
     {{"<|end|>", "<|assistant|>"}, {"<|end|>", "<|endoftext|>", "<|assistant|>"}}, // Phi-3, 4 mini
-    {{"<sop>", "<|assistant|>"}, // GLM-4: whose turn is next
+    {{"<sop>", "<|assistant|>"}, // GLM-4: names the next speaker
      {"<|endoftext|>", "<|user|>", "<|observation|>"}},
     {{"<|END_OF_TURN_TOKEN|>"}, {"<|END_OF_TURN_TOKEN|>"}},          // Command R
     {{"<|endofresponse|>"}, {"<|endofresponse|>", "<|endoftext|>"}}, // dots.llm1
@@ -50,7 +51,7 @@ const Format kFormats[] = {
     {{"<｜end▁of▁sentence｜>"}, {"<｜end▁of▁sentence｜>"}},          // DeepSeek, Spark
     {{"<end_of_sentence>"}, {"<end_of_sentence>"}},                  // MiniMax-M1
     {{"<SPECIAL_12>"}, {"<SPECIAL_12>"}},                            // Nemotron Nano 2
-    // GigaChat 3: a call begins with the mark that ends a message.
+    // GigaChat 3: a tool call begins with the mark that ends a message.
     {{"<|message_sep|>", "function call<|role_sep|>"}, {}, {"<|message_sep|>"}},
     {{"<|message_sep|>"}, {"<|message_sep|>"}}, // GigaChat 3
     {{"<|end_of_text|>"}, {"<|end_of_text|>"}}, // Granite

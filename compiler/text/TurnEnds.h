@@ -1,4 +1,4 @@
-//===- TurnEnds.h - What ends an answer, by the format of its turn ---------===//
+//===- TurnEnds.h - Tokens that end a turn, by chat format -----------------===//
 #pragma once
 
 #include <string_view>
@@ -9,10 +9,10 @@ namespace ingot::text {
 /// Names of control tokens.
 struct TurnEnds {
   std::vector<std::string_view> ends;   ///< each ends the turn: an answer, or one that calls tools
-  std::vector<std::string_view> within; ///< end a message within the turn, which goes on
+  std::vector<std::string_view> within; ///< each ends a message inside the turn, which continues
 };
 
-/// Of the format that the chat template writes. Which of them a vocabulary has is for the caller to see.
+/// The tokens of the format that the chat template writes. The caller checks which of them a vocabulary has.
 TurnEnds turnEnds(std::string_view chatTemplate);
 
 } // namespace ingot::text
