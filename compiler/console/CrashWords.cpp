@@ -23,20 +23,22 @@ using namespace ingot::compiler;
 
 namespace {
 
-// Written before the crash, read in its handler: neither memory nor locks are to be had there.
+// This state is written before a crash and read in the handler, which can use neither memory allocation nor
+// locks.
 
-/// What a thread is about.
+/// The crash context of a thread.
 struct Suspect {
   std::atomic<pid_t> thread{0}; ///< 0: free
   char name[256], place[512];
   bool ours;
   const char *op, *symbol; ///< null: not known
   int opLength, symbolLength;
-  char stack[64 << 10]; ///< for its handler: endless recursion has used up its own
+  char stack[64 << 10]; ///< signal stack, since endless recursion uses up the normal one
 };
 Suspect suspects[64];
 
-/// Of the calling thread; null: it has none. With `take`, it gets one if there is one left.
+/// Returns the calling thread's entry; null if it has none. With `take`, the thread gets a free entry if one
+/// is left.
 Suspect *ownSuspect(bool take) {
   const pid_t self = gettid();
   for (Suspect &one : suspects)
@@ -53,7 +55,8 @@ Suspect *ownSuspect(bool take) {
   return nullptr;
 }
 
-/// What a thread that crashed was about; if it has not said so, what the process' first thread waits for.
+/// Returns the context of the crashed thread or, if it has none, that of the process's first thread, which
+/// waits for it.
 Suspect *suspectOf() {
   if (Suspect *own = ownSuspect(/*take=*/false); own && own->name[0])
     return own;
@@ -64,10 +67,10 @@ Suspect *suspectOf() {
   return nullptr;
 }
 
-// The copy of the process that prints the reproducer, if there is one.
+// The pipes to the copy of the process that prints the reproducer, if there is one.
 int reproducerAsk = -1, reproducerAnswer = -1;
 const char *reproducerCommand = nullptr;
-char reproducerPlaces[2][512]; // in this folder, in that of temporary files
+char reproducerPlaces[2][512]; // in the current folder, in that of temporary files
 
 constexpr const char *kPlace = "PLACE";
 constexpr int kMostFrames = 64, kShownFrames = 12;
@@ -78,7 +81,7 @@ void keep(char *buffer, size_t size, std::string_view text) {
   buffer[length] = '\0';
 }
 
-/// What is told of the crash, in one piece: other threads that fail meanwhile write to the same stream.
+/// The crash report, which is written in one piece because other failing threads write to the same stream.
 char told[16 << 10];
 size_t toldLength = 0;
 
@@ -93,25 +96,25 @@ void sayWhatIsTold() {
   toldLength = 0;
 }
 
-/// "file 0xaddress" of the instruction that crashed and of those that called it, as symbolizers take them.
+/// Reports "file 0xaddress" for the crashed instruction and its callers, in the form that symbolizers accept.
 void tellPlaces(uintptr_t crashed) {
   void *frames[kMostFrames];
   const int count = backtrace(frames, kMostFrames);
-  int first = 0; // behind the handler's own
+  int first = 0; // skips the handler's own frames
   while (first < count && reinterpret_cast<uintptr_t>(frames[first]) != crashed)
     ++first;
   for (int i = first; i < std::min(count, first + kShownFrames); ++i) {
     Dl_info object = {};
     if (!dladdr(frames[i], &object) || !object.dli_fname)
       continue;
-    // Callers are known by where they go on: the call is before.
+    // A caller's frame holds the return address; the call is just before it.
     const auto place = reinterpret_cast<uintptr_t>(frames[i]) - (i == first ? 0 : 1);
     tell("    %s 0x%llx\n", object.dli_fname,
          static_cast<unsigned long long>(place - reinterpret_cast<uintptr_t>(object.dli_fbase)));
   }
 }
 
-/// Writes the text to the first place that takes it: its number, or -1.
+/// Writes the text to the first place that can be written. Returns the index of the place, or -1.
 char leave(const std::string &text) {
   for (char i = 0; i < 2; ++i) {
     const int file = open(reproducerPlaces[int(i)], O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644);
@@ -127,7 +130,7 @@ char leave(const std::string &text) {
   return -1;
 }
 
-/// Has the reproducer printed. Where it is; null: there is none, or no place for it.
+/// Has the reproducer printed and returns its path; null if there is none or it could not be written.
 const char *leaveReproducer() {
   char place = -1;
   if (reproducerAsk < 0 || write(reproducerAsk, "p", 1) != 1)
@@ -139,7 +142,7 @@ const char *leaveReproducer() {
   return reproducerPlaces[int(place)];
 }
 
-/// The first thread that crashed; others that do so as well wait for the end.
+/// The first thread that crashed; other crashing threads wait for the process to end.
 std::atomic<pid_t> crashed{0};
 
 void onCrash(int number, siginfo_t *, void *context) {
@@ -148,8 +151,8 @@ void onCrash(int number, siginfo_t *, void *context) {
   while (!first && nobody != gettid())
     pause();
   TemporaryFile::removeUnfinished();
-  Suspect *who = first ? suspectOf() : nullptr; // a second crash, in here, is just one
-  if (!who) {                                   // as if nobody had caught it
+  Suspect *who = first ? suspectOf() : nullptr; // a crash inside this handler is not reported
+  if (!who) {                                   // take the default action, as without a handler
     sayWhatIsTold();
     signal(number, SIG_DFL);
     raise(number);
@@ -184,7 +187,7 @@ void compiler::tellCrashes() {
   std::snprintf(reproducerPlaces[1], sizeof reproducerPlaces[1], "%s/ingot-crash-%d.mlir",
                 temporary ? temporary : "/tmp", getpid());
   void *frame;
-  backtrace(&frame, 1); // loads what it needs, which a handler should not
+  backtrace(&frame, 1); // loads its libraries now, which a handler must not do
   ownSuspect(/*take=*/true);
   struct sigaction action = {}, before = {};
   action.sa_sigaction = onCrash;
@@ -195,11 +198,11 @@ void compiler::tellCrashes() {
       sigaction(number, &action, nullptr);
 }
 
-/// The copy's life: it waits until it is asked, or until nobody is left who could ask.
+/// The body of the copy: waits for a request, or for the end of the process that could send one.
 [[noreturn]] static void waitToPrint(const std::function<std::string()> &print, int asked,
                                      int answers) {
   for (int number : {SIGSEGV, SIGABRT, SIGFPE, SIGILL, SIGINT, SIGTERM, SIGHUP})
-    signal(number, SIG_DFL); // what the process does then is not the copy's affair
+    signal(number, SIG_DFL); // the process's handlers are not for the copy
   char question;
   if (read(asked, &question, 1) == 1) {
     const char place = leave(print());
@@ -236,7 +239,7 @@ compiler::Reproducer::~Reproducer() {
     if (end >= 0)
       close(end);
   if (child > 0)
-    waitpid(child, nullptr, 0); // nobody asks any more: it goes
+    waitpid(child, nullptr, 0); // with the pipes closed, the copy ends
 }
 
 void compiler::suspect(std::string_view what, std::string_view where, Whose whose) {
@@ -249,7 +252,7 @@ void compiler::suspect(std::string_view what, std::string_view where, Whose whos
   keep(own->name, sizeof own->name, what);
   if (!what.empty() || gettid() == getpid())
     return;
-  stack_t none = {}; // a thread that may end now: others can have its place
+  stack_t none = {}; // the thread may end now, so free its entry
   none.ss_flags = SS_DISABLE;
   sigaltstack(&none, nullptr);
   own->thread = 0;

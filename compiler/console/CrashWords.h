@@ -1,8 +1,8 @@
-//===- CrashWords.h - Whose code it was that crashed ----------------------===//
+//===- CrashWords.h - Crash context and crash reports ---------------------===//
 //
-// Plugins run in the compiler's process: a pass that reads through a null pointer ends both. What is
-// under way is noted, by each thread for itself, so that the signal's handler can say it in three lines, leave the
-// program as it was before, and say where in which file of code it was:
+// Plugins run in the compiler's process, so a pass that reads through a null pointer ends both. Each thread
+// records what it is doing. The signal handler can then report it in three lines, leave a reproducer with the
+// program as it was before the pass, and list the code addresses:
 //
 //     error[E0438]: the pass my-pass of --insert crashed: Segmentation fault
 //       it ran on lm.model, at lm.linear in @dense; --plugin ./mine.so
@@ -19,18 +19,20 @@
 
 namespace ingot::compiler {
 
-/// From here on SIGSEGV, SIGABRT, SIGFPE and SIGILL are told, unless somebody handles them already, with exit 70: E0438
-/// while the user's code is suspected, E0492 while ours is; else a crash as such.
+/// Installs the crash handler. From this call on, SIGSEGV, SIGABRT, SIGFPE and SIGILL are reported with exit
+/// 70, unless they already have a handler: E0438 if the suspect is the user's code, E0492 if it is ours.
+/// Without a suspect, the process crashes as usual.
 void tellCrashes();
 
-/// What a crash leaves as ingot-crash-<process>.mlir, in this folder or that of temporary files. Its text costs nothing
-/// until then: a copy of this process, made here, waits and prints it if it is asked to. Where the system makes no copy,
-/// a crash leaves nothing. One at a time.
+/// The reproducer that a crash leaves as ingot-crash-<process>.mlir, in the current folder or that of
+/// temporary files. Its text is printed only on a crash: the constructor forks this process, and the copy
+/// waits and prints on request. If the fork fails, a crash leaves nothing. Only one object may exist at a
+/// time.
 class Reproducer {
 public:
-  /// `command` runs the file, whose place is where it says PLACE.
+  /// `command` runs the file; PLACE in it stands for the file's path.
   Reproducer(const std::function<std::string()> &print, std::string command);
-  ~Reproducer(); ///< from here on a crash leaves nothing
+  ~Reproducer(); ///< after this, a crash leaves nothing
   Reproducer(const Reproducer &) = delete;
   Reproducer &operator=(const Reproducer &) = delete;
 
@@ -41,10 +43,12 @@ private:
 
 enum class Whose { Theirs, Ours };
 
-/// The code that this thread runs now ("the pass my-pass of --insert"), with what to look at; empty: none with a name.
+/// Sets the code that this thread runs now ("the pass my-pass of --insert") and its place, for a crash
+/// report. An empty `what` clears it.
 void suspect(std::string_view what, std::string_view where = "", Whose whose = Whose::Theirs);
 
-/// Where in what it works on the suspect is ("lm.linear", "dense"); both outlive it. Cheap: they are not copied.
+/// Sets the op and the symbol that the suspect works on ("lm.linear", "dense"). The call is cheap because the
+/// texts are not copied; both must outlive the suspect.
 void suspectAt(std::string_view op, std::string_view symbol);
 
 } // namespace ingot::compiler

@@ -13,7 +13,7 @@ static Error usage(std::string code, std::string what, std::string why, std::str
   return {ExitCode::Usage, std::move(code), std::move(what), std::move(why), std::move(fix)};
 }
 
-/// "cpu": the levels of an engine that goes to many machines, of which each runs one of the two.
+/// The levels of "cpu", for an engine that runs on many machines. Each machine runs one of the two.
 constexpr runtime::IsaLevel kPortable[] = {runtime::IsaLevel::Avx2, runtime::IsaLevel::Avx512};
 
 std::string compiler::architectureNames(const char *separator) {
@@ -54,7 +54,7 @@ Result<void> compiler::addTarget(const std::string &target, CompileOptions &opti
                  "--target cpu");
   auto add = [](std::vector<std::string> &to, const std::vector<std::string> &from) {
     to.insert(to.end(), from.begin(), from.end());
-    std::sort(to.begin(), to.end()); // the same engine, whatever the order of flags
+    std::sort(to.begin(), to.end()); // the order of flags must not change the engine
     to.erase(std::unique(to.begin(), to.end()), to.end());
   };
   add(options.targets, levels);

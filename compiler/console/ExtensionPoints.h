@@ -1,4 +1,4 @@
-//===- ExtensionPoints.h - Where users' passes and patterns run -----------===//
+//===- ExtensionPoints.h - Extension points for passes and patterns -------===//
 #pragma once
 
 #include "runtime/error/Error.h"
@@ -8,24 +8,24 @@
 
 namespace ingot::compiler {
 
-/// Where patterns are applied that name no point.
+/// The point for patterns that do not name one.
 inline constexpr const char *kPatternsPoint = "pre-fusion";
 
-/// A file of rewrite patterns, and where it is applied.
+/// A file of rewrite patterns and the point at which it is applied.
 struct PatternsAt {
   std::string point; ///< one of extensionPoints()
   std::string path;
 };
 
-/// In the order in which a compilation comes to them.
+/// Returns all points, in the order in which a compilation reaches them.
 const std::vector<std::string> &extensionPoints();
 bool isExtensionPoint(const std::string &name);
-/// E0408: `given` begins with the unknown point `point`; `example` is how it should look.
+/// Returns E0408: `given` begins with the unknown point `point`. `example` is a correct value.
 Error noSuchPoint(const std::string &given, const std::string &point, std::string example);
 
-/// Of "post-fusion=rules.pdll", or of a file alone.
+/// Parses "post-fusion=rules.pdll", or just a file.
 PatternsAt patternsAt(const std::string &given);
-/// What patternsAt reads.
+/// Returns the text that patternsAt parses.
 std::string textOf(const PatternsAt &patterns);
 
 } // namespace ingot::compiler

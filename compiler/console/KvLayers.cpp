@@ -9,7 +9,8 @@ using namespace ingot;
 using namespace ingot::compiler;
 using Kind = LayerRange::Kind;
 
-/// A number at the front of the text, which goes. Absent: there is none, or it is too large for any model.
+/// Removes a number from the front of the text and returns it; nothing if there is none or it is too large
+/// for any model.
 static std::optional<int64_t> takeNumber(std::string_view &text) {
   uint32_t number = 0;
   auto [end, failure] = std::from_chars(text.data(), text.data() + text.size(), number);
@@ -19,7 +20,7 @@ static std::optional<int64_t> takeNumber(std::string_view &text) {
   return number;
 }
 
-/// "7", "0-3", "28-", "window" or "global".
+/// Parses "7", "0-3", "28-", "window" or "global".
 static std::optional<LayerRange> rangeOf(std::string_view text) {
   LayerRange range;
   range.text = text;

@@ -5,8 +5,9 @@
 //   kv = "int4"
 //   kv-layers = [ { layers = "0-3, 28-", format = "bf16" }, { layers = "window", format = "int8" } ]
 //
-// Layers are counted from 0. What names a layer is its number, a range of numbers, or what its attention sees: a window, or
-// all positions (global). No layer is named twice, and those that are not named have what `kv` says.
+// Layers are counted from 0. A rule names layers by number, by a range of numbers, or by the reach of their
+// attention: a window, or all positions (global). No layer may be named twice. Layers that no rule names have
+// the format of `kv`.
 //===----------------------------------------------------------------------===//
 #pragma once
 
@@ -20,7 +21,7 @@
 
 namespace ingot::compiler {
 
-/// Layers that are named at once: a range, or all of a kind.
+/// A group of layers: a range, or all layers of a kind.
 struct LayerRange {
   enum class Kind { Numbers, Window, Global } kind = Kind::Numbers;
   int64_t first = 0;
@@ -28,29 +29,30 @@ struct LayerRange {
   std::string text;            ///< as given: "28-"
 };
 
-/// What was asked for some layers.
+/// The requested format for some layers.
 struct KvRule {
   std::vector<LayerRange> ranges;
-  std::string layers; ///< their texts: "0-3,28-"
+  std::string layers; ///< text of the ranges: "0-3,28-"
   KvFormat format;
-  std::string place; ///< in a recipe: "r.toml, line 3, column 5"; empty: it was typed
+  std::string place; ///< in a recipe: "r.toml, line 3, column 5"; empty: from the command line
 };
 
-/// Of "0-3,28-" and "bf16". E0403: there is no such format; E0458: that names no layers.
+/// Makes a rule from "0-3,28-" and "bf16". Errors: E0403: there is no such format; E0458: the text does not
+/// name layers.
 Result<KvRule> kvRule(const std::string &layers, const std::string &format, std::string place = "");
 
-/// What a layer keeps of positions.
+/// The KV cache of a layer.
 struct LayerCache {
-  std::vector<int64_t> widths; ///< of the vectors in its paged states; empty: it has no KV cache
-  int64_t window = 0;          ///< of its reader; 0: all positions
+  std::vector<int64_t> widths; ///< of the vectors in its paged states; empty: no KV cache
+  int64_t window = 0;          ///< attention window of its reader; 0: all positions
 };
 
-/// What was asked for each layer, if anything was. E0459: a rule does not fit the model: no such layer, none with a cache, or
-/// a layer that is named before.
+/// Returns the requested format of each layer, if any. Errors: E0459: a rule does not fit the model, because
+/// a layer does not exist, has no cache or is named twice.
 Result<std::vector<std::optional<KvFormat>>> askedCaches(const std::vector<KvRule> &rules,
                                                          const std::vector<LayerCache> &layers);
 
-/// "0-3,7": numbers that rise, in ranges.
+/// Formats rising numbers as ranges: "0-3,7".
 std::string layersText(const std::vector<int64_t> &layers);
 
 } // namespace ingot::compiler

@@ -16,13 +16,14 @@ static bool hasGpuExperts(const Mix &mix, const Mixture &m) {
   return isOnGpu(mix, m) && hasExperts(mix, m);
 }
 static bool hasKv(const Mix &mix, const Mixture &m) { return m.kv == kvFormat(mix.kv).name; }
-/// Of an engine for CPUs and GPUs a format is that of the devices that have it; the others keep their own.
+/// Whether the format applies to a target. In an engine for CPUs and GPUs, it applies to the devices that
+/// support it; the others keep their default.
 static bool hasKvOnDevice(const Mix &mix, const Mixture &m) {
   const KvFormatInfo &format = kvFormat(mix.kv);
   return hasKv(mix, m) && ((format.cpu && !m.cpu.empty()) || (format.gpu && !m.gpu.empty()));
 }
 
-/// "the model has 2,000 experts", where that is more than the limit.
+/// Returns "the model has 2,000 experts" if that exceeds the limit, else an empty string.
 static std::string beyond(int64_t found, int64_t limit, const std::string &what) {
   if (found <= limit)
     return "";
@@ -126,7 +127,7 @@ static const Mix *brokenBy(const Mixture &mixture) {
   return nullptr;
 }
 
-/// "--kv int4" of single layers is "--kv 0-3=int4", and so is what to say instead.
+/// Rewrites "--kv int4" in a message as "--kv 0-3=int4" if the rule is for single layers.
 static std::string inLayers(std::string text, const Mixture &mixture) {
   for (KvFormat id : {KvFormat::F32, KvFormat::BF16, KvFormat::F16, KvFormat::Int8, KvFormat::FP8,
                       KvFormat::Int4})
@@ -174,14 +175,14 @@ Mixture compiler::mixtureOf(const CompileOptions &options, ModelSizes model) {
 //===----------------------------------------------------------------------===//
 
 namespace {
-/// A row or a column: what it makes of a mixture.
+/// A row or a column: the feature that it adds to a combination.
 struct Ingredient {
   std::string name;
   void (*add)(Mixture &);
 };
 } // namespace
 
-/// What a model has. Those without a limit go with everything, and the tests hold them to it.
+/// The features of models. A feature without a limit is compatible with everything, and the tests check that.
 static const std::vector<Ingredient> &features() {
   static const std::vector<Ingredient> all = {
       {"attention to all", [](Mixture &) {}},
@@ -204,7 +205,7 @@ static const std::vector<Ingredient> &features() {
   return all;
 }
 
-/// What can be asked for. An engine is for CPUs where nothing else is said.
+/// The options that a user can request. An engine is for CPUs by default.
 static const std::vector<Ingredient> &choices() {
   static const std::vector<Ingredient> all = {
       {"cpu", [](Mixture &m) { m.cpu = "cpu"; }},

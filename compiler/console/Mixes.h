@@ -1,9 +1,10 @@
-//===- Mixes.h - What goes with what ----------------------------------------===//
+//===- Mixes.h - Compatibility matrix of features ---------------------------===//
 //
-// Features that a compilation may have (of its options, of the model) and what each of them needs of the others: the one
-// table of what is refused, and why. A compilation is held against it twice, before the model is read and when its sizes
-// are known, so that nothing illegal comes as far as a code generator. `ingot doctor --mixes` prints it, and
-// tests/tools/mixes.test tries its cells.
+// This is the only table of refused combinations and their reasons. It lists the features that a compilation
+// may have (from its options and from the model) and what each feature needs from the others. A compilation
+// is checked against the table twice, before the model is read and when its sizes are known, so no illegal
+// combination reaches a code generator. `ingot doctor --mixes` prints the table, and tests/tools/mixes.test
+// tests its cells.
 //
 //   feature                    needs                                 else
 //   a KV cache of int8         heads of a multiple of 4 values       E0467
@@ -23,45 +24,46 @@ namespace ingot::compiler {
 struct CompileOptions;
 struct KvRule;
 
-/// Sizes of a model that something has a limit for; 0 or empty where there is nothing of the kind, or nothing is known.
+/// The sizes of a model that have limits; 0 or empty if the model has no such part or the size is not known.
 struct ModelSizes {
-  std::vector<int64_t> headWidths; ///< of its paged states
+  std::vector<int64_t> headWidths; ///< in its paged states
   int64_t experts = 0, expertsUsed = 0, expertGroups = 0;
 };
 
-/// What a compilation puts together.
+/// The combination of features in a compilation.
 struct Mixture {
-  std::string cpu, gpu; ///< the first target of the kind; empty: there is none
-  std::string kv;       ///< that was asked for, or empty
-  std::string kvLayers; ///< of these layers alone: "0-3"; empty: of all
+  std::string cpu, gpu; ///< the first target of each kind; empty: none
+  std::string kv;       ///< the requested format, or empty
+  std::string kvLayers; ///< the layers that `kv` is for: "0-3"; empty: all
   bool exact = false, verify = false, madeUp = false;
   ModelSizes model;
 };
 
 struct Mix {
   std::string feature, needs;
-  const char *code; ///< of the error
+  const char *code; ///< code of the error
   bool (*has)(const Mix &mix, const Mixture &);
-  /// What the mixture has instead of what is needed, in its own words; empty: it has that.
+  /// Returns what the combination has instead of the required feature; empty if it has the feature.
   std::string (*lacks)(const Mix &mix, const Mixture &);
   std::string fix;
-  KvFormat kv = KvFormat::F32; ///< of a rule for one format
+  KvFormat kv = KvFormat::F32; ///< for a rule about one format
 };
 
-/// The table.
+/// Returns the table.
 const std::vector<Mix> &mixes();
 
-/// The first rule that the mixture breaks, as an error; exit 2.
+/// Checks a combination. Returns the first rule that it breaks as an error with exit 2.
 Result<void> checkMixture(const Mixture &mixture);
-/// The same of the caches of single layers, of which `model` has the sizes.
+/// Checks the caches of single layers in the same way; `model` has the sizes of those layers.
 Result<void> checkMixture(const CompileOptions &options, const KvRule &rule, ModelSizes model = {});
 
-/// What these options say, and the sizes.
+/// Returns the combination that these options and sizes make.
 Mixture mixtureOf(const CompileOptions &options, ModelSizes model = {});
 
-/// `ingot doctor --mixes`: the rules, and the grid of features beside what can be asked for.
+/// Returns the text of `ingot doctor --mixes`: the rules, and the grid of features against options.
 std::string mixesText();
-/// [{"feature","with","code","why"}], a line for each cell of the grid; code is empty where the two go together.
+/// Returns [{"feature","with","code","why"}], with a line for each cell of the grid; code is empty if the two
+/// are compatible.
 std::string mixesJson();
 
 } // namespace ingot::compiler

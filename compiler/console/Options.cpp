@@ -21,7 +21,7 @@ static Error usage(std::string code, std::string what, std::string why, std::str
   return {ExitCode::Usage, std::move(code), std::move(what), std::move(why), std::move(fix)};
 }
 
-/// CLI11 takes -1 for the largest number.
+/// Rejects negative numbers, since CLI11 reads -1 as the largest number.
 static std::string notNegative(const std::string &text) {
   return text.starts_with("-") ? "expected a number from 0 to 2^64 - 1, got " + text : "";
 }
@@ -30,8 +30,8 @@ const char *compiler::weightOriginName(WeightOrigin origin) {
   return origin == WeightOrigin::Random ? "random" : origin == WeightOrigin::Seed ? "seed" : "";
 }
 
-/// What was given of the options that decide what is in the engine, as typed; of files what they hold. Those that
-/// `ingot run` knows come first, in its order: it finds the same engine.
+/// Records the given options that decide the engine's contents, as typed; files enter by content. The options
+/// of `ingot run` come first, in its order, so that it finds the same engine.
 static Result<void> noteIdentity(const cli::CommandLine &command, CompileOptions &o) {
   for (const char *name :
        {"--target", "--ignore-key", "--quantize", "--kv", "--precision", "--weights", "--seed",
@@ -61,19 +61,20 @@ static Result<void> noteIdentity(const cli::CommandLine &command, CompileOptions
 }
 
 namespace {
-/// What is looked at once more before it is an option.
+/// Typed values that need further checks before they become options.
 struct Typed {
   std::vector<std::string> targets, insertions, patterns, kv;
   std::string recipe, precision = "fast", quantize, weights;
-  bool seed = false, dumpChanges = false;    ///< were given
-  std::map<std::string, std::string> places; ///< of what a recipe gave
+  bool seed = false, dumpChanges = false;    ///< whether given
+  std::map<std::string, std::string> places; ///< places of values from a recipe
 
-  /// For an error: "r.toml, line 3, column 5: ", or nothing where it was typed.
+  /// Returns the prefix for an error: "r.toml, line 3, column 5: ", or an empty string if the value was
+  /// typed.
   std::string at(const char *key) const {
     auto place = places.find(key);
     return place == places.end() ? "" : place->second + ": ";
   }
-  /// Of the first of the keys that the recipe gave.
+  /// Prefixes the error with the place of the first of the keys that the recipe gave.
   Error placedAny(std::initializer_list<const char *> keys, Error error) const {
     for (const char *key : keys)
       if (places.contains(key))
@@ -86,7 +87,7 @@ struct Typed {
   }
 };
 
-/// Gives options the values of a recipe. What was typed stays.
+/// Sets options to the values of a recipe, except those that were typed.
 class FromRecipe {
 public:
   FromRecipe(const cli::CommandLine &command, const RecipeFile &recipe, Typed &typed,
@@ -109,7 +110,7 @@ public:
     if (const RecipeValue *value = valueOf(key))
       to = value->number;
   }
-  /// --kv says both `kv` and `kv-layers`: typed, it replaces both.
+  /// --kv covers both `kv` and `kv-layers`, so a typed --kv replaces both.
   void giveKv(std::string &kv, std::vector<KvRule> &layers) {
     give("kv", kv);
     if (const RecipeValue *value = valueOf("kv-layers", "kv"))
@@ -197,7 +198,7 @@ static Result<void> chooseWeights(const Typed &typed, CompileOptions &o) {
   return {};
 }
 
-/// What --kv says: of all layers, once, or "0-3=bf16".
+/// Applies the values of --kv: a format for all layers, at most once, or a rule such as "0-3=bf16".
 static Result<void> addKv(const Typed &typed, CompileOptions &o) {
   bool all = false;
   for (const std::string &given : typed.kv) {
@@ -234,7 +235,7 @@ static Result<void> addInsertions(const Typed &typed, CompileOptions &o) {
 static Result<void> addPatterns(const Typed &typed, CompileOptions &o) {
   for (const std::string &given : typed.patterns) {
     o.patterns.push_back(patternsAt(given));
-    // A file may have such a name; what is nearly a point is a slip.
+    // A file may have such a name, but a near miss of a point's name is a typing error.
     const std::string word = given.substr(0, given.find('='));
     if (word != given && !isExtensionPoint(word) && !didYouMean(word, extensionPoints()).empty() &&
         !std::ifstream(given))
@@ -284,7 +285,7 @@ Result<std::optional<CompileOptions>> compiler::parseCompileOptions(int argc,
       .option("--plugin", o.plugins,
               "a shared object with passes, ops and families of yours; may be repeated")
       .typeName("F.so")
-      .takesOne(); // what follows may be MODEL
+      .takesOne(); // the next argument may be MODEL
   command
       .option("--insert", typed.insertions,
               "run passes at a point: import, pre-fusion, post-fusion, pre-plan or pre-codegen")

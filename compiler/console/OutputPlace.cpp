@@ -23,22 +23,22 @@ bool compiler::isEngineFile(const std::string &path) {
   return std::memcmp(start, runtime::kMagic, sizeof start) == 0;
 }
 
-/// The same file under whatever name: links and ./ are followed.
+/// Whether `path` is the same file under any name; links and ./ are resolved.
 static bool isSameFile(const std::string &path, const struct stat &file) {
   struct stat other;
   return ::stat(path.c_str(), &other) == 0 && other.st_dev == file.st_dev &&
          other.st_ino == file.st_ino;
 }
 
-/// Whether both will be one file; they need not be there.
+/// Whether both paths name the same file; they need not exist.
 static bool isSamePlace(const std::string &a, const std::string &b) {
   std::error_code failure;
   const fs::path whole = fs::weakly_canonical(fs::absolute(a, failure), failure);
   return !a.empty() && !failure && whole == fs::weakly_canonical(fs::absolute(b, failure), failure);
 }
 
-/// The folder whose files make up the checkpoint; empty for a GGUF, which is one file unless its
-/// name says otherwise (NAME-00001-of-00003.gguf).
+/// Returns the folder whose files make up the checkpoint; empty for a GGUF, which is a single file
+/// unless its name shows parts (NAME-00001-of-00003.gguf).
 static fs::path folderOf(const std::string &model) {
   std::error_code ignored;
   if (fs::is_directory(model, ignored))
@@ -58,7 +58,7 @@ static bool isInput(const CompileOptions &options, const struct stat &file) {
   for (const std::string &input : inputs)
     if (isSameFile(input, file))
       return true;
-  // An engine that lies beside the checkpoint is no part of it.
+  // An engine in the checkpoint's folder is not part of the checkpoint.
   fs::path folder = folderOf(options.model);
   if (folder.empty() || isEngineFile(options.output))
     return false;

@@ -17,7 +17,7 @@ const char *compiler::phaseName(Phase phase) {
   return "";
 }
 
-/// The phase that has done its work when this is printed.
+/// Returns the phase that is complete when this output is printed.
 static Phase phaseOf(Emit emit) {
   switch (emit) {
   case Emit::Lm:
@@ -31,7 +31,7 @@ static Phase phaseOf(Emit emit) {
   }
 }
 
-/// PHASE=FILE.
+/// Parses PHASE=FILE.
 static Result<void> chooseFrom(const std::string &text, CompileOptions &o) {
   if (text.empty())
     return {};

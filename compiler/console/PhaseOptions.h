@@ -1,9 +1,9 @@
-//===- PhaseOptions.h - Where a compilation begins and ends -----------------===//
+//===- PhaseOptions.h - First and last phase of a compilation ---------------===//
 //
-//   --from PHASE=FILE    the IR of a phase instead of what the checkpoint would give; weights and text stay the
-//                        checkpoint's
-//   --to PHASE           prints the IR behind a phase, as --from takes it up
-//   --emit STAGE         prints something of the compilation: that IR, or what else there is to read
+//   --from PHASE=FILE    reads the IR of a phase instead of producing it; weights and text still come from the
+//                        checkpoint
+//   --to PHASE           prints the IR after a phase, in the form that --from reads
+//   --emit STAGE         prints an output of the compilation: that IR, or another readable stage
 //===----------------------------------------------------------------------===//
 #pragma once
 
@@ -16,8 +16,8 @@ struct PhaseWords {
   std::string from, to, emit;
 };
 
-/// Behind the choice of targets. E0464 nothing of that kind would be printed, E0481 --from has no phase or no file,
-/// E0482 the compilation would end before it begins.
+/// Sets the phases; called after the targets are chosen. Errors: E0464: there is nothing of that kind to
+/// print; E0481: --from has no phase or no file; E0482: the compilation would end before it begins.
 Result<void> choosePhases(const PhaseWords &words, CompileOptions &options);
 
 } // namespace ingot::compiler

@@ -1,7 +1,8 @@
-//===- Progress.h - What the compiler is doing, for people ----------------===//
+//===- Progress.h - Progress display of the compiler ----------------------===//
 //
-// On a terminal one line is redrawn per phase, with a bar where the amount is known;
-// elsewhere each phase is a plain line when it is done. All on stderr: stdout is for results.
+// On a terminal one line per phase is redrawn, with a bar if the total is known. Elsewhere
+// each phase prints a plain line when it is done. All output goes to stderr, because stdout
+// is for results.
 //===----------------------------------------------------------------------===//
 #pragma once
 
@@ -17,11 +18,11 @@ public:
   explicit Progress(bool quiet);
   ~Progress();
 
-  /// Ends the phase before, if any.
+  /// Starts a phase and ends the previous one, if any.
   void phase(std::string name);
-  /// Done so far, in bytes. Redraws at most 20 times a second.
+  /// Reports the bytes done so far. Redraws at most 20 times per second.
   void update(uint64_t done, uint64_t total);
-  /// A few words shown behind the phase's time ("272 tensors").
+  /// Sets a short text to show after the phase's time ("272 tensors").
   void note(std::string text);
   void finish();
 

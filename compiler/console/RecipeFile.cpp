@@ -44,7 +44,7 @@ namespace {
 const std::vector<std::string> kFormats = {"int8",      "int4-g32", "int4-g64",
                                            "int4-g128", "fp8",      "bf16"};
 
-/// "int8, fp8 and bf16"
+/// Joins names as "int8, fp8 and bf16".
 std::string listed(const std::vector<std::string> &names) {
   std::string all;
   for (const std::string &name : names)
@@ -52,7 +52,7 @@ std::string listed(const std::vector<std::string> &names) {
   return all;
 }
 
-/// Those of KvFormat.h.
+/// Returns the names of the formats of KvFormat.h.
 std::vector<std::string> kvNames() {
   std::vector<std::string> names;
   for (KvFormat format : {KvFormat::F32, KvFormat::BF16, KvFormat::F16, KvFormat::Int8,
@@ -83,7 +83,7 @@ const char *wordsFor(RecipeKind kind) {
   return "";
 }
 
-/// Reads one file; every error says where.
+/// Reads one file; every error names its place.
 class Reader {
 public:
   explicit Reader(const std::string &path) : path(path), folder(fs::path(path).parent_path()) {}
@@ -145,7 +145,7 @@ Result<void> Reader::addText(const RecipeKey &key, const toml::node &node, Recip
   return {};
 }
 
-/// { FIRST = "…", format = "…" }: both texts, of which the second is one of `formats`.
+/// Reads { FIRST = "…", format = "…" } and returns both texts; the second must be one of `formats`.
 Result<std::pair<std::string, std::string>>
 Reader::pairOf(const RecipeKey &key, const toml::node &node, const char *first,
                const std::vector<std::string> &formats) const {
@@ -171,7 +171,8 @@ Reader::pairOf(const RecipeKey &key, const toml::node &node, const char *first,
   return pair;
 }
 
-/// { weights = "blk.*.ffn_down", format = "int8" }, as the pass takes it: "blk.*.ffn_down:int8".
+/// Reads { weights = "blk.*.ffn_down", format = "int8" } and stores it in the pass's form,
+/// "blk.*.ffn_down:int8".
 Result<void> Reader::addFormat(const RecipeKey &key, const toml::node &node,
                                RecipeValue &to) const {
   auto pair = pairOf(key, node, "weights", kFormats);
@@ -183,7 +184,7 @@ Result<void> Reader::addFormat(const RecipeKey &key, const toml::node &node,
   return {};
 }
 
-/// { layers = "0-3", format = "bf16" }
+/// Reads { layers = "0-3", format = "bf16" }.
 Result<void> Reader::addKvRule(const RecipeKey &key, const toml::node &node,
                                RecipeValue &to) const {
   auto pair = pairOf(key, node, "layers", kvNames());
@@ -208,7 +209,7 @@ Result<RecipeValue> Reader::valueOf(const RecipeKey &key, const toml::node &node
     break;
   }
   case RecipeKind::Number: {
-    // TOML's numbers end at 2^63 - 1; larger seeds are texts.
+    // TOML's integers end at 2^63 - 1; larger seeds are strings.
     auto number = node.value_exact<int64_t>();
     auto text = node.value_exact<std::string>();
     if (number && *number >= 0) {

@@ -1,6 +1,7 @@
-//===- RecipeText.cpp - The recipe of options -------------------------------===//
+//===- RecipeText.cpp - Writing a recipe ------------------------------------===//
 //
-// Keys come in the order of recipeKeys(), and the text of equal options is equal, byte for byte: engines keep it.
+// Keys come in the order of recipeKeys(). Equal options give the same text byte for byte, because engines
+// store it.
 //===----------------------------------------------------------------------===//
 #include "compiler/console/RecipeFile.h"
 #include "runtime/engine/Isa.h"
@@ -14,7 +15,7 @@ namespace fs = std::filesystem;
 using namespace ingot;
 using namespace ingot::compiler;
 
-/// A basic string of TOML.
+/// Returns the text as a TOML basic string.
 static std::string quoted(const std::string &text) {
   std::string out = "\"";
   for (const char c : text) {
@@ -37,13 +38,14 @@ static std::string dashed(std::string format) {
   return format;
 }
 
-/// A number beyond TOML's is a text (RecipeFile.cpp).
+/// Returns the seed; one beyond TOML's integers becomes a string (RecipeFile.cpp).
 static std::string seedText(uint64_t seed) {
   const std::string digits = std::to_string(seed);
   return seed >> 63 ? quoted(digits) : digits;
 }
 
-/// What --kv would have to be: fp8 is GPUs' alone, and leaves CPUs their default.
+/// Returns the value of --kv that gives these options. Only GPUs have fp8, so --kv fp8 leaves CPUs their
+/// default.
 static const std::string &kvOf(const CompileOptions &o) {
   return !o.gpuTargets.empty() && o.gpuKv == "fp8" ? o.gpuKv : o.kv;
 }
@@ -137,8 +139,8 @@ std::string compiler::recipeInEngine(const CompileOptions &options) {
       "");
 }
 
-/// Links are not followed: engines know files by the names that were given. Where the way goes up, out of a folder that is
-/// a link itself, the path stays whole.
+/// Returns the path relative to the folder. Links are not resolved, because engines record files by their
+/// given names. If the relative path goes up out of a folder that is itself a link, the path stays absolute.
 static std::string relativeTo(const std::string &path, const std::string &folder) {
   std::error_code failure;
   const fs::path base = fs::absolute(folder.empty() ? "." : folder, failure).lexically_normal();

@@ -9,7 +9,7 @@ using namespace ingot;
 
 static constexpr size_t kLongestLine = 240;
 
-/// "lm.weight" of "    lm.weight @w : …"; empty for what computes.
+/// Returns the declaring op of a line: "lm.weight" for "    lm.weight @w : …"; empty for an op that computes.
 static llvm::StringRef declared(llvm::StringRef line) {
   const llvm::StringRef name = line.ltrim().split(' ').first;
   const bool declares = name == "lm.weight" || name == "lm.state" || name == "plan.weight" ||
@@ -17,7 +17,8 @@ static llvm::StringRef declared(llvm::StringRef line) {
   return declares ? name : "";
 }
 
-/// The line without its numbers of layers, ".0." of "@blk.0.attn_q": those that differ in nothing else are alike.
+/// Returns the line without its layer numbers (".0." in "@blk.0.attn_q"). Lines that differ only in these are
+/// alike.
 static std::string roleOf(llvm::StringRef line) {
   std::string role;
   for (size_t i = 0; i < line.size(); ++i) {
@@ -44,7 +45,7 @@ std::string compiler::briefly(llvm::StringRef ir) {
     while (!name.empty() && end < lines.size() && declared(lines[end]) == name)
       ++end;
     llvm::SmallVector<std::pair<llvm::StringRef, size_t>>
-        shown; // the first line of each role, how many
+        shown; // the first line of each role and the number of lines
     llvm::StringMap<size_t> roles;
     for (llvm::StringRef line : llvm::ArrayRef(lines).slice(i, end - i)) {
       const auto [role, isNew] = roles.try_emplace(roleOf(line), shown.size());

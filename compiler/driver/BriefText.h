@@ -1,4 +1,4 @@
-//===- BriefText.h - IR for people who want the model, not its weights ----===//
+//===- BriefText.h - IR shortened for reading -----------------------------===//
 #pragma once
 
 #include "llvm/ADT/StringRef.h"
@@ -7,8 +7,8 @@
 
 namespace ingot::compiler {
 
-/// `--brief`: of many lines in a row that declare the same (weights, steps, KV slots) the first ones and how many more
-/// there are, and long lines cut. For reading; the parser does not take it.
+/// Implements `--brief`: shortens runs of similar declarations (weights, steps, KV slots) to the first ones
+/// and a count of the rest, and cuts long lines. The result is for reading; the parser does not accept it.
 std::string briefly(llvm::StringRef ir);
 
 } // namespace ingot::compiler

@@ -29,7 +29,7 @@ Result<std::string> compiler::placeInCache(const CompileOptions &options) {
     return Error{ExitCode::File, "E0439", "the compiler's own file cannot be read",
                  bytes.getError().message(), "give -o FILE"};
   StringRef own = (*bytes)->getBuffer();
-  std::filesystem::create_directories(options.cache); // CodeCache says what is wrong with it
+  std::filesystem::create_directories(options.cache); // CodeCache reports a failure
   return (std::filesystem::path(options.cache) /
           runtime::cacheName(options.model, (*checkpoint)->contentHash,
                              runtime::fingerprint(std::as_bytes(std::span(own.data(), own.size()))),
@@ -63,7 +63,7 @@ Result<void> compiler::linkEngine(const std::string &link, const std::string &en
   if (fs::equivalent(folder, target.parent_path(), failure))
     target = target.filename();
   if (fs::is_symlink(there) && fs::read_symlink(link, failure) == target)
-    return {}; // a volume may be read-only by now
+    return {}; // nothing to do; the volume may be read-only by now
   const fs::path fresh =
       folder / ("." + fs::path(link).filename().string() + "." + std::to_string(::getpid()));
   fs::create_symlink(target, fresh, failure);

@@ -1,16 +1,16 @@
-//===- CachePlace.h - Where --cache keeps an engine -----------------------===//
+//===- CachePlace.h - Place of an engine in the cache ---------------------===//
 #pragma once
 
 #include "compiler/console/Options.h"
 
 namespace ingot::compiler {
 
-/// The file for what options.model and the others make (runtime/engine/CacheName.h), whether it is there or not.
-/// Errors: the importer's, E0439 this library cannot be read.
+/// Returns the cache file for the engine that the options make (runtime/engine/CacheName.h), whether or not
+/// it exists. Errors: the importer's; E0439: this library cannot be read.
 Result<std::string> placeInCache(const CompileOptions &options);
 
-/// One process at a time, of those that compile into a folder to have one name for the engine: who comes second finds
-/// what the first has made. Where the file system has no locks each compiles for itself, which is as right.
+/// Lets one process at a time compile into a cache folder; a second process waits and then finds the first
+/// one's engine. On a file system without locks each compiles for itself, which is also correct.
 class CacheTurn {
 public:
   explicit CacheTurn(const std::string &folder);
@@ -22,9 +22,9 @@ private:
   int descriptor;
 };
 
-/// Makes `link` a symbolic link to `engine`, in one step: whoever opens it finds the old engine or the new one. It is
-/// relative where both lie in one folder, so that a volume may be mounted elsewhere. E0499: it cannot be made, or
-/// something that is no link has the name.
+/// Makes `link` a symbolic link to `engine` atomically: a process that opens it finds either the old engine
+/// or the new one. The link is relative if both are in the same folder, so the volume may be mounted
+/// elsewhere. Errors: E0499: the link cannot be made, or the name belongs to something that is not a link.
 Result<void> linkEngine(const std::string &link, const std::string &engine);
 
 } // namespace ingot::compiler

@@ -13,8 +13,9 @@ using namespace ingot;
 using namespace ingot::compiler;
 using reference::machine::WeightReader;
 
-/// What a number may be off that a format holds for `wanted`, in a row whose largest is `largest`. As stored: what the
-/// order of a few products does; tables hold whole numbers (docs/numerics.md). `step`: from a code to the next.
+/// Returns the allowed error of a number that a format stores for `wanted`, in a row whose largest magnitude
+/// is `largest`. For formats as stored, only the order of a few products may differ; tables hold whole
+/// numbers (docs/numerics.md). `step` is the distance from one code to the next.
 static double allowedOf(const NumericFormat &format, bool asStored, double wanted, double largest,
                         double step) {
   const double exact = (format.table ? 1e-2 : 1e-5) * largest;
@@ -22,12 +23,12 @@ static double allowedOf(const NumericFormat &format, bool asStored, double wante
     return exact;
   if (format.isFloat())
     return exact + 0x1p-8 * std::abs(wanted);
-  if (format.isScaledFloat()) // E4M3: half of an eighth; next to 0 half of 2^-9 of the scale
+  if (format.isScaledFloat()) // E4M3: half of an eighth; near 0, half of 2^-9 of the scale
     return exact + 0x1p-4 * std::abs(wanted) + 0x1p-9 * step;
-  return exact + 1.01 * step; // the largest of a group may be cut by one
+  return exact + 1.01 * step; // the largest of a group may be clipped by one code
 }
 
-/// As many as an f32 has.
+/// Formats a number with the digits that an f32 has.
 static std::string digits(double number) {
   char text[32];
   std::snprintf(text, sizeof text, "%.9g", number);
@@ -43,7 +44,8 @@ static Error wrong(const std::string &name, const std::string &where, double val
           "this is a bug of ingot: please report it with the checkpoint's config"};
 }
 
-/// A row of `bytes`, panel or tile `unit` of the weight, which alone have the layout `own`.
+/// Checks one row of `bytes`, which is panel or tile `unit` of the weight; `own` is the layout of this unit
+/// alone.
 template <typename Layout>
 static Result<void> check(const import::RowSource &source, const Layout &layout, const Layout &own,
                           int64_t unit, std::span<const std::byte> bytes, const std::string &name) {
@@ -74,7 +76,7 @@ static Result<void> check(const import::RowSource &source, const Layout &layout,
   return {};
 }
 
-/// Of so many panels or tiles of a piece a row is read back.
+/// The maximum number of panels or tiles of a piece from which a row is read back.
 static constexpr int64_t kMostUnits = 8;
 
 template <typename Layout>
@@ -82,7 +84,7 @@ static Result<void> checkSome(const import::RowSource &source, const Layout &lay
                               const Layout &own, int64_t unitBytes, int64_t first,
                               std::span<const std::byte> packed, const std::string &name) {
   const int64_t units = int64_t(packed.size()) / unitBytes, looks = std::min(units, kMostUnits);
-  for (int64_t look = 0; look < looks; ++look) { // spread over the piece, its last one among them
+  for (int64_t look = 0; look < looks; ++look) { // spread over the piece, including its last unit
     const int64_t unit = (units - 1) - look * units / looks;
     if (auto ok = check(source, layout, own, first + unit,
                         packed.subspan(size_t(unit * unitBytes), size_t(unitBytes)), name);
@@ -111,7 +113,7 @@ Result<void> compiler::checkPackedVector(const import::RowSource &source,
                                          const std::string &name) {
   const auto count = int64_t(packed.size() / sizeof(float));
   for (int64_t i = 0; i < source.rows(); ++i) {
-    float value = NAN, wanted; // not packed: no number
+    float value = NAN, wanted; // NaN if the value was not packed
     if (i < count)
       std::memcpy(&value, &packed[size_t(i) * sizeof value], sizeof value);
     if (auto ok = source.read(i, std::span(&wanted, 1)); !ok)

@@ -1,4 +1,4 @@
-//===- CheckPacked.h - Packed weights hold the checkpoint's numbers ----------===//
+//===- CheckPacked.h - Check of packed weights against the checkpoint --------===//
 #pragma once
 
 #include "compiler/import/RowSource.h"
@@ -10,16 +10,17 @@
 
 namespace ingot::compiler {
 
-/// Reads a row of each of some of these panels back (of all, if they are few), each number by its place
-/// (runtime/formats/WeightPlace.h), and holds it against the checkpoint's, within what the format rounds. `first`: the
-/// first panel of `packed`; `name`: the weight's, for the error. E0493, with the row and the first number that differs.
+/// Reads back one row from each of some of these panels (of all, if they are few), finding each number by its
+/// place (runtime/formats/WeightPlace.h), and checks it against the checkpoint's row within the format's
+/// rounding. `first` is the first panel of `packed`; `name` is the weight's name, for the error. Errors:
+/// E0493, with the row and the first number that differs.
 Result<void> checkPacked(const import::RowSource &source, const PanelLayout &layout, int64_t first,
                          std::span<const std::byte> packed, const std::string &name);
-/// The same of tiles.
+/// Checks tiles in the same way.
 Result<void> checkPacked(const import::RowSource &source, const FragmentLayout &layout,
                          int64_t first, std::span<const std::byte> packed, const std::string &name);
 
-/// The same of a vector, each of whose numbers is read again alone: that all of them are there, at their places.
+/// Checks a vector: reads each number again separately, to check that all are present and in place.
 Result<void> checkPackedVector(const import::RowSource &source, std::span<const std::byte> packed,
                                const std::string &name);
 

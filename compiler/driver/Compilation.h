@@ -1,7 +1,7 @@
-//===- Compilation.h - One compilation, from options to an engine -----------===//
+//===- Compilation.h - State and phases of one compilation ------------------===//
 //
-// What a compilation knows, and the steps that it takes: Compile.cpp has their order, ModelPhases.cpp those over lm,
-// ProgramPhases.cpp those of a target.
+// This class holds the state of a compilation and its steps. Compile.cpp has their order, ModelPhases.cpp the
+// steps over lm, and ProgramPhases.cpp the steps for one target.
 //===----------------------------------------------------------------------===//
 #pragma once
 
@@ -41,32 +41,33 @@ public:
   Result<void> run();
 
 private:
-  /// Does the work of a phase unless --from brought its result, and prints what that is if it was asked for.
+  /// A phase. Its work is skipped if --from supplies its result, and the result is printed if requested.
   struct Step {
     Phase phase;
     Emit printed;
     Result<void> (Compilation::*work)();
   };
-  /// True: what was asked for is printed, and nothing is left to do.
+  /// Runs the phases. Returns true if the requested output is printed and nothing is left to do.
   Result<bool> runPhases(llvm::ArrayRef<Step> steps);
 
-  /// All that the user brings is looked at before the checkpoint is.
+  /// Checks everything that the user supplies before the checkpoint is opened.
   Result<void> lookAtOptions();
   Result<void> open();
   Result<void> importModel();
-  /// Says what of the recipe has nothing to do, and has matrices whose scales f16 cannot hold stay bf16.
+  /// Reports the parts of the recipe that have no effect, and keeps matrices in bf16 if f16 cannot hold their
+  /// scales.
   Result<void> chooseFormats();
-  /// Holds the caches that were asked for, and all else that has limits, against the model or program.
+  /// Checks the requested caches, and everything else with limits, against the model or program.
   Result<void> chooseCaches();
   Result<void> fuse();
 
   Result<void> lower();
   Result<void> plan();
   Result<void> check();
-  /// Phases of one target. True: what was asked for is printed.
+  /// Runs the phases of one target. Returns true if the requested output is printed.
   Result<bool> buildProgram(const CodeTarget &chosen, CodeJob &job);
   Result<bool> addProgram(CodeJob &job);
-  /// Compiled kernels beside the slow machine, where this machine can run them.
+  /// Compares compiled kernels with the plan interpreter, if this machine can run them.
   Result<void> checkCode(CodeJob &job);
   Result<void> write();
 
@@ -75,8 +76,8 @@ private:
   void addPlanning(mlir::OpPassManager &pm);
 
   const CompileOptions &options;
-  mlir::DefaultTimingManager timer; ///< --mlir-timing: prints when it goes
-  mlir::TimingScope timing;         ///< of all; null where nobody asks
+  mlir::DefaultTimingManager timer; ///< --mlir-timing: prints when destroyed
+  mlir::TimingScope timing;         ///< root scope; null without --mlir-timing
   Progress progress;
   int threads;
   mlir::DialectRegistry registry;
@@ -98,15 +99,15 @@ private:
       [this](const std::string &line) { diagnostics.warn(line); },
       [this](std::string what) { return diagnostics.compilerError(std::move(what)); },
       timing};
-  /// The targets that were asked for, at work.
+  /// The requested targets and their jobs.
   std::vector<std::pair<const CodeTarget *, std::unique_ptr<CodeJob>>> jobs;
   std::shared_ptr<import::Checkpoint> checkpoint;
   mlir::OwningOpRef<mlir::ModuleOp> module;
-  const CodeTarget *target = nullptr; ///< the one that a program is made for
+  const CodeTarget *target = nullptr; ///< the target of the current program
   mlir::OwningOpRef<mlir::ModuleOp> fused, model,
-      lowered; ///< of that program: null where --from left it out
+      lowered; ///< of the current program; null if --from skipped it
   std::vector<PassEvidence> evidence;
-  bool planUnchecked = false; ///< it has ops that the slow machine does not know
+  bool planUnchecked = false; ///< it has ops that the plan interpreter does not support
   EngineText text;
   fb::EngineT table;
   Listing listing;

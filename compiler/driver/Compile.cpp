@@ -1,6 +1,6 @@
 //===- Compile.cpp - The phases of a compilation --------------------------===//
 //
-//   lookAtOptions   what the user brings: Extensions.h, Recipe.h
+//   lookAtOptions   plugins, patterns, passes and recipe of the user: Extensions.h, Recipe.h
 //   open            the checkpoint and its text: OpenModel.h, EngineText.h
 //   importModel     checkpoint ─▶ lm: models/
 //   fuse            lm ─▶ fused lm, each pass checked: PassRuns.h, PassChecks.h
@@ -10,8 +10,8 @@
 //     addProgram    ─▶ code: EngineTable.h
 //   write           the engine, and the report: Provenance.h, Summary.h
 //
-// Compilation.h has what they share. Any stage may be all that was asked for (EmitText.h), and a compilation may begin with the IR of any phase
-// (PhaseText.h).
+// Compilation.h has the state that they share. A compilation may end at any stage (EmitText.h) and may begin
+// with the IR of any phase (PhaseText.h).
 //===----------------------------------------------------------------------===//
 #include "compiler/driver/Compile.h"
 #include "compiler/console/OutputPlace.h"
@@ -57,7 +57,7 @@ Result<void> Compilation::run() {
                              {Phase::Fused, Emit::Fused, &Compilation::fuse}};
   if (auto stopped = runPhases(kSteps); !stopped || *stopped)
     return stopped ? intermediates.close() : stopped.error();
-  // What one target prints, others are not asked for.
+  // Only the targets that can print the requested output keep their jobs.
   if (options.emit > Emit::Plan)
     llvm::erase_if(jobs, [&](const auto &job) { return !job.first->emits(options.emit); });
   if (options.from >= Phase::Kernel && jobs.size() != 1)
@@ -102,7 +102,7 @@ Result<bool> Compilation::buildProgram(const CodeTarget &chosen, CodeJob &job) {
   return addProgram(job);
 }
 
-/// An engine knows files by their names. The first that two have.
+/// Returns the first file name that two inputs share, since an engine records files by name.
 static std::string nameOfTwo(const CompileOptions &options) {
   std::vector<std::string> paths = options.plugins;
   for (const PatternsAt &patterns : options.patterns)
@@ -158,7 +158,7 @@ Result<void> Compilation::lookAtOptions() {
   return extensions.read();
 }
 
-/// --write-recipe, before anything that may take long.
+/// Implements --write-recipe, before any work that may take long.
 static Result<void> writeRecipe(const CompileOptions &options) {
   const std::string folder = llvm::sys::path::parent_path(options.writeRecipe).str();
   const std::string from = options.from == Phase::Checkpoint
@@ -177,7 +177,7 @@ Result<void> compiler::compile(const CompileOptions &options) {
     if (auto ok = writeRecipe(options); !ok)
       return ok;
   if (options.emit == Emit::Engine && options.output.empty() && !options.intoCache)
-    return {}; // the recipe was all
+    return {}; // only the recipe was requested
   if (!options.intoCache)
     return Compilation(options).run();
   auto place = placeInCache(options);

@@ -5,11 +5,11 @@
 
 namespace ingot::compiler {
 
-/// Compiles as told; prints progress on stderr and results on stdout. An existing output stays whole
-/// unless everything succeeded.
+/// Compiles with the given options. Prints progress on stderr and results on stdout. An existing
+/// output stays unchanged unless everything succeeds.
 Result<void> compile(const CompileOptions &options);
 
-/// The names of the passes of all pipelines, in order; registered before.
+/// Returns the names of the passes of all pipelines, in order. The passes must be registered.
 std::vector<std::string> pipelinePasses();
 
 } // namespace ingot::compiler

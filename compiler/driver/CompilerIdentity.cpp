@@ -1,7 +1,7 @@
 //===- CompilerIdentity.cpp - See CompilerIdentity.h ----------------------===//
 //
-// The build id is read from memory, not from the file: a library may be replaced on disk
-// while it runs.
+// The build id is read from memory rather than from the file, because a library may be
+// replaced on disk while it runs.
 //===----------------------------------------------------------------------===//
 #include "compiler/driver/CompilerIdentity.h"
 
@@ -19,7 +19,7 @@ using namespace ingot;
 
 namespace {
 
-/// The library that holds an address.
+/// The library that contains an address.
 struct Library {
   uintptr_t address;
   std::string buildId;
@@ -35,7 +35,8 @@ bool holds(const dl_phdr_info &library, uintptr_t address) {
   return false;
 }
 
-/// Notes are a header, a name and a description, the latter two padded to words.
+/// Finds the build id in a library's notes. A note is a header, a name and a description; the
+/// latter two are padded to words.
 std::string buildIdIn(const dl_phdr_info &library) {
   for (int i = 0; i < library.dlpi_phnum; ++i) {
     const ElfW(Phdr) &segment = library.dlpi_phdr[i];
@@ -63,7 +64,8 @@ int visit(dl_phdr_info *library, size_t, void *data) {
   return 1;
 }
 
-/// The build id of the library with that function, or, of one linked without, a hash of its file.
+/// Returns the build id of the library that contains the function, or a hash of its file if it has
+/// no build id.
 std::string identityOf(void *function) {
   Library library{reinterpret_cast<uintptr_t>(function), {}};
   dl_iterate_phdr(visit, &library);
@@ -80,7 +82,8 @@ std::string identityOf(void *function) {
 
 std::string compiler::compilerIdentity() {
   std::string text = "ingot " INGOT_VERSION "\nLLVM " LLVM_VERSION_STRING;
-  // A function of each library, none of them inline: of those we would have our own copy.
+  // One function from each library. None is inline, since this library would have its own copy of
+  // an inline function.
   for (void *function : {reinterpret_cast<void *>(&compilerIdentity),
                          reinterpret_cast<void *>(&mlir::registerPassManagerCLOptions),
                          reinterpret_cast<void *>(&llvm::errs)})

@@ -1,12 +1,13 @@
-//===- CompilerIdentity.h - Which build of the compiler this is -----------===//
+//===- CompilerIdentity.h - Identity of this build of the compiler --------===//
 #pragma once
 
 #include <string>
 
 namespace ingot::compiler {
 
-/// The versions of Ingot and LLVM and the build ids (hashes that the linker made of the contents) of the three
-/// libraries that generate code: libingot-compiler.so, libMLIR and libLLVM. Another build of any of them is another text.
+/// Returns a text with the versions of Ingot and LLVM and the build ids (the linker's content hashes) of the
+/// three libraries that generate code: libingot-compiler.so, libMLIR and libLLVM. A different build of any of
+/// them gives a different text.
 std::string compilerIdentity();
 
 } // namespace ingot::compiler

@@ -31,7 +31,7 @@ void Diagnostics::tell(const std::string &line) const {
 }
 
 Error Diagnostics::compilerError(std::string what) const {
-  if (first().find("body of ") != std::string::npos) // a kernel from outside
+  if (first().find("body of ") != std::string::npos) // a kernel that the user supplied
     return {ExitCode::File, "E0490", std::move(what), first(),
             "correct that text: docs/kernel-from-outside.md says what it may use"};
   if (options.from != Phase::Checkpoint)

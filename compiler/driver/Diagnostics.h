@@ -1,4 +1,4 @@
-//===- Diagnostics.h - What MLIR says during a compilation -----------------===//
+//===- Diagnostics.h - MLIR diagnostics of a compilation -------------------===//
 #pragma once
 
 #include "compiler/console/Options.h"
@@ -8,20 +8,20 @@
 
 namespace ingot::compiler {
 
-/// Warnings of MLIR are shown as they come; errors are kept until ours has three lines of its own. Must
-/// outlive the work of the context.
+/// Shows MLIR's warnings as they arrive and keeps its errors for our own three-line error. Must outlive the
+/// work of the context.
 class Diagnostics {
 public:
   Diagnostics(const CompileOptions &options, mlir::MLIRContext &context);
 
-  /// A line for people that a compilation has done nothing wrong with.
+  /// Prints a warning for the user; the compilation continues.
   void warn(const std::string &line) const;
-  /// One that they asked for.
+  /// Prints a line that the user requested.
   void tell(const std::string &line) const;
-  /// The first line of the errors, if there are any.
+  /// Returns the first line of the errors; empty if there are none.
   std::string first() const { return errors.substr(0, errors.find('\n')); }
   bool say(llvm::StringRef words) const { return llvm::StringRef(errors).contains(words); }
-  /// E0490: what we have done wrong, and what MLIR said of it.
+  /// Returns E0490: a mistake of ours, with MLIR's message.
   Error compilerError(std::string what) const;
 
 private:

@@ -13,7 +13,7 @@ using namespace mlir;
 using namespace ingot;
 using namespace ingot::compiler;
 
-/// A module without its programs: what each kernel computes, or the one of that name.
+/// Returns a copy of the module without its programs: all kernels, or only the one of that name.
 static OwningOpRef<ModuleOp> kernelsOf(ModuleOp module, StringRef name) {
   OwningOpRef<ModuleOp> kernels = module.clone();
   for (Operation &op : llvm::make_early_inc_range(*kernels->getBody()))

@@ -15,14 +15,14 @@ class FuncOp;
 
 namespace ingot::compiler {
 
-/// The module as text. Values of lm are called by what they are (%attn_q); those of kernels have numbers.
+/// Returns the module as text. Values of lm have descriptive names (%attn_q); those of kernels have numbers.
 std::string irText(mlir::ModuleOp module);
 
-/// Prints the module to where the options say if it is the stage that they ask for; true: it was, and nothing is left
-/// to do. E0475 where there is no kernel of the name asked for.
+/// Prints the module to the output of the options if it is the requested stage. Returns true if it was, and
+/// nothing is left to do. Errors: E0475: there is no kernel with the requested name.
 Result<bool> emitIfAsked(const CompileOptions &options, Emit stage, mlir::ModuleOp module);
 
-/// Leaves the kernel of that name, if there is a name. E0475.
+/// Keeps only the kernel of that name, unless the name is empty. Errors: E0475.
 Result<void> chooseKernel(llvm::SmallVectorImpl<kernel::FuncOp> &kernels, const std::string &name);
 
 } // namespace ingot::compiler

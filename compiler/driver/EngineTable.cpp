@@ -1,4 +1,4 @@
-//===- EngineTable.cpp - One to one from the plan to FlatBuffers ----------===//
+//===- EngineTable.cpp - See EngineTable.h --------------------------------===//
 #include "compiler/driver/EngineTable.h"
 #include "dialects/kernel/ops/Structure.h"
 #include "dialects/plan/ops/Entry.h"
@@ -35,7 +35,7 @@ static std::unique_ptr<fb::GridT> gridOf(kernel::WorkItems items) {
   return grid;
 }
 
-// Enumerations of the plan are the engine's, number by number.
+// The plan's enumerations have the same numbers as the engine's.
 template <typename To, typename From> static To sameAs(From value) {
   static_assert(plan::getMaxEnumValForMode() == uint32_t(fb::Mode::MAX) &&
                 plan::getMaxEnumValForQuantity() == uint32_t(fb::Quantity::MAX) &&
@@ -45,7 +45,7 @@ template <typename To, typename From> static To sameAs(From value) {
 }
 
 namespace {
-/// Numbers of symbols in the lists of the table.
+/// The indices of symbols in the lists of the table.
 using Numbers = llvm::StringMap<uint32_t>;
 
 struct Lists {
@@ -72,7 +72,8 @@ static fb::WeightLayout layoutOf(lm::WeightType type) {
                                                        : fb::WeightLayout::Fragment16;
 }
 
-/// Places a weight at the end of its region, the segment or the seeded memory.
+/// Places a weight at the end of its region, which is the segment or the memory of generated
+/// weights.
 static std::unique_ptr<fb::WeightT> weightOf(plan::WeightOp op, uint32_t number,
                                              const TableChoices &choices, bool made, uint64_t &at) {
   lm::WeightType type = op.getType();

@@ -1,4 +1,4 @@
-//===- EngineTable.h - From the plan to the engine's table ----------------===//
+//===- EngineTable.h - The engine's table, from the plan ------------------===//
 #pragma once
 
 #include "compiler/engine/EngineWriter.h"
@@ -15,30 +15,31 @@ class ProgramOp;
 
 namespace ingot::compiler {
 
-/// What of the program goes where.
+/// Choices for the placement of a program in the engine.
 struct TableChoices {
-  int64_t greedyRows = 0;     ///< of the target (CodeTarget.h)
-  bool seeded = false;        ///< the device makes the weights at load
-  uint32_t weightSegment = 0; ///< where stored weights lie
+  int64_t greedyRows = 0;     ///< see CodeTarget.h
+  bool seeded = false;        ///< the device generates the weights at load
+  uint32_t weightSegment = 0; ///< segment of the stored weights
 };
 
-/// Fills kernels, buffers, weights, states, sections and entries of `table` from the plan, one to one, and what its
-/// kernels were compiled for. Stored weights get their offsets in their segment; the return value is its size. With
-/// `seeded` only the vectors that the program gives values are stored: the device makes the others at load.
-/// `kernels` receives the kernels in table order.
+/// Fills the kernels, buffers, weights, states, sections and entries of `table` from the plan, one to one,
+/// and the targets of its kernels. Assigns stored weights their offsets in their segment and returns the
+/// segment's size. With `seeded`, only the vectors to which the program gives values are stored; the device
+/// generates the others at load. `kernels` receives the kernels in table order.
 uint64_t planToTable(plan::ProgramOp program, fb::ProgramT &table, const TableChoices &choices,
                      llvm::SmallVectorImpl<kernel::FuncOp> &kernels);
 
-/// What an engine says of its model: sizes and counts, of the program and its table.
+/// Returns the engine's description of its model: sizes and counts from the program and its table.
 std::unique_ptr<fb::ModelT> describeModel(const std::string &name, plan::ProgramOp program,
                                           const fb::ProgramT &table);
 
-/// The jobs that pack all weights of the program from the checkpoint into their segment. A tensor that the
-/// checkpoint misses was refused at import. The checkpoint must outlive the jobs.
+/// Returns the jobs that pack all weights of the program from the checkpoint into their segment. The import
+/// has already refused a checkpoint with a missing tensor. The checkpoint must outlive the jobs.
 std::vector<FillJob> weightJobs(plan::ProgramOp program, const fb::ProgramT &table,
                                 const import::Checkpoint &checkpoint);
 
-/// As weightJobs, without a checkpoint: the numbers of SeedWeights.h for the weights that are stored.
+/// Returns the same jobs for dummy weights: the values of SeedWeights.h, without a checkpoint, for the
+/// weights that are stored.
 std::vector<FillJob> madeUpWeightJobs(plan::ProgramOp program, const fb::ProgramT &table,
                                       uint64_t seed);
 

@@ -13,7 +13,7 @@
 using namespace ingot;
 using namespace ingot::compiler;
 
-/// generation_config.json: sampling defaults that the model's authors chose.
+/// Reads generation_config.json, which has the sampling defaults of the model's authors.
 static std::optional<fb::GenerationDefaultsT> readGeneration(const std::string &json) {
   simdjson::dom::parser parser;
   simdjson::dom::object object;
@@ -36,7 +36,8 @@ static std::optional<fb::GenerationDefaultsT> readGeneration(const std::string &
   return defaults;
 }
 
-/// A converter that does not know a model's way to cut text writes "default", older ones nothing.
+/// Returns a warning if the GGUF does not name its pre-tokenizer. A converter that does not recognise it
+/// writes "default"; older converters write nothing.
 static std::string warningAboutWords(const import::Checkpoint &checkpoint) {
   auto textOf = [&](const char *key) {
     auto value = checkpoint.has(key) ? checkpoint.string(key) : Result<std::string>("");
@@ -51,7 +52,7 @@ static std::string warningAboutWords(const import::Checkpoint &checkpoint) {
          "gguf-new-metadata IN.gguf OUT.gguf --pre-tokenizer NAME";
 }
 
-/// A file that the user gave.
+/// Reads the user's template file.
 static Result<text::ChatTemplates> readTemplate(const std::string &file) {
   std::ifstream in(file, std::ios::binary);
   if (!in)
@@ -66,7 +67,7 @@ static Result<text::ChatTemplates> readTemplate(const std::string &file) {
 
 static bool isForTools(const import::NamedTemplate &one) { return one.name == text::kToolTemplate; }
 
-/// "template default of 2, tool_use for requests with tools"
+/// Returns "template default of 2, tool_use for requests with tools".
 static std::string describe(const text::ChatTemplates &templates) {
   if (templates.source.empty())
     return "no chat template";
@@ -77,14 +78,14 @@ static std::string describe(const text::ChatTemplates &templates) {
          (llvm::any_of(templates.other, isForTools) ? ", tool_use for requests with tools" : "");
 }
 
-/// "; tools: hermes; reasoning: think"
+/// Returns "; tools: hermes; reasoning: think".
 static std::string formatsOf(const text::ChatTemplates &templates) {
   if (templates.source.empty())
     return "";
   text::OutputFormat format = text::detectOutputFormat(templates.source);
   for (const import::NamedTemplate &one : templates.other)
     if (isForTools(one))
-      format = text::detectOutputFormat(one.source); // as `serve` says it
+      format = text::detectOutputFormat(one.source); // the same text as `serve` reports
   return "; " + text::describeFormat(format);
 }
 
@@ -119,7 +120,7 @@ Result<EngineText> compiler::buildEngineText(const import::Checkpoint &checkpoin
     text.special.bos = special.bos, text.special.eos = special.eos;
     text.special.pad = special.pad, text.special.unknown = special.unknown;
     text.special.prefix = special.prefix, text.special.suffix = special.suffix;
-    text.special.add_bos = special.prefix == std::vector{special.bos}; // what older runtimes read
+    text.special.add_bos = special.prefix == std::vector{special.bos}; // for older runtimes
     for (const auto &[name, token] : special.names) {
       auto &named = text.special.names.emplace_back(std::make_unique<fb::AttributeT>());
       named->key = name, named->value = token;
@@ -136,7 +137,7 @@ Result<EngineText> compiler::buildEngineText(const import::Checkpoint &checkpoin
   return text;
 }
 
-/// Tokens that the model has no logits for are none of the engine's: vocabularies are larger now and then.
+/// Drops tokens without logits, since some tokenizers have a larger vocabulary than the model.
 static void dropOutside(fb::SpecialTokensT &special, uint32_t vocabulary) {
   auto outside = [&](int32_t id) { return id >= int64_t(vocabulary); };
   for (int32_t *id : {&special.bos, &special.pad, &special.unknown})

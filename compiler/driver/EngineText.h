@@ -9,24 +9,24 @@
 
 namespace ingot::compiler {
 
-/// What travels with the weights so that text goes in and comes out.
+/// The text data that an engine carries with its weights, to take and give text.
 struct EngineText {
   std::string tokenizerKind, tokenizer;              ///< empty: the engine takes ids
   std::string chatTemplate;                          ///< empty: there is none
-  std::vector<import::NamedTemplate> namedTemplates; ///< for other requests: "tool_use"
+  std::vector<import::NamedTemplate> namedTemplates; ///< templates for special requests: "tool_use"
   fb::SpecialTokensT special;
   std::optional<fb::GenerationDefaultsT> generation;
-  std::string warning; ///< about the tokenizer, for people; or empty
-  /// What was taken, for people: "tokenizer.json; template default of 2; ends <|im_end|> </s>; tools: hermes;
-  /// reasoning: <think>".
+  std::string warning; ///< a warning about the tokenizer for the user, or empty
+  /// A summary for the user of what was taken: "tokenizer.json; template default of 2; ends <|im_end|> </s>;
+  /// tools: hermes; reasoning: <think>".
   std::string taken;
 
   /// Adds the segments and fills `table.text` and `table.generation`.
   void addTo(fb::EngineT &table, std::vector<SegmentSource> &segments) const;
 };
 
-/// From the checkpoint; `templateFile`, if not empty, replaces its chat templates, and `templateName` chooses one of
-/// them for all requests.
+/// Builds the text data from the checkpoint. `templateFile`, if not empty, replaces its chat templates;
+/// `templateName` chooses one of them for all requests.
 Result<EngineText> buildEngineText(const import::Checkpoint &checkpoint,
                                    const std::string &templateFile,
                                    const std::string &templateName);

@@ -34,7 +34,7 @@ Result<void> Extensions::loadPlugins(const Diagnostics &diagnostics) {
   return {};
 }
 
-/// Keeps the names of the passes of an insertion, and refuses one over ops that are not there at its point.
+/// Records the names of the passes of an insertion. Refuses one over ops that do not exist at its point.
 Result<void> Extensions::noteInserted(const std::string &point, const std::string &text,
                                       OpPassManager &pm) {
   bool lowered = isBehindLowering(point);
@@ -94,7 +94,7 @@ Result<void> Extensions::read() {
 
 patterns::CompiledFor Extensions::askedAt(StringRef point) const {
   patterns::CompiledFor whom{{}, options.exact};
-  if (point == "import") // formats are chosen behind it
+  if (point == "import") // formats are chosen after this point
     return whom;
   for (const CodeTarget *target : codeTargets())
     if (target->isWanted(options)) {
@@ -118,7 +118,7 @@ void Extensions::addAt(StringRef point, OpPassManager &pm, StringRef device) con
     }
   for (const auto &[where, text] : options.insertions)
     if (where == point)
-      (void)parsePassPipeline(text, pm); // it was parsed before: read
+      (void)parsePassPipeline(text, pm); // already parsed successfully in read()
 }
 
 std::string Extensions::plugins() const {

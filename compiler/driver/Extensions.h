@@ -1,10 +1,10 @@
-//===- Extensions.h - What users bring to a compilation ----------------------===//
+//===- Extensions.h - Plugins, patterns and passes of the user ---------------===//
 //
 //   --plugin F.so                loads passes               E0415, E0420
 //   --patterns POINT=F.pdll      rewrites at a point        E0421 to E0430
 //   --insert POINT=PIPELINE      runs passes at a point     E0409, E0434
 //
-// All of it is looked at before the checkpoint is.
+// All of these are checked before the checkpoint is opened.
 //===----------------------------------------------------------------------===//
 #pragma once
 
@@ -21,35 +21,36 @@ public:
   Extensions(const CompileOptions &options, mlir::MLIRContext &context)
       : options(options), context(context) {}
 
-  /// Loads the plugins, whose passes have names from then on.
+  /// Loads the plugins, which registers their passes.
   Result<void> loadPlugins(const Diagnostics &diagnostics);
-  /// Reads patterns, and holds pipelines against the passes and ops that there are.
+  /// Reads patterns, and checks pipelines against the known passes and ops.
   Result<void> read();
 
-  /// Adds what runs at a point: the patterns, then the passes, which may clean up behind them. `device`: for which the
-  /// program is lowered; "" before.
+  /// Adds what runs at a point: the patterns, then the passes, which may clean up after them. `device` is the
+  /// device that the program is lowered for; "" before lowering.
   void addAt(llvm::StringRef point, mlir::OpPassManager &pm, llvm::StringRef device = "") const;
 
-  /// Names of the passes that --insert brings.
+  /// Returns the names of the passes of --insert.
   const llvm::StringSet<> &passes() const { return inserted; }
-  /// "; --plugin a.so, b.so", for words about passes that crash; "" without plugins.
+  /// Returns "; --plugin a.so, b.so", for reports of crashed passes; "" without plugins.
   std::string plugins() const;
-  /// "ingot-opt --plugin=a.so", which has the same passes and ops.
+  /// Returns the command with the same passes and ops: "ingot-opt --plugin=a.so".
   std::string replayCommand() const;
-  /// "--insert 'pre-fusion=lm.model(my-pass)'" for the first that names no op.
+  /// Returns the corrected form of the first --insert that does not name an op: "--insert
+  /// 'pre-fusion=lm.model(my-pass)'".
   std::string nestedInsertion() const;
 
 private:
   Result<void> noteInserted(const std::string &point, const std::string &text,
                             mlir::OpPassManager &pm);
 
-  /// Whom patterns over lm ask at a point.
+  /// Returns the targets that patterns over lm can query at a point.
   patterns::CompiledFor askedAt(llvm::StringRef point) const;
 
   const CompileOptions &options;
   mlir::MLIRContext &context;
   llvm::StringSet<> inserted;
-  std::vector<extend::Patterns> files; ///< of each of the options' files
+  std::vector<extend::Patterns> files; ///< one per file in the options
 };
 
 } // namespace ingot::compiler

@@ -19,7 +19,8 @@ using namespace mlir;
 using namespace ingot;
 using namespace ingot::compiler;
 
-/// NNN-PASS.mlir, or NNN-TARGET-PASS.mlir: what an earlier run left. Other names are somebody's.
+/// Whether the file is from an earlier run, by its name: NNN-PASS.mlir or NNN-TARGET-PASS.mlir.
+/// Other files belong to the user.
 static bool isOurs(const fs::path &path) {
   StringRef name = path.native();
   name = llvm::sys::path::filename(name);

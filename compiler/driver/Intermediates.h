@@ -2,7 +2,7 @@
 //
 //   DIR/000-lm.mlir, DIR/001-lm-quantize-weights.mlir, …, DIR/017-cpu-kernel-choose-layouts.mlir
 //
-// A pass that changes nothing has no file. What an earlier compilation left there goes.
+// A pass that changes nothing has no file. Files of an earlier compilation are removed.
 //===----------------------------------------------------------------------===//
 #pragma once
 
@@ -18,20 +18,22 @@ namespace ingot::compiler {
 
 class Intermediates {
 public:
-  /// Empties the folder of such files, or makes it. Without a name nothing is written. E0487.
+  /// Removes such files from the folder, or creates it. If `folder` is empty, nothing is written. Errors:
+  /// E0487.
   Result<void> open(const std::string &folder);
-  /// What is behind no pass: the imported model. Of a program: `device` comes into its passes' names.
+  /// Writes a module that no pass produced, such as the imported model. For a program, `device` becomes part
+  /// of the file names of its passes.
   void begin(mlir::ModuleOp module, const std::string &name, const std::string &device = "");
-  /// For each pass manager; null: nothing is written. Must be outlived.
+  /// Returns an instrumentation for a pass manager; null if nothing is written. This object must outlive it.
   std::unique_ptr<mlir::PassInstrumentation> watch();
-  /// E0487: the first file that could not be written.
+  /// Returns E0487 for the first file that could not be written.
   Result<void> close() const { return failure; }
 
 private:
   class Watch;
   void add(mlir::ModuleOp module, const std::string &name);
 
-  std::string folder, device, last; ///< last: the text written
+  std::string folder, device, last; ///< last: the text last written
   int number = 0;
   Result<void> failure;
 };

@@ -38,7 +38,7 @@ static std::vector<LayerCache> cachesOf(lm::LayersOp op) {
   return layers;
 }
 
-/// Calls visit(layer, state) for each state that a step of a layer takes.
+/// Calls visit(layer, state) for each state of each layer's step.
 template <typename Visit> static void forStates(plan::ProgramOp program, Visit visit) {
   SymbolTable symbols(program);
   for (plan::StepOp step : program.generateEntry().getBody().getOps<plan::StepOp>())
@@ -60,7 +60,7 @@ static std::vector<LayerCache> cachesOf(plan::ProgramOp program) {
   return layers;
 }
 
-/// Widths in the layers that are asked for, or in those that are not.
+/// Returns the widths in the layers with a requested format (`in`), or in those without.
 static std::vector<int64_t> widthsIn(const std::vector<LayerCache> &layers,
                                      const std::vector<std::optional<KvFormat>> &asked, bool in) {
   std::vector<int64_t> widths;
@@ -85,7 +85,7 @@ Result<KvCaches> KvCaches::of(ModuleOp module, const CompileOptions &options,
   auto asked = askedCaches(options.kvLayers, layers);
   if (!asked)
     return asked.error();
-  // Each format is held against the layers that have it.
+  // Check each format against the layers that have it.
   Mixture mixture = mixtureOf(options, sizes);
   const std::string ofOthers = std::exchange(mixture.kv, "");
   if (auto ok = checkMixture(mixture); !ok)

@@ -1,4 +1,4 @@
-//===- KvCaches.h - What was asked for the KV caches of single layers -------===//
+//===- KvCaches.h - Requested KV cache formats of single layers -------------===//
 #pragma once
 
 #include "compiler/console/Mixes.h"
@@ -10,21 +10,22 @@ class ProgramOp;
 
 namespace ingot::compiler {
 
-/// The rules of --kv, held against a model or a program.
+/// The rules of --kv, checked against a model or a program.
 class KvCaches {
 public:
-  /// `module` has either. E0459, and what is in the table of mixes.
+  /// `module` has a model or a program. Errors: E0459, and those of the compatibility matrix.
   static Result<KvCaches> of(mlir::ModuleOp module, const CompileOptions &options,
                              const ModelSizes &sizes);
 
-  /// What the layer's cache is of on that target: as asked, where the target has it, else as --kv says of all.
+  /// Returns the format of the layer's cache on that target: the requested one if the target supports it,
+  /// else that of --kv for all layers.
   llvm::StringRef formatOf(size_t layer, const CodeTarget &target,
                            const CompileOptions &options) const;
-  /// "FIRST-LAST:FORMAT" of layers whose cache is of another format than the target's.
+  /// Returns "FIRST-LAST:FORMAT" for layers whose cache has a format other than the target's.
   std::vector<std::string> runsFor(const CodeTarget &target, const CompileOptions &options) const;
 
-  /// The first cache of a program that these options would not have made: "its KV cache is of f16, that of cpu would be of
-  /// bf16".
+  /// Describes the first cache of a program that does not match these options: "its KV cache is of f16, that
+  /// of cpu would be of bf16".
   std::optional<std::string> firstOther(mlir::ModuleOp module, const CodeTarget &target,
                                         const CompileOptions &options) const;
 
@@ -32,7 +33,8 @@ private:
   std::vector<std::optional<KvFormat>> asked; ///< by layer
 };
 
-/// What --kv has to be for such a program: of most layers, then of others: "int4", "0-3,28-29=bf16". Empty: it has no cache.
+/// Returns the values of --kv for such a program: first that of most layers, then those of others ("int4",
+/// "0-3,28-29=bf16"). Empty if the program has no cache.
 std::vector<std::string> kvWords(plan::ProgramOp program);
 
 } // namespace ingot::compiler

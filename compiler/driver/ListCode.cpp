@@ -1,6 +1,6 @@
 //===- ListCode.cpp - An engine's code as text, for `ingot inspect --html` ---===//
 //
-// The page that shows an engine is written by `ingot`, which has no LLVM: it asks here.
+// `ingot`, which has no LLVM, writes the page that shows an engine, and calls this function for the code.
 //===----------------------------------------------------------------------===//
 #include "compiler/driver/Compile.h"
 #include "compiler/targets/CodeTarget.h"
@@ -17,7 +17,7 @@ using namespace ingot;
 using namespace ingot::compiler;
 
 namespace {
-/// The kernels of a program, parsed if somebody asks for them. None where the text is not of this compiler.
+/// The kernels of a program, parsed on first use. There are none if the text is from another compiler.
 class ParsedKernels {
 public:
   explicit ParsedKernels(StringRef text) : text(text) {}
@@ -54,8 +54,8 @@ static llvm::Expected<std::vector<CodeText>> listed(StringRef codeTarget, String
   return llvm::createStringError("this ingot does not know the target");
 }
 
-/// Hands `take` the code for the target, as JSON from a kernel's name to its text, compressed as zlib does: a browser
-/// unpacks it. Returns false, and hands over why, where there is none.
+/// Passes the code for the target to `take`, as JSON from a kernel's name to its text, compressed with zlib
+/// (a browser unpacks it). If there is no code, passes the reason and returns false.
 extern "C" __attribute__((visibility("default"))) bool
 ingotListCode(const char *codeTarget, const char *object, size_t bytes, const char *kernels,
               bool batchInvariant, void (*take)(void *to, const char *text, size_t length),

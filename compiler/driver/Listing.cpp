@@ -28,7 +28,7 @@ void Listing::add(Region &program, ArrayRef<kernel::FuncOp> kernels) {
   for (kernel::FuncOp kernel : kernels)
     addKernel(json, kernel);
   json.close();
-  llvm::MapVector<StringRef, int> numbers; // cases have copies of launches
+  llvm::MapVector<StringRef, int> numbers; // specialisations have copies of launches
   json.key("launches").open('[');
   for (plan::SectionOp section : program.getOps<plan::SectionOp>()) {
     json.open('[');

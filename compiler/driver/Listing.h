@@ -1,13 +1,14 @@
-//===- Listing.h - What an engine's kernels compute, as text ----------------===//
+//===- Listing.h - IR listing of an engine's kernels ------------------------===//
 //
-// The engine's segment of kind Ir: nothing that runs reads it, `ingot inspect --html` shows it. JSON:
+// This is the engine's segment of kind Ir. Only `ingot inspect --html` reads it; execution does not. It is
+// JSON:
 //
 //   {"programs":[{                          in the order of the table
 //     "kernels":[{"name","ir",              kernel.func, as --emit kernel prints it
-//                 "effects":["r","w","rw"]  what it does with each operand
+//                 "effects":["r","w","rw"]  the kernel's effect on each operand
 //               }],
 //     "ops":["%q = lm.linear …"],           regions of lm, each once
-//     "launches":[[[0,1,-1]]]               of each section, case and launch: which of `ops` it does; -1: none that is known
+//     "launches":[[[0,1,-1]]]               per section, case and launch: the index in `ops`; -1: not known
 //   }]}
 //===----------------------------------------------------------------------===//
 #pragma once
@@ -23,7 +24,7 @@ namespace ingot::compiler {
 
 class Listing {
 public:
-  /// The body of a program of the engine, with its kernels as its table has them.
+  /// Adds the body of one of the engine's programs, with its kernels in table order.
   void add(mlir::Region &program, llvm::ArrayRef<kernel::FuncOp> kernels);
   SegmentSource segment() const;
 

@@ -22,8 +22,8 @@
 using namespace ingot;
 using namespace ingot::compiler;
 
-/// `--error-fd N` of `ingot run`: where it wants our error. Looked for before the options are parsed, since that may be
-/// what goes wrong.
+/// Returns the descriptor of `--error-fd N`, to which `ingot run` wants our error written. It is found before
+/// the options are parsed, because parsing may be what fails.
 static int errorDescriptor(int argc, const char *const *argv) {
   for (int i = 1; i + 1 < argc; ++i)
     if (std::strcmp(argv[i], "--error-fd") == 0)
@@ -31,7 +31,7 @@ static int errorDescriptor(int argc, const char *const *argv) {
   return -1;
 }
 
-/// To whoever wants it (tools/ingot/CompilerLibrary.cpp), else to stderr.
+/// Reports an error to the given descriptor (tools/ingot/CompilerLibrary.cpp reads it), else to stderr.
 static int report(const Error &error, int descriptor) {
   if (descriptor > STDERR_FILENO) {
     std::string fields;
@@ -47,22 +47,22 @@ static int report(const Error &error, int descriptor) {
   return static_cast<int>(error.exit);
 }
 
-/// Ctrl-C and its like: the target stays as it was, and what was being written for it goes.
+/// Handles Ctrl-C and similar signals: removes unfinished files; the output stays unchanged.
 static void onInterrupt(int number) {
   TemporaryFile::removeUnfinished();
-  if (isatty(STDERR_FILENO)) // leave the line of the progress bar
+  if (isatty(STDERR_FILENO)) // end the line of the progress bar
     (void)!write(STDERR_FILENO, "\n", 1);
   signal(number, SIG_DFL);
   raise(number);
 }
 
-/// Memory ends: what was being written goes as well.
+/// Handles running out of memory: removes unfinished files too.
 [[noreturn]] static void onOutOfMemory() {
   TemporaryFile::removeUnfinished();
   endOutOfMemory();
 }
 
-/// What may end a compilation from outside.
+/// Installs the handlers for events that may end a compilation: crashes, out of memory and signals.
 static void prepareForTheEnd() {
   tellCrashes();
   std::set_new_handler(onOutOfMemory);
@@ -70,11 +70,11 @@ static void prepareForTheEnd() {
   llvm::install_bad_alloc_error_handler([](void *, const char *, bool) { onOutOfMemory(); });
   for (int number : {SIGINT, SIGTERM, SIGHUP})
     if (signal(number, onInterrupt) == SIG_IGN)
-      signal(number, SIG_IGN); // as nohup wants it
+      signal(number, SIG_IGN); // nohup relies on this
 }
 
 std::vector<std::string> compiler::pipelinePasses() {
-  std::vector<std::string> longest; // one target's have all that the others have
+  std::vector<std::string> longest; // one target's pipeline contains all passes of the others
   for (const Target *target : knownTargets()) {
     mlir::MLIRContext context;
     mlir::PassManager pm(&context);
@@ -90,7 +90,7 @@ std::vector<std::string> compiler::pipelinePasses() {
     llvm::raw_string_ostream stream(pipeline);
     pm.printAsTextualPipeline(stream);
 
-    // The textual pipeline names the passes in order, options in braces behind them.
+    // The textual pipeline names the passes in order, each followed by its options in braces.
     llvm::SmallVector<llvm::StringRef> words;
     llvm::SplitString(pipeline, words, "(),{} ");
     std::vector<std::string> passes;
@@ -103,7 +103,7 @@ std::vector<std::string> compiler::pipelinePasses() {
   return longest;
 }
 
-/// `ingot passes [--json]`: the pipeline in order, with what each pass does.
+/// Implements `ingot passes [--json]`: lists the pipeline in order, with a description of each pass.
 static int listPasses(bool json) {
   registerTargets();
   registerPassesAndPipelines();

@@ -45,7 +45,7 @@ Result<void> Compilation::open() {
   return {};
 }
 
-/// What of the model has limits.
+/// Returns the sizes of the model that have limits.
 static ModelSizes sizesOf(ModuleOp module) {
   ModelSizes sizes;
   module.walk([&](lm::StateOp state) {
@@ -86,7 +86,7 @@ Result<void> Compilation::chooseFormats() {
   auto found = matricesOutOfRange(whole, *checkpoint, options, threads);
   if (!found)
     return found.error();
-  std::vector<std::string> rules; // before the user's: the first that matches decides
+  std::vector<std::string> rules; // placed before the user's rules, because the first match decides
   for (const OutOfRange &matrix : *found) {
     diagnostics.warn(matrix.weight + " stays bf16: " + matrix.why);
     rules.push_back(matrix.weight + ":bf16");

@@ -1,4 +1,4 @@
-//===- OpenModel.h - The checkpoint that a compilation begins with -----------===//
+//===- OpenModel.h - Opening the checkpoint of a compilation -----------------===//
 #pragma once
 
 #include "compiler/driver/Diagnostics.h"
@@ -6,8 +6,8 @@
 
 namespace ingot::compiler {
 
-/// Opens the checkpoint and forgets the keys of --ignore-key. E0417 it is an engine already, E0410 it has no weights
-/// and none are made up, and what import says.
+/// Opens the checkpoint and drops the keys of --ignore-key. Errors: E0417: it is already an engine; E0410: it
+/// has no weights, and dummy weights were not requested; those of the importer.
 Result<std::shared_ptr<import::Checkpoint>> openModel(const CompileOptions &options,
                                                       const Diagnostics &diagnostics);
 

@@ -1,8 +1,8 @@
-//===- PassChecks.h - Every rewrite is checked ----------------------------===//
+//===- PassChecks.h - Checks of passes over lm ----------------------------===//
 //
-// A pass instrumentation: before and after each pass over an lm.model it runs the
-// reference interpreter on a small slice with seeded inputs, and notes the largest error.
-// A pass that changed nothing is not run twice.
+// This pass instrumentation runs the reference interpreter before and after each pass over an lm.model, on a
+// small slice with generated inputs, and records the largest error. After a pass that changed nothing, it
+// does not run again.
 //===----------------------------------------------------------------------===//
 #pragma once
 
@@ -24,28 +24,29 @@ using reference::kLargestRelativeError;
 
 struct PassEvidence {
   std::string pass;   ///< its argument, "lm-fuse-gate-up"
-  std::string inputs; ///< what it was run on, and what was allowed
+  std::string inputs; ///< the inputs and the allowed error
   double maxAbs, maxRel;
 };
 
-/// A comparison that decides: "2 layers, seeded weights; allowed 0.0001".
+/// Returns the evidence of a comparison that is judged: "2 layers, seeded weights; allowed 0.0001".
 PassEvidence judged(std::string what, const reference::Comparison &change,
                     const std::string &weights);
 
-/// What rounding to formats costs, which is the user's choice: "2 layers, seeded weights rounded to their formats;
-/// measured, not judged". `unrounded`, if given, is the comparison that decided.
+/// Returns the evidence for the cost of rounding to formats, which is the user's choice: "2 layers, seeded
+/// weights rounded to their formats; measured, not judged". `unrounded`, if given, is the comparison that was
+/// judged.
 PassEvidence measured(std::string what, const reference::Comparison &cost,
                       const std::string &weights, const reference::Comparison *unrounded = nullptr);
 
-/// The pass with its options, as `--pass-pipeline` takes it.
+/// Returns the pass with its options, in the form of `--pass-pipeline`.
 std::string asText(mlir::Pass *pass);
 
 class PassChecks : public mlir::PassInstrumentation {
 public:
-  /// `users` are the names of passes that --insert brings. Appends to `evidence`; the first failure (an error larger than
-  /// rewriting can excuse, or a program that cannot be run) is kept in `failure`, and which rewrite of a file of patterns
-  /// left an invalid program in `invalid`. What checks take is a part of `timing`. All must outlive the pass manager.
-  /// `replayCommand` is ingot-opt with the plugins.
+  /// `users` has the names of the passes of --insert. Appends to `evidence`. The first failure (an error
+  /// larger than a rewrite can cause, or a program that cannot be run) goes to `failure`, and the rewrite of
+  /// a pattern file that left an invalid program goes to `invalid`. The time of checks is part of `timing`.
+  /// All arguments must outlive the pass manager. `replayCommand` is ingot-opt with the plugins.
   PassChecks(mlir::ModuleOp module, const llvm::StringSet<> &users,
              std::vector<PassEvidence> &evidence, std::optional<Error> &failure,
              std::string &invalid, mlir::TimingScope &timing, std::string replayCommand)
@@ -56,9 +57,9 @@ public:
   void runAfterPassFailed(mlir::Pass *pass, mlir::Operation *op) override;
 
 private:
-  /// A pass changed what is computed, or left nothing that can be run.
+  /// Returns the error for a pass that changed the computation or left a program that cannot be run.
   Error changed(mlir::Pass *pass, const std::string &why);
-  /// The program computes what that before the pass did.
+  /// Whether the program computes the same as the one before the pass.
   bool computesTheSame(mlir::ModuleOp program);
 
   reference::PassChecker checker;
@@ -71,10 +72,10 @@ private:
   const std::string replayCommand;
 };
 
-/// Notes which pass failed (the innermost is the first to say so), and which one runs, should it crash.
+/// Records the pass that failed (the innermost reports first) and the pass that runs now, for a crash report.
 class PassNames : public mlir::PassInstrumentation {
 public:
-  /// `plugins` is what to say of where they are from. All but it must outlive the pass manager.
+  /// `plugins` is the text about their origin. All other arguments must outlive the pass manager.
   PassNames(const llvm::StringSet<> &users, std::string plugins, std::string &name,
             std::string &text)
       : users(users), plugins(std::move(plugins)), name(name), text(text) {}

@@ -41,7 +41,7 @@ Result<void> compiler::checkPassNames(const CompileOptions &options) {
   return {};
 }
 
-/// --dump-after and MLIR's names for that.
+/// Enables the IR printing of --dump-after and its MLIR equivalents.
 static void printAsAsked(const CompileOptions &options, PassManager &pm) {
   if (options.dumpAfter.empty() && options.dumpBefore.empty())
     return;
@@ -57,7 +57,8 @@ static void printAsAsked(const CompileOptions &options, PassManager &pm) {
       /*printModuleScope=*/true, /*printAfterOnlyOnChange=*/all);
 }
 
-/// The module with the pipeline that is about to run, as `ingot-opt --run-reproducer` takes them.
+/// Returns the module with the pipeline that is about to run, in the form of `ingot-opt
+/// --run-reproducer`.
 static std::string reproducerOf(ModuleOp module, PassManager &pm) {
   std::string text, pipeline;
   llvm::raw_string_ostream out(text), passes(pipeline);
@@ -81,7 +82,7 @@ Error PassRuns::failed(const std::string &name, const std::string &text,
     return {
         ExitCode::File, "E0479", "an op of a plugin has no launch here", diagnostics.first(),
         "give it a kernelBody for the target, or a decomposition (docs/kernel-from-outside.md)"};
-  // A pass without a name failed before it ran; ours do not.
+  // A failed pass without a name failed before it ran, which our passes do not do.
   if ((name.empty() && !options.insertions.empty()) || extensions.passes().contains(name)) {
     return {ExitCode::File, "E0433",
             name.empty() ? "a pass of --insert cannot start"
@@ -94,7 +95,7 @@ Error PassRuns::failed(const std::string &name, const std::string &text,
   return diagnostics.compilerError("the pass " + text + " failed");
 }
 
-/// Notes the op that a pattern is tried on, should it crash.
+/// Records the op on which a pattern is tried, for a crash report.
 static void noteOp(llvm::function_ref<void()> work, const tracing::Action &action) {
   if (action.getTag() == ApplyPatternAction::tag && !action.getContextIRUnits().empty())
     if (auto *op = llvm::dyn_cast_if_present<Operation *>(action.getContextIRUnits().front())) {
@@ -134,7 +135,7 @@ Result<void> PassRuns::run(ModuleOp module, Build build, TimingScope &scope,
     pm.addInstrumentation(std::move(watch));
   if (auto writer = intermediates.watch())
     pm.addInstrumentation(std::move(writer));
-  pm.enableTiming(scope); // last: what watches is no part of a pass
+  pm.enableTiming(scope); // last, so instrumentation does not count as pass time
   const Reproducer reproducer([&] { return reproducerOf(module, pm); },
                               extensions.replayCommand() + " --run-reproducer PLACE");
   const NotesOps noted(module.getContext());
@@ -161,7 +162,7 @@ Result<void> PassRuns::overModel(ModuleOp module, Build build,
                  std::make_unique<PassChecks>(module, extensions.passes(), evidence, broken,
                                               invalid, scope, extensions.replayCommand()),
                  invalid);
-  return broken ? *broken : ran; // whatever failed after it
+  return broken ? *broken : ran; // the first broken check takes precedence
 }
 
 Result<void> PassRuns::toPlan(ModuleOp module, Build build, OwningOpRef<ModuleOp> &lowered) {
@@ -184,5 +185,5 @@ void PassRuns::again(ModuleOp module, Build build, std::unique_ptr<PassInstrumen
   pm.addInstrumentation(
       std::make_unique<PassNames>(extensions.passes(), extensions.plugins(), name, text));
   pm.addInstrumentation(std::move(watch));
-  (void)pm.run(module); // what it did until it failed is seen
+  (void)pm.run(module); // a failure is fine: the passes up to it were observed
 }

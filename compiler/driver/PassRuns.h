@@ -1,4 +1,4 @@
-//===- PassRuns.h - Pipelines, each pass checked -----------------------------===//
+//===- PassRuns.h - Pass pipelines with checks -------------------------------===//
 #pragma once
 
 #include "compiler/driver/Extensions.h"
@@ -10,11 +10,12 @@
 
 namespace ingot::compiler {
 
-/// E0437: there is no such pass for --dump-after; E0406: none for --disable.
+/// Checks the names of passes in the options. Errors: E0437: an unknown pass in --dump-after; E0406: one in
+/// --disable.
 Result<void> checkPassNames(const CompileOptions &options);
 
-/// Runs the pipelines of one compilation, and says whose pass it was that failed: E0427 of a file of patterns, E0433 of
-/// --insert, else E0490.
+/// Runs the pipelines of one compilation and attributes a failure to its pass: E0427 for a pattern file,
+/// E0433 for --insert, else E0490.
 class PassRuns {
 public:
   using Build = llvm::function_ref<void(mlir::OpPassManager &)>;
@@ -24,19 +25,19 @@ public:
       : options(options), extensions(extensions), diagnostics(diagnostics),
         intermediates(intermediates), timing(timing) {}
 
-  /// Runs passes over lm, each against the interpreter (PassChecks.h).
+  /// Runs passes over lm and checks each with the interpreter (PassChecks.h).
   Result<void> overModel(mlir::ModuleOp module, Build build, std::vector<PassEvidence> &evidence);
-  /// Runs lowering; the plan as it was lowered is kept for its checks (PlanChecks.h).
+  /// Runs lowering and keeps the freshly lowered plan for its checks (PlanChecks.h).
   Result<void> toPlan(mlir::ModuleOp module, Build build,
                       mlir::OwningOpRef<mlir::ModuleOp> &lowered);
   /// Runs planning.
   Result<void> overPlan(mlir::ModuleOp module, Build build);
-  /// Runs what ran before to look at what it does: it says nothing again.
+  /// Runs passes once more to observe them, without repeating their diagnostics.
   void again(mlir::ModuleOp module, Build build, std::unique_ptr<mlir::PassInstrumentation> watch);
 
 private:
-  /// `invalid`: which rewrite of patterns left an invalid program. `behind`: a point before the pipeline, whose passes and
-  /// patterns may have left what ours cannot work on.
+  /// `invalid` is the pattern rewrite that left an invalid program. `behind` is the extension point before
+  /// the pipeline, whose passes and patterns may have left a program that our passes cannot handle.
   Result<void> run(mlir::ModuleOp module, Build build, mlir::TimingScope &scope,
                    std::unique_ptr<mlir::PassInstrumentation> watch,
                    const std::string &invalid = "", llvm::StringRef behind = "");

@@ -20,7 +20,7 @@ static Error otherPhase(const CompileOptions &options, std::string why, std::str
           std::move(why), std::move(fix)};
 }
 
-/// Numbers that a model or a program says of itself, which nothing else would look at.
+/// Checks the numbers that a model or program declares and that nothing else checks.
 template <typename Op> static Result<void> checkSizes(Op op, const CompileOptions &options) {
   constexpr uint64_t kMostPositions = (uint64_t(1) << 31) - 1;
   if (const uint64_t positions = op.getMaxPositions(); positions < 1 || positions > kMostPositions)
@@ -42,7 +42,7 @@ static Result<void> checkVocabulary(lm::ModelOp model, const CompileOptions &opt
   return {};
 }
 
-/// Where in a compilation the module was printed.
+/// Checks that the module belongs to the phase of --from.
 static Result<void> checkPhase(ModuleOp module, const CompileOptions &options) {
   const auto models = llvm::range_size(module.getOps<lm::ModelOp>());
   const auto programs = llvm::range_size(module.getOps<plan::ProgramOp>());
@@ -88,7 +88,7 @@ static Result<void> checkPhase(ModuleOp module, const CompileOptions &options) {
                             : "--from kernel=" + options.fromFile);
 }
 
-/// Whether the checkpoint has the numbers of a weight, in its shape and in the format that it is said to have.
+/// Checks that the checkpoint has the values of a weight, in its shape and its declared format.
 template <typename Weight>
 static Result<void> checkWeight(Weight weight, const CompileOptions &options,
                                 const import::Checkpoint &checkpoint) {
@@ -152,7 +152,7 @@ Result<OwningOpRef<ModuleOp>> compiler::readPhase(MLIRContext &context,
   return module;
 }
 
-/// Each weight's layout, in order.
+/// Returns the layouts of all weights, in order.
 static SmallVector<lm::WeightLayout> layoutsOf(ModuleOp module) {
   SmallVector<lm::WeightLayout> layouts;
   module.walk([&](plan::WeightOp weight) { layouts.push_back(weight.getType().getLayout()); });
@@ -171,7 +171,7 @@ Result<void> compiler::checkMadeFor(ModuleOp module, const CodeTarget &target,
       as += (as.empty() ? "--kv " : " --kv ") + word;
     return wrong(*other, as + ", or the --target that it is for");
   }
-  // How matrices lie is the target's choice: chosen again, it is the same.
+  // The target chooses the layouts of matrices, so choosing them again must give the same result.
   OwningOpRef<ModuleOp> copy = module.clone();
   PassManager pm(module.getContext());
   pm.addPass(createChooseLayoutsPass({target.name().str()}));

@@ -1,7 +1,7 @@
-//===- PhaseText.h - The IR that --from takes up ----------------------------===//
+//===- PhaseText.h - Reading the IR of --from -------------------------------===//
 //
-// What `--to PHASE` printed, changed or not. The checkpoint is given as well: the IR names its tensors and holds no
-// numbers. Where in a compilation it was printed decides what may be in it:
+// The file is the output of `--to PHASE`, possibly edited. The checkpoint is given as well, because the IR
+// names its tensors but holds no values. The phase decides what the file may contain:
 //
 //   lm, fused       one lm.model
 //   kernel          kernels and one plan.program, for one kind of device, not yet planned
@@ -19,14 +19,14 @@
 
 namespace ingot::compiler {
 
-/// Reads the file of --from. E0483 it cannot be read, or is no IR; E0484 it is that of another phase; E0485 it names
-/// what the checkpoint does not have.
+/// Reads the file of --from. Errors: E0483: it cannot be read or is not IR; E0484: it belongs to another
+/// phase; E0485: it names something that the checkpoint does not have.
 Result<mlir::OwningOpRef<mlir::ModuleOp>> readPhase(mlir::MLIRContext &context,
                                                     const CompileOptions &options,
                                                     const import::Checkpoint &checkpoint,
                                                     const Diagnostics &diagnostics);
 
-/// Whether kernels and a plan are the target's, with the caches that the options say: E0486.
+/// Checks that kernels and a plan are for the target and have the caches of the options. Errors: E0486.
 Result<void> checkMadeFor(mlir::ModuleOp module, const CodeTarget &target, const KvCaches &caches,
                           const CompileOptions &options);
 

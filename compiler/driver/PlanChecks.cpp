@@ -16,7 +16,8 @@ using namespace ingot;
 using namespace ingot::compiler;
 namespace machine = ingot::reference::machine;
 
-/// The module that a pass with a name leaves a plan in, if it does: passes may run over kernels and programs alone.
+/// Returns the module in which a named pass leaves a plan; null if it leaves none. Passes may run over
+/// kernels and programs alone.
 static ModuleOp planBehind(Pass *pass, Operation *op) {
   ModuleOp module = isa<ModuleOp>(op) ? cast<ModuleOp>(op) : op->getParentOfType<ModuleOp>();
   return pass->getArgument().empty() || module.getOps<plan::ProgramOp>().empty() ? ModuleOp()
@@ -29,7 +30,7 @@ void LoweredPlan::runAfterPass(Pass *pass, Operation *op) {
       lowered = plan.clone();
 }
 
-/// All checks of a plan, against the model and against the plan as it was lowered.
+/// Runs all checks of a plan, against the model and against the freshly lowered plan.
 static Result<void> check(ModuleOp model, ModuleOp lowered, ModuleOp plan,
                           reference::WeightProvider &weights, machine::PlanEvidence &evidence,
                           const machine::CheckOptions &options = {}) {
@@ -41,10 +42,10 @@ static Result<void> check(ModuleOp model, ModuleOp lowered, ModuleOp plan,
 }
 
 namespace {
-/// The first pass behind which the plan is wrong.
+/// The first pass after which the plan is wrong.
 struct WrongPass {
-  std::string name, text; ///< its argument, and with its options
-  std::string pipeline;   ///< over the module
+  std::string name, text; ///< its argument, without and with its options
+  std::string pipeline;   ///< as a pipeline over the module
   OwningOpRef<ModuleOp> before, after;
 };
 
@@ -53,8 +54,8 @@ static bool findsIds(ModuleOp plan) {
   return entry && entry.outputOf(plan::OutputRole::Ids);
 }
 
-/// Holds the plan against the model behind every pass, until one is wrong. `withIds`: the finished plan finds ids, and until
-/// the pass has run that makes it do so, some steps may leave none.
+/// Checks the plan against the model after every pass until one is wrong. `withIds` means that the finished
+/// plan finds ids; until the pass that adds this has run, some steps may leave none.
 class WrongPassSearch : public PassInstrumentation {
 public:
   WrongPassSearch(ModuleOp model, reference::WeightProvider &weights, bool withIds,
@@ -92,7 +93,7 @@ private:
 };
 } // namespace
 
-/// What forms of rows and caches cost, which is nobody's mistake.
+/// Returns the evidence for the cost of the encodings of activations and caches, which is not an error.
 static PassEvidence costOf(const std::string &device, const reference::Comparison &cost,
                            const std::string &weights) {
   return {"rows and caches of " + device,
@@ -100,7 +101,7 @@ static PassEvidence costOf(const std::string &device, const reference::Compariso
           cost.maxAbsolute, cost.maxRelative};
 }
 
-/// The error with what brought it; `wrong` is absent where the passes, run again, bring a plan that is right.
+/// Returns the error with its cause. `wrong` is absent if the passes give a correct plan when run again.
 static Error blame(Error error, std::optional<WrongPass> &wrong, const llvm::StringSet<> &users,
                    const std::string &replayCommand) {
   if (!wrong) {

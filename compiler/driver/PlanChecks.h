@@ -1,8 +1,9 @@
-//===- PlanChecks.h - The plan is checked as well ---------------------------===//
+//===- PlanChecks.h - Checks of the plan ------------------------------------===//
 //
-// Behind the lowering the slow machine (compiler/reference/machine) takes over from the interpreter: the finished plan
-// is held against the model and against the plan as it was lowered, of which a copy is kept. Only if that fails are the
-// passes between looked at: they run once more over the model, and the plan is held after each.
+// After lowering, the plan interpreter (compiler/reference/machine) takes over from the reference
+// interpreter. The finished plan is checked against the model and against a copy of the freshly lowered plan.
+// Only if that fails are the passes in between examined: they run once more over the model, and the plan is
+// checked after each.
 //===----------------------------------------------------------------------===//
 #pragma once
 
@@ -16,7 +17,7 @@
 
 namespace ingot::compiler {
 
-/// Keeps the plan as it was lowered: behind the first pass that leaves one.
+/// Keeps a copy of the freshly lowered plan, after the first pass that leaves a plan.
 class LoweredPlan : public mlir::PassInstrumentation {
 public:
   explicit LoweredPlan(mlir::OwningOpRef<mlir::ModuleOp> &lowered) : lowered(lowered) {}
@@ -26,31 +27,34 @@ private:
   mlir::OwningOpRef<mlir::ModuleOp> &lowered;
 };
 
-/// Runs the passes that made a plan once more, over a copy of the model, under this instrumentation.
+/// Runs the passes that made a plan once more over a copy of the model, with this instrumentation.
 using RunAgain =
     llvm::function_ref<void(mlir::ModuleOp model, std::unique_ptr<mlir::PassInstrumentation>)>;
 
-/// What the checks of a plan say beside their evidence.
+/// The result of the checks of a plan, in addition to their evidence.
 struct PlanVerdict {
   std::string note;           ///< for the progress line
-  std::string notInterpreted; ///< why nothing was checked; empty: all was
+  std::string notInterpreted; ///< why nothing was checked; empty: everything was
 };
 
-/// Checks a plan: E0432 where a pass of --insert (`users`) is to blame, else the error of the slow machine (E0880 to
-/// E0888) with the pass that brought it, whose plans before and behind are left as files (WrongValue.h). `device` is a word
-/// for the evidence, `replayCommand` ingot-opt with the plugins.
+/// Checks a plan. Errors: E0432 if a pass of --insert (`users`) is to blame, else the error of the plan
+/// interpreter (E0880 to E0888), with the pass that caused it; the plans before and after that pass are left
+/// as files (WrongValue.h). `device` is the device's name in the evidence, and `replayCommand` is ingot-opt
+/// with the plugins.
 Result<PlanVerdict> checkPlan(mlir::ModuleOp model, mlir::ModuleOp lowered, mlir::ModuleOp plan,
                               RunAgain runAgain, const llvm::StringSet<> &users,
                               const std::string &device, std::vector<PassEvidence> &evidence,
                               const std::string &replayCommand);
 
-/// The same of IR that --from brought: there is no model to hold it against. `lowered` is null where it was planned.
+/// Checks a plan from --from, which has no model to be checked against. `lowered` is null if the IR was
+/// already planned.
 Result<PlanVerdict> checkPlanAlone(mlir::ModuleOp lowered, mlir::ModuleOp plan);
 
-/// Whether caches fit the heads of the model: E0467. What --kv says was held against them before; IR of --from may say more.
+/// Checks that the caches fit the heads of the model. --kv was already checked; the IR of --from may have
+/// other caches. Errors: E0467.
 Result<void> checkKvElements(mlir::ModuleOp plan);
 
-/// The same on the checkpoint's own numbers: the finished plan against the model (--verify).
+/// Checks the finished plan against the model with the checkpoint's own weights (--verify).
 Result<void> verifyPlanOnWeights(mlir::ModuleOp model, mlir::ModuleOp plan,
                                  const import::Checkpoint &checkpoint, const std::string &device,
                                  std::vector<PassEvidence> &evidence);

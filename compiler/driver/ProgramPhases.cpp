@@ -1,4 +1,4 @@
-//===- ProgramPhases.cpp - From fused lm to a program, and to the engine ----===//
+//===- ProgramPhases.cpp - From fused lm to programs and the engine ---------===//
 #include "compiler/console/CrashWords.h"
 #include "compiler/driver/Compilation.h"
 #include "compiler/driver/EmitText.h"
@@ -41,7 +41,7 @@ Result<void> Compilation::plan() {
 }
 
 Result<void> Compilation::check() {
-  if (auto ok = checkKvElements(*module); !ok) // the slow machine holds to it
+  if (auto ok = checkKvElements(*module); !ok) // the plan interpreter relies on it
     return ok;
   progress.phase(target->phases().first + std::string(" check"));
   TimingScope scope = timing.nest("check of the plan");
@@ -64,8 +64,9 @@ Result<void> Compilation::check() {
   return {};
 }
 
-/// Compiles the plan in that file again, alone, for the targets that it is for. On emulators, as far as its code is
-/// checked: that of GPUs is run there, and --verify has nothing to hold a plan against.
+/// Returns the command that compiles the plan in that file again, on its own and for its targets. With
+/// `onEmulators`, the targets are emulators, where GPU code is checked. The command omits --verify, which has
+/// nothing to check a plan against.
 static std::string commandFromPlan(const CompileOptions &options, const CodeTarget &target,
                                    ModuleOp plan, const std::string &place, bool onEmulators) {
   std::string command = "ingot compile " + options.model + " --from plan=" + place;
@@ -91,7 +92,7 @@ static std::string commandFromPlan(const CompileOptions &options, const CodeTarg
   return command + " -o E";
 }
 
-/// Leaves the plan whose code is wrong, if that is what the error says.
+/// Writes the plan whose code is wrong to a file, if that is the error.
 static std::string leavePlanOfCode(const Error &error, ModuleOp plan) {
   plan::ProgramOp program = *plan.getOps<plan::ProgramOp>().begin();
   return error.code == "E0886"
@@ -113,7 +114,7 @@ Result<void> Compilation::checkCode(CodeJob &job) {
     return error;
   }
   int64_t launches = 0;
-  std::string notRun; // why, of the first that was not
+  std::string notRun; // reason for the first code that was not run
   for (CodeEvidence &code : *found) {
     evidence.push_back({code.code, code.inputs, code.maxAbs, code.maxRel});
     launches += code.launches;
@@ -178,7 +179,7 @@ Result<void> Compilation::write() {
   how.progress = [&](uint64_t done, uint64_t total) { progress.update(done, total); };
   auto written = writeEngine(options.output, std::move(table), std::move(segments), how);
   if (!written && written.error().code == "E0399" && options.from != Phase::Checkpoint) {
-    Error error = written.error(); // the loader's checks are the last that changed IR meets
+    Error error = written.error(); // the loader's checks are the last ones for edited IR
     return Error{ExitCode::File, error.code,
                  options.fromFile + " makes an engine that cannot be loaded", error.why,
                  "correct it; if nobody changed it, it is a bug of ingot: please report it"};

@@ -26,7 +26,7 @@ static void addAttribute(std::vector<std::unique_ptr<fb::AttributeT>> &to, std::
   to.push_back(std::move(entry));
 }
 
-/// A hash of a file that was read before.
+/// Returns a hash of a file that was read earlier.
 static std::string contentOf(const std::string &path) {
   auto bytes = llvm::MemoryBuffer::getFile(path);
   if (!bytes)

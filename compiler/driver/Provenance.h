@@ -1,4 +1,4 @@
-//===- Provenance.h - What an engine says of how it was made --------------===//
+//===- Provenance.h - Provenance record of an engine ----------------------===//
 #pragma once
 
 #include "compiler/console/Options.h"
@@ -13,14 +13,16 @@ class ProgramOp;
 
 namespace ingot::compiler {
 
-/// Writes the engine's provenance (the source, every option that changes what is computed) and its evidence.
+/// Writes the engine's provenance (the source and every option that changes the computation) and its
+/// evidence.
 void writeOrigin(const CompileOptions &options, const import::Checkpoint &checkpoint,
                  const std::vector<PassEvidence> &evidence, bool planUnchecked, fb::EngineT &table);
 
-/// Writes the provenance of one program: the types of its KV caches (`kv` where it has none) and the figures of its plan.
+/// Writes the provenance of one program: the types of its KV caches (`kv` if it has none) and the figures of
+/// its plan.
 void writeOriginOfProgram(const std::string &kv, plan::ProgramOp program, fb::ProgramT &table);
 
-/// Whether passes at this point of --insert run on kernels and the plan, which the slow machine checks.
+/// Whether passes at this point of --insert run on kernels and the plan, which the plan interpreter checks.
 bool isBehindLowering(const std::string &point);
 
 } // namespace ingot::compiler

@@ -1,4 +1,4 @@
-//===- Recipe.h - Which formats the user asked weights to have ---------------===//
+//===- Recipe.h - Requested weight formats -----------------------------------===//
 #pragma once
 
 #include "compiler/console/Options.h"
@@ -12,13 +12,13 @@ class ModelOp;
 
 namespace ingot::compiler {
 
-/// The globs of --recipe, and what it and --quantize find to do.
+/// The globs of --recipe, and a check of the effect of --recipe and --quantize.
 class Recipe {
 public:
-  /// E0435: a line is no glob.
+  /// Errors: E0435: a line is not a glob.
   static Result<Recipe> parse(const CompileOptions &options);
 
-  /// Says which rules, and which --quantize, have nothing to do; E0436 where the whole recipe has not.
+  /// Reports the rules, and a --quantize, that have no effect. Errors: E0436: the whole recipe has no effect.
   Result<void> holdAgainst(lm::ModelOp model, const CompileOptions &options,
                            const Diagnostics &diagnostics) const;
 

@@ -14,7 +14,8 @@ using remark::detail::Remark;
 
 namespace {
 
-/// An object a line, for programs: {"result":"missed","fusion":"gate_up","function":"layer","op":"lm.mul","reason":…}.
+/// Writes one object per line, for programs:
+/// {"result":"missed","fusion":"gate_up","function":"layer","op":"lm.mul","reason":…}.
 class JsonRemarks : public MLIRRemarkStreamerBase {
 public:
   explicit JsonRemarks(std::unique_ptr<llvm::raw_fd_ostream> out) : out(std::move(out)) {}
@@ -32,7 +33,7 @@ private:
   std::unique_ptr<llvm::raw_fd_ostream> out;
 };
 
-/// Lines for people, of the kinds asked for, and everything to the file.
+/// Prints lines of the requested kinds for the user, and writes all remarks to the file.
 class AllRemarks : public MLIRRemarkStreamerBase {
 public:
   AllRemarks(const std::string &kinds, std::unique_ptr<MLIRRemarkStreamerBase> file)

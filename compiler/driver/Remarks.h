@@ -1,9 +1,9 @@
-//===- Remarks.h - What was fused, what was not, and why --------------------===//
+//===- Remarks.h - Remarks on fusion decisions ------------------------------===//
 //
 //   --remarks passed|missed|all      lines on stderr
-//   --remarks-file F.yaml            all of them, as LLVM's tools read them (opt-viewer); F.json: an object a line
+//   --remarks-file F.yaml            all remarks, for LLVM's tools (opt-viewer); F.json: one object per line
 //
-// A remark names the layer kind or section, the pattern of the fusion, the op, and the reason.
+// A remark names the layer kind or stage, the pattern of the fusion, the op, and the reason.
 //===----------------------------------------------------------------------===//
 #pragma once
 
@@ -14,7 +14,7 @@
 
 namespace ingot::compiler {
 
-/// For as long as the context lives. E0489: the file cannot be written.
+/// Enables remarks for the life of the context. Errors: E0489: the file cannot be written.
 Result<void> enableRemarks(const CompileOptions &options, mlir::MLIRContext &context);
 
 } // namespace ingot::compiler

@@ -18,19 +18,19 @@ using namespace ingot;
 using namespace ingot::compiler;
 
 constexpr double kLargestScale = 65504;
-/// 64 of f16's smallest steps: the scale of a group a sixteenth as large is still right to an eighth.
+/// 64 of f16's smallest steps. The scale of a group a sixteenth as large is then still accurate to an eighth.
 constexpr double kLeastScale = 0x1p-18;
 
 namespace {
 struct Candidate {
   lm::WeightOp weight;
   import::RowSource source;
-  int bits;          ///< of the codes it is to have
-  float largest = 0; ///< of all magnitudes
+  int bits;          ///< width of its future codes
+  float largest = 0; ///< largest magnitude
 };
 } // namespace
 
-/// What lm-quantize-weights will choose.
+/// Returns the format that lm-quantize-weights will choose.
 static std::optional<WeightFormat> chosenFormat(lm::WeightOp weight, bool insideLayer,
                                                 const CompileOptions &options) {
   for (const std::string &rule : options.recipe) {

@@ -1,8 +1,9 @@
 //===- ScaleRange.h - Matrices that integer codes cannot hold -------------===//
 //
-// int8 and int4 have an f16 scale for each group. A value beyond 127 (8) times f16's largest number has none, and where
-// a whole matrix is so small that its scales lie among f16's last few numbers the codes say little. No trained model is
-// like that; one whose scale was moved from one matrix to the next is, and would answer nonsense without a word.
+// int8 and int4 have an f16 scale for each group. A value beyond 127 (8) times f16's largest number has no
+// valid scale. If a whole matrix is so small that its scales are among f16's smallest numbers, its codes have
+// little precision. No trained model is like that, but a model whose scale was moved from one matrix to the
+// next is, and it would silently give nonsense.
 //===----------------------------------------------------------------------===//
 #pragma once
 
@@ -16,13 +17,13 @@ class ModelOp;
 
 namespace ingot::compiler {
 
-/// A matrix that the options would give integer codes, and why it stays bf16.
+/// A matrix for which the options request integer codes, and the reason why it stays bf16.
 struct OutOfRange {
   std::string weight; ///< its symbol
   std::string why;    ///< "its largest value, 2e+07, needs a scale of …"
 };
 
-/// Reads the matrices in question once, with so many threads.
+/// Reads the candidate matrices once, with `threads` threads, and returns those out of range.
 Result<std::vector<OutOfRange>> matricesOutOfRange(lm::ModelOp model,
                                                    const import::Checkpoint &checkpoint,
                                                    const CompileOptions &options, int threads);

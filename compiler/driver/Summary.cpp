@@ -17,7 +17,7 @@ Result<void> compiler::printSummary(const CompileOptions &options,
   auto memory = runtime::memoryStatement(**engine, {}, *programs[0]);
   if (!memory)
     return memory.error();
-  // Of the GPU's program beside the CPU's.
+  // The memory plan of the GPU's program, in addition to the CPU's.
   std::string gpuText, gpuJson;
   if (programs.size() > 1) {
     auto gpu = runtime::memoryStatement(**engine, {}, *programs[1]);

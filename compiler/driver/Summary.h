@@ -1,4 +1,4 @@
-//===- Summary.h - What was made, where time went, what memory it needs ----===//
+//===- Summary.h - Summary of a finished compilation -----------------------===//
 #pragma once
 
 #include "compiler/console/Options.h"
@@ -6,7 +6,8 @@
 
 namespace ingot::compiler {
 
-/// Opens the finished engine and prints its memory statement on stderr (JSON on stdout with --json).
+/// Opens the finished engine and prints the total time, the text data and the memory plan on stderr. With
+/// --json, prints these on stdout, with the size of the engine and the time of each phase.
 Result<void> printSummary(const CompileOptions &options,
                           const std::vector<Progress::Phase> &phases);
 

@@ -12,10 +12,10 @@ using namespace ingot;
 using namespace ingot::compiler;
 
 namespace {
-/// The first pass behind which a model computes something else on these weights.
+/// The first pass after which a model computes something else on these weights.
 struct WrongOnWeights {
   std::string text;       ///< its argument with its options, or the file of its patterns
-  std::string code, left; ///< of the error, and where the programs before and behind the pass are
+  std::string code, left; ///< error code; place of the programs before and after the pass
 };
 
 class WrongOnWeightsSearch : public PassInstrumentation {
@@ -45,7 +45,8 @@ private:
 };
 } // namespace
 
-/// On made-up weights the pass is right, so that no file without weights shows the mistake.
+/// Returns the error for a pass that is correct on generated weights, so no file without weights
+/// reproduces the mistake.
 static Error wrongOnWeights(const std::optional<WrongOnWeights> &pass, const std::string &why) {
   if (!pass)
     return {ExitCode::Internal, "E0491", "the passes changed what the model computes", why,

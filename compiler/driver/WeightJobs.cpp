@@ -1,8 +1,8 @@
 //===- WeightJobs.cpp - Pack weights piece by piece -----------------------===//
 //
-// A job packs a few panels of one weight: small enough that threads share the work
-// evenly. The writer takes several at once (EngineWriter.cpp): memory stays at threads * 16 MiB.
-// Only stored weights have jobs.
+// A job packs a few panels of one weight and is small enough to spread the work evenly over threads. The
+// writer takes several jobs at once (EngineWriter.cpp), so memory stays at threads * 16 MiB. Only stored
+// weights have jobs.
 //===----------------------------------------------------------------------===//
 #include "compiler/driver/CheckPacked.h"
 #include "compiler/driver/EngineTable.h"
@@ -19,7 +19,8 @@ using namespace ingot::compiler;
 
 constexpr int64_t kJobBytes = 4 << 20;
 
-/// A job for pieces of about kJobBytes: `units` panels or tiles of `unitBytes`; `fill(first, out)` packs some of them.
+/// Adds jobs for pieces of about kJobBytes. The weight has `units` panels or tiles of `unitBytes`;
+/// `fill(first, out)` packs some of them.
 template <typename Fill>
 static void addPieces(std::vector<FillJob> &jobs, uint64_t offset, int64_t units, int64_t unitBytes,
                       Fill fill) {
@@ -54,7 +55,7 @@ std::vector<FillJob> compiler::weightJobs(plan::ProgramOp program, const fb::Pro
                                          op.getType().isVectors() ? import::Unit::Numbers
                                                                   : import::Unit::Rows);
     assert(found && "rows that the checkpoint does not hold were refused at import");
-    // Shared by its jobs, which outlive this.
+    // The jobs share the source and outlive this function.
     auto source = std::make_shared<const import::RowSource>(std::move(*found));
     const std::string name = op.getSymName().str();
     if (op.getType().isVector()) {
@@ -68,7 +69,7 @@ std::vector<FillJob> compiler::weightJobs(plan::ProgramOp program, const fb::Pro
            }});
       continue;
     }
-    // Jobs follow each other about as weights do: what was read for those before is not needed any more.
+    // Jobs run roughly in the order of weights, so pages read for earlier weights are no longer needed.
     auto checked = [source, &checkpoint](int64_t first) {
       if (first != 0)
         return Result<void>();

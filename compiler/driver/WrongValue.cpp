@@ -26,10 +26,10 @@ using namespace ingot;
 using namespace ingot::compiler;
 namespace machine = ingot::reference::machine;
 
-/// Seconds that may go by with making a plan smaller: of large models each try takes a part of one.
+/// The time limit for reducing a plan. With large models each try takes a fraction of a second.
 static constexpr std::chrono::seconds kMostReducing(20);
 
-/// What the pipeline makes of the program; null where it fails.
+/// Returns the result of the pipeline on the program; null if it fails.
 static OwningOpRef<ModuleOp> runOn(ModuleOp program, const std::string &pipeline) {
   OwningOpRef<ModuleOp> copy(program.clone());
   PassManager pm(program.getContext());
@@ -44,7 +44,7 @@ static bool computesSomethingElse(ModuleOp before, ModuleOp after) {
   return change && change->maxRelative > reference::kLargestRelativeError;
 }
 
-/// The program with one of its layers.
+/// Returns the program with only one of its layers.
 static OwningOpRef<ModuleOp> withLayer(ModuleOp program, size_t layer) {
   OwningOpRef<ModuleOp> copy(program.clone());
   lm::ModelOp model = *copy->getOps<lm::ModelOp>().begin();
@@ -69,16 +69,16 @@ static OwningOpRef<ModuleOp> withLayer(ModuleOp program, size_t layer) {
 }
 
 namespace {
-/// A program, and what the pass makes of it.
+/// A program and the result of the pass on it.
 struct Pair {
   OwningOpRef<ModuleOp> before, after;
 };
 
-/// Whether the second of a pair computes something else.
+/// Whether the second program of a pair computes something else.
 using Differs = llvm::function_ref<bool(ModuleOp before, ModuleOp after)>;
 } // namespace
 
-/// The pair, if the pipeline still makes something else of the program.
+/// Returns the pair if the pipeline still changes what the program computes.
 static std::optional<Pair> tryOn(OwningOpRef<ModuleOp> program, const std::string &pipeline,
                                  Differs differs) {
   OwningOpRef<ModuleOp> after = runOn(*program, pipeline);
@@ -87,7 +87,8 @@ static std::optional<Pair> tryOn(OwningOpRef<ModuleOp> program, const std::strin
   return Pair{std::move(program), std::move(after)};
 }
 
-/// The smallest model that the pipeline still makes something else of; none: it is right.
+/// Returns the smallest model whose computation the pipeline still changes; nothing if the pipeline is
+/// correct.
 static std::optional<Pair> reduceModel(ModuleOp program, const std::string &pipeline,
                                        Differs differs) {
   size_t layers = 0;
@@ -119,7 +120,7 @@ std::string compiler::leaveBoth(const std::string &code, ModuleOp before, Module
              : "";
 }
 
-/// Writes both files. `pipeline` makes the second of the first, and `check` is the pass that compares them.
+/// Writes both files. `pipeline` makes the second from the first, and `check` is the pass that compares them.
 static std::string leave(const std::string &code, ModuleOp before, ModuleOp after,
                          const std::string &pipeline, const std::string &check,
                          const std::string &command) {
@@ -145,19 +146,19 @@ static bool isRight(const Result<void> &checked) {
   return checked || machine::isNotInterpreted(checked.error());
 }
 
-/// What slow-check{against=before} asks.
+/// Performs the check of slow-check{against=before}.
 static bool plansSomethingElse(ModuleOp before, ModuleOp after) {
   reference::SeededWeights weights;
   machine::PlanEvidence ignored;
   const bool planned = !before.getOps<plan::ProgramOp>().empty();
   if (planned && !isRight(machine::checkCases(before, weights, ignored)))
-    return false; // too little is left
+    return false; // too little is left for a valid plan
   return !isRight(planned ? machine::checkPlanning(before, after, weights)
                           : machine::checkLowering(before, after, weights, ignored)) ||
          !isRight(machine::checkCases(after, weights, ignored));
 }
 
-/// Erases kernels, sections, weights and buffers that nobody names any more.
+/// Erases kernels, sections, weights and buffers that are no longer referenced.
 static void dropUnnamed(ModuleOp module) {
   for (bool again = true; again;) {
     again = false;
@@ -178,8 +179,9 @@ static void dropUnnamed(ModuleOp module) {
   }
 }
 
-/// The plan with the fewest steps and launches that the pipeline still makes something else of: each is left out, from
-/// the last on, where what is left is a plan that runs. Launches that nobody reads from any more go one after the other.
+/// Returns the plan with the fewest steps and launches whose computation the pipeline still changes. Each is
+/// removed in turn, starting with the last, if the rest is a plan that runs. Launches whose results are no
+/// longer read disappear one after the other.
 static std::optional<Pair> reducePlan(ModuleOp program, const std::string &pipeline) {
   auto found = tryOn(OwningOpRef<ModuleOp>(program.clone()), pipeline, plansSomethingElse);
   const auto begin = std::chrono::steady_clock::now();
@@ -192,13 +194,13 @@ static std::optional<Pair> reducePlan(ModuleOp program, const std::string &pipel
       else if (isa<plan::LaunchOp>(op))
         launches.push_back(op);
     });
-    launches.append(steps); // from the last on: layers go whole where they can
+    launches.append(steps); // tried from the last, so whole layers are removed first if possible
     return launches;
   };
   for (size_t left = found ? parts(*found->before).size() : 0; left > 0 && hasTime(); --left) {
     OwningOpRef<ModuleOp> fewer(found->before->clone());
     const auto all = parts(*fewer);
-    if (left > all.size()) // with a step its section's launches went
+    if (left > all.size()) // the launches of a removed step's stage went with it
       continue;
     all[left - 1]->erase();
     dropUnnamed(*fewer);

@@ -1,8 +1,8 @@
-//===- WrongValue.h - What is left of a pass that computes something else ----===//
+//===- WrongValue.h - Reproducers for passes that change results -------------===//
 //
-// The program before the pass and what the pass made of it, as files that ingot-opt reads, as small as still shows the
-// mistake: one layer, if one is enough, with the weights that it names; behind the lowering, the launches without which the
-// two plans are the same.
+// A reproducer is a pair of files for ingot-opt: the program before the pass and its result, reduced to the
+// smallest that still shows the mistake. Before lowering that is one layer, if one is enough, with the
+// weights that it names. After lowering it is the launches without which the two plans compute the same.
 //===----------------------------------------------------------------------===//
 #pragma once
 
@@ -13,25 +13,29 @@
 
 namespace ingot::compiler {
 
-/// Of a pass over lm that changes what a model computes: E0428 of patterns, E0432 of one of `users`, else E0491.
+/// Returns the error code for a pass over lm that changes what a model computes: E0428 for patterns, E0432
+/// for one of `users`, else E0491.
 std::string codeOfChange(llvm::StringRef pass, const llvm::StringSet<> &users);
 
-/// Writes ingot-<code>-before.mlir and ingot-<code>-after.mlir to this folder; those of an earlier mistake are
-/// overwritten. `pass` is a pass over lm.model as --pass-pipeline takes it, and `command` is ingot-opt with its plugins.
-/// Says where they are, and what finds the mistake again; empty where they cannot be written, or the pass alone is right.
+/// Writes ingot-<code>-before.mlir and ingot-<code>-after.mlir to the current folder, replacing those of an
+/// earlier mistake. `pass` is a pass over lm.model in the form of --pass-pipeline, and `command` is ingot-opt
+/// with its plugins. Returns a text with their place and the command that reproduces the mistake; empty if
+/// they cannot be written or the pass alone is correct.
 std::string leaveWrongValue(const std::string &code, mlir::ModuleOp before, const std::string &pass,
                             const std::string &command);
 
-/// The same of a pass behind lowering, with the fewest launches, or of lowering itself, whose program before is in lm and
-/// keeps one layer if that is enough. `pipeline` is over builtin.module. What is not found again is left whole.
+/// Does the same for a pass after lowering, with the fewest launches, or for lowering itself, whose input is
+/// in lm and keeps one layer if that is enough. `pipeline` is over builtin.module. A mistake that cannot be
+/// reproduced is left unreduced.
 std::string leaveWrongPlan(const std::string &code, mlir::ModuleOp before, mlir::ModuleOp after,
                            const std::string &pipeline, const std::string &command);
 
-/// Writes the two files alone, where no command makes the second of the first; empty where they cannot be written.
+/// Writes only the two files, for a case in which no command makes the second from the first. Returns an
+/// empty text if they cannot be written.
 std::string leaveBoth(const std::string &code, mlir::ModuleOp before, mlir::ModuleOp after);
 
-/// Writes ingot-<code>.mlir: the plan with the steps of these layers and those around them, and the kernels that they
-/// launch. Says its name; empty where it cannot be written.
+/// Writes ingot-<code>.mlir: the plan with the steps of these layers, the steps outside the layers, and the
+/// kernels that they launch. Returns its name; empty if it cannot be written.
 std::string leavePlanOfLayers(const std::string &code, mlir::ModuleOp plan,
                               llvm::ArrayRef<int64_t> layers);
 

@@ -1,9 +1,8 @@
 //===- ApplyPatterns.cpp - lm-apply-patterns, kernel-apply-patterns -------===//
 //
-// The greedy driver of MLIR, without what it does beside the patterns: nothing is folded (a
-// folder may ask a new op for an attribute that the pattern forgot) and no region is
-// simplified. What a pattern leaves is verified, and then run against the interpreter, as after
-// any pass.
+// The passes use MLIR's greedy driver, but only for the patterns: nothing is folded (a folder may read an
+// attribute that the pattern did not set on a new op) and no region is simplified. The result of the patterns
+// is verified and then checked with the interpreter, as after any pass.
 //===----------------------------------------------------------------------===//
 #include "compiler/extend/PatternFile.h"
 #include "dialects/lm/ops/Layers.h"
@@ -36,14 +35,14 @@ using namespace ingot;
 
 namespace {
 
-/// The driver goes over a model again until nothing changes, this often at most …
+/// The maximum number of rounds in which the driver goes over a model until nothing changes …
 constexpr int kMostRounds = 10;
-/// … and rewrites this often in one of them. Far more than a model has ops; patterns that undo each other would go on for
-/// ever.
+/// … and the maximum number of rewrites in one round. This is far more than a model has ops; patterns that
+/// undo each other would otherwise never end.
 constexpr int64_t kMostRewrites = 10'000;
 
-/// Counts, notes the last rewrite, and catches the op that is erased although its value is used: with assertions off MLIR
-/// says nothing, and the users would point to freed memory.
+/// Counts rewrites, records the last one, and detects an op that is erased although its value is used.
+/// Without assertions MLIR does not report that, and the users would point to freed memory.
 struct Watch : RewriterBase::Listener {
   void notifyPatternBegin(const Pattern &, Operation *op) override {
     begun = wordsFor(op);
@@ -58,7 +57,7 @@ struct Watch : RewriterBase::Listener {
     byPlace.insert(place);
     last = "the pattern " + extend::lastPattern().str() + " rewrote " + begun;
   }
-  /// Which of its optional operands an op of a pattern has, their types say.
+  /// Derives from the operands' types which optional operands an op made by a pattern has.
   void notifyOperationInserted(Operation *op, OpBuilder::InsertPoint) override {
     auto linear = dyn_cast<lm::LinearOp>(op);
     if (!linear || linear.getProperties().operandSegmentSizes[0])
@@ -76,12 +75,15 @@ struct Watch : RewriterBase::Listener {
       erased = op->getName().getStringRef().str();
     op->dropAllUses();
   }
-  /// "lm.add 'ffn_residual' of @layer": what importers call it, and the function that it is in.
+  /// Returns a description of an op, with the importer's name for it and its function: "lm.add 'ffn_residual'
+  /// of @layer".
   static std::string wordsFor(Operation *op) {
     std::string words = op->getName().getStringRef().str();
-    if (auto named = op->getLoc()
-                         ->findInstanceOf<
-                             NameLoc>()) // one that a rewrite made has those of what it replaced
+    if (auto named =
+            op->getLoc()
+                ->findInstanceOf<
+                    NameLoc>()) // an op that a rewrite made has the names of the ops that it
+                                // replaced
       words += " '" + named.getName().str() + "'";
     if (auto function = op->getParentOfType<SymbolOpInterface>())
       words += " of @" + function.getName().str();
@@ -89,12 +91,12 @@ struct Watch : RewriterBase::Listener {
   }
 
   int64_t rewrites = 0;
-  llvm::StringSet<> byPattern, byPlace; ///< which rewrote, and in which function
+  llvm::StringSet<> byPattern, byPlace; ///< patterns that rewrote; functions in which they did
   std::string begun, place, last, erased, impossible, missed;
 };
 
-/// Applies them to a model or kernel until none matches, or `limit` rewrites are done (negative: no limit). True if it
-/// came to that end.
+/// Applies the patterns to a model or kernel until none matches or `limit` rewrites are done (negative: no
+/// limit). Returns true if it reached one of these ends.
 bool applyTo(Operation *top, const FrozenRewritePatternSet &rules, int64_t limit, Watch &watch,
              const patterns::CompiledFor &whom) {
   GreedyRewriteConfig config;
@@ -107,8 +109,9 @@ bool applyTo(Operation *top, const FrozenRewritePatternSet &rules, int64_t limit
     if (left == 0)
       return true;
     const int64_t before = watch.rewrites;
-    (void)applyPatternsGreedily(top, rules,
-                                config.setMaxNumRewrites(left)); // fails where it changed
+    (void)applyPatternsGreedily(
+        top, rules,
+        config.setMaxNumRewrites(left)); // returns failure if it changed anything
     watch.impossible = patterns::Run::failure();
     if (watch.missed.empty())
       watch.missed = patterns::Run::firstMissed();
@@ -118,7 +121,8 @@ bool applyTo(Operation *top, const FrozenRewritePatternSet &rules, int64_t limit
   return limit >= 0 && watch.rewrites >= limit;
 }
 
-/// "@attention (16 layers), @conv (8 layers)": those in which something was rewritten, or those in which nothing was.
+/// Returns the layer kinds in which something was rewritten, or those in which nothing was: "@attention (16
+/// layers), @conv (8 layers)".
 std::string kindsOf(lm::ModelOp model, const Watch &watch, bool rewritten) {
   llvm::MapVector<StringRef, int> layers;
   model.walk([&](lm::LayersOp op) {
@@ -133,7 +137,7 @@ std::string kindsOf(lm::ModelOp model, const Watch &watch, bool rewritten) {
   return text;
 }
 
-/// Says how often they matched, and what they did not match.
+/// Reports how often the patterns matched, and where they did not match.
 void report(Operation *top, const Watch &watch, const std::string &path,
             ArrayRef<std::string> names) {
   if (!watch.rewrites) {
@@ -155,12 +159,12 @@ void report(Operation *top, const Watch &watch, const std::string &path,
     return;
   const std::string with = kindsOf(model, watch, true), without = kindsOf(model, watch, false);
   if (with.empty() || without.empty())
-    return; // the entry alone, or all
+    return; // only the entry point, or all layers
   remarkMissed(top, "patterns", "nothing matches the patterns of " + path + " in " + without);
   top->emitWarning("the patterns of ") << path << " match in " << with << ", not in " << without;
 }
 
-/// What both passes do.
+/// The common part of both passes.
 struct Applied {
   LogicalResult read(MLIRContext *context, const std::string &path) {
     if (patterns)
@@ -172,7 +176,8 @@ struct Applied {
     return success();
   }
 
-  /// Of each of `tops`, and once of each of `launches`; what is said of all is said of `owner`.
+  /// Applies the patterns to each of `tops`, and once to each of `launches`. Reports about all of them go to
+  /// `owner`.
   LogicalResult applyTo(ArrayRef<Operation *> tops, ArrayRef<Operation *> launches,
                         Operation *owner, const std::string &path, int64_t rewrites,
                         const ingot::patterns::CompiledFor &whom) const {
@@ -293,7 +298,7 @@ std::string extend::patternsFile(Pass *pass) {
 std::string extend::firstWrongRewrite(Pass *pass, ModuleOp before,
                                       llvm::function_ref<bool(ModuleOp)> right) {
   auto &patterns = *static_cast<ApplyPatterns *>(pass);
-  std::optional<Watch> watch; // of the last try
+  std::optional<Watch> watch; // from the last try
   auto rightAfter = [&](int64_t rewrites) {
     OwningOpRef<ModuleOp> copy(before.clone());
     watch.emplace();
@@ -303,7 +308,7 @@ std::string extend::firstWrongRewrite(Pass *pass, ModuleOp before,
   };
   if (rightAfter(patterns.rewrites))
     return "";
-  // Halving finds a rewrite with a right program before it and a wrong one behind.
+  // Bisection finds a rewrite with a correct program before it and a wrong one after it.
   int64_t fine = 0, all = watch->rewrites, wrong = all;
   while (wrong - fine > 1) {
     int64_t middle = fine + (wrong - fine) / 2;

@@ -1,11 +1,11 @@
-//===- KernelFile.h - Kernels of regions, from text files ---------------------===//
+//===- KernelFile.h - User kernels from text files ----------------------------===//
 //
-//   gate.pdll           makes regions lm.fused "gate", which are what the launch means
-//   gate.kernel.mlir    its code on CPUs: a function of one row (docs/kernel-from-outside.md)
-//   gate.kernel.cu      its code on GPUs
+//   gate.pdll           makes regions lm.fused "gate", which define the meaning of the launch
+//   gate.kernel.mlir    the CPU code: a function of one row (docs/kernel-from-outside.md)
+//   gate.kernel.cu      the GPU code
 //
-// All are given to --patterns. The texts become attributes of the regions, lm.kernel.cpu and lm.kernel.cuda, and lowering
-// makes kernel.custom of those that have one for its target.
+// All of them are given to --patterns. The texts become the attributes lm.kernel.cpu and lm.kernel.cuda of
+// the regions. Lowering turns a region with an attribute for its target into kernel.custom.
 //===----------------------------------------------------------------------===//
 #pragma once
 
@@ -16,14 +16,15 @@
 
 namespace ingot::extend {
 
-/// Whether a file of --patterns is a kernel's, by its name.
+/// Whether a file of --patterns is a kernel, according to its name.
 bool isKernelFile(llvm::StringRef path);
 
-/// The argument of the pass, "lm-attach-kernel".
+/// Returns the argument of the pass, "lm-attach-kernel".
 llvm::StringRef attachKernelName();
-/// Gives the regions that the file is called after their code. Fails where there are none.
+/// Returns a pass that attaches the file's code to the regions of the same name. The pass fails if there are
+/// none.
 std::unique_ptr<mlir::Pass> attachKernel(const std::string &path);
-/// For textual pipelines: lm-attach-kernel{file=gate.kernel.cu}.
+/// Registers the pass for textual pipelines: lm-attach-kernel{file=gate.kernel.cu}.
 void registerAttachKernel();
 
 } // namespace ingot::extend

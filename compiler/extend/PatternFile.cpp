@@ -17,7 +17,7 @@
 using namespace mlir;
 using namespace ingot;
 
-/// "rules.pdll:3:5"; mlir-pdll hands the places of its source on.
+/// Returns "rules.pdll:3:5"; mlir-pdll preserves the locations of its source.
 static std::string asText(Location location) {
   auto place = dyn_cast<FileLineColLoc>(location);
   return place ? place.getFilename().str() + ":" + std::to_string(place.getLine()) + ":" +
@@ -59,7 +59,7 @@ static Result<OwningOpRef<ModuleOp>> parse(MLIRContext &context, const std::stri
   return module;
 }
 
-/// How many results ops of that name have; none: it is not known, or not always the same.
+/// Returns the number of results of an op of that name; nothing if it is not known or varies.
 static std::optional<uint64_t> resultsOf(pdl::OperationOp op) {
   std::optional<llvm::StringRef> name = op.getOpName();
   auto info = name ? RegisteredOperationName::lookup(*name, op.getContext()) : std::nullopt;
@@ -72,8 +72,8 @@ static std::optional<uint64_t> resultsOf(pdl::OperationOp op) {
   return std::nullopt;
 }
 
-/// PDLL speaks of groups of results, `results 0 of %conv`, and where an op has several results, MLIR takes them all for
-/// the first group. Of an op that always has as many, a group is a result.
+/// PDLL refers to groups of results (`results 0 of %conv`), and MLIR takes all results of an op for the first
+/// group. This function replaces each group by a single result for ops with a fixed number of results.
 static void nameResults(ModuleOp module) {
   module.walk([](pdl::ResultsOp group) {
     std::optional<uint64_t> results =
@@ -89,9 +89,9 @@ static void nameResults(ModuleOp module) {
   });
 }
 
-// What the verifier of PDL does not look at.
+// Checks that the PDL verifier does not make.
 
-/// "lm.scale has factor"
+/// Returns "lm.scale has factor".
 static std::string attributesOf(RegisteredOperationName info) {
   std::string text = info.getStringRef().str() + " has ";
   if (info.getAttributeNames().empty())
@@ -102,7 +102,7 @@ static std::string attributesOf(RegisteredOperationName info) {
   return text;
 }
 
-/// A range that a pattern writes out: (x, w).
+/// Whether a range lists its values in the pattern: (x, w).
 static bool isListed(Value range) {
   auto list = range.getDefiningOp<pdl::RangeOp>();
   return list && !list.getArguments().empty() &&
@@ -125,7 +125,7 @@ static std::optional<Error> mistakeIn(pdl::OperationOp op, const std::string &pa
                    "a pattern names the attribute '" + given.str() + "' of " + name->str() +
                        ", and there is none",
                    asText(op.getLoc()), attributesOf(*info)};
-  // The type would be that of an operand; MLIR reads it without a look at their number.
+  // The type would be that of an operand, which MLIR reads without checking their number.
   if (!isa<pdl::RewriteOp>(op->getParentOp()) || !op.getTypeValues().empty() ||
       !info->hasInterface<InferTypeOpInterface>())
     return std::nullopt;
@@ -139,8 +139,8 @@ static std::optional<Error> mistakeIn(pdl::OperationOp op, const std::string &pa
   return std::nullopt;
 }
 
-/// Results that an op has for certain; of an op that is not named, or has as many as its types,
-/// those that the pattern lists.
+/// Returns the number of results that an op certainly has. For an op without a name, or with a variable
+/// number of results, counts the types that the pattern lists.
 static uint64_t knownResults(pdl::OperationOp op) {
   if (auto results = resultsOf(op))
     return *results;
@@ -150,7 +150,7 @@ static uint64_t knownResults(pdl::OperationOp op) {
   return known;
 }
 
-/// MLIR takes a result that an op does not have for a null pointer, and a rewrite uses it.
+/// Returns an error for a result that an op does not have; MLIR would give the rewrite a null pointer.
 static std::optional<Error> mistakeInResult(Operation *result, pdl::OperationOp of, uint64_t index,
                                             const std::string &path) {
   if (!isa<pdl::RewriteOp>(result->getParentOp()) || index < knownResults(of))
@@ -160,7 +160,8 @@ static std::optional<Error> mistakeInResult(Operation *result, pdl::OperationOp 
                                " is not known to have a result " + std::to_string(index));
 }
 
-/// "Fuse, Missed, …", or of one name alone what it takes: "Sum(attribute, attribute) -> attribute".
+/// Returns the names of all native functions ("Fuse, Missed, …"), or the signature of the one called `name`:
+/// "Sum(attribute, attribute) -> attribute".
 static std::string nativesThere(llvm::StringRef name) {
   std::string all, same;
   for (const patterns::Native &native : patterns::natives()) {
@@ -218,7 +219,7 @@ static std::optional<Error> mistakeIn(ModuleOp module, const std::string &path) 
   });
   if (mistake)
     return mistake;
-  // Freezing the set ends the process where this fails.
+  // Try the conversion first, because freezing the set ends the process if it fails.
   PassManager trial(module.getContext(), ModuleOp::getOperationName());
   trial.addPass(createConvertPDLToPDLInterpPass());
   OwningOpRef<ModuleOp> copy(module.clone());
@@ -227,7 +228,7 @@ static std::optional<Error> mistakeIn(ModuleOp module, const std::string &path) 
   return std::nullopt;
 }
 
-// MLIR forgets what a pattern is called; what it keeps for each is a configuration.
+// MLIR drops the name of a pattern but keeps a configuration for each, which holds the name.
 
 static thread_local std::string lastRun;
 
@@ -243,7 +244,7 @@ struct PatternName : PDLPatternConfigBase<PatternName> {
 
 } // namespace ingot::extend
 
-/// Whether it says why something was missed, and no more.
+/// Whether the pattern only explains a missed match.
 static bool onlyRemarks(pdl::PatternOp pattern) {
   bool remarks = false, rewrites = false;
   pattern.getRewriter()->walk([&](Operation *op) {
@@ -255,7 +256,8 @@ static bool onlyRemarks(pdl::PatternOp pattern) {
   return remarks && !rewrites;
 }
 
-/// Each pattern with its name, as a module of its own: a configuration is of all patterns of a module.
+/// Returns the patterns with their names. Each goes into a module of its own, because a configuration applies
+/// to all patterns of a module.
 static extend::Patterns namedPatterns(ModuleOp module) {
   extend::Patterns file;
   RewritePatternSet all(module.getContext());

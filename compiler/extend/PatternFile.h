@@ -1,13 +1,13 @@
-//===- PatternFile.h - Rewrites that users write --------------------------===//
+//===- PatternFile.h - Rewrite patterns of the user -----------------------===//
 //
 //   rules.pdll ──mlir-pdll (PdllTool.h)──▶ PDL IR ─┐
 //   rules.pdl.mlir ────────────────────────────────┴─check──▶ patterns ──lm-apply-patterns──▶
 //   lm.model
 //
-// MLIR takes PDL at its word: what it cannot run ends the process, or is undefined once
-// assertions are off, and a misspelt op just never matches. So a file is checked whole
-// before anything runs, and a mistake found there is an error that names its line. What only
-// shows when the patterns run (E0427, E0428) names the file.
+// MLIR trusts PDL: a pattern that it cannot run ends the process, or is undefined behaviour without
+// assertions, and a misspelt op simply never matches. A file is therefore checked completely before anything
+// runs, and an error found then names its line. An error that shows only when the patterns run (E0427, E0428)
+// names the file.
 //===----------------------------------------------------------------------===//
 #pragma once
 
@@ -20,40 +20,42 @@
 
 namespace ingot::extend {
 
-/// The argument of the pass, "lm-apply-patterns".
+/// Returns the argument of the pass, "lm-apply-patterns".
 llvm::StringRef applyPatternsName();
 
-/// What a file holds.
+/// The contents of a file.
 struct Patterns {
   mlir::FrozenRewritePatternSet rules;
-  /// Of those that rewrite (others say why something was missed): their names, or places where they have none.
+  /// The names of the patterns that rewrite (others only explain a missed match), or their places if they
+  /// have no name.
   std::vector<std::string> names;
 };
 
-/// The patterns of a .pdll, .pdl.mlir or .mlir file. Errors: E0421 it cannot be read, E0422 and
-/// E0423 of PdllTool.h, E0424 it is no PDL IR or has no patterns, E0425 it calls a function that
-/// there is none of, E0426 it names an op that there is none of, E0429 an attribute that its op has not, E0430
-/// mlir-pdll crashed or took too long.
+/// Reads the patterns of a .pdll, .pdl.mlir or .mlir file. Errors: E0421: it cannot be read; E0422 and E0423
+/// of PdllTool.h; E0424: it is not PDL IR or has no patterns; E0425: it calls an unknown function; E0426: it
+/// names an unknown op; E0429: it names an attribute that its op does not have; E0430: mlir-pdll crashed or
+/// took too long.
 Result<Patterns> readPatterns(mlir::MLIRContext &context, const std::string &path);
 
-/// The pattern of such a set whose rewrite ran last in this thread: its name, or its place where it has none.
+/// Returns the name of the pattern whose rewrite ran last in this thread, or its place if it has no name.
 llvm::StringRef lastPattern();
 
-/// The pass lm-apply-patterns over patterns that were read from `path`; `whom` its questions of targets ask.
+/// Returns the pass lm-apply-patterns for patterns that were read from `path`. `whom` answers their queries
+/// about targets.
 std::unique_ptr<mlir::Pass> applyPatterns(const std::string &path, Patterns patterns,
                                           const patterns::CompiledFor &whom);
 
-/// The same over kernels and launches of a device: the pass kernel-apply-patterns.
+/// The same for the kernels and launches of a device: the pass kernel-apply-patterns.
 llvm::StringRef applyKernelPatternsName();
 std::unique_ptr<mlir::Pass> applyKernelPatterns(const std::string &path, Patterns patterns,
                                                 llvm::StringRef device);
 
-/// The file that a pass of either kind was given.
+/// Returns the file of a pass of either kind.
 std::string patternsFile(mlir::Pass *pass);
 
-/// Which rewrite of the pass (an lm-apply-patterns) is the first after which a program is no longer `right`; `before` is
-/// the module that the pass got. "the pattern SumIsProduct rewrote lm.add 'ffn_residual' of @layer (rewrite 1 of 2)";
-/// empty where all of them leave a right one.
+/// Describes the first rewrite of the pass (an lm-apply-patterns) after which the program is no longer
+/// `right`: "the pattern SumIsProduct rewrote lm.add 'ffn_residual' of @layer (rewrite 1 of 2)". Returns an
+/// empty text if the program is right after all of them. `before` is the input module of the pass.
 std::string firstWrongRewrite(mlir::Pass *pass, mlir::ModuleOp before,
                               llvm::function_ref<bool(mlir::ModuleOp)> right);
 

@@ -22,7 +22,7 @@ static Error cannotRun(std::string why) {
       ".pdl.mlir"};
 }
 
-/// FILE/../../NAME, with links followed.
+/// Returns FILE/../../NAME, with links resolved.
 static std::string beside(llvm::StringRef file, llvm::StringRef name) {
   llvm::SmallString<256> real;
   if (fs::real_path(file, real))
@@ -37,7 +37,7 @@ static std::string contents(llvm::StringRef file) {
   return buffer ? (*buffer)->getBuffer().str() : "";
 }
 
-/// "rules.pdll:3:9: error: unexpected character": the first line that says what is wrong.
+/// Returns the first line with an error: "rules.pdll:3:9: error: unexpected character".
 static std::string firstError(llvm::StringRef output) {
   for (llvm::StringRef line : llvm::split(output, '\n'))
     if (line.contains("error:"))

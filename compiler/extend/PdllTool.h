@@ -1,7 +1,7 @@
-//===- PdllTool.h - PDLL to PDL IR, by MLIR's own tool --------------------===//
+//===- PdllTool.h - PDLL to PDL IR, with mlir-pdll ------------------------===//
 //
-// MLIR exports no PDLL parser, so mlir-pdll runs as a child: no shell, a limit on its time,
-// its output in temporary files. It sees these includes:
+// MLIR exports no PDLL parser, so mlir-pdll runs as a child process, without a shell, with a
+// time limit and with its output in temporary files. It has these include folders:
 //
 //   the file's own folder
 //   <libingot-compiler.so>/../../share/ingot     dialects/lm/**/*.td, passes/patterns/*.pdll
@@ -13,8 +13,8 @@
 
 namespace ingot::extend {
 
-/// The PDL IR of a .pdll file, as text. Errors: E0422 there is no mlir-pdll or it cannot be run,
-/// E0423 it refuses the file, E0430 it crashes or takes too long.
+/// Returns the PDL IR of a .pdll file, as text. Errors: E0422: mlir-pdll is missing or cannot be
+/// run; E0423: it refuses the file; E0430: it crashes or takes too long.
 Result<std::string> translatePdll(const std::string &path);
 
 } // namespace ingot::extend

@@ -1,4 +1,4 @@
-//===- Plugin.h - What a plugin says of itself -------------------------------===//
+//===- Plugin.h - Interface of plugins ---------------------------------------===//
 //
 // A plugin is a shared object that exports one function (docs/kernel-from-outside.md):
 //
@@ -11,8 +11,8 @@
 //             }};
 //   }
 //
-// Classes of other headers have other layouts, so a plugin names the headers that it was compiled with, and is refused
-// (E0420) by a compiler that was built from others.
+// Class layouts depend on the headers, so a plugin names the headers with which it was compiled. A compiler
+// built from other headers refuses it (E0420).
 //===----------------------------------------------------------------------===//
 #pragma once
 
@@ -27,18 +27,18 @@
 
 namespace ingot {
 
-/// What a plugin adds to. Passes go to MLIR's own registry (mlir::PassRegistration).
+/// The registry that a plugin adds to. Passes go to MLIR's own registry (mlir::PassRegistration).
 struct PluginRegistry {
   mlir::DialectRegistry &dialects;
   std::vector<models::Family> families = {};
 
-  /// Text that it points to lives as long as the plugin does, which is never unloaded.
+  /// Adds a family. Text to which it points lives as long as the plugin, which is never unloaded.
   void addFamily(models::Family family) { families.push_back(family); }
 };
 
 constexpr uint32_t INGOT_PLUGIN_API = 1;
 
-/// The first three fields stay where they are, whatever the version.
+/// The first three fields keep their places in every version.
 struct PluginInfo {
   uint32_t api;      ///< INGOT_PLUGIN_API
   const char *name;  ///< for messages
@@ -49,5 +49,5 @@ struct PluginInfo {
 
 } // namespace ingot
 
-/// What a plugin defines.
+/// The function that a plugin defines.
 extern "C" __attribute__((visibility("default"))) ingot::PluginInfo ingotGetPlugin();

@@ -17,14 +17,14 @@ static Error notLoaded(const std::string &path, const std::string &why) {
           " and libingot-compiler.so (docs/kernel-from-outside.md)"};
 }
 
-// Classes of another build have other layouts: their first use would be a crash, not an error.
+// Classes of another build have other layouts, so their first use would crash instead of giving an error.
 static Error ofAnother(const std::string &path, const std::string &why) {
   return {ExitCode::File, "E0420", "the plugin " + path + " was not built for this compiler", why,
           "build it again, with this compiler's headers: find_package(Ingot) of "
           "docs/kernel-from-outside.md"};
 }
 
-/// Registers what a plugin of ours brings.
+/// Registers the contents of an Ingot plugin.
 static Result<LoadedPlugin> add(const std::string &path, const PluginInfo &info,
                                 mlir::DialectRegistry &dialects) {
   auto before = llvm::range_size(dialects.getDialectNames());
@@ -45,7 +45,7 @@ static Result<LoadedPlugin> add(const std::string &path, const PluginInfo &info,
   return loaded;
 }
 
-/// A plugin of MLIR's kind.
+/// Registers an MLIR pass plugin.
 static Result<LoadedPlugin> addPasses(const std::string &path, bool whole,
                                       const std::string &missing) {
   auto plugin = mlir::PassPlugin::load(path);
@@ -67,8 +67,8 @@ static Result<LoadedPlugin> addPasses(const std::string &path, bool whole,
 }
 
 Result<LoadedPlugin> extend::loadPlugin(const std::string &path, mlir::DialectRegistry &dialects) {
-  // LLVM resolves a symbol when it is first called, where a missing one ends the process: all are looked for here. Of a
-  // plugin of another version some may be missing, and still it can say so.
+  // LLVM resolves a symbol at its first call, and a missing one then ends the process, so all symbols are
+  // resolved here. A plugin of another version may lack some of them, but can still report its version.
   void *opened = dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);
   const bool whole = opened;
   const std::string missing = whole ? "" : dlerror();

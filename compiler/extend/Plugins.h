@@ -1,4 +1,4 @@
-//===- Plugins.h - Shared objects with the user's ops, passes and families -===//
+//===- Plugins.h - Loading plugins -----------------------------------------===//
 #pragma once
 
 #include "runtime/error/Error.h"
@@ -7,14 +7,15 @@
 
 namespace ingot::extend {
 
-/// What a plugin brought beside passes.
+/// The contents of a plugin, in addition to passes.
 struct LoadedPlugin {
   bool dialects = false, families = false;
 };
 
-/// Loads a plugin, for as long as the process lives, and registers what it brings; its dialects are added to `dialects`.
-/// It says what that is (Plugin.h), or is one of MLIR's, with passes alone. Errors: E0415 it cannot be loaded or has no
-/// entry point, E0420 it was built for another compiler, E0449 a family of it is known already.
+/// Loads a plugin for the life of the process and registers its contents; its dialects are added to
+/// `dialects`. The plugin describes itself (Plugin.h), or is an MLIR pass plugin, with only passes. Errors:
+/// E0415: it cannot be loaded or has no entry point; E0420: it was built for another compiler; E0449: one of
+/// its families is already known.
 Result<LoadedPlugin> loadPlugin(const std::string &path, mlir::DialectRegistry &dialects);
 
 } // namespace ingot::extend
