@@ -1,4 +1,4 @@
-//===- Arithmetic.cpp - What each op of lm computes, in f32 ---------------===//
+//===- Arithmetic.cpp - The f32 arithmetic of each lm op ------------------===//
 #include "compiler/reference/Arithmetic.h"
 
 #include "compiler/reference/Products.h"
@@ -29,7 +29,7 @@ template <typename F> static Matrix mapElements(const Matrix &x, F f) {
   return y;
 }
 
-/// Of a norm: that of every head, or one for each.
+/// The weight of a head: one shared by all heads, or the head's own part.
 static std::span<const float> weightOfHead(std::span<const float> weight, int64_t head,
                                            int64_t width) {
   return std::ssize(weight) == width ? weight : weight.subspan(size_t(head * width), size_t(width));
@@ -212,8 +212,9 @@ Matrix reference::selectRows(const Matrix &x, std::span<const int32_t> rows) {
   return y;
 }
 
-/// Of a block of 128 positions: a weight times the scale of its V, as codes of V are summed with, is a 255th of the largest
-/// so often. `weights` are those of positions begin … end-1, `v` their values.
+/// Rounds weights as in the integer sum over V: within each block of 128 positions, a weight times its V's scale
+/// becomes a multiple of 1/255 of the largest such product. `weights` are those of positions begin … end-1, `v`
+/// their values.
 static void roundWeights(std::span<float> weights, int64_t begin, const float *v, int64_t stride,
                          int64_t width) {
   const auto count = static_cast<int64_t>(weights.size());
@@ -240,7 +241,7 @@ static void roundWeights(std::span<float> weights, int64_t begin, const float *v
   }
 }
 
-/// One head of one token over positions begin … end-1.
+/// Attends one head of one token over positions begin … end-1.
 static void attendHead(const float *q, const KvState::Rows &rows, int64_t begin, int64_t end,
                        int64_t kvHead, int64_t width, const AttentionParameters &p,
                        const float *sink, std::vector<float> &scores, float *out) {
@@ -259,7 +260,7 @@ static void attendHead(const float *q, const KvState::Rows &rows, int64_t begin,
     score = expOf(score - highest);
     total += score;
   }
-  if (p.weightsInBytes) // what they are divided by is their sum before
+  if (p.weightsInBytes) // the divisor is the sum before rounding
     roundWeights(scores, begin, rows.v.data() + begin * stride + kvHead * width, stride, width);
   std::fill_n(out, width, 0.0f);
   for (int64_t j = begin; j < end; ++j) {
@@ -286,7 +287,7 @@ Matrix reference::attention(const Matrix &q, const KvState &kv, int64_t slot,
     int64_t end = std::min(batch.positions[row] + 1, held);
     int64_t begin = p.window > 0 ? std::max<int64_t>(0, batch.positions[row] + 1 - p.window) : 0;
     if (!rows || begin >= end)
-      return; // nothing to see: zeros
+      return; // no visible positions: zeros
     std::vector<float> scores;
     for (int64_t h = 0; h < p.heads; ++h)
       attendHead(q.row(t).data() + h * width, *rows, begin, end, h * p.kvHeads / p.heads, width, p,

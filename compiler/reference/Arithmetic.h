@@ -1,8 +1,8 @@
-//===- Arithmetic.h - What each op of lm computes, in f32 -----------------===//
+//===- Arithmetic.h - The f32 arithmetic of each lm op --------------------===//
 //
-// The definitions that kernels are compared with, apart from products (Products.h).
-// Plain f32, one rounding per written operation; exp, tanh, sin and cos through f64,
-// rounded once. SPEC.md of the lm dialect cites these functions.
+// These are the definitions that kernels are compared with, apart from products (Products.h). The arithmetic
+// is plain f32 with one rounding per operation; exp, tanh, sin and cos are computed in f64 and rounded once.
+// SPEC.md of the lm dialect cites these functions.
 //===----------------------------------------------------------------------===//
 #pragma once
 
@@ -16,23 +16,23 @@ namespace ingot::reference {
 struct Batch {
   std::vector<int32_t> sequences;
   std::vector<int64_t> positions;
-  std::vector<int32_t> logitsRows; ///< rows whose logits are asked for, in order
+  std::vector<int32_t> logitsRows; ///< rows whose logits are requested, in order
 };
 
-/// Of rows cut into heads; the weight is one for all heads, or has as many values as a row.
+/// Norm of rows cut into heads; the weight is shared by all heads, or has as many values as a row.
 Matrix rmsNorm(const Matrix &x, std::span<const float> weight, float eps, int64_t heads,
                float weightOffset);
 /// `bias` may be empty.
 Matrix layerNorm(const Matrix &x, std::span<const float> weight, std::span<const float> bias,
                  float eps, int64_t heads, float weightOffset);
-/// Of a position: factors[position / period], the last one beyond them.
+/// The factor of a position: factors[position / period], or the last factor if that is out of range.
 inline float factorAt(std::span<const float> factors, int64_t position, int64_t period) {
   return factors[std::min(static_cast<size_t>(position / period), factors.size() - 1)];
 }
 Matrix rope(const Matrix &x, std::span<const float> frequencies, const Batch &batch, int64_t heads,
             lm::RopeStyle style, float attentionFactor);
-/// One row of a convolution of each channel: sum_j weight[j][c] of the rows of `history` (taps - 1 of them, oldest first)
-/// and of x, in this order; `history` then ends with x. `bias` may be empty.
+/// One row of a per-channel convolution: sum_j weight[j][c] over the rows of `history` (taps - 1 of them,
+/// oldest first) and then x; afterwards `history` ends with x. `bias` may be empty.
 void causalConvRow(std::span<const float> x, std::span<const float> weight,
                    std::span<const float> bias, std::span<float> history, std::span<float> y);
 void addBias(Matrix &y, std::span<const float> bias);
@@ -55,14 +55,14 @@ Matrix selectRows(const Matrix &x, std::span<const int32_t> rows);
 struct AttentionParameters {
   int64_t heads, kvHeads;
   float scale;
-  int64_t window;                    ///< 0: all
+  int64_t window;                    ///< 0: all positions
   float softcap;                     ///< 0: none
-  std::span<const float> sinks = {}; ///< of each head; empty: none
-  /// Weights of positions are bytes, as in products with a cache of int8 (codegen/cpu/AttentionInt8.h).
+  std::span<const float> sinks = {}; ///< one per head; empty: none
+  /// Rounds weights of positions to bytes, as in products with an int8 cache (codegen/cpu/AttentionInt8.h).
   bool weightsInBytes = false;
 };
 
-/// `length(sequence)` is how many positions of a sequence the KV value holds.
+/// `lengths` maps a sequence to the number of its positions that the KV value holds.
 Matrix attention(const Matrix &q, const KvState &kv, int64_t slot,
                  const std::map<int32_t, int64_t> &lengths, const Batch &batch,
                  const AttentionParameters &parameters);

@@ -3,7 +3,8 @@
 
 namespace ingot::reference {
 
-/// The pass lm-check{against=FILE} over a module with an lm.model: what E0428 and its like leave is run again with it.
+/// Registers the pass lm-check{against=FILE} over a module with an lm.model. It reruns the check on the files
+/// that E0428 and similar errors leave behind.
 void registerModelCheckPass();
 
 } // namespace ingot::reference

@@ -1,4 +1,4 @@
-//===- Compare.cpp - Does a pass keep what a program computes? ------------===//
+//===- Compare.cpp - Checks that a pass preserves semantics ---------------===//
 #include "compiler/reference/Compare.h"
 #include "dialects/lm/ops/Attention.h"
 #include "dialects/lm/ops/Layers.h"
@@ -30,7 +30,7 @@ static void addFirstOfKinds(lm::LayersOp op, std::vector<int64_t> &layers) {
       layers.push_back(int64_t(i));
 }
 
-/// A past that is longer than the windows, where that is cheap to make up.
+/// A past longer than the windows, where generating one is cheap.
 static int64_t pastOf(ModuleOp module) {
   constexpr int64_t kLongest = 1024;
   int64_t past = 19;
@@ -43,7 +43,7 @@ static int64_t pastOf(ModuleOp module) {
   return std::min(past, model.getMaxPositionsAttr().getInt() / 2);
 }
 
-/// The logits of both steps, one after the other, and what the layers handed on.
+/// The logits of both steps, concatenated, and the rows that the layers pass on.
 static Result<SliceLogits> runSlice(ModuleOp module, WeightProvider &weights,
                                     const std::vector<int64_t> &layers, int64_t past,
                                     const SliceOptions &options) {
@@ -73,7 +73,7 @@ static Result<SliceLogits> runSlice(ModuleOp module, WeightProvider &weights,
   return run;
 }
 
-/// The layers of the slice: as asked, or the first of every kind of either program.
+/// The layers of the slice: as requested, or the first of every kind of either program.
 static Result<std::vector<int64_t>> chooseLayers(ModuleOp before, ModuleOp after,
                                                  const SliceOptions &options) {
   lm::LayersOp first = layersOf(before), second = layersOf(after);
@@ -117,7 +117,7 @@ static Result<Comparison> compareLogits(const std::vector<float> &a, const std::
   return result;
 }
 
-/// Where rows first differ by more than a pass may change; empty: nowhere.
+/// Where rows first differ by more than a pass may change; empty if nowhere.
 static std::string firstDifference(const Matrix &a, const Matrix &b, const std::string &where) {
   if (a.rows != b.rows || a.columns != b.columns)
     return where + " has another shape";
@@ -145,8 +145,8 @@ static std::string firstDifference(const SliceLogits &before, const SliceLogits 
   return "the logits alone: what comes behind the last layer";
 }
 
-/// Compares, given what is known of `before`'s logits on the same slice: `known` is used if it
-/// is of the slice's layers, and is of `after` afterwards.
+/// Compares, reusing `known`, the logits of `before`, if they belong to the same slice. Afterwards `known`
+/// holds those of `after`.
 static Result<Comparison> compareWith(SliceLogits &known, ModuleOp before, ModuleOp after,
                                       WeightProvider &weights, const SliceOptions &options) {
   auto layers = chooseLayers(before, after, options);
@@ -186,7 +186,7 @@ PassChecker::PassChecker(ModuleOp module, uint64_t seed)
 
 PassChecker::~PassChecker() = default;
 
-/// The formats of all weights, in their order.
+/// The formats of all weights, in program order.
 static std::vector<WeightFormat> formatsOf(ModuleOp module) {
   std::vector<WeightFormat> formats;
   module.walk([&](lm::WeightOp weight) { formats.push_back(weight.getType().getFormat()); });

@@ -1,11 +1,11 @@
-//===- Compare.h - Does a pass keep what a program computes? --------------===//
+//===- Compare.h - Checks that a pass preserves semantics -----------------===//
 //
-// Two programs run on a small slice: one layer of each kind, two sequences of which one
-// has a past longer than the windows, a step of a few tokens and then a step of one token
-// each, which reads the keys and values that the first step wrote.
+// Two programs run on a small slice: one layer of each kind and two sequences, one of which has a past longer
+// than the windows; first a step of a few tokens, then a step of one token each, which reads the keys and
+// values that the first step wrote.
 //
-// A pass that gives weights other formats is judged on numbers that are not rounded: wired
-// as before, it computes as before. What the rounding costs is measured beside that.
+// A pass that changes weight formats is judged on unrounded numbers: if its wiring is unchanged, so are its
+// results. The cost of rounding is measured separately.
 //===----------------------------------------------------------------------===//
 #pragma once
 
@@ -17,23 +17,24 @@
 
 namespace ingot::reference {
 
-/// Of a logit against the largest of them. Rewrites reorder nothing that rounds; what they may change is the last
-/// bits of a sum, some 1e-6. Whoever means another function is mostly beyond 1e-3.
+/// Bound on the difference of logits, relative to the largest logit. Rewrites do not reorder rounded
+/// operations; they may change only the last bits of a sum, about 1e-6. A rewrite that computes another
+/// function mostly exceeds 1e-3.
 constexpr double kLargestRelativeError = 1e-4;
 
 struct Comparison {
   double maxAbsolute = 0;
-  double maxRelative = 0; ///< maxAbsolute over the largest magnitude of the first program
-  int64_t values = 0;     ///< logits compared
-  int64_t layers = 0;     ///< in the slice
-  /// Where the two first differ by more than rounding, if they do: "what layer 3 leaves of token 1 in value 17: 0.25,
-  /// before 0.31".
+  double maxRelative = 0; ///< maxAbsolute divided by the largest magnitude in the first program
+  int64_t values = 0;     ///< number of logits compared
+  int64_t layers = 0;     ///< number of layers in the slice
+  /// Where the two first differ by more than rounding, if they do: "what layer 3 leaves of token 1 in value
+  /// 17: 0.25, before 0.31".
   std::string first;
 };
 
-/// What one pass did.
+/// The effect of one pass.
 struct PassChange : Comparison {
-  /// If it changed formats: the same with every weight rounded to what its format can hold.
+  /// Set if the pass changed formats: the comparison with every weight rounded to its format.
   std::optional<Comparison> rounding;
 };
 
@@ -44,14 +45,14 @@ struct SliceOptions {
   KvFormat kv = KvFormat::F32;
 };
 
-/// Errors: the two have different numbers of layers or logits (E0456), a logit is not a
-/// number (E0457), and the interpreter's.
+/// Errors: the programs have different numbers of layers or logits (E0456), a logit is NaN or infinite
+/// (E0457), and those of the interpreter.
 Result<Comparison> comparePrograms(mlir::ModuleOp before, mlir::ModuleOp after,
                                    WeightProvider &weights, const SliceOptions &options = {});
 
-/// What a slice computes, kept since the program after one pass is the one before the next.
+/// The results of a slice, kept because the program after one pass is the program before the next.
 struct SliceLogits {
-  /// Rows behind a layer, in the order in which they were computed.
+  /// Rows after a layer, in order of computation.
   struct Rows {
     int64_t layer;
     Matrix rows;
@@ -63,7 +64,7 @@ struct SliceLogits {
   std::vector<Rows> carried;
 };
 
-/// Checks one pass after the other, on seeded weights:
+/// Checks passes one by one, on generated weights:
 ///   PassChecker checker(module);   // before the first pass
 ///   … a pass runs …
 ///   auto change = checker.check(module);   // against the program before that pass
@@ -72,11 +73,11 @@ public:
   explicit PassChecker(mlir::ModuleOp module, uint64_t seed = 1);
   ~PassChecker();
 
-  /// Compares with the program of the last call. Slices are of both programs' kinds.
+  /// Compares with the program of the previous call. The slice covers the layer kinds of both programs.
   Result<PassChange> check(mlir::ModuleOp module);
 
-  /// The program before the pass that was checked last, and what it left; before the first check both are the
-  /// constructor's.
+  /// The programs before and after the last checked pass; before the first check, both are the constructor's
+  /// module.
   mlir::ModuleOp before() { return beforeLast ? *beforeLast : *last; }
   mlir::ModuleOp after() { return *last; }
   /// Compares `module` with before().

@@ -1,4 +1,4 @@
-//===- Interpreter.cpp - Runs lm, slowly and plainly ----------------------===//
+//===- Interpreter.cpp - A simple, slow interpreter of lm -----------------===//
 #include "compiler/reference/Interpreter.h"
 #include "compiler/reference/Run.h"
 
@@ -23,8 +23,8 @@ Result<SmallVector<Content>> Run::runOps(Block &block, Block::iterator end, Valu
   SmallVector<Content> results;
   for (Value value : given)
     results.push_back(contents.lookup(value));
-  // Nothing outside reads a block's own values: free the memory, and let the next layer
-  // of this kind start afresh.
+  // Nothing outside reads a block's own values: free their memory, so that the next layer of this kind starts
+  // fresh.
   for (Operation &op : block)
     for (Value result : op.getResults())
       contents.erase(result);
@@ -121,7 +121,7 @@ Result<Matrix> Run::compute(Operation *op) {
                              : permute(rows(o.getX()), *columns);
       })
       .Case([&](lm::SelectRowsOp o) { return selectRows(rows(o.getX()), batch.logitsRows); })
-      // What a form costs, the slow machine measures.
+      // The plan interpreter measures the cost of an encoding.
       .Case([&](lm::RoundOp o) -> Result<Matrix> { return rows(o.getX()); })
       .Case([&](lm::AddOp o) { return add(rows(o.getA()), rows(o.getB())); })
       .Case([&](lm::MulOp o) { return multiplyElements(rows(o.getA()), rows(o.getB())); })
@@ -208,7 +208,7 @@ Result<void> Run::route(lm::RouteOp op) {
   return {};
 }
 
-/// Expert by expert: their rows follow each other.
+/// Multiplies expert by expert: the rows of an expert are contiguous.
 Result<Matrix> Run::linearOfRoutes(lm::LinearOp op) {
   lm::WeightOp weight = contents.lookup(op.getWeight()).weight,
                bias = op.getBias() ? contents.lookup(op.getBias()).weight : lm::WeightOp();
@@ -288,7 +288,7 @@ Result<void> Run::convolve(lm::CausalConvOp op) {
   return {};
 }
 
-/// What a layer finds in a state.
+/// The value of a state as a layer reads it.
 StateValue Run::stateBefore(int64_t slot, Value argument) {
   StateValue found{slot, {}, {}};
   lm::FixedAttr fixed = cast<lm::StateType>(argument.getType()).fixed();
@@ -297,7 +297,7 @@ StateValue Run::stateBefore(int64_t slot, Value argument) {
     for (lm::StreamAttr stream : fixed.getStreams())
       size += static_cast<size_t>(stream.values());
   for (auto [sequence, position] : llvm::zip(batch.sequences, batch.positions)) {
-    if (fixed && !found.values.contains(sequence)) // its first token of this step
+    if (fixed && !found.values.contains(sequence)) // the sequence's first token in this step
       found.values[sequence] = state.fixedAt(slot, sequence, position, size);
     else if (const KvState::Rows *held = fixed ? nullptr : state.find(slot, sequence))
       found.lengths[sequence] = held->length;
@@ -305,7 +305,7 @@ StateValue Run::stateBefore(int64_t slot, Value argument) {
   return found;
 }
 
-/// What a layer leaves of a state. Appending has kept what is paged.
+/// Stores the state that a layer returns. Paged states were already stored by the append.
 void Run::keep(const StateValue &left) {
   for (auto &[sequence, values] : left.values) {
     int64_t behind = 0;

@@ -1,7 +1,7 @@
-//===- Interpreter.h - Runs lm, slowly and plainly ------------------------===//
+//===- Interpreter.h - A simple, slow interpreter of lm -------------------===//
 //
-// The meaning of a program, with no regard for speed: every op in f32, a fused op as
-// the ops of its region. Passes are checked against it (Compare.h), kernels too.
+// Defines the meaning of a program, without regard for speed: every op in f32, a fused op as the ops of its
+// region. Passes are checked against it (Compare.h), and so are kernels.
 //
 //   SeededWeights weights;
 //   auto interpreter = Interpreter::create(module, weights);
@@ -23,35 +23,36 @@ class ModelOp;
 
 namespace ingot::reference {
 
-/// Tokens of any number of sequences, each sequence's in order of position.
+/// Tokens of any number of sequences; the tokens of a sequence are in order of position.
 struct Step {
   std::vector<int32_t> ids;
-  std::vector<int32_t> sequences; ///< empty: all of sequence 0
+  std::vector<int32_t> sequences; ///< empty: all tokens belong to sequence 0
   std::vector<int64_t> positions; ///< empty: 0, 1, 2 …
-  /// Rows whose logits are asked for; empty: all of them.
+  /// Rows whose logits are requested; empty: all rows.
   std::vector<int32_t> logitsRows;
 };
 
 class Interpreter {
 public:
-  /// The module holds one lm.model, which has an entry (E0453 otherwise). Module and weights must outlive it.
+  /// The module holds one lm.model with an entry (E0453 otherwise). Module and weights must outlive the
+  /// interpreter.
   static Result<std::unique_ptr<Interpreter>> create(mlir::ModuleOp module,
                                                      WeightProvider &weights);
 
-  /// Runs only these layers, in order (for slices). All layers without it.
+  /// Runs only these layers, in order (for slices). By default all layers run.
   void useLayers(std::vector<int64_t> indices) { layers = std::move(indices); }
 
-  /// Calls with the rows that each layer hands on, as soon as it has run.
+  /// Sets a callback for the rows that each layer returns, called right after the layer ran.
   using WatchLayer = std::function<void(int64_t layer, const Matrix &rows)>;
   void watchLayers(WatchLayer call) { watch = std::move(call); }
 
-  /// Calls with the rows that each op makes, also within regions.
+  /// Sets a callback for the rows that each op produces, including ops within regions.
   using WatchRows = std::function<void(const Matrix &rows)>;
   void watchRows(WatchRows call) { watchOps = std::move(call); }
 
-  /// Logits of the asked rows: [R][vocab]. `kv` holds the past and gets this step's keys and
-  /// values. Errors: an id outside the vocabulary (E0454), an op that is no op of lm (E0455),
-  /// and those of the weights.
+  /// Returns the logits of the requested rows: [R][vocab]. `kv` holds the past and receives this step's keys
+  /// and values. Errors: an id outside the vocabulary (E0454), an op that is not an lm op (E0455), and those
+  /// of the weights.
   Result<Matrix> step(const Step &step, KvState &kv);
 
   lm::ModelOp model() const;
@@ -66,14 +67,15 @@ private:
   WatchRows watchOps;
 };
 
-/// What a block of lm takes and gives outside of a program. Of a batch: nothing.
+/// An operand or result of a block of lm ops that is run outside a program. Empty for a batch.
 struct RowsValue {
   std::shared_ptr<const Matrix> rows;
   mlir::Operation *weight = nullptr;                ///< an lm.weight
-  std::map<int32_t, std::vector<float>> state = {}; ///< a fixed one, by sequence
+  std::map<int32_t, std::vector<float>> state = {}; ///< a fixed state, by sequence
 };
 
-/// Computes a block of ops that work on rows: its arguments are `operands`, its results what its terminator has.
+/// Runs a block of ops on rows: `operands` are the values of its arguments, and the terminator's operands are
+/// returned.
 Result<std::vector<RowsValue>> runRows(mlir::Block &block, std::vector<RowsValue> operands,
                                        const Batch &batch, WeightProvider &weights);
 

@@ -1,4 +1,4 @@
-//===- KvState.cpp - What the interpreter keeps of sequences --------------===//
+//===- KvState.cpp - The interpreter's state of sequences -----------------===//
 #include "compiler/reference/KvState.h"
 
 #include "compiler/reference/Rounding.h"
@@ -13,7 +13,7 @@
 using namespace ingot;
 using namespace ingot::reference;
 
-/// KvInt4.h.
+/// See KvInt4.h.
 static void roundScaledInt4(std::span<float> vector, bool ofK) {
   if (ofK) {
     transformHadamard(vector);

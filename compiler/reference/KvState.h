@@ -1,13 +1,13 @@
-//===- KvState.h - What the interpreter keeps of sequences -----------------===//
+//===- KvState.h - The interpreter's state of sequences --------------------===//
 //
 //   slot (a state's number) ── sequence ── position ── k row, v row     (paged)
 //                                      └── position ── all its values   (fixed)
 //
-// Rows are rounded to the cache's type when they are appended, so that everybody who
-// reads them reads the same numbers (design.md part 5). A state is a value in lm: a step that
-// reads one before its append must not see the append. So a value of a paged state carries how
-// long each sequence was when it was made, and rows beyond that are not its own. Of a fixed
-// state, which each token replaces, a value carries the numbers themselves.
+// Rows are rounded to the cache's type when they are appended, so all readers see the same numbers (design.md
+// part 5). A state is a value in lm: a step that reads a state before its append must not see the append. A
+// value of a paged state therefore records the length of each sequence when it was made, and does not include
+// rows beyond that length. A fixed state is replaced by each token, so its value holds the numbers
+// themselves.
 //===----------------------------------------------------------------------===//
 #pragma once
 
@@ -30,22 +30,22 @@ public:
     int64_t length = 0;
   };
 
-  /// Stores k and v of one position. Positions of a sequence come in order, or over again
-  /// (then all behind it is forgotten). A gap before the first row that was ever appended
-  /// is filled with a made-up past if there is one. kvHeads divides the width of k and v.
+  /// Stores k and v of one position. Positions of a sequence come in order, or go back (then all later
+  /// positions are forgotten). A gap before the first appended row is filled with a generated past if there
+  /// is one. kvHeads divides the width of k and v.
   void append(int64_t slot, int64_t sequence, int64_t position, std::span<const float> k,
               std::span<const float> v, int64_t kvHeads = 1);
 
   const Rows *find(int64_t slot, int64_t sequence) const;
 
-  /// The fixed state of a sequence behind the tokens before `position`, `size` values: zeros at 0;
-  /// what was kept there; numbers made of the seed inside a made-up past.
+  /// The fixed state of a sequence after the tokens before `position`, `size` values: zeros at position 0,
+  /// else the stored state, or numbers generated from the seed inside a generated past.
   std::vector<float> fixedAt(int64_t slot, int64_t sequence, int64_t position, size_t size) const;
-  /// Keeps the one behind the tokens before `position`. Those of later positions are forgotten.
+  /// Stores the state after the tokens before `position`. States of later positions are forgotten.
   void keepFixed(int64_t slot, int64_t sequence, int64_t position, std::vector<float> values);
 
-  /// Positions below `length` of a sequence hold numbers made of the seed, as if a prompt had
-  /// been there: windows and long contexts can be checked without computing one.
+  /// Fills positions below `length` of a sequence with numbers generated from the seed, as if a prompt had
+  /// been there: windows and long contexts can then be checked without computing a prompt.
   void pretendPast(int64_t sequence, int64_t length, uint64_t seed);
 
   void forget(int64_t sequence);

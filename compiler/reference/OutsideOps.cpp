@@ -1,4 +1,4 @@
-//===- OutsideOps.cpp - Ops that plugins bring, and rows outside of programs ---===//
+//===- OutsideOps.cpp - Plugin ops, and rows outside of programs ---------------===//
 #include "compiler/reference/Run.h"
 
 using namespace mlir;
@@ -6,7 +6,7 @@ using namespace ingot;
 using namespace ingot::reference;
 using namespace ingot::reference::interpreter;
 
-/// An op of a plugin: its decomposition is made in a block that nobody else sees, or it computes row by row.
+/// Runs a plugin op: decomposes a copy of it in a private block, or evaluates it row by row.
 Result<void> Run::runOutside(lm::RowOpInterface op) {
   Block block;
   OpBuilder b(op.getContext());

@@ -1,8 +1,8 @@
-//===- Products.cpp - Matrix products whose bits are the same everywhere ---===//
+//===- Products.cpp - Matrix products with reproducible bits ---------------===//
 //
-// A tile of 4 rows of x and 2 of w keeps eight accumulators in registers. The tile
-// function is compiled twice, for SSE2 and AVX2; both round every multiplication and
-// addition alike, so the choice changes speed only.
+// A tile of 4 rows of x and 2 of w keeps eight accumulators in registers. The tile function is compiled
+// twice, for SSE2 and AVX2; both round every multiplication and addition identically, so the choice affects
+// only speed.
 //===----------------------------------------------------------------------===//
 #include "compiler/reference/Products.h"
 
@@ -57,7 +57,7 @@ INGOT_INLINE void tile(const float *x, const float *w, int64_t k, float *y, int6
       y[i * yStride + j] = sum(sums[i][j]);
 }
 
-/// All rows of x with `rows` rows of w.
+/// Multiplies all rows of x by `rows` rows of w.
 INGOT_EACH_LEVEL void multiplyBlock(const float *x, int64_t xRows, const float *w, int64_t rows,
                                     int64_t k, float *y, int64_t yStride) {
   int64_t n = 0;
@@ -89,7 +89,7 @@ void ingot::reference::multiplyRows(const Matrix &x, const float *w, int64_t row
   llvm::parallelFor(0, static_cast<size_t>(blocks), [&](size_t block) {
     int64_t n = static_cast<int64_t>(block) * kBlockRows;
     int64_t count = std::min(kBlockRows, rows - n);
-    // A block of w stays in the cache while the tokens pass by it.
+    // A block of w stays in the cache while the tokens are processed.
     for (int64_t t = 0; t < x.rows; t += kBlockTokens)
       multiplyBlock(x.values.data() + t * k, std::min(kBlockTokens, x.rows - t), w + n * k, count,
                     k, y + t * yStride + n, yStride);

@@ -1,4 +1,4 @@
-//===- Rounding.cpp - Numbers that a format can hold ----------------------===//
+//===- Rounding.cpp - Rounds numbers to a format --------------------------===//
 #include "compiler/reference/Rounding.h"
 
 #include "runtime/formats/KvInt8.h"
@@ -31,13 +31,13 @@ void reference::roundScaledE4m3(std::span<float> vector) {
   float scale = most >= 0x1p-110f ? most / 448 : 1;
   for (float &value : vector) {
     float code = std::clamp(value / scale, -448.0f, 448.0f);
-    int exponent = std::max(std::ilogb(code), -6); // below lie the subnormals
+    int exponent = std::max(std::ilogb(code), -6); // smaller exponents are subnormal
     float step = std::ldexp(1.0f, exponent - 3);
     value = (code == 0 ? code : std::nearbyint(code / step) * step) * scale;
   }
 }
 
-/// One group: all its values become scale * code with an integer code.
+/// Rounds one group: all its values become scale * code with an integer code.
 static void roundGroup(const NumericFormat &format, std::span<float> group) {
   float extreme = 0;
   for (float value : group)
@@ -53,7 +53,7 @@ static void roundGroup(const NumericFormat &format, std::span<float> group) {
     value = scale * std::clamp(std::nearbyint(value * inverse), low, high);
 }
 
-/// The nearest E4M3 number, ties to even, by the spacing of numbers at `value`.
+/// The nearest E4M3 number, ties to even, found from the spacing of E4M3 numbers at `value`.
 static float roundToE4M3(float value) {
   int exponent = 0;
   std::frexp(value, &exponent); // |value| is in [2^(exponent-1), 2^exponent)
@@ -89,7 +89,7 @@ void reference::roundScaledInt8(std::span<float> vector, bool ofK) {
     value /= static_cast<float>(kvInt8Block(static_cast<int64_t>(vector.size())));
 }
 
-/// A row under one scale.
+/// Rounds a row with a single scale.
 static void roundFp8(std::span<float> row) {
   float largest = 0;
   for (float value : row)

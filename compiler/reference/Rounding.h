@@ -1,7 +1,7 @@
-//===- Rounding.h - Numbers that a format can hold ------------------------===//
+//===- Rounding.h - Rounds numbers to a format ----------------------------===//
 //
-// What --quantize and `fast`'s bf16 do to a weight, written down a second time, apart
-// from the packer (compiler/pack), and compared with it in a test.
+// A second implementation of the rounding that --quantize and `fast`'s bf16 apply to a weight, independent of
+// the packer (compiler/pack). A test compares the two.
 //===----------------------------------------------------------------------===//
 #pragma once
 
@@ -12,26 +12,26 @@
 
 namespace ingot::reference {
 
-/// The nearest bf16 or f16, ties to even; infinities and NaN stay.
+/// The nearest bf16 or f16, ties to even; infinities and NaN are preserved.
 float roundToBf16(float value);
 float roundToF16(float value);
 
-/// A vector as the KV cache of fp8 holds it: E4M3 codes (ties to even, saturating) times the f32
-/// scale largest magnitude / 448; 1 where the largest magnitude is below 2^-110.
+/// Rounds a vector as the fp8 KV cache stores it: E4M3 codes (ties to even, saturating) times the f32 scale
+/// largest magnitude / 448; the scale is 1 if the largest magnitude is below 2^-110.
 void roundScaledE4m3(std::span<float> vector);
 
-/// A vector as the KV cache of int8 holds it (KvInt8.h): codes times one f32 scale; `ofK`: after a
-/// Hadamard transform, which is taken back.
+/// Rounds a vector as the int8 KV cache stores it (KvInt8.h): codes times one f32 scale. With `ofK`, a
+/// Hadamard transform is applied before rounding and inverted after.
 void roundScaledInt8(std::span<float> vector, bool ofK);
-/// That transform, without a factor: of what it gives it makes the vector again, times kvInt8Block.
+/// The unnormalised Hadamard transform: applied twice, it multiplies the vector by kvInt8Block.
 void transformHadamard(std::span<float> vector);
 
-/// Replaces each number of a row of K by the nearest that `format` holds: floats, and the
-/// formats that --quantize makes:
+/// Replaces each number of a row of K by the nearest that `format` holds. Supports floats, and the formats
+/// that --quantize produces:
 ///   int8    groups of 32: scale f16(largest |w| / 127), codes -127 … 127
 ///   int4_*  its groups: scale f16(w / -8), w the value of largest magnitude, codes -8 … 7
 ///   fp8     the row: scale largest |w| / 448, the nearest E4M3 numbers
-/// Any other format is an error (E0452): files hold those, nobody makes them.
+/// Any other format is an error (E0452): such formats occur in files, but are never produced.
 Result<void> roundRow(WeightFormat format, std::span<float> row);
 
 } // namespace ingot::reference

@@ -14,7 +14,7 @@ namespace {
 
 float expOf(float x) { return static_cast<float>(std::exp(static_cast<double>(x))); }
 
-/// The number with which a score takes part in a choice: NaN is below all numbers.
+/// The number by which a score is ranked: NaN ranks lowest.
 float rank(float score) {
   constexpr float kLowest = std::numeric_limits<float>::lowest();
   return std::isnan(score) ? kLowest : std::max(score, kLowest);
@@ -48,7 +48,7 @@ void score(lm::RouteScore kind, std::span<float> values) {
   }
 }
 
-/// Indices of the `count` largest, the lowest of equals first.
+/// Indices of the `count` largest values; of equal values, the lowest index comes first.
 std::vector<int64_t> largest(std::span<const float> values, int64_t count) {
   std::vector<int64_t> order(values.size());
   std::iota(order.begin(), order.end(), 0);
@@ -57,7 +57,7 @@ std::vector<int64_t> largest(std::span<const float> values, int64_t count) {
   return order;
 }
 
-/// Experts of groups that are not among the best are out of the choice.
+/// Excludes experts of groups that are not among the best.
 void dropGroups(const RouteRules &rules, std::span<float> ranks) {
   const int64_t size = rules.experts / rules.groups;
   std::vector<float> groups;

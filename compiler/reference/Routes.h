@@ -1,7 +1,7 @@
-//===- Routes.h - Which rows experts work on -------------------------------===//
+//===- Routes.h - Assignment of rows to experts ----------------------------===//
 //
-// What lm.route leaves for the ops behind it. Pairs are (token, one of its experts), by token and
-// then by rising expert; rows are the same pairs by rising expert and then by token:
+// The result of lm.route, used by the following ops. Pairs are (token, one of its experts), sorted by token
+// and then by expert; rows are the same pairs sorted by expert and then by token:
 //
 //   used = 2     token 0: experts 1, 4     token 1: experts 0, 1
 //   pairs        (0,1)  (0,4)  (1,0)  (1,1)
@@ -23,7 +23,7 @@ namespace ingot::reference {
 
 struct Routes {
   int64_t experts = 0, used = 0;
-  std::vector<int32_t> expert; ///< of each pair, rising for a token
+  std::vector<int32_t> expert; ///< of each pair, ascending within a token
   std::vector<float> weight;   ///< of each pair
   std::vector<int32_t> row;    ///< of each pair
   std::vector<int32_t> token;  ///< of each row
@@ -34,7 +34,7 @@ struct Routes {
   }
 };
 
-/// How a router chooses: the attributes of lm.route and of kernel.route.
+/// How a router chooses experts: the attributes of lm.route and of kernel.route.
 struct RouteRules {
   int64_t experts, used;
   lm::RouteScore score;
@@ -43,7 +43,7 @@ struct RouteRules {
   lm::GroupScore groupScore;
   float normEps, normFloor, scale;
 
-  /// Of lm.route or kernel.route, which call them the same.
+  /// Reads the rules of lm.route or kernel.route, whose attributes have the same names.
   template <typename Op> static RouteRules of(Op op) {
     const auto type = op.routesType();
     return {type.getExperts(),
@@ -59,7 +59,8 @@ struct RouteRules {
   }
 };
 
-/// The experts of a token, rising, and their weights, by its logits; `bias` and `expertScale` may be empty.
+/// The experts of a token, ascending, and their weights, from its logits; `bias` and `expertScale` may be
+/// empty.
 void chooseExperts(const RouteRules &rules, std::span<const float> logits,
                    std::span<const float> bias, std::span<const float> expertScale,
                    std::span<int32_t> experts, std::span<float> weights);
@@ -67,11 +68,11 @@ void chooseExperts(const RouteRules &rules, std::span<const float> logits,
 /// Fills `row`, `token` and `pair` from `expert`.
 void groupRows(Routes &routes);
 
-/// Row p is that of the token of row p.
+/// Row p of the result is the row of x that belongs to the token of row p.
 Matrix dispatch(const Matrix &x, const Routes &routes);
-/// Each row in the order of columns that its expert has (orderStride).
+/// Permutes the columns of each row in the order of its expert (orderStride).
 Matrix permute(const Matrix &x, std::span<const float> columns, const Routes &routes);
-/// The weighted sums of the rows of each token, in order of its pairs.
+/// The weighted sum of the rows of each token, in order of its pairs.
 Matrix combine(const Matrix &x, const Routes &routes);
 
 } // namespace ingot::reference

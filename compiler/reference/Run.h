@@ -1,6 +1,6 @@
-//===- Run.h - One step of the interpreter, under way ------------------------===//
+//===- Run.h - One step of the interpreter -----------------------------------===//
 //
-// Interpreter.cpp has the ops of lm, OutsideOps.cpp those that plugins bring.
+// Interpreter.cpp implements the ops of lm, OutsideOps.cpp those of plugins.
 //===----------------------------------------------------------------------===//
 #pragma once
 
@@ -9,17 +9,17 @@
 #include "dialects/lm/LmInterfaces.h"
 #include "dialects/lm/LmOps.h"
 
-/// What the interpreter's own sources share.
+/// Shared by the interpreter's own sources.
 namespace ingot::reference::interpreter {
 
-/// A state inside a layer kind, when the value was made.
+/// A state inside a layer kind at the time the value was made.
 struct StateValue {
-  int64_t slot = -1;                  ///< the number of its lm.state; -1: all of them, in the entry
+  int64_t slot = -1;                  ///< the index of its lm.state; -1: all states, in the entry
   std::map<int32_t, int64_t> lengths; ///< paged: by sequence
   std::map<int32_t, std::vector<float>> values; ///< fixed: by sequence of this step
 };
 
-/// What an SSA value stands for. Batch and ids are the step's own.
+/// The content of an SSA value. Batch and ids come from the step.
 struct Content {
   std::shared_ptr<const Matrix> rows;
   lm::WeightOp weight;
@@ -30,7 +30,7 @@ struct Content {
 /// One step through the program.
 class Run {
 public:
-  /// `root`: the lm.model, or another table of symbols where only rows are computed.
+  /// `root`: the lm.model, or another symbol table if only rows are computed.
   Run(mlir::Operation *root, WeightProvider &weights, llvm::ArrayRef<int64_t> layers,
       const Step &step, const Batch &batch, KvState &kv, const Interpreter::WatchLayer &watch = {},
       const Interpreter::WatchRows &watchOps = {})
@@ -68,7 +68,7 @@ private:
   Result<void> convolve(lm::CausalConvOp op);
   Result<void> runOutside(lm::RowOpInterface op);
   Result<void> evaluateRows(lm::RowOpInterface op);
-  /// The numbers of a weight that has no other shape; none where there is no weight.
+  /// The numbers of a vector weight; empty if there is no weight.
   Result<std::vector<float>> vectorOf(mlir::Value weight);
   const Routes &routes(mlir::Value value) { return *contents.lookup(value).routes; }
 

@@ -1,4 +1,4 @@
-//===- SeededWeights.cpp - Made-up weights for checking passes ------------===//
+//===- SeededWeights.cpp - Generated weights for checking passes ----------===//
 #include "compiler/reference/Products.h"
 #include "compiler/reference/Rounding.h"
 #include "compiler/reference/Weights.h"
@@ -22,7 +22,7 @@ float reference::uniform(uint64_t key, uint64_t index) {
   return static_cast<float>(z >> 40) * 0x1p-24f;
 }
 
-/// Vectors are norms and biases: numbers around 1.
+/// Vectors are norms and biases, so their numbers are around 1.
 static constexpr float kVectorMiddle = 1.0f, kVectorSize = 0.5f;
 
 uint64_t SeededWeights::keyOf(llvm::StringRef symbol) const {
@@ -48,7 +48,7 @@ Result<const SeededWeights::Made *> SeededWeights::made(lm::WeightOp weight, llv
   made.key = keyOf(symbol);
   int64_t columns = type.isVector() ? rows : type.columns();
   made.base = Matrix(type.isVector() ? 1 : std::min(kBaseRows, rows), columns);
-  // A product of unit-sized rows stays of unit size; vectors are norms and biases.
+  // Products of unit-sized rows keep unit size; vectors are norms and biases.
   float size = type.isVectors() ? kVectorSize : std::sqrt(3.0f / static_cast<float>(columns));
   float middle = type.isVectors() ? kVectorMiddle : 0.0f;
   for (size_t i = 0; i < made.base.values.size(); ++i)
@@ -108,7 +108,7 @@ Result<Matrix> SeededWeights::multiply(lm::WeightOp weight, const Matrix &x, int
     if (!numbers)
       return std::move(numbers.error());
     const Matrix &base = (*numbers)->base;
-    Matrix scaled; // x with the factors of columns, which are those of its values
+    Matrix scaled; // x times the column factors
     if (piece.columnFactors) {
       scaled = x;
       const std::vector<float> by = factors(*piece.columnFactors, x.columns);

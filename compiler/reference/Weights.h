@@ -1,8 +1,7 @@
-//===- Weights.h - Where the interpreter's numbers come from --------------===//
+//===- Weights.h - Sources of the interpreter's weights -------------------===//
 //
-// `lm` refers to weights by name. CheckpointWeights reads what the file holds;
-// SeededWeights makes numbers up, so that a pass can be checked in milliseconds and
-// before any file is read.
+// `lm` refers to weights by name. CheckpointWeights reads them from the checkpoint; SeededWeights generates
+// numbers, so a pass can be checked in milliseconds and before any file is read.
 //===----------------------------------------------------------------------===//
 #pragma once
 
@@ -24,23 +23,25 @@ class WeightProvider {
 public:
   virtual ~WeightProvider() = default;
 
-  /// Row `index` as f32; out.size() is the weight's columns. A vector is its own row 0, rows of a stack are counted
-  /// through all of its matrices.
+  /// Row `index` as f32; out.size() is the weight's number of columns. A vector is its own row 0; rows of a
+  /// stack are numbered through all of its matrices.
   virtual Result<void> row(lm::WeightOp weight, int64_t index, std::span<float> out) = 0;
 
-  /// y[t][n] = sum_k weight[n][k] x[t][k]; the arithmetic of Products.h. Of a stack: by `matrix`.
+  /// y[t][n] = sum_k weight[n][k] x[t][k], with the arithmetic of Products.h. For a stack, `matrix` selects
+  /// the matrix.
   virtual Result<Matrix> multiply(lm::WeightOp weight, const Matrix &x, int64_t matrix = 0) = 0;
 };
 
-/// Whether the numbers of a weight are those that its format can hold. A pass that changes formats keeps what is
-/// computed from numbers as stored; what the formats themselves cost is another question, and no error.
+/// Whether weights are rounded to their format. A pass that changes formats must preserve results computed
+/// from the numbers as stored; the cost of the formats themselves is a separate question, and no error.
 enum class Rounding {
-  ToFormat, ///< where --quantize or `fast` changed the format, numbers are rounded to the new one
-  AsStored, ///< what the source has, whatever the format
+  ToFormat, ///< where --quantize or `fast` changed the format, numbers are rounded to the new
+            ///< format
+  AsStored, ///< numbers as in the source, whatever the format
 };
 
-/// The checkpoint's tensors, de-quantised when first used and rounded as asked. Whole tensors stay in memory until
-/// `cacheBytes` are full; others are read again, some rows at a time.
+/// The checkpoint's tensors, dequantised on first use and rounded as requested. Whole tensors stay in memory
+/// until `cacheBytes` are used; others are read again, some rows at a time.
 class CheckpointWeights : public WeightProvider {
 public:
   /// The checkpoint must outlive the object.
@@ -64,10 +65,10 @@ private:
   std::map<std::string, std::vector<float>> cache; ///< by source and type
 };
 
-/// Numbers that depend on the seed and the weight's symbol alone, or on those whose rows it has. Row n of a matrix is one
-/// of 127 base rows times a factor of n's own: so a vocabulary of 262,144 rows costs no more
-/// than 127, yet no two rows are equal, and a pass that mixes rows up is seen. Rounded are
-/// the base rows of weights whose stored format a pass has changed.
+/// Numbers that depend only on the seed and the weight's symbol, or, for a derived weight, on the symbols of
+/// its origins. Row n of a matrix is one of 127 base rows times a factor specific to n: a vocabulary of
+/// 262,144 rows costs no more than 127 rows, yet no two rows are equal, so a pass that mixes up rows is
+/// detected. Base rows are rounded if a pass has changed the weight's stored format.
 class SeededWeights : public WeightProvider {
 public:
   explicit SeededWeights(uint64_t seed = 1, Rounding rounding = Rounding::AsStored)
@@ -81,10 +82,10 @@ private:
     Matrix base;
     uint64_t key;
   };
-  /// Those of a symbol with so many rows, of the type that the weight has.
+  /// The base rows of a symbol with `rows` rows and the type of the weight.
   Result<const Made *> made(lm::WeightOp weight, llvm::StringRef symbol, int64_t rows);
   uint64_t keyOf(llvm::StringRef symbol) const;
-  /// The first numbers of a vector by its symbol, each plus the offset.
+  /// The first `count` numbers of the vector named by `factors`, each plus the offset.
   std::vector<float> factors(const Factors &factors, int64_t count);
 
   uint64_t seed;
@@ -92,7 +93,7 @@ private:
   llvm::StringMap<Made> cache;
 };
 
-/// A number in [0, 1) made of a key and an index; SplitMix64 (Steele et al., OOPSLA 2014).
+/// A number in [0, 1) derived from a key and an index; SplitMix64 (Steele et al., OOPSLA 2014).
 float uniform(uint64_t key, uint64_t index);
 
 } // namespace ingot::reference

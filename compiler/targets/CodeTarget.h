@@ -1,11 +1,11 @@
-//===- CodeTarget.h - A kind of device that engines are compiled for ------===//
+//===- CodeTarget.h - A kind of device for which engines are compiled -----===//
 //
 //   fused lm ──lowering, planning──▶ kernels + plan ──begin().addCode──▶ code objects of one program
 //              (passes/Target.h)          │
 //                                         └──begin().emit──▶ text, or rows of `ingot tune`
 //
-// The driver walks over codeTargets() and knows none of them by name. A new one is a folder here, with
-// a line in Targets.cpp (docs/extending.md).
+// The driver iterates over codeTargets() and knows none of them by name. A new target is a folder here and a
+// line in Targets.cpp (docs/extending.md).
 //===----------------------------------------------------------------------===//
 #pragma once
 
@@ -29,43 +29,43 @@ class FuncOp;
 
 namespace ingot::compiler {
 
-/// What a compilation lends its targets, for as long as it lasts.
+/// The services of a compilation that targets may use while it lasts.
 struct CodeContext {
   const CompileOptions &options;
   int threads;
   Progress &progress;
-  std::optional<CodeCache> &cache; ///< opened before code is made, if at all
-  std::string identity;            ///< which build of the compiler asks (CompilerIdentity.h)
-  std::function<void(const std::string &)> warn;   ///< a line for people
-  std::function<Error(std::string)> compilerError; ///< E0490: what we have done wrong
+  std::optional<CodeCache> &cache; ///< opened before code generation, if at all
+  std::string identity;            ///< identity of the compiler build (CompilerIdentity.h)
+  std::function<void(const std::string &)> warn;   ///< prints a line for users
+  std::function<Error(std::string)> compilerError; ///< E0490: an internal error
   mlir::TimingScope &timing;                       ///< of the compilation
 };
 
-/// What code did beside the slow machine.
+/// The result of checking code against the plan interpreter.
 struct CodeEvidence {
   std::string code;   ///< "code of cpu:avx2"
-  std::string inputs; ///< what it was run on, or why it was not
+  std::string inputs; ///< the inputs it was run on, or why it was not run
   double maxAbs = 0, maxRel = 0;
   int64_t launches = 0;
 };
 
-/// Code of one kernel, for people.
+/// Code of one kernel, for display.
 struct CodeText {
   std::string kernel, text;
 };
 
-/// A target at work for one compilation.
+/// The work of a target for one compilation.
 class CodeJob {
 public:
   virtual ~CodeJob() = default;
-  /// A stage of `--emit` that is this target's, or `ingot tune`. Prints to where the options say.
+  /// Handles an `--emit` stage of this target, or `ingot tune`. Prints to the destination in the options.
   virtual Result<void> emit(llvm::ArrayRef<kernel::FuncOp> kernels) = 0;
-  /// Adds to the program, whose kernels these are, a code object for each level or architecture that
-  /// was asked for, and its segment. Returns what people are told of it.
+  /// Adds to the program, whose kernels these are, a code object and its segment for each requested level or
+  /// architecture. Returns a summary for users.
   virtual Result<std::string> addCode(llvm::ArrayRef<kernel::FuncOp> kernels, fb::ProgramT &table,
                                       std::vector<SegmentSource> &segments) = 0;
-  /// Runs the code that was added last, where this machine can, launch by launch beside the slow machine's plan. Errors:
-  /// E0886 where a kernel computes something else, E0889 where the machine does not know an op.
+  /// Runs the code added last, where this machine can, launch by launch against the plan interpreter. Errors:
+  /// E0886 if a kernel computes something else, E0889 if the interpreter does not know an op.
   virtual Result<std::vector<CodeEvidence>> checkCode(mlir::ModuleOp) {
     return std::vector<CodeEvidence>();
   }
@@ -73,33 +73,33 @@ public:
 
 class CodeTarget : public Target {
 public:
-  /// Whether code for it was asked for, and whether this stage of `--emit` is its own.
+  /// Whether code for this target was requested, and whether it handles this `--emit` stage.
   virtual bool isWanted(const CompileOptions &options) const = 0;
   virtual bool emits(Emit stage) const = 0;
-  /// Most logits rows of a greedy step; 0: any number.
+  /// The largest number of logits rows in a greedy step; 0: unlimited.
   virtual int64_t greedyRows() const { return 0; }
   /// The format of its KV cache.
   virtual const std::string &kv(const CompileOptions &options) const = 0;
-  /// What else its passes are told.
+  /// Sets further options of its passes.
   virtual void choosePasses(const CompileOptions &, PipelineOptions &) const {}
-  /// The names of its phases in the report of a compilation: lowering and planning, code.
+  /// The names of its phases in the compilation report: lowering and planning, code.
   virtual std::pair<const char *, const char *> phases() const = 0;
-  /// The code of an engine's code object as text: of `object`, its bytes, or of the kernels that it was made from.
-  /// The error says why it is not known.
+  /// The code of an engine's code object as text, from its bytes `object` or from the kernels it was made
+  /// from. The error says why the text is not available.
   virtual llvm::Expected<std::vector<CodeText>>
   listCode(llvm::StringRef codeTarget, llvm::StringRef object,
            llvm::function_ref<llvm::ArrayRef<kernel::FuncOp>()> kernels,
            bool batchInvariant) const = 0;
-  /// Before the checkpoint is read, so that what the user brings is looked at first.
+  /// Starts a compilation. Called before the checkpoint is read, so that user inputs are checked first.
   virtual Result<std::unique_ptr<CodeJob>> begin(const CodeContext &context) const = 0;
 };
 
-/// All targets. The one whose program comes first in an engine is the first.
+/// All targets. Their order is the order of programs in an engine.
 llvm::ArrayRef<const CodeTarget *> codeTargets();
-/// Makes them known to passes.
+/// Registers all targets for passes.
 void registerTargets();
 
-/// Each in its folder.
+/// Each is defined in its folder.
 const CodeTarget &cpuTarget();
 const CodeTarget &cudaTarget();
 

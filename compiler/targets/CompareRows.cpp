@@ -18,9 +18,9 @@ using kernel::RowKind;
 using kernel::RowsType;
 using reference::Matrix;
 
-/// A value of a q8 row may be a code off, since its code may round the other way: but few are. Codes of a second plane are
-/// so fine that many may. Of numbers that lose digits it is the last digit that is kept: a part of the value, not of the
-/// row's largest, and largest next to a power of two.
+/// A value of a q8 row may differ by one code, since rounding may go the other way, but few values may. Codes
+/// of a second plane are so fine that many may differ. In floating-point encodings the last digit may differ:
+/// the error is relative to the value, not to the row's largest, and is largest next to a power of two.
 static constexpr double kCode = 1.01 / 127, kMostCodesOff = 0.005;
 static constexpr double kBf16Step = 0x1.01p-7, kE4M3Step = 0x1.01p-3;
 
@@ -28,7 +28,7 @@ static constexpr double kBf16Step = 0x1.01p-7, kE4M3Step = 0x1.01p-3;
 // Numbers
 //===----------------------------------------------------------------------===//
 
-/// Numbers of all rows, one row behind the other.
+/// Decodes consecutive rows.
 static Matrix decodeRows(RowsType type, int64_t count, const std::byte *from) {
   Matrix rows(count, type.getN());
   for (int64_t row = 0; row < count; ++row)
@@ -43,7 +43,7 @@ static double largestOf(std::span<const float> values) {
   return most;
 }
 
-/// What rounding the other way makes of a number `wanted` in a row whose largest is `size`.
+/// The error of a number `wanted` that was rounded the other way, in a row whose largest number is `size`.
 static double stepOf(RowKind kind, double wanted, double size) {
   switch (kind) {
   case RowKind::Q8:
@@ -52,7 +52,7 @@ static double stepOf(RowKind kind, double wanted, double size) {
     return kCode / 256 * size;
   case RowKind::BF16:
     return kBf16Step * std::abs(wanted);
-  case RowKind::FP8: // a group's numbers next to 0 are multiples of 2^-9 of its scale
+  case RowKind::FP8: // a group's numbers near 0 are multiples of 2^-9 of its scale
     return kE4M3Step * std::abs(wanted) + size * 0x1p-9 / 448;
   default:
     return 0;
@@ -68,14 +68,14 @@ BufferAgreement compiler::compareNumbers(RowsType type, int64_t count,
   int64_t codesOff = 0;
   const double ofAll = largestOf(expected.values);
   for (int64_t row = 0; row < count; ++row) {
-    // The few numbers of a narrow row may all be small by chance.
+    // In a narrow row, all of the few numbers may be small by chance.
     const double size = type.getN() < kPanelRows ? ofAll : largestOf(expected.row(row));
     for (int64_t i = 0; i < expected.columns; ++i) {
       const float wanted = expected.row(row)[size_t(i)], value = found.row(row)[size_t(i)];
       const double off = std::abs(double(value) - double(wanted));
       const double most = allowed * size + stepOf(type.getKind(), wanted, size);
       codesOff += off > allowed * size;
-      if (!(off <= most)) { // of what is no number, too
+      if (!(off <= most)) { // also true for NaN
         llvm::raw_string_ostream(agreement.wrong.emplace())
             << "value " << i << " of row " << row << " is " << value << " for " << wanted
             << " (allowed: " << most << " off)";
@@ -119,8 +119,8 @@ BufferAgreement compiler::compareWords(RowsType type, int64_t count, const std::
     uint64_t wanted = 0, value = 0;
     std::memcpy(&wanted, expected + at, keys ? 8 : 4),
         std::memcpy(&value, found + at, keys ? 8 : 4);
-    // Keys of logits that are off by little are others, too, and of two that are as good either may be the largest: but
-    // hardly ever.
+    // If logits differ slightly, so do keys, and of two equally large logits either may win, but this is very
+    // rare.
     if (keys && allowed > 0) {
       const double largest = logitOf(wanted), off = std::abs(logitOf(value) - largest);
       if (off <= allowed * std::abs(largest) && (idOf(value) == idOf(wanted) || ++idsOff <= 1))
@@ -146,7 +146,7 @@ BufferAgreement compiler::compareRoutes(RoutesLayout layout, const std::byte *ex
     float wanted, value;
     std::memcpy(&wanted, expected + at, 4), std::memcpy(&value, found + at, 4);
     const double off = std::abs(double(value) - double(wanted));
-    if (!(off <= allowed)) // of what is no number, too
+    if (!(off <= allowed)) // also true for NaN
       return {"it weighs an expert with " + std::to_string(value) + " for " +
               std::to_string(wanted) + " in a row"};
     agreement.largest = std::max(agreement.largest, off);
@@ -158,7 +158,7 @@ BufferAgreement compiler::compareGroupedRoutes(RoutesLayout layout, const std::b
                                                const std::byte *found) {
   if (differ(expected, found, layout.expert(), layout.endOfPairs()))
     return {"it changes what experts rows go to, or how they are weighed"};
-  int32_t segments; // behind them a kernel may leave anything
+  int32_t segments; // beyond them, a kernel may leave any bytes
   std::memcpy(&segments, expected + layout.count(), 4);
   if (differ(expected, found, layout.row(), layout.count() + 4) ||
       differ(expected, found, layout.segments(),

@@ -1,7 +1,7 @@
-//===- CompareRows.h - What a launch left, beside what it should have -------===//
+//===- CompareRows.h - Compares a launch's results with expected ones -------===//
 //
-// One buffer of one launch, in the form that its rows have: numbers within a bound and what their form rounds, ids and
-// keys to the bit. Lockstep.h says what is compared with what.
+// Compares one buffer of one launch, in the encoding of its rows: numbers within a bound plus the rounding of
+// their encoding, ids and keys bit for bit. Lockstep.h defines what is compared with what.
 //===----------------------------------------------------------------------===//
 #pragma once
 
@@ -15,28 +15,30 @@
 
 namespace ingot::compiler {
 
-/// How far one buffer is from what it should be.
+/// The difference between a buffer and its expected contents.
 struct BufferAgreement {
   std::optional<std::string>
-      wrong;          ///< the first value that may not be: "value 3 of row 0 is 1.5 for 1.25 …"
-  double largest = 0; ///< against the largest number of a row
+      wrong;          ///< the first value that is out of bounds: "value 3 of row 0 is 1.5 for 1.25
+                      ///< …"
+  double largest = 0; ///< relative to the largest number of the row
   double largestAbsolute = 0;
 };
 
-/// Rows that hold numbers, of which each may be off by `allowed` times the largest of its row and by what its form rounds.
+/// Compares rows of numbers. Each may differ by `allowed` times the largest of its row plus the rounding of
+/// its encoding.
 BufferAgreement compareNumbers(kernel::RowsType type, int64_t count, const std::byte *expected,
                                const std::byte *found, double allowed);
 
-/// Rows of ids, or of keys (RowForms.h: keyOf), of which one in all may be that of another logit as large within `allowed`;
-/// `idsOff` counts them.
+/// Compares rows of ids, or of keys (RowForms.h: keyOf). In total one key may be that of another logit that
+/// is equally large within `allowed`; `idsOff` counts such keys.
 BufferAgreement compareWords(kernel::RowsType type, int64_t count, const std::byte *expected,
                              const std::byte *found, double allowed, int64_t &idsOff);
 
-/// What kernel.route leaves: experts, and weights that may be off by `allowed`.
+/// Compares the results of kernel.route: experts must be equal, and weights may differ by `allowed`.
 BufferAgreement compareRoutes(RoutesLayout layout, const std::byte *expected,
                               const std::byte *found, double allowed);
 
-/// What kernel.group_routes leaves, and the pairs that it reads: the same.
+/// Compares the results of kernel.group_routes and the pairs that it reads: both must be equal.
 BufferAgreement compareGroupedRoutes(RoutesLayout layout, const std::byte *expected,
                                      const std::byte *found);
 

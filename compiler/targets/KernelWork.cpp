@@ -11,7 +11,7 @@ using namespace mlir;
 using namespace ingot;
 using namespace ingot::compiler;
 
-/// Bytes that a launch moves per token (or row) beside weights, workspaces and the KV cache it reads.
+/// Bytes that a launch moves per token (or row), without weights, workspaces and the KV cache it reads.
 static int64_t bytesPerUnit(kernel::FuncOp fn) {
   int64_t bytes = 0;
   kernel::LaunchInterface op = fn.launch();
@@ -49,7 +49,7 @@ std::function<void(StringRef)> compiler::suspectCode(ArrayRef<kernel::FuncOp> ke
     std::string words;
     Whose whose;
   };
-  std::map<std::string, Known> known; // threads have no part in the kernels themselves
+  std::map<std::string, Known> known; // copied, because threads must not use the kernels themselves
   for (kernel::FuncOp fn : kernels) {
     auto custom = dyn_cast<kernel::CustomOp>(fn.anchor());
     known[fn.getSymName().str()] = {custom ? "its body is that of " + custom.getOrigin().str()

@@ -1,7 +1,7 @@
-//===- KernelWork.h - What a launch of a kernel asks for, and who makes it ---===//
+//===- KernelWork.h - Work of a launch, and attribution of crashes -----------===//
 //
-// Bytes and operations, as fb::KernelCost counts them. They follow from the kernel alone; how its code was cut, and how
-// long that takes, is each kind of device's to add (Schedules.h, GpuCosts.h).
+// Bytes and operations as fb::KernelCost counts them. They follow from the kernel alone; each kind of device
+// adds how its code is tiled, and how long that takes (Schedules.h, GpuCosts.h).
 //===----------------------------------------------------------------------===//
 #pragma once
 
@@ -20,12 +20,13 @@ class FuncOp;
 
 namespace ingot::compiler {
 
-/// per_row, and bytes and operations of a unit and of a position; arithmetic is F32, nothing is foretold. A multiplication
-/// and an addition are two.
+/// Sets per_row, and bytes and operations of a unit and of a position; arithmetic is F32, and no time is
+/// predicted. A multiplication and an addition count as two operations.
 std::unique_ptr<fb::KernelCostT> kernelWork(kernel::FuncOp fn);
 
-/// What a generator tells of the kernel that a thread works on from now on (empty: none), so that a crash is told with its
-/// name (console/CrashWords.h): "the code generation of @qkv_0 for cpu:avx2". Threads may call it at once.
+/// Returns a callback by which a generator reports the kernel that its thread works on from now on (empty:
+/// none), so that a crash report names it (console/CrashWords.h): "the code generation of @qkv_0 for
+/// cpu:avx2". Threads may call it concurrently.
 std::function<void(llvm::StringRef)> suspectCode(llvm::ArrayRef<kernel::FuncOp> kernels,
                                                  const std::string &target);
 

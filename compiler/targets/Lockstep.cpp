@@ -32,7 +32,8 @@ using kernel::RowsType;
 
 namespace {
 
-/// How the rows of a step that draws want their ids: the largest logit; a cut list; all of the vocabulary.
+/// The sampling parameters of rows in a step that draws, in turn: the full vocabulary; a truncated list; the
+/// largest logit.
 std::vector<runtime::SamplingParams> waysToDraw(int64_t rows) {
   std::vector<runtime::SamplingParams> all{size_t(rows)};
   for (size_t r = 0; r < all.size(); ++r) {
@@ -44,8 +45,8 @@ std::vector<runtime::SamplingParams> waysToDraw(int64_t rows) {
   return all;
 }
 
-/// Zeroed memory on a line of its own, as executors lend it. Kernels read tiles of rows: behind those of a step are others,
-/// or nothing.
+/// Zeroed memory aligned to 256 bytes, as executors provide it. Kernels read tiles of rows and may read
+/// beyond those of a step.
 class Bytes {
 public:
   explicit Bytes(int64_t size)
@@ -55,7 +56,7 @@ public:
   }
   std::byte *data() const { return memory.get(); }
   const int64_t size;
-  static constexpr int64_t kBehind = 64 << 10; ///< bytes
+  static constexpr int64_t kBehind = 64 << 10; ///< bytes of slack after the end
 
 private:
   struct Free {
@@ -74,24 +75,24 @@ public:
   void behind(plan::LaunchOp launch, plan::StepOp step, const Batch &batch, plan::Mode mode,
               Memory &memory) override;
 
-  const std::vector<int32_t> *ids = nullptr; ///< of the step under way
+  const std::vector<int32_t> *ids = nullptr; ///< of the current step
   CodeAgreement agreement;
-  std::optional<Error> wrong; ///< the first that was found
+  std::optional<Error> wrong; ///< the first error
 
 private:
-  /// Where the compiled kernel finds an operand; no memory where there is none.
+  /// The operand that the compiled kernel gets; its memory is null if there is none.
   CodeUnderCheck::Operand operand(Attribute passed, Type type, plan::StepOp step, Memory &memory);
   void compare(kernel::FuncOp fn, plan::LaunchOp launch, const Batch &batch, Memory &memory);
   void compareBuffer(kernel::FuncOp fn, unsigned argument, StringRef name, const Batch &batch,
                      Memory &memory);
-  /// Bytes that the launch has no business with are what they were.
+  /// Checks that bytes which the launch must not touch are unchanged.
   void compareRest(kernel::FuncOp fn, plan::LaunchOp launch, const Batch &batch, Memory &memory);
   void comparePages(plan::LaunchOp launch, plan::StepOp step, const BatchView &view);
-  /// The ids that a launch has drawn, against the host's for the same logits.
+  /// Compares the ids that a launch has drawn with the host's for the same logits.
   void compareDrawn(kernel::FuncOp fn, plan::LaunchOp launch, const Batch &batch, Memory &memory);
   void find(const std::string &why);
 
-  /// The launch under way, for findings.
+  /// The current launch, for error reports.
   struct UnderWay {
     kernel::FuncOp fn;
     plan::StepOp step;
@@ -102,13 +103,13 @@ private:
   ModuleOp module;
   CodeUnderCheck &code;
   PanelWeights &weights;
-  const double slack; ///< times the bounds
+  const double slack; ///< factor on the bounds
   llvm::DenseMap<Attribute, std::unique_ptr<Bytes>>
-      kept; ///< between launches: of states, and bytes that kernels share
+      kept; ///< kept between launches: states, and bytes that kernels share
   std::map<int64_t, std::unique_ptr<Bytes>> found,
-      copies; ///< of the launch under way, by buffer: before it, and its own
+      copies; ///< of the current launch, by buffer: contents before it, and its own copy
   std::map<std::byte *, std::vector<std::byte>>
-      earlier; ///< states and shared bytes before the launch under way
+      earlier; ///< states and shared bytes before the current launch
   UnderWay now;
   int64_t idsOff = 0;
 };
@@ -145,7 +146,7 @@ CodeUnderCheck::Operand Lockstep::operand(Attribute passed, Type type, plan::Ste
     auto rows = dyn_cast<RowsType>(type);
     if (!rows || rows.getKind() != RowKind::Bytes)
       return lent(*copies[buffer]);
-    auto &own = kept[ref]; // what lies there only kernels understand that share it
+    auto &own = kept[ref]; // only the kernels that share these bytes understand them
     if (!own)
       own = std::make_unique<Bytes>(memory.buffer(buffer).bytes);
     return lent(*own);
@@ -216,7 +217,7 @@ void Lockstep::behind(plan::LaunchOp launch, plan::StepOp step, const Batch &bat
   const size_t ways = code.waysOf(fn, view);
   if (ways == 0)
     return find("it is not in the code object");
-  // Every way begins with what was there before the first.
+  // Every way starts from the contents before the first.
   earlier.clear();
   for (size_t way = 0; way < ways && !wrong; ++way) {
     now.way = code.nameOf(fn, way, view), now.buffer.clear();
@@ -287,12 +288,12 @@ void Lockstep::compareDrawn(kernel::FuncOp fn, plan::LaunchOp launch, const Batc
   }
 }
 
-/// Tokens, or rows of logits, of a step.
+/// Number of tokens, or of logits rows, of a step.
 static int64_t unitsOf(kernel::FuncOp fn, const Batch &batch) {
   return int64_t(fn.launch().isPerRow() ? batch.logitsRows.size() : batch.positions.size());
 }
 
-/// How many rows of an operand a step has.
+/// Number of rows of an operand in a step.
 static int64_t rowsOf(kernel::FuncOp fn, unsigned argument, const Batch &batch) {
   return unitsOf(fn, batch) * fn.launch().rowsOfUnit(fn.getArgument(argument));
 }
@@ -334,7 +335,7 @@ void Lockstep::compare(kernel::FuncOp fn, plan::LaunchOp launch, const Batch &ba
                     memory);
 }
 
-/// The first of some bytes that are others; -1: none is.
+/// The index of the first differing byte; -1 if there is none.
 static int64_t firstOther(const std::byte *a, const std::byte *b, int64_t from, int64_t to) {
   if (from >= to || std::memcmp(a + from, b + from, size_t(to - from)) == 0)
     return -1;
@@ -345,10 +346,10 @@ void Lockstep::compareRest(kernel::FuncOp fn, plan::LaunchOp launch, const Batch
                            Memory &memory) {
   struct Rest {
     StringRef name;
-    int64_t rowBytes; ///< 0: routes, which are no rows
-    int64_t from;     ///< behind what it writes
+    int64_t rowBytes; ///< 0: routes, which are not rows
+    int64_t from;     ///< end of the part that it writes
   };
-  std::map<int64_t, Rest> rests; ///< by buffer, which may be passed twice
+  std::map<int64_t, Rest> rests; ///< by buffer, since a buffer may be passed twice
   for (auto [argument, type, passed, effect] :
        llvm::enumerate(fn.getArgumentTypes(), launch.getArgs(), fn.operandEffects())) {
     const auto rows = dyn_cast<RowsType>(type);
@@ -389,7 +390,7 @@ void Lockstep::compareRest(kernel::FuncOp fn, plan::LaunchOp launch, const Batch
   }
 }
 
-/// Pages of positions, and slots of versions, that the step has nothing to write to.
+/// Checks the pages of positions, and the slots of versions, to which the step must not write.
 void Lockstep::comparePages(plan::LaunchOp launch, plan::StepOp step, const BatchView &view) {
   plan::ProgramOp program = *module.getOps<plan::ProgramOp>().begin();
   for (auto [passed, effect] : llvm::zip_equal(launch.getArgs(), launch.operandEffects())) {
@@ -428,10 +429,10 @@ namespace {
 struct Run {
   plan::Mode mode;
   Step step;
-  int64_t asIf = 1; ///< counts as a step of so many tokens and rows
+  int64_t asIf = 1; ///< run as a step of this many tokens and rows
 };
 
-/// One run of the machine is seen by all.
+/// Lets all code observe a single run of the plan interpreter.
 class AllCode : public LaunchObserver {
 public:
   void before(plan::LaunchOp launch, plan::StepOp step, const Batch &batch, plan::Mode mode,
@@ -448,14 +449,14 @@ public:
 };
 } // namespace
 
-/// The step of one more token for each sequence of a step of one token each.
+/// The next step: one more token for each sequence of a step of one token each.
 static Step behind(Step step) {
   for (int64_t &position : step.positions)
     ++position;
   return step;
 }
 
-/// The launches of a step that counts as one of so many tokens and rows, in that mode.
+/// The launches of a step with these counts of tokens and rows, in that mode.
 static std::vector<Operation *> launchesAt(plan::ProgramOp program, plan::Mode mode, int64_t tokens,
                                            int64_t rows) {
   std::vector<Operation *> launches;
@@ -465,9 +466,10 @@ static std::vector<Operation *> launchesAt(plan::ProgramOp program, plan::Mode m
   return launches;
 }
 
-/// A prompt of so many tokens, two tiles and two pages at least, beside a short one; then decoding, beside a prompt that
-/// begins. Modes differ in what becomes of the logits: one step of each other shows that, and goes on where the last one
-/// was. Then a step as each case runs it that did not come up, and one of one token.
+/// A prompt of the given number of tokens, at least two tiles and two pages, together with a short one; then
+/// decoding, together with a prompt that begins. Modes differ only in the use of the logits: one step of each
+/// other mode, continuing the last one, covers that. Then a step for each specialisation not yet covered, and
+/// one of one token.
 static std::vector<Run> runsOf(plan::ProgramOp program, int64_t prompt) {
   const auto vocabulary = int64_t(program.getVocab());
   auto id = [&](int64_t i) { return int32_t((i * 7919 + 13) % vocabulary); };

@@ -4,7 +4,7 @@
 using namespace ingot;
 using namespace ingot::compiler;
 
-/// Where the version behind that position of a sequence lies.
+/// The slot of the state version after that position of a sequence.
 static int32_t slotOf(int32_t sequence, int64_t position) {
   return sequence + int32_t(position % 2 * StepBatch::kSequences);
 }

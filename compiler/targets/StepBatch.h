@@ -1,8 +1,9 @@
-//===- StepBatch.h - A step of the slow machine as kernels read it --------===//
+//===- StepBatch.h - A plan interpreter step in kernel format -------------===//
 //
-// Pages of a sequence neither follow each other nor rise, so that a kernel which looks at the wrong place of the block
-// table reads another sequence. The version of a fixed state behind position p lies in one of two slots of its sequence, as
-// p is even or odd: one that is read lies elsewhere than the one that is written, if the step has an odd number of tokens.
+// Pages of a sequence are neither consecutive nor ascending, so a kernel that reads the wrong entry of the
+// block table reads another sequence. The version of a fixed state after position p is in one of two slots of
+// its sequence, depending on whether p is even or odd: the slot that is read differs from the slot that is
+// written if the step has an odd number of tokens.
 //===----------------------------------------------------------------------===//
 #pragma once
 
@@ -19,9 +20,9 @@ public:
 
   StepBatch(const reference::Batch &batch, const std::vector<int32_t> &ids);
   StepBatch(const StepBatch &) = delete;
-  /// Points into this and into what it was made from.
+  /// References this object and the batch it was made from.
   const BatchView &view() const { return batch; }
-  /// The step draws, each row in its own way (runtime/sample/SamplingParams.h).
+  /// Makes the step draw, with separate sampling parameters for each row (runtime/sample/SamplingParams.h).
   void draw(const std::vector<RowSampling> &rows) { batch.sampling = rows.data(); }
 
 private:

@@ -1,4 +1,4 @@
-//===- AttentionLaunch.cpp - What goes into the pool, and comes out ---------===//
+//===- AttentionLaunch.cpp - Launches that write and read the KV pool -------===//
 #include "compiler/reference/machine/Launch.h"
 #include "dialects/kernel/ops/Attention.h"
 #include "dialects/kernel/ops/Rope.h"
@@ -23,7 +23,7 @@ void machine::rotate(std::span<float> row, int64_t headDim, std::span<const floa
     }
 }
 
-/// Norms of the heads of a row, by one weight for all or by a weight for each.
+/// Normalises the heads of a row, with one weight for all heads or a weight for each.
 static void normHeads(std::span<float> row, const std::vector<float> &weight, size_t width,
                       kernel::RopeAppendOp op) {
   const float eps = op.getEps().convertToFloat(), offset = op.getWeightOffset().convertToFloat();

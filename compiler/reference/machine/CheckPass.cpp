@@ -1,4 +1,4 @@
-//===- CheckPass.cpp - The slow machine in ingot-opt ------------------------===//
+//===- CheckPass.cpp - The plan interpreter in ingot-opt --------------------===//
 #include "compiler/reference/machine/CheckPlan.h"
 #include "dialects/plan/ops/Program.h"
 

@@ -22,7 +22,7 @@ using plan::Mode;
 
 namespace {
 
-/// Sequences 0 and 2 have a past, 1 begins.
+/// Sequences 0 and 2 have a past; sequence 1 starts empty.
 constexpr int64_t kShortPast = 7;
 
 struct Slice {
@@ -31,7 +31,7 @@ struct Slice {
   uint64_t seed;
   std::vector<Step> steps;
   std::map<std::string, int64_t>
-      states; ///< of the model, by symbol; empty: as the plan numbers them
+      states; ///< of the model, by symbol; empty: numbered as in the plan
 };
 
 plan::ProgramOp programOf(ModuleOp module) { return *module.getOps<plan::ProgramOp>().begin(); }
@@ -50,7 +50,7 @@ std::vector<int64_t> machine::firstLayers(plan::ProgramOp program) {
 static Slice sliceOf(ModuleOp module, uint64_t seed) {
   plan::ProgramOp program = programOf(module);
   Slice slice{firstLayers(program), 19, seed, {}, {}};
-  // A past that is longer than the windows, where that is cheap to make up.
+  // A past longer than the windows, where generating one is cheap.
   for (plan::StateOp state : program.getBody().getOps<plan::StateOp>())
     if (constexpr int64_t kLongest = 1024; int64_t(state.getWindow().value_or(0)) <= kLongest)
       slice.past = std::max(slice.past, int64_t(state.getWindow().value_or(0)) + 3);
@@ -88,7 +88,7 @@ static Result<std::unique_ptr<SlowMachine>> machineFor(ModuleOp plan, WeightProv
   return machine;
 }
 
-/// The logits of all steps, one after the other.
+/// The logits of each step, in order.
 static Result<std::vector<Matrix>> logitsOf(SlowMachine &machine, const Slice &slice) {
   std::vector<Matrix> all;
   for (const Step &step : slice.steps) {
@@ -120,7 +120,8 @@ static Result<std::vector<Matrix>> logitsOfModel(ModuleOp model, WeightProvider 
   return all;
 }
 
-/// How much two steps' logits differ, and where they first do by more than they may, in words for `why`.
+/// The largest difference between two steps' logits, and a description, for `why`, of the first that exceeds
+/// the bound.
 struct Difference {
   Comparison size;
   std::string where;
@@ -136,7 +137,7 @@ static Difference differenceOf(const std::vector<Matrix> &a, const std::vector<M
       const double x = a[step].values[i], y = b[step].values[i], off = std::abs(x - y);
       ++difference.size.values;
       if (!(off <= difference.size.maxAbsolute) && !std::isnan(difference.size.maxAbsolute))
-        difference.size.maxAbsolute = off; // what is no number stays, and is no small one
+        difference.size.maxAbsolute = off; // NaN stays, since no comparison with it is true
       if (off <= kLargestWiringError * largest || !difference.where.empty())
         continue;
       const int64_t columns = a[step].columns;
@@ -149,10 +150,10 @@ static Difference differenceOf(const std::vector<Matrix> &a, const std::vector<M
 }
 
 //===----------------------------------------------------------------------===//
-// Cases and counts
+// Specialisations and counts
 //===----------------------------------------------------------------------===//
 
-/// Runs the steps in these modes, one after the other, and holds ids against the logits.
+/// Runs the steps in these modes, in order, and checks ids against the logits.
 static Result<void> checkModes(ModuleOp plan, WeightProvider &weights, const Slice &slice,
                                const std::vector<Matrix> &logits, std::vector<Mode> modes,
                                const CheckOptions &options) {
@@ -182,8 +183,8 @@ static Result<void> checkModes(ModuleOp plan, WeightProvider &weights, const Sli
   return {};
 }
 
-/// What a step gives for a row, against the logits of that token in another step: to the same bits. `in` says which
-/// step that is.
+/// Checks a step's result for a row against the logits of the same token in another step, bit for bit. `in`
+/// names that step.
 static Result<void> holdRow(const StepResult &found, int64_t row, std::span<const float> expected,
                             const std::string &in) {
   std::string other;
@@ -218,7 +219,7 @@ std::vector<int64_t> machine::countsOfCases(plan::ProgramOp program) {
   return {counts.begin(), counts.end()};
 }
 
-/// The launches of a step that counts as one of so many tokens and rows, in all modes.
+/// The launches of a step with these counts of tokens and rows, in all modes.
 static std::vector<Operation *> launchesAt(plan::ProgramOp program, int64_t tokens, int64_t rows) {
   std::vector<Operation *> launches;
   for (plan::SectionOp section : program.getBody().getOps<plan::SectionOp>())
@@ -228,7 +229,8 @@ static std::vector<Operation *> launchesAt(plan::ProgramOp program, int64_t toke
   return launches;
 }
 
-/// Cases are right for every smaller count: the first step, or its first token, in each other case that there is.
+/// Checks that specialisations are correct for every smaller count: runs the first step, or its first token,
+/// in each other specialisation.
 static Result<void> checkCounts(ModuleOp plan, WeightProvider &weights, const Slice &slice,
                                 const Matrix &some, Mode mode, const CheckOptions &options) {
   const Step &step = slice.steps.front();
@@ -255,7 +257,7 @@ static Result<void> checkCounts(ModuleOp plan, WeightProvider &weights, const Sl
   return {};
 }
 
-/// The first step's tokens one by one, each in a step of its own.
+/// Runs the first step's tokens one by one, each in a step of its own.
 static Result<void> checkAlone(ModuleOp plan, WeightProvider &weights, const Slice &slice,
                                const Matrix &some, const CheckOptions &options) {
   auto machine = machineFor(plan, weights, slice, /*rounds=*/true, options);
@@ -320,8 +322,8 @@ static lm::LayersOp layersOf(ModuleOp module) {
   return found;
 }
 
-/// Whether a step takes its layer's symbols (of `ofModel`, by layer) in the places where the step of `known`'s layer takes
-/// that layer's; else which one does not.
+/// Checks that a step uses its layer's symbols (`layer`) at the positions where the reference step uses those
+/// of its own layer (`knownLayer`). Returns the first index at which it does not.
 static std::optional<size_t> firstStranger(ArrayAttr own, ArrayAttr known, ArrayAttr layer,
                                            ArrayAttr knownLayer) {
   for (size_t i = 0; own && i < own.size(); ++i) {
@@ -334,8 +336,8 @@ static std::optional<size_t> firstStranger(ArrayAttr own, ArrayAttr known, Array
   return std::nullopt;
 }
 
-/// Steps outside of the slice run no launch here. Each takes weights and states of its layer in the places where the step
-/// of its section that the slice has takes them.
+/// Checks the steps outside the slice, whose launches are not run here. Each must use the weights and states
+/// of its layer at the positions where the step of the same section in the slice uses them.
 static Result<void> checkSteps(ModuleOp model, ModuleOp plan) {
   lm::LayersOp op = layersOf(model);
   llvm::DenseMap<Attribute, plan::StepOp> inSlice;
@@ -367,7 +369,7 @@ static Result<void> checkSteps(ModuleOp model, ModuleOp plan) {
   return {};
 }
 
-/// The first layer of the slice with which the two differ: "layer 3 (@global)".
+/// The first layer of the slice at which the two differ: "layer 3 (@global)".
 static std::string firstWrongLayer(ModuleOp model, ModuleOp plan, WeightProvider &weights,
                                    Slice slice, const CheckOptions &options) {
   const std::vector<int64_t> all = slice.layers;
@@ -394,7 +396,7 @@ static bool haveOneShape(const Rows &rows, const Matrix &value) {
   return int64_t(rows.size()) == value.rows && int64_t(rows.front().size()) == value.columns;
 }
 
-/// Whether these are the rows of a value of the model.
+/// Whether the rows are those of a value of the model.
 static bool areRowsOf(const Rows &rows, const Matrix &value) {
   if (!haveOneShape(rows, value))
     return false;
@@ -409,8 +411,8 @@ static bool areRowsOf(const Rows &rows, const Matrix &value) {
   return true;
 }
 
-/// The first launch that leaves rows which are no op's of the model: "@residual_0 of layer 3 is the first launch …". What
-/// no op has the shape of is not judged: maxima of logits.
+/// The first launch that writes rows which no op of the model produces: "@residual_0 of layer 3 is the first
+/// launch …". Rows whose shape no op has, such as maxima of logits, are not judged.
 static std::string firstWrongLaunch(ModuleOp model, ModuleOp plan, WeightProvider &weights,
                                     const Slice &slice, CheckOptions options) {
   std::vector<Matrix> values;
@@ -429,7 +431,8 @@ static std::string firstWrongLaunch(ModuleOp model, ModuleOp plan, WeightProvide
   return "";
 }
 
-/// Whether tokens choose experts: what is smaller than any bound then makes a large difference, if two are as good.
+/// Whether tokens choose experts: a difference below any bound then has large effects if two experts score
+/// equally.
 static bool hasChoices(ModuleOp plan) {
   return llvm::any_of(plan.getOps<FunctionOpInterface>(), [](FunctionOpInterface fn) {
     return llvm::any_of(fn.getArgumentTypes(), llvm::IsaPred<kernel::RoutesType>);
@@ -471,7 +474,7 @@ Result<void> machine::checkLowering(ModuleOp model, ModuleOp plan, WeightProvide
   if (auto done = checkSteps(model, plan); !done)
     return done;
   Result<void> compared = compareWithModel(model, plan, weights, evidence, options);
-  // Other prompts do not meet the same close choice; a mistake shows in all.
+  // Other prompts avoid the same close choice, whereas a real error shows with all of them.
   CheckOptions others = options;
   for (int left = hasChoices(plan) ? 2 : 0; left && !compared; --left) {
     ++others.seed;

@@ -1,15 +1,15 @@
-//===- CheckPlan.h - Does the plan compute the model? -----------------------===//
+//===- CheckPlan.h - Checks that the plan computes the model ----------------===//
 //
-// A plan runs in the slow machine on a slice: one layer of each kind, on steps that mix a decode, a chunk of a prompt
-// and a sequence that goes on, and then a step of one token each. Held against each other are
+// A plan runs in the plan interpreter on a slice: one layer of each kind, on steps that mix a decode, a chunk
+// of a prompt and a continued sequence, and then a step of one token each. The checks compare
 //
-//   lm        and the plan without rounding   within kLargestWiringError: what is wired is what was meant
+//   lm        and the plan without rounding   within kLargestWiringError: the wiring is as intended
 //   a plan    and that before planning        bit for bit, with rounding
 //   cases     greedy, drawn                   the ids are those of the mode logits, bit for bit
 //   counts    few units, many                 the logits of a row are the same, bit for bit (GPUs)
-//   steps     of layers outside the slice     take the model's weights and slots as the layer in it does
+//   steps     of layers outside the slice     use the model's weights and slots as the layer in the slice does
 //
-// and every access of every run against effects, barriers and offsets (SlowMachine.h).
+// and every access of every run with effects, barriers and offsets (SlowMachine.h).
 //===----------------------------------------------------------------------===//
 #pragma once
 
@@ -18,49 +18,50 @@
 
 namespace ingot::reference::machine {
 
-/// Of a logit against the largest of them. Without rounding, what is left is the order of sums: some 1e-6.
+/// Bound on the difference of logits, relative to the largest. Without rounding only the order of sums
+/// differs: about 1e-6.
 constexpr double kLargestWiringError = 1e-4;
 
-/// The first layer of each kind: all that a check of code or of wiring needs to run.
+/// The first layer of each kind: all layers that a check of code or of wiring needs to run.
 std::vector<int64_t> firstLayers(plan::ProgramOp program);
 
-/// Counts of tokens and rows up to which cases go, and one beyond them all, rising.
+/// Upper bounds of tokens and rows of the specialisations, and one count beyond them all, ascending.
 std::vector<int64_t> countsOfCases(plan::ProgramOp program);
 
 struct CheckOptions {
   uint64_t seed = 1;
-  Effects effects;        ///< of kernels; empty: those that their ops declare
+  Effects effects;        ///< effects of kernels; empty: those that their ops declare
   bool keepsRows = false; ///< MachineOptions::keepsRows
-  /// A pass that is yet to run makes ids of logits: steps are run in mode logits alone.
+  /// A later pass will add the launches that find ids: steps run only in mode logits.
   bool idsToCome = false;
 };
 
 struct PlanEvidence {
-  Comparison wiring;   ///< of the plan without rounding with lm
-  Comparison rounding; ///< what forms of rows and pools cost: measured, not judged
+  Comparison wiring;   ///< the plan without rounding compared with lm
+  Comparison rounding; ///< the cost of the encodings of rows and pools: measured, not judged
   int64_t launches = 0;
   std::vector<std::string> modes;
 };
 
-/// Runs the plan in all modes and counts. Errors: those of the machine; E0885 where a mode or a count gives other ids or
-/// logits.
+/// Runs the plan in all modes and counts. Errors: those of the plan interpreter; E0885 if a mode or a count
+/// gives different ids or logits.
 Result<void> checkCases(mlir::ModuleOp plan, WeightProvider &weights, PlanEvidence &evidence,
                         const CheckOptions &options = {});
 
-/// Holds the plan against the model that it was lowered from: E0883 where it computes something else, E0887 where
-/// a step takes weights or a slot that are not its layer's.
+/// Checks the plan against the model from which it was lowered: E0883 if it computes something else, E0887 if
+/// a step uses weights or a slot of another layer.
 Result<void> checkLowering(mlir::ModuleOp model, mlir::ModuleOp plan, WeightProvider &weights,
                            PlanEvidence &evidence, const CheckOptions &options = {});
 
-/// Holds a plan against an earlier one: E0884, with the first launch that writes something else.
+/// Checks a plan against an earlier one: E0884, with the first launch that writes something else.
 Result<void> checkPlanning(mlir::ModuleOp before, mlir::ModuleOp after, WeightProvider &weights,
                            const CheckOptions &options = {});
 
-/// Whether the error says that an op is unknown, and so that nothing was checked.
+/// Whether the error reports an unknown op, in which case nothing was checked.
 inline bool isNotInterpreted(const Error &error) { return error.code == "E0889"; }
 
-/// The pass `slow-check` of ingot-opt: all of these for a module with one program. `against` is a file with the
-/// model, or with a plan.
+/// Registers the pass `slow-check` of ingot-opt: all of these checks for a module with one program. `against`
+/// is a file with the model or with a plan.
 void registerSlowCheckPass();
 
 } // namespace ingot::reference::machine

@@ -7,7 +7,8 @@ using namespace ingot;
 using namespace ingot::reference;
 using namespace ingot::reference::machine;
 
-/// A span, the tokens of one sequence, begins with the version behind those before it and leaves one behind its last.
+/// A span, the tokens of one sequence, starts from the state version after the preceding tokens and writes
+/// the version after its last token.
 Result<void> machine::run(Launch &launch, kernel::CausalConvOp op) {
   auto weight = launch.vector(op.getWeight());
   if (!weight)

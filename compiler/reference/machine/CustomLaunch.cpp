@@ -1,4 +1,4 @@
-//===- CustomLaunch.cpp - Kernels from outside -------------------------------===//
+//===- CustomLaunch.cpp - External kernels -----------------------------------===//
 #include "compiler/reference/Interpreter.h"
 #include "compiler/reference/machine/Launch.h"
 #include "dialects/kernel/ops/Custom.h"
@@ -9,7 +9,7 @@ using namespace ingot;
 using namespace ingot::reference;
 using namespace ingot::reference::machine;
 
-/// The first token of each span, and one behind the last.
+/// The first token of each span, and the end of the last.
 static std::vector<size_t> spansOf(const Batch &batch, bool hasState) {
   std::vector<size_t> starts;
   for (size_t t = 0; t < batch.positions.size(); ++t)
@@ -19,8 +19,8 @@ static std::vector<size_t> spansOf(const Batch &batch, bool hasState) {
   return starts;
 }
 
-/// What its code is held against is the region, which the interpreter of lm runs on the launch's rows. A work item is a
-/// token, or the tokens of a sequence where there is a state.
+/// Runs the region, against which the kernel's code is checked, in the interpreter of lm on the launch's
+/// rows. A work item is a token, or the tokens of a sequence if there is a state.
 Result<void> machine::run(Launch &launch, kernel::CustomOp op) {
   const Batch &batch = launch.batch;
   const std::vector<size_t> spans = spansOf(batch, bool(op.getState()));

@@ -1,4 +1,4 @@
-//===- ExpertsLaunch.cpp - Routes, and sums of what experts computed --------===//
+//===- ExpertsLaunch.cpp - Routing, and sums of experts' rows ---------------===//
 #include "compiler/reference/machine/Launch.h"
 #include "dialects/kernel/ops/Experts.h"
 #include "runtime/abi/Routes.h"

@@ -1,7 +1,8 @@
 //===- IdsLaunch.cpp - Ids of logits rows -----------------------------------===//
 //
-// Keys are real; what lies in sums is the machine's own, since only the kernels that share them understand them. The
-// machine holds that they are 0 before and behind, that somebody weighed before somebody draws, and whose logits it was.
+// Keys are real; the contents of sums are the interpreter's own, since only the kernels that share them
+// define them. The interpreter checks that sums are 0 before and after, that logits are weighed before ids
+// are drawn, and that both steps use the same logits.
 //===----------------------------------------------------------------------===//
 #include "compiler/reference/machine/Launch.h"
 #include "dialects/kernel/ops/Ids.h"
@@ -36,7 +37,7 @@ void machine::raiseKey(std::byte *at, std::span<const float> logits) {
   std::memcpy(at, &key, sizeof key);
 }
 
-/// The key of a row; `expects`: whether it is that of these logits.
+/// Reads the key of a row.
 static uint64_t keyAt(const std::byte *at) {
   uint64_t key;
   std::memcpy(&key, at, sizeof key);
@@ -62,7 +63,7 @@ Result<void> machine::run(Launch &launch, kernel::ArgmaxFinishOp op) {
   return {};
 }
 
-/// A mark of the logits that were weighed, which is not 0.
+/// A non-zero hash of the weighed logits.
 static uint64_t markOf(std::span<const float> logits, uint64_t key) {
   uint64_t mark = key * 2 + 1;
   for (float logit : logits) {

@@ -44,7 +44,7 @@ std::byte *Launch::bytes(Value operand, int64_t row, Items items, bool reads, bo
   declares(operand, reads, writes);
   const int64_t buffer = bufferOf(machine, op.getArgs()[numberOf(operand)]),
                 size = cast<RowsType>(operand.getType()).rowBytes();
-  // A work item that does both reads first: nobody else is between.
+  // A work item that does both reads first: no other access comes in between.
   std::byte *at = nullptr;
   if (reads)
     at = machine.memory->read(buffer, row * size, size, items);
@@ -56,7 +56,8 @@ std::byte *Launch::bytes(Value operand, int64_t row, Items items, bool reads, bo
 std::byte *Launch::part(Value routes, int64_t at, int64_t size, bool reads, bool writes) {
   declares(routes, reads, writes);
   const int64_t buffer = bufferOf(machine, op.getArgs()[numberOf(routes)]);
-  // Tokens have less of it than the memory watches at a time: who writes it counts as one work item.
+  // Parts of tokens are smaller than the granularity that the memory observes, so all writers count as one
+  // work item.
   return writes
              ? machine.memory->write(buffer, at, size, Items::one(0))
              : machine.memory->read(buffer, at, size, isAlone() ? Items::one(0) : Items::every());
@@ -103,7 +104,7 @@ void Launch::write(Value operand, int64_t row, std::span<const float> values, It
 void Launch::hand(Value flow, Matrix values, int64_t firstPanel) {
   const RowsType type = kernel::rowsTypeOf(flow);
   if (machine.options.rounds &&
-      type.getKind() != RowKind::F32) { // to the bits of rows that nobody wrote
+      type.getKind() != RowKind::F32) { // to the values that rows in memory would have
     std::vector<std::byte> row(size_t(type.rowBytes()));
     for (int64_t unit = 0; unit < values.rows; ++unit) {
       encodeRow(type, values.row(unit), row.data());
@@ -138,7 +139,7 @@ void Launch::touchWorkspace(Value operand) {
                 size = cast<kernel::WorkspaceType>(operand.getType()).getBytes();
   const std::byte *at = machine.memory->read(buffer, 0, size, Items::one(0));
   machine.memory->write(buffer, 0, size, Items::one(0));
-  // What it holds is its kernels' matter, but that it begins with zeros is the plan's.
+  // The kernel defines the contents of a workspace, but the plan ensures that it starts with zeros.
   if (std::any_of(at, at + size, [](std::byte byte) { return byte != std::byte{0}; }))
     machine.findings.add(
         "E0888", machine.timeline.current() + " finds a workspace that is not zero",

@@ -1,7 +1,8 @@
-//===- Launch.h - One launch of the slow machine ----------------------------===//
+//===- Launch.h - One launch of the plan interpreter ------------------------===//
 //
-// What the families of ops (MatmulLaunch.cpp and its neighbours) see of a launch: the rows of its operands, its weights,
-// the batch. Every access goes through here, where it is held against what the op declares.
+// The view that the op families (MatmulLaunch.cpp and its neighbours) have of a launch: the rows of its
+// operands, its weights, the batch. Every access goes through this class, which checks it against the effects
+// that the op declares.
 //===----------------------------------------------------------------------===//
 #pragma once
 
@@ -34,7 +35,7 @@ class StoreOp;
 
 namespace ingot::reference::machine {
 
-/// What all launches of a program share.
+/// State shared by all launches of a program.
 struct Machine {
   Machine(WeightProvider &provider, MachineOptions options)
       : provider(provider), options(std::move(options)) {}
@@ -46,8 +47,9 @@ struct Machine {
   Findings findings;
   std::unique_ptr<Memory> memory;
   std::unique_ptr<PoolMemory> pools;
-  std::map<std::string, mlir::Operation *> weights; ///< of the plan: lm.weights that stand nowhere
-  /// Without rounding: the numbers of rows that are not f32, by where the row lies.
+  std::map<std::string, mlir::Operation *> weights; ///< weights of the plan, as detached lm.weight
+                                                    ///< ops
+  /// Without rounding: the numbers of rows that are not f32, by the address of the row.
   std::map<const std::byte *, std::vector<float>> exact;
   std::vector<Written> trace;
 };
@@ -67,33 +69,35 @@ public:
   /// The numbers of a row of activations.
   std::vector<float> read(mlir::Value operand, int64_t row, Items items);
   void write(mlir::Value operand, int64_t row, std::span<const float> values, Items items);
-  /// The bytes of a row that holds no numbers, read and written as declared.
+  /// The bytes of a row that does not hold numbers, read and written as declared.
   std::byte *bytes(mlir::Value operand, int64_t row, Items items, bool reads, bool writes);
-  /// Bytes from `at` on of a buffer that holds routes.
+  /// Bytes from `at` in a buffer that holds routes.
   std::byte *part(mlir::Value routes, int64_t at, int64_t bytes, bool reads, bool writes);
-  /// What such a buffer says, once its rows are grouped.
+  /// The routes in such a buffer, once rows are grouped.
   Routes routes(mlir::Value operand);
-  /// All of a workspace, which kernels that share it keep in order themselves.
+  /// Accesses the whole workspace; kernels that share it order their accesses themselves.
   void touchWorkspace(mlir::Value operand);
 
   lm::WeightOp weight(mlir::Value operand) const;
   Result<std::vector<float>> vector(mlir::Value operand) const;
   Result<Matrix> multiply(const Matrix &x, mlir::Value weight, int64_t matrix = 0) const;
-  /// The number of the state that is passed.
+  /// The number of the passed state.
   int64_t state(mlir::Value operand, bool reads, bool writes);
-  /// What an op of the kernel hands to others: values of each unit; the first is the first of that panel of the launch.
+  /// Passes values of an op to other ops of the kernel, one row per unit; the first value belongs to panel
+  /// `firstPanel` of the launch.
   void hand(mlir::Value flow, Matrix values, int64_t firstPanel = 0);
   int64_t firstPanelOf(mlir::Value flow) const { return flows.find(flow)->second.firstPanel; }
-  // Which work items touch what an op has to do with. Those of an anchor are its own to say; its producers are computed by
-  // all that read their rows, and what its consumers raise together counts as one item's.
+  // Work items that touch the operands of an op. An anchor defines its own; its producers are computed by all
+  // work items that read their rows, and joint updates by its consumers count as one work item.
   Items itemOf(mlir::Operation *op, int64_t unit);
   Items readersOf(mlir::Operation *op, int64_t unit);
-  /// Of a launch over panels: a panel of 32 f32 values is one work item, rows in another form count as everybody's.
+  /// For a launch over panels: a panel of 32 f32 values is one work item; rows in another encoding count as
+  /// every item's.
   Items panelsOf(mlir::Value rows, int64_t firstPanel);
-  bool isAlone(); ///< it has one work item
+  bool isAlone(); ///< whether the launch has only one work item
   bool isPerRow() { return anchor.isPerRow(); }
 
-  /// An element operand of a region: a row, or a vector that all rows share, or all rows of an expert.
+  /// An element operand of a region: a row, or a vector shared by all rows or by all rows of an expert.
   Result<std::vector<float>> element(mlir::Value operand, int64_t row, Items items,
                                      int64_t expert = 0);
 
@@ -112,8 +116,8 @@ private:
     Matrix values;
     int64_t firstPanel;
   };
-  llvm::DenseMap<mlir::Value, Flow> flows; ///< values that reach no memory
-  mutable plan::LaunchOp op;               // ops are handles: nothing of them is const
+  llvm::DenseMap<mlir::Value, Flow> flows; ///< fused values, which never reach memory
+  mutable plan::LaunchOp op;               // ops are handles, so constness does not apply
   mutable plan::StepOp planStep;
   kernel::LaunchInterface anchor; ///< of the kernel
   llvm::SmallVector<kernel::OperandEffect> effects;
@@ -142,7 +146,7 @@ Result<void> run(Launch &launch, kernel::DrawIdsOp op);
 /// Rotates the heads of a row by a row of the table: cosines, then sines.
 void rotate(std::span<float> row, int64_t headDim, std::span<const float> table,
             lm::RopeStyle style);
-/// Raises the key of a row to the largest of its logits.
+/// Raises the key of a row to that of the largest of these logits.
 void raiseKey(std::byte *key, std::span<const float> logits);
 
 } // namespace ingot::reference::machine

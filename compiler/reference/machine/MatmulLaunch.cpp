@@ -1,6 +1,6 @@
-//===- MatmulLaunch.cpp - Projections, and what becomes of their results ----===//
+//===- MatmulLaunch.cpp - Projections, and the uses of their results --------===//
 //
-//   x  ▶  products  ▶  epilogue  ▶  rows, or flows: stored, looked through for maxima (AttentionLaunch.cpp,
+//   x  ▶  products  ▶  epilogue  ▶  rows, or fused values: stored, searched for maxima (AttentionLaunch.cpp,
 //                                   IdsLaunch.cpp: appended, raised to keys)
 //===----------------------------------------------------------------------===//
 #include "compiler/reference/machine/Launch.h"
@@ -31,14 +31,14 @@ public:
   Result<void> run();
 
 private:
-  /// Every work item reads all of x; of a launch with one item that is this one.
+  /// Every work item reads all of x; in a launch with one item, only that one.
   Items all() const { return launch.isAlone() ? Items::one(0) : Items::every(); }
 
   Matrix rowsOfX();
   void holdFp8(const std::vector<float> &x, const std::vector<float> &fp8, int64_t unit);
   Result<Matrix> multiply(const Matrix &x, Value weight);
   int64_t expertOf(int64_t unit) { return op.getRoutes() ? routes.expertOf(unit) : 0; }
-  /// Of a row: rows of an expert are its panels'.
+  /// The panels of a row: rows of an expert belong to the panels of its matrix.
   Items panelsOf(Value rows, int64_t unit) {
     return launch.panelsOf(rows, firstPanel + expertOf(unit) * panels(0));
   }
@@ -50,13 +50,13 @@ private:
   Launch &launch;
   kernel::MatmulOp op;
   const int64_t units; ///< rows of x
-  Routes routes;       ///< where each row has an expert
+  Routes routes;       ///< valid where each row has an expert
   int64_t firstPanel = 0, auxBefore = 0;
 };
 
 } // namespace
 
-/// Codes of E4M3 are within a sixteenth of what they stand for.
+/// Checks the fp8 rows: E4M3 codes are within a sixteenth of the values they represent.
 void MatmulRun::holdFp8(const std::vector<float> &x, const std::vector<float> &fp8, int64_t unit) {
   for (size_t i = 0; i < x.size(); ++i)
     if (std::abs(x[i] - fp8[i]) > 0.0626f * std::abs(x[i]) + 1e-3f)
@@ -78,7 +78,7 @@ Matrix MatmulRun::rowsOfX() {
   return x;
 }
 
-/// By the matrix of their expert, where rows have one.
+/// Multiplies by the matrix of each row's expert if there are routes.
 Result<Matrix> MatmulRun::multiply(const Matrix &x, Value weight) {
   if (!op.getRoutes())
     return launch.multiply(x, weight);

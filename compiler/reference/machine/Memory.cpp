@@ -34,14 +34,15 @@ std::optional<Touch> Timeline::note(Unit &unit, bool writes, int64_t item) const
   else if (unit.read.launch == 0 || launches[unit.read.launch].phase != phase)
     unit.read = own;
   else if (unit.read.launch != own.launch || unit.read.item != own.item)
-    unit.read.item = Items::kEvery; // of several readers the first is kept: no write may follow any
+    unit.read.item = Items::kEvery; // of several readers only the first launch is kept, so no later
+                                    // write may race with any of them
   return met;
 }
 
 Memory::Memory(plan::ProgramOp program, int64_t tokens, int64_t rows, Timeline &timeline,
                Findings &findings)
     : timeline(timeline), findings(findings) {
-  // Rows of activations are whole lines; of keys and ids a line has several.
+  // Rows of activations are whole cache lines; several keys or ids share a line.
   constexpr int64_t kUnits[] = {64, 4, 64};
   int64_t ends[3] = {};
   for (plan::BufferOp op : program.getBody().getOps<plan::BufferOp>()) {

@@ -1,17 +1,17 @@
 //===- Memory.h - The arenas of a program, under observation ---------------===//
 //
-//   unit of an arena     who wrote it last, as which buffer      who read it last
+//   unit of an arena     last write, and as which buffer         last read
 //   [ 64 or 4 bytes ]    launch, work item, buffer               launch, work item
 //
-// Rows lie where packing put them. Every access is held against what was there before:
+// Rows are at the offsets that packing chose. Every access is checked against earlier accesses:
 //
 //   read    the bytes were written as that buffer, in this step (else E0882), and not by a launch or a
 //           work item that may still be running (E0881)
-//   write   nobody who may still be running reads or wrote them (E0881)
+//   write   no launch or work item that may still be running reads or wrote them (E0881)
 //
-// Launches run at the same time as those before them up to the last barrier, and the work items of one
-// launch at the same time as each other. What nobody wrote is a NaN. Workspaces, and rows that outlive a
-// step, are zero before the first.
+// A launch runs concurrently with those before it up to the last barrier, and the work items of one launch
+// run concurrently with each other. Unwritten memory reads as NaN. Workspaces, and rows that outlive a step,
+// are zero before the first step.
 //===----------------------------------------------------------------------===//
 #pragma once
 
@@ -30,36 +30,37 @@ class ProgramOp;
 
 namespace ingot::reference::machine {
 
-/// Which work items of a launch touch some bytes: one of them, or each a piece of `unitBytes` in turn, the first of
-/// them by `first`; all of them if it is kEvery.
+/// The work items of a launch that touch some bytes: one item, or consecutive items that touch `pieceBytes`
+/// each, beginning with `first`; all items if `first` is kEvery.
 struct Items {
   static constexpr int64_t kEvery = -1;
   int64_t first = 0;
-  int64_t pieceBytes = 0; ///< 0: one item, or every one, touches all of the bytes
+  int64_t pieceBytes = 0; ///< 0: one item, or every item, touches all of the bytes
 
   static Items one(int64_t item) { return {item, 0}; }
   static Items every() { return {kEvery, 0}; }
 };
 
-/// Who touched a place last.
+/// The last access to a place.
 struct Touch {
-  uint32_t launch = 0; ///< its number in order of time, from 1 on; 0: nobody
+  uint32_t launch = 0; ///< index in order of time, from 1; 0: none
   int32_t item = 0;
 };
 
-/// What is known of bytes that are always touched together.
+/// State of bytes that are always accessed together.
 struct Unit {
   Touch write, read;
-  int32_t buffer = -1; ///< as what it was written
+  int32_t buffer = -1; ///< the buffer as which it was written
 };
 
-/// Launches in order of time, and which of them barriers part.
+/// Launches in order of time, and the barriers between them.
 class Timeline {
 public:
-  /// The launches that follow are this one's.
+  /// Starts a launch: the following accesses belong to it.
   void begin(std::string launch);
   void barrier() { ++phase; }
-  /// The access of the launch under way; who may be running at the same time, if that is somebody it may not be.
+  /// Records an access of the current launch; returns the conflicting access that may run concurrently, if
+  /// there is one.
   std::optional<Touch> note(Unit &unit, bool writes, int64_t item) const;
   const std::string &nameOf(Touch touch) const { return launches[touch.launch].name; }
   const std::string &current() const { return launches.back().name; }
@@ -76,7 +77,7 @@ private:
   int64_t phase = 0;
 };
 
-/// The first thing that was wrong; the rest follows from it.
+/// The first error; later ones follow from it.
 class Findings {
 public:
   void add(std::string code, std::string what, std::string why);
@@ -91,27 +92,28 @@ public:
   struct Buffer {
     std::string name;
     plan::BufferClass kind;
-    int64_t address; ///< in the arena of its class
-    int64_t bytes;   ///< of all its units
+    int64_t address; ///< offset in the arena of its class
+    int64_t bytes;   ///< for all units
     bool persistent;
   };
 
-  /// Room for so many tokens and logits rows. Buffers without offsets lie one behind the other.
+  /// Allocates room for these counts of tokens and logits rows. Buffers without offsets are placed one after
+  /// the other.
   Memory(plan::ProgramOp program, int64_t tokens, int64_t rows, Timeline &timeline,
          Findings &findings);
 
-  /// The number of the buffer; every operand that plan.launch verified is one.
+  /// The index of the buffer. Every operand that plan.launch verified exists.
   int64_t find(llvm::StringRef name) const { return byName.at(name.str()); }
   const Buffer &buffer(int64_t index) const { return buffers[size_t(index)]; }
 
-  /// Forgets what does not outlive a step.
+  /// Forgets contents that do not outlive a step.
   void beginStep();
-  /// What lies at `at` of a buffer, noted as read or written by the launch under way.
+  /// The bytes at `at` of a buffer, recorded as read or written by the current launch.
   std::byte *read(int64_t buffer, int64_t at, int64_t bytes, Items items);
   std::byte *write(int64_t buffer, int64_t at, int64_t bytes, Items items);
-  /// The bytes, seen by nobody.
+  /// The bytes, without recording an access.
   std::byte *peek(int64_t buffer, int64_t at);
-  /// Zeros, as the host writes them between steps.
+  /// Writes zeros, as the host does between steps.
   void clear(int64_t buffer);
 
 private:

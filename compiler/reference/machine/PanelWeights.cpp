@@ -19,18 +19,19 @@ using namespace ingot::reference::machine;
 static constexpr int64_t kBasePanels = 5; // prime: no head and no tile divides it
 static constexpr int64_t kPage = 4096;
 
-/// What all panels of a weight are copies of.
+/// The panels of which all panels of a weight are copies.
 struct PanelWeights::Base {
   PanelLayout layout;            ///< of kBasePanels panels
   std::vector<std::byte> panels; ///< of a matrix
-  Matrix numbers;                ///< of their rows; of a vector, of its only one
+  Matrix numbers;                ///< of a matrix: the numbers of their rows; of a vector: its only
+                                 ///< row
 
   int64_t rowOf(int64_t panel, int64_t rowInPanel) const {
     return panel % kBasePanels * kPanelRows + rowInPanel;
   }
 };
 
-/// Address space of our own.
+/// A private address range.
 struct PanelWeights::Mapping {
   explicit Mapping(int64_t bytes) : bytes(roundUp(bytes, kPage)) {
     void *at = mmap(nullptr, size_t(this->bytes), PROT_NONE,
@@ -42,7 +43,7 @@ struct PanelWeights::Mapping {
     if (address)
       munmap(address, size_t(bytes));
   }
-  /// Puts so many bytes of a file, again and again, where zeros are. The file's length is a multiple of a page.
+  /// Maps `length` bytes of a file repeatedly over the range. The length is a multiple of a page.
   bool repeat(int file, int64_t length) const {
     for (int64_t at = 0; at < bytes; at += length)
       if (mmap(address + at, size_t(std::min(length, bytes - at)), PROT_READ | PROT_WRITE,
@@ -65,7 +66,8 @@ const PanelWeights::Base &PanelWeights::baseOf(llvm::StringRef name, lm::WeightT
   if (own)
     return *own;
   own = std::make_unique<Base>();
-  if (type.isVector()) { // so large that scores of narrow models, too, prefer some positions to others
+  if (type.isVector()) { // large enough that even narrow models' attention scores prefer some
+                         // positions to others
     own->numbers = Matrix(1, type.rows());
     for (size_t i = 0; i < own->numbers.values.size(); ++i)
       own->numbers.values[i] = 1 + 2 * uniform(seed ^ tensorOf(name), i);
@@ -112,7 +114,7 @@ Result<Matrix> PanelWeights::multiply(lm::WeightOp weight, const Matrix &x, int6
   return y;
 }
 
-/// A file in memory that holds `bytes`, as often as it takes to fill whole pages; -1: there is none.
+/// A memory file that repeats `bytes` up to a multiple of the page size; -1 on failure.
 static int fileOf(std::span<const std::byte> bytes, int64_t &length) {
   const auto size = int64_t(bytes.size());
   length = size * (kPage / std::gcd(size, kPage));
@@ -125,7 +127,7 @@ static int fileOf(std::span<const std::byte> bytes, int64_t &length) {
   return file;
 }
 
-/// Fills memory with `unit`, again and again; false where the system lends none.
+/// Fills the range with repetitions of `unit`; returns false if the system provides no memory.
 bool PanelWeights::repeat(const Mapping &mapping, std::span<const std::byte> unit) {
   int64_t length;
   const int file = fileOf(unit, length);
@@ -135,14 +137,15 @@ bool PanelWeights::repeat(const Mapping &mapping, std::span<const std::byte> uni
   return mapped;
 }
 
-/// As CPUs read them, and GPUs where rows are f32.
+/// Packs panels as CPUs read them, and as GPUs do where rows are f32.
 bool PanelWeights::packPanels(const Base &base, llvm::StringRef name, lm::WeightType type,
                               const Mapping &mapping) const {
   if (!repeat(mapping, base.panels))
     return false;
   const int64_t of = panelsOfMatrix(type), panelBytes = base.layout.panelBytes();
   const int64_t last =
-      type.rows() % kPanelRows; // of the last panel of each matrix: behind them is padding
+      type.rows() % kPanelRows; // rows of the last panel of each matrix; the rest of that panel is
+                                // padding
   for (int64_t matrix = 0; last != 0 && matrix < type.matrices(); ++matrix) {
     const int64_t panel = (matrix + 1) * of - 1, like = panel % kBasePanels;
     const std::span<std::byte> out(mapping.address + panel * panelBytes, size_t(panelBytes));
@@ -154,7 +157,8 @@ bool PanelWeights::packPanels(const Base &base, llvm::StringRef name, lm::Weight
   return true;
 }
 
-/// As tensor cores read them: a panel is two tiles, but for the last of a matrix of an odd number.
+/// Packs tiles as tensor cores read them: a panel is two tiles, except for the last of a matrix with an odd
+/// number of tiles.
 bool PanelWeights::packFragments(llvm::StringRef name, lm::WeightType type,
                                  const Mapping &mapping) const {
   constexpr int64_t kTiles = kPanelRows / kFragmentRows;
@@ -165,7 +169,7 @@ bool PanelWeights::packFragments(llvm::StringRef name, lm::WeightType type,
   fillSeedFragments(seed, tensorOf(name), all, 0, tiles);
   const int64_t of = own.tilesOfMatrix(), tileBytes = own.tileBytes();
   const int64_t panels = panelsOfMatrix(type);
-  auto likeOf = [&](int64_t matrix, int64_t tile) { // the tile whose copy it is
+  auto likeOf = [&](int64_t matrix, int64_t tile) { // the tile of which this is a copy
     return (matrix * panels + tile / kTiles) % kBasePanels * kTiles + tile % kTiles;
   };
   if (of % kTiles == 0 || own.matrices == 1) {
@@ -198,7 +202,7 @@ const void *PanelWeights::packed(llvm::StringRef name, lm::WeightType type,
   if (own)
     return own->address;
   own = std::make_unique<Mapping>(kernel::packedBytes(type) +
-                                  kPage); // loads may reach behind the last line
+                                  kPage); // loads may reach beyond the last line
   if (!own->address)
     return nullptr;
   const Base *base = values.empty() ? &baseOf(name, type) : nullptr;

@@ -1,8 +1,8 @@
-//===- PanelWeights.h - Weights that the slow machine and compiled code both read ---===//
+//===- PanelWeights.h - Weights for the plan interpreter and compiled code ----------===//
 //
-// Compiled code reads packed panels, and the machine the numbers that they stand for. So that this is cheap for weights of
-// any size, panel p of a weight is the seeded panel p % kBasePanels: its numbers are few, and in memory it is the same
-// pages again and again. Tiles for GPUs hold the same numbers.
+// Compiled code reads packed panels, and the plan interpreter reads the numbers they represent. To make this
+// cheap for weights of any size, panel p of a weight is the generated panel p % kBasePanels: there are few
+// distinct numbers, and in memory the same pages are mapped repeatedly. Tiles for GPUs hold the same numbers.
 //===----------------------------------------------------------------------===//
 #pragma once
 
@@ -20,8 +20,9 @@ public:
   Result<void> row(lm::WeightOp weight, int64_t index, std::span<float> out) override;
   Result<Matrix> multiply(lm::WeightOp weight, const Matrix &x, int64_t matrix = 0) override;
 
-  /// The weight as an engine holds it in its type's layout (runtime/formats/PanelLayout.h, FragmentLayout.h), for as long
-  /// as this lives; `values` are its numbers, where it has its own. Null where the system lends no memory.
+  /// The weight as an engine holds it in its type's layout (runtime/formats/PanelLayout.h, FragmentLayout.h),
+  /// valid for the lifetime of this object. `values` are its explicit numbers, if it has any. Null if the
+  /// system provides no memory.
   const void *packed(llvm::StringRef name, lm::WeightType type, llvm::ArrayRef<float> values);
 
 private:

@@ -1,8 +1,9 @@
-//===- PoolMemory.h - What sequences keep, as the slow machine sees it ------===//
+//===- PoolMemory.h - States of sequences in the plan interpreter -----------===//
 //
-// All that the machine knows of states stands here: the pool of a state holds what KvState holds, rounded as the
-// pool's format says when it is written. Positions are observed as bytes of arenas are (Memory.h): who reads one that a
-// launch without a barrier in between writes is named, and so is who reads one that nobody has written.
+// All of the plan interpreter's state handling is here: the pool of a state holds a KvState, rounded to the
+// pool's format on writing. Accesses to positions are observed like those to arena bytes (Memory.h): a read
+// of a position that a launch without a barrier in between writes is reported, and so is a read of an
+// unwritten position.
 //===----------------------------------------------------------------------===//
 #pragma once
 
@@ -13,22 +14,23 @@ namespace ingot::reference::machine {
 
 class PoolMemory {
 public:
-  /// Without `rounds`, pools keep f32 whatever their format is.
+  /// Without `rounds`, pools keep f32 whatever their format.
   PoolMemory(bool rounds, Timeline &timeline, Findings &findings)
       : rounds(rounds), timeline(timeline), findings(findings) {}
 
-  /// As KvState::pretendPast, in all pools.
+  /// As KvState::pretendPast, for all pools.
   void pretendPast(int64_t sequence, int64_t length, uint64_t seed);
 
   /// Writes one position of the state with that number; `item` is the launch's work item.
   void append(int64_t slot, kernel::KvPoolType type, int64_t sequence, int64_t position,
               std::span<const float> k, std::span<const float> v, int64_t item);
-  /// Over int8, queries are rounded as K is, and weights of positions to bytes (codegen/cpu/AttentionInt8.h).
+  /// Over int8, queries are rounded like K, and the weights of positions to bytes
+  /// (codegen/cpu/AttentionInt8.h).
   Matrix attend(int64_t slot, kernel::KvPoolType type, Matrix q, const Batch &batch,
                 AttentionParameters parameters);
 
-  /// The fixed state of a sequence behind the tokens before `position`, and the version that takes its place behind those
-  /// before `next`.
+  /// version() returns the fixed state of a sequence after the tokens before `position`; leaveVersion()
+  /// replaces it by the version after the tokens before `next`.
   std::vector<float> version(int64_t slot, int64_t sequence, int64_t position, size_t size,
                              int64_t item);
   void leaveVersion(int64_t slot, int64_t sequence, int64_t next, std::vector<float> values,
@@ -50,7 +52,7 @@ private:
   std::map<int64_t, KvState> states; ///< by slot
   std::map<int64_t, Past> pasts;     ///< by sequence
   std::map<std::pair<int64_t, int64_t>, std::vector<Unit>>
-      units; ///< by slot and sequence: of positions, or versions behind them
+      units; ///< by slot and sequence: one for each position, or for each version
 };
 
 } // namespace ingot::reference::machine

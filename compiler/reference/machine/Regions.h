@@ -10,12 +10,12 @@
 
 namespace ingot::reference::machine {
 
-/// What the region yields for a row: `arguments` are the elements of its operands, all of `n` values. f32, one rounding
-/// per op; exp, tanh and erf through f64. An op that it does not know is E0889, which names it.
+/// The values that the region yields for a row: `arguments` are the elements of its operands, `n` values
+/// each. f32, one rounding per op; exp, tanh and erf through f64. An unknown op is E0889, which names the op.
 Result<std::vector<std::vector<float>>>
 evaluate(mlir::Region &region, std::vector<std::vector<float>> arguments, int64_t n);
 
-/// The error of an op that the slow machine does not know: "not interpreted: kernel.scan".
+/// The error for an op that the plan interpreter does not know: "not interpreted: kernel.scan".
 Error notInterpreted(mlir::Operation *op);
 constexpr const char *kNotInterpreted = "E0889";
 

@@ -27,7 +27,7 @@ template <typename T> static T get(const std::byte *at) {
   return value;
 }
 
-/// One plane of 32 codes; `scaledSum` is of `before` + the codes.
+/// Writes one plane of 32 codes; `scaledSum` covers `sumBefore` + the codes.
 static void putGroup(const Q8Row &layout, std::byte *row, int64_t group, const int8_t *codes,
                      float scale, int64_t sumBefore) {
   int32_t sum = 0, half[2] = {};
@@ -78,7 +78,7 @@ static void decodeQ8(const std::byte *row, std::span<float> values, bool twice) 
   }
 }
 
-/// Where the code of value k of an fp8 row lies.
+/// The position of the code of value k in an fp8 row.
 static int64_t fp8Place(int64_t k) { return k / kStepK * kStepK + fp8Slot(k % kStepK); }
 static int64_t fp8ScaleAt(int64_t n, int64_t k) {
   return roundUp(n, kFp8GroupK) + 4 * (k / kFp8GroupK);

@@ -1,4 +1,4 @@
-//===- RowsLaunch.cpp - Row-wise kernels, the embedding, tables of angles ---===//
+//===- RowsLaunch.cpp - Row-wise kernels, the embedding, rope tables --------===//
 #include "compiler/reference/machine/Launch.h"
 #include "compiler/reference/machine/Regions.h"
 #include "dialects/kernel/ops/Rope.h"
@@ -29,7 +29,7 @@ Result<void> machine::run(Launch &launch, kernel::RowwiseOp op) {
   if (!columns)
     return std::move(columns.error());
   for (int64_t unit = 0; unit < units; ++unit) {
-    // Of pairs the routes say where their row is.
+    // For pairs, the routes give the location of the row.
     const int64_t to = op.ordersByExpert() ? routes.row[size_t(unit)] : unit;
     const int64_t row = op.getGather()    ? launch.batch.logitsRows[size_t(unit)]
                         : op.dispatches() ? routes.token[size_t(to)]
@@ -43,7 +43,7 @@ Result<void> machine::run(Launch &launch, kernel::RowwiseOp op) {
                                    op.getRoutes() ? Items::every() : launch.readersOf(op, unit));
       if (!values)
         return std::move(values.error());
-      if (values->size() == 1) // of rows of one value
+      if (values->size() == 1) // a row of one value
         values->resize(size_t(op.width()), values->front());
       if (!order.empty())
         *values = permuted(*values, order);
@@ -62,7 +62,7 @@ Result<void> machine::run(Launch &launch, kernel::RowwiseOp op) {
   return {};
 }
 
-/// Steps of few tokens leave these rows out, and the norm that makes theirs as well.
+/// Steps of few tokens skip this launch, and the norm that writes its rows.
 Result<void> machine::run(Launch &launch, kernel::Fp8RowsOp op) {
   const int64_t units = launch.units(op.isPerRow()) * int64_t(op.getRowsOfToken());
   for (int64_t unit = 0; unit < units; ++unit)

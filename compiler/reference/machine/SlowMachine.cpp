@@ -156,7 +156,7 @@ Result<void> PlanMachine::runLaunch(plan::LaunchOp op, plan::StepOp step, const 
   return done;
 }
 
-/// Generators leave out what a kernel says it never meets.
+/// Checks the counts that a kernel declares: generators omit code for other counts.
 void PlanMachine::checkCounts(plan::LaunchOp op, const plan::StepCounts &counts) {
   auto fn = cast<kernel::FuncOp>(symbols.lookup(op.getKernelAttr().getAttr()));
   const bool perRow = fn.launch().isPerRow();
@@ -219,7 +219,7 @@ StepResult PlanMachine::fetch(const Batch &batch, Mode mode) {
   return result;
 }
 
-/// What else a step leaves with its logits.
+/// Fetches the outputs that a step has in addition to logits.
 void PlanMachine::fetchBeside(const Matrix &logits) {
   auto typeOf = [&](int64_t n, RowKind kind) {
     return RowsType::get(module.getContext(), n, kind);
@@ -249,8 +249,8 @@ void PlanMachine::fetchBeside(const Matrix &logits) {
   }
 }
 
-/// Behind a step keys and sums are 0: a GPU's launches leave them so, but after steps that left logits; then,
-/// and on CPUs, it is the host that clears the keys (Executor.cpp of both).
+/// Checks or clears keys and sums after a step: they are 0 between steps. On a GPU the launches reset them,
+/// except in steps that output logits; then, and on CPUs, the host clears the keys (Executor.cpp of both).
 void PlanMachine::leaveKeys(Mode mode) {
   for (int64_t buffer : zeros) {
     const Memory::Buffer &own = machine.memory->buffer(buffer);

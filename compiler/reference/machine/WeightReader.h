@@ -1,7 +1,7 @@
 //===- WeightReader.h - A packed weight, one number at a time ---------------===//
 //
-// Written from WeightPlace.h and the text of NumericFormat.h, not from packers or kernels, so that both can be held
-// against it.
+// Written from WeightPlace.h and the comments of NumericFormat.h, not from packers or kernels, so both can be
+// checked against it.
 //===----------------------------------------------------------------------===//
 #pragma once
 
@@ -34,7 +34,7 @@ public:
       : layout(layout), format(numericFormat(layout.format)),
         bytes(static_cast<const char *>(bytes)) {}
 
-  /// The unsigned code of w[row][k], its number, and what scales it.
+  /// The unsigned code of w[row][k], its number, and its scale.
   int code(int64_t row, int64_t k) const { return codeOf(layout, format, row, k, bytes); }
   int number(int64_t row, int64_t k) const { return format.numberOf(code(row, k)); }
   float d(int64_t row, int64_t k) const {

@@ -28,21 +28,22 @@ constexpr CodeBound kBounds[] = {
     {"causal_conv", 1e-6}, // the order of a sum
     {"route", 1e-6},       // exp; the choice is the same
     {"group_routes", 0},   // integers
-    {"custom", 0},         // what its author says
+    {"custom", 0},         // the author's bound
     {"combine", 0},        // fused multiplications in one order
 };
-/// Over caches of int8 the weights of positions are bytes, and 2^x is a cubic: some round the other way, by a 255th of the
-/// block's largest (AttentionInt8.h).
+/// Over int8 caches the weights of positions are bytes, and 2^x is a cubic polynomial: some weights round the
+/// other way, which is 1/255 of the block's largest (AttentionInt8.h).
 constexpr double kInt8Attention = 0.002;
-/// Where heads are normed before they enter a cache of less than f32, the order of a mean decides how some are rounded.
-/// In any cache it moves scores, which are large where heads are normed.
+/// If heads are normalised before they enter a cache narrower than f32, the order of summation in a mean
+/// decides how some are rounded. In any cache it changes scores, which are large for normalised heads.
 constexpr double kNormedHeads = 1e-6, kRoundedKeys = 2e-3, kNormedScores = 2e-5;
-/// Attention goes over positions in blocks of 128.
+/// Attention iterates over positions in blocks of 128.
 constexpr int64_t kLongestPrompt = 140;
-/// Threads that share a launch, and the bytes of their scratch before it: as floats no numbers.
+/// The number of threads that share a launch, and the byte that fills their scratch area beforehand: NaN as
+/// floats.
 constexpr int64_t kParts = 3;
 constexpr int kLeftByOthers = 0xff;
-/// Rows that vdpbf16ps rounds for itself: 2^-9 of each value, more of a product of two projections.
+/// Rows that vdpbf16ps rounds itself: 2^-9 of each value, more for a product of two projections.
 constexpr double kBf16 = 0x1p-6;
 
 class CodeOnCpu : public CodeUnderCheck {
@@ -75,7 +76,7 @@ private:
 
 } // namespace
 
-/// How many work items a launch of the kernel has.
+/// The number of work items of a launch of the kernel.
 static int64_t itemsOf(kernel::FuncOp fn, const BatchView &batch) {
   int64_t counts[kernel::WorkItems::Spans + 1] = {1, batch.tokens, batch.rows, batch.tiles};
   const kernel::WorkItems items = fn.launch().workItems();
@@ -91,7 +92,7 @@ std::string CodeOnCpu::run(kernel::FuncOp fn, size_t, ArrayRef<Operand> operands
   const auto bytes = size_t(roundUp(scratch.lookup(fn.getSymName()) + 64, 64));
   std::unique_ptr<void, decltype(&std::free)> room(std::aligned_alloc(64, bytes), std::free);
   const auto kernel = code.function(fn.getSymName().str());
-  // In parts, as threads take them, whose scratch is as other kernels left it.
+  // Runs in parts, as threads do; their scratch holds what other kernels left.
   const int64_t items = itemsOf(fn, batch), parts = std::min(items, kParts);
   const bool cyclic = fn.launch().workItems().cyclic;
   for (int64_t part = parts; part-- > 0;) {
@@ -103,7 +104,7 @@ std::string CodeOnCpu::run(kernel::FuncOp fn, size_t, ArrayRef<Operand> operands
   return "";
 }
 
-/// The order of a sum matters more in a long one.
+/// The order of summation matters more in a long sum.
 double CodeOnCpu::allowed(kernel::FuncOp fn, size_t, const BatchView &, double slack) {
   const StringRef name = fn.anchor()->getName().stripDialect();
   const auto *bound = llvm::find_if(kBounds, [&](const CodeBound &own) { return name == own.op; });

@@ -1,6 +1,6 @@
-//===- CheckCode.h - Code for CPUs beside the slow machine ------------------===//
+//===- CheckCode.h - Checks CPU code against the plan interpreter -----------===//
 //
-// Each launch with all of its work items, on this CPU (compiler/targets/Lockstep.h).
+// Runs each launch with all of its work items on this CPU (compiler/targets/Lockstep.h).
 //===----------------------------------------------------------------------===//
 #pragma once
 
@@ -9,15 +9,15 @@
 
 namespace ingot::compiler {
 
-/// The code of a level for the kernels of a plan, whose schedules are chosen in `kernels`.
+/// The code of a level for the kernels of a plan. `kernels` carry the chosen schedules.
 struct CodeOfLevel {
   const cpu::Isa &isa;
   llvm::ArrayRef<kernel::FuncOp> kernels;
   llvm::StringRef image;
 };
 
-/// Runs code of levels that this CPU has, all of it beside one run of the machine, and says what each did. Errors:
-/// those of Lockstep.h, E0447.
+/// Runs the code of levels that this CPU supports against one run of the plan interpreter, and returns the
+/// result of each. Errors: those of Lockstep.h, E0447.
 Result<std::vector<CodeAgreement>>
 checkCode(mlir::ModuleOp plan, llvm::ArrayRef<CodeOfLevel> levels, double slack = kCodeSlack);
 

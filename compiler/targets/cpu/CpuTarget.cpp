@@ -62,7 +62,8 @@ public:
       auto entry = std::make_unique<fb::CodeObjectT>();
       entry->costs = scheduled.costs();
       for (auto [kernel, fn] :
-           llvm::zip_equal(table.kernels, scheduled.kernels())) // rows may want more than the model
+           llvm::zip_equal(table.kernels, scheduled.kernels())) // rows may need more scratch than
+                                                                // the model
         kernel->scratch_bytes = std::max<uint64_t>(kernel->scratch_bytes, cpu::scratchBytes(fn));
       entry->target = "cpu:" + level;
       entry->segment = segments.size();
@@ -109,14 +110,14 @@ public:
   }
 
 private:
-  /// The code of a level, as it was added.
+  /// The code of a level, as added.
   struct Made {
     const cpu::Isa *isa;
     std::unique_ptr<ScheduledKernels> kernels;
     std::string code;
   };
 
-  /// The code of all kernels for a level: from the cache, if it is there.
+  /// The code of all kernels for a level, from the cache if possible.
   FailureOr<std::string> codeFor(ArrayRef<kernel::FuncOp> kernels, const cpu::Isa &isa) {
     CodeCache::Key key{};
     if (context.cache) {
@@ -132,7 +133,7 @@ private:
     if (failed(object))
       return failure();
     std::string code(object->begin(), object->end());
-    if (context.cache) // a full disk costs the next run time, not this one its engine
+    if (context.cache) // a full disk costs the next run time, but does not fail this one
       (void)context.cache->store(key, code);
     return code;
   }

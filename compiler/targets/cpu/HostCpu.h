@@ -1,11 +1,11 @@
-//===- HostCpu.h - Which CPU this is, as tuning rows name it --------------===//
+//===- HostCpu.h - The host CPU, as named in tuning rows ------------------===//
 #pragma once
 
 #include "codegen/cpu/schedule/TuningRows.h"
 
 namespace ingot::compiler {
 
-/// What cpuid says: vendor, family and model, and the brand for people.
+/// The result of cpuid: vendor, family and model, and the brand for display.
 cpu::CpuName hostCpuName();
 
 } // namespace ingot::compiler

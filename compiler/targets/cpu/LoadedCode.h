@@ -1,4 +1,4 @@
-//===- LoadedCode.h - Kernels that were just compiled, to be called here --===//
+//===- LoadedCode.h - Loads freshly compiled kernels ----------------------===//
 #pragma once
 
 #include "runtime/abi/KernelAbi.h"
@@ -10,7 +10,7 @@
 
 namespace ingot::compiler {
 
-/// A shared object in memory, loaded for as long as this lives.
+/// A shared object in memory, loaded for the lifetime of this object.
 class LoadedCode {
 public:
   /// Error: E0447, exit 3 (no /proc, or the system forbids executable mappings).
@@ -24,7 +24,7 @@ public:
 
 private:
   LoadedCode() = default;
-  int file = -1; ///< open while it is loaded: dlopen compares names
+  int file = -1; ///< kept open while loaded, because dlopen compares names
   void *handle = nullptr;
 };
 

@@ -58,7 +58,7 @@ size_t ScheduledKernels::matmuls() const {
 // Costs
 //===----------------------------------------------------------------------===//
 
-/// "tiles = [6, 4, 2, 1], block = 120, prefetch = 4096", as the attribute prints.
+/// "tiles = [6, 4, 2, 1], block = 120, prefetch = 4096", as printed in the attribute.
 static std::string textOf(kernel::ScheduleAttr schedule) {
   std::string text;
   llvm::raw_string_ostream(text) << Attribute(schedule);

@@ -1,7 +1,7 @@
-//===- Schedules.h - Which schedule each kernel of a level gets -----------===//
+//===- Schedules.h - The schedule of each kernel of a level ---------------===//
 //
-// Rows of `--tuning FILE`, else the cost model for the machine that a level is compiled for
-// (codegen/cpu/schedule/Machine.h), so that the same input gives the same engine on every host.
+// Taken from rows of `--tuning FILE`, or else from the cost model of the machine that a level is compiled for
+// (codegen/cpu/schedule/Machine.h), so the same input gives the same engine on every host.
 //===----------------------------------------------------------------------===//
 #pragma once
 
@@ -15,21 +15,21 @@
 
 namespace ingot::compiler {
 
-/// Rows that matmuls look into, if there are any.
+/// Tuning rows that matmuls consult, if there are any.
 using Rows = std::optional<cpu::TuningTable>;
 
-/// Errors: E0440 … E0443 of the file, E0444 it cannot be read.
+/// Errors: E0440 … E0443 for the file's contents, E0444 if it cannot be read.
 Result<Rows> rowsFor(const CompileOptions &options);
 
-/// The kernels of a program as one level compiles them: copies whose matmuls say their schedule.
+/// The kernels of a program as one level compiles them: copies whose matmuls carry their schedule.
 class ScheduledKernels {
 public:
   ScheduledKernels(llvm::ArrayRef<kernel::FuncOp> kernels, const cpu::Isa &isa, const Rows &rows);
 
   llvm::ArrayRef<kernel::FuncOp> kernels() const { return functions; }
-  /// What the engine keeps of each: how it was cut and why, and what a launch costs.
+  /// The record of each kernel in the engine: its tiling and the reason, and the cost of a launch.
   std::vector<std::unique_ptr<fb::KernelCostT>> costs() const;
-  /// How many matmuls have a row, and how many there are.
+  /// The number of matmuls with a tuning row, and the number of all matmuls.
   size_t rowsUsed() const;
   size_t matmuls() const;
 
@@ -37,7 +37,7 @@ private:
   const cpu::Isa &isa;
   std::vector<mlir::OwningOpRef<kernel::FuncOp>> owned;
   llvm::SmallVector<kernel::FuncOp> functions;
-  std::vector<std::string> sources; ///< of each kernel's schedule; empty where it has none
+  std::vector<std::string> sources; ///< of each kernel's schedule; empty if it has none
 };
 
 } // namespace ingot::compiler

@@ -38,9 +38,10 @@ using kernel::ScheduleAttr;
 namespace {
 
 constexpr int64_t kMostTokens = 512;
-constexpr int64_t kCallBytes = 16 << 20;  ///< of weights that one call reads
-constexpr double kCallOperations = 2e9;   ///< of a call of many tokens: some milliseconds
-constexpr int64_t kEvictBytes = 64 << 20; ///< more than a last-level cache keeps of one core
+constexpr int64_t kCallBytes = 16 << 20;  ///< bytes of weights that one call reads
+constexpr double kCallOperations = 2e9;   ///< operations of a call of many tokens: a few
+                                          ///< milliseconds
+constexpr int64_t kEvictBytes = 64 << 20; ///< more than a last-level cache keeps for one core
 constexpr double kWins = 0.98, kLoses = 1.03;
 constexpr int kLeastRounds = 3, kMostRounds = 40;
 
@@ -62,13 +63,13 @@ Memory allocate(size_t bytes) {
       static_cast<char *>(std::aligned_alloc(64, roundUp(std::max<int64_t>(bytes, 64), 64))));
 }
 
-/// Numbers as activations have them: nothing that is no number, or so small that it is slow.
+/// Fills rows with typical activations: no NaN or infinities, and no subnormals, which would be slow.
 void fillRows(char *rows, kernel::RowsType type) {
   std::mt19937 random(1);
   std::memset(rows, 0, kMostTokens * type.rowBytes());
   if (type.getKind() != RowKind::F32 && type.getKind() != RowKind::Q8 &&
       type.getKind() != RowKind::Q8x2)
-    return; // of no meaning here
+    return; // contents do not matter here
   auto floats = [&](char *at, int64_t count, float scale) {
     for (int64_t i = 0; i < count; ++i) {
       float value = (float(random() % 2001) / 1000 - 1) * scale;
@@ -90,7 +91,7 @@ void fillRows(char *rows, kernel::RowsType type) {
   }
 }
 
-/// The operands of one kernel, made up.
+/// Operands of one kernel, with generated contents.
 class Operands {
 public:
   explicit Operands(kernel::FuncOp fn) {
@@ -121,7 +122,7 @@ private:
   std::vector<void *> pointers;
 };
 
-/// A schedule with its code and what was measured of it.
+/// A schedule, its code and its measurements.
 struct Candidate {
   ScheduleAttr schedule;
   cpu::KernelFn code = nullptr;
@@ -141,7 +142,8 @@ public:
     std::memset(evicted.get(), 1, kEvictBytes);
   }
 
-  /// What one thread reads of memory, in wall time: the median of five passes over more than a cache holds.
+  /// Memory bandwidth of one thread in GB/s of wall time: the median of five passes over more than a cache
+  /// holds.
   double readGbPerS() {
     double seconds[5];
     for (double &one : seconds) {
@@ -153,7 +155,7 @@ public:
     return kEvictBytes / seconds[2] / 1e9;
   }
 
-  /// The row of the kernel, if a schedule is better than the model's; within about `seconds`.
+  /// The tuning row of the kernel if a schedule beats the model's; takes about `seconds`.
   Result<std::optional<cpu::TuningRow>> tune(kernel::FuncOp fn, double seconds) {
     auto op = cast<kernel::MatmulOp>(fn.anchor());
     Operands operands(fn);
@@ -177,7 +179,7 @@ public:
   }
 
 private:
-  /// Steps that this kernel may meet; logits are asked for few tokens.
+  /// Token counts that this kernel may see; logits are requested for few tokens.
   static std::vector<int64_t> tokensOf(kernel::MatmulOp op) {
     std::vector<int64_t> tokens(std::begin(cpu::kModelTokens), std::end(cpu::kModelTokens));
     if (op.getExtent() == kernel::Extent::Rows)
@@ -185,7 +187,7 @@ private:
     return tokens;
   }
 
-  /// The model's choice, then those that differ from it in one thing.
+  /// The model's choice, then the schedules that differ from it in one parameter.
   std::vector<Candidate> neighbours(kernel::MatmulOp op) const {
     std::vector<Candidate> candidates(1);
     ScheduleAttr model = cpu::matmulSchedule(op, isa);
@@ -193,7 +195,7 @@ private:
     for (ScheduleAttr other : cpu::scheduleCandidates(op, isa)) {
       int tiles = other.getTokenTiles() != model.getTokenTiles();
       int prefetch = other.getPrefetch() != model.getPrefetch();
-      // The block goes with the tiles: it is a multiple of the first.
+      // The block follows the tiles: it is a multiple of the first.
       int64_t front = model.getTokenTiles().front();
       bool sameBlock =
           other.getTokenBlock() / front == model.getTokenBlock() / front ||
@@ -242,7 +244,7 @@ private:
     return {};
   }
 
-  /// Seconds of all panels, from a call of some of them.
+  /// Seconds for all panels, extrapolated from a call of some of them.
   double call(kernel::MatmulOp op, const Candidate &candidate, const Operands &operands,
               int64_t tokens, char *scratch) {
     const int64_t items = op.workItems().factor;
@@ -265,7 +267,7 @@ private:
       sink = sink + evicted.get()[i];
   }
 
-  /// The mean of time against the other's.
+  /// The mean over token counts of the ratio of this candidate's time to the other's.
   static double relative(Candidate &candidate, Candidate &other) {
     double sum = 0;
     for (auto &[tokens, samples] : candidate.samples)
@@ -273,7 +275,7 @@ private:
     return sum / double(candidate.samples.size());
   }
 
-  /// What beats the model in each thing, put together.
+  /// Combines, for each parameter, the value that beats the model.
   static ScheduleAttr combine(std::vector<Candidate> &candidates) {
     ScheduleAttr model = candidates[0].schedule, best[3] = {model, model, model};
     double least[3] = {0.995, 0.995, 0.995};
@@ -311,8 +313,8 @@ private:
   volatile char sink = 0;
 };
 
-/// Why rows of this run may be wrong, or nothing. Thread time leaves out that others ran, not that they took the caches
-/// and the memory.
+/// Why the rows of this run may be unreliable, or "". Thread time excludes the run time of other processes,
+/// but not their use of caches and memory.
 std::string busyNote(double readBefore, double readAfter, double load) {
   constexpr double kSteady = 0.75;
   const unsigned processors = std::max(1u, std::thread::hardware_concurrency());

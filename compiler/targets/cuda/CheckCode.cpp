@@ -29,22 +29,23 @@ constexpr CodeBound kBounds[] = {
     {"causal_conv", 1e-6}, // the order of a sum
     {"route", 1e-6},       // exp; the choice is the same
     {"group_routes", 0},   // integers
-    {"custom", 0},         // what its author says
+    {"custom", 0},         // the author's bound
     {"combine", 0},        // fused multiplications in one order
     {"fp8_rows", 0},       // a quotient and a code
     {"argmax", 0},         // comparisons
-    {"argmax_finish", 0},  // a word
-    {"draw_weigh", 0},     // leaves nothing that is compared
-    {"draw_ids", 0},       // the host's ids
+    {"argmax_finish", 0},  // an integer
+    {"draw_weigh", 0},     // its output is not compared
+    {"draw_ids", 0},       // must equal the host's ids
 };
-/// Attention goes over positions in runs of 256, and projections over tokens in tiles of up to 128.
+/// Attention iterates over positions in chunks of 256, and projections over tokens in tiles of up to 128.
 constexpr int64_t kLongestPrompt = 270;
-/// As on CPUs: where heads are normed, the order of a mean decides how keys are rounded, and moves scores.
+/// As on CPUs: where heads are normalised, the order of summation in a mean decides how keys are rounded, and
+/// changes scores.
 constexpr double kNormedHeads = 1e-6, kRoundedKeys = 2e-3;
 /// Rows of a norm that a projection computes itself: a few are rounded the other way.
 constexpr double kOwnRows = 2e-4;
-/// Products of rows in E4M3, whose numbers are off by up to a sixteenth: their sum is by less, since they are off either
-/// way. A gate times what it lets through has the errors of both, and its largest numbers are few.
+/// Products of E4M3 rows, whose numbers are off by up to a sixteenth: errors in a sum partly cancel. A gate
+/// times the value it gates has the errors of both, and few of its numbers are large.
 constexpr double kFp8Rows = 0.06, kFp8Pairs = 0.15;
 
 class CodeOnEmulator : public CodeUnderCheck {
@@ -72,7 +73,7 @@ public:
   std::string fileName() const override { return "ingot-E0886.cu"; }
 
 private:
-  /// Variants that a step launches together.
+  /// Variants that one step launches together.
   using Way = SmallVector<const fb::Variant *, 2>;
   std::vector<Way> waysOfKernel(kernel::FuncOp fn, const BatchView &batch) const;
   Result<void> launch(const fb::Variant &variant, const cuda::StepShape &shape,
@@ -82,7 +83,7 @@ private:
   flatbuffers::FlatBufferBuilder builder;
   const fb::CodeObject *object = nullptr;
   cuda::AttentionSharing sharing;
-  llvm::StringMap<uint32_t> indices; ///< of kernels
+  llvm::StringMap<uint32_t> indices; ///< by kernel
   bool normsHeads = false;
   std::unique_ptr<cuda::Driver> driver;
   cuda::Module module = nullptr;
@@ -108,7 +109,7 @@ Result<void> CodeOnEmulator::load(int threads) {
   return {};
 }
 
-/// Of a kernel with a variant for tiles of prompts and one for those that decode, a step takes both.
+/// If a kernel has a variant for prompt tiles and one for decoding tiles, a step launches both.
 std::vector<CodeOnEmulator::Way> CodeOnEmulator::waysOfKernel(kernel::FuncOp fn,
                                                               const BatchView &batch) const {
   auto index = indices.find(fn.getSymName());
@@ -152,7 +153,7 @@ Result<void> CodeOnEmulator::launch(const fb::Variant &variant, const cuda::Step
     return Error{ExitCode::Device, "E0719", "its grid is more than a GPU takes", "", ""};
   if (how->grid[0] == 0 || how->grid[1] == 0 || how->grid[2] == 0)
     return {};
-  how->overlap = false; // there is nothing to overlap with
+  how->overlap = false; // there is no other launch to overlap with
   auto kernel = driver->find(module, variant.symbol()->str(), variant.shared_bytes());
   if (!kernel)
     return kernel.error();
@@ -189,7 +190,7 @@ Result<void> CodeOnEmulator::launch(const fb::Variant &variant, const cuda::Step
 
 std::string CodeOnEmulator::run(kernel::FuncOp fn, size_t way, ArrayRef<Operand> operands,
                                 const BatchView &batch) {
-  constexpr size_t kLine = 256, kImage = 64 << 10; // of some forty tokens
+  constexpr size_t kLine = 256, kImage = 64 << 10; // for about forty tokens
   std::unique_ptr<std::byte, decltype(&std::free)> image(
       static_cast<std::byte *>(std::aligned_alloc(kLine, kImage)), std::free);
   const auto address = reinterpret_cast<cuda::Address>(image.get());

@@ -1,7 +1,7 @@
-//===- CheckCode.h - Code for GPUs beside the slow machine ------------------===//
+//===- CheckCode.h - Checks GPU code against the plan interpreter -----------===//
 //
-// Each launch on the emulator, over memory of the host (compiler/targets/Lockstep.h). A kernel has variants for steps of
-// other sizes, each of which is right for a step within its guards: all of them run.
+// Runs each launch on the emulator, in host memory (compiler/targets/Lockstep.h). A kernel has variants for
+// different step sizes, and each is valid for any step within its guards: all of them run.
 //===----------------------------------------------------------------------===//
 #pragma once
 
@@ -13,17 +13,18 @@
 
 namespace ingot::compiler {
 
-/// The code of an architecture as the emulator runs it.
+/// The code of an architecture, compiled for the emulator.
 struct CodeOfArchitecture {
-  std::string target;       ///< "cuda:sm_90a", whatever it was compiled for
+  std::string target;       ///< "cuda:sm_90a", for whatever it was compiled
   llvm::StringRef image;    ///< for the emulator
-  fb::CodeObjectT variants; ///< of the kernels, in their order
+  fb::CodeObjectT variants; ///< of the kernels, in the same order
   llvm::ArrayRef<kernel::FuncOp> kernels;
   cuda::SharedAttention shared;
   std::function<std::string(kernel::FuncOp)> textOf;
 };
 
-/// Runs the code beside one run of the machine. Errors: those of Lockstep.h, E0723 (there is no emulator), E0717.
+/// Runs the code against one run of the plan interpreter. Errors: those of Lockstep.h, E0723 (no emulator),
+/// E0717.
 Result<CodeAgreement> checkOnEmulator(mlir::ModuleOp plan, const CodeOfArchitecture &code,
                                       int threads, double slack = kCodeSlack);
 

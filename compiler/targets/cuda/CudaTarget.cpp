@@ -1,4 +1,4 @@
-//===- CudaTarget.cpp - GPUs, and the emulator of them --------------------===//
+//===- CudaTarget.cpp - GPUs, and their emulator --------------------------===//
 #include "codegen/cuda/CudaCodegen.h"
 #include "compiler/console/OutputPlace.h"
 #include "compiler/targets/CodeTarget.h"
@@ -74,8 +74,8 @@ private:
             context.cache ? &*context.cache : nullptr, context.identity};
   }
 
-  /// The target's code as the emulator runs it: its own, or with --verify that of a GPU compiled for the host. Empty, and
-  /// why: there is none.
+  /// The emulator's image of the target's code: its own, or with --verify that of a GPU compiled for the
+  /// host. If there is none, returns an empty string and sets `why`.
   Result<std::string> imageFor(const std::string &target, std::string &why) {
     if (auto own = emulated.find(target); own != emulated.end())
       return own->second;
@@ -117,7 +117,7 @@ private:
 
   const CodeContext &context;
   const CompileOptions &options;
-  std::vector<fb::CodeObjectT> made; ///< the variants of each target, as they were added
+  std::vector<fb::CodeObjectT> made; ///< the variants of each target, as added
   std::vector<kernel::FuncOp> checked;
   std::map<std::string, std::string> emulated; ///< code for the emulator, by target
 };
@@ -129,24 +129,25 @@ public:
   bool hasExact() const override { return false; }
   bool readsBf16Rows() const override { return true; }
   lm::WeightLayout weightLayout(lm::WeightType type, ArrayRef<Operation *> readers) const override {
-    // Of vectors, of which each expert has its own, a panel is padded to whole tiles.
+    // For stacks of vectors, one per expert, a panel is padded to whole tiles.
     if (type.isVectors())
       return lm::WeightLayout::Panel32;
     return readers.empty() ? lm::WeightLayout::Fragment16 : cuda::matrixLayout(readers.front());
   }
   void addLoweringPasses(AddPass add) const override {
-    // Who has the logits at hand looks for the largest.
+    // The launch that computes the logits finds the largest one.
     add(createFoldArgmaxPass({name().str()}));
-    // Rows that only code for many tokens reads are made for many.
+    // Rows that only code for many tokens reads are written only in steps of many tokens.
     add(createFp8CasesPass({cuda::kFewTokens}));
-    // A launch costs more than recomputing what it does, as long as tokens are few. Norms last, whose cases hold the others'.
+    // With few tokens a launch costs more than recomputing its results. Norms come last, because their
+    // specialisations contain the others'.
     add(createAppendEpiloguesPass({name().str()}));
     add(createNormProloguesPass({name().str()}));
   }
   void addPlanningPasses(AddPass add) const override {
-    // All memory of a step is the plan's to place.
+    // The plan allocates all memory of a step.
     add(createAddWorkspacesPass({name().str()}));
-    // Ids are found where the logits are.
+    // Ids are found in the step that computes the logits.
     add(createFindIdsPass({name().str()}));
   }
   kernel::KernelShape shapeOf(kernel::FuncOp kernel) const override {
@@ -162,15 +163,15 @@ public:
   bool emits(Emit stage) const override { return stage == Emit::Cuda || stage == Emit::Asm; }
   const std::string &kv(const CompileOptions &options) const override { return options.gpuKv; }
   void choosePasses(const CompileOptions &options, PipelineOptions &passes) const override {
-    // Products of fp8 round activations: by wgmma alone, and not where all steps shall give the same
-    // bits.
+    // fp8 products round activations, so they are used only with wgmma, and not if all steps must give the
+    // same bits.
     passes.fp8Rows = llvm::any_of(options.gpuTargets, [&](const std::string &target) {
       return usesWgmma(target, options.batchInvariant);
     });
   }
   std::pair<const char *, const char *> phases() const override { return {"gpu plan", "gpu"}; }
-  /// Cubins as NVIDIA's disassembler prints what is in the engine, where it is there; of others, and without it, the text
-  /// that they were compiled from.
+  /// For cubins, the output of NVIDIA's disassembler on the code in the engine, if it is installed;
+  /// otherwise, and for other code, the CUDA text that was compiled.
   llvm::Expected<std::vector<CodeText>>
   listCode(StringRef codeTarget, StringRef object,
            llvm::function_ref<ArrayRef<kernel::FuncOp>()> kernels,

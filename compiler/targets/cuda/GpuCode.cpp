@@ -43,7 +43,8 @@ static Result<std::vector<cuda::CudaProgram>> programsOf(ArrayRef<kernel::FuncOp
 }
 
 namespace {
-/// The cache as code generators see it: they say what decides the code, this adds which build of Ingot asks.
+/// Adapts the cache for code generators: they pass the inputs of the code, and this class adds the identity
+/// of the build.
 class Cached : public cuda::KeptCode {
 public:
   Cached(CodeCache &cache, std::string identity) : cache(cache), identity(std::move(identity)) {}
@@ -53,7 +54,7 @@ public:
   }
   void store(ArrayRef<std::string> texts, StringRef code) override {
     (void)cache.store(keyOf(texts),
-                      code); // a full disk costs the next run time, not this one its engine
+                      code); // a full disk costs the next run time, but does not fail this one
   }
 
 private:
@@ -68,7 +69,7 @@ private:
 };
 } // namespace
 
-/// The three lines that a code generator gives: what, why, way out.
+/// Splits the three lines that a code generator returns: the error, the reason, the remedy.
 static Error problemError(const char *code, const std::string &problem) {
   Error error{ExitCode::File, code, "", "", ""};
   StringRef rest = problem;
@@ -117,7 +118,8 @@ static std::unique_ptr<fb::VariantT> variantOf(const cuda::CudaVariant &from, ui
 }
 
 namespace {
-/// All programs of an engine: the kernels', and one for each format of weights that the device makes.
+/// All programs of an engine: those of the kernels, and one for each format of weights that the device
+/// generates.
 struct ProgramList {
   std::vector<cuda::CudaProgram> all;
   size_t seeds = 0; ///< seeded[i] is at seeds + i
@@ -160,7 +162,7 @@ static uint64_t addCode(const std::string &target, ArrayRef<kernel::FuncOp> kern
     bytes += module;
     code->modules.push_back(std::move(entry));
   }
-  // Programmatic launch came with 9.0. PTX may run on older GPUs.
+  // Programmatic launch requires compute capability 9.0. PTX may run on older GPUs.
   bool overlap = runtime::gpuTargetNamed(target)->capability >= 90;
   for (auto [index, program] : llvm::enumerate(programs.all)) {
     uint32_t module = modules.size() == 1 ? 0 : index;
@@ -182,12 +184,12 @@ static uint64_t addCode(const std::string &target, ArrayRef<kernel::FuncOp> kern
   return size;
 }
 
-/// The programs as host code for the target's architecture.
+/// Compiles the programs to host code for the target's architecture.
 static Result<std::string> emulated(ArrayRef<cuda::CudaProgram> programs, const std::string &target,
                                     const GpuCodeOptions &options, cuda::KeptCode *kept) {
   std::string problem;
   cuda::EmulatorOptions how;
-  how.architecture = "sm_" + target.substr(target.rfind('_') + 1); // of PTX, too
+  how.architecture = "sm_" + target.substr(target.rfind('_') + 1); // also for PTX
   how.threads = options.threads;
   how.kept = kept;
   auto object = cuda::compileForEmulator(programs, how, problem);
@@ -208,7 +210,7 @@ Result<std::string> compiler::codeForEmulator(ArrayRef<kernel::FuncOp> kernels,
   return emulated(*programs, target, options, kept.get());
 }
 
-/// Code for targets that share one text; adds to `sum`.
+/// Adds code for targets that share one program text; adds to `sum`.
 static Result<void> addCodeOf(ArrayRef<kernel::FuncOp> kernels, ArrayRef<std::string> targets,
                               const cuda::EmitOptions &text, const GpuCodeOptions &options,
                               fb::ProgramT &table, std::vector<SegmentSource> &segments,
@@ -237,7 +239,7 @@ static Result<void> addCodeOf(ArrayRef<kernel::FuncOp> kernels, ArrayRef<std::st
         files.emplace_back(module.code.begin(), module.code.end());
         if (runtime::gpuTargetNamed(target)->kind == GpuTarget::Kind::Ptx &&
             !files.back().ends_with('\0'))
-          files.back() += '\0'; // the driver looks for the end of the text
+          files.back() += '\0'; // the driver expects NUL-terminated text
       }
       sum.bytes += addCode(target, kernels, *programs, files, table, segments);
     }
@@ -285,7 +287,7 @@ Result<std::string> compiler::printCuda(ArrayRef<kernel::FuncOp> kernels,
   return text;
 }
 
-/// All functions of a cubin, one behind the other.
+/// Disassembles all functions of a cubin, in order.
 static llvm::Expected<std::string> sassOf(const std::string &disassembler, StringRef cubin) {
   std::vector<cuda::SassFunction> functions;
   std::string problem, text;

@@ -11,13 +11,13 @@ using namespace mlir;
 using namespace ingot;
 using namespace ingot::compiler;
 
-/// Units for which a launch is foretold: the two terms of its maximum are straight lines in between, but where fp8
-/// begins to multiply fp8 (fp8From).
+/// Unit counts for which the time of a launch is predicted: the two terms of its maximum are linear in
+/// between, except where multiplication in fp8 begins (fp8From).
 static constexpr uint64_t kUnits[] = {1, 8, 64, 65, 512, 2048};
-/// The same of experts, of which few tokens read some: the part of them that is read is a curve.
+/// The same for experts: few tokens read only some of them, and the part that is read is a curve.
 static constexpr uint64_t kUnitsOfExperts[] = {1, 2, 4, 8, 16, 32, 64, 128, 512, 2048};
 
-/// The section's first launch of the kernel, in any case; null: it has none.
+/// The section's first launch of the kernel, in any specialisation; null if there is none.
 static const fb::LaunchT *launchOf(const fb::SectionT &section, uint32_t kernel) {
   for (const auto &one : section.cases)
     for (const auto &launch : one->launches)
@@ -26,7 +26,8 @@ static const fb::LaunchT *launchOf(const fb::SectionT &section, uint32_t kernel)
   return nullptr;
 }
 
-/// Bytes of the weights that one launch of the kernel reads whole, as they are stored: layers are alike, the first will do.
+/// Bytes of the weights that one launch of the kernel reads completely, as stored. Layers are alike, so the
+/// first suffices.
 static uint64_t weightBytes(const fb::ProgramT &program, uint32_t kernel) {
   for (const auto &step : program.entries.front()->steps)
     if (const fb::LaunchT *launch = launchOf(*program.sections[step->section], kernel)) {
@@ -41,8 +42,9 @@ static uint64_t weightBytes(const fb::ProgramT &program, uint32_t kernel) {
   return 0;
 }
 
-/// The first units that are multiplied in fp8: those beyond what the variants before that one take. Of a kernel for steps
-/// of as many alone that is the first. 0: none are.
+/// The smallest number of units that is multiplied in fp8: one more than the largest that earlier variants
+/// accept. For a kernel that is limited to such steps, it is the smallest count of the kernel. 0 if nothing
+/// is multiplied in fp8.
 static uint64_t fp8From(kernel::FuncOp kernel, const fb::KernelVariantsT &variants) {
   uint64_t from = uint64_t(kernel.leastCount());
   for (const auto &v : variants.variants) {
@@ -53,7 +55,7 @@ static uint64_t fp8From(kernel::FuncOp kernel, const fb::KernelVariantsT &varian
   return 0;
 }
 
-/// For which units a projection is foretold that multiplies in fp8 from so many on (0: never).
+/// The unit counts for which a projection is predicted that multiplies in fp8 from `fp8` units (0: never).
 static SmallVector<uint64_t> unitsOf(kernel::MatmulOp op, uint64_t fp8) {
   if (!op.getRoutes())
     return SmallVector<uint64_t>(ArrayRef(kUnits));
@@ -65,7 +67,7 @@ static SmallVector<uint64_t> unitsOf(kernel::MatmulOp op, uint64_t fp8) {
   return units;
 }
 
-/// Projections alone: others have no weights, and what they ask for is in proportion to their units.
+/// Predicts only projections: other kernels have no weights, and their work is proportional to their units.
 static void foretell(fb::KernelCostT &cost, kernel::MatmulOp op, uint64_t weights, uint64_t fp8,
                      const runtime::GpuMachine &machine) {
   auto read = [&](uint64_t tokens) {

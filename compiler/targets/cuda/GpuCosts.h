@@ -1,8 +1,9 @@
-//===- GpuCosts.h - What launches of GPU kernels cost ---------------------===//
+//===- GpuCosts.h - The cost of launches of GPU kernels -------------------===//
 //
-// Bytes and operations follow from kernels and plan; time is foretold by the one line of
-// runtime/engine/GpuMachine.h, for the GPU that its table has of the architecture. It knows nothing of variants but their
-// rate: a step's time is measured soon enough, and until then chunks and admission want the right order of magnitude.
+// Bytes and operations follow from kernels and plan; time is predicted by the roofline formula of
+// runtime/engine/GpuMachine.h, for the GPU that its table lists for the architecture. The formula knows only
+// the rate of a variant: the time of steps is soon measured, and until then chunking and admission need only
+// the right order of magnitude.
 //===----------------------------------------------------------------------===//
 #pragma once
 
@@ -18,8 +19,8 @@ class FuncOp;
 
 namespace ingot::compiler {
 
-/// One for each kernel of `program`, of which `kernels` are the first; those that find ids follow. `code` has its target and
-/// its variants.
+/// One cost for each kernel of `program`, which begin with `kernels`; kernels that find ids follow. `code`
+/// supplies the target and the variants.
 std::vector<std::unique_ptr<fb::KernelCostT>> gpuCosts(llvm::ArrayRef<kernel::FuncOp> kernels,
                                                        const fb::ProgramT &program,
                                                        const fb::CodeObjectT &code);
