@@ -13,25 +13,27 @@ namespace ingot {
 #define GEN_PASS_REGISTRATION
 #include "passes/Passes.h.inc"
 
-/// What the main pipeline is told.
+/// Options of the main pipeline.
 struct PipelineOptions {
   bool exact = false;
-  std::string kv = "f16";          ///< runtime/formats/KvFormat.h
-  std::string quantize;            ///< a numeric format for floating matrices; empty: as stored
-  std::vector<std::string> recipe; ///< "GLOB:FORMAT" over weight symbols, before `quantize`
-  std::vector<std::string>
-      disabled;               ///< arguments of optional passes to leave out ("lm-fuse-gate-up")
-  std::string device = "cpu"; ///< the name of a target (passes/Target.h)
+  std::string kv = "f16";            ///< runtime/formats/KvFormat.h
+  std::string quantize;              ///< numeric format to which floating-point matrices are
+                                     ///< quantised; empty: as stored
+  std::vector<std::string> recipe;   ///< "GLOB:FORMAT" over weight symbols; takes precedence over
+                                     ///< `quantize`
+  std::vector<std::string> disabled; ///< arguments of optional passes to skip ("lm-fuse-gate-up")
+  std::string device = "cpu";        ///< the name of a target (passes/Target.h)
   bool fp8Rows =
-      false; ///< projections of fp8 weights may multiply in fp8, where it has kernels for it
+      false; ///< projections with fp8 weights may multiply in fp8 where the target has kernels for
+             ///< it
   std::vector<std::string> kvLayers =
-      {}; ///< "FIRST-LAST:FORMAT" of layers whose cache is of another than `kv`
+      {}; ///< "FIRST-LAST:FORMAT": layers whose KV cache format differs from `kv`
 };
 
-/// Arguments of the passes that may be disabled: fusion only saves launches and traffic.
+/// Arguments of the passes that may be disabled. Fusion only saves launches and memory traffic.
 llvm::ArrayRef<llvm::StringLiteral> optionalPasses();
 
-/// The pipeline in its phases; a user's passes go between.
+/// The pipeline in its phases. User passes run between phases.
 void buildImportPipeline(mlir::OpPassManager &pm, const PipelineOptions &options);
 void buildFusionPipeline(mlir::OpPassManager &pm, const PipelineOptions &options);
 void buildLoweringPipeline(mlir::OpPassManager &pm, const PipelineOptions &options);

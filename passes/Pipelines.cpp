@@ -1,4 +1,4 @@
-//===- Pipelines.cpp - The compiler, as prose -----------------------------===//
+//===- Pipelines.cpp - The pass pipelines ---------------------------------===//
 #include "dialects/lm/ops/Model.h"
 #include "dialects/plan/ops/Program.h"
 #include "passes/Target.h"
@@ -11,17 +11,17 @@ using namespace ingot;
 
 void ingot::buildImportPipeline(OpPassManager &pm, const PipelineOptions &options) {
   OpPassManager &model = pm.nest<lm::ModelOp>();
-  // What the user asked to quantise is quantised first: all later choices depend on formats.
+  // Quantisation comes first because all later choices depend on formats.
   if (!options.quantize.empty() || !options.recipe.empty()) {
     QuantizeWeightsPassOptions quantize;
     quantize.format = options.quantize;
     quantize.rules.assign(options.recipe.begin(), options.recipe.end());
     model.addPass(createQuantizeWeightsPass(quantize));
   }
-  // Matrices that are still floats are read as bf16, unless every bit counts.
+  // Matrices that are still floats are read as bf16, except in exact mode.
   if (!options.exact)
     model.addPass(createRoundFloatsPass());
-  // Scales of 1 and repeated norms go away.
+  // Removes scales of 1 and repeated norms.
   model.addPass(createCanonicalizerPass());
   model.addPass(createCSEPass());
 }
@@ -44,15 +44,16 @@ static auto addUnlessDisabled(OpPassManager &pm, const PipelineOptions &options)
 void ingot::buildFusionPipeline(OpPassManager &pm, const PipelineOptions &options) {
   OpPassManager &model = pm.nest<lm::ModelOp>();
   auto add = addUnlessDisabled(model, options);
-  // Gate and up before q, k, v: both are projections of one input, and the pair is worth more.
+  // Gate and up come before q, k, v: both are projections of one input, and fusing gate and up saves more.
   add(createFuseGateUpPass());
   add(createFuseProjectionsPass());
-  // Heads of q and k are normed and rotated where k and v enter the cache: no other kernel does it.
+  // Heads of q and k are normalised and rotated where k and v enter the cache: no other kernel does this.
   model.addPass(createFuseRopeAppendPass());
-  // A projection adds its residual in place; Gemma norms in between, so its norms carry the addition.
+  // A projection adds its residual in place. Gemma has a norm in between, so there the norm adds the
+  // residual.
   add(createFuseResidualPass());
   add(createFuseNormsPass());
-  // Whatever elementwise work is left joins the op that makes its input.
+  // Remaining elementwise ops join the op that produces their input.
   add(createGroupElementwisePass());
 }
 
@@ -64,34 +65,34 @@ static const Target &targetOf(const PipelineOptions &options) {
 
 void ingot::buildLoweringPipeline(OpPassManager &pm, const PipelineOptions &options) {
   const char *precision = options.exact ? "exact" : "fast";
-  // Caches that the user wants of other numbers are said before anything depends on them.
+  // Per-layer KV cache formats are set before anything depends on them.
   if (!options.kvLayers.empty()) {
     ChooseKvPassOptions chosen;
     chosen.layers.assign(options.kvLayers.begin(), options.kvLayers.end());
     pm.addPass(createChooseKvPass(chosen));
   }
-  // Rows between launches are rounded as projections will read them.
+  // Activations between launches are encoded as the projections that read them expect.
   pm.nest<lm::ModelOp>().addPass(
       createChooseFormsPass({precision, options.device, options.fp8Rows}));
   // Every region becomes a kernel, every function a list of launches.
   pm.addPass(createLowerToPlanPass({precision, options.kv, options.device}));
-  // Who reads a matrix is known now, and with it how it should lie.
+  // The readers of each matrix are now known, and they determine its layout.
   pm.addPass(createChooseLayoutsPass({options.device}));
-  // Which launches become one is the device's to say.
+  // The target decides which launches are merged.
   targetOf(options).addLoweringPasses(addUnlessDisabled(pm, options));
 }
 
 void ingot::buildPlanningPipeline(OpPassManager &pm, const PipelineOptions &options) {
-  // Memory and launches that the device's kernels need beside the model's.
+  // Adds the buffers and launches that the target's kernels need in addition to the model's.
   targetOf(options).addPlanningPasses(addUnlessDisabled(pm, options));
-  // All that follows sees straight lists of launches.
+  // The following passes see only straight lists of launches.
   pm.addPass(createExpandCasesPass());
   OpPassManager &program = pm.nest<plan::ProgramOp>();
   // Launches that do not depend on each other need no barrier between them.
   program.addPass(createElideBarriersPass());
-  // Buffers that never live together share memory.
+  // Buffers whose lifetimes do not overlap share memory.
   program.addPass(createPackBuffersPass());
-  // What a step costs is said, so that it can be held against other plans.
+  // Records the cost of a step, so that plans can be compared.
   program.addPass(createCountTrafficPass());
 }
 

@@ -1,4 +1,4 @@
-//===- Target.cpp - The targets that are known ----------------------------===//
+//===- Target.cpp - The registered targets --------------------------------===//
 #include "passes/Target.h"
 
 using namespace ingot;

@@ -1,8 +1,9 @@
-//===- Target.h - What lowering and planning ask of a kind of device -------===//
+//===- Target.h - What lowering and planning need to know of a device ------===//
 //
-// Passes over lm know no device. From lm-choose-forms on a program is made for one: for what rows its
-// kernels read, which launches are worth fusing, what memory a kernel wants. A target says so; its
-// code generator is behind compiler/targets/CodeTarget.h, where all targets are listed.
+// Passes over lm are independent of the device. From lm-choose-forms on, a program is compiled for one
+// target, which determines the row encodings its kernels read, the launches worth fusing and the memory a
+// kernel needs. This interface answers these questions; the target's code generator implements
+// compiler/targets/CodeTarget.h, where all targets are listed.
 //===----------------------------------------------------------------------===//
 #pragma once
 
@@ -22,37 +23,40 @@ public:
 
   virtual ~Target() = default;
 
-  /// What the option `device` of passes calls it: "cpu".
+  /// The name of the target in the pass option `device`: "cpu".
   virtual llvm::StringRef name() const = 0;
-  /// The formats of a KV cache that its kernels read and write.
+  /// The KV cache formats that its kernels read and write.
   virtual bool (*kvFormats() const)(const KvFormatInfo &) = 0;
-  /// Whether it has kernels that keep f32 everywhere (precision `exact`).
+  /// Whether the target has kernels that use f32 throughout (precision `exact`).
   virtual bool hasExact() const = 0;
-  /// Projections read rows of bf16, whatever their weights' format; else q8 where codes are integers.
+  /// True if projections read bf16 rows whatever their weights' format; otherwise they read q8 where codes
+  /// are integers.
   virtual bool readsBf16Rows() const = 0;
 
-  /// How a matrix lies that these ops of kernels read: a projection, the gather of a tied embedding.
+  /// The layout of a matrix that is read by these kernel ops: a projection, the gather of a tied embedding.
   virtual lm::WeightLayout weightLayout(lm::WeightType weight,
                                         llvm::ArrayRef<mlir::Operation *> readers) const = 0;
 
-  /// What runs behind lm-lower-to-plan and kernel-choose-layouts, and what runs first of planning. `add` leaves out what the
-  /// user has disabled.
+  /// Adds the passes that run after lm-lower-to-plan and kernel-choose-layouts, and the first planning
+  /// passes. `add` skips passes that the user has disabled.
   virtual void addLoweringPasses(AddPass add) const = 0;
   virtual void addPlanningPasses(AddPass add) const = 0;
 
-  /// How it would run the kernel, or why not. Passes that fuse launches build the kernel first, and ask.
+  /// How the target would run the kernel, or why it cannot. Passes that fuse launches build the kernel first,
+  /// then call this.
   virtual kernel::KernelShape shapeOf(kernel::FuncOp kernel) const = 0;
-  /// Bytes of a row of sums between kernel.draw_weigh and kernel.draw_ids; 0: it does not draw.
+  /// Bytes of a row of sums between kernel.draw_weigh and kernel.draw_ids; 0 if the target does not draw ids.
   virtual int64_t drawSumsBytes(int64_t /*vocabulary*/) const { return 0; }
 };
 
-/// Makes it known, for as long as the program runs; one of that name that is known already stays.
+/// Registers a target for the life of the process. If the name is taken, the first registration wins.
 void registerTarget(const Target &target);
-/// All that are known, in the order in which they came.
+/// All registered targets, in order of registration.
 llvm::ArrayRef<const Target *> knownTargets();
-/// Null: there is none of that name.
+/// The target of that name; null if there is none.
 const Target *targetNamed(llvm::StringRef name);
-/// The same for a pass over `op`, whose option `device` it is: null after an error there.
+/// The same for a pass over `op` whose option `device` is given: emits an error at `op` and returns null if
+/// there is none.
 const Target *expectTarget(mlir::Operation *op, llvm::StringRef device);
 
 } // namespace ingot

@@ -34,8 +34,8 @@ llvm::raw_ostream &ingot::operator<<(llvm::raw_ostream &out, KvFormat format) {
 }
 
 namespace {
-/// Constants that a fold leaves stay in the regions of ops: canonicalize would hoist them beside those, where a
-/// kernel has room for launches, producers and consumers alone.
+/// Keeps constants made by folding inside the regions of ops: canonicalize would otherwise hoist them into
+/// the kernel's body, which may hold only launches, producers and consumers.
 struct KernelFoldInterface : DialectFoldInterface {
   using DialectFoldInterface::DialectFoldInterface;
   bool shouldMaterializeInto(Region *region) const override {

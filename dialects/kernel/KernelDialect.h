@@ -1,4 +1,4 @@
-//===- KernelDialect.h - C++ face of the kernel dialect -------------------===//
+//===- KernelDialect.h - C++ declarations of the kernel dialect -----------===//
 #pragma once
 
 #include "dialects/kernel/KernelLaunch.h"
@@ -9,7 +9,7 @@
 #include "mlir/IR/DialectImplementation.h"
 #include "mlir/Interfaces/SideEffectInterfaces.h"
 
-/// Types print and read a format of the KV cache by its name.
+/// Lets types print and parse a KV cache format by its name.
 template <> struct mlir::FieldParser<ingot::KvFormat> {
   static FailureOr<ingot::KvFormat> parse(AsmParser &parser);
 };
@@ -27,9 +27,9 @@ llvm::raw_ostream &operator<<(llvm::raw_ostream &out, KvFormat format);
 
 namespace ingot::kernel {
 
-/// What an operand's rows are; of a flow, what they would be in memory.
+/// The row type of an operand; for a fused value, the type it would have in memory.
 RowsType rowsTypeOf(mlir::Value rowsOrFlow);
-/// The op of that kind that takes a flow; null: none does.
+/// The `Op` that consumes a fused value; null if there is none.
 template <typename Op> Op consumerOf(mlir::Value flow) {
   for (mlir::Operation *user : flow.getUsers())
     if (auto op = llvm::dyn_cast<Op>(user))
@@ -37,19 +37,19 @@ template <typename Op> Op consumerOf(mlir::Value flow) {
   return {};
 }
 
-/// A work item of each token, or of each logits row.
+/// One work item per token, or per logits row.
 WorkItems unitsOf(Extent extent);
 
-/// How a matrix, or a stack of them, lies on CPUs and on GPUs.
+/// The layout of a matrix, or of a stack of matrices, on CPUs and on GPUs.
 PanelLayout panelLayoutOf(lm::WeightType weight);
 FragmentLayout fragmentLayoutOf(lm::WeightType weight);
-/// Bytes of a weight as it lies in an engine, padding included: of a vector, or of a matrix whose layout was chosen.
+/// Bytes of a weight as packed in an engine, padding included: a vector, or a matrix whose layout was chosen.
 int64_t packedBytes(lm::WeightType weight);
-/// Of one row of such a matrix.
+/// Bytes of one row of such a matrix.
 int64_t packedRowBytes(lm::WeightType weight);
 
-/// Whether a projection can rotate heads of the pool by that table (rows<rotary>): both rows of each pair lie in one tile of
-/// 16 rows, or in tiles half a head apart.
+/// Whether a projection can rotate heads of the pool by that table (rows<rotary>): both rows of each rotated
+/// pair must be in one tile of 16 rows, or in tiles half a head apart.
 bool canRotate(KvPoolType kv, RowsType table, lm::RopeStyle style);
 
 } // namespace ingot::kernel

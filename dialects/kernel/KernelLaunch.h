@@ -1,4 +1,4 @@
-//===- KernelLaunch.h - Words of the launch interface ----------------------===//
+//===- KernelLaunch.h - Types of the launch interface ----------------------===//
 #pragma once
 
 #include <cstdint>
@@ -7,28 +7,30 @@
 
 namespace ingot::kernel {
 
-/// Channels of a work item of kernel.causal_conv; device/causal_conv.cuh has the same.
+/// Channels of a work item of kernel.causal_conv; device/causal_conv.cuh has the same constant.
 constexpr int64_t kConvChannels = 128;
 
 /// How many work items a launch has: base * factor (runtime/abi/KernelAbi.h).
 struct WorkItems {
   enum Base { Constant, Tokens, Rows, Tiles, Spans } base;
   int64_t factor;
-  bool cyclic; ///< items cost unequally: threads take every n-th
+  bool cyclic; ///< items have unequal cost: threads take every n-th
 };
 
-/// What a kernel does with what is passed for an operand.
+/// How a kernel uses the argument for an operand.
 struct OperandEffect {
   bool reads = false, writes = false;
 };
 
-/// How a target runs a kernel, or why it does not: what passes ask before they keep one, and generators begin with.
+/// How a target runs a kernel, or why it cannot. Passes query it before they keep a kernel, and generators
+/// start from it.
 struct KernelShape {
   std::string
-      refused; ///< the reason why there is no code for it, as a verb of the anchor; empty: there is
-  /// Tokens (or logits rows) of a step up to which it is worth its while, as one launch.
+      refused; ///< why there is no code for the kernel, as a verb phrase about the anchor; empty if
+               ///< there is
+  /// The largest number of tokens (or logits rows) of a step up to which it pays off as one launch.
   int64_t mostUnits = std::numeric_limits<int64_t>::max();
-  int64_t workspaceBytes = 0; ///< memory that it wants beside its operands
+  int64_t workspaceBytes = 0; ///< memory it needs in addition to its operands
 };
 
 } // namespace ingot::kernel

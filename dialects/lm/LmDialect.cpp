@@ -129,7 +129,7 @@ LogicalResult RowsAttr::verify(function_ref<InFlightDiagnostic()> emitError,
   return success();
 }
 
-/// What follows `columns` or `rows`: by "g.weight" plus 1.0 at 64.
+/// Parses the text after `columns` or `rows`: by "g.weight" plus 1.0 at 64.
 static ParseResult parseFactors(AsmParser &parser, Factors &factors) {
   if (parser.parseKeyword("by") || parser.parseString(&factors.vector))
     return failure();
@@ -143,7 +143,7 @@ static ParseResult parseFactors(AsmParser &parser, Factors &factors) {
                  parser.parseInteger(factors.first));
 }
 
-/// Null, with an error, if there is none.
+/// Returns null after an error if there is no part.
 static PartAttr parsePart(AsmParser &parser) {
   SMLoc at = parser.getCurrentLocation();
   TensorRows rows;
@@ -284,7 +284,7 @@ int64_t FixedAttr::offsetOf(size_t stream) const {
 }
 int64_t FixedAttr::slotBytes() const { return offsetOf(getStreams().size()); }
 
-/// `name: 2x1024`, in a fixed state with ` x f32` behind it. Null, with an error, if there is none.
+/// Parses `name: 2x1024`, followed by ` x f32` in a fixed state. Returns null after an error.
 static StreamAttr parseStream(AsmParser &parser, bool fixed) {
   std::string name;
   SmallVector<int64_t> shape;
@@ -398,7 +398,7 @@ LogicalResult RoutesType::verify(function_ref<InFlightDiagnostic()> emitError, i
 }
 
 //===----------------------------------------------------------------------===//
-// What verifiers check
+// Checks for verifiers
 //===----------------------------------------------------------------------===//
 
 LogicalResult lm::expectRows(Operation *op, Value value, StringRef what) {

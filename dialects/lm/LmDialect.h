@@ -1,4 +1,4 @@
-//===- LmDialect.h - C++ face of the lm dialect ---------------------------===//
+//===- LmDialect.h - C++ declarations of the lm dialect -------------------===//
 #pragma once
 
 #include "runtime/formats/NumericFormat.h"
@@ -27,7 +27,7 @@
 #include "dialects/lm/LmTypes.h.inc"
 
 namespace ingot::lm {
-/// Heads of keys of a paged state of keys and values.
+/// Number of key heads in a paged state of keys and values.
 inline int64_t kvHeadsOf(mlir::Value state) {
   return mlir::cast<StateType>(state.getType()).paged().getStreams().front().getRows();
 }
@@ -40,20 +40,20 @@ inline mlir::RankedTensorType rowsType(mlir::MLIRContext *context, int64_t n) {
   return mlir::RankedTensorType::get({mlir::ShapedType::kDynamic, n},
                                      mlir::Float32Type::get(context));
 }
-/// The rows that a weight's `source` names, part by part: a name alone is a whole tensor.
+/// The rows that a weight's `source` refers to, part by part: a name alone means a whole tensor.
 std::vector<TensorRows> rowsOf(mlir::Attribute source);
 /// The `source` of a weight made of these parts.
 mlir::Attribute sourceOf(mlir::MLIRContext *context, llvm::ArrayRef<TensorRows> parts);
-/// The argument of the layer kind that a value of a state in it goes back to: ops take a state and give the next.
+/// The layer kind's argument from which a state value derives: ops take a state and return the next one.
 mlir::BlockArgument stateArgumentOf(mlir::Value state);
-/// A norm of whole rows (not of heads), of whatever kind: one operand of rows, then vectors.
+/// Whether the op is any kind of norm of whole rows (not of heads): one operand of rows, then vectors.
 bool isRowNorm(mlir::Operation *op);
 /// Argument attribute of a layer kind that names the role of a weight ("attn_q").
 constexpr llvm::StringLiteral kRoleAttr = "lm.role";
 
-/// Whether `value` is activations of shape ?xn, f32; else an error of `op`, which calls it `what`.
+/// Checks that `value` is activations of shape ?xn, f32; else emits an error at `op` that calls it `what`.
 mlir::LogicalResult expectRows(mlir::Operation *op, mlir::Value value, llvm::StringRef what);
-/// Whether it is a float vector of n values.
+/// Checks that the weight is a floating-point vector of n values.
 mlir::LogicalResult expectVector(mlir::Operation *op, WeightType weight, int64_t n,
                                  llvm::StringRef what);
 } // namespace ingot::lm

@@ -1,22 +1,23 @@
-//===- LmInterfaces.h - What ops of lm, and of plugins, have in common ----===//
+//===- LmInterfaces.h - What ops of lm and of plugins share ---------------===//
 #pragma once
 
 #include "dialects/lm/LmDialect.h"
 
 namespace ingot::lm {
 
-/// One token's part of an op that works on rows, for who computes it (RowOpInterface::evaluateRow).
+/// One token's part of an op on rows, for RowOpInterface::evaluateRow.
 struct RowOfOp {
-  /// Of each operand: the token's row, or the whole vector; nothing of a batch and of a state.
+  /// For each operand: the token's row, or the whole vector; empty for a batch or a state.
   llvm::SmallVector<llvm::ArrayRef<float>> operands;
-  /// The state of the token's sequence, which is changed in place; nothing, where there is none.
+  /// The state of the token's sequence, updated in place; empty if there is none.
   llvm::MutableArrayRef<float> state;
   int64_t position; ///< of the token in its sequence
-  /// Of each result that is rows.
+  /// For each result that is rows.
   llvm::SmallVector<llvm::MutableArrayRef<float>> results;
 };
 
-/// The attribute of a region with a kernel of its own, for that target: its code (compiler/extend/KernelFile.h).
+/// The attribute of a region that has its own kernel for that target, holding the code
+/// (compiler/extend/KernelFile.h).
 inline std::string kernelAttrOf(llvm::StringRef target) { return ("lm.kernel." + target).str(); }
 
 } // namespace ingot::lm

@@ -13,7 +13,7 @@ using namespace ingot::plan;
 #define GET_ATTRDEF_CLASSES
 #include "dialects/plan/PlanAttrs.cpp.inc"
 
-/// A word of one of the dialect's enumerations.
+/// Parses a keyword of one of the dialect's enumerations.
 template <typename Enum> static FailureOr<Enum> parseWord(AsmParser &parser) {
   return FieldParser<Enum>::parse(parser);
 }
@@ -63,7 +63,8 @@ Attribute WhenAttr::parse(AsmParser &parser, Type) {
     return {};
   return parser.getChecked<WhenAttr>(parser.getContext(), conditions);
 }
-void WhenAttr::print(AsmPrinter &printer) const { // whose brackets must be in pairs
+void WhenAttr::print(AsmPrinter &printer) const { // brackets in an attribute must be balanced, so
+                                                  // there is no `<=`
   printWhen(printer, *this, " at_most ");
 }
 void plan::printWhen(AsmPrinter &printer, WhenAttr when, StringRef atMost) {

@@ -1,4 +1,4 @@
-//===- PlanDialect.h - C++ face of the plan dialect -----------------------===//
+//===- PlanDialect.h - C++ declarations of the plan dialect ---------------===//
 #pragma once
 
 #include "dialects/kernel/KernelDialect.h"
@@ -8,17 +8,17 @@
 
 namespace ingot::plan {
 
-/// What cases ask of a step.
+/// The counts of a step that conditions test.
 struct StepCounts {
   Mode mode;
   int64_t tokens, rows;
   int64_t tileTokens = 1; ///< of the largest attention tile
 };
-/// More than any condition bounds.
+/// Greater than the bound of any condition.
 constexpr int64_t kManyTokens = int64_t(1) << 40;
 constexpr StepCounts manyIn(Mode mode) { return {mode, kManyTokens, kManyTokens, kManyTokens}; }
 
-/// A condition of a case: the step's mode is `value` (a Mode, as a number), or its count at most that.
+/// A condition of a case: the step's mode is `value` (a Mode, as a number), or its count is at most `value`.
 struct Condition {
   Quantity quantity;
   uint64_t value;

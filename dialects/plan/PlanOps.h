@@ -1,5 +1,5 @@
 //===- PlanOps.h - All ops of plan ----------------------------------------===//
-// For who walks over all of them; others include the families that they name.
+// For code that handles all of them; other code includes the op families that it uses.
 //===----------------------------------------------------------------------===//
 #pragma once
 

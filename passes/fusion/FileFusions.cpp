@@ -1,6 +1,6 @@
 //===- FileFusions.cpp - The passes whose patterns are files --------------===//
 //
-// Each applies the file of its name in passes/patterns.
+// Each pass applies the file of its name in passes/patterns.
 //===----------------------------------------------------------------------===//
 #include "dialects/lm/ops/Model.h"
 #include "passes/Target.h"
@@ -43,7 +43,7 @@ struct FuseNorms : ingot::impl::FuseNormsPassBase<FuseNorms> {
   patterns::OurPatterns rules;
 };
 
-/// Patterns of launches, which ask the target.
+/// Applies patterns on launches, which query the target.
 static LogicalResult applyToLaunches(patterns::OurPatterns &rules, ModuleOp module,
                                      StringRef device) {
   const Target *target = expectTarget(module, device);

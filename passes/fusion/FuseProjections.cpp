@@ -19,10 +19,12 @@ using namespace ingot::lm;
 namespace {
 struct FuseProjections : ingot::impl::FuseProjectionsPassBase<FuseProjections> {
   void runOnOperation() override {
-    // Float (fp8 too) and integer weights read the input in different forms: they are kept apart.
+    // Floating-point (including fp8) and integer weights read the input in different encodings, so they stay
+    // apart.
     llvm::MapVector<std::pair<Value, unsigned>, OpGroup> byInput;
     getOperation().walk([&](LinearOp op) {
-      if (!isa<FusedOp>(op->getParentOp()) && !op.getRoutes()) // experts have a launch each
+      if (!isa<FusedOp>(op->getParentOp()) && !op.getRoutes()) // each expert projection is a launch
+                                                               // of its own
         byInput[{op.getX(), !op.getWeight().getType().numeric().hasIntegerCodes()}].insert(op);
     });
     for (auto &[input, group] : byInput) {

@@ -1,8 +1,8 @@
 //===- FuseRopeAppend.cpp - Norm, rotation and KV append ------------------===//
 //
-// k = [rope] [head norm] k0 and v enter the cache; the attention that reads this
-// cache has q = [scale_by_position] [rope] [head norm] q0. The norms may also stand behind
-// the rotations. All of it touches each value once, so one launch per token does it.
+// k = [rope] [head norm] k0 and v enter the cache; the attention that reads this cache has q =
+// [scale_by_position] [rope] [head norm] q0. The norms may also follow the rotations. All these ops touch
+// each value once, so one launch per token computes them.
 //===----------------------------------------------------------------------===//
 #include "dialects/lm/ops/Attention.h"
 #include "dialects/lm/ops/Model.h"
@@ -21,13 +21,14 @@ using namespace ingot::lm;
 
 namespace {
 
-/// What heads pass on their way to attention or to the cache.
+/// The ops that heads pass through on their way to attention or to the cache.
 struct Chain {
   RopeOp rope;
-  bool normAfter = false; ///< the norm stands behind the rotation
-  bool centred = false;   ///< it is one less the mean
+  bool normAfter = false; ///< the norm follows the rotation
+  bool centred = false;   ///< the norm subtracts the mean
 
-  /// A single head may be a whole row, whose norm has a bias, which no head's has.
+  /// If there is only one head, a norm of heads is a norm of the whole row and may have a bias; such a norm
+  /// is not taken.
   static NormInterface normOfHeads(Value value, Operation *user) {
     auto norm = onlyUsedHere<NormInterface>(value, user);
     auto layerNorm = dyn_cast_or_null<LayerNormOp>(norm ? norm.getOperation() : nullptr);

@@ -1,12 +1,12 @@
 //===- GroupElementwise.cpp - The generic grouper -------------------------===//
 //
-//        linear                 A root and everything up to its immediate
-//        /    \                 post-dominator `mul` can be one launch if all
-//    scale  activation          that lies between is elementwise: no value of
-//        \    /                 the diamond is seen outside. From `mul` the
-//         mul                   search goes on to its own post-dominator.
+//         linear                 A root and everything up to its immediate
+//         /    \                 post-dominator `mul` can be one launch if all
+//     scale  activation          ops in between are elementwise: no value of
+//         \    /                 the diamond is visible outside. From `mul`, the
+//          mul                   search continues to its own post-dominator.
 //
-// (TVM's operator fusion works alike: Chen et al., "TVM", OSDI 2018, section 3.)
+// (TVM's operator fusion works similarly: Chen et al., "TVM", OSDI 2018, section 3.)
 //===----------------------------------------------------------------------===//
 #include "dialects/lm/ops/Elementwise.h"
 #include "dialects/lm/ops/Linear.h"
@@ -104,7 +104,7 @@ struct GroupElementwise : ingot::impl::GroupElementwisePassBase<GroupElementwise
       fuse(group, "group");
   }
 
-  /// Why what gets all of the op's results does not join it; null: no op does.
+  /// Why the op that consumes all of the results does not join `root`.
   static std::string whyAlone(Operation *root, Operation *next,
                               const llvm::SmallPtrSetImpl<Operation *> &taken) {
     if (llvm::all_of(root->getUsers(),
@@ -141,7 +141,7 @@ struct GroupElementwise : ingot::impl::GroupElementwisePassBase<GroupElementwise
 };
 } // namespace
 
-// Boost is used without exceptions: what it would throw is our own mistake.
+// Boost is built without exceptions: whatever it would throw is an internal error.
 namespace boost {
 void throw_exception(const std::exception &error) { llvm::report_fatal_error(error.what()); }
 void throw_exception(const std::exception &error, const boost::source_location &) {

@@ -1,7 +1,8 @@
 //===- OneLaunch.cpp - See OneLaunch.h ------------------------------------===//
 //
-//   a matmul    projections of one input, each a result; or one or two of them and elementwise ops behind, one result
-//   rows        elementwise ops, norms of whole rows, a selection of rows first
+//   matmul    projections of one input, one result each; or one or two projections followed by elementwise
+//             ops, one result
+//   rows      elementwise ops, norms of whole rows, a leading selection of rows
 //
 // The rules are those of SectionLowering: lowerMatmul, lowerRowwise.
 //===----------------------------------------------------------------------===//
@@ -19,7 +20,7 @@ static std::string nameOf(Operation *op) { return op->getName().getStringRef().s
 
 namespace {
 
-/// The ops of a group, those of regions in it among them.
+/// The ops of a group, including those in its regions.
 struct Ops {
   explicit Ops(const OpGroup &group) {
     for (Operation *op : group)

@@ -8,8 +8,9 @@
 
 namespace ingot {
 
-/// Why lowering has no launch for these ops of one block; none: it has one. Ops of regions among them count as theirs.
-/// Named patterns of the compiler's own keep to it by their shape; it is for regions that users ask for.
+/// Why lowering has no single launch for these ops of one block; nullopt if it has one. Ops inside regions of
+/// the group count as members of the group. The compiler's own named patterns satisfy this by construction;
+/// the check is for regions that users ask for.
 std::optional<std::string> whyNotOneLaunch(const OpGroup &group);
 
 } // namespace ingot

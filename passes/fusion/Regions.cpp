@@ -64,7 +64,7 @@ lm::FusedOp ingot::wrap(const OpGroup &group, StringRef pattern) {
   return fused;
 }
 
-/// The function, section or kernel that the op is in, or is: a layer kind, mostly.
+/// The function, section or kernel that the op is in or is: usually a layer kind.
 static StringRef whereIs(Operation *op) {
   for (; op; op = op->getParentOp())
     if (auto symbol = dyn_cast<SymbolOpInterface>(op); symbol && symbol.getNameAttr())
@@ -76,7 +76,7 @@ static remark::RemarkOpts fusionRemark(Operation *op, StringRef pattern) {
   return remark::RemarkOpts::name(pattern).category("fusion").function(whereIs(op));
 }
 
-/// "lm.linear, lm.add"; of a region the ops in it.
+/// "lm.linear, lm.add"; for a region, the ops in it.
 static std::string namesOf(Operation *op) {
   auto fused = dyn_cast<lm::FusedOp>(op);
   if (!fused)

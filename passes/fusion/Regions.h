@@ -9,7 +9,7 @@ namespace ingot {
 
 using OpGroup = llvm::SetVector<mlir::Operation *>;
 
-/// Whether the ops of one block can become a single op: no value leaves the group and comes back.
+/// Whether the ops of one block can become a single op: no value leaves the group and re-enters it.
 bool isConvex(const OpGroup &group);
 
 /// Wraps the group into `lm.fused "pattern"` and re-sorts the block. The results are the values that are used
@@ -18,13 +18,15 @@ lm::FusedOp fuse(const OpGroup &group, llvm::StringRef pattern);
 /// The same without a remark.
 lm::FusedOp wrap(const OpGroup &group, llvm::StringRef pattern);
 
-/// Says what was fused: shown by `--remarks passed`, `--remarks-filter-passed=fusion`. As the other it names the
-/// function, section or kernel that the op is in, and the op or those in it.
+/// Emits a remark about a fusion: shown by `--remarks passed`, `--remarks-filter-passed=fusion`. Both kinds
+/// of remark name the function, section or kernel that contains the op, and the op or the ops in it.
 void remarkPassed(mlir::Operation *op, llvm::StringRef pattern, const llvm::Twine &what);
-/// Says why something was not fused: shown by `--remarks missed`, `--remarks-filter-missed=fusion`.
+/// Emits a remark about why something was not fused: shown by `--remarks missed`,
+/// `--remarks-filter-missed=fusion`.
 void remarkMissed(mlir::Operation *op, llvm::StringRef pattern, const llvm::Twine &reason);
 
-/// The op that defines `value`, if it is of that kind, in the same block as `user`, and `value` has no other use.
+/// The defining op of `value` if it is an `Op` in the same block as `user` and `value` has no other use; else
+/// null.
 template <typename Op> Op onlyUsedHere(mlir::Value value, mlir::Operation *user) {
   auto op = value.getDefiningOp<Op>();
   return op && op->getBlock() == user->getBlock() && value.hasOneUse() ? op : Op();

@@ -1,12 +1,12 @@
-//===- ChooseForms.cpp - Rows in the forms that their readers want --------===//
+//===- ChooseForms.cpp - Rows in the encodings that readers expect --------===//
 //
-// For each value that projections read in another form than f32, one conversion, which all of them share. Who makes the
-// value writes the form itself where its kernel can: the conversion then moves into its region, and the f32 rows go if
-// nobody is left who reads them. An op by itself becomes a region for that.
+// Inserts one conversion, shared by all readers, for each value that projections read in an encoding other
+// than f32. Where the kernel of the producer can write that encoding itself, the conversion moves into the
+// producer's region, and the f32 rows go if they have no reader left. A single op becomes a region for that.
 //
-//   lm.rms_norm %x    read by projections alone    lm.fused "norm" { lm.rms_norm, lm.round } -> "q8"
-//   lm.fused "norms"  read by a sum as well        … -> f32, "q8"
-//   lm.causal_conv    cannot write it              lm.causal_conv, then lm.round: a launch more
+//   lm.rms_norm %x    read only by projections    lm.fused "norm" { lm.rms_norm, lm.round } -> "q8"
+//   lm.fused "norms"  also read by an addition    … -> f32, "q8"
+//   lm.causal_conv    cannot write q8             lm.causal_conv, then lm.round: one more launch
 //===----------------------------------------------------------------------===//
 #include "dialects/lm/LmInterfaces.h"
 #include "dialects/lm/LmOps.h"
@@ -25,7 +25,7 @@ using kernel::RowKind;
 
 namespace {
 
-/// For one device.
+/// Chooses encodings for one device.
 class FormChooser {
 public:
   FormChooser(const Target &target, bool fp8Rows)
@@ -33,8 +33,8 @@ public:
 
   void choose(lm::ModelOp model) {
     model.walk([&](FunctionOpInterface function) {
-      // On CPUs the head (the entry's own projections) gets two planes: it runs on few rows and waits for memory, and
-      // int8 costs more quality there than in any other projection (docs/numerics.md).
+      // On CPUs the head (the entry's own projections) gets two planes: it runs on few rows and is bound by
+      // memory, and int8 costs more quality there than in any other projection (docs/numerics.md).
       form = bf16 ? RowKind::BF16 : isa<lm::EntryOp>(function) ? RowKind::Q8x2 : RowKind::Q8;
       convert(function.getFunctionBody().front());
     });
@@ -56,7 +56,7 @@ private:
     }
   }
 
-  /// Makes the rounded rows of a value for all projections that want them. Null: none does.
+  /// Adds the rounded rows of a value for all projections that need them. Returns null if none does.
   lm::RoundOp round(Value value, OpBuilder &b) {
     auto rows = dyn_cast<RankedTensorType>(value.getType());
     if (!rows || rows.getEncoding())
@@ -72,7 +72,8 @@ private:
       use->set(rounded);
     if (ofFp8.empty())
       return rounded;
-    // Codes without fp8 read what fp8 rows are made of, so that these come last: before the first who reads them.
+    // Weights other than fp8 read the bf16 rows from which fp8 rows are made, so fp8 rows are made last:
+    // before their first reader.
     auto readerOf = [&](OpOperand *use) {
       return value.getParentBlock()->findAncestorOpInBlock(*use->getOwner());
     };
@@ -88,7 +89,7 @@ private:
   bool readsRounded(lm::LinearOp linear) const {
     if (!bf16)
       return linear.getWeight().getType().numeric().hasIntegerCodes();
-    // Who decides which experts tokens go to.
+    // A projection that chooses the experts of tokens.
     if (!choosesExperts(launchOf(linear)))
       return true;
     if (allWeights(linear, &NumericFormat::isFloat))
@@ -96,17 +97,17 @@ private:
     remarkMissed(linear, "router", "its launch has weights of codes, which read rounded rows");
     return true;
   }
-  /// Whether all weights of its launch are fp8.
+  /// Whether all weights of the projection's launch are fp8.
   bool readsFp8(lm::LinearOp linear) const {
     return bf16 && fp8Rows && allWeights(linear, &NumericFormat::isScaledFloat);
   }
 
-  /// What a projection is part of: a region, or itself.
+  /// The launch that contains a projection: a region, or the projection itself.
   static Operation *launchOf(lm::LinearOp linear) {
     auto fused = dyn_cast<lm::FusedOp>(linear->getParentOp());
     return fused ? fused.getOperation() : linear;
   }
-  /// Whether all weights of its launch are of that kind.
+  /// Whether all weights of the projection's launch are of that kind.
   static bool allWeights(lm::LinearOp linear, bool (NumericFormat::*kind)() const) {
     return llvm::all_of(opsOf(launchOf(linear)), [&](Operation *op) {
       auto other = dyn_cast<lm::LinearOp>(op);
@@ -114,14 +115,14 @@ private:
     });
   }
 
-  /// Whether the launch that makes a value can write these rows of it.
+  /// Whether the launch that produces a value can write these rounded rows of it.
   bool writes(Operation *maker, lm::RoundOp round) const {
-    if (maker->hasAttr(lm::kernelAttrOf(device))) // somebody else's code
+    if (maker->hasAttr(lm::kernelAttrOf(device))) // an external kernel
       return false;
     SmallVector<Operation *> ops = opsOf(maker);
     if (llvm::all_of(ops, isRowwise) || isa<lm::PermuteOp>(ops.front()))
       return true;
-    // Projections and attention write one form, and never two planes.
+    // Projections and attention write a single encoding, and never two planes.
     if (!round.getX().hasOneUse() || form == RowKind::Q8x2)
       return false;
     if (auto attention = dyn_cast<lm::AttentionOp>(ops.front()))
@@ -129,7 +130,7 @@ private:
     return llvm::any_of(ops, llvm::IsaPred<lm::LinearOp>);
   }
 
-  /// Makes one region of what `maker` computes and conversions of its results.
+  /// Makes one region of the ops of `maker` and the conversions of its results.
   static void moveInto(Operation *maker, OpGroup within) {
     StringRef pattern = launchName(maker);
     OpGroup group;
@@ -146,7 +147,7 @@ private:
 
   StringRef device;
   bool bf16, fp8Rows;
-  RowKind form = RowKind::F32; ///< what projections of this function read
+  RowKind form = RowKind::F32; ///< the encoding that projections of this function read
 };
 
 struct ChooseForms : ingot::impl::ChooseFormsPassBase<ChooseForms> {

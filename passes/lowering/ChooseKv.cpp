@@ -1,4 +1,4 @@
-//===- ChooseKv.cpp - KV caches of single layers in formats of their own ----===//
+//===- ChooseKv.cpp - Per-layer formats of KV caches ------------------------===//
 #include "dialects/lm/ops/Layers.h"
 #include "passes/Passes.h"
 #include "runtime/formats/KvFormat.h"
@@ -15,7 +15,7 @@ using namespace mlir;
 using namespace ingot;
 using namespace ingot::lm;
 
-/// What the layer's caches are of; null: what they were.
+/// For each layer the element of its caches; null to keep the present one.
 using Elements = SmallVector<StringAttr>;
 
 static void setElement(LayerKindOp kind, StringAttr element) {
@@ -24,8 +24,8 @@ static void setElement(LayerKindOp kind, StringAttr element) {
       kind.setElement(unsigned(i), element);
 }
 
-/// Points each layer at the kind whose caches are as its own. The kind that was there stays with the layers that have no
-/// element, or else with the first.
+/// Points each layer at the kind whose cache elements match. The original kind stays with the layers that
+/// have no element, or else with those that have the first.
 static void splitKinds(SymbolTable &symbols, LayersOp layers, const Elements &elements) {
   SmallVector<FlatSymbolRefAttr> kinds(layers.getKinds().getAsRange<FlatSymbolRefAttr>());
   llvm::MapVector<StringAttr, llvm::SetVector<StringAttr>> wanted; // elements by kind
@@ -42,7 +42,7 @@ static void splitKinds(SymbolTable &symbols, LayersOp layers, const Elements &el
         continue;
       LayerKindOp copy = original.clone();
       copy.setSymName((name.getValue() + "_" + element.getValue()).str());
-      symbols.insert(copy, std::next(last->getIterator())); // renames it where that is taken
+      symbols.insert(copy, std::next(last->getIterator())); // renames it if the name is taken
       setElement(copy, element);
       kindOf[{name, element}] = FlatSymbolRefAttr::get(copy.getSymNameAttr());
       last = copy;

@@ -1,8 +1,9 @@
-//===- ChooseLayouts.cpp - How matrices lie, as part of their types --------===//
+//===- ChooseLayouts.cpp - Sets the layouts of matrices in their types -----===//
 //
-// A weight is read by whoever the plan passes it to: by name, or as the n-th weight of a step's layer. All of them are
-// found first, since a layout has to suit each: a tied embedding is gathered and multiplied. Kernels are shared by
-// layers; should two of those want different layouts, the plan's verifier says so (step_c6, launch_c5).
+// The readers of a weight are the kernels to which the plan passes it, by name or as the n-th weight of a
+// step's layer. All readers are found first, since a layout has to suit each: a tied embedding is gathered
+// and multiplied. Layers share kernels; if two of them wanted different layouts, the plan's verifier would
+// report it (step_c6, launch_c5).
 //===----------------------------------------------------------------------===//
 #include "dialects/plan/ops/Entry.h"
 #include "dialects/plan/ops/Program.h"
@@ -38,7 +39,7 @@ struct ChooseLayouts : ingot::impl::ChooseLayoutsPassBase<ChooseLayouts> {
   }
 
 private:
-  /// Arguments of kernels that get a weight.
+  /// For each weight, the kernel arguments that receive it.
   llvm::DenseMap<Attribute, llvm::SmallSetVector<BlockArgument, 4>> readers;
 
   void findReaders(plan::ProgramOp program) {

@@ -11,10 +11,10 @@ using namespace mlir;
 using namespace ingot;
 using kernel::Extent;
 
-/// As RowOpInterface::largestError has it.
+/// As in RowOpInterface::largestError.
 static constexpr double kErrorOfFiles = 4e-6;
 
-/// Why a value cannot be an operand of such an op; empty: it can.
+/// Why a value cannot be an operand of such an op; empty if it can.
 static std::string refusalOf(Value value) {
   if (isa<lm::BatchType>(value.getType()))
     return "";
@@ -72,7 +72,7 @@ LogicalResult SectionLowering::lowerCustom(Operation *top, ArrayRef<Value> read,
   return success();
 }
 
-/// What has no kernel on this target is lowered as what it means, op by op.
+/// Lowers an op that has no kernel on this target as its decomposition, op by op.
 LogicalResult SectionLowering::lowerDecomposed(lm::RowOpInterface op) {
   OpBuilder b(op);
   auto before = op->getIterator();
@@ -93,7 +93,7 @@ LogicalResult SectionLowering::lowerOutside(lm::RowOpInterface op) {
   const std::string body = op.kernelBody(program.choices.device);
   if (body.empty())
     return lowerDecomposed(op);
-  // An operand that is there twice is two arguments of its kernel.
+  // An operand that occurs twice becomes two arguments of the kernel.
   SmallVector<Value> read(op->getOperands());
   return lowerCustom(op, read,
                      {op->getName().getStringRef(), body, op.largestError(), op.operationsPerRow(),
@@ -104,7 +104,8 @@ LogicalResult SectionLowering::lowerOutside(lm::RowOpInterface op) {
                       }});
 }
 
-/// A region with code from a file: its operands are what it reads from above, in the order in which it does.
+/// Lowers a region with code from a file: its operands are the values it reads from above, in order of first
+/// use.
 LogicalResult SectionLowering::lowerWithKernel(lm::FusedOp op, StringRef body) {
   Block &region = op.getBody().front();
   llvm::SetVector<Value> read;

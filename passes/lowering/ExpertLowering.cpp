@@ -1,5 +1,5 @@
-//===- ExpertLowering.cpp - Launches that find and join experts' rows -------===//
-// What experts compute are projections and row-wise launches (SectionLowering.cpp).
+//===- ExpertLowering.cpp - Launches that route and combine experts' rows ---===//
+// The experts themselves are projections and row-wise launches (SectionLowering.cpp).
 //===----------------------------------------------------------------------===//
 #include "dialects/kernel/ops/Experts.h"
 #include "dialects/lm/ops/Experts.h"

@@ -1,13 +1,13 @@
-//===- FoldArgmax.cpp - The head looks for the largest logit --------------===//
+//===- FoldArgmax.cpp - The head finds the largest logit ------------------===//
 //
 //   GPUs   plan.when [rows <= 32] { head ─▶ logits, keys } else { head ─▶ logits }
 //   CPUs   plan.when [mode = greedy] { head ─▶ keys } else { head ─▶ logits, maxima }
 //
-// A greedy step wants of each logits row the index of its largest value. The blocks (or threads) of
-// the projection that writes few rows have their values at hand: each raises a key of the row, so
-// that nobody walks the logits again. With more rows kernel.argmax reads them, on a GPU. A step that
-// samples wants the few largest: on a CPU the projection leaves the largest of each panel beside the
-// logits, and nobody reads panels that cannot hold one of them.
+// A greedy step needs, for each logits row, the index of its largest value. The blocks (or threads) of a
+// projection that writes few rows still hold their values: each of them raises a key of the row, so no other
+// launch walks the logits again. With more rows, on a GPU, kernel.argmax reads the logits. A step that
+// samples needs the few largest values: on a CPU the projection writes the maximum of each panel in addition
+// to the logits, and panels that cannot hold one of the few are not read.
 //===----------------------------------------------------------------------===//
 #include "dialects/kernel/ops/Flow.h"
 #include "dialects/kernel/ops/Ids.h"
@@ -44,7 +44,8 @@ struct FoldArgmax : ingot::impl::FoldArgmaxPassBase<FoldArgmax> {
       fold(program);
   }
 
-  /// The results of a projection with one output as a flow, which is stored there if `stored`. `after`: behind it.
+  /// Turns the results of a projection with one output into a fused value, and stores it to that output if
+  /// `stored`. `after` is the insertion point after the projection.
   static Value intoFlow(Operation *projection, OpBuilder &after, bool stored) {
     auto matmul = cast<kernel::MatmulOp>(projection);
     Value output = matmul.getOutputs().front();
@@ -81,7 +82,7 @@ struct FoldArgmax : ingot::impl::FoldArgmaxPassBase<FoldArgmax> {
                    maximaType = RowsType::get(&getContext(),
                                               (matmul.segmentRows(0) + kPanelRows - 1) / kPanelRows,
                                               RowKind::F32);
-    bool stored = false; // beside the keys
+    bool stored = false; // in addition to the keys
     auto raise = [&](Operation *op, ValueRange operands) {
       OpBuilder after(op->getNextNode());
       Value logits = intoFlow(op, after, stored);
@@ -92,7 +93,8 @@ struct FoldArgmax : ingot::impl::FoldArgmaxPassBase<FoldArgmax> {
       const Location loc = op->getLoc();
       kernel::PanelMaximaOp::create(after, loc, intoFlow(op, after, true), operands.front());
     };
-    // Best is a case of greedy steps without logits; else they are there, and whoever has them raises keys.
+    // Preferably only greedy steps without logits raise keys; if the target refuses that, the logits are
+    // stored as well and the blocks that hold them raise the keys.
     kernel::KernelShape shape = edits.shapeWith(*target, head, {{keyType, {}}}, raise);
     stored = !shape.refused.empty();
     if (stored)
@@ -101,7 +103,8 @@ struct FoldArgmax : ingot::impl::FoldArgmaxPassBase<FoldArgmax> {
       return remarkMissed(head, kPattern, "the projection " + shape.refused);
 
     OpBuilder b(&program.getBody().front(), program.getBody().front().begin());
-    // They outlive the step: whoever reads the keys sets them back for the next, and the host reads maxima.
+    // Both outlive the step: the reader of the keys resets them for the next step, and the host reads the
+    // maxima.
     auto addOutput = [&](plan::OutputRole role, plan::Encoding encoding, StringRef name,
                          RowsType type) -> LaunchOperand {
       plan::BufferOp::create(b, head.getLoc(), name, plan::BufferClass::PerRow,
@@ -119,7 +122,7 @@ struct FoldArgmax : ingot::impl::FoldArgmaxPassBase<FoldArgmax> {
                : plan::Condition{plan::Quantity::Mode, uint64_t(plan::Mode::Greedy)};
     IRMapping copies = edits.split(head, head, when);
     if (!stored && edits.shapeWith(*target, head, {{maximaType, {}}}, findMaxima).refused.empty()) {
-      // First: it keeps the name.
+      // Edited first, so that this copy keeps the name.
       const LaunchOperand most =
           addOutput(plan::OutputRole::Maxima, plan::Encoding::F32, kMaxima, maximaType);
       edits.edit(head, "maxima", {most}, findMaxima);

@@ -1,12 +1,12 @@
-//===- Fp8Cases.cpp - Rows of fp8 for many tokens alone ---------------------===//
+//===- Fp8Cases.cpp - fp8 rows only for steps with many tokens --------------===//
 //
 //   plan.when [tokens <= few] {   } else {
 //     projections n ─▶ q, k, v      fp8_rows    n ─▶ e
 //                                   projections n, e ─▶ q, k, v
 //   }                             }
 //
-// Products of fp8 are of code for many tokens. In a step of few nobody would read the rows. Experts have few rows for
-// longer: `few` is then of what each has of a step on average.
+// fp8 products are used only by code for many tokens. In a step with few, the fp8 rows would have no reader.
+// Experts have few rows for longer: there `few` applies to the average number of rows of an expert in a step.
 //===----------------------------------------------------------------------===//
 #include "dialects/kernel/ops/Matmul.h"
 #include "dialects/kernel/ops/Rows.h"
@@ -51,7 +51,8 @@ struct Fp8Cases : ingot::impl::Fp8CasesPassBase<Fp8Cases> {
     copies.lookup(rounding.getOperation())->erase();
   }
 
-  /// Up to how many tokens (or rows) they have few: whole multiples, since graphs are made for those.
+  /// The bound on tokens (or rows) up to which the launches have few: a whole multiple of `few`, since graphs
+  /// are built for those.
   uint64_t fewOf(ArrayRef<plan::LaunchOp> readers) {
     int64_t most = 1;
     for (plan::LaunchOp reader : readers) {

@@ -1,13 +1,13 @@
-//===- IntoMaker.cpp - Who makes rows does what reads them -------------------===//
+//===- IntoMaker.cpp - The producer of rows does its reader's work -----------===//
 //
 //   plan.when [tokens <= 8] {                               } else {
 //     projections  n ─▶ q (rotated), k, v ─▶ the pool         projections  n ─▶ q, k, v
 //                                                             rope_append  q ─▶ q, k, v ─▶ the pool
 //   }                                                       }
 //
-// The projection of q, k and v rotates what it stores and puts keys and values where they belong,
-// so that their rows are not written at all. That takes heads without norms of their own, whose sums
-// no block has together; the target says whether it can, and up to how many tokens.
+// The projection of q, k and v rotates the values it stores and writes keys and values to their place in the
+// pool, so their rows are never written. This requires heads without norms of their own, because no block
+// holds the sum of a whole head; the target decides whether it can do this, and up to how many tokens.
 //===----------------------------------------------------------------------===//
 #include "dialects/kernel/ops/Flow.h"
 #include "dialects/kernel/ops/Matmul.h"
@@ -29,7 +29,7 @@ struct Compositions::Epilogue {
   SmallVector<LaunchOperand> added;
   kernel::KernelShape shape;
 
-  /// Puts the rotation behind the projection that anchors a kernel; `arguments` are the pool and the table.
+  /// Inserts the rotation after the projection that anchors a kernel; `arguments` are the pool and the table.
   void appends(Operation *op, ValueRange arguments) {
     OpBuilder b(op->getNextNode());
     auto matmul = cast<MatmulOp>(op);
@@ -86,7 +86,8 @@ bool Compositions::intoMaker(plan::LaunchOp launch, StringRef name, int64_t most
   return true;
 }
 
-/// The launches that make q, k and v, in one op of the list of `rope`; why they cannot do what `append` does, if so.
+/// Finds the launches that produce q, k and v, in one op of the list of `rope`; returns why they cannot do
+/// the work of `append`, or "".
 std::string Compositions::findProjections(plan::LaunchOp rope, Epilogue &found) {
   RopeAppendOp append = found.append;
   if (append.getQNorm() || append.getKNorm())

@@ -1,13 +1,13 @@
-//===- IntoReaders.cpp - Those who read rows compute them -------------------===//
+//===- IntoReaders.cpp - The consumers of rows compute them -----------------===//
 //
 //   plan.when [tokens <= few] {              } else {
 //     projections   x ─▶ [norm] ─▶ q, k, v     norm        x ─▶ n
 //                                              projections n ─▶ q, k, v
 //   }                                        }
 //
-// A launch that writes rows for projections alone is left out of steps of few tokens: those
-// projections compute the rows themselves, from the same inputs by the same region. How many tokens
-// are few is the target's to say, for each projection around which the norm would stand.
+// A launch that writes rows only for projections is left out of steps of few tokens: those projections
+// compute the rows themselves, from the same inputs with the same region. The target decides how many tokens
+// are few, for each projection that would include the norm.
 //===----------------------------------------------------------------------===//
 #include "dialects/kernel/ops/Matmul.h"
 #include "dialects/kernel/ops/Rows.h"
@@ -37,11 +37,11 @@ struct Compositions::Prologue {
   kernel::RowwiseOp rowwise;
   SmallVector<plan::LaunchOp> readers;
   SmallVector<plan::LaunchOp>
-      roundings; ///< who makes fp8 rows of them, for projections of many tokens
+      roundings; ///< launches that make fp8 rows of these rows, for projections of many tokens
   SmallVector<LaunchOperand> inputs;
   kernel::KernelShape shape;
 
-  /// Puts the region before the projection that anchors a kernel; `added` are its inputs.
+  /// Inserts the region before the projection that anchors a kernel; `added` are its inputs.
   void compute(Operation *op, ValueRange added) {
     auto matmul = cast<MatmulOp>(op);
     OpBuilder b(matmul);
@@ -118,14 +118,14 @@ bool Compositions::intoReaders(plan::LaunchOp launch, StringRef name, int64_t mo
   return true;
 }
 
-/// Who reads the rows that the launch writes; why they cannot compute them, if so.
+/// Finds the readers of the rows that the launch writes; returns why they cannot compute the rows, or "".
 std::string Compositions::findReaders(plan::LaunchOp norm, Prologue &found) {
   kernel::RowwiseOp rowwise = found.rowwise;
   Attribute rows = edits.passedFor(norm, rowwise.getOutputs().front());
   SmallVector<Attribute> inputs;
   for (Value input : rowwise.getInputs())
     inputs.push_back(edits.passedFor(norm, input));
-  bool changed = false; // an input has other values by now
+  bool changed = false; // an input has been overwritten
   for (plan::LaunchOp launch : launchesBehind(norm)) {
     Operation *anchor = launch.anchor();
     bool reads = false, overwrites = false;
@@ -142,11 +142,12 @@ std::string Compositions::findReaders(plan::LaunchOp norm, Prologue &found) {
           edits.passedFor(launch, matmul.getX()) != rows ||
           llvm::count(launch.getArgs(), rows) != 1)
         return "a reader of its rows is not a projection of them";
-      if (matmul.getRoutes()) // of one expert a token there are as many rows as tokens
+      if (matmul.getRoutes()) // with one expert per token there are as many rows as tokens, so the
+                              // count does not exclude them
         return "a reader of its rows finds them by routes";
       if (matmul.getExtent() != rowwise.getExtent())
         return "a reader of its rows counts tokens where it counts logits rows, or the other way round";
-      if (changed) // also by the reader itself: other blocks of it still read
+      if (changed) // also if by the reader itself: its other blocks still read the input
         return "its input is overwritten before a reader of its rows is done";
       found.readers.push_back(launch);
     }

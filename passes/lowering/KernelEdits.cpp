@@ -16,7 +16,7 @@ SmallVector<plan::LaunchOp> ingot::launchesBehind(Operation *op) {
 }
 
 bool KernelEdits::areReadAcrossSections(Attribute rows) {
-  // `written`: by the launches before; lists of one plan.when do not see each other's.
+  // `written`: whether a preceding launch wrote the rows; lists of one plan.when do not affect each other.
   std::function<bool(Block &, bool &)> readsFirst = [&](Block &block, bool &written) {
     for (Operation &op : block) {
       bool after = !op.getRegions().empty();
@@ -68,7 +68,7 @@ kernel::FuncOp KernelEdits::editedCopy(plan::LaunchOp launch, OpBuilder &b,
                                        ArrayRef<LaunchOperand> added, Edit edit,
                                        SmallVectorImpl<Attribute> &passed) {
   auto copy = cast<kernel::FuncOp>(b.clone(*kernelOf(launch)));
-  copy.setSymName("k"); // names are no difference
+  copy.setSymName("k"); // so that names do not distinguish kernels
   Block &body = copy.getBody().front();
   llvm::append_range(passed, launch.getArgs());
   for (const LaunchOperand &operand : added) {
@@ -136,7 +136,7 @@ void KernelEdits::finish() {
     if (launches.contains(name))
       continue;
     original->erase();
-    // A copy may have been edited again: then it may have no launches either, and goes in its turn.
+    // A copy may have been edited again: then it may have no launches either, and is erased in turn.
     for (Operation *sibling : siblings) {
       auto copy = cast<kernel::FuncOp>(sibling);
       if (auto users = launches.find(copy.getSymName()); users != launches.end()) {

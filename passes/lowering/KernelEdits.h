@@ -1,7 +1,7 @@
-//===- KernelEdits.h - Kernels of single launches are changed --------------===//
+//===- KernelEdits.h - Changes the kernels of single launches --------------===//
 //
-// Launches that pass the same types share a kernel.func. Where some of them are to do more, they
-// get a copy; copies that come out the same are one again.
+// Launches that pass the same types share a kernel.func. Launches that are to do more get a copy; identical
+// copies are merged.
 //===----------------------------------------------------------------------===//
 #pragma once
 
@@ -33,33 +33,35 @@ public:
     });
     return launches;
   }
-  /// What the launch passes for an operand of an op of its kernel.
+  /// The argument that the launch passes for an operand of an op in its kernel.
   mlir::Attribute passedFor(plan::LaunchOp launch, mlir::Value operand) const {
     return launch.getArgs()[llvm::cast<mlir::BlockArgument>(operand).getArgNumber()];
   }
 
-  /// Whether a section reads `rows` that were there before it began: the program repeats sections, so
-  /// they may be those of another launch than the one that writes them in this section.
+  /// Whether a section reads `rows` that were written before it began. The program repeats sections, so these
+  /// rows may come from another launch than the one that writes them in this section.
   bool areReadAcrossSections(mlir::Attribute rows);
 
-  /// `plan.when [condition] { a copy } else { they }` instead of ops of one list; returns what the copies are.
+  /// Replaces the ops first..last of one list by `plan.when [condition] { a copy } else { the ops }`; returns
+  /// the mapping from the ops to their copies.
   mlir::IRMapping split(mlir::Operation *first, mlir::Operation *last, plan::Condition condition);
 
-  /// The launch gets a copy of its kernel, NAME_suffix, that takes `added` behind the operands it has; `edit` changes the
-  /// copy around its anchor; it is given the arguments for them. Operands that nothing then has a use for go.
+  /// Gives the launch a copy of its kernel, NAME_suffix, that takes `added` after its present operands.
+  /// `edit` changes the copy around its anchor and receives the arguments for `added`. Operands that become
+  /// unused are removed.
   void edit(plan::LaunchOp launch, llvm::StringRef suffix, llvm::ArrayRef<LaunchOperand> added,
             Edit edit);
-  /// What the target says of the kernels that the launches would get: the first refusal, or the least
-  /// `mostUnits` and the largest workspace. Nothing changes.
+  /// The target's answer for the kernels that the launches would get: the first refusal, or the smallest
+  /// `mostUnits` and the largest workspace. Changes nothing.
   kernel::KernelShape shapeWith(const Target &target, llvm::ArrayRef<plan::LaunchOp> launches,
                                 llvm::ArrayRef<LaunchOperand> added, Edit edit);
 
-  /// Drops kernels that lost all of their launches; the first copy takes the name over.
+  /// Drops kernels that lost all of their launches; the first copy takes over the name.
   void finish();
 
 private:
   kernel::FuncOp kernelOf(plan::LaunchOp launch);
-  /// A copy of the launch's kernel, edited; `passed` is what the launch then passes.
+  /// A copy of the launch's kernel, edited; `passed` receives the arguments that the launch must then pass.
   kernel::FuncOp editedCopy(plan::LaunchOp launch, mlir::OpBuilder &b,
                             llvm::ArrayRef<LaunchOperand> added, Edit edit,
                             llvm::SmallVectorImpl<mlir::Attribute> &passed);
@@ -69,12 +71,12 @@ private:
   llvm::MapVector<mlir::Operation *, llvm::SmallVector<mlir::Operation *>> copies; // by original
 };
 
-/// What conditions call the counts of launches that have such a grid.
+/// The quantity in conditions that counts the items of a grid of this extent.
 inline plan::Quantity quantityOf(kernel::Extent extent) {
   return extent == kernel::Extent::Rows ? plan::Quantity::Rows : plan::Quantity::Tokens;
 }
 
-/// The launches behind an op in its list, those of nested lists among them.
+/// The launches after an op in its list, including those in nested lists.
 llvm::SmallVector<plan::LaunchOp> launchesBehind(mlir::Operation *op);
 
 } // namespace ingot

@@ -102,7 +102,7 @@ struct LowerToPlan : ingot::impl::LowerToPlanPassBase<LowerToPlan> {
   LogicalResult addEntry(plan::ProgramOp program, lm::LayersOp layers, ProgramBuilder &builder) {
     auto b = ImplicitLocOpBuilder::atBlockEnd(program.getLoc(), &program.getBody().front());
     auto model = layers->getParentOfType<lm::ModelOp>();
-    // The argument of a layer kind that each state is passed for.
+    // For each state, the argument of a layer kind to which it is passed.
     llvm::DenseMap<Attribute, Value> arguments;
     for (auto [kind, states] :
          llvm::zip(layers.getKinds().getAsRange<FlatSymbolRefAttr>(), layers.getStates())) {

@@ -1,7 +1,7 @@
-//===- Origin.h - Which ops of lm a launch was made of ---------------------===//
+//===- Origin.h - The lm ops from which a launch was made ------------------===//
 //
-// Lowering leaves nothing of lm behind, and people who look at an engine want to see it: the ops stand as text in the
-// location of the launch, which follows it through all passes and which no printer of IR shows.
+// Lowering removes all lm ops, but people who inspect an engine want to see them. The ops are therefore kept
+// as text in the location of the launch, which survives all passes and is not printed with the IR.
 //===----------------------------------------------------------------------===//
 #pragma once
 
@@ -15,10 +15,10 @@ namespace ingot {
 
 void setOrigin(plan::LaunchOp launch, llvm::StringRef ops);
 
-/// Empty where the launch does nothing of lm, or where its IR was read from a file.
+/// Empty if the launch implements no lm op, or if its IR was read from a file.
 llvm::StringRef originOf(plan::LaunchOp launch);
 
-/// `launch` does the work of `other` as well, which stood before or behind it.
+/// Records that `launch` also does the work of `other`, which came before or after it.
 void addOriginBefore(plan::LaunchOp launch, plan::LaunchOp other);
 void addOriginBehind(plan::LaunchOp launch, plan::LaunchOp other);
 

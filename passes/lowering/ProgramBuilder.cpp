@@ -113,7 +113,7 @@ LogicalResult ProgramBuilder::addTables(lm::LayersOp layers) {
       result = failure();
       return;
     }
-    // All layers of the kind must pass the same frequencies: the table is made once per step.
+    // All layers of the kind must pass the same frequencies, because the table is made once per step.
     FlatSymbolRefAttr symbol;
     for (auto [name, weights] :
          llvm::zip(layers.getKinds().getAsRange<FlatSymbolRefAttr>(), layers.getWeights())) {

@@ -30,17 +30,17 @@ constexpr llvm::StringLiteral kBeginSection = "begin", kEndSection = "end";
 
 struct LoweringChoices {
   bool exact;
-  KvFormat kv;            ///< of states that do not say theirs
-  llvm::StringRef device; ///< what the target is called
+  KvFormat kv;            ///< of states that do not specify a format
+  llvm::StringRef device; ///< name of the target
 };
 
 /// How kernels use a state of a layer kind.
 struct StateUse {
-  mlir::Type memory; ///< what they see of it; null: none does
+  mlir::Type memory; ///< the memory type that kernels see; null: no kernel uses it
   int64_t window = 0;
 };
 
-/// An operand of a launch: what the kernel sees, and what the plan passes.
+/// An operand of a launch: the type in the kernel, and the argument that the plan passes.
 struct LaunchOperand {
   mlir::Type type;
   mlir::Attribute ref;
@@ -49,21 +49,21 @@ struct LaunchOperand {
 /// The program under construction: kernels (shared where they are the same), buffers, sections.
 class ProgramBuilder {
 public:
-  /// No buffer is called as something of `model` is: weights, states and sections of layer kinds keep their
-  /// names, and a program has one table of symbols.
+  /// Buffers get names that do not occur in `model`: weights, states and sections of layer kinds keep their
+  /// names, and a program has one symbol table.
   ProgramBuilder(plan::ProgramOp program, lm::ModelOp model, LoweringChoices choices);
 
-  /// A buffer for each value that layers hand on: the sections before and behind them and every kind of layer find it
-  /// there, and leave it there.
+  /// Adds a buffer for each value carried from layer to layer. The sections before and after the layers, and
+  /// every layer kind, read it there and write it there.
   void addCarried(lm::LayersOp layers);
   /// A buffer of cos and sin for each frequency vector that layers rotate with.
   mlir::LogicalResult addTables(lm::LayersOp layers);
   mlir::LogicalResult lowerBegin(lm::EntryOp entry, lm::LayersOp layers);
   mlir::LogicalResult lowerKind(lm::LayerKindOp kind);
   mlir::LogicalResult lowerEnd(lm::EntryOp entry, lm::LayersOp layers);
-  /// The plan.state of an argument of a layer kind. Its kind is lowered.
+  /// Adds the plan.state for an argument of a layer kind, which must already be lowered.
   mlir::LogicalResult addState(lm::StateOp state, mlir::Value argument);
-  /// What steps leave, once the end is lowered.
+  /// Adds the outputs of a step. Requires that the end is lowered.
   void addOutputs(plan::EntryOp entry) const;
 
 private:
@@ -82,11 +82,11 @@ private:
 
   plan::BufferRefAttr addBuffer(llvm::StringRef hint, kernel::RowsType rows, RowCount count,
                                 bool persistent);
-  /// So many bytes for each token, or for each logits row.
+  /// Adds a buffer with `bytes` bytes for each token or for each logits row.
   plan::BufferRefAttr addBuffer(llvm::StringRef hint, int64_t bytes, kernel::Extent extent,
                                 bool persistent);
   plan::SectionOp addSection(llvm::StringRef name);
-  /// Builds the kernel, or finds one that is the same but for its name; returns its symbol.
+  /// Builds the kernel, or finds one that is identical except for its name; returns its symbol.
   std::string
   kernelFor(llvm::StringRef hint, llvm::ArrayRef<LaunchOperand> operands,
             llvm::function_ref<void(mlir::ImplicitLocOpBuilder &, mlir::ValueRange)> build);
@@ -97,7 +97,7 @@ private:
   mlir::ModuleOp module;
   LoweringChoices choices;
   llvm::StringMap<std::string> kernelsByText;
-  llvm::StringSet<> taken; ///< names of the model
+  llvm::StringSet<> taken; ///< symbols of the model
   llvm::StringMap<int> counters;
   llvm::SmallVector<plan::BufferRefAttr> carried; ///< in the order of lm.layers
   std::vector<Table> tables;
@@ -106,7 +106,7 @@ private:
   llvm::SmallVector<Output> outputs;
 };
 
-/// Those of the values that are rows.
+/// The values that are rows.
 llvm::SmallVector<mlir::Value> rowsAmong(mlir::ValueRange values);
 
 } // namespace ingot

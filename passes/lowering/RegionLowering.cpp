@@ -1,7 +1,7 @@
 //===- RegionLowering.cpp - lm ops as scalar arithmetic -------------------===//
 //
-// Formulas are those of LmOps.td, written with one rounding per operation, so
-// that every target computes the same bits.
+// The formulas are those of LmOps.td, with one rounding per operation, so every target computes the same
+// bits.
 //===----------------------------------------------------------------------===//
 #include "passes/lowering/RegionLowering.h"
 #include "dialects/kernel/ops/Region.h"
@@ -61,7 +61,7 @@ static Value activation(Scalar s, lm::ActivationKind kind, Value x) {
     return s.mul(y, y);
   }
   case lm::ActivationKind::Mish: { // tanh(ln(1 + e)) = n / (n + 2) with e = exp(x), n = e^2 + 2e
-    // Beyond 20 the quotient is 1 in f32, and the square would leave its range.
+    // Beyond 20 the quotient is 1 in f32, and the square would overflow.
     Value e = s.exp(arith::MinimumFOp::create(s.b, x, s.constant(20)));
     Value n = s.mul(e, s.add(e, s.constant(2)));
     return s.mul(x, s.div(n, s.add(n, s.constant(2))));

@@ -2,7 +2,8 @@
 //
 //   a copy of the layer kind or entry ─▶ the ops as one region ─▶ forms ─▶ its launch ─▶ layouts ─▶ Target::shapeOf
 //
-// By the code that lowers the whole model, so that the answer is the one that the model would get.
+// The ops are lowered by the code that lowers whole models, so the answer is the one that the model would
+// get.
 //===----------------------------------------------------------------------===//
 #include "passes/lowering/RegionShape.h"
 #include "dialects/kernel/ops/Structure.h"
@@ -17,7 +18,7 @@ using namespace ingot;
 
 static constexpr StringLiteral kAsked = "asked aside";
 
-/// The copies of the ops, those of regions among them, become the region kAsked.
+/// Fuses the copies of the ops, including those in regions, into the region kAsked.
 static void fuseCopies(const OpGroup &group, const IRMapping &copied) {
   OpGroup ops;
   IRRewriter rewriter(group.front()->getContext());
@@ -48,7 +49,7 @@ static lm::FusedOp askedIn(lm::ModelOp model) {
   return asked;
 }
 
-/// How matrices of the kernel lie, if nobody else reads them.
+/// Chooses the layouts of the kernel's matrices as if it were their only reader.
 static void chooseLayouts(kernel::FuncOp fn, const Target &target) {
   Block &body = fn.getBody().front();
   for (BlockArgument argument : body.getArguments())
@@ -92,7 +93,7 @@ std::string ingot::refusalOf(const OpGroup &group, const Target &target, bool ex
   Block &block = *asked->getBlock();
   ProgramBuilder builder(program, copy, {exact, KvFormat::F16, target.name()});
   SectionLowering lowering(builder, section, block);
-  // Where its inputs lie is of no matter, but each lies elsewhere.
+  // The locations of its inputs do not matter, but they must differ.
   int64_t place = 0;
   auto bindAll = [&](ValueRange values) {
     for (Value value : values)

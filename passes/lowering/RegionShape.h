@@ -6,9 +6,9 @@
 
 namespace ingot {
 
-/// Why the target has no launch that computes these ops, in its own words or those of lowering; "": it has one. The ops
-/// are fused and lowered aside, in a copy of their function, and nothing of them changes. `fp8Rows` as PipelineOptions
-/// has it. The group is convex.
+/// Why the target has no launch that computes these ops, as reported by the target or by lowering; "" if it
+/// has one. The ops are fused and lowered in a copy of their function, so the originals do not change.
+/// `fp8Rows` is as in PipelineOptions. The group must be convex.
 std::string refusalOf(const OpGroup &group, const Target &target, bool exact, bool fp8Rows);
 
 } // namespace ingot

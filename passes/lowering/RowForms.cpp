@@ -1,4 +1,4 @@
-//===- RowForms.cpp - How rows between launches are held ------------------===//
+//===- RowForms.cpp - Encodings of rows between launches ------------------===//
 #include "passes/lowering/RowForms.h"
 #include "dialects/lm/ops/Elementwise.h"
 #include "dialects/lm/ops/Experts.h"

@@ -27,7 +27,8 @@ LaunchOperand SectionLowering::operand(Value value) const {
   return {type, refs.lookup(value)};
 }
 
-/// Where nobody reads an expert's rows but to order their columns, who does so reads those of tokens: there is no launch.
+/// Whether an expert's rows are only read to permute their columns: then the reader reads the tokens' rows,
+/// without a launch.
 static bool isReadInOrderAlone(Operation *op) {
   return isa<lm::DispatchOp>(op) && llvm::all_of(op->getUsers(), llvm::IsaPred<lm::PermuteOp>);
 }
@@ -228,7 +229,8 @@ LogicalResult SectionLowering::lowerMatmul(Operation *top, ArrayRef<Operation *>
   if (llvm::any_of(linears, [&](lm::LinearOp linear) { return linear.getX() != x; }))
     return top->emitOpError("expects projections of one input");
 
-  // With elementwise ops behind them all linears belong to one segment (two: a pair), else each result is one's own.
+  // If elementwise ops follow, all linears belong to one segment (two: a gated pair); else each result has
+  // its own segment.
   bool single = ops.size() > linears.size() || linears.size() == 1;
   if (single && top->getNumResults() != 1)
     return top->emitOpError("expects one result behind a projection and its epilogue");
@@ -247,7 +249,7 @@ LogicalResult SectionLowering::lowerMatmul(Operation *top, ArrayRef<Operation *>
   if (pair && hint == "gate_up" && isUp(linears[0])) // gate (the activated one) first
     std::swap(linears[0], linears[1]);
 
-  // Codes without fp8 read the rows that the fp8 ones are made of.
+  // Weights other than fp8 read the rows from which the fp8 rows are made.
   Value fp8;
   if (formOf(x.getType()) == RowKind::FP8)
     fp8 = x, x = beforeRounding(x);
@@ -272,8 +274,8 @@ LogicalResult SectionLowering::lowerMatmul(Operation *top, ArrayRef<Operation *>
     for (Value read : list)
       operands.push_back(operand(read));
 
-  // outputs: in place of a residual that dies here, if f32; else a new buffer. All of a row of x is read for each number
-  // that is written, so x never gives its place.
+  // outputs: in place of a residual whose last use this is, if it is f32; else a new buffer. Each output
+  // value needs a whole row of x, so no output replaces x.
   size_t firstOutput = operands.size();
   for (auto [s, read] : llvm::enumerate(aux)) {
     SmallVector<Value> inOrder(
@@ -344,7 +346,7 @@ LogicalResult SectionLowering::lowerRowwise(Operation *top, ArrayRef<Operation *
   SmallVector<LaunchOperand> operands;
   for (Value input : inputs)
     operands.push_back(operand(input));
-  // Where rows are gathered, one may be read after another was written: no input gives its place.
+  // Where rows are gathered, a row may be read after another was written: no output replaces an input.
   const bool inOrder = !gather && !routes;
   for (Value result : top->getResults())
     operands.push_back(output(hint, result, inOrder ? ArrayRef<Value>(inputs) : ArrayRef<Value>()));
@@ -375,7 +377,7 @@ LogicalResult SectionLowering::lowerRowwise(Operation *top, ArrayRef<Operation *
   return success();
 }
 
-/// In the forms that are asked for, and never in place.
+/// Results have the requested encodings, and are never written in place.
 LogicalResult SectionLowering::lowerPermute(Operation *top, lm::PermuteOp op) {
   SmallVector<LaunchOperand> results;
   for (Value result : top->getResults())
@@ -421,7 +423,7 @@ LogicalResult ProgramBuilder::lowerKind(lm::LayerKindOp kind) {
   return success();
 }
 
-/// The rows whose projection, maybe with elementwise ops behind it, is the logits; null: there are none.
+/// The rows whose projection, possibly followed by elementwise ops, gives the logits; null if there are none.
 static Value readByHead(Value logits) {
   while (auto result = dyn_cast<OpResult>(logits)) {
     Operation *op = inside(result).getDefiningOp();
@@ -434,7 +436,7 @@ static Value readByHead(Value logits) {
   return {};
 }
 
-/// The rows whose columns were ordered for the head; themselves, where they are as they were.
+/// The rows before their columns were permuted for the head; the same rows if they were not.
 static Value beforeOrder(Value rows) {
   auto made = dyn_cast<OpResult>(beforeRounding(rows));
   auto permute = made ? inside(made).getDefiningOp<lm::PermuteOp>() : lm::PermuteOp();
@@ -446,14 +448,15 @@ LogicalResult ProgramBuilder::lowerEnd(lm::EntryOp entry, lm::LayersOp layers) {
   SectionLowering lowering(*this, addSection(kEndSection), block);
   for (auto [value, buffer] : llvm::zip(rowsAmong(layers->getResults()), carried))
     lowering.bind(value, buffer);
-  // Weights that were named before the layers are read after them too.
+  // Weights named before the layers may also be read after them.
   for (auto get : block.getOps<lm::GetWeightOp>())
     lowering.bind(get, plan::WeightRefAttr::get(entry.getContext(), get.getWeightAttr()));
   if (failed(lowering.lowerRange(std::next(layers->getIterator()), std::prev(block.end()))))
     return failure();
   Value logits = block.getTerminator()->getOperand(0);
   outputs.push_back({plan::OutputRole::Logits, plan::Encoding::F32, lowering.bufferOf(logits)});
-  // The rows that the head reads are the model's last hidden state, where they are of a form that the runtime decodes.
+  // The rows that the head reads are the model's last hidden state, if they have an encoding that the runtime
+  // decodes.
   Value read = readByHead(logits);
   if (!read || rowCountOf(read).extent != Extent::Rows)
     return success();

@@ -1,8 +1,9 @@
-//===- SectionLowering.h - One function becomes one list of launches ------===//
+//===- SectionLowering.h - Lowers one function to one list of launches ----===//
 //
-// Op by op, one launch each: its operands are looked up, its results get a place, a kernel is built. In which form a
-// value is held its type says (RowForms.h), how many rows it has follows from what made it, and where it lies is
-// settled when its maker is lowered, or before that for what comes from or goes to other sections (`bind`).
+// Each op becomes one launch: its operands are looked up, its results get a location, a kernel is built. The
+// type of a value gives its encoding (RowForms.h), its producer determines its number of rows, and its
+// location is fixed when its producer is lowered, or earlier for values that come from or go to other
+// sections (`bind`).
 //===----------------------------------------------------------------------===//
 #pragma once
 
@@ -36,15 +37,16 @@ public:
   SectionLowering(ProgramBuilder &program, plan::SectionOp section, mlir::Block &block)
       : program(program), section(section), block(block) {}
 
-  /// What the plan passes for a value: a buffer, a weight. Who makes a value that is bound before writes it there.
+  /// Sets the argument that the plan passes for a value: a buffer, a weight. The producer of a bound value
+  /// writes it there.
   void bind(mlir::Value value, mlir::Attribute ref) { refs[value] = ref; }
   mlir::FlatSymbolRefAttr bufferOf(mlir::Value value) const {
     return mlir::cast<plan::BufferRefAttr>(refs.lookup(value)).getSymbol();
   }
 
-  /// Lowers the ops of [first, last). What they read from elsewhere is bound.
+  /// Lowers the ops of [first, last). Values they read from elsewhere must be bound.
   mlir::LogicalResult lowerRange(mlir::Block::iterator first, mlir::Block::iterator last);
-  /// Makes sure that `value` ends up in the buffer, with a copy if need be.
+  /// Ensures that `value` ends up in the buffer, with a copy if necessary.
   void moveTo(mlir::Value value, mlir::Attribute buffer);
   void launchTable(const ProgramBuilder::Table &table);
 
@@ -67,12 +69,12 @@ private:
   mlir::LogicalResult lowerCausalConv(lm::CausalConvOp op);
 
   // CustomLowering.cpp
-  /// The code of a kernel from outside, and what it means.
+  /// The code of an external kernel and its definition in lm.
   struct CustomKernel {
     llvm::StringRef origin, body;
     double error;
     int64_t operations;
-    /// Builds ops of lm where the builder stands, and maps results.
+    /// Builds lm ops at the insertion point, and maps results.
     llvm::function_ref<void(mlir::ImplicitLocOpBuilder &, mlir::IRMapping &)> meaning;
   };
   mlir::LogicalResult lowerCustom(mlir::Operation *top, llvm::ArrayRef<mlir::Value> read,
@@ -83,24 +85,24 @@ private:
 
   /// Rows, routes or a weight that a launch reads.
   LaunchOperand operand(mlir::Value value) const;
-  /// The memory of a state, as a value of it names it.
+  /// The memory of a state, identified by one of its values.
   LaunchOperand stateOperand(mlir::Value value);
-  /// Where a result is written: where it is bound to, in place of a value of `read` (row by row) that nobody reads
-  /// after its maker, or in a buffer of its own.
+  /// The location of a result: where it is bound, or in place of a value of `read` (row by row) that has no
+  /// reader after its producer, or in a new buffer.
   LaunchOperand output(llvm::StringRef hint, mlir::Value result,
                        llvm::ArrayRef<mlir::Value> read = {});
-  /// No op after `top` reads the value (and it does not leave the section).
+  /// True if no op after `top` reads the value (and it does not leave the section).
   bool diesAt(mlir::Value value, mlir::Operation *top) const;
 
   void launch(llvm::StringRef hint, llvm::ArrayRef<LaunchOperand> operands, Build build);
-  /// The op that is being lowered, as text.
+  /// The op being lowered, as text.
   std::string opsBeingLowered();
-  /// What a copy of rows does beside.
+  /// What a copy of rows does in addition.
   struct Order {
     std::optional<LaunchOperand> columns = {}, routes = {};
-    bool dispatched = false; ///< rows are those of `routes` already
+    bool dispatched = false; ///< rows are already those of `routes`
   };
-  /// A row-wise launch that writes `to` from `from`, element by element, or in that order.
+  /// A row-wise launch that writes `to` from `from` element by element, or in the given order.
   void copyRows(llvm::StringRef hint, LaunchOperand from, llvm::ArrayRef<LaunchOperand> to,
                 RowCount count, const Order &order);
   void copyRows(llvm::StringRef hint, LaunchOperand from, llvm::ArrayRef<LaunchOperand> to,
@@ -113,8 +115,8 @@ private:
   mlir::Block &block;
   llvm::DenseMap<mlir::Value, mlir::Attribute> refs;
   mlir::Operation *lowered =
-      nullptr; ///< of lm, whose launches are being made; null: they are of no op
-  std::optional<mlir::AsmState> names; ///< of the section's values, found once
+      nullptr; ///< the lm op whose launches are being made; null: the launches belong to no op
+  std::optional<mlir::AsmState> names; ///< of the section's values, computed once
 };
 
 } // namespace ingot

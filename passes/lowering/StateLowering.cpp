@@ -32,13 +32,13 @@ LaunchOperand SectionLowering::stateOperand(Value value) {
 LogicalResult SectionLowering::lowerRopeAppend(Operation *top, ArrayRef<Operation *> ops) {
   auto append = cast<lm::KvAppendOp>(*llvm::find_if(ops, llvm::IsaPred<lm::KvAppendOp>));
   llvm::SmallPtrSet<Operation *, 8> within(ops.begin(), ops.end());
-  // Follow the chain of keys from the append, of queries from the region's other result.
+  // Follow the chain of keys from the append, and that of queries from the region's other result.
   struct Chain {
     Value start;
     lm::ScaleByPositionOp growth = {};
     lm::RopeOp rope = {};
     lm::NormInterface norm = {};
-    bool normAfter = false; ///< behind the rotation
+    bool normAfter = false; ///< after the rotation
   };
   auto follow = [&](Value value) {
     Chain chain{value};
@@ -62,7 +62,7 @@ LogicalResult SectionLowering::lowerRopeAppend(Operation *top, ArrayRef<Operatio
   for (OpResult result : top->getResults())
     if (isa<RankedTensorType>(result.getType()))
       qInside = inside(result), qOutside = result;
-  if (!qInside) { // neither norm nor rotation: the attention reads q as it is
+  if (!qInside) { // neither norm nor rotation: attention reads q unchanged
     for (Operation *user : top->getUsers())
       if (auto attention = dyn_cast<lm::AttentionOp>(user))
         qInside = qOutside = attention.getQ();
@@ -80,7 +80,7 @@ LogicalResult SectionLowering::lowerRopeAppend(Operation *top, ArrayRef<Operatio
   int64_t headDim = cast<kernel::KvPoolType>(pool.type).getHeadDim();
   const ProgramBuilder::Table *table = k.rope ? program.tableFor(k.rope) : nullptr;
 
-  // q is written in place: forget other readers of the unrotated rows, which the op order rules out.
+  // q is written in place, so the unrotated rows must have no later reader; the order of ops rules them out.
   if (qOutside != q.start && !diesAt(q.start, top))
     return append.emitOpError("expects the queries before rotation to have no later reader");
   SmallVector<LaunchOperand> operands{operand(q.start), operand(k.start), operand(append.getV())};

@@ -8,13 +8,13 @@ using namespace mlir;
 using namespace ingot;
 using namespace ingot::lm;
 
-/// The kind whose argument the weight is, or null.
+/// The layer kind of which the weight is an argument, or null.
 static LayerKindOp kindOf(Value weight) {
   auto argument = dyn_cast<BlockArgument>(weight);
   return argument ? dyn_cast<LayerKindOp>(argument.getOwner()->getParentOp()) : LayerKindOp();
 }
 
-/// The weight that each layer passes for an argument of its kind.
+/// The weight that the layer passes for an argument of its kind.
 static WeightOp passedBy(ArrayAttr layer, Value argument, LayerKindOp kind, ModelOp model) {
   auto symbol = cast<FlatSymbolRefAttr>(
       layer[cast<BlockArgument>(argument).getArgNumber() - kind.firstWeight()]);
@@ -27,7 +27,8 @@ static WeightOp namedBy(Value weight) {
       SymbolTable::lookupSymbolIn(get->getParentOfType<ModelOp>(), get.getWeightAttr()));
 }
 
-/// Calls with the list of weights of each layer of the kind; what it returns takes the place of the list.
+/// Calls `change` with each layer's list of weights, for layers of the kind, and replaces the list by the
+/// result.
 static void changeLayers(LayerKindOp kind, llvm::function_ref<ArrayAttr(ArrayAttr)> change) {
   auto model = kind->getParentOfType<ModelOp>();
   model.walk([&](LayersOp layers) {

@@ -1,7 +1,8 @@
-//===- DerivedWeights.h - Weights that patterns make of others -------------===//
+//===- DerivedWeights.h - Weights that patterns derive from others ---------===//
 //
-// In a layer a weight is an argument, and lm.layers says which each layer passes: the kind gets an argument more, and
-// each of its layers a weight more. In the entry lm.get_weight names one.
+// In a layer, a weight is an argument, and lm.layers lists the weights that each layer passes: a derived
+// weight adds an argument to the kind and a weight to each of its layers. In the entry, lm.get_weight names
+// one.
 //===----------------------------------------------------------------------===//
 #pragma once
 
@@ -12,26 +13,28 @@
 
 namespace ingot::patterns {
 
-/// Whether its function knows the weight by name: an argument of a layer kind, or what lm.get_weight gives. No stack.
+/// Whether the weight has a name in its function: an argument of a layer kind, or a result of lm.get_weight.
+/// No stack.
 bool isNamed(mlir::Value weight);
-/// Both are, in one layer or in the entry.
+/// Whether both have names, in one layer or in the entry.
 bool areNamedTogether(mlir::Value a, mlir::Value b);
 
-/// The weights that a named value stands for: of each layer of the kind one, in the entry one.
+/// The weights that a named value represents: one for each layer of the kind, or the single one of the entry.
 llvm::SmallVector<lm::WeightOp> weightsOf(mlir::Value weight);
 
-/// What the role of a weight calls it ("attn_q"), in the entry its symbol.
+/// The name of a weight's role ("attn_q"), or its symbol in the entry.
 std::string roleOf(mlir::Value weight);
 
-/// Makes of the weights that `from` stand for in one layer, or in the entry, the one that is wanted there.
+/// Makes the derived weight for one layer, or for the entry, from the weights that `from` represents there.
 using MakeWeight = llvm::function_ref<lm::WeightOp(llvm::ArrayRef<lm::WeightOp> from)>;
 
-/// A value that stands for a weight made of others, which are named together: of that role, where it is there already
-/// (PDLL may call twice for what is written once), or a new one.
+/// A value for a weight derived from others, which must be named together. Returns the existing value if
+/// there already is one of that role (PDLL may call twice for one expression in the source), else adds a new
+/// one.
 mlir::Value derive(mlir::PatternRewriter &rewriter, llvm::ArrayRef<mlir::Value> from,
                    llvm::StringRef role, lm::WeightType type, MakeWeight make);
 
-/// A weight of that symbol behind `like`, with its attributes; one that is there already is it.
+/// Adds a weight of that symbol after `like`, with its attributes, or returns the existing one.
 struct NewWeight {
   lm::WeightOp op;
   bool isNew;

@@ -1,7 +1,8 @@
-//===- LaunchNatives.cpp - What patterns say of launches -------------------===//
+//===- LaunchNatives.cpp - Functions on launches for patterns --------------===//
 //
-// Launches pass each other rows through buffers, which no pattern of PDL follows: what reads a launch's rows, these
-// functions find. A launch is op<plan.launch>; each takes whatever op there is, and says no of others.
+// Launches pass rows to each other through buffers, which PDL patterns cannot follow: these functions find
+// the readers of a launch's rows. A launch is op<plan.launch>; each function accepts any op, and fails for
+// other ops.
 //===----------------------------------------------------------------------===//
 #include "dialects/kernel/ops/Rows.h"
 #include "dialects/plan/ops/Program.h"
@@ -35,7 +36,7 @@ static LogicalResult isAnchoredBy(PatternRewriter &, Operation *op, Attribute na
   return success(launch && launch.anchor()->getName().getStringRef() == textOf(name));
 }
 
-/// What the launch passes for rows that its kernel writes and does not read, with their types.
+/// The arguments that the launch passes for rows that its kernel writes and does not read, with their types.
 static SmallVector<std::pair<kernel::RowsType, Attribute>> rowsMadeBy(plan::LaunchOp launch) {
   SmallVector<std::pair<kernel::RowsType, Attribute>> made;
   Block *body = launch.anchor()->getBlock();
@@ -87,7 +88,7 @@ static LogicalResult hasReaders(PatternRewriter &, Operation *op, Attribute coun
 // Compositions
 //===----------------------------------------------------------------------===//
 
-/// Why launches cannot be composed here; "": they can.
+/// Why launches cannot be composed here; "" if they can.
 static std::string whyNotHere(Operation *op) {
   auto launch = dyn_cast<plan::LaunchOp>(op);
   if (!launch)

@@ -22,13 +22,13 @@ SmallVector<patterns::Native> patterns::natives() {
 }
 
 void patterns::registerNatives(PDLPatternModule &module) {
-  llvm::StringSet<> added; // one function may take several kinds of arguments
+  llvm::StringSet<> added; // one function may accept several kinds of arguments
   for (const Native &native : natives())
     if (added.insert(native.name()).second)
       native.addTo(module, native.name());
 }
 
-/// "attribute, value" of !pdl.attribute, !pdl.value.
+/// Prints "attribute, value" for !pdl.attribute, !pdl.value.
 static void printKinds(TypeRange types, llvm::raw_ostream &out) {
   llvm::interleaveComma(types, out, [&](Type type) {
     std::string text;
@@ -54,14 +54,14 @@ std::string patterns::signatureOf(Operation *call) {
 }
 
 //===----------------------------------------------------------------------===//
-// What a run remembers
+// State of a run
 //===----------------------------------------------------------------------===//
 
 static thread_local patterns::Run *latest = nullptr;
 static thread_local bool nothingChanged = false;
 static thread_local std::string firstFailure, missedFirst;
-/// Of each op the reasons that were given, while a run lasts. Ops that go may leave their address to another, which then
-/// says a thing too little: it is a remark.
+/// The reasons reported for each op during a run. If an erased op's address is reused, a reason may be
+/// suppressed for the new op; this loses only a remark.
 static thread_local llvm::DenseMap<Operation *, llvm::StringSet<>> said;
 
 patterns::Run::Run(CompiledFor whom, Compositions *compositions)
@@ -91,7 +91,7 @@ const std::string &patterns::Run::firstMissed() { return missedFirst; }
 
 void patterns::sayMissed(Operation *op, StringRef name, const std::string &why) {
   if (isa_and_present<lm::FusedOp>(op->getParentOp()))
-    return; // what is fused was not missed
+    return; // ops inside a fused op were not missed
   const std::string words = (name + ": " + why).str();
   if (missedFirst.empty())
     missedFirst = words;

@@ -1,14 +1,15 @@
-//===- Natives.h - What patterns can call ---------------------------------===//
+//===- Natives.h - Native functions that patterns can call ----------------===//
 //
-// PDL has no arithmetic, no regions and no weights. The functions here fill that gap; Natives.pdll beside this file
-// declares them for PDLL, with what each is for. MLIR does not check calls (an unknown name or a wrong number of
-// arguments is undefined behaviour), so whoever reads a file compares signatureOf with what there is first.
+// PDL has no arithmetic, no regions and no weights. The functions here fill that gap; Natives.pdll in this
+// folder declares them for PDLL and documents each. MLIR does not check calls (an unknown name or a wrong
+// number of arguments is undefined behaviour), so the reader of a pattern file first checks signatureOf
+// against this list.
 //
 //   Questions.cpp        constraints, and arithmetic on attributes
 //   RegionNatives.cpp    Fuse, Missed, and whether targets have a launch
-//   WeightNatives.cpp    weights made of rows of others
+//   WeightNatives.cpp    weights made of rows of other weights
 //   ScaleNatives.cpp     weights multiplied by vectors
-//   LaunchNatives.cpp    launches that become part of others
+//   LaunchNatives.cpp    launches that are merged into others
 //===----------------------------------------------------------------------===//
 #pragma once
 
@@ -37,7 +38,7 @@ struct Native {
   }
 };
 
-/// A constraint (which a match asks), or what a rewrite calls.
+/// A constraint (evaluated by a match), or a function that a rewrite calls.
 template <auto function> constexpr Native asks(llvm::StringLiteral signature) {
   return {signature, true, [](mlir::PDLPatternModule &patterns, llvm::StringRef name) {
             patterns.registerConstraintFunction(name, *function);
@@ -54,26 +55,26 @@ llvm::ArrayRef<Native> regionNatives();
 llvm::ArrayRef<Native> weightNatives();
 llvm::ArrayRef<Native> scaleNatives();
 llvm::ArrayRef<Native> launchNatives();
-/// All of them.
+/// All native functions.
 llvm::SmallVector<Native> natives();
 
-/// What a pdl.apply_native_constraint or _rewrite calls, as `Native::signature` has it.
+/// The signature that a pdl.apply_native_constraint or _rewrite calls, in the format of `Native::signature`.
 std::string signatureOf(mlir::Operation *call);
 
 void registerNatives(mlir::PDLPatternModule &patterns);
 
-/// Takes away arguments of layer kinds that nobody reads, and weights that no layer passes and nobody names: their rows
-/// were given to others. Unread, they would be packed all the same.
+/// Removes unused arguments of layer kinds, and weights that no layer passes and no op names: their rows were
+/// moved to others. Unused weights would otherwise still be packed.
 void dropUnreadWeights(lm::ModelOp model);
 
-/// For whom a program is compiled, as far as questions of targets need it.
+/// The target settings of the compilation, as far as patterns query them.
 struct CompiledFor {
-  llvm::SmallVector<const Target *> targets; ///< none: nobody is asked
+  llvm::SmallVector<const Target *> targets; ///< empty: no target is asked
   bool exact = false;
-  bool fp8Rows = false; ///< as PipelineOptions has it
+  bool fp8Rows = false; ///< as in PipelineOptions
 };
 
-/// A run of patterns over a program, in this thread: what is said of an op is said once in it.
+/// A run of patterns over a program, in this thread. A remark about an op is emitted once per run.
 class Run {
 public:
   explicit Run(CompiledFor whom = {}, Compositions *compositions = nullptr);
@@ -81,22 +82,22 @@ public:
   Run(const Run &) = delete;
   Run &operator=(const Run &) = delete;
 
-  /// Of the run that began last.
+  /// Of the innermost run.
   static const CompiledFor &whom();
-  /// Null: the program has no launches yet, or nobody says for which device.
+  /// Null if the program has no launches yet, or no device is chosen.
   static Compositions *compositions();
 
-  /// The rewrite that runs leaves the program as it was (Missed, a Fuse that cannot be).
+  /// Reports that the current rewrite left the program unchanged (Missed, a Fuse that is impossible).
   static void leaveAsItWas();
-  /// True if the last one did; forgets it.
+  /// Whether the last rewrite did so. Resets the flag.
   static bool leftAsItWas();
 
-  /// What the rewrite that runs asks for cannot be: the first of these ends the run.
+  /// Reports that the current rewrite asks for something impossible: the first failure ends the run.
   static void fail(const std::string &why);
-  /// "": all could be. Forgets it.
+  /// The first failure; "" if there was none. Resets it.
   static std::string failure();
 
-  /// The first of what was said to be missed since the outermost run began, "NAME: why"; "": nothing was.
+  /// The first missed remark since the outermost run began, "NAME: why"; "" if there was none.
   static const std::string &firstMissed();
 
 private:
@@ -105,7 +106,7 @@ private:
   Compositions *composed;
 };
 
-/// A missed remark of `op`, unless this run has said the same of it.
+/// Emits a missed remark for `op`, unless this run has already emitted the same one for it.
 void sayMissed(mlir::Operation *op, llvm::StringRef name, const std::string &why);
 
 } // namespace ingot::patterns

@@ -55,7 +55,7 @@ LogicalResult patterns::OurPatterns::read(MLIRContext *context, StringRef name) 
 }
 
 namespace {
-/// Remembers what is erased, and hands on what it hears.
+/// Records erased ops, and forwards all notifications.
 struct Erased : RewriterBase::ForwardingListener {
   using ForwardingListener::ForwardingListener;
   void notifyOperationErased(Operation *op) override {
@@ -79,7 +79,7 @@ void patterns::offerOnce(ArrayRef<Operation *> ops, const FrozenRewritePatternSe
     if (erased.ops.contains(op))
       continue;
     rewriter.setInsertionPoint(op);
-    // Whoever drives patterns tells of their beginnings and ends.
+    // A pattern driver must report where each pattern begins and ends.
     auto begins = [&](const Pattern &pattern) {
       erased.notifyPatternBegin(pattern, op);
       return true;

@@ -1,12 +1,13 @@
-//===- OurPatterns.h - Fusions that are files -----------------------------===//
+//===- OurPatterns.h - Fusions defined by pattern files -------------------===//
 //
-// Where a pattern can say a fusion, it is one of share/ingot/passes/patterns, as users write them (docs/patterns.md).
-// The build translates the file, and the compiler reads what the build made of it from the same folder:
+// Where a fusion can be expressed as a pattern, it is a file in share/ingot/passes/patterns, written as users
+// write them (docs/patterns.md). The build translates the file, and the compiler reads the result from the
+// same folder:
 //
 //   passes/patterns/Residual.pdll ──mlir-pdll, at build time──▶ share/ingot/passes/patterns/Residual.pdl.mlir
 //
-// A pass goes over a model or over the launches of a program once: each op that was there is offered to the patterns, in
-// order, those of more benefit first.
+// A pass visits a model or the launches of a program once: each op present at the start is offered to the
+// patterns in order, those with more benefit first.
 //===----------------------------------------------------------------------===//
 #pragma once
 
@@ -22,25 +23,27 @@ class ModelOp;
 
 namespace ingot::patterns {
 
-/// A file of share/ingot, which lies beside the folder of this library.
+/// The path of a file in share/ingot, which lies next to the folder of this library.
 std::string installedFile(llvm::StringRef name);
 
-/// Of the files as the build made them: libraries of other patterns have other build ids.
+/// Hash of the files that the build made: libraries with other patterns have other build ids.
 llvm::StringRef ourPatternsHash();
 
-/// The first of those files that is not there; "": all are.
+/// The first of those files that is missing; "" if none is.
 std::string missingFile();
 
-/// Offers each op once, but for those that are erased meanwhile. `listener`, if any, hears what the rewriter does.
+/// Offers each op once, except those erased meanwhile. `listener`, if any, receives the rewriter's
+/// notifications.
 void offerOnce(llvm::ArrayRef<mlir::Operation *> ops, const mlir::FrozenRewritePatternSet &rules,
                mlir::RewriterBase::Listener *listener = nullptr);
 
 class OurPatterns {
 public:
-  /// Reads passes/patterns/NAME.pdl.mlir, once in a context; an error is said there.
+  /// Reads passes/patterns/NAME.pdl.mlir, once per context; errors are emitted there.
   mlir::LogicalResult read(mlir::MLIRContext *context, llvm::StringRef name);
   void applyTo(lm::ModelOp model) const;
-  /// To the launches of its programs, with the target's kernels for what they become.
+  /// Applies the patterns to the launches of the module's programs, with the target's kernels for the
+  /// results.
   void applyTo(mlir::ModuleOp module, const Target &target) const;
 
 private:

@@ -1,7 +1,7 @@
-//===- Questions.cpp - What a pattern can ask of values, ops and attributes ===//
+//===- Questions.cpp - Constraints on values, ops and attributes -----------===//
 //
-// PDL asks in an order of its own, so that a question may meet a value that another one would have ruled out: each
-// takes whatever there is, and says no.
+// PDL evaluates constraints in an order of its own, so a constraint may see a value that another would have
+// ruled out: each accepts any input and fails if it does not apply.
 //===----------------------------------------------------------------------===//
 #include "dialects/lm/ops/Elementwise.h"
 #include "dialects/lm/ops/Fused.h"
@@ -14,7 +14,8 @@ using patterns::asks;
 using patterns::does;
 using patterns::Native;
 
-/// Of a value, or of the results of an op that may have several, such as lm.fused: there must be one.
+/// For a value, or for the results of an op that may have several, such as lm.fused: there must be exactly
+/// one.
 static LogicalResult hasOneUse(PatternRewriter &, PDLResultList &, ArrayRef<PDLValue> asked) {
   if (!asked[0])
     return failure();
@@ -39,7 +40,7 @@ static LogicalResult inRegion(PatternRewriter &, Operation *op) {
 // Shapes and formats
 //===----------------------------------------------------------------------===//
 
-/// Values of a row, or columns of a weight; -1 of what has neither.
+/// Values of a row, or columns of a weight; -1 if the value has neither.
 static int64_t widthOfAny(Value value) {
   if (!value)
     return -1;
@@ -94,7 +95,7 @@ static LogicalResult equal(PatternRewriter &, Attribute a, Attribute b) {
   return success(a && a == b);
 }
 
-/// Of two floats or two integers of one type; else nothing, which the verifier of the new op refuses.
+/// Combines two floats or two integers of one type; otherwise null, which the verifier of the new op rejects.
 template <typename OfFloats, typename OfIntegers>
 static Attribute combine(Attribute a, Attribute b, OfFloats ofFloats, OfIntegers ofIntegers) {
   if (auto x = dyn_cast_or_null<FloatAttr>(a), y = dyn_cast_or_null<FloatAttr>(b);

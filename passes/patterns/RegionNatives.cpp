@@ -1,4 +1,4 @@
-//===- RegionNatives.cpp - Fuse, Missed, and what can be one launch -------===//
+//===- RegionNatives.cpp - Fuse, Missed, and one-launch checks ------------===//
 #include "dialects/lm/LmOps.h"
 #include "passes/fusion/OneLaunch.h"
 #include "passes/lowering/RegionShape.h"
@@ -17,7 +17,7 @@ static StringRef textOf(Attribute attribute) {
   return text ? text.getValue() : "";
 }
 
-/// A remark, and all stays as it is.
+/// Emits a remark and leaves the program unchanged.
 static void missed(PatternRewriter &, Attribute name, Attribute why, Operation *op) {
   Run::leaveAsItWas();
   patterns::sayMissed(op, textOf(name), textOf(why).str());
@@ -27,7 +27,7 @@ static void missed(PatternRewriter &, Attribute name, Attribute why, Operation *
 // Fuse
 //===----------------------------------------------------------------------===//
 
-/// Puts the ops of a region before it, and takes it away.
+/// Moves the ops of a region in front of it, and erases the region.
 static void open(PatternRewriter &rewriter, lm::FusedOp fused, OpGroup &group) {
   Block &body = fused.getBody().front();
   SmallVector<Value> results(body.getTerminator()->getOperands());
@@ -38,7 +38,7 @@ static void open(PatternRewriter &rewriter, lm::FusedOp fused, OpGroup &group) {
   rewriter.replaceOp(fused, results);
 }
 
-/// Why a kernel from outside cannot compute these ops; none: it can.
+/// Why an external kernel cannot compute these ops; nullopt if it can.
 static std::optional<std::string> whyNotRowByRow(const OpGroup &group) {
   for (Operation *op : group)
     for (Operation *inner : opsOf(op))
@@ -50,7 +50,7 @@ static std::optional<std::string> whyNotRowByRow(const OpGroup &group) {
   return std::nullopt;
 }
 
-/// Why lowering, or a target of this compilation, has no launch for these ops; none: all have one.
+/// Why lowering, or a target of this compilation, has no launch for these ops; nullopt if all have one.
 static std::optional<std::string> whyNotOnTargets(const OpGroup &group) {
   if (auto why = whyNotOneLaunch(group))
     return why;
@@ -61,7 +61,7 @@ static std::optional<std::string> whyNotOnTargets(const OpGroup &group) {
   return std::nullopt;
 }
 
-/// The ops that make these values.
+/// The ops that define these values.
 static OpGroup makersOf(ValueRange values) {
   OpGroup group;
   for (Value value : values)
@@ -72,7 +72,7 @@ static OpGroup makersOf(ValueRange values) {
 
 using WhyNot = std::optional<std::string> (*)(const OpGroup &);
 
-/// Why the ops cannot become one region; none: they can.
+/// Why the ops cannot become one region; nullopt if they can.
 static std::optional<std::string> whyNoRegion(const OpGroup &group, WhyNot whyNot) {
   if (llvm::any_of(group,
                    [&](Operation *op) { return op->getBlock() != group.front()->getBlock(); }))
@@ -82,13 +82,14 @@ static std::optional<std::string> whyNoRegion(const OpGroup &group, WhyNot whyNo
   return whyNot(group);
 }
 
-/// Launches and kernels are called after a region, and files beside the patterns (KernelFile.h).
+/// Launches, kernels and files next to the patterns (KernelFile.h) are named after a region.
 static bool isName(StringRef name) {
   return !name.empty() && name.size() <= 64 && llvm::isAlpha(name.front()) &&
          llvm::all_of(name, [](char c) { return llvm::isAlnum(c) || c == '_'; });
 }
 
-/// The ops that make these values become one region, if a launch can compute it. Regions among them are taken in.
+/// Fuses the ops that define these values into one region, if a launch can compute it. Inlines regions among
+/// them.
 template <WhyNot whyNot>
 static void fuseOps(PatternRewriter &rewriter, Attribute name, ValueRange values) {
   if (!isName(textOf(name))) {
@@ -113,10 +114,10 @@ static void fuseOps(PatternRewriter &rewriter, Attribute name, ValueRange values
     else
       ops.insert(op);
   fuse(ops, textOf(name));
-  (void)Run::leftAsItWas(); // if another of this rewrite was none
+  (void)Run::leftAsItWas(); // in case another Fuse of this rewrite failed
 }
 
-/// Whether Fuse would make a region of them. What is in one already is no question.
+/// Whether Fuse would make a region of these ops. Fails if they are already in one.
 static LogicalResult targetCanFuse(PatternRewriter &, Attribute name, ValueRange values) {
   OpGroup group = makersOf(values);
   if (group.empty() || isa<lm::FusedOp>(group.front()->getParentOp()))
@@ -127,7 +128,7 @@ static LogicalResult targetCanFuse(PatternRewriter &, Attribute name, ValueRange
   return success(!why);
 }
 
-/// Values of two lists, or single ones, in a list: a match of PDL has no lists of its own.
+/// Concatenates values and lists of values into one list: a PDL match has no lists of its own.
 static LogicalResult together(PatternRewriter &, PDLResultList &results, ArrayRef<PDLValue> given) {
   SmallVector<Value> values;
   for (const PDLValue &one : given)

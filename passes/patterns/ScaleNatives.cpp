@@ -1,13 +1,14 @@
 //===- ScaleNatives.cpp - Weights multiplied by vectors ---------------------===//
 //
-// A product of weights is a reference, too: numbers are multiplied as the engine is packed, in f32. So it is of floats
-// alone, and its format is f32 until a pass chooses another; at the point `import` all of them do afterwards.
+// A product of weights is a reference too: numbers are multiplied in f32 when the engine is packed. It is
+// therefore limited to floats, and its format is f32 until a pass chooses another; at the point `import` all
+// passes that choose formats run afterwards.
 //
 //   ScaleColumns(%q, %g, 1.0)   lm.weight @blk.7.attn_q.columns_by.blk.7.attn_norm : !lm.weight<576x576, f32>
 //                                 {source = #lm.rows<"q.weight" columns by "input_layernorm.weight" plus 1.0>}
 //
-// A norm of whole rows without a bias is x * f(x) * (g + offset), so what reads it can have the last factor in its own
-// columns: FoldNorm leaves a norm whose weight is 1 everywhere.
+// A norm of whole rows without a bias is x * f(x) * (g + offset), so its readers can absorb the last factor
+// into their own columns: FoldNorm leaves a norm whose weight is 1 everywhere.
 //===----------------------------------------------------------------------===//
 #include "dialects/lm/ops/Linear.h"
 #include "dialects/lm/ops/Norm.h"
@@ -27,14 +28,14 @@ enum class Axis { Columns, Rows };
 StringRef nameOf(Axis axis) { return axis == Axis::Columns ? "columns" : "rows"; }
 } // namespace
 
-/// The row of the tensor that a part's rows begin with, if they follow each other.
+/// The tensor row with which a part's rows begin, if they are contiguous; else nullopt.
 static std::optional<int64_t> firstOfRun(const RowOrder &order) {
   if (order.loops.size() > 1 || (order.loops.size() == 1 && order.loops.front().stride != 1))
     return std::nullopt;
   return order.first;
 }
 
-/// Why a weight's numbers cannot be multiplied so, or "".
+/// Why a weight's numbers cannot be multiplied this way, or "".
 static StringRef whyNot(WeightOp weight, WeightOp vector, Axis axis) {
   if (weight.getValues() || !weight.getType().numeric().isFloat() ||
       (weight.getStored() && !weight.getStored()->format().isFloat()))
@@ -70,8 +71,8 @@ static LogicalResult canScaleRows(PatternRewriter &, Value weight, Value vector)
   return success(canScale(weight, vector, Axis::Rows));
 }
 
-/// Adds the factors to parts of a source or origins, whose rows follow each other. `begins` says which row of its own
-/// numbering one begins with, and `counts` how many it has.
+/// Adds the factors to the parts of a source or of origins, whose rows are contiguous. `begins` returns the
+/// row of its own numbering with which a part begins, and `counts` its number of rows.
 template <typename Rows, typename Begins, typename Counts>
 static void multiply(Rows &rows, Axis axis, StringRef vector, float offset, Begins begins,
                      Counts counts) {
@@ -116,7 +117,7 @@ static Value scaled(PatternRewriter &rewriter, Value weight, Value vector, float
       });
 }
 
-/// A number that a pattern gives: of a float or an integer.
+/// A number given by a pattern, as a float or an integer.
 static float numberOf(Attribute attr) {
   if (auto number = dyn_cast_or_null<FloatAttr>(attr))
     return static_cast<float>(number.getValueAsDouble());
@@ -125,7 +126,7 @@ static float numberOf(Attribute attr) {
   return 0;
 }
 
-// What cannot be ends the run: patterns ask first.
+// An impossible request ends the run: patterns check first.
 
 static Value scaleColumns(PatternRewriter &rewriter, Value weight, Value vector, Attribute plus) {
   if (!canScale(weight, vector, Axis::Columns)) {
@@ -145,7 +146,7 @@ static Value scaleRows(PatternRewriter &rewriter, Value weight, Value vector, At
   return scaled(rewriter, weight, vector, numberOf(plus), Axis::Rows);
 }
 
-/// A vector of f32 of as many numbers, all of them 1.
+/// A vector of f32 of the same length, all ones.
 static Value ones(PatternRewriter &rewriter, Value like) {
   auto type = WeightType::get(like.getContext(), {cast<WeightType>(like.getType()).rows()},
                               WeightFormat::F32);
@@ -161,8 +162,8 @@ static Value ones(PatternRewriter &rewriter, Value like) {
   });
 }
 
-/// Whether the norm is one of whole rows without a bias, and all that reads it are projections that can have its weight in
-/// their columns.
+/// Whether the op is a norm of whole rows without a bias, and all its readers are projections that can absorb
+/// its weight into their columns.
 static bool foldsIntoReaders(Operation *op) {
   auto norm = dyn_cast<NormInterface>(op);
   if (!norm || norm.getHeads() != 1 || op->getNumOperands() != 2 || op->use_empty())
@@ -179,11 +180,11 @@ static LogicalResult canFoldNorm(PatternRewriter &, Operation *norm) {
 }
 
 static void foldNorm(PatternRewriter &rewriter, Operation *op) {
-  if (!foldsIntoReaders(op)) // or it is folded already
+  if (!foldsIntoReaders(op)) // or it is already folded
     return patterns::Run::leaveAsItWas();
   auto norm = cast<NormInterface>(op);
   const float offset = norm.getWeightOffset().convertToFloat();
-  for (Operation *reader : llvm::reverse(llvm::to_vector(op->getUsers()))) { // in their order
+  for (Operation *reader : llvm::reverse(llvm::to_vector(op->getUsers()))) { // in program order
     auto projection = cast<LinearOp>(reader);
     Value folded =
         scaled(rewriter, projection.getWeight(), norm.getWeight(), offset, Axis::Columns);

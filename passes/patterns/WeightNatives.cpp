@@ -1,7 +1,7 @@
-//===- WeightNatives.cpp - Weights made of rows of others -----------------===//
+//===- WeightNatives.cpp - Weights made of rows of other weights ----------===//
 //
-// A weight is a reference, so rows of it, or rows of several below each other, are a reference too: bytes are read from
-// the checkpoint as the engine is packed, in any format.
+// A weight is a reference, so a range of its rows, or rows of several weights stacked, is a reference too:
+// bytes are read from the checkpoint when the engine is packed, in any format.
 //
 //   Rows(%q, 0, 64)      lm.weight @blk.7.attn_q.rows_0_64 {source = #lm.rows<"q.weight" from 0 [64]>}
 //
@@ -17,10 +17,10 @@ using patterns::does;
 using patterns::Native;
 
 //===----------------------------------------------------------------------===//
-// Rows of rows
+// Ranges of row orders
 //===----------------------------------------------------------------------===//
 
-/// Rows from..from + count of an order, as orders: one, unless it begins or ends within a loop.
+/// Rows from..from + count of an order, as orders: one, unless the range begins or ends within a loop.
 static void slice(RowOrder order, int64_t from, int64_t count, SmallVectorImpl<RowOrder> &out) {
   if (count == 0)
     return;
@@ -79,7 +79,7 @@ struct Piece {
   int64_t first, count;
 };
 
-/// A value of a weight, and how many of its rows, from which on.
+/// A weight value and a range of its rows.
 struct Wanted {
   Value weight;
   int64_t first, count;
@@ -102,7 +102,7 @@ std::string rangeOf(int64_t first, int64_t count, int64_t of) {
   return count == of ? "" : ".rows_" + std::to_string(first) + "_" + std::to_string(count);
 }
 
-/// The weight of these rows.
+/// The weight made of these rows.
 WeightOp weightOf(ArrayRef<Piece> pieces, WeightType type) {
   std::string name;
   for (Piece piece : pieces)
@@ -130,7 +130,7 @@ WeightOp weightOf(ArrayRef<Piece> pieces, WeightType type) {
   return made;
 }
 
-/// The rows below each other.
+/// Stacks the rows.
 Value deriveRows(PatternRewriter &rewriter, ArrayRef<Wanted> wanted) {
   auto first = cast<WeightType>(wanted.front().weight.getType());
   int64_t rows = 0;
@@ -167,7 +167,7 @@ static LogicalResult canConcatRows(PatternRewriter &, Value a, Value b) {
   return success(goTogether(a, b));
 }
 
-// What cannot be ends the run; until it does, the first weight stands for it.
+// An impossible request ends the run; until then the first weight is the result.
 
 static Value rows(PatternRewriter &rewriter, Value weight, Attribute first, Attribute count) {
   auto from = dyn_cast_or_null<IntegerAttr>(first), number = dyn_cast_or_null<IntegerAttr>(count);

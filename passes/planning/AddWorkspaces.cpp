@@ -1,7 +1,8 @@
-//===- AddWorkspaces.cpp - Memory that kernels ask for beside their operands ===//
+//===- AddWorkspaces.cpp - Scratch memory for kernels -----------------------===//
 //
-// Attention over long contexts is shared among blocks, which hand on what they found (docs/gpu.md). One buffer
-// does for all launches of a program: each both reads and writes it, so that a barrier stands between any two.
+// Attention over long contexts is split among blocks, which exchange partial results (docs/gpu.md). One
+// buffer serves all launches of a program: each launch both reads and writes it, so there is a barrier
+// between any two.
 //===----------------------------------------------------------------------===//
 #include "dialects/kernel/ops/Structure.h"
 #include "dialects/plan/ops/Program.h"
@@ -41,7 +42,7 @@ struct AddWorkspaces : ingot::impl::AddWorkspacesPassBase<AddWorkspaces> {
       return;
     for (auto program : getOperation().getOps<plan::ProgramOp>()) {
       auto b = OpBuilder::atBlockBegin(&program.getBody().front());
-      // It stays as the last step left it, with its counters at 0.
+      // Persistent: the buffer keeps the contents of the last step, which leaves its counters at 0.
       plan::BufferOp::create(b, program.getLoc(), kWorkspace, plan::BufferClass::Fixed,
                              roundUp(bytes, 64), IntegerAttr(), /*persistent=*/true);
       Attribute buffer = plan::BufferRefAttr::get(

@@ -2,11 +2,10 @@
 //
 //   bytes of a step = weights + perToken * tokens + perRow * logits rows
 //
-// A launch touches each operand once: what it reads of one again lies in a cache by then. Workspaces
-// are not counted: how much of one is used depends on the contexts. Counted is a step of many tokens
-// that leaves logits.
-// Fusion exists to make these numbers smaller; tests/passes/fusion/traffic.mlir holds
-// every fusion to it.
+// A launch touches each operand once: repeated reads hit a cache. Workspaces are not counted, because how
+// much of one is used depends on the contexts. The counted step has many tokens and produces logits.
+//
+// Fusion exists to reduce these numbers; tests/passes/fusion/traffic.mlir checks that every fusion does.
 //===----------------------------------------------------------------------===//
 #include "dialects/kernel/ops/Structure.h"
 #include "dialects/plan/ops/Entry.h"
@@ -35,7 +34,7 @@ struct Traffic {
   }
 };
 
-/// A matrix that nobody knows the layout of.
+/// A matrix whose layout is not yet chosen.
 bool hasNoBytes(Type type) {
   auto weight = dyn_cast<lm::WeightType>(type);
   return weight && !weight.isVector() && weight.getLayout() == lm::WeightLayout::Open;
@@ -70,7 +69,7 @@ struct CountTraffic : ingot::impl::CountTrafficPassBase<CountTraffic> {
   void runOnOperation() override {
     plan::ProgramOp program = getOperation();
     auto module = program->getParentOfType<ModuleOp>();
-    llvm::DenseMap<Attribute, Traffic> sections; // most are those of many layers
+    llvm::DenseMap<Attribute, Traffic> sections; // most sections are shared by many layers
     for (plan::SectionOp section : program.getBody().getOps<plan::SectionOp>()) {
       Traffic &sum = sections[section.getSymNameAttr()];
       for (plan::LaunchOp launch : section.launchesIn(plan::manyIn(plan::Mode::Logits))) {

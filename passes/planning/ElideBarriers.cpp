@@ -28,7 +28,7 @@ struct ElideBarriers : ingot::impl::ElideBarriersPassBase<ElideBarriers> {
   }
 
   static void elide(const plan::Case &one) {
-    // What launches since the last barrier touched; a case ends with a barrier.
+    // Operands that launches since the last barrier read or wrote; a case ends with a barrier.
     llvm::DenseSet<Attribute> read, written;
     plan::LaunchOp before;
     for (plan::LaunchOp launch : one.launches()) {

@@ -1,4 +1,4 @@
-//===- ExpandCases.cpp - From nested conditions to lists of cases ----------===//
+//===- ExpandCases.cpp - Expands nested conditions to lists of cases -------===//
 //
 //   plan.when [tokens <= 1] { a_norm }          plan.case when [tokens <= 1] { a_norm, b }
 //   else { norm                                 plan.case when [tokens <= 8] { norm, a, b }
@@ -6,10 +6,10 @@
 //   plan.when [tokens <= 8] {} else { rope }
 //   b
 //
-// A section becomes every list of launches that can occur, once. Cases are tried in order: those under a condition
-// come first, and end with one that asks for nothing more, so that a step that gets further does not meet the
-// condition. What is known of a step where a list stands decides conditions within it, and says which counts a
-// kernel meets (kernel.counts). Kernels that no list launches go.
+// A section becomes every list of launches that can occur, once. Cases are tried in order: those under a
+// condition come first and end with one that has no further condition, so a step that gets past them does not
+// satisfy the condition. The known properties of steps that run a list decide conditions within it, and give
+// the counts that a kernel can see (kernel.counts). Kernels that no list launches are removed.
 //===----------------------------------------------------------------------===//
 #include "dialects/kernel/ops/Structure.h"
 #include "dialects/plan/ops/Program.h"
@@ -31,23 +31,23 @@ using namespace ingot::plan;
 
 namespace {
 
-constexpr size_t kMostCases = 64; // of a section: runtime/engine/VerifyProgram.cpp
+constexpr size_t kMostCases = 64; // per section: runtime/engine/VerifyProgram.cpp
 
 /// Counts from `least` to `most`.
 struct Range {
   uint64_t least = 1, most = std::numeric_limits<uint64_t>::max();
 };
 
-/// What is known of the steps that run a list, and what was asked of them to get there.
+/// The known properties of steps that run a list, and the conditions under which they run it.
 struct Known {
-  SmallVector<Condition> asked; ///< of each count the smallest bound
+  SmallVector<Condition> asked; ///< for each count, the smallest bound
   SmallVector<uint64_t> notModes;
   Range tokens, rows, tileTokens;
 
   Range &of(Quantity quantity) {
     return quantity == Quantity::Tokens ? tokens : quantity == Quantity::Rows ? rows : tileTokens;
   }
-  /// Whether the condition holds; nothing: in some steps.
+  /// Whether the condition holds; nullopt if only in some steps.
   std::optional<bool> decide(const Condition &condition) {
     if (condition.quantity == Quantity::Mode) {
       for (const Condition &known : asked)
@@ -89,7 +89,7 @@ struct StraightCase {
       return a.getKernelAttr() == b.getKernelAttr() && a.getArgsAttr() == b.getArgsAttr();
     });
   }
-  /// Whether all of its steps are steps of the other.
+  /// Whether all steps of this case are steps of the other.
   bool isWithin(StraightCase other) {
     return llvm::all_of(other.known.asked, [&](const Condition &condition) {
       return known.decide(condition) == true;
@@ -127,7 +127,8 @@ private:
     return ops;
   }
 
-  /// Goes on where all conditions hold and where one does not, if there are such steps; then `known` is of the latter.
+  /// Calls `held` where all conditions hold and `otherwise` where one does not, if such steps exist; `known`
+  /// then describes the latter steps.
   void choose(ArrayRef<Condition> conditions, Known &known, llvm::function_ref<void(Known)> held,
               llvm::function_ref<void()> otherwise) {
     Known inner = known;
@@ -144,12 +145,12 @@ private:
     held(inner);
     if (open.empty())
       return;
-    if (open.size() == 1) // of several nobody knows which does not hold
+    if (open.size() == 1) // with several open conditions it is unknown which one fails
       known.addNot(open.front());
     otherwise();
   }
 
-  /// Every list that `ops`, behind `launches`, can become.
+  /// Adds every list that `ops`, appended to `launches`, can become.
   void expand(SmallVector<Operation *> ops, Known known, SmallVector<LaunchOp> launches) {
     for (size_t i = 0; i < ops.size(); ++i) {
       if (auto launch = dyn_cast<LaunchOp>(ops[i])) {

@@ -1,13 +1,13 @@
-//===- FindIds.cpp - Steps that leave ids instead of logits ---------------===//
+//===- FindIds.cpp - Steps that produce ids instead of logits -------------===//
 //
 //   section ids    mode = greedy   argmax ▶ argmax_finish
 //                  mode = drawn    argmax ▶ draw_weigh ▶ draw_ids
 //                  else            nothing: the host wants the logits
 //
-// argmax is left out of steps where the head raises the keys.
+// argmax is left out of steps where the head updates the keys.
 //
-// The last step of the entry. Keys and sums are 0 between steps, whoever reads them last sets them back; ids stay
-// for the step after, which may begin with them. So all three outlive the step.
+// The section is the last one of the entry. Keys and sums are 0 between steps: their last reader resets them.
+// Ids are kept for the next step, which may begin with them. All three therefore outlive the step.
 //===----------------------------------------------------------------------===//
 #include "dialects/kernel/ops/Ids.h"
 #include "dialects/kernel/ops/Structure.h"
@@ -30,7 +30,7 @@ using kernel::RowsType;
 
 namespace {
 
-/// Rows of a buffer, as kernels see them.
+/// A buffer of rows, as kernels see it.
 struct RowBuffer {
   RowsType type;
   FlatSymbolRefAttr symbol;
@@ -106,7 +106,7 @@ private:
     return {type, FlatSymbolRefAttr::get(context, name)};
   }
 
-  /// Up to how many rows a projection raises the keys; 0: none does.
+  /// The largest number of rows for which a projection updates the keys; 0 if none does.
   uint64_t rowsRaised(const RowBuffer &keys) {
     uint64_t most = 0;
     Attribute passed = plan::BufferRefAttr::get(context, keys.symbol);
@@ -134,7 +134,7 @@ private:
     return when;
   }
 
-  /// Launches the kernel of that name, which is made where there is none yet.
+  /// Launches the kernel of that name, creating it if there is none.
   void launch(Region &list, StringRef name, ArrayRef<RowBuffer> operands,
               llvm::function_ref<void(ImplicitLocOpBuilder &, ValueRange)> body) {
     SmallVector<Type> types;
@@ -144,7 +144,7 @@ private:
       passed.push_back(plan::BufferRefAttr::get(context, operand.symbol));
     }
     if (!module.lookupSymbol(name)) {
-      ImplicitLocOpBuilder b(loc, program); // kernels stand before the program
+      ImplicitLocOpBuilder b(loc, program); // kernels precede the program
       auto fn = kernel::FuncOp::create(b, name, b.getFunctionType(types, {}));
       Block &block = fn.getBody().emplaceBlock();
       block.addArguments(types, SmallVector<Location>(types.size(), loc));

@@ -9,9 +9,9 @@
 //     |   |  x (persistent) |  buffers of different ones may overlap freely.
 //     +------------------------> launch
 //
-// What a case reads it has written, or all cases of a section before it have (then the buffer lives
-// from there to here), or it is persistent. What the host reads lives on to the end of the step. The
-// lower bound is the largest sum of bytes alive at one launch.
+// A value read in a case was written earlier in the case, or in all cases of an earlier section (then the
+// buffer lives from there to here), or it is persistent. A value that the host reads lives to the end of the
+// step. The lower bound is the largest sum of bytes alive at one launch.
 //===----------------------------------------------------------------------===//
 #include "dialects/plan/ops/Entry.h"
 #include "dialects/plan/ops/Program.h"
@@ -31,9 +31,9 @@ using namespace ingot::plan;
 
 namespace {
 
-/// When a buffer lives in a case: in barriers passed.
+/// The lifetime of a buffer in a case, counted in barriers.
 struct Span {
-  size_t at; ///< of all cases of all sections
+  size_t at; ///< index among all cases of all sections
   int64_t first, last;
 };
 
@@ -41,12 +41,12 @@ struct Span {
 struct Place {
   size_t section;
   Case launches;
-  int64_t end = 0; ///< barriers
+  int64_t end = 0; ///< number of barriers
 };
 
 struct Interval {
-  mutable BufferOp buffer; // ops are handles: nothing of them is const
-  SmallVector<Span> spans; // rising in `at`
+  mutable BufferOp buffer; // ops are handles, so constness does not apply
+  SmallVector<Span> spans; // ascending in `at`
   int64_t offset = -1;
 
   bool meets(const Interval &other) const {
@@ -62,12 +62,12 @@ struct Interval {
   int64_t end() const { return offset + int64_t(buffer.getBytes()); }
 };
 
-/// What cases do with one buffer.
+/// How cases use one buffer.
 struct Uses {
   SmallVector<Span> spans;
-  SmallVector<size_t> writers;  ///< cases
-  SmallVector<LaunchOp> before; ///< in cases that read it first: the reader
-  SmallVector<size_t> readers;  ///< those cases
+  SmallVector<size_t> writers;  ///< cases that write it
+  SmallVector<LaunchOp> before; ///< the reading launch, in each case that reads before it writes
+  SmallVector<size_t> readers;  ///< the cases of `before`
 
   bool writes(size_t at) const { return llvm::is_contained(writers, at); }
 };
@@ -90,7 +90,7 @@ struct PackBuffers : ingot::impl::PackBuffersPassBase<PackBuffers> {
           continue;
         auto it = uses.find(buffer.getSymName());
         if (it == uses.end()) {
-          buffer.erase(); // nobody launches on it
+          buffer.erase(); // no launch uses it
           continue;
         }
         Interval interval{buffer, {}, -1};
@@ -121,7 +121,8 @@ struct PackBuffers : ingot::impl::PackBuffersPassBase<PackBuffers> {
         int64_t now = 0;
         for (LaunchOp launch : one.launches()) {
           auto effects = launch.operandEffects();
-          for (bool writing : {false, true}) // what it reads it did not write itself
+          for (bool writing : {false, true}) // reads come first: a launch does not read its own
+                                             // writes
             for (auto [effect, operand] : llvm::zip(effects, launch.getArgs()))
               if (auto ref = dyn_cast<BufferRefAttr>(operand);
                   ref && (writing ? effect.writes : effect.reads)) {
@@ -143,14 +144,14 @@ struct PackBuffers : ingot::impl::PackBuffersPassBase<PackBuffers> {
       }
   }
 
-  /// When a buffer lives that is not persistent.
+  /// The lifetime of a buffer that is not persistent.
   static LogicalResult place(const Uses &uses, ArrayRef<Place> places, bool isOutput,
                              SmallVector<Span> &spans) {
     spans = uses.spans;
     size_t from = isOutput ? uses.spans.front().at : places.size(),
            to = isOutput ? places.size() : 0;
     for (auto [reader, at] : llvm::zip_equal(uses.before, uses.readers)) {
-      std::optional<size_t> writer; // a section before this one, all of whose cases write
+      std::optional<size_t> writer; // the latest earlier section all of whose cases write it
       for (size_t first = 0, end;
            first < places.size() && places[first].section < places[at].section; first = end) {
         bool all = true;
@@ -169,7 +170,7 @@ struct PackBuffers : ingot::impl::PackBuffersPassBase<PackBuffers> {
     }
     if (from >= to)
       return success();
-    // Across sections it lives from where it is first used to where it is last.
+    // Across sections the buffer lives from its first use to its last.
     const size_t first = places[from].section,
                  last = to < places.size() ? places[to].section : places.size();
     SmallVector<Span> all;
@@ -194,7 +195,7 @@ struct PackBuffers : ingot::impl::PackBuffersPassBase<PackBuffers> {
     SmallVector<Interval *> order(llvm::make_pointer_range(intervals));
     llvm::sort(order, [](Interval *a, Interval *b) {
       uint64_t first = a->buffer.getBytes(), second = b->buffer.getBytes();
-      return first != second ? first > second : a < b; // of one array: in its order
+      return first != second ? first > second : a < b; // ties: in array order
     });
     int64_t peak = 0;
     for (size_t i = 0; i < order.size(); ++i) {

@@ -23,7 +23,8 @@ static void retype(LayerKindOp kind, ArrayRef<Type> weights) {
   kind.setFunctionType(FunctionType::get(kind.getContext(), inputs, kind.getResultTypes()));
 }
 
-/// Points every layer at the kind that has its weight types: the old one for the first such tuple, copies for others.
+/// Points every layer at the kind that matches its weight types: the original for the first such tuple,
+/// copies for others.
 static void splitKinds(ModelOp model, LayersOp layers, const llvm::StringMap<WeightType> &types) {
   SymbolTable symbols(model);
   using Tuple = SmallVector<Type>;

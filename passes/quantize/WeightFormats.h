@@ -10,10 +10,10 @@ class WeightOp;
 
 namespace ingot {
 
-/// Gives matrices new formats and retypes everything that mentions them: declarations, layer kinds and get_weight.
-/// `choose` returns the format of a weight, its present one to leave it; `insideLayer` is false for an
-/// embedding or a head, which the entry reads itself. Layers of one kind that come to differ get kinds of
-/// their own, so a choice per layer stays visible in the IR.
+/// Gives matrices new formats and retypes everything that refers to them: declarations, layer kinds and
+/// get_weight. `choose` returns the format of a weight, or its present one to keep it; `insideLayer` is false
+/// for an embedding or a head, which the entry reads directly. Layers of one kind whose formats come to
+/// differ get separate kinds, so a per-layer choice stays visible in the IR.
 void changeMatrixFormats(
     lm::ModelOp model,
     llvm::function_ref<WeightFormat(lm::WeightOp weight, bool insideLayer)> choose);

@@ -1,4 +1,4 @@
-//===- Custom.cpp - Kernels from outside ------------------------------------===//
+//===- Custom.cpp - External kernels ----------------------------------------===//
 #include "dialects/kernel/ops/Custom.h"
 
 using namespace mlir;
@@ -9,7 +9,7 @@ using lm::WeightType;
 #define GET_OP_CLASSES
 #include "dialects/kernel/ops/Custom.cpp.inc"
 
-/// Whether a value of lm is what that memory holds.
+/// Whether an lm value has the type that the memory holds.
 static bool isHeldBy(Type value, Type memory) {
   if (auto rows = dyn_cast<RowsType>(memory))
     return rows.getKind() == RowKind::F32 && value == lm::rowsType(value.getContext(), rows.getN());

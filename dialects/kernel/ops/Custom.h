@@ -1,4 +1,4 @@
-//===- Custom.h - Kernels from outside --------------------------------------===//
+//===- Custom.h - External kernels ------------------------------------------===//
 #pragma once
 
 #include "dialects/kernel/KernelDialect.h"

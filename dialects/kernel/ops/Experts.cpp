@@ -1,4 +1,4 @@
-//===- Experts.cpp - Which experts tokens go to -----------------------------===//
+//===- Experts.cpp - Routing of tokens to experts ---------------------------===//
 #include "dialects/kernel/ops/Experts.h"
 
 using namespace mlir;
@@ -27,7 +27,7 @@ LogicalResult CombineOp::verify() {
   return success();
 }
 
-/// A comparison of each score for each choice.
+/// One comparison of each score per choice.
 int64_t RouteOp::operationsPerUnit() {
   return routesType().getExperts() * (routesType().getUsed() + 1);
 }

@@ -1,4 +1,4 @@
-//===- Experts.h - Which experts tokens go to -------------------------------===//
+//===- Experts.h - Routing of tokens to experts -----------------------------===//
 #pragma once
 
 #include "dialects/kernel/KernelDialect.h"

@@ -1,4 +1,4 @@
-//===- Flow.cpp - What becomes of values that a kernel has at hand --------===//
+//===- Flow.cpp - Consumers of fused values -------------------------------===//
 #include "dialects/kernel/ops/Flow.h"
 
 using namespace mlir;

@@ -1,4 +1,4 @@
-//===- Flow.h - What becomes of values that a kernel has at hand ----------===//
+//===- Flow.h - Consumers of fused values ---------------------------------===//
 #pragma once
 
 #include "dialects/kernel/KernelDialect.h"

@@ -8,7 +8,7 @@ using namespace ingot::kernel;
 #define GET_OP_CLASSES
 #include "dialects/kernel/ops/Ids.cpp.inc"
 
-/// Logits and what is found in them; any of the last three may be absent.
+/// Checks logits and the values found in them; any of the last three may be null.
 static LogicalResult verifyIds(Operation *op, Value logits, Value keys, Value sums, Value ids) {
   auto isRows = [](Value value, RowKind kind, bool one) {
     if (!value)

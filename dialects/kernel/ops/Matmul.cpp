@@ -105,8 +105,8 @@ WorkItems MatmulOp::workItems() {
 }
 int64_t MatmulOp::rowsOfUnit(Value) { return rowsOfToken(); }
 bool MatmulOp::isPerRow() { return getExtent() == Extent::Rows; }
-/// 2 N K over all weights; of both planes of q8x2, as steps of one row and sampled ones take them (greedy ones of several
-/// leave most of the second out: codegen/cpu/MatmulScreen.h).
+/// 2 N K over all weights. For q8x2 both planes count, as in steps of one row and in sampled steps (greedy
+/// steps of several rows skip most of the second plane: codegen/cpu/MatmulScreen.h).
 int64_t MatmulOp::operationsPerUnit() {
   int64_t operations = 0;
   for (Type type : getWeights().getTypes())

@@ -1,4 +1,4 @@
-//===- Region.cpp - What stands in the regions of structured ops ----------===//
+//===- Region.cpp - Contents of the regions of structured ops -------------===//
 #include "dialects/kernel/ops/Region.h"
 
 using namespace mlir;

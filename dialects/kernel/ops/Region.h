@@ -1,4 +1,4 @@
-//===- Region.h - What stands in the regions of structured ops ------------===//
+//===- Region.h - Contents of the regions of structured ops ---------------===//
 #pragma once
 
 #include "dialects/kernel/KernelDialect.h"
@@ -13,10 +13,11 @@ class RowwiseOp;
 
 namespace ingot::kernel {
 
-/// A region of f32 arguments that yields `yields` values; ops are elementwise or row_stat.
+/// Checks a region that has `arguments` f32 arguments and yields `yields` values; its ops are elementwise or
+/// row_stat.
 mlir::LogicalResult verifyRegion(mlir::Operation *op, mlir::Region &region, size_t arguments,
                                  size_t yields);
-/// Whether it is f32 rows or a vector of n values: what a region reads an element of.
+/// Whether the type is f32 rows or a vector of n values, from which a region reads one element.
 bool isInputOf(int64_t n, mlir::Type type);
 
 } // namespace ingot::kernel

@@ -21,7 +21,7 @@ LogicalResult Fp8RowsOp::verify() {
   return success();
 }
 
-/// How many columns there should be: for each value, or for each expert an order.
+/// The expected number of columns: one per value, or an order for each expert.
 static int64_t columnsAsked(RowwiseOp op) {
   return op.getRoutes() && op.ordersByExpert()
              ? op.getRoutes().getType().getExperts() * orderStride(op.width())
@@ -82,7 +82,8 @@ WorkItems RowwiseOp::workItems() {
   return items;
 }
 bool RowwiseOp::isPerRow() { return getExtent() == Extent::Rows; }
-/// An operation of the region per element; statistics and exp count as one: such kernels move bytes.
+/// One operation of the region per element; statistics and exp count as one, because such kernels are bound
+/// by memory.
 int64_t RowwiseOp::rowsOfUnit(Value operand) {
   return dispatches() && llvm::is_contained(getInputs(), operand) ? 1 : getRowsOfToken();
 }

@@ -28,7 +28,7 @@ void FuncOp::build(OpBuilder &b, OperationState &state, StringRef name, Function
   state.addAttribute(getFunctionTypeAttrName(state.name), TypeAttr::get(type));
   state.addRegion();
 }
-/// Whether it takes the results of an anchor.
+/// Whether the op takes results of an anchor.
 static bool isConsumer(Operation &op) {
   auto launch = dyn_cast<LaunchInterface>(op);
   Value rows = launch ? launch.rowOperand() : Value();
@@ -36,7 +36,7 @@ static bool isConsumer(Operation &op) {
     return operand != rows && isa<FlowType>(operand.getType());
   });
 }
-/// Whether it makes the rows of another op.
+/// Whether the op produces the rows of another op.
 static bool isProducer(Operation &op) {
   return llvm::any_of(op.getUses(), [](OpOperand &use) {
     auto launch = dyn_cast<LaunchInterface>(use.getOwner());

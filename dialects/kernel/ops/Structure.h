@@ -10,7 +10,8 @@
 
 namespace ingot::kernel {
 
-/// Whether all matrices that it reads lie so, where a layout was chosen; else an error.
+/// Checks that all matrices the kernel reads have that layout, where a layout was chosen; else emits an
+/// error.
 mlir::LogicalResult expectLayout(FuncOp kernel, lm::WeightLayout layout);
 
 } // namespace ingot::kernel

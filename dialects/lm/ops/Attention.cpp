@@ -27,7 +27,7 @@ LogicalResult ScaleByPositionOp::verify() {
   return success();
 }
 
-/// A paged state of keys and values, of one shape.
+/// Checks for a paged state of keys and values of one shape.
 static LogicalResult expectKeysAndValues(Operation *op, TypedValue<StateType> state) {
   PagedAttr paged = state.getType().paged();
   auto streams = paged ? paged.getStreams() : ArrayRef<StreamAttr>();
@@ -67,7 +67,7 @@ LogicalResult AttentionOp::verify() {
   return success();
 }
 
-// Inferred types: see LinearOp's.
+// Inferred types: see LinearOp.
 
 LogicalResult AttentionOp::inferReturnTypes(MLIRContext *, std::optional<Location>,
                                             ValueRange operands, DictionaryAttr, OpaqueProperties,

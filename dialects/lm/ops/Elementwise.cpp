@@ -1,4 +1,4 @@
-//===- Elementwise.cpp - Value by value -----------------------------------===//
+//===- Elementwise.cpp - Elementwise ops ----------------------------------===//
 #include "dialects/lm/ops/Elementwise.h"
 
 using namespace mlir;

@@ -1,4 +1,4 @@
-//===- Elementwise.h - Value by value -------------------------------------===//
+//===- Elementwise.h - Elementwise ops ------------------------------------===//
 #pragma once
 
 #include "dialects/lm/LmDialect.h"
@@ -8,7 +8,7 @@
 
 namespace ingot::lm {
 
-/// Whether each value of its result comes from values at the same place.
+/// Whether each value of the op's result depends only on the values at the same position.
 bool isElementwise(mlir::Operation *op);
 
 } // namespace ingot::lm

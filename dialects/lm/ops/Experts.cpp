@@ -1,4 +1,4 @@
-//===- Experts.cpp - Tokens go to some of many experts ---------------------===//
+//===- Experts.cpp - Routing of tokens to experts --------------------------===//
 #include "dialects/lm/ops/Experts.h"
 
 using namespace mlir;

@@ -1,4 +1,4 @@
-//===- Experts.h - Tokens go to some of many experts -----------------------===//
+//===- Experts.h - Routing of tokens to experts ----------------------------===//
 #pragma once
 
 #include "dialects/lm/LmDialect.h"

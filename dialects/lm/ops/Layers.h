@@ -6,7 +6,7 @@
 namespace ingot::lm {
 class ModelOp;
 
-/// Argument attribute of a layer kind: what the numbers of a state are ("int4").
+/// Argument attribute of a layer kind: the element format of a state ("int4").
 constexpr llvm::StringLiteral kElementAttr = "lm.element";
 } // namespace ingot::lm
 

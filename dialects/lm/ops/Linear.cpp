@@ -32,8 +32,8 @@ LogicalResult LinearOp::verify() {
   return success();
 }
 
-// Types are inferred for whoever makes an op without them. Operands may be of any kind: the verifier refuses them then,
-// and says more of types that do not fit than a comparison could.
+// Infers types for code that creates an op without them. Operands may be of any kind: the verifier then
+// rejects them, and reports mismatched types better than a comparison could.
 
 LogicalResult LinearOp::inferReturnTypes(MLIRContext *, std::optional<Location>,
                                          ValueRange operands, DictionaryAttr, OpaqueProperties,

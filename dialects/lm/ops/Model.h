@@ -1,4 +1,4 @@
-//===- Model.h - What holds all of a model --------------------------------===//
+//===- Model.h - The op that holds a whole model --------------------------===//
 #pragma once
 
 #include "dialects/lm/LmDialect.h"

@@ -9,7 +9,7 @@ using namespace ingot::lm;
 #define GET_OP_CLASSES
 #include "dialects/lm/ops/Norm.cpp.inc"
 
-/// Rows cut into heads, and a weight of a head's values or of a row's.
+/// Checks for rows cut into heads, and a weight with the length of a head or of a row.
 static LogicalResult verifyNorm(NormInterface norm) {
   Operation *op = norm;
   if (failed(expectRows(op, norm.getX(), "x")))

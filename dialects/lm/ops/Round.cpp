@@ -1,4 +1,4 @@
-//===- Round.cpp - Rows in the form that projections read -----------------===//
+//===- Round.cpp - Rows in the encoding that projections read -------------===//
 #include "dialects/lm/ops/Round.h"
 
 using namespace mlir;

@@ -1,4 +1,4 @@
-//===- Round.h - Rows in the form that projections read -------------------===//
+//===- Round.h - Rows in the encoding that projections read ---------------===//
 #pragma once
 
 #include "dialects/lm/LmDialect.h"

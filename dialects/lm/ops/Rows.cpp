@@ -1,4 +1,4 @@
-//===- Rows.cpp - Which rows: of the embedding, of a step -----------------===//
+//===- Rows.cpp - Selection of rows: of the embedding, of a step ----------===//
 #include "dialects/lm/ops/Rows.h"
 #include "runtime/abi/Routes.h"
 
@@ -35,7 +35,7 @@ LogicalResult PermuteOp::verify() { // permute_c1
   return success();
 }
 
-// Inferred types: see LinearOp's.
+// Inferred types: see LinearOp.
 
 LogicalResult EmbedOp::inferReturnTypes(MLIRContext *context, std::optional<Location>,
                                         ValueRange operands, DictionaryAttr, OpaqueProperties,

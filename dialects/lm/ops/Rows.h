@@ -1,4 +1,4 @@
-//===- Rows.h - Which rows: of the embedding, of a step -------------------===//
+//===- Rows.h - Selection of rows: of the embedding, of a step ------------===//
 #pragma once
 
 #include "dialects/lm/LmDialect.h"

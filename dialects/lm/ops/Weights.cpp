@@ -21,7 +21,7 @@ LogicalResult WeightOp::verify() {
     int64_t rows = 0;
     for (const TensorRows &part : rowsOf(*getSource())) {
       if (part.order.loops.empty())
-        return success(); // how many there are, the checkpoint says
+        return success(); // the checkpoint determines how many rows there are
       rows += part.order.count(0);
     }
     if (rows != type.matrices() * type.rows()) // weight_c4
@@ -39,10 +39,11 @@ LogicalResult GetWeightOp::verifySymbolUses(SymbolTableCollection &symbols) {
 }
 
 //===----------------------------------------------------------------------===//
-// What a weight is made of
+// Origins of a weight
 //===----------------------------------------------------------------------===//
 
-/// Of each origin: symbol, first row, rows, rows of that symbol's weight, and its factors, if it has any.
+/// For each origin: symbol, first row, number of rows, total rows of that symbol's weight, and its factors,
+/// if any.
 static constexpr StringLiteral kRowsOf = "lm.rows_of";
 
 static std::optional<Factors> factorsNamed(StringRef name, DictionaryAttr dictionary) {

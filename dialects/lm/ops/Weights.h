@@ -12,16 +12,16 @@ class ModelOp;
 
 namespace ingot::lm {
 
-/// Rows of another weight, and what they are multiplied by: the vectors of `Factors` are symbols of weights here.
+/// Rows of another weight and their factors; here the vectors of `Factors` are symbols of weights.
 struct WeightRows {
   std::string symbol;
   int64_t first, count;
-  int64_t total; ///< rows of that weight
+  int64_t total; ///< number of rows of that weight
   std::optional<Factors> columnFactors = {}, rowFactors = {};
 };
 
-/// What a weight that a pattern made is made of; of any other its own rows. Numbers made from a seed go by the symbol, so
-/// they are those of the weights that it names.
+/// The origins of a weight that a pattern made; for any other weight, its own rows. Generated weights depend
+/// on the symbol, so a derived weight gets the numbers of the weights that it names.
 std::vector<WeightRows> originsOf(WeightOp weight);
 void setOrigins(WeightOp weight, llvm::ArrayRef<WeightRows> origins);
 

@@ -1,4 +1,4 @@
-//===- Entry.cpp - What can be asked of a program -------------------------===//
+//===- Entry.cpp - Entry points of a program ------------------------------===//
 #include "dialects/plan/ops/Entry.h"
 #include "dialects/kernel/ops/Attention.h"
 #include "dialects/plan/ops/Program.h"
@@ -33,7 +33,7 @@ void EntryOp::addOutput(OutputRole role, Encoding encoding, FlatSymbolRefAttr bu
   OutputOp::create(b, getLoc(), role, encoding, buffer.getValue());
 }
 
-/// A step brings what the launches of its section read.
+/// Checks that a step passes everything that the launches of its section read.
 static LogicalResult verifyStep(StepOp step, SectionOp section,
                                 const llvm::DenseMap<Attribute, Operation *> &named) {
   if (!section) // step_c1
@@ -63,7 +63,7 @@ static LogicalResult verifyStep(StepOp step, SectionOp section,
   return failure(walked.wasInterrupted());
 }
 
-/// The states and weights of a step are of the types that the kernels of its section take.
+/// Checks that the states and weights of a step have the types that the kernels of its section take.
 static LogicalResult verifyTypes(StepOp step, SectionOp section,
                                  const llvm::DenseMap<Attribute, Operation *> &named) {
   auto module = step->getParentOfType<ModuleOp>();
@@ -89,7 +89,7 @@ static LogicalResult verifyTypes(StepOp step, SectionOp section,
       if (state.memoryType() != fn.getArgumentTypes()[i]) // step_c5
         return step.emitOpError("expects ")
                << symbol << " to be of type " << fn.getArgumentTypes()[i];
-      const auto kept = int64_t(state.getWindow().value_or(0)); // pages behind it are given back
+      const auto kept = int64_t(state.getWindow().value_or(0)); // pages beyond the window are freed
       for (Operation *user : fn.getArgument(unsigned(i)).getUsers())
         if (auto op = dyn_cast<kernel::AttentionOp>(user);
             op && kept && (op.getWindow() == 0 || int64_t(op.getWindow()) > kept)) // step_c7
@@ -104,7 +104,7 @@ static LogicalResult verifyTypes(StepOp step, SectionOp section,
 
 LogicalResult EntryOp::verify() {
   auto program = (*this)->getParentOfType<ProgramOp>();
-  // Look-ups would walk all weights, once per layer.
+  // A symbol look-up would walk all weights, once per layer.
   llvm::DenseMap<Attribute, Operation *> named;
   for (Operation &op : program.getBody().front())
     if (isa<SectionOp, BufferOp, StateOp, WeightOp>(op))

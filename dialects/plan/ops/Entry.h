@@ -1,4 +1,4 @@
-//===- Entry.h - What can be asked of a program ---------------------------===//
+//===- Entry.h - Entry points of a program --------------------------------===//
 #pragma once
 
 #include "dialects/plan/PlanDialect.h"

@@ -1,4 +1,4 @@
-//===- Program.cpp - What a program has: weights, buffers, states ---------===//
+//===- Program.cpp - Parts of a program: weights, buffers, states ---------===//
 #include "dialects/plan/ops/Program.h"
 #include "dialects/plan/ops/Entry.h"
 

@@ -1,4 +1,4 @@
-//===- Program.h - What a program has: weights, buffers, states -----------===//
+//===- Program.h - Parts of a program: weights, buffers, states -----------===//
 #pragma once
 
 #include "dialects/plan/PlanDialect.h"

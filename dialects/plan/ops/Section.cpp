@@ -34,7 +34,7 @@ static void collect(Block &block, const StepCounts &counts, SmallVectorImpl<Laun
     if (auto launch = dyn_cast<LaunchOp>(op))
       launches.push_back(launch);
     if (auto one = dyn_cast<CaseOp>(op); one && (!one.getWhen() || one.getWhen()->holds(counts)))
-      return collect(one.getBody().front(), counts, launches); // the first that holds
+      return collect(one.getBody().front(), counts, launches); // the first case that holds
     if (auto when = dyn_cast<WhenOp>(op)) {
       Region &taken = when.getWhen().holds(counts) ? when.getBody() : when.getOtherwise();
       if (!taken.empty())
@@ -62,7 +62,7 @@ LogicalResult SectionOp::verify() {
   return success();
 }
 
-/// Bytes that the operand needs of each unit of a buffer; 0: it is no buffer.
+/// Bytes that the operand needs per unit of a buffer; 0 if it is no buffer.
 static int64_t bufferBytes(Type type) {
   if (auto workspace = dyn_cast<kernel::WorkspaceType>(type))
     return workspace.getBytes();

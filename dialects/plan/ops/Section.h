@@ -8,7 +8,7 @@ namespace ingot::plan {
 class ProgramOp;
 class LaunchOp;
 
-/// A case of a section: its conditions, null in one that always holds, and its launches.
+/// A case of a section: its conditions (null if it always applies) and its launches.
 struct Case {
   WhenAttr when;
   mlir::Block *block;
