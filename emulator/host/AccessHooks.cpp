@@ -1,7 +1,7 @@
 //===- AccessHooks.cpp - Plain loads and stores of checked kernels ------------===//
 //
-// Checked kernels are compiled with -fsanitize=thread. The calls it inserts before every access
-// are these; libtsan is not linked. The return address becomes the source line.
+// Checked kernels are compiled with -fsanitize=thread, which inserts a call before every access. This file
+// defines these calls; libtsan is not linked. The return address is mapped to the source line.
 //===----------------------------------------------------------------------===//
 #include "emulator/host/Races.h"
 #include "emulator/host/Scheduler.h"
@@ -22,7 +22,7 @@ __attribute__((always_inline)) inline void access(const void *p, u32 bytes, u32 
   const Where where(returnAddress);
   u32 place;
   const bool shared = inShared(fiber, p, place);
-  // Local variables: a thread's own stack.
+  // Local variables are on the thread's own stack.
   if (!shared && u64(p) - u64(cluster.stacks.data()) < cluster.stacks.size())
     return;
   if (u64(p) % alignment)
@@ -50,8 +50,8 @@ __attribute__((always_inline)) inline void access(const void *p, u32 bytes, u32 
     ACCESS(p, n, n, false);                                                                        \
     ACCESS(p, n, n, true);                                                                         \
   }
-// What the compiler calls unaligned is aligned less than its size: a struct, for example. The GPU
-// wants what the type says, which the hook does not know; the compiler has seen to it.
+// The compiler calls an access unaligned if its alignment is less than its size, as for a struct. The GPU
+// requires the alignment of the type, which the hook does not know; the compiler guarantees it.
 #define UNALIGNED_HOOKS(n)                                                                         \
   INGOT_EMU_API void __tsan_unaligned_read##n(void *p) { ACCESS(p, n, 1, false); }                 \
   INGOT_EMU_API void __tsan_unaligned_write##n(void *p) { ACCESS(p, n, 1, true); }                 \

@@ -1,6 +1,6 @@
 //===- AsyncCopy.cpp - cp.async, and bulk stores ----------------------------===//
 //
-// Both belong to the thread that asked. A cp.async lands in the wait that covers it, a bulk store
+// Both belong to the issuing thread. A cp.async takes effect in the wait that covers it, and a bulk store
 // reads shared memory in the wait for its reads: as late as the rules allow.
 //===----------------------------------------------------------------------===//
 #include "emulator/host/Races.h"
@@ -85,7 +85,7 @@ void copyAsync(void *shared, const void *global, u32 size, u32 bytes, Site site)
     if (bytes)
       globalAccess(fiber, global, bytes, false, Where(site));
   }
-  memset(fiber.block->shared + offset, 0xff, size); // nothing to be read before the wait
+  memset(fiber.block->shared + offset, 0xff, size); // NaN: must not be read before the wait
   fiber.copies.push_back({offset, global, size, bytes, fiber.copyGroup});
 }
 
@@ -122,7 +122,7 @@ void bulkWait(u32 left, bool readOnly) {
   size_t done = 0;
   while (done < fiber.stores.size() && fiber.stores[done].group + left < fiber.storeGroup)
     readStore(fiber, fiber.stores[done++]);
-  // Stores that were only read stay until a wait for their writes, or the end.
+  // Stores whose reads are complete stay in the list until a wait for their writes, or the end.
   if (!readOnly)
     fiber.stores.erase(fiber.stores.begin(), fiber.stores.begin() + ptrdiff_t(done));
 }

@@ -6,7 +6,7 @@
 
 namespace ingot::emulator {
 
-/// A thread has arrived or left: if it was the last one, the phase ends.
+/// Called when a thread has arrived or exited: if it was the last one, the phase ends.
 void clusterArrived(Cluster &cluster) {
   if (!cluster.clusterArrived || cluster.clusterArrived != cluster.alive)
     return;

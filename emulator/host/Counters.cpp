@@ -1,7 +1,7 @@
-//===- Counters.cpp - Atomics, and what orders blocks and launches -----------===//
+//===- Counters.cpp - Atomics; ordering of blocks and launches ---------------===//
 //
-// Between blocks the checks are coarse: a block that has done a release passes on all it wrote,
-// a block that has done an acquire may read what such blocks wrote.
+// Between blocks the checks are coarse: a block's release publishes all of its writes, and after an acquire a
+// block may read the writes of such blocks.
 //===----------------------------------------------------------------------===//
 #include "emulator/host/Races.h"
 #include "emulator/host/Scheduler.h"
@@ -31,7 +31,7 @@ void release(Fiber &fiber) {
     launch.released[fiber.block->linear] = 1;
 }
 
-/// thread_fence and an atomic, in either order, are a release or an acquire.
+/// A thread_fence and an atomic, in either order, form a release or an acquire.
 void withFence(Fiber &fiber) {
   if (fiber.fenced)
     release(fiber);
@@ -126,7 +126,7 @@ void threadFence() {
 
 void prefetch(const void *p, Site site) {
   Fiber &fiber = *self;
-  if (isChecked(fiber)) // a line that the buffer does not have is of no use
+  if (isChecked(fiber)) // prefetching beyond the buffer is useless
     if (const Buffer *b = fiber.block->cluster->launch->memory->before(p);
         !b || static_cast<const char *>(p) >= b->base + b->bytes)
       report(fiber, Rule::GlobalBounds, "prefetch_l2 outside every buffer", Where(site));

@@ -1,22 +1,22 @@
-//===- Emulator.h - CUDA kernels as host code, run block by block ----------===//
+//===- Emulator.h - Runs CUDA kernels as host code -------------------------===//
 //
-// Kernels printed by the CUDA emitter, compiled by clang as host code against
-// emulator/kernel, run here with the meaning they have on a GPU: blocks, warps, barriers,
-// shuffles, asynchronous copies, tensor cores, clusters. A thread is a fiber; a warp operation is a
-// meeting of 32 fibers; an asynchronous copy lands as late as the rules allow. docs/gpu.md,
-// "The emulator", says what is checked and what is not faithful.
+// Kernels printed by the CUDA emitter are compiled by clang as host code against emulator/kernel, and run
+// here with their GPU semantics: blocks, warps, barriers, shuffles, asynchronous copies, tensor cores,
+// clusters. A thread is a fiber; a warp-synchronous operation synchronises 32 fibers; an asynchronous copy
+// takes effect as late as the rules allow. docs/gpu.md, "The emulator", lists what is checked and what is not
+// faithful.
 //
 // Two builds of a kernel, one emulator:
-//   fast     numbers; and what breaks a meeting (divergence, deadlock, over-arrival)
-//   checked  every plain load and store is seen (-fsanitize=thread with the hooks defined here,
-//            libtsan is not linked): races, memory never written, bounds, copies in flight, …
+//   fast     computes results; detects only errors that break synchronisation (divergence, deadlock, over-arrival)
+//   checked  observes every plain load and store (-fsanitize=thread with the hooks defined here,
+//            libtsan is not linked): races, uninitialised memory, bounds, copies in flight, …
 //
-// All of it is one shared library, libingot-cuda-emulator.so, no LLVM. A kernel object is a shared
-// object with undefined symbols (KernelEntries.h, __tsan_*) that are found at load. So the library
-// must be in the global scope first: linked by the program, or opened with RTLD_GLOBAL. Then
+// The emulator is one shared library, libingot-cuda-emulator.so, without LLVM. A kernel object is a shared
+// object whose undefined symbols (KernelEntries.h, __tsan_*) are resolved at load time. The library must
+// therefore be in the global scope first: linked by the program, or opened with RTLD_GLOBAL. Then use
 // dlopen(kernel, RTLD_NOW | RTLD_LOCAL) and dlsym("NAME__launch").
 //
-// A device belongs to one thread at a time. Kernels run on the device's own threads.
+// A device is used by one thread at a time. Kernels run on the device's own threads.
 //===----------------------------------------------------------------------===//
 #pragma once
 
@@ -31,27 +31,28 @@
 
 namespace ingot::emulator {
 
-/// What a kernel did that CUDA forbids, or leaves undefined.
+/// A violation: behaviour of a kernel that CUDA forbids or leaves undefined.
 enum class Rule {
-  UninitialisedShared, ///< reads shared memory that nobody wrote
+  UninitialisedShared, ///< reads shared memory that was never written
   UninitialisedGlobal,
-  SharedRace, ///< two accesses, one a write, and no barrier between
+  SharedRace, ///< two accesses, at least one of them a write, without a barrier in between
   RaceBetweenBlocks,
-  SharedBounds, ///< shared memory that belongs to no array
+  SharedBounds, ///< shared memory outside every array
   GlobalBounds,
   Misaligned,
   ConstantWrite, ///< to a buffer that was declared constant
-  CopyInFlight,  ///< touches what cp.async has not been waited for
+  CopyInFlight,  ///< accesses memory of a cp.async that has not been waited for
   CopyNeverWaited,
   MissingProxyFence,
   MissingWgmmaFence,
-  Mbarrier, ///< not initialised, too many arrivals, bytes that nobody announced
+  Mbarrier, ///< not initialised, too many arrivals, bytes that were not announced
   DivergentBarrier,
   DivergentWarp, ///< lanes of a warp at different operations
   Deadlock,
-  BeforeDependencyWait, ///< writes, or reads an earlier launch's result, before pdl_wait
+  BeforeDependencyWait, ///< writes, or reads the result of an earlier launch, before pdl_wait
   NoDependencyWait,     ///< a programmatic launch that never called pdl_wait
-  Cluster,              ///< a peer's memory before the first cluster barrier, or after it left
+  Cluster,              ///< a peer's memory before the first cluster barrier, or after the peer
+                        ///< exited
   BadOperand,           ///< a descriptor, a count, a barrier id
   StackOverflow,
 };
@@ -104,7 +105,7 @@ inline const char *ruleName(Rule rule) {
   return "";
 }
 
-/// A line of a kernel's source; line 0: not known (an object without -g, no addr2line).
+/// A line of a kernel's source; line 0 if unknown (an object without -g, no addr2line).
 struct Location {
   std::string file;
   int line = 0;
@@ -113,9 +114,9 @@ struct Location {
 struct Finding {
   Rule rule;
   std::string kernel; ///< the launch's name
-  std::string text;   ///< who did what to which bytes, in which block
+  std::string text;   ///< the thread, the access and its bytes, and the block
   Location where;
-  Location other; ///< the other side of a race or a divergence
+  Location other; ///< the other access of a race, or the other side of a divergence
 
   /// "shared race in gemm: …; at gemm.cu:31, other side gemm.cu:28"
   std::string format() const {
@@ -142,59 +143,59 @@ struct Launch {
   void *const *arguments;                ///< arguments[i] points to the i-th value (cuLaunchKernel)
   Extent grid, block, cluster;           ///< cluster divides grid; {1, 1, 1}: none
   uint32_t dynamicShared = 0;            ///< bytes
-  bool pdl = false;                      ///< may start before the launch before it has ended
-  bool resident = false; ///< all blocks at once (cooperative launch): for spin_until
+  bool pdl = false;                      ///< may start before the preceding launch has ended
+  bool resident = false; ///< all blocks run concurrently (cooperative launch): for spin_until
 };
 
-/// What cuTensorMapEncodeTiled is told for a matrix of two dimensions.
+/// The parameters of cuTensorMapEncodeTiled for a two-dimensional matrix.
 struct TensorMatrix {
   const void *base;      ///< row 0; 16-byte aligned
   uint32_t elementBytes; ///< 1, 2, 4
   uint64_t columns, rows;
-  uint64_t rowBytes;            ///< from a row to the next; a multiple of 16
-  uint32_t boxColumns, boxRows; ///< what one copy takes; at most 256 each
+  uint64_t rowBytes;            ///< distance between rows; a multiple of 16
+  uint32_t boxColumns, boxRows; ///< the box of one copy; at most 256 each
   bool swizzle128;              ///< box rows of at most 128 bytes, XOR swizzle (swizzle.cuh)
 };
 
 struct Options {
   int workers = 1;
-  uint32_t seed = 0;    ///< another schedule: who runs next, which copy lands, order of blocks
-  bool checked = false; ///< the kernels were compiled with the hooks; they all must be
-  int arch = 90;        ///< 80, 89, 90, 100, 120: limits of a launch
+  uint32_t seed = 0;    ///< selects another schedule: next thread, order in which copies complete,
+                        ///< order of blocks
+  bool checked = false; ///< the kernels were compiled with the hooks; requires all of them to be
+  int arch = 90;        ///< 80, 89, 90, 100, 120: determines the limits of a launch
 };
 
 class Device {
 public:
   virtual ~Device() = default;
 
-  /// `bytes` of memory, 256-byte aligned, all zero but "never written" for the checks. A constant
-  /// buffer is written by upload alone. E0720 (exit 4) if the system has no memory.
+  /// Allocates `bytes` of memory, 256-byte aligned, all zero but "never written" for the checks. A constant
+  /// buffer can be written only by upload. E0720 (exit code 4) if the system has no memory.
   virtual Result<void *> allocate(size_t bytes, const std::string &name, bool constant = false) = 0;
-  /// `address` came from allocate and no launch is under way.
+  /// Requires that `address` came from allocate and that no launch is running.
   virtual void free(void *address) = 0;
-  /// Host to device. `to` may lie inside a buffer.
+  /// Host to device. `to` may point inside a buffer.
   virtual void upload(void *to, const void *from, size_t bytes) = 0;
   virtual void fill(void *to, uint8_t value, size_t bytes) = 0;
   /// Device to host. Device addresses are host addresses here.
   virtual void download(void *to, const void *from, size_t bytes) const = 0;
 
-  /// Runs to the end. E0721 (exit 4): the launch is outside the limits of `arch`; E0722 (exit 70):
-  /// it broke a rule, its first finding is in the text and all are in findings().
+  /// Runs a launch to completion. E0721 (exit code 4): the launch exceeds the limits of `arch`; E0722 (exit
+  /// code 70): it broke a rule; the error text has its first finding, and findings() has all.
   virtual Result<void> launch(const Launch &launch) = 0;
-  /// Every launch so far has ended: a later programmatic launch need not wait for them.
+  /// Declares all launches so far complete: a later programmatic launch need not wait for them.
   virtual void synchronize() = 0;
 
-  /// Each kind at each pair of lines once, in the order met, at most 100.
+  /// One finding per rule and pair of lines, in order of occurrence, at most 100.
   virtual std::vector<Finding> findings() const = 0;
   virtual void clearFindings() = 0;
 
-  /// Makes the 128 bytes of a TensorMap (64-byte aligned). E0721 if a rule of the copy engine is
-  /// broken.
+  /// Writes the 128 bytes of a TensorMap (64-byte aligned). E0721 if a rule of the copy engine is broken.
   virtual Result<void> encodeTensorMap(void *map, const TensorMatrix &matrix) const = 0;
 };
 
 } // namespace ingot::emulator
 
-/// The only symbol a program that opens the library by dlopen needs. The caller owns the device.
+/// The only symbol needed by a program that opens the library with dlopen. The caller owns the device.
 extern "C" INGOT_EMU_API ingot::emulator::Device *
 ingotCreateCudaEmulator(const ingot::emulator::Options &options);

@@ -1,4 +1,4 @@
-//===- Findings.cpp - Findings, and code addresses as source lines ---------===//
+//===- Findings.cpp - Findings, and the source lines of code addresses -----===//
 #include "emulator/host/Findings.h"
 
 #include <algorithm>
@@ -14,7 +14,7 @@ extern char **environ;
 namespace ingot::emulator {
 namespace {
 
-/// What `addr2line -i` prints for one address: inlined frames, innermost first.
+/// The output of `addr2line -i` for one address: inlined frames, innermost first.
 std::string framesOf(const char *object, uint64_t offset) {
   int ends[2];
   if (pipe(ends) != 0)
@@ -41,8 +41,8 @@ std::string framesOf(const char *object, uint64_t offset) {
   return text;
 }
 
-/// The vocabulary's own headers are not what the reader looks for. (Kernel bodies also lie in
-/// codegen/cuda/device; those are.)
+/// Skips the headers of the device primitives, because users look for their own code. (Kernel bodies, also in
+/// codegen/cuda/device, are not skipped.)
 bool isVocabulary(const std::string &frame) {
   static constexpr const char *kHeaders[] = {
       "types.cuh",   "threads.cuh", "numbers.cuh",    "memory.cuh", "async_copy.cuh",
@@ -62,7 +62,7 @@ Location Where::resolve() const {
   Dl_info object{};
   if (!bits || !dladdr(reinterpret_cast<void *>(bits), &object) || !object.dli_fname)
     return {};
-  // A return address is behind the call: one byte less lies in it.
+  // A return address follows the call, so the address one byte before it is inside the call.
   const std::string frames = framesOf(object.dli_fname, bits - 1 - uint64_t(object.dli_fbase));
   for (size_t at = 0; at < frames.size();) {
     const size_t end = std::min(frames.find('\n', at), frames.size());

@@ -1,4 +1,4 @@
-//===- Findings.h - Collecting what kernels did wrong ----------------------===//
+//===- Findings.h - Collects the errors of kernels -------------------------===//
 #pragma once
 
 #include "emulator/host/Emulator.h"
@@ -7,8 +7,8 @@
 
 namespace ingot::emulator {
 
-/// A place in a kernel: the line that called an operation, or, of a plain load or store, the code
-/// address. 64 bits, because every word of shared memory remembers one.
+/// A place in a kernel: the line that called an operation or, for a plain load or store, the code address. It
+/// has 64 bits because every word of shared memory stores one.
 class Where {
 public:
   Where() = default;
@@ -28,7 +28,7 @@ private:
 class FindingList {
 public:
   void add(Rule rule, const std::string &kernel, std::string text, Where where, Where other);
-  /// Resolves code addresses (a child process each): not while kernels run.
+  /// Resolves code addresses with one child process each, so it must not run while kernels run.
   std::vector<Finding> resolve() const;
   size_t size() const;
   void clear();

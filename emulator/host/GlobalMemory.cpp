@@ -1,12 +1,13 @@
-//===- GlobalMemory.cpp - Buffers with names, and who wrote what -----------===//
+//===- GlobalMemory.cpp - Named buffers, and the last writer of each byte --===//
 #include "emulator/host/GlobalMemory.h"
 
 namespace ingot::emulator {
 
-constexpr size_t kPage = 4096; ///< between buffers: what runs past an end finds nobody's memory
+constexpr size_t kPage = 4096; ///< guard pages between buffers: an access past an end hits no other
+                               ///< buffer
 
 void *GlobalMemory::allocate(size_t bytes, const std::string &name, bool constant) {
-  // Asked for by hand, since failing is the caller's to report.
+  // Probed separately, because the caller reports a failure.
   void *probe = mmap(nullptr, bytes + 3 * kPage, PROT_READ | PROT_WRITE,
                      MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
   if (probe == MAP_FAILED)

@@ -1,4 +1,4 @@
-//===- GlobalMemory.h - Buffers with names, and who wrote what -------------===//
+//===- GlobalMemory.h - Named buffers, and the last writer of each byte ----===//
 #pragma once
 
 #include "emulator/host/LazyArray.h"
@@ -15,7 +15,7 @@ struct Buffer {
   std::string name;
   bool constant;
   LazyArray<char> memory;
-  /// Of each two bytes: the launch and block that wrote them last; 0: nobody. Kept if checked.
+  /// For each two bytes, the launch and block that last wrote them; 0: none. Maintained only if checked.
   LazyArray<uint64_t> owner;
 
   static uint64_t ownerOf(uint32_t launch, uint32_t block) {
@@ -29,13 +29,13 @@ class GlobalMemory {
 public:
   explicit GlobalMemory(bool checked) : checked(checked) {}
 
-  void *allocate(size_t bytes, const std::string &name, bool constant); ///< null: no memory
+  void *allocate(size_t bytes, const std::string &name, bool constant); ///< null: out of memory
   void free(void *address);
-  /// The buffer that begins at or before p, or null: the caller looks whether p is inside.
+  /// The buffer that begins at or before p, or null. The caller checks whether p is inside it.
   Buffer *before(const void *p);
   void wroteFromHost(void *to, size_t bytes);
 
-  /// The last launch that was not programmatic: what was written before it is complete.
+  /// The last launch that was not programmatic: writes before it are complete.
   uint32_t completeBefore = 0;
 
 private:

@@ -1,13 +1,13 @@
-//===- KernelEntries.h - What host-compiled kernels call -------------------===//
+//===- KernelEntries.h - Functions that host-compiled kernels call ---------===//
 //
-// The border between a kernel compiled as host code (emulator/kernel, which wraps these in
-// the names of the device vocabulary) and libingot-cuda-emulator.so. Kernels are compiled one by
-// one, so nothing of the standard library is included here. The inline namespace is the version
-// of this border: a kernel object of another version does not load.
+// The interface between a kernel compiled as host code (emulator/kernel wraps these functions in the names of
+// the device primitives) and libingot-cuda-emulator.so. Kernels are compiled one by one, so this file
+// includes no standard library headers. The inline namespace is the version of the interface: a kernel object
+// of another version fails to load.
 //
-// An operation that may have to wait returns a Switch: the stack to go on with. The switch itself
-// is inlined where the kernel calls (switchTo). If it were in a called function, the thread that
-// goes on would return into another thread's chain of calls and mispredict every return.
+// An operation that may have to wait returns a Switch: the stack to continue on. The switch itself (switchTo)
+// is inlined at the call in the kernel. In a called function, the resumed thread would return into another
+// thread's call chain and mispredict every return.
 //
 // x86-64 only.
 //===----------------------------------------------------------------------===//
@@ -27,16 +27,16 @@ struct Index3 {
   u32 x, y, z;
 };
 
-/// Where in its source a kernel called. A default argument fills it in: unlike a return address,
-/// it survives the compiler's merging and copying of calls.
+/// The source location of a kernel's call, passed as a default argument: unlike a return address, it survives
+/// when the compiler merges and copies calls.
 struct Site {
   const char *file;
   int line;
 };
 
 struct Switch {
-  void **save; ///< where the waiting thread's stack goes
-  void *load;  ///< null: nothing to wait for
+  void **save; ///< receives the stack pointer of the waiting thread
+  void *load;  ///< null: no need to wait
 };
 
 enum class Shuffle : u32 { Xor, Index, Up, Down };
@@ -46,17 +46,17 @@ enum class Product : u32 { Bf16, F16, S8, E4M3 };
 enum class Atomic : u32 { Add, MaxUnsigned, MaxSigned, CompareSwap };
 enum class Order : u32 { Relaxed, Release, AcquireRelease };
 
-// "const": asked once per kernel, since a thread's place never changes.
+// "const": called once per kernel, since a thread's indices never change.
 INGOT_EMU_API __attribute__((const)) Index3 threadIndex();
 INGOT_EMU_API __attribute__((const)) Index3 blockIndex();
 INGOT_EMU_API __attribute__((const)) Index3 gridExtent();
 INGOT_EMU_API __attribute__((const)) Index3 blockExtent();
 
-// Shared memory. `key` names the declaration: all threads of a block get the same bytes.
+// Shared memory. `key` identifies the declaration: all threads of a block get the same bytes.
 INGOT_EMU_API void *sharedArray(u64 bytes, u64 alignment, const void *key, Site site);
 INGOT_EMU_API u8 *dynamicShared();
 
-// Threads meet. count 0: all threads of the block.
+// Synchronisation of threads. count 0: all threads of the block.
 INGOT_EMU_API Switch barrier(u32 id, u32 count, Site site);
 INGOT_EMU_API void barrierArrive(u32 id, u32 count, Site site);
 INGOT_EMU_API Switch warpBarrier(Site site);
@@ -70,7 +70,7 @@ INGOT_EMU_API Switch loadMatrix(u32 *registers, const void *row, u32 matrices, b
 INGOT_EMU_API Switch multiply(Product kind, void *d, const u32 *a, const u32 *b, u32 m, u32 n,
                               Site site);
 INGOT_EMU_API u64 wgmmaDescriptor(const void *tile, Site site);
-/// registers: the A fragment, or null and `a` is a descriptor.
+/// registers: the A fragment; null if `a` is a descriptor.
 INGOT_EMU_API void wgmma(Product kind, float *d, const u32 *registers, u64 a, u64 b, u32 n,
                          bool accumulate, Site site);
 INGOT_EMU_API void wgmmaFence(Site site);
@@ -84,11 +84,11 @@ INGOT_EMU_API void copyAsyncWait(u32 left);
 INGOT_EMU_API void mbarInit(u64 *bar, u32 count, Site site);
 INGOT_EMU_API void mbarArrive(u64 *bar, u32 arrivals, u32 bytes, Site site);
 INGOT_EMU_API void fenceMbarInit();
-/// relaxed: of what the thread did, others learn that its reads are done, and nothing of its writes.
+/// relaxed: publishes that the thread's reads are done, but none of its writes.
 INGOT_EMU_API void mbarArriveRemote(u64 *bar, u32 rank, bool relaxed, Site site);
 INGOT_EMU_API bool mbarTest(u64 *bar, u32 parity, Site site);
 INGOT_EMU_API Switch mbarWait(u64 *bar, u32 parity, Site site);
-/// blocks: a bit per block of the cluster; 0: the own block.
+/// blocks: one bit per block of the cluster; 0: the thread's own block.
 INGOT_EMU_API void bulkLoad(void *shared, const void *global, u32 bytes, u64 *bar, u32 blocks,
                             Site site);
 INGOT_EMU_API void tensorLoad(void *shared, const void *map, int x, int y, u64 *bar, u32 blocks,
@@ -101,7 +101,7 @@ INGOT_EMU_API void fenceProxyAsync();
 // Clusters.
 INGOT_EMU_API u32 clusterRank();
 INGOT_EMU_API u32 clusterSize();
-/// relaxed: others learn of what came before the thread's last fenceMbarInit alone.
+/// relaxed: publishes only what precedes the thread's last fenceMbarInit.
 INGOT_EMU_API void clusterArrive(bool relaxed, Site site);
 INGOT_EMU_API Switch clusterWait(Site site);
 INGOT_EMU_API void *clusterMap(void *shared, u32 rank, Site site);
@@ -112,14 +112,14 @@ INGOT_EMU_API u64 atomicAdd64(u64 *p, u64 value, Site site);
 INGOT_EMU_API u64 atomicMax64(u64 *p, u64 value, Site site);
 INGOT_EMU_API void storeRelease(u32 *p, u32 value, Site site);
 INGOT_EMU_API u32 loadAcquire(const u32 *p, Site site);
-/// load is null once *p >= value. Otherwise call again after the switch.
+/// load is null once *p >= value. Otherwise the caller must call again after the switch.
 INGOT_EMU_API Switch spin(const u32 *p, u32 value, Site site);
 INGOT_EMU_API void threadFence();
 INGOT_EMU_API void prefetch(const void *p, Site site);
 INGOT_EMU_API void pdlWait();
 
-/// Saves what the compiler keeps across a call and where to go on, takes the other stack. The
-/// compiler saves the registers that are live, so the list names all of them.
+/// Saves the callee-saved state and the resume address, and switches to the other stack. The compiler saves
+/// the live registers, so the clobber list names all registers.
 #ifdef __AVX512F__
 #define INGOT_EMU_WIDE_REGISTERS                                                                   \
   , "xmm16", "xmm17", "xmm18", "xmm19", "xmm20", "xmm21", "xmm22", "xmm23", "xmm24", "xmm25",      \

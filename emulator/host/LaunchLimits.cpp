@@ -1,4 +1,4 @@
-//===- LaunchLimits.cpp - What a launch may ask of an architecture ------------===//
+//===- LaunchLimits.cpp - Limits of a launch, by architecture -----------------===//
 #include "emulator/host/LaunchLimits.h"
 
 #include <algorithm>
@@ -10,7 +10,7 @@ constexpr uint64_t kThreads = 1024, kSmBlocks = 32, kLargestCluster = 8;
 
 struct ArchLimits {
   int arch;
-  uint64_t blockShared, smShared; ///< bytes: of a block after the opt-in, of a multiprocessor
+  uint64_t blockShared, smShared; ///< bytes: per block after the opt-in, per multiprocessor
   uint64_t multiprocessors;       ///< of a typical device; for resident launches
   uint64_t smThreads;
   bool clusters;

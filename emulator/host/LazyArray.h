@@ -1,4 +1,4 @@
-//===- LazyArray.h - Zeroed memory whose pages appear when touched ---------===//
+//===- LazyArray.h - Zeroed memory that is allocated on first use ----------===//
 #pragma once
 
 #include <cstddef>
@@ -8,7 +8,7 @@
 
 namespace ingot::emulator {
 
-/// Shadow memory and stacks are reserved for the largest block and mostly never touched: as
+/// For shadow memory and stacks, which are reserved for the largest block and mostly never touched: with
 /// vectors, 132 resident blocks took two seconds to start.
 template <class T> class LazyArray {
 public:
@@ -17,7 +17,7 @@ public:
     void *p = mmap(nullptr, bytes(), PROT_READ | PROT_WRITE,
                    MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     if (p == MAP_FAILED)
-      abort(); // address space, not memory: only a bug takes all of it
+      abort(); // reserves address space, not memory: only a bug exhausts it
     start = static_cast<T *>(p);
   }
   LazyArray(LazyArray &&other) noexcept

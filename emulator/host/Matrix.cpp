@@ -66,12 +66,12 @@ void storeSums(const Fiber *lanes, u32 at, const Eight (&sums)[16]) {
   }
 }
 
-constexpr u32 kMostColumns = 32; ///< tiles of 8, as mma_tile asserts
+constexpr u32 kMostColumns = 32; ///< tiles of 8 columns, as mma_tile asserts
 
 template <emu::Product Kind> void multiplyWarp(const Fiber *lanes, u32 m, u32 n) {
   constexpr int kSteps = 8 * valuesPerWord(Kind);
-  // Not on the stack, which is a thread's of the kernel; nor among the thread's static variables:
-  // a library that is opened at run time has less than 2 KB for those.
+  // Not on the stack, which is that of a kernel thread, and not directly thread_local: a library that is
+  // opened at run time has less than 2 KB of static TLS.
   struct Columns {
     Eight tiles[kMostColumns][kSteps];
   };
@@ -86,7 +86,7 @@ template <emu::Product Kind> void multiplyWarp(const Fiber *lanes, u32 m, u32 n)
     gatherA<Kind>(lanes, i, a);
     for (u32 j = 0; j < n; j++) {
       Eight sums[16] = {};
-      if constexpr (Kind == emu::Product::S8) { // exact in f32 within a step, i32 across
+      if constexpr (Kind == emu::Product::S8) { // exact in f32 within a step, i32 across steps
         multiplyTile<kSteps>(sums, a, b[j]);
         addToSums<int>(lanes, i * n + j, sums);
       } else {
@@ -111,7 +111,7 @@ void multiplyWarp(emu::Product kind, const Fiber *lanes, u32 m, u32 n) {
   }
 }
 
-/// Value `lane` of a matrix as ldmatrix gives it, rows[r] its row r.
+/// Word `lane` of a matrix as returned by ldmatrix; rows[r] holds row r.
 template <bool Transposed> u32 matrixWord(const Fiber *rows, u32 lane) {
   const u32 r = lane / 4, c = lane % 4 * 2;
   auto at = [&](u32 row, u32 column) {
@@ -138,7 +138,7 @@ Switch loadMatrix(u32 *registers, const void *row, u32 matrices, bool transposed
   wantWholeWarp(fiber, site);
   fiber.operand[0] = registers;
   fiber.operand[1] = const_cast<void *>(row);
-  if (fiber.lane < 8 * matrices) { // the other lanes' addresses are not looked at
+  if (fiber.lane < 8 * matrices) { // the other lanes' addresses are ignored
     u32 place;
     if (!inShared(fiber, row, place) || place % 16)
       fail(fiber, Rule::Misaligned, "ldmatrix: a row must be 16-byte aligned shared memory",

@@ -1,7 +1,7 @@
-//===- MatrixMath.h - Numbers of tensor cores, and their product -----------===//
+//===- MatrixMath.h - Numeric formats and products of tensor cores ---------===//
 //
-// Sums are plain f32 fused multiply-adds in order of k. A tensor core adds several products at
-// once and truncates; compare with tolerances.
+// Sums are plain f32 fused multiply-adds in order of k. A real tensor core adds several products at once and
+// truncates, so results must be compared with tolerances.
 //===----------------------------------------------------------------------===//
 #pragma once
 
@@ -22,7 +22,7 @@ inline float fromE4M3(uint8_t v) {
   return v & 0x80 ? -value : value;
 }
 
-/// Values of a register: two of 16 bits or four of 8.
+/// Values per register: two of 16 bits or four of 8.
 constexpr int valuesPerWord(emu::Product kind) {
   return kind == emu::Product::S8 || kind == emu::Product::E4M3 ? 4 : 2;
 }

@@ -1,8 +1,8 @@
-//===- Mbarrier.cpp - mbarriers, and the copies that report to them ----------===//
+//===- Mbarrier.cpp - mbarriers, and copies that complete on them ------------===//
 //
-// A bulk or tensor copy lands when nobody can run, oldest first (with a seed: sometimes at once,
-// otherwise in any order). Until then its destination is NaN, and to the race checks it is being
-// written by an engine; only a wait on its mbarrier orders that write before anybody's access.
+// A bulk or tensor copy completes when no thread can run, oldest first (with a seed: sometimes at once,
+// otherwise in any order). Until then its destination is NaN, and for the race checks an engine is writing
+// it; only a wait on its mbarrier orders that write before other accesses.
 //===----------------------------------------------------------------------===//
 #include "emulator/host/Races.h"
 #include "emulator/host/Scheduler.h"
@@ -14,7 +14,7 @@
 namespace ingot::emulator {
 namespace {
 
-/// What is brought in the place of memory never written.
+/// The source for memory that was never written.
 const char kNever[16] = {-1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1};
 
 Mbarrier *findMbarrier(Cluster &cluster, u32 place) {
@@ -40,7 +40,7 @@ Mbarrier &mbarrierAt(Fiber &fiber, u32 place, Site site) {
        Where(site));
 }
 
-/// The phase ends if everybody and every byte has come.
+/// Ends the phase if all arrivals and all bytes are complete.
 void settle(Cluster &cluster, Mbarrier &bar) {
   if (bar.pending || bar.bytes)
     return;
@@ -66,7 +66,7 @@ void arrive(Fiber &fiber, u32 place, u32 arrivals, u32 bytes, bool relaxed, Site
   Mbarrier &bar = mbarrierAt(fiber, place, site);
   if (isChecked(fiber)) {
     sharedAccess(asThread(fiber), place, 8, false,
-                 Where(site)); // ordered after its initialisation?
+                 Where(site)); // checks that it is ordered after the initialisation
     if (arrivals && relaxed)
       publishReads(fiber, bar.currentReads);
     else if (arrivals) {
@@ -100,7 +100,7 @@ void landAt(Cluster &cluster, size_t index, bool nobodyRuns) {
   if (cluster.launch->checked)
     bar->current[load.engine] = std::max(bar->current[load.engine], load.clock);
   bar->bytes -= load.bytes;
-  // Announced later is allowed, but who would still announce them?
+  // Announcing bytes later is allowed, but if no thread runs, none can.
   if (bar->bytes < 0 && nobodyRuns) {
     report(any, Rule::Mbarrier,
            std::to_string(-bar->bytes) + " bytes arrive that no expect_tx announced", load.where);
@@ -110,7 +110,7 @@ void landAt(Cluster &cluster, size_t index, bool nobodyRuns) {
   settle(cluster, *bar);
 }
 
-/// What all bulk copies have in common. `pieces`: offsets from the start of a block's window.
+/// The common part of all bulk copies. `pieces`: offsets from the start of a block's window.
 void startLoad(Fiber &fiber, std::vector<BulkPiece> pieces, u32 bytes, const u64 *bar, u32 blocks,
                Site site) {
   Block &block = *fiber.block;
@@ -246,7 +246,7 @@ void tensorLoad(void *shared, const void *map, int x, int y, u64 *bar, u32 block
          "tensor_load_2d: the box must start on a 128-byte line, with the swizzle on a 1024-byte "
          "one",
          Where(site));
-  // 16 bytes at a time: that is what the swizzle moves. Elements outside are zero.
+  // Pieces of 16 bytes, the unit of the swizzle. Elements outside the matrix are zero.
   std::vector<BulkPiece> pieces;
   for (u32 row = 0; row < m.boxRows; row++)
     for (u32 chunk = 0; chunk < rowBytes / 16; chunk++) {
@@ -264,7 +264,7 @@ void tensorLoad(void *shared, const void *map, int x, int y, u64 *bar, u32 block
       }
       if (first)
         pieces.push_back({to, nullptr, u32(first)});
-      // A box may take in rows that nobody has written, and that nothing may depend on: NaN.
+      // A box may include rows that were never written, whose values must not matter: they become NaN.
       const bool written =
           !isChecked(fiber) || !neverWritten(fiber, source + first, u32(end - first));
       pieces.push_back({to + u32(first), written ? source + first : kNever, u32(end - first)});

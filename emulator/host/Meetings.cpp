@@ -205,7 +205,7 @@ Switch reduce(void *value, Reduction kind, u32 first, u32 last, Site site) {
   Fiber &fiber = *self;
   fiber.operand[0] = value;
   return meet(Meeting::Reduce, site, [=](Fiber *lanes) {
-    // A lane that does not exist gives what its partner has: GPUs leave that undefined.
+    // A lane that does not exist contributes its partner's value: GPUs leave this undefined.
     auto butterfly = [&]<class T>(T, auto &&combine) {
       T now[32] = {}, next[32];
       for (u32 rest = lanes->warp->all; rest; rest &= rest - 1)

@@ -1,4 +1,4 @@
-//===- Meetings.h - Operations that a whole warp does together -------------===//
+//===- Meetings.h - Warp-synchronous operations ----------------------------===//
 #pragma once
 
 #include "emulator/host/Scheduler.h"
@@ -6,12 +6,12 @@
 namespace ingot::emulator {
 
 const char *meetingName(Meeting meeting);
-/// Lanes at two different operations, or at one after a lane has left: does not return.
+/// Reports lanes at two different operations, or an operation after a lane has exited. Does not return.
 [[noreturn]] void failDivergent(Fiber &fiber, Meeting meeting, Site site);
 
-/// The running lane comes to a meeting; the last one runs `complete(lanes)` for all, where
-/// lanes[0…31] are the warp's fibers (those of lanes that do not exist have not run). What a lane
-/// brings lies in its operands, set before.
+/// Enters a warp-synchronous operation. The last lane to arrive runs `complete(lanes)` for all, where
+/// lanes[0…31] are the warp's fibers (fibers of lanes that do not exist never ran). A lane stores its inputs
+/// in its operands beforehand.
 template <class F> Switch meet(Meeting meeting, Site site, F &&complete) {
   Fiber &fiber = *self;
   Warp &warp = *fiber.warp;

@@ -1,4 +1,4 @@
-//===- Races.cpp - Every access of a checked kernel -------------------------===//
+//===- Races.cpp - Checks every access of a checked kernel ------------------===//
 #include "emulator/host/Races.h"
 
 #include "emulator/host/Scheduler.h"
@@ -63,13 +63,13 @@ void join(Fiber *const *set, size_t count, const u32 *more) {
     all[set[i]->clockId] = set[i]->clock++;
     present[set[i]->warp->index] |= 1u << set[i]->lane;
   }
-  Block &block = *set[0]->block; // barriers are of one block
+  Block &block = *set[0]->block; // barriers are local to a block
   for (Warp &warp : block.warps) {
     const u32 lanes = present[warp.index];
     Fiber *first = &block.fibers[warp.index * 32];
     if (!lanes)
       continue;
-    if (lanes == warp.alive) { // the whole warp knows the same again
+    if (lanes == warp.alive) { // all lanes of the warp have the same knowledge again
       memcpy(warp.row, all.data(), rowBytes);
       for (u32 rest = lanes; rest; rest &= rest - 1)
         first[__builtin_ctz(rest)].row = nullptr;
@@ -111,8 +111,8 @@ std::string nameOf(const Cluster &cluster, u32 id) {
   return (who < cluster.threads + kCopyEngines + 1 ? "the copy engine" : "wgmma") + of;
 }
 
-/// Calls f(cell, offset) for each cell of the bytes: one per 4 bytes, or per byte once narrower
-/// accesses came. `whole`: f gives all bytes of a word the same state, which joins them again.
+/// Calls f(cell, offset) for each cell of the bytes: one per 4 bytes, or per byte once a narrower access has
+/// occurred. `whole`: f gives all bytes of a word the same state, so the cells are merged again.
 template <class F> void forEachCell(Block &block, u32 offset, u32 bytes, bool whole, F &&f) {
   while (bytes) {
     const u32 word = offset >> 2, inside = offset & 3, n = std::min(bytes, 4 - inside);
@@ -138,7 +138,7 @@ template <class F> void forEachCell(Block &block, u32 offset, u32 bytes, bool wh
 
 struct Touch {
   const Actor &actor;
-  Block &block; ///< whose memory
+  Block &block; ///< the block that owns the memory
   bool write;
   Where where;
 
@@ -188,7 +188,7 @@ struct Touch {
       return;
     if (!isOrdered(actor, cell.writer, cell.writeClock))
       return say(Rule::SharedRace, cell, offset, "unordered with the write", cell.writer);
-    // What threads wrote must pass the proxy fence before an engine reads it.
+    // Writes by threads must pass the proxy fence before an engine reads them.
     const Cluster &cluster = *block.cluster;
     const u32 rank = cell.writer / cluster.clockStride, who = cell.writer % cluster.clockStride;
     if (actor.engine && !write && who < cluster.threads &&
@@ -247,7 +247,8 @@ void markLanded(Fiber &fiber, u32 offset, u32 bytes) {
 
 namespace {
 
-/// The buffer that holds all the bytes, or null. Kernels go to and fro between a few.
+/// The buffer that holds all the bytes, or null. Kernels alternate between a few buffers, so recent ones are
+/// cached.
 Buffer *bufferAt(Cluster &cluster, const char *at, u32 bytes) {
   auto holds = [&](const Buffer *b) { return at >= b->base && at + bytes <= b->base + b->bytes; };
   for (Buffer *buffer : cluster.recentBuffers)

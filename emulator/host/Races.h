@@ -1,15 +1,15 @@
-//===- Races.h - Every access of a checked kernel ---------------------------===//
+//===- Races.h - Checks every access of a checked kernel --------------------===//
 //
-// Races in shared memory by FastTrack (Flanagan and Freund, PLDI 2009), on any schedule and also
-// when the numbers happen to be right: every word knows its last writer and two readers as (who,
-// clock); every thread has a vector clock of what it knows of others. An access is ordered after
-// another if the thread's clock of that other has reached the access. Barriers, mbarriers and
-// sync_warp pass knowledge on. Shuffles and mma do not, as in PTX.
-// A relaxed arrival at an mbarrier passes on that reads are done, which orders later writes after
-// them, and nothing of writes; that knowledge travels over mbarriers alone.
+// Detects races in shared memory by FastTrack (Flanagan and Freund, PLDI 2009), on any schedule and even when
+// the results happen to be right: every word stores its last writer and two readers as (thread, clock), and
+// every thread has a vector clock of its knowledge of others. An access is ordered after another if the
+// thread's clock for the other's thread has reached that access. Barriers, mbarriers and sync_warp propagate
+// knowledge. As in PTX, shuffles and mma do not. A relaxed arrival at an mbarrier publishes that reads are
+// done, which orders later writes after them, but publishes no writes; this knowledge propagates only through
+// mbarriers.
 //
-// One vector clock per warp: a lane has its own only while it alone learned something (it waited
-// for an mbarrier, and its warp has not met since).
+// There is one vector clock per warp: a lane has its own only while it alone has learned something (it waited
+// for an mbarrier, and its warp has not synchronised since).
 //===----------------------------------------------------------------------===//
 #pragma once
 
@@ -21,23 +21,23 @@ inline bool isChecked(const Fiber &fiber) { return fiber.block->cluster->launch-
 
 // Vector clocks. A row has Cluster::clockWidth entries.
 u32 *rowOf(Fiber &fiber);
-u32 *ownRow(Fiber &fiber); ///< to be changed for this lane alone
+u32 *ownRow(Fiber &fiber); ///< for changes to this lane alone
 void mergeRow(Cluster &cluster, u32 *into, const u32 *from);
-/// All learn what each knows and what `more` (or null) says.
+/// Merges the clocks of all fibers of the set and `more` (may be null) into each of them.
 void join(Fiber *const *set, size_t count, const u32 *more);
-/// Into `row`: what the fiber knows and did; its later accesses are not covered.
+/// Merges the fiber's knowledge and own clock into `row`; its later accesses are not covered.
 void publish(Fiber &fiber, u32 *row);
-/// Into `reads`: that the fiber's reads so far are done, and those that it knows to be done.
+/// Merges into `reads` that the fiber's reads so far are done, and the reads it knows to be done.
 void publishReads(Fiber &fiber, std::vector<u32> &reads);
-/// Passes on what is known of reads; both grow as they need.
+/// Merges knowledge of completed reads; both vectors grow as needed.
 void mergeReads(std::vector<u32> &into, const std::vector<u32> &from);
 u32 copyEngine(const Block &block, u32 mbarrierIndex);
 u32 storeEngine(const Block &block);
 u32 tensorEngine(const Block &block, u32 warpgroup);
 
-/// Who touches: a thread, or an engine at its behest.
+/// The agent of an access: a thread, or an engine acting for it.
 struct Actor {
-  Fiber &fiber; ///< whose knowledge counts
+  Fiber &fiber; ///< the fiber whose vector clock is used
   u32 id, clock;
   bool engine = false, atomic = false;
 };
@@ -53,11 +53,11 @@ inline bool inShared(const Fiber &fiber, const void *p, u32 &place) {
 void sharedAccess(Actor actor, u32 place, u32 bytes, bool write, Where where);
 void globalAccess(Fiber &fiber, const void *p, u32 bytes, bool write, Where where,
                   bool atomic = false);
-/// A buffer's bytes that nobody has written.
+/// Whether some of these bytes of a buffer were never written.
 bool neverWritten(Fiber &fiber, const void *p, u32 bytes);
-/// A new array: written by nobody.
+/// Marks the bytes of a new array as never written.
 void declareCells(Block &block, u32 offset, u32 bytes);
-/// cp.async has begun to write, and has landed.
+/// Marks bytes that a cp.async has begun to write, or has written.
 void markInFlight(Block &block, u32 offset, u32 bytes);
 void markLanded(Fiber &fiber, u32 offset, u32 bytes);
 

@@ -1,8 +1,8 @@
-//===- Scheduler.cpp - Fibers of a cluster, run until all have ended --------===//
+//===- Scheduler.cpp - Runs the fibers of a cluster to completion -----------===//
 //
-// A fiber that must wait picks the next one itself and the kernel switches to it directly; the
-// worker's own stack ("main") comes up only when nobody can run. Then a copy may land, which wakes
-// somebody, or all threads have ended, or it is a deadlock.
+// A fiber that must wait picks the next one itself, and the kernel switches to it directly; the worker's own
+// stack ("main") runs only when no fiber can. Then either a copy completes, which wakes some fiber, or all
+// threads have ended, or there is a deadlock.
 //===----------------------------------------------------------------------===//
 #include "emulator/host/Scheduler.h"
 
@@ -25,7 +25,7 @@ u32 nextRandom(Cluster &cluster) {
   return cluster.random >> 27;
 }
 
-/// A bit of `bits`: the lowest, or with a seed any.
+/// The index of a bit of `bits`: the lowest, or with a seed a random one.
 u32 pick(Cluster &cluster, u32 bits) {
   if (!cluster.launch->seed)
     return u32(__builtin_ctz(bits));
@@ -33,7 +33,7 @@ u32 pick(Cluster &cluster, u32 bits) {
   return u32(__builtin_ctz(high ? high : bits));
 }
 
-/// Somebody who can run, the neighbours of `near` first: they are in the caches.
+/// A runnable fiber, preferring neighbours of `near`, whose data is in the caches.
 Fiber *pickFiber(Cluster &cluster, Warp *near) {
   Warp *warp = near && near->runnable ? near : nullptr;
   if (!warp) {
@@ -84,7 +84,7 @@ void exitThread(Fiber &fiber) {
   clusterArrived(cluster);
 }
 
-/// The life of a fiber: kernel after kernel.
+/// The loop of a fiber: it runs kernel after kernel.
 void fiberMain() {
   for (;;) {
     const Launch &launch = *self->block->cluster->launch->spec;
@@ -96,9 +96,9 @@ void fiberMain() {
 
 void prepareStack(Fiber &fiber, char *stack) {
   fiber.stack = stack;
-  if (isChecked(fiber)) // a page per thread: 132 resident blocks would touch a gigabyte
+  if (isChecked(fiber)) // touches a page per thread: a gigabyte for 132 resident blocks
     *reinterpret_cast<u64 *>(stack) = kCanary;
-  // Stacks at equal distances modulo 4 KB thrash the L1 cache: they are shifted lane by lane.
+  // Stacks at equal distances modulo 4 KB thrash the L1 cache, so they are shifted per lane.
   const u32 colour = fiber.lane * 1088 % 8192 / 16 * 16;
   void **top = reinterpret_cast<void **>(stack + kStackBytes - colour - 64);
   *--top = nullptr;
@@ -106,7 +106,7 @@ void prepareStack(Fiber &fiber, char *stack) {
   fiber.stackPointer = top;
 }
 
-/// Stacks, windows and shadows for the shape of this launch.
+/// Allocates stacks, windows and shadows for the shape of this launch.
 void shapeCluster(Cluster &cluster, const Launch &launch, bool checked) {
   const u32 blocks = u32(launch.cluster.count()), threads = u32(launch.block.count());
   if (cluster.blocks.size() < blocks) {
@@ -306,7 +306,7 @@ Outcome runCluster(Cluster &cluster) {
   return Outcome::Ended;
 }
 
-void abandon(Cluster &cluster) { // all stacks begin anew: their frames are lost
+void abandon(Cluster &cluster) { // all stacks start afresh: their frames are lost
   for (Block &block : cluster.blocks)
     for (Fiber &fiber : block.fibers) {
       fiber.stackPointer = nullptr;

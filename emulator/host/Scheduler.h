@@ -1,12 +1,12 @@
-//===- Scheduler.h - Which thread runs next ---------------------------------===//
+//===- Scheduler.h - Chooses the next thread to run -------------------------===//
 #pragma once
 
 #include "emulator/host/State.h"
 
 namespace ingot::emulator {
 
-/// Leaves the running fiber, which waits for `what`, for one that can run. The caller (or the
-/// kernel, if it is the caller's return value) does the switch.
+/// Switches from the running fiber, which waits for `what`, to a runnable one. The caller (or the kernel, if
+/// the caller returns the Switch) performs the switch.
 Switch suspend(Fiber &fiber, const char *what, Site site);
 inline void wakeLanes(Warp &warp, u32 lanes) {
   warp.runnable |= lanes;
@@ -17,28 +17,28 @@ inline void wakeLanes(Warp &warp, u32 lanes) {
 }
 inline void wake(Fiber &fiber) { wakeLanes(*fiber.warp, 1u << fiber.lane); }
 
-/// A finding at a place of the running kernel. `fail` also ends the launch: it does not return.
+/// Reports a finding at a place of the running kernel. `fail` also ends the launch and does not return.
 void report(Fiber &fiber, Rule rule, std::string text, Where where, Where other = {});
 [[noreturn]] void fail(Fiber &fiber, Rule rule, std::string text, Where where, Where other = {});
 
-/// Makes the clusters's blocks ready: `first` is its first block's index in units of clusters.
+/// Prepares the cluster's blocks for `clusterIndex`, the index of the cluster in the grid.
 void startCluster(Cluster &cluster, LaunchState &launch, u64 clusterIndex);
 
 enum class Outcome { Ended, Spinning };
-/// Runs until all threads have ended, or they only spin on memory that other clusters write.
+/// Runs until all threads have ended, or only spin on memory that other clusters write.
 Outcome runCluster(Cluster &cluster);
-/// For clusters that spin and that nobody will wake.
+/// For spinning clusters that will never be woken.
 void abandon(Cluster &cluster);
 
-/// Lets one bulk copy land. False: none is under way. (Mbarrier.cpp)
+/// Completes one bulk copy. Returns false if none is in flight. (Mbarrier.cpp)
 bool landOne(Cluster &cluster, bool nobodyRuns);
-/// All threads have ended: no copy may be under way. (Mbarrier.cpp)
+/// Called when all threads have ended: no copy may be in flight. (Mbarrier.cpp)
 void finishLoads(Cluster &cluster);
-/// All members have come. (Meetings.cpp)
+/// Called when all participants have arrived. (Meetings.cpp)
 void releaseBarrier(Barrier &barrier);
-/// An exited thread counts as arrived. (ClusterWords.cpp)
+/// Counts an exited thread as arrived. (ClusterWords.cpp)
 void clusterArrived(Cluster &cluster);
-/// What a thread must not leave behind. (AsyncCopy.cpp)
+/// Reports operations that a thread must not leave incomplete. (AsyncCopy.cpp)
 void finishCopies(Fiber &fiber);
 void forgetCopies(Fiber &fiber);
 

@@ -1,12 +1,12 @@
 //===- State.h - Threads, warps, blocks and clusters while they run --------===//
 //
-//   Cluster   what one worker runs at a time: one block, or the blocks of a cluster
-//     Block   its shared memory and the shadow of it, its barriers
-//       Warp  which lanes can run, who has come to the present meeting
-//         Fiber   a thread: a stack, and what it has under way
+//   Cluster   the unit of work of a worker: one block, or the blocks of a cluster
+//     Block   its shared memory and its shadow, its barriers
+//       Warp  its runnable lanes, and the lanes that arrived at the current warp-synchronous operation
+//         Fiber   a thread: a stack, and its operations in flight
 //
-// Clusters are kept and used again: stacks, shadow memory and fibers cost more to make than a
-// small block costs to run. Everything here belongs to one worker; only LaunchState is shared.
+// Clusters are reused: creating stacks, shadow memory and fibers costs more than running a small block. All
+// state here belongs to one worker; only LaunchState is shared.
 //===----------------------------------------------------------------------===//
 #pragma once
 
@@ -32,9 +32,9 @@ constexpr u32 kMaxCluster = 16;
 constexpr u32 kWindow = 256 * 1024; ///< address space of a block's shared memory
 constexpr u32 kStackBytes = 64 * 1024;
 
-// Asynchronous engines take part in the race checks as if they were threads of the block: copies,
-// one for each mbarrier (modulo), so that waiting for one teaches nothing of another; bulk stores;
-// the tensor core of each warpgroup.
+// For the race checks, asynchronous engines act as threads of the block: copy engines, one per mbarrier
+// (modulo their number), so that a wait for one mbarrier implies nothing about another; the engine of bulk
+// stores; the tensor core of each warpgroup.
 constexpr u32 kCopyEngines = 16, kTensorEngines = 8;
 constexpr u32 kEngines = kCopyEngines + 1 + kTensorEngines;
 
@@ -50,17 +50,19 @@ struct LaunchState {
   u32 seed;
   bool checked;
   u32 number;                                  ///< counts launches of the device
-  std::unique_ptr<std::atomic<u8>[]> released; ///< of each block: it has done a release
-  std::atomic<bool> stop{false};               ///< a fatal finding: what follows would be noise
-  std::atomic<bool> waited{false};             ///< some thread called pdl_wait
-  std::atomic<bool> broken{false};             ///< there was a finding
-  std::atomic<u64> progress{0};                ///< rounds in which a resident cluster went on
+  std::unique_ptr<std::atomic<u8>[]> released; ///< for each block, whether it has done a release
+  std::atomic<bool> stop{false};               ///< set by a fatal finding: later findings would be
+                                               ///< noise
+  std::atomic<bool> waited{false};             ///< whether some thread called pdl_wait
+  std::atomic<bool> broken{false};             ///< whether there was a finding
+  std::atomic<u64> progress{0};                ///< number of rounds in which a resident cluster
+                                               ///< made progress
 };
 
-/// The word of shared memory and what the checks know of it (Races.cpp).
+/// The shadow state of a word of shared memory (Races.cpp).
 struct Cell {
   u32 writeClock, readClock[2];
-  u32 generation; ///< of the block that declared it; any other: it belongs to no array
+  u32 generation; ///< of the block that declared it; any other value: outside every array
   u16 writer, reader[2];
   u8 flags;
   Where writtenAt;
@@ -81,13 +83,13 @@ enum class Meeting : u8 {
 struct Warp {
   Block *block;
   u32 index;    ///< in the block
-  u32 runnable; ///< lanes that can go on
+  u32 runnable; ///< lanes that can run
   u32 alive, all;
-  u32 arrived;   ///< lanes that have come to the present meeting
+  u32 arrived;   ///< lanes that have arrived at the current warp-synchronous operation
   u32 inBarrier; ///< lanes that wait in a barrier of the block
   Meeting meeting;
   Site site;
-  u32 *row; ///< the vector clock of lanes that have none of their own
+  u32 *row; ///< the vector clock of lanes that have no own one
 };
 
 struct AsyncCopy {
@@ -108,7 +110,7 @@ struct WgmmaProduct {
   bool fromRegisters, accumulate;
   u32 n, group, clock;
 };
-/// Sums of a product under way: the thread's array holds NaN meanwhile.
+/// Saved sums of a product in flight: the thread's array holds NaN meanwhile.
 struct WgmmaSums {
   float *d;
   u32 count;
@@ -121,17 +123,17 @@ struct Fiber {
   u32 clockId;  ///< in the cluster's vector clocks
   Warp *warp;
   Block *block;
-  void *stackPointer = nullptr; ///< null: begins anew
+  void *stackPointer = nullptr; ///< null: starts afresh
   char *stack = nullptr;
   bool done;
 
-  // What it brings to a meeting of the warp.
+  // Inputs to a warp-synchronous operation.
   void *operand[3];
   u32 argument[3];
-  const char *waitsFor; ///< the last thing it waited for
+  const char *waitsFor; ///< the last operation it waited for
   Site waitsAt;
 
-  // Under way.
+  // Operations in flight.
   std::vector<AsyncCopy> copies;
   u32 copyGroup;
   std::vector<BulkStore> stores;
@@ -142,24 +144,24 @@ struct Fiber {
   u32 productGroup, productClock;
   bool wgmmaFenced;
 
-  // What it knows of others.
-  u32 clock;         ///< own; grows where others may learn of it
-  u32 fenceClock;    ///< accesses up to here were fenced for the async proxy
-  u32 *row;          ///< own vector clock, or null: the warp's
-  u32 mbarInitClock; ///< accesses up to here came before its last fence_mbar_init
-  /// Clocks of others up to which their reads are done, though not what they wrote is seen. Empty
-  /// until a relaxed arrival told it of some.
+  // Knowledge of other threads.
+  u32 clock;         ///< own clock; advances when others may learn of it
+  u32 fenceClock;    ///< accesses up to this clock were fenced for the async proxy
+  u32 *row;          ///< own vector clock; null: uses the warp's
+  u32 mbarInitClock; ///< accesses up to this clock precede its last fence_mbar_init
+  /// Clocks of others up to which their reads, but not necessarily their writes, are known to be done. Empty
+  /// until a relaxed arrival supplies some.
   std::vector<u32> readsDone;
   bool waitedPdl, fenced, touchedAtomic;
-  u32 clusterPhase; ///< of the cluster barrier at its last arrival
+  u32 clusterPhase; ///< phase of the cluster barrier at its last arrival
 };
 
 struct Barrier {
   std::vector<Fiber *> waiting;
-  u32 arrivedOnly = 0; ///< arrivals that do not wait
+  u32 arrivedOnly = 0; ///< number of arrivals that do not wait
   u32 count = 0;
   Site site{};
-  std::vector<u32> brought; ///< clocks of those
+  std::vector<u32> brought; ///< clocks of those arrivals
 };
 
 struct Mbarrier {
@@ -167,13 +169,14 @@ struct Mbarrier {
   u32 count, pending;
   long bytes;
   u32 phase;
-  std::vector<u32> current, finished; ///< clocks of arrivals of this phase, of phases that ended
+  std::vector<u32> current, finished; ///< merged clocks of arrivals: of the current phase, of
+                                      ///< completed phases
   std::vector<Fiber *> waiting;
-  /// The same of reads alone (Fiber::readsDone); empty until there is a relaxed arrival.
+  /// The same for reads alone (Fiber::readsDone); empty until there is a relaxed arrival.
   std::vector<u32> currentReads = {}, finishedReads = {};
 };
 
-/// A bulk copy or a row of a tensor copy that has not landed.
+/// A piece of a bulk copy, or of a row of a tensor copy, that is in flight.
 struct BulkPiece {
   u32 offset;         ///< in the cluster's windows
   const void *source; ///< null: zeros
@@ -200,11 +203,12 @@ struct Block {
   u32 runnableWarps, alive, exited;
 
   char *shared; ///< its window
-  u32 used;     ///< of the window, red zones included
-  u32 declared; ///< bytes of arrays in the kernel, dynamic ones apart
+  u32 used;     ///< bytes of the window, red zones included
+  u32 declared; ///< bytes of arrays declared in the kernel, without dynamic ones
   std::vector<StaticArray> arrays;
   u32 generation = 0;
-  LazyArray<Cell> words, bytes; ///< a cell per 4 bytes, or per byte where narrower accesses came
+  LazyArray<Cell> words, bytes; ///< a cell per 4 bytes, or per byte where narrower accesses
+                                ///< occurred
   LazyArray<u8> split;
 
   Barrier barriers[16];
@@ -226,7 +230,7 @@ struct Cluster {
   std::vector<Fiber *> spinning;
   Buffer *recentBuffers[4]; ///< of this launch
   u32 nextRecent;
-  u64 spinsPassed = 0; ///< a resident cluster that passed none since it was last looked at is idle
+  u64 spinsPassed = 0; ///< a resident cluster that passed no spin since the last check is idle
 
   std::vector<Fiber *> clusterWaiting;
   std::vector<u32> clusterCurrent, clusterFinished;
@@ -236,8 +240,8 @@ struct Cluster {
   bool aborted = false;
 };
 
-/// The thread that runs on this worker; null between threads and outside kernels. A fiber never
-/// changes its worker: compilers keep addresses of thread-local variables.
+/// The fiber that runs on this worker; null between fibers and outside kernels. A fiber never changes its
+/// worker, because compilers cache addresses of thread-local variables.
 extern thread_local Fiber *self __attribute__((tls_model("initial-exec")));
 
 } // namespace ingot::emulator

@@ -1,4 +1,4 @@
-//===- TensorMap.cpp - What a tensor copy may be asked -----------------------===//
+//===- TensorMap.cpp - Validity of tensor maps -------------------------------===//
 #include "emulator/host/TensorMap.h"
 
 namespace ingot::emulator {

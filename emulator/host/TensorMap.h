@@ -1,11 +1,11 @@
-//===- TensorMap.h - The emulator's 128 bytes of a tensor map ---------------===//
+//===- TensorMap.h - The emulator's format of a tensor map ------------------===//
 #pragma once
 
 #include "emulator/host/Emulator.h"
 
 namespace ingot::emulator {
 
-/// What encodeTensorMap writes into the opaque 128 bytes.
+/// The contents that encodeTensorMap writes to the opaque 128 bytes.
 struct TensorMapImage {
   static constexpr uint64_t kMagic = 0x70616d726f736e74; // "tnsormap"
   uint64_t magic;
@@ -17,7 +17,7 @@ struct TensorMapImage {
 };
 static_assert(sizeof(TensorMapImage) == 128);
 
-/// Empty, or what cuTensorMapEncodeTiled would refuse.
+/// Why cuTensorMapEncodeTiled would refuse the matrix, or "".
 std::string tensorMapProblem(const TensorMatrix &matrix);
 
 } // namespace ingot::emulator

@@ -1,8 +1,8 @@
-//===- Wgmma.cpp - Products of a warpgroup, done when they are waited for ---===//
+//===- Wgmma.cpp - Warpgroup products, computed when awaited ----------------===//
 //
-// wgmma only notes what is asked; wgmma_wait does it, warp by warp. Until then a thread's sums are
-// NaN and the tiles count as being read by the warpgroup's engine. The A registers are taken when
-// the product is issued: a kernel that changes them too early is not caught.
+// wgmma only records the request; wgmma_wait computes it, warp by warp. Until then a thread's sums are NaN,
+// and the warpgroup's engine counts as reading the tiles. The A registers are copied when the product is
+// issued: a kernel that changes them too early is not detected.
 //===----------------------------------------------------------------------===//
 #include "emulator/host/MatrixMath.h"
 #include "emulator/host/Meetings.h"
@@ -13,22 +13,22 @@
 namespace ingot::emulator {
 namespace {
 
-// Matrix descriptor, PTX ISA "Shared memory matrix layout": bits 0-13 start / 16, 32-45 stride
-// from eight rows to the next / 16, 62-63 swizzle (1: 128 bytes).
+// Matrix descriptor, PTX ISA "Shared memory matrix layout": bits 0-13: start / 16; 32-45: stride between
+// groups of eight rows / 16; 62-63: swizzle (1: 128 bytes).
 constexpr u64 kSwizzle128 = 1ull << 62;
 
-/// The byte of the block's window where 16-byte-aligned `byte` of row `row` lies. The swizzle is of
-/// address bits, as in hardware.
+/// The offset in the block's window of the 16-byte-aligned `byte` of row `row`. As in hardware, the swizzle
+/// applies to address bits.
 u32 tileByte(u64 descriptor, u32 row, u32 byte) {
   const u32 start = u32(descriptor & 0x3fff) * 16, stride = u32(descriptor >> 32 & 0x3fff) * 16;
   const u32 address = start + row / 8 * stride + row % 8 * 128 + byte;
   return address ^ (address >> 3 & 0x70);
 }
 
-/// Values of K of a product: 32 bytes of a row.
+/// The number of K values of a product: 32 bytes of a row.
 u32 stepOf(emu::Product kind) { return 8 * u32(valuesPerWord(kind)); }
 
-/// The 16 values (of fp8, 32) of a step of one row.
+/// Loads the 16 values (fp8: 32) of a step of one row.
 void loadRow(emu::Product kind, const Block &block, u64 descriptor, u32 row, float *values) {
   for (u32 half = 0; half < 2; half++) {
     u32 words[4];
@@ -53,7 +53,7 @@ void gatherA(Fiber *lanes, size_t index, float (*a)[32]) {
     loadRow(product.kind, *lanes->block, product.a, firstRow + row, a[row]);
 }
 
-/// One product for the 16 rows of a warp.
+/// Computes one product for the 16 rows of a warp.
 void multiplyWarp(Fiber *lanes, size_t index) {
   const WgmmaProduct &product = lanes->products[index];
   const u32 step = stepOf(product.kind);
@@ -81,7 +81,7 @@ void multiplyWarp(Fiber *lanes, size_t index) {
   }
 }
 
-/// Takes the sums away: NaN until the product is done.
+/// Saves the sums and replaces them by NaN until the product is done.
 void hold(Fiber &fiber, float *d, u32 count) {
   for (const WgmmaSums &held : fiber.held)
     if (held.d == d)
@@ -103,7 +103,7 @@ bool isSame(const WgmmaProduct &x, const WgmmaProduct &y) {
          x.fromRegisters == y.fromRegisters && x.accumulate == y.accumulate;
 }
 
-/// Products of a warp whose groups must be done when `left` groups may still be under way.
+/// The number of products of a warp whose groups must be done when `left` groups may still be in flight.
 size_t countFinished(Fiber *lanes, u32 left, Site site) {
   Fiber &first = lanes[0];
   size_t finished = 0;
@@ -160,7 +160,7 @@ inline namespace v1 {
 u64 wgmmaDescriptor(const void *tile, Site site) {
   Fiber &fiber = *self;
   u32 place;
-  // Within its first row a tile may start at any step of k.
+  // A tile may start at any k step within its first row.
   if (!inShared(fiber, tile, place) || place / kWindow != fiber.block->rank || place % 16 ||
       place % 1024 >= 128)
     fail(fiber, Rule::Misaligned, "a wgmma tile must start on a 1024-byte line of shared memory",
@@ -179,7 +179,7 @@ void wgmma(Product kind, float *d, const u32 *registers, u64 a, u64 b, u32 n, bo
     report(fiber, Rule::MissingWgmmaFence,
            "no wgmma_fence between the registers' last use and the product", Where(site));
   hold(fiber, d, n / 2);
-  const u32 clock = ++fiber.productClock; // the same in all threads of the warpgroup
+  const u32 clock = ++fiber.productClock; // equal in all threads of the warpgroup
   if (isChecked(fiber) && fiber.id % 128 == 0) {
     if (!registers)
       checkTile(fiber, a, 64, clock, site);

@@ -1,4 +1,4 @@
-//===- Workers.cpp - Threads that each run clusters of a launch ---------------===//
+//===- Workers.cpp - Threads that run the clusters of a launch ----------------===//
 #include "emulator/host/Workers.h"
 
 #include <algorithm>
@@ -10,7 +10,7 @@ constexpr u64 kFinished = ~u64(0);
 
 u64 clusterCount(const Launch &launch) { return launch.grid.count() / launch.cluster.count(); }
 
-/// With a seed, blocks start in another order: i -> i * step + start, step prime to the count.
+/// Permutes the start order of blocks with a seed: i -> i * step + start, with step coprime to the count.
 u64 shuffled(u64 i, u64 count, u32 seed) {
   if (!seed || count < 2)
     return i;
@@ -49,7 +49,7 @@ void Workers::run(LaunchState &launch) {
   current = &launch;
   nextCluster = 0;
   for (auto &worker : workers)
-    worker->idleAt = kFinished - 1; // at work
+    worker->idleAt = kFinished - 1; // busy
   busy = workers.size();
   round++;
   changed.notify_all();
@@ -96,7 +96,7 @@ void Workers::runInTurn(Worker &worker, LaunchState &launch) {
     }
 }
 
-/// All clusters live at once; each runs until it can only spin.
+/// Keeps all clusters alive at once; runs each until it can only spin.
 void Workers::runResident(Worker &worker, u32 index, LaunchState &launch) {
   std::vector<Cluster *> live;
   for (u64 i = index; i < clusterCount(*launch.spec); i += workers.size()) {
@@ -133,7 +133,7 @@ void Workers::runResident(Worker &worker, u32 index, LaunchState &launch) {
     abandon(*cluster);
 }
 
-/// Nobody has gone on since `progress`, and everybody has looked since then.
+/// True if no worker has made progress since `progress`, and all have checked since then.
 bool Workers::isDeadlock(u64 progress) const {
   for (const auto &worker : workers)
     if (worker->idleAt != kFinished && worker->idleAt != progress)

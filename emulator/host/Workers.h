@@ -1,4 +1,4 @@
-//===- Workers.h - Threads that each run clusters of a launch -----------------===//
+//===- Workers.h - Threads that run the clusters of a launch ------------------===//
 #pragma once
 
 #include "emulator/host/Scheduler.h"
@@ -9,19 +9,19 @@
 
 namespace ingot::emulator {
 
-/// Fibers stay on the thread that made them, so the threads live as long as the device.
+/// Fibers must stay on the thread that created them, so the threads live as long as the device.
 class Workers {
 public:
   explicit Workers(int count);
   ~Workers();
-  /// Runs all blocks; returns when they have ended or one finding was fatal.
+  /// Runs all blocks; returns when they have ended or a finding was fatal.
   void run(LaunchState &launch);
 
 private:
   struct Worker {
     std::thread thread;
-    std::vector<std::unique_ptr<Cluster>> clusters; ///< kept from launch to launch
-    std::atomic<u64> idleAt{0}; ///< LaunchState::progress when nothing here could go on
+    std::vector<std::unique_ptr<Cluster>> clusters; ///< reused by later launches
+    std::atomic<u64> idleAt{0}; ///< LaunchState::progress when no cluster here could continue
   };
   void loop(Worker &worker, u32 index);
   void runInTurn(Worker &worker, LaunchState &launch);
