@@ -9,11 +9,12 @@
 
 namespace ingot::runtime {
 
-/// A buffer of routes (abi/Routes.h) in which so many tokens go to all experts in turn: what benchmarks of a single
-/// launch find where a step has kept something else since.
+/// Returns a routes buffer (abi/Routes.h) in which `tokens` tokens are spread evenly over all experts.
+/// Benchmarks that time a single launch use it where a step has since reused the buffer.
 std::vector<std::byte> evenRoutes(int64_t experts, int64_t used, int64_t tokens);
 
-/// Whether a launch says where others read and write: it is never left out of a step that is measured without it.
+/// Whether the launch computes the routes by which other launches find their rows. Such a launch is never
+/// left out of a step that is timed without it.
 bool findsRoutes(const fb::Kernel &kernel);
 
 } // namespace ingot::runtime

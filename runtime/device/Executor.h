@@ -1,15 +1,15 @@
 //===- Executor.h - A program of an engine, ready to run on some device ---===//
 //
-// What a session knows of a device. An executor is made from an engine file and limits:
-// it takes all memory, puts weights where its kernels read them and resolves the program;
-// from then on a step allocates nothing.
+// The device as a session sees it. An executor is created from an engine file and limits: it
+// allocates all memory, puts the weights where its kernels read them and resolves the program. From
+// then on a step allocates nothing.
 //
 //   session                   executor              device
 //   plan a batch   --step-->  run the program  -->  cpu: threads over the mapped file
 //   sample         <-logits-  rows on the host  <-  cuda: graphs and launches, one copy each way
 //                  <-ids-----  endSampled(), where the device draws them
 //
-// Sampled steps may overlap with what the host does: while one is under way, the next is queued
+// Sampled steps may overlap with work on the host: while one step is in flight, the next is queued
 // with ids that are not known yet.
 //
 //   beginSampled(1)  beginSampled(2)  endSampled() = ids of 1
@@ -39,90 +39,91 @@ public:
   Executor &operator=(const Executor &) = delete;
   virtual ~Executor() = default;
 
-  /// Runs the program once over the batch, whose memory is the caller's and in reach of the
-  /// host. The logits rows are valid until the next step. E0901 if the batch exceeds the
-  /// limits (a bug of the caller); a device may fail on its own (E07xx).
+  /// Runs the program once over the batch. The caller owns the batch's memory, which the host can
+  /// read. The logits rows are valid until the next step. E0901 if the batch exceeds the limits (a
+  /// bug of the caller); a device may fail with its own errors (E07xx).
   virtual Result<void> step(const BatchView &batch) = 0;
 
-  /// Whether the device draws the id of a row like that, so that it may be in a step that
-  /// beginSampled() begins.
+  /// Whether the device itself can draw the id of such a row, so that the row may be part of a step
+  /// that beginSampled() begins.
   virtual bool draws(const RowSampling &row) const {
     (void)row;
     return false;
   }
-  /// Most logits rows of such a step.
+  /// Maximum number of logits rows of such a step.
   virtual int64_t mostDrawnRows() const { return std::numeric_limits<int64_t>::max(); }
-  /// Whether a second step may be begun before the first has ended, with ids of `~r` for what row r
-  /// of that first one will find.
+  /// Whether a second step may begin before the first has ended. Its batch then uses the id `~r`
+  /// for the id that row r of the first step will yield.
   virtual bool runsAhead() const { return false; }
-  /// As step(), but what comes back by endSampled() is the id of each row, and no logits: the one
-  /// that sample/Sampler.h draws as batch.sampling says, or `argmax` there finds if that is null.
-  /// The batch is the caller's again.
+  /// Like step(), but endSampled() returns the id of each row instead of logits: the id that
+  /// sample/Sampler.h draws according to batch.sampling, or the one that `argmax` there finds if
+  /// that is null. On return, the batch belongs to the caller again.
   virtual Result<void> beginSampled(const BatchView &batch) {
     (void)batch;
     assert(false && "draws() says no");
     return {};
   }
-  /// Ids of the oldest step that was begun, which it waits for; valid until the next
+  /// Waits for the oldest step that was begun and returns its ids, which are valid until the next
   /// beginSampled().
   virtual Result<std::span<const int32_t>> endSampled() { return std::span<const int32_t>(); }
 
-  /// On the host: f32 [rows][logitsStride]; the first vocab values of a row count.
+  /// On the host: f32 [rows][logitsStride]; only the first vocab values of a row are valid.
   virtual const float *logits() const = 0;
   virtual int64_t logitsStride() const = 0;
-  /// Of each row the largest of each kPanelRows logits, as sample/Sampler.h takes them: f32
-  /// [rows][maximaStride]. Null: the program leaves none.
+  /// For each row, the maximum of every kPanelRows logits, as sample/Sampler.h expects them: f32
+  /// [rows][maximaStride]. Null if the program does not compute them.
   virtual const float *maxima() const { return nullptr; }
   virtual int64_t maximaStride() const { return 0; }
 
-  /// Values of a hidden state: model.hidden, or 0 where the program does not tell them.
+  /// Number of values in a hidden state: model.hidden, or 0 if the program does not expose them.
   virtual int64_t hiddenSize() const { return 0; }
-  /// Writes the model's last hidden state (after its last norm) of a logits row of the last step.
+  /// Writes the model's last hidden state (after its last norm) for a logits row of the last step.
   virtual void hiddenState(int64_t row, float *out) const {
     (void)row, (void)out;
     assert(false && "hiddenSize() is 0");
   }
 
-  /// Makes something ready that a step would have to wait for, in a few milliseconds, while nobody
-  /// asks. False: all is ready.
+  /// Does up to a few milliseconds of work ahead of time while idle, work that a step would
+  /// otherwise wait for. Returns false when nothing is left.
   virtual bool prepareAhead() { return false; }
-  /// Has the system give more of the memory of the first pages[g] KV pages of each group, before a
-  /// step has to wait for it: a piece that takes below a millisecond. False: all is there.
+  /// Has the system commit more of the memory of the first pages[g] KV pages of each group, before
+  /// a step has to wait for it. One call commits a piece in less than a millisecond. Returns false
+  /// when all of it is committed.
   virtual bool takeKvMemory(std::span<const int64_t> pages) {
     (void)pages;
     return false;
   }
-  /// Moves KV pages between steps; null: this device cannot.
+  /// Moves KV pages between steps; null if the device does not support it.
   virtual PageMover *pageMover() { return nullptr; }
 
-  /// What was taken, by part.
+  /// The memory that was allocated, by part.
   virtual const MemoryStatement &memory() const = 0;
-  /// KV pages of each state's pool.
+  /// Number of KV pages in each state's pool.
   int64_t pages() const { return int64_t(memory().pages); }
-  /// The program of the engine that runs.
+  /// The program of the engine that this executor runs.
   virtual const fb::Program &program() const = 0;
-  /// The model that all programs of the engine compute.
+  /// The model that all programs of the engine implement.
   virtual const fb::Model &model() const = 0;
-  /// "cpu:avx512", "cuda:sm_90a": the code that runs.
+  /// Target of the code that runs: "cpu:avx512", "cuda:sm_90a".
   virtual std::string_view target() const = 0;
-  /// Who runs it, for people: "2 threads", "NVIDIA H200".
+  /// The device in readable form: "2 threads", "NVIDIA H200".
   virtual std::string device() const = 0;
-  /// What the user should know of the choice of code; mostly empty.
+  /// A remark for the user about the choice of code; usually empty.
   virtual std::string remark() const { return ""; }
-  /// Bytes ahead that a kernel asks for each line of its weights in steps of one token, as the executor has found to be
-  /// faster; 0: it does not.
+  /// Prefetch distance in bytes: how far ahead the kernel prefetches each line of its weights in one-token
+  /// steps, as the executor has measured to be faster; 0 if it does not.
   virtual int64_t readAhead(size_t kernel) const {
     (void)kernel;
     return 0;
   }
-  /// Of the host that work on a step.
+  /// Number of host threads that work on a step.
   virtual int threads() const = 0;
 
-  /// Times launches apart from each other; null: this device cannot. The executor's memory is its
-  /// own meanwhile, and holds no answers afterwards.
+  /// Times launches in isolation; null if the device does not support it. Meanwhile the bench has
+  /// the executor's memory to itself, and afterwards that memory holds no meaningful results.
   virtual std::unique_ptr<KernelBench> kernelBench() { return nullptr; }
 
-  /// Starts (or ends) taking times. `keepEvents` for a Chrome trace.
+  /// Starts or stops recording times. `keepEvents`: record events for a Chrome trace.
   virtual void startTrace(bool keepEvents) = 0;
   virtual void stopTrace() = 0;
   virtual const Trace *trace() const = 0; ///< null unless started

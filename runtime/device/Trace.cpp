@@ -24,7 +24,8 @@ Trace::Trace(std::vector<std::string> kernelNames, std::vector<LaunchInfo> launc
 
 void Trace::watchRoutes(size_t launch, const std::byte *routes, uint32_t experts, uint32_t used) {
   const int32_t layer = launches[launch].layer;
-  auto found = std::ranges::find(loads, layer, &ExpertLoad::layer); // another case of its section
+  auto found = std::ranges::find(loads, layer, &ExpertLoad::layer); // found: another specialisation
+                                                                    // of the same stage
   watched.push_back({launch, routes, used, size_t(found - loads.begin())});
   if (found == loads.end())
     loads.push_back({layer, std::vector<uint64_t>(experts)});
@@ -86,7 +87,7 @@ Result<void> Trace::writeChromeTrace(const std::string &path) const {
   std::unique_ptr<FILE, int (*)(FILE *)> file(std::fopen(path.c_str(), "w"), std::fclose);
   if (!file)
     return failure();
-  // Kernel names are identifiers (they are symbols too): nothing to escape.
+  // Kernel names are identifiers (they are also symbols), so nothing needs escaping.
   std::fprintf(file.get(),
                "{\"displayTimeUnit\":\"ns\",\"otherData\":{\"dropped_events\":%llu},"
                "\"traceEvents\":[\n",

@@ -1,10 +1,10 @@
-//===- Trace.h - Which launch ran when on which thread --------------------===//
+//===- Trace.h - Records which launch ran when and on which thread --------===//
 //
-// Off, it costs a step nothing (the executor runs another loop). On, every
-// thread writes two time stamps per launch into memory that is already there;
-// between steps they are added to the kernels' sums and, for a trace, kept as
-// events. The file is Chrome's trace format: chrome://tracing or Perfetto show
-// one row per thread, and the gaps are what threads spend waiting.
+// When tracing is off, it costs a step nothing (the executor runs a different loop). When it is on,
+// every thread writes two timestamps per launch into preallocated memory; between steps they are
+// added to the kernels' sums and, for a trace, kept as events. The file has Chrome's trace format:
+// chrome://tracing and Perfetto show one row per thread, and the gaps are the time that threads
+// spend waiting.
 //===----------------------------------------------------------------------===//
 #pragma once
 
@@ -31,25 +31,26 @@ public:
     int32_t layer; ///< -1: none
   };
 
-  /// `keepEvents`: for writeChromeTrace(); else only the sums are kept.
+  /// `keepEvents`: keep events for writeChromeTrace(); otherwise only the sums are kept.
   Trace(std::vector<std::string> kernelNames, std::vector<LaunchInfo> launches, int threads,
         bool keepEvents);
 
   Stamp *stampsOf(int thread) { return stamps.data() + size_t(thread) * launches.size(); }
-  /// After a step: takes the stamps over. `tokens`: of the step's batch.
+  /// Collects the stamps after a step. `tokens`: number of tokens in the step's batch.
   void collect(int64_t tokens);
 
-  /// How many of a layer's tokens have gone to each expert.
+  /// How many of a layer's tokens were routed to each expert.
   struct ExpertLoad {
     int32_t layer;
     std::vector<uint64_t> tokens;
   };
-  /// The launch groups routes (abi/Routes.h) to so many experts. `routes`: where they lie; null: on a device, and who
-  /// watches has countSegments.
+  /// Declares that the launch groups routes (abi/Routes.h) to `experts` experts. `routes`: address of the
+  /// routes; null if they are on a device, in which case the caller uses countSegments.
   void watchRoutes(size_t launch, const std::byte *routes, uint32_t experts, uint32_t used);
-  /// Counts what a launch has left, if it is watched; by who ran its only work item.
+  /// Counts the routes that a launch has produced, if it is watched. The thread that ran its only
+  /// work item calls this.
   void countRoutes(size_t launch, int64_t tokens);
-  /// The same of a copy of its routes from their count on. The launch is watched.
+  /// Does the same from a copy of the routes that starts at their count. The launch is watched.
   void countSegments(size_t launch, const std::byte *fromCount);
   const std::vector<ExpertLoad> &expertLoads() const { return loads; }
 
@@ -71,18 +72,19 @@ private:
     int32_t thread;
     uint32_t step;
   };
-  static constexpr size_t kMostEvents = size_t(1) << 22; ///< 128 MiB; later ones are counted only
+  static constexpr size_t kMostEvents = size_t(1) << 22; ///< 128 MiB; later events are only counted
 
-  size_t watchedAt(size_t launch) const; ///< of `watched`, whose size it is of others
+  size_t watchedAt(size_t launch) const; ///< index in `watched`; its size if the launch is not
+                                         ///< watched
 
   struct Watched {
     size_t launch;
     const std::byte *routes;
     uint32_t used;
-    size_t load; ///< of `loads`
+    size_t load; ///< index in `loads`
   };
-  std::vector<Watched> watched;  ///< rising in launch
-  std::vector<ExpertLoad> loads; ///< of each layer that is watched
+  std::vector<Watched> watched;  ///< in increasing order of launch
+  std::vector<ExpertLoad> loads; ///< one for each watched layer
 
   std::vector<std::string> names;
   std::vector<LaunchInfo> launches;

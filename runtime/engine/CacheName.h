@@ -1,10 +1,10 @@
-//===- CacheName.h - What a compiled checkpoint is called in the cache ----===//
+//===- CacheName.h - File name of a compiled checkpoint in the cache ------===//
 //
 //   tiny-0123456789abcdef.ingot
 //
-// The digits hash the checkpoint's content, the compiler library's and the options: a changed file, option or compiler
-// is another engine, and nothing stale is ever served. `ingot run`, `ingot compile --cache` and the Python package find
-// the same one.
+// The digits are a hash of the checkpoint's content, the compiler library's content and the options: a
+// changed file, option or compiler gives another name, so no stale engine is ever used. `ingot run`, `ingot
+// compile --cache` and the Python package compute the same name.
 //===----------------------------------------------------------------------===//
 #pragma once
 
@@ -14,10 +14,11 @@
 
 namespace ingot::runtime {
 
-/// XXH3-128 in hex, of a compiler library for one.
+/// XXH3-128 in hex, for instance of a compiler library.
 std::string fingerprint(std::span<const std::byte> bytes);
 
-/// `arguments` are those of `ingot compile` that decide what is in the engine, in the order of its --help.
+/// `arguments` are the arguments of `ingot compile` that affect the engine's contents, in the order of its
+/// --help.
 std::string cacheName(const std::string &model, const std::string &contentHash,
                       const std::string &compiler, const std::vector<std::string> &arguments);
 

@@ -20,7 +20,8 @@ bool mapFromFile(std::byte *base, const ElfImage::Load &load, int fd, uint64_t s
                 static_cast<off_t>(segmentOffset + load.fileOffset - lead)) != MAP_FAILED;
 }
 
-/// For bytes in memory and for file systems mounted noexec: writes first, executes afterwards.
+/// For bytes in memory and for file systems mounted noexec: the pages are first writable, then
+/// executable.
 bool copyToMemory(std::byte *base, const ElfImage::Load &load, std::span<const std::byte> object) {
   uint64_t lead = load.address & kPageMask;
   std::byte *page = base + load.address - lead;

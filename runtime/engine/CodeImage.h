@@ -1,7 +1,7 @@
-//===- CodeImage.h - Native kernels of an engine, mapped and found by name ===//
+//===- CodeImage.h - Maps native kernels of an engine and looks them up ---===//
 //
-// A code object is an ELF shared object without relocations, undefined symbols or
-// writable data, so loading it is mapping its PT_LOAD segments at any address:
+// A code object is an ELF shared object without relocations, undefined symbols or writable data, so
+// loading it only means mapping its PT_LOAD segments at any address:
 //
 //      engine file                       this process
 //      +-----------------+ page-aligned
@@ -10,8 +10,8 @@
 //      | .dynamic        |  --- r-- --->  base + 0x5000
 //      +-----------------+
 //
-// Nothing is ever writable and executable, no path named in a file is opened, no
-// dynamic linker runs: about 30 us.
+// No page is ever writable and executable, no path named in a file is opened, and no dynamic linker
+// runs. Loading takes about 30 us.
 //===----------------------------------------------------------------------===//
 #pragma once
 
@@ -28,7 +28,7 @@ namespace ingot::runtime {
 /// Owns the mapping: functions are valid as long as the image lives. Immutable.
 class CodeImage {
 public:
-  /// Maps the code of one of the engine's programs for CPUs. Errors: E0384, exit 3 (no memory, or the
+  /// Maps the code of one of the engine's CPU programs. Errors: E0384, exit code 3 (no memory, or the
   /// system forbids executable mappings).
   static Result<std::shared_ptr<CodeImage>> map(std::shared_ptr<EngineFile> engine,
                                                 const fb::CodeObject &code);
@@ -40,7 +40,7 @@ public:
   /// The function of kernel `index` of the program (through `kernel_symbols`); never null.
   cpu::KernelFn kernel(size_t index) const { return functions[index]; }
 
-  /// Any exported function. Error: E0385, exit 3.
+  /// Finds any exported function. Error: E0385, exit code 3.
   Result<cpu::KernelFn> symbol(std::string_view name) const;
 
   uint64_t bytes() const { return length; } ///< of address space

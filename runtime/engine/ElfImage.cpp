@@ -31,7 +31,7 @@ private:
             "code object " + label + ": " + why, "rebuild it: ingot compile MODEL -o E"};
   }
 
-  /// Copies a T from `offset` of the file: nothing in there is aligned.
+  /// Copies a T from `offset` of the file; the file's data need not be aligned.
   template <typename T> bool at(uint64_t offset, T &value) const {
     if (offset > bytes.size() || bytes.size() - offset < sizeof(T))
       return false;
@@ -39,7 +39,7 @@ private:
     return true;
   }
 
-  /// The place in the file of `size` bytes at an address.
+  /// File offset of the `size` bytes at an address.
   std::optional<uint64_t> fileOffset(uint64_t address, uint64_t size) const {
     for (const ElfImage::Load &load : image.loads)
       if (address >= load.address && address - load.address <= load.fileSize &&
@@ -62,7 +62,7 @@ private:
   Elf64_Ehdr header{};
   std::vector<Elf64_Phdr> writable;
   Elf64_Phdr dynamic{};
-  const char *wants = nullptr; ///< something that only a linker can give
+  const char *wants = nullptr; ///< something that only a linker can provide
   uint64_t symbolTable = 0, stringTable = 0, stringSize = 0, symbolCount = 0;
 };
 
@@ -91,7 +91,7 @@ Result<void> ElfReader::addLoad(const Elf64_Phdr &p) {
     return bad("E0337", "a segment at address " + std::to_string(p.p_vaddr) +
                             " is misaligned, too large or overlaps another");
   uint64_t end = p.p_vaddr + p.p_memsz;
-  // Zero-initialised memory exists only as the padding of the last page (RELRO).
+  // Zero-initialised memory may only be padding of the last page (RELRO).
   if (end > ((p.p_vaddr + p.p_filesz + kPage - 1) & ~(kPage - 1)))
     return bad("E0338", "it has " + std::to_string(p.p_memsz - p.p_filesz) + " bytes of .bss");
   if ((p.p_flags & PF_W) && (p.p_flags & PF_X))
@@ -188,7 +188,7 @@ Result<void> ElfReader::readDynamic() {
   return {};
 }
 
-/// A GNU hash table does not say how many symbols there are: the last chain's end does.
+/// A GNU hash table does not store the number of symbols; the end of the last chain gives it.
 std::optional<uint64_t> ElfReader::gnuHashCount(uint64_t address) const {
   uint32_t head[4]; // buckets, first hashed symbol, bloom words, shift
   std::optional<uint64_t> place = fileOffset(address, sizeof head);
@@ -222,7 +222,7 @@ Result<void> ElfReader::readSymbols() {
                                       ? fileOffset(symbolTable, symbolCount * sizeof(Elf64_Sym))
                                       : std::nullopt;
   if (!names || !table || stringSize == 0 ||
-      bytes[*names + stringSize - 1] != std::byte{0}) // every name ends inside
+      bytes[*names + stringSize - 1] != std::byte{0}) // so every name ends inside the table
     return bad("E0340", "its symbol table of " + std::to_string(symbolCount) +
                             " entries lies outside the loaded segments");
   const char *strings = reinterpret_cast<const char *>(bytes.data()) + *names;
@@ -242,11 +242,12 @@ Result<void> ElfReader::readSymbols() {
   return {};
 }
 
-/// Last, since an undefined symbol, the likeliest mistake, has relocations and data in its wake.
+/// Checked last, since an undefined symbol, the most likely mistake, also causes relocations and
+/// data.
 Result<void> ElfReader::checkSelfContained() {
   if (wants)
     return bad("E0339", std::string("it wants ") + wants);
-  // The only thing linkers put into a writable segment here is .dynamic itself.
+  // The only content that linkers put into a writable segment here is .dynamic itself.
   for (const Elf64_Phdr &p : writable)
     if (p.p_filesz != 0 && (p.p_vaddr != dynamic.p_vaddr || p.p_filesz != dynamic.p_filesz))
       return bad("E0338", "it has " + std::to_string(p.p_filesz) + " bytes of writable data");

@@ -1,9 +1,9 @@
-//===- ElfImage.h - Reads the shared objects that hold an engine's kernels ===//
+//===- ElfImage.h - Reads the shared objects with an engine's kernels -----===//
 //
-// Only what such an object needs is accepted: ELF64 x86-64, ET_DYN, a few PT_LOAD
-// segments, one .dynsym reached through PT_DYNAMIC. Relocations, undefined
-// symbols, needed libraries, constructors, TLS and writable data are refused: code that
-// needs none of them can be mapped anywhere without a linker.
+// The reader accepts only what such an object needs: ELF64 x86-64, ET_DYN, a few PT_LOAD segments,
+// one .dynsym reached through PT_DYNAMIC. It rejects relocations, undefined symbols, needed
+// libraries, constructors, TLS and writable data: code that needs none of these can be mapped
+// anywhere without a linker.
 //===----------------------------------------------------------------------===//
 #pragma once
 
@@ -19,11 +19,11 @@
 
 namespace ingot::runtime {
 
-/// Views into the bytes it was parsed from.
+/// Views into the bytes that it was parsed from.
 struct ElfImage {
   struct Load {
     uint64_t fileOffset, fileSize; ///< inside the object
-    uint64_t address, memorySize;  ///< from the base the image is mapped at
+    uint64_t address, memorySize;  ///< relative to the base at which the image is mapped
     bool execute;
   };
   struct Symbol {
@@ -39,8 +39,9 @@ struct ElfImage {
   std::optional<uint64_t> find(std::string_view name) const;
 };
 
-/// Errors, exit 3: E0336 no such object, E0337 damaged program headers, E0338 writable
-/// data, E0339 needs a linker, E0340 damaged or undefined symbols. `label` names the object.
+/// Errors, exit code 3: E0336 not such an object; E0337 damaged program headers; E0338 writable
+/// data; E0339 needs a linker; E0340 damaged or undefined symbols. `label` names the object in
+/// messages.
 Result<ElfImage> parseElf(std::span<const std::byte> bytes, const std::string &label);
 
 } // namespace ingot::runtime

@@ -31,7 +31,7 @@ static Result<int> openRegular(const std::string &path, uint64_t &size) {
   int fd = ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
   if (fd < 0)
     return cannotOpen(path, errno);
-  // It may have been replaced in between: only what was opened counts.
+  // The file may have been replaced in between, so check the one that was opened.
   if (::fstat(fd, &info) != 0 || !S_ISREG(info.st_mode)) {
     ::close(fd);
     return irregular;
@@ -58,8 +58,8 @@ Result<std::shared_ptr<EngineFile>> EngineFile::open(const std::string &path,
                  std::to_string(size) + " bytes: " + std::strerror(errno),
                  "check the limit of virtual memory: ulimit -v"};
   file->bytes = {static_cast<const std::byte *>(base), size};
-  // A wish for what is not in the page cache yet: it is read by huge pages then, where the file
-  // system can, and whatever read-ahead the disk is set to.
+  // A hint for data that is not in the page cache yet: if the file system supports it, the data is
+  // read in huge pages, regardless of the disk's read-ahead setting.
   (void)::madvise(base, size, MADV_HUGEPAGE);
 
   if (Result<void> ok = file->verify(level); !ok)
@@ -92,7 +92,7 @@ Result<void> EngineFile::verify(VerifyLevel level) {
 
 EngineFile::~EngineFile() {
   if (fd < 0)
-    return; // borrowed bytes
+    return; // the bytes are borrowed
   if (!bytes.empty())
     ::munmap(const_cast<std::byte *>(bytes.data()), bytes.size());
   ::close(fd);

@@ -1,16 +1,15 @@
 //===- EngineFile.h - An engine, opened, checked and mapped ---------------===//
 //
-// Opening maps the file read-only and verifies it twice before anybody sees it:
-// the FlatBuffers verifier looks at structure, Verify.cpp at meaning. What
-// `table()` returns can be used without any further check: every index is in
-// range, every offset inside its segment, every size recomputed.
+// Opening maps the file read-only and verifies it in two steps before it can be used: the
+// FlatBuffers verifier checks the structure, Verify.cpp the meaning. The result of `table()` can
+// then be used without further checks: every index is in range, every offset inside its segment,
+// every size recomputed.
 //
-//   VerifyLevel::Table       everything but the bulk: header, table, meaning, the
+//   VerifyLevel::Table       everything except the bulk data: header, table, meaning, the
 //                            hash of all segments except weights (a few ms)
-//   VerifyLevel::Everything  the hash of every segment and all padding as well
+//   VerifyLevel::Everything  also the hash of every segment and all padding
 //
-// The descriptor stays open, so replacing the file by a rename does not touch an
-// engine in use.
+// The descriptor stays open, so replacing the file by a rename does not affect an engine in use.
 //===----------------------------------------------------------------------===//
 #pragma once
 
@@ -31,12 +30,12 @@ enum class VerifyLevel { Table, Everything };
 /// Immutable and safe to share between threads.
 class EngineFile {
 public:
-  /// Errors: E0301 … E0380, E0387, E0801 … E0813 and E0507 (no memory), exit 3. A symbolic link to
-  /// a regular file is followed; a pipe, device or folder is refused without blocking on it.
+  /// Errors: E0301 … E0380, E0387, E0801 … E0813 and E0507 (no memory), exit code 3. A symbolic
+  /// link to a regular file is followed; a pipe, device or folder is rejected without blocking.
   static Result<std::shared_ptr<EngineFile>> open(const std::string &path,
                                                   VerifyLevel level = VerifyLevel::Table);
 
-  /// The same checks on bytes in memory, for tests and fuzzers. `bytes` must be 64-byte
+  /// Runs the same checks on bytes in memory, for tests and fuzzers. `bytes` must be 64-byte
   /// aligned and outlive the result; `descriptor()` is -1.
   static Result<std::shared_ptr<EngineFile>> fromMemory(std::span<const std::byte> bytes,
                                                         VerifyLevel level);
@@ -51,19 +50,21 @@ public:
   /// The bytes of segment `index`, without padding; 4096-byte aligned.
   std::span<const std::byte> segment(size_t index) const;
 
-  /// The bytes of a weight of one of the programs; 64-byte aligned. Empty where the device makes them
-  /// from the seed.
+  /// The bytes of a weight of one of the programs; 64-byte aligned. Empty if the device generates the
+  /// weight from the seed.
   std::span<const std::byte> weightData(const fb::Weight &weight) const;
 
-  /// Text artefacts; empty where the engine has none.
+  /// Text artefacts; empty if the engine has none.
   std::span<const std::byte> tokenizer() const;
-  /// The one called `name` (templateNames()), or the main one.
+  /// The template called `name` (see templateNames()); the main template if `name` is empty.
   std::string_view chatTemplate(std::string_view name = "") const;
-  std::vector<std::string_view> templateNames() const; ///< of those beside the main one
-  /// As chatTemplate(), and "default" is the main one, too. E0627: there is none of that name.
+  std::vector<std::string_view> templateNames() const; ///< names of the templates other than the
+                                                       ///< main one
+  /// Like chatTemplate(), but "default" also means the main template. E0627: there is no template
+  /// of that name.
   Result<std::string_view> chatTemplateCalled(const std::string &name) const;
   std::vector<int32_t> textPrefix() const; ///< ids before a plain prompt
-  std::vector<int32_t> textSuffix() const; ///< ids behind a text whose embedding is wanted
+  std::vector<int32_t> textSuffix() const; ///< ids after a text to be embedded
 
   const std::string &path() const { return name; }
   uint64_t fileBytes() const { return bytes.size(); }

@@ -16,7 +16,7 @@
 
 namespace ingot::runtime {
 
-/// 90 for 9.0, 120 for 12.0.
+/// Compute capability: 90 for 9.0, 120 for 12.0.
 using ComputeCapability = int;
 
 struct GpuTarget {
@@ -25,24 +25,25 @@ struct GpuTarget {
   ComputeCapability capability;
   bool specific; ///< "sm_90a": this capability and no other
 
-  /// A GPU of capability `gpu` can run it. The emulator runs anywhere.
+  /// Whether a GPU of capability `gpu` can run it. Emulator code runs anywhere.
   bool runsOn(ComputeCapability gpu) const;
 };
 
 /// An architecture that kernels are compiled for.
 struct GpuArch {
   std::string_view name; ///< "sm_90a"
-  bool wgmma;            ///< has the products of warp groups
+  bool wgmma;            ///< supports warp-group matrix multiply (wgmma)
 };
 
-/// All of them, by age. A new one is a row here and one in GpuMachine.cpp.
+/// All architectures, oldest first. A new one needs a row here and one in GpuMachine.cpp.
 std::span<const GpuArch> gpuArchitectures();
-/// PTX of this is for those that are not in the list.
+/// PTX of this target serves architectures that are not in the list.
 constexpr std::string_view kPtxTarget = "cuda:compute_80";
-/// Of "cuda:sm_90a" and "cuda-emulator:sm_90a" alike; null for PTX and for what is not in the list.
+/// The architecture of both "cuda:sm_90a" and "cuda-emulator:sm_90a"; null for PTX and for names
+/// that are not in the list.
 const GpuArch *gpuArchOf(std::string_view target);
 
-/// Nothing for other names, "cpu:avx2" among them.
+/// Parses a target name; nullopt for other names, including "cpu:avx2".
 std::optional<GpuTarget> gpuTargetNamed(std::string_view name);
 
 /// "sm_90".

@@ -1,7 +1,7 @@
 //===- Hash.h - The hashes of an engine file ------------------------------===//
 //
-// XXH3 finds damage at memory speed (a flipped bit, a cut, a misplaced block). It
-// is no protection against somebody who means harm.
+// XXH3 finds damage at memory speed (a flipped bit, a truncation, a misplaced block). It does not
+// protect against an attacker.
 //===----------------------------------------------------------------------===//
 #pragma once
 
@@ -13,7 +13,7 @@ namespace ingot::runtime {
 
 Hash128 hash128(std::span<const std::byte> bytes);
 
-/// Of everything in the header before the checksum itself.
+/// Hash of the header's bytes that precede the checksum itself.
 uint64_t headerChecksum(const EngineHeader &header);
 
 /// Whether all bytes are zero.

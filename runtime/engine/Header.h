@@ -15,9 +15,9 @@
 //          | the last segment, then zeros                |
 //          +---------------------------------------------+  file_size, a multiple of 4096
 //
-// There is exactly one place for everything, so that every byte is either hashed
-// or known to be zero. Segments start on pages: code is mapped executable and
-// weights are mapped read-only straight from the file.
+// The position of everything is determined, so every byte is either hashed or known to be zero.
+// Segments start on pages: code is mapped executable and weights are mapped read-only straight from
+// the file.
 //
 // The header, little endian:
 //
@@ -32,16 +32,16 @@
 //          |low u64, high u64   |u64               |
 //          +--------------------+------------------+
 //
-// The magic and the version keep their place for ever. A reader takes files of
-// its own major version and of minor versions up to its own. A file carries the
-// lowest minor version that can read it:
+// The magic and the version never change their place. A reader accepts files of its own major
+// version and of minor versions up to its own. A file carries the lowest minor version that can
+// read it:
 //
-//    2.0   programs apart from the engine, states, entries, cases (engine.fbs)
+//    2.0   programs separate from the engine, states, entries, cases (engine.fbs)
 //
-// Files of 1.x were made by ingot 0.1. They are refused.
+// Files of version 1.x were made by ingot 0.1. They are rejected.
 //
-// Hashes find damage, not attackers: an engine holds native code, so run only
-// engines that you built.
+// The hashes detect damage, not attacks: an engine contains native code, so run only engines that
+// you built.
 //===----------------------------------------------------------------------===//
 #pragma once
 
@@ -67,12 +67,12 @@ struct Hash128 {
 struct EngineHeader {
   char magic[8];
   uint16_t major, minor;
-  uint32_t flags; ///< none is defined: 0
+  uint32_t flags; ///< none is defined, so always 0
   uint64_t fileSize;
   uint64_t tableOffset; ///< 64
   uint64_t tableSize;
   Hash128 tableHash;
-  uint64_t checksum; ///< XXH3-64 of the 56 bytes before
+  uint64_t checksum; ///< XXH3-64 of the 56 bytes before it
 };
 static_assert(sizeof(EngineHeader) == 64 && offsetof(EngineHeader, fileSize) == 16 &&
               offsetof(EngineHeader, tableHash) == 40 && offsetof(EngineHeader, checksum) == 56 &&

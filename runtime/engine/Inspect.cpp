@@ -1,4 +1,4 @@
-//===- Inspect.cpp - `ingot inspect`: what an engine is, for people -------===//
+//===- Inspect.cpp - `ingot inspect`: an engine as readable text ----------===//
 #include "runtime/engine/Inspect.h"
 
 #include "runtime/engine/GpuTarget.h"
@@ -12,7 +12,7 @@
 namespace ingot::runtime {
 namespace {
 
-/// Appends like printf. Text of the file goes through `shown` first.
+/// Appends like printf. Strings from the file must go through `shown` first.
 __attribute__((format(printf, 2, 3))) void print(std::string &out, const char *format, ...) {
   char line[512];
   va_list arguments;
@@ -22,7 +22,7 @@ __attribute__((format(printf, 2, 3))) void print(std::string &out, const char *f
   out.append(line, std::min<size_t>(length < 0 ? 0 : length, sizeof line - 1));
 }
 
-/// Without control characters: names in a file must not reach the terminal as commands.
+/// Replaces control characters: names in a file must not reach the terminal as commands.
 std::string shown(const flatbuffers::String *text) {
   std::string clean = text ? text->str().substr(0, 200) : "";
   for (char &c : clean)
@@ -95,7 +95,7 @@ void weightText(std::string &out, const EngineFile &engine) {
   }
 }
 
-/// "8 tokens", "tiles of 1", "tiles of prompts": when a variant is used.
+/// The steps that use a variant: "8 tokens", "tiles of 1", "tiles of prompts".
 std::string guardText(const fb::Variant &v) {
   std::string text;
   auto add = [&](const char *before, uint64_t most, const char *behind) {
@@ -112,7 +112,7 @@ std::string guardText(const fb::Variant &v) {
   return text.empty() ? "any step" : text;
 }
 
-/// "clusters of 2, ", or nothing.
+/// "clusters of 2, ", or an empty string.
 std::string clusterText(const fb::Variant &v) {
   return v.cluster() > 1 ? "clusters of " + std::to_string(v.cluster()) + ", " : "";
 }
@@ -127,7 +127,7 @@ void variantText(std::string &out, const fb::Program &e) {
             v->threads(), v->shared_bytes(), clusterText(*v).c_str(), guardText(*v).c_str());
 }
 
-/// ", in the mode Greedy", or nothing.
+/// ", in the mode Greedy", or an empty string.
 std::string caseText(const fb::Case &one) {
   std::string text = conditionText(one);
   return text.empty() ? text : ", " + text;
@@ -165,11 +165,11 @@ void programText(std::string &out, const fb::Program &e) {
   }
 }
 
-/// How matmuls of each code object were cut, and by what.
+/// The schedules of each code object's matmuls, and their sources.
 void scheduleText(std::string &out, const fb::Program &e) {
   for (const fb::CodeObject *code : *e.code()) {
     if (!code->costs() || gpuTargetNamed(code->target()->string_view()))
-      continue; // how GPU kernels were cut, their variants say
+      continue; // the schedules of GPU kernels appear in their variants
     print(out, "\nschedules of %s\n", shown(code->target()).c_str());
     for (unsigned k = 0; k < code->costs()->size(); ++k)
       if (const fb::KernelCost *cost = code->costs()->Get(k);

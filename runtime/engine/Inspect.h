@@ -1,26 +1,26 @@
-//===- Inspect.h - What is in an engine, and what memory it will take -----===//
+//===- Inspect.h - Contents of an engine, and the memory that it needs ----===//
 //
-// Memory is known before anything runs. The compiler fixed what a token, a
-// logits row and a KV page cost; the limits given at load time do the rest:
+// The memory is known before anything runs. The compiler fixed the cost of a token, a logits row
+// and a KV page; the limits given at load time determine the rest:
 //
 //   arena   = bytes_fixed + bytes_per_token * max-batch-tokens + bytes_per_row * logits rows
 //   KV      = bytes_per_page * pages,   pages = max-seqs * ceil(context / page_tokens)
-//                                       or as many as fit --kv-memory
-//             the same for each group of layers with a window of its own, whose pages are those
+//                                       or as many as fit into --kv-memory
+//             likewise for each group of layers with a window of its own, whose pages are those
 //             of a window and a step (KvGroup.h); --kv-memory is split in that proportion
-//   state   = bytes_per_slot * slots, of engines with fixed states (slotsFor)
+//   state   = bytes_per_slot * slots, for engines with fixed states (slotsFor)
 //   scratch = largest kernel scratch * threads
 //   batch   = ids, positions, block tables and attention tiles of one step
-//   swap    = host memory for KV pages of requests that were preempted, if wanted
-//   seeded  = weights that the device makes from the seed at load
+//   swap    = host memory for KV pages of preempted requests, if requested
+//   seeded  = weights that the device generates from the seed at load
 //   mapped  = the engine file: weights and code, shared with the page cache
-//   locked  = of a CPU, what --lock keeps in memory: weights and all of the above but batch and swap
+//   locked  = on a CPU, memory that --lock locks: weights and all of the above except batch and swap
 //
-// On a GPU weights are copied to the device, and arena, KV and batch lie there:
+// On a GPU, weights are copied to the device, which also holds arena, KV and batch:
 //
 //   uploaded = the segments that hold the program's weights
-//   staging  = page-locked host memory: two batches, ids and logits, pieces of weights on their way
-//   reserved = left to the code, graphs and heaps that the driver makes room for as they come
+//   staging  = page-locked host memory: two batches, ids and logits, pieces of weights being uploaded
+//   reserved = left for code, graphs and heaps that the driver allocates on demand
 //===----------------------------------------------------------------------===//
 #pragma once
 
@@ -32,103 +32,105 @@
 
 namespace ingot::runtime {
 
-/// The most positions of a sequence when nobody says how many: more costs memory that most runs
-/// do not use.
+/// Default for the maximum number of positions in a sequence: a larger one costs memory that most
+/// runs do not use.
 constexpr uint64_t kDefaultContext = 4096;
 
-/// The most tokens of a step when nobody says how many. A GPU is full with 2,048: a projection of
-/// 4,096 rows has 256 blocks then.
+/// Default for the maximum number of tokens in a step. A GPU is fully used with 2,048: a projection
+/// of 4,096 rows then has 256 blocks.
 constexpr uint64_t kDefaultBatchTokens = 512, kDefaultGpuBatchTokens = 2048;
 
-/// Of the provenance: what the engine's text was made of, in a line.
+/// Provenance key: a one-line description of the sources of the engine's text artefacts.
 constexpr char kTextTaken[] = "text";
-/// "" for an engine of before that was kept.
+/// Value of that key; "" for an engine that was built before the key existed.
 std::string textTaken(const fb::Engine &engine);
 
 /// Limits chosen at load time.
 struct MemoryLimits {
-  uint64_t context = 0;        ///< positions per sequence; 0: the model's, at most the default
-  uint64_t maxSeqs = 1;        ///< sequences at once
+  uint64_t context = 0;        ///< positions per sequence; 0: the model's, but at most the default
+  uint64_t maxSeqs = 1;        ///< concurrent sequences
   uint64_t maxBatchTokens = 0; ///< rows of one step; 0: the default of the program's device
   uint64_t logitsRows = 0;     ///< rows of logits of one step; 0: maxSeqs
   uint64_t threads = 1;
   std::optional<uint64_t> kvBytes = std::nullopt; ///< --kv-memory: a pool of this size instead
-  uint64_t swapBytes = 0; ///< of host memory, for the KV pages of what was preempted
-  uint64_t reserved = 0;  ///< of a GPU's memory, left to its driver
-  bool lock = false;      ///< a CPU's weights and memory never leave it
+  uint64_t swapBytes = 0; ///< host memory for the KV pages of preempted sequences
+  uint64_t reserved = 0;  ///< GPU memory left to its driver
+  bool lock = false;      ///< lock the CPU's weights and working memory in RAM
 };
 
-/// Where a buffer begins in the arena of its class, in bytes: the arena holds `limit` units.
+/// Offset in bytes at which a buffer begins in the arena of its class; the arena holds `limit`
+/// units.
 uint64_t placeInArena(const fb::Buffer &buffer, const MemoryLimits &limits);
 
-/// States whose pages come together: those of one attention window, where that saves pages at these
-/// limits. The first group is the one that keeps most positions.
+/// States whose pages are allocated together: those with the same attention window, if separate
+/// groups save pages at these limits. The first group is the one that keeps the most positions.
 struct KvPages {
   uint64_t window = 0; ///< 0: all positions
   uint64_t pages = 0;  ///< in the pool of each of its states
   uint64_t pageBytes = 0;
 };
 
-/// Of fixed states, every so many pages of a prompt a version is left to the prefix cache.
+/// For fixed states, the prefix cache keeps one version for every kSnapshotPages pages of a prompt.
 constexpr uint64_t kSnapshotPages = 8;
-/// Slots for versions of fixed states: one for each of `sequences` and one to write while all are held; beside
-/// them, for drafts and the prefix cache, one for each kSnapshotPages of the `pages` that it can keep, but of a
-/// quarter of the pages' `kvBytes` at most.
+/// Number of slots for versions of fixed states: one for each of `sequences`, plus one to write to while all
+/// others are held. For drafts and the prefix cache there is in addition one for every kSnapshotPages of the
+/// `pages` that the cache can keep, but these use at most a quarter of the pages' `kvBytes`.
 uint64_t slotsFor(uint64_t sequences, uint64_t pages, uint64_t kvBytes, uint64_t slotBytes);
 
-/// What a process has besides, about: code, libraries, the tables of its allocator.
+/// Approximate memory of a process on top of that: code, libraries, allocator tables.
 constexpr uint64_t kProgramBytes = uint64_t(10) << 20;
 
-/// All in bytes but `pages` and `pageTokens`.
+/// The memory plan. All members are in bytes except counts such as `pages` and `pageTokens`.
 struct MemoryStatement {
   DeviceKind kind = DeviceKind::Cpu;
-  MemoryLimits limits;              ///< with what was 0 filled in
-  uint64_t mapped = 0, weights = 0; ///< weights: those in the file,
-  uint64_t read = 0;                ///< and the segments of them that the program reads
+  MemoryLimits limits;              ///< with zeros replaced by the defaults
+  uint64_t mapped = 0, weights = 0; ///< weights: bytes of those in the file
+  uint64_t read = 0;                ///< bytes of the weight segments that the program reads
   uint64_t seeded = 0;
   uint64_t arena = 0, kv = 0, scratch = 0, batch = 0;
-  uint64_t uploaded = 0, staging = 0; ///< of a GPU
+  uint64_t uploaded = 0, staging = 0; ///< on a GPU
   uint64_t pages = 0, pageTokens = 0; ///< pages: of the first group
   std::vector<KvPages> groups;
-  std::vector<uint32_t> groupOf; ///< of each state; of fixed ones groups.size(), as in PageMover
-  uint64_t slots = 0, slotBytes = 0; ///< of fixed states, if there are any
+  std::vector<uint32_t> groupOf; ///< of each state; groups.size() for fixed states, as in PageMover
+  uint64_t slots = 0, slotBytes = 0; ///< for fixed states, if there are any
   uint64_t states = 0;               ///< bytes of all slots
 
-  /// The group whose block table a launch of the step reads: that of its paged states, which have one
-  /// window; of a launch without any the first.
+  /// The group whose block table a launch of the step reads: that of its paged states, which all have
+  /// one window; the first group if the launch reads no paged state.
   uint32_t groupRead(const fb::Launch &launch, const fb::Step &step) const;
 
-  /// What competes for the device's memory: all but the mapped file, and what a GPU has on the
-  /// host.
+  /// Memory that counts against the device: everything except the mapped file and, on a GPU, host
+  /// memory.
   uint64_t taken() const {
     return uploaded + seeded + arena + kv + states + scratch + batch +
            (kind == DeviceKind::Cpu ? limits.swapBytes : 0);
   }
-  /// What must be free on the device.
+  /// Memory that must be free on the device.
   uint64_t needed() const { return taken() + limits.reserved; }
-  /// Anonymous memory, host and device.
+  /// Anonymous memory, on host and device.
   uint64_t allocated() const {
     return taken() + staging + (kind == DeviceKind::Cpu ? 0 : limits.swapBytes);
   }
   uint64_t total() const { return mapped + allocated(); }
-  /// What gives way to nobody.
+  /// Memory that cannot be reclaimed.
   uint64_t kept() const { return allocated() + (limits.lock ? read : 0); }
-  /// What --lock keeps in memory, on a CPU.
+  /// Memory that --lock locks, on a CPU.
   uint64_t lockable() const { return read + seeded + arena + kv + states + scratch; }
 
-  /// A line per part with the arithmetic written out, and the sum.
+  /// One line per part with the arithmetic spelt out, and the sum.
   std::string text() const;
   std::string json() const;
 };
 
-/// Error, exit 3: E0386 if the sum does not fit 63 bits, or the KV memory holds no page.
-/// `program` is one of the engine's.
+/// Error, exit code 3: E0386 if the sum does not fit 63 bits, or the KV memory holds no page.
+/// `program` is one of the engine's programs.
 Result<MemoryStatement> memoryStatement(const EngineFile &engine, const MemoryLimits &limits,
                                         const fb::Program &program);
-/// Of the first program: the CPU's, if there is one.
+/// The same for the first program: the CPU's, if there is one.
 Result<MemoryStatement> memoryStatement(const EngineFile &engine, const MemoryLimits &limits);
 
-/// Host memory that weights go through on their way to a GPU: pieces, and bytes of one.
+/// Host memory through which weights are uploaded to a GPU: the number of pieces, and the bytes of
+/// one.
 constexpr uint64_t kUploadPieces = 8, kUploadPiece = uint64_t(4) << 20;
 
 /// "105.3 MiB"
@@ -138,20 +140,22 @@ std::string grouped(uint64_t number);
 
 /// `ingot inspect E`: model, targets, weights by format, program, memory, provenance, evidence.
 std::string inspectText(const EngineFile &engine, const MemoryLimits &limits);
-/// `ingot inspect E --json`: the same, complete, with stable keys.
+/// `ingot inspect E --json`: the same information, complete, with stable keys.
 std::string inspectJson(const EngineFile &engine, const MemoryLimits &limits);
-/// `ingot inspect E --html F`: all of that as one self-contained page. `more`: JSON of what takes more than the engine to
-/// know (tools/ingot/measure/PageFigures.h); may be empty.
+/// `ingot inspect E --html F`: all of that as one self-contained page. `more`: JSON with figures that need
+/// more than the engine (tools/ingot/measure/PageFigures.h); may be empty.
 std::string inspectHtml(const EngineFile &engine, const MemoryLimits &limits,
                         std::string_view more = {});
-/// What its compiler left of kernels as text: JSON (compiler/driver/Listing.h), whatever the file holds; may be empty.
+/// The listing of kernels that the compiler stored: JSON (compiler/driver/Listing.h), returned as stored in
+/// the file; may be empty.
 std::string engineListing(const EngineFile &engine);
-/// `ingot inspect E --recipe`: the file for `ingot compile --recipe` that makes the same engine again. Empty: it is of
-/// a compiler that kept none.
+/// `ingot inspect E --recipe`: the file for `ingot compile --recipe` that reproduces the engine. Empty if its
+/// compiler did not store one.
 std::string recipeText(const EngineFile &engine);
 /// `ingot inspect E --evidence`: the error of every pass against the interpreter.
 std::string evidenceText(const EngineFile &engine);
-/// With --json: {"evidence"}, and {"seed_weights"} where there are any, as in the whole table.
+/// With --json: {"evidence"}, and {"seed_weights"} if there are any, in the same format as in
+/// inspectJson().
 std::string evidenceJson(const EngineFile &engine);
 
 } // namespace ingot::runtime

@@ -1,8 +1,8 @@
 //===- InspectHtml.cpp - `ingot inspect --html`: an engine as a page -------===//
 //
-// One file that asks for nothing: the page of runtime/engine/page, and what it shows as JSON. Names and texts of an
-// engine are whatever its checkpoint had: nothing of them is written as HTML, the page makes text of them, and in JSON
-// `<` is spelt out, so that no name ends the element that it stands in.
+// The result is one self-contained file: the page of runtime/engine/page, and its data as JSON. Names and
+// texts of an engine come unchecked from its checkpoint. None of them is written as HTML: the page inserts
+// them as text, and in JSON `<` is escaped, so that no name can end the element that contains it.
 //===----------------------------------------------------------------------===//
 #include "runtime/engine/Inspect.h"
 #include "runtime/engine/page/PageParts.h"
@@ -25,7 +25,7 @@ std::string escaped(std::string_view text) {
   return out;
 }
 
-/// An element of data, which the page parses.
+/// A data element, which the page parses.
 std::string data(std::string_view id, std::string_view json) {
   std::string out = "<script type=\"application/json\" id=\"" + std::string(id) + "\">";
   for (char c : json)
@@ -36,7 +36,7 @@ std::string data(std::string_view id, std::string_view json) {
   return out + "</script>\n";
 }
 
-/// The segment of kind Ir (compiler/driver/Listing.h); empty where a compiler left none.
+/// The segment of kind Ir (compiler/driver/Listing.h); empty if the compiler stored none.
 std::string_view listing(const EngineFile &engine) {
   const auto &segments = *engine.table().segments();
   for (unsigned i = 0; i < segments.size(); ++i)

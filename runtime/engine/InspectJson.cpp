@@ -50,7 +50,7 @@ void writeExtent(JsonText &j, const char *key, const fb::Extent &extent) {
   j.value(extent.multiply()).value(extent.divide()).close();
 }
 
-/// Of a kernel in GPU code; [base, multiply, divide] of each direction of the grid.
+/// Variants of a kernel in GPU code; each direction of the grid is [base, multiply, divide].
 void writeVariants(JsonText &j, const fb::KernelVariants &list) {
   j.key("variants").open('[');
   for (const fb::Variant *v : *list.variants()) {
@@ -74,7 +74,7 @@ void writeVariants(JsonText &j, const fb::KernelVariants &list) {
   j.close();
 }
 
-/// How a matmul was cut for each level.
+/// The schedule of a matmul for each level.
 void writeSchedules(JsonText &j, const fb::Program &e, unsigned kernel) {
   j.key("schedules").open('[');
   for (const fb::CodeObject *code : *e.code()) {
@@ -91,7 +91,7 @@ void writeSchedules(JsonText &j, const fb::Program &e, unsigned kernel) {
   j.close();
 }
 
-/// What a launch asks for, by target (engine.fbs: KernelCost).
+/// The cost of a launch, by target (engine.fbs: KernelCost).
 void writeCosts(JsonText &j, const fb::Program &e, unsigned kernel) {
   j.key("costs").open('[');
   for (const fb::CodeObject *code : *e.code()) {
@@ -161,7 +161,7 @@ void writeWeights(JsonText &j, const fb::Program &e) {
   j.close();
 }
 
-/// Only where weights are made from a seed.
+/// Written only if weights are generated from a seed.
 void writeSeed(JsonText &j, const fb::Engine &root, const fb::Program &e) {
   if (e.seed_bytes() == 0)
     return;

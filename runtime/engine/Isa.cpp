@@ -25,7 +25,7 @@ bool hasV4() {
 struct Level {
   IsaLevel id;
   std::string_view target;
-  bool (*here)(); ///< whether this CPU, with its operating system, has it
+  bool (*here)(); ///< whether this CPU, with its operating system, supports it
 };
 
 constexpr Level kLevels[kIsaLevelCount] = {
@@ -108,7 +108,7 @@ static std::string brand() {
 }
 
 CpuFeatures hostCpu() {
-  // The builtins look at CPUID and at what the operating system saves (XCR0).
+  // The builtins check CPUID and the state that the operating system saves (XCR0).
   __builtin_cpu_init();
   CpuFeatures cpu;
   cpu.name = brand();

@@ -1,13 +1,13 @@
-//===- Isa.h - CPU levels and which code object fits this machine ---------===//
+//===- Isa.h - CPU levels, and the code object for this machine -----------===//
 //
 //   cpu:avx2         x86-64-v3
 //   cpu:avxvnni      x86-64-v3 with AVX-VNNI (Alder Lake and later)
 //   cpu:avx512vnni   x86-64-v4 with AVX512-VNNI (Cascade Lake, Ice Lake)
 //   cpu:avx512       x86-64-v4 with AVX512-VNNI and AVX512-BF16 (Zen 4, Sapphire Rapids)
 //
-// An engine carries one code object per level it was built for. Each level reads
-// the same weights; results are bit-equal within a level (`--isa` pins one). A new level is a row
-// of the table in Isa.cpp and one in codegen/cpu/Isa.cpp (docs/extending.md).
+// An engine carries one code object for each level that it was built for. All levels read the same
+// weights; results are bit-equal within a level (`--isa` pins one). A new level needs a row in the
+// table in Isa.cpp and one in codegen/cpu/Isa.cpp (docs/extending.md).
 //===----------------------------------------------------------------------===//
 #pragma once
 
@@ -21,37 +21,37 @@
 
 namespace ingot::runtime {
 
-enum class IsaLevel : uint8_t { Avx2, AvxVnni, Avx512Vnni, Avx512 }; ///< the later, the better
+enum class IsaLevel : uint8_t { Avx2, AvxVnni, Avx512Vnni, Avx512 }; ///< from worst to best
 constexpr int kIsaLevelCount = 4;
 
-/// All levels, the worst first.
+/// All levels, from worst to best.
 std::span<const IsaLevel> isaLevels();
 
-/// "cpu:avx2", as in the table and after --target.
+/// "cpu:avx2", as in the table and as given to --target.
 std::string_view isaTarget(IsaLevel level);
-/// "avx2", as after --isa.
+/// "avx2", as given to --isa.
 std::string_view isaName(IsaLevel level);
 /// The level of "avx2", "cpu:avx2", …
 std::optional<IsaLevel> isaNamed(std::string_view name);
-/// "avx2, avxvnni, avx512vnni and avx512"; of other words before the last.
+/// "avx2, avxvnni, avx512vnni and avx512"; `word` replaces "and".
 std::string isaNames(std::string_view word);
 
-/// What a CPU, with its operating system, can run.
+/// The levels that a CPU, with its operating system, can run.
 struct CpuFeatures {
   bool levels[kIsaLevelCount] = {}; ///< whole levels, not single extensions
   std::string name;                 ///< "AMD EPYC 9355"; for messages
 
   bool has(IsaLevel level) const { return levels[int(level)]; }
-  /// Nothing: it has not even AVX2.
+  /// Nullopt if the CPU lacks even AVX2.
   std::optional<IsaLevel> best() const;
-  /// "avx2 and avx512"; "no level" where there is none.
+  /// "avx2 and avx512"; "no level" if there is none.
   std::string names() const;
 };
 CpuFeatures hostCpu();
 
-/// The index into `engine.code()` of the best level that `cpu` runs, or of `wanted`.
-/// Errors, exit 3: E0381 nothing fits this CPU, E0382 the engine lacks `wanted`, E0383 the
-/// CPU lacks `wanted`; each says what was built, what is here and how to rebuild.
+/// The index into `engine.code()` of the best level that `cpu` runs, or of `wanted`. Errors, exit
+/// code 3: E0381 no code fits this CPU; E0382 the engine lacks `wanted`; E0383 the CPU lacks
+/// `wanted`. Each message lists what was built, what the CPU supports and how to rebuild.
 Result<size_t> pickCode(const fb::Program &program, const CpuFeatures &cpu,
                         std::optional<IsaLevel> wanted = std::nullopt);
 

@@ -52,7 +52,7 @@ const fb::Case &caseFor(const fb::Section &section, const StepCounts &counts) {
           return holds(*condition, counts);
         }))
       return *one;
-  return *section.cases()->Get(section.cases()->size() - 1); // it has no condition
+  return *section.cases()->Get(section.cases()->size() - 1); // the last one has no condition
 }
 
 std::string conditionText(const fb::Case &one) {

@@ -1,7 +1,7 @@
 //===- Program.h - The programs of an engine -------------------------------===//
 //
-// An engine holds one program per kind of device (engine.fbs). All of them compute the same model,
-// over the same segments. What is asked here is of tables that passed Verify.h.
+// An engine holds one program per kind of device (engine.fbs). All of them implement the same
+// model, on the same segments. These functions expect tables that passed Verify.h.
 //===----------------------------------------------------------------------===//
 #pragma once
 
@@ -15,38 +15,41 @@ namespace ingot::runtime {
 
 enum class DeviceKind { Cpu, Cuda };
 
-/// What the code of the program is for: its first code object says.
+/// The device kind that the program's code is for, according to its first code object.
 DeviceKind deviceKind(const fb::Program &program);
 
-/// The program of a kind; null if there is none.
+/// The program for a kind of device; null if there is none.
 const fb::Program *programFor(const fb::Engine &engine, DeviceKind kind);
 
-/// The entry that reads tokens and leaves logits or ids, "generate": every program's first.
+/// The entry point that reads tokens and yields logits or ids, "generate": the first one of every
+/// program.
 const fb::Entry &generateEntry(const fb::Program &program);
 
-/// Where results of that role lie; null if the entry leaves none.
+/// The output with that role; null if the entry point has none.
 const fb::Output *outputOf(const fb::Entry &entry, fb::OutputRole role);
 
-/// May the entry's steps be run in that mode?
+/// Whether the entry point's steps can run in that mode.
 bool hasMode(const fb::Entry &entry, fb::Mode mode);
 
-/// What cases ask of a step. A graph's are those that it was made for.
+/// The properties of a step that conditions of specialisations test. For a graph, they are those
+/// that it was built for.
 struct StepCounts {
   fb::Mode mode = fb::Mode::Logits;
-  uint64_t tokens = UINT64_MAX, rows = UINT64_MAX; ///< from the start: of more than any case bounds
+  uint64_t tokens = UINT64_MAX, rows = UINT64_MAX; ///< initially larger than any bound
   uint64_t tileTokens = UINT64_MAX;                ///< of the largest attention tile
 };
 
-/// Of all sections of a CPU's program that have several.
+/// Maximum number of specialisations in a CPU program, summed over all stages that have several.
 constexpr uint64_t kMostCpuCases = 63;
 
-/// The launches of a section in such a step: of the first case whose conditions hold.
+/// The launches of a stage in such a step: the first specialisation whose conditions hold.
 const fb::Case &caseFor(const fb::Section &section, const StepCounts &counts);
 
-/// The case's conditions: "in the mode Greedy, with at most 8 tokens"; empty if it has none.
+/// The specialisation's conditions: "in the mode Greedy, with at most 8 tokens"; empty if it has
+/// none.
 std::string conditionText(const fb::Case &one);
 
-/// The segments that hold stored weights of the program, rising.
+/// The segments that hold stored weights of the program, in increasing order.
 std::vector<uint32_t> weightSegments(const fb::Program &program);
 /// The bytes of those segments.
 uint64_t storedWeightBytes(const fb::Engine &engine, const fb::Program &program);

@@ -1,4 +1,4 @@
-//===- Statement.cpp - The memory statement of Inspect.h ------------------===//
+//===- Statement.cpp - The memory plan of Inspect.h -----------------------===//
 #include "runtime/abi/Batch.h"
 #include "runtime/engine/Inspect.h"
 #include "runtime/engine/Memory.h"
@@ -12,7 +12,7 @@
 namespace ingot::runtime {
 namespace {
 
-/// A sum of products that remembers whether anything overflowed.
+/// A sum of products that records whether anything overflowed.
 class Sum {
 public:
   Sum &add(uint64_t a, uint64_t b = 1) {
@@ -30,9 +30,9 @@ Error tooLarge(const std::string &why) {
           "lower --context, --max-seqs, --max-batch-tokens or --kv-memory"};
 }
 
-/// Pages that a sequence at the limits holds.
+/// Number of pages that a sequence at the limits holds.
 uint64_t pagesHeld(const MemoryStatement &s, uint64_t window) {
-  constexpr uint64_t kWhole = uint64_t(1) << 40; // beyond it, a window saves nothing
+  constexpr uint64_t kWhole = uint64_t(1) << 40; // beyond this, a window saves nothing
   if (window == 0 || window > kWhole || s.limits.maxBatchTokens > kWhole ||
       s.limits.context > kWhole)
     return divideUp(s.limits.context, s.pageTokens);
@@ -40,7 +40,7 @@ uint64_t pagesHeld(const MemoryStatement &s, uint64_t window) {
                                 int64_t(s.limits.maxBatchTokens)));
 }
 
-/// States by their windows.
+/// Groups states by their windows.
 void formGroups(const fb::Program &program, MemoryStatement &s) {
   const uint64_t whole = pagesHeld(s, 0);
   std::vector<uint64_t> windows; // of paged states
@@ -102,7 +102,7 @@ Result<MemoryStatement> memoryStatement(const EngineFile &engine, const MemoryLi
   MemoryStatement s;
   s.kind = kind;
   s.limits = limits;
-  s.limits.lock &= kind == DeviceKind::Cpu; // a GPU's memory stays as it is
+  s.limits.lock &= kind == DeviceKind::Cpu; // a GPU's memory is never paged out
   if (s.limits.context == 0)
     s.limits.context = std::min<uint64_t>(engine.table().model()->context(), kDefaultContext);
   if (s.limits.maxBatchTokens == 0)
@@ -120,7 +120,8 @@ Result<MemoryStatement> memoryStatement(const EngineFile &engine, const MemoryLi
   s.pageTokens = program.abi()->page_tokens();
   uint64_t pagesPerSequence = divideUp(s.limits.context, s.pageTokens);
   formGroups(program, s);
-  // Of one sequence at the limits: what pages are shared out by.
+  // Pages and bytes of one sequence at the limits: pages are divided among the groups in this
+  // proportion.
   std::vector<uint64_t> each;
   Sum sequence, kv;
   for (const KvPages &group : s.groups) {
@@ -159,14 +160,14 @@ Result<MemoryStatement> memoryStatement(const EngineFile &engine, const MemoryLi
       .add(program.bytes_per_token(), s.limits.maxBatchTokens)
       .add(program.bytes_per_row(), s.limits.logitsRows);
   threads.add(scratch, s.limits.threads);
-  // ids, position and sequence of a token; rows; attention tiles; block tables (Batch.h).
+  // Ids, position and sequence of a token; rows; attention tiles; block tables (Batch.h).
   batch.add(12, s.limits.maxBatchTokens).add(4, s.limits.logitsRows);
   batch.add(sizeof(AttentionTile), s.limits.maxBatchTokens / kAttentionTile)
       .add(sizeof(AttentionTile), s.limits.maxSeqs)
       .add(4 * s.groups.size(),
            checkedMul(s.limits.maxSeqs, pagesPerSequence).value_or(UINT64_MAX));
-  constexpr uint64_t kHead = offsetof(BatchView, stateSpans); // and what only fixed states need
-  if (s.slotBytes != 0) // a version may stand behind each token
+  constexpr uint64_t kHead = offsetof(BatchView, stateSpans); // the rest is for fixed states
+  if (s.slotBytes != 0)                                       // a version may follow each token
     batch.add(sizeof(StateSpan), s.limits.maxSeqs)
         .add(sizeof(StateWrite), s.limits.maxBatchTokens)
         .add(kind == DeviceKind::Cuda ? sizeof(BatchView) - kHead + uint64_t(2) * 256 : 0);
@@ -176,10 +177,11 @@ Result<MemoryStatement> memoryStatement(const EngineFile &engine, const MemoryLi
     batch.add(sizeof(RowSampling), s.limits.logitsRows)
         .add(sizeof(AttentionShare), s.limits.maxSeqs)
         .add(sizeof(AttentionShare), program.attention_shares())
-        .add(kHead + 9 * 256)               // each list starts on a line of its own,
-        .add(2 * 256, s.groups.size() - 1); // so do view and block table of each further group
+        .add(kHead + 9 * 256)               // each list starts on a 256-byte line,
+        .add(2 * 256, s.groups.size() - 1); // and so do the view and block table of each further
+                                            // group
     staging.add(kUploadPieces, kUploadPiece)
-        .add(2, batch.total.value_or(UINT64_MAX)) // two steps may be under way
+        .add(2, batch.total.value_or(UINT64_MAX)) // two steps may be in flight
         .add(2 * sizeof(int32_t), s.limits.logitsRows)
         .add(program.bytes_per_row(), s.limits.logitsRows);
   }
@@ -284,7 +286,7 @@ uint32_t MemoryStatement::groupRead(const fb::Launch &launch, const fb::Step &st
     if (arg.kind() != fb::ArgKind::State)
       continue;
     if (uint32_t group = groupOf[step.states()->Get(arg.index())]; group < groups.size())
-      read = group; // fixed states are in none
+      read = group; // fixed states belong to none
   }
   return read;
 }

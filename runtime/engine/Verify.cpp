@@ -1,8 +1,8 @@
 //===- Verify.cpp - Header, structure and segments ------------------------===//
 //
-// What must hold before the table's own lists can be looked at. The other parts:
-// VerifyParts.cpp (model, kernels, code, buffers, weights, KV, text) and
-// VerifyProgram.cpp (sections, steps, launches).
+// Checks that must pass before the table's own lists can be read. The other parts: VerifyParts.cpp
+// (kernels, code, buffers, weights, states), VerifyModel.cpp (model, text) and VerifyProgram.cpp
+// (stages, steps, launches).
 //===----------------------------------------------------------------------===//
 #include "runtime/engine/Verify.h"
 
@@ -96,7 +96,7 @@ Result<void> verifyPlaces(std::span<const std::byte> file, const fb::Engine &eng
   std::memcpy(&header, file.data(), sizeof header);
   uint64_t fileSize = file.size();
   unsigned index = 0;
-  uint64_t end = sizeof header + header.tableSize; // of the last thing seen
+  uint64_t end = sizeof header + header.tableSize; // end of the previous segment, or of the table
   for (const fb::Segment *segment : *engine.segments()) {
     auto bad = [&](const char *code, const std::string &why) {
       return damaged(code, name,
@@ -146,7 +146,7 @@ Result<void> verifyHashes(std::span<const std::byte> file, const fb::Engine &eng
     if (Result<void> ok = checkPadding(end, segment->offset()); !ok)
       return ok;
     end = segment->offset() + segment->size();
-    // Weights are the bulk: reading them all is what VerifyLevel::Everything is for.
+    // Weights are the bulk of the file: only VerifyLevel::Everything reads all of them.
     if (segment->kind() != fb::SegmentKind::Weights || level == VerifyLevel::Everything) {
       Hash128 found = hash128(file.subspan(segment->offset(), segment->size()));
       if (Hash128 written{segment->hash_lo(), segment->hash_hi()}; found != written)
@@ -160,7 +160,7 @@ Result<void> verifyHashes(std::span<const std::byte> file, const fb::Engine &eng
   return checkPadding(end, file.size());
 }
 
-/// One program of each kind, that of CPUs first.
+/// At most one program of each kind, with the CPU program first.
 static Result<void> verifyPrograms(const fb::Engine &engine, const std::string &name) {
   if (engine.programs()->size() == 0)
     return damaged("E0801", name, "it has no program");

@@ -1,8 +1,8 @@
 //===- VerifyGpu.cpp - Modules and variants of GPU code --------------------===//
 //
-// A driver checks what is inside a module; what is checked here is everything that ingot
-// computes with: where modules lie, that each is of the kind its target says and names its
-// functions, and that every step finds a variant with a grid that can be launched.
+// The driver checks the contents of a module. This file checks everything that ingot computes with:
+// where modules lie, that each has the kind of its target and names its functions, and that every
+// step finds a variant with a grid that can be launched.
 //===----------------------------------------------------------------------===//
 #include "runtime/abi/Batch.h"
 #include "runtime/engine/GpuTarget.h"
@@ -19,14 +19,16 @@ namespace {
 
 using std::to_string;
 
-constexpr uint64_t kMostFactor = uint64_t(1) << 40; ///< as of a CPU grid
-constexpr uint32_t kMostThreads = 1024;             ///< of a block, on every GPU
-constexpr uint32_t kMostShared = 232448;            ///< opt-in, of the GPUs that have most (9.0)
-constexpr uint32_t kMostVariants = 64;              ///< of a kernel
-constexpr uint32_t kMostCluster = 8;                ///< blocks, on every GPU that has clusters
-constexpr uint32_t kMostTensorMaps = 8;             ///< of a variant
-constexpr int kLeastTensorMaps = 90;                ///< capability that has them, and clusters
-constexpr uint32_t kMostSlots = 1 << 20;            ///< of attention: runs, 2^28 positions
+constexpr uint64_t kMostFactor = uint64_t(1) << 40; ///< same limit as for a CPU grid
+constexpr uint32_t kMostThreads = 1024;             ///< per block, on every GPU
+constexpr uint32_t kMostShared = 232448;            ///< after opt-in, on the GPUs that have most
+                                                    ///< (9.0)
+constexpr uint32_t kMostVariants = 64;              ///< per kernel
+constexpr uint32_t kMostCluster = 8;                ///< in blocks, on every GPU that has clusters
+constexpr uint32_t kMostTensorMaps = 8;             ///< per variant
+constexpr int kLeastTensorMaps = 90;                ///< first capability that has them, and
+                                                    ///< clusters
+constexpr uint32_t kMostSlots = 1 << 20;            ///< of attention: KV chunks, 2^28 positions
 constexpr uint16_t kElfX86 = 62, kElfCuda = 190;
 
 class GpuVerifier {
@@ -74,7 +76,7 @@ private:
 
 bool GpuVerifier::isOfTarget(std::span<const std::byte> module) const {
   if (gpuTargetNamed(target)->kind == GpuTarget::Kind::Ptx) {
-    // Text that ends in a zero byte: that is how the driver finds its end.
+    // Text that ends in a zero byte, by which the driver finds its end.
     std::string_view text(reinterpret_cast<const char *>(module.data()), module.size());
     return text.find('\0') == text.size() - 1 && text.find(".version") != text.npos;
   }
@@ -115,7 +117,7 @@ static bool isName(std::string_view s) {
   });
 }
 
-/// The name as a whole word: in a table of strings, or behind `.entry`.
+/// Whether the module contains the name as a whole word: in a string table, or after `.entry`.
 static bool mentions(std::span<const std::byte> module, std::string_view symbol) {
   std::string_view text(reinterpret_cast<const char *>(module.data()), module.size());
   auto inName = [&](size_t at) {
@@ -134,7 +136,7 @@ static bool mentions(std::span<const std::byte> module, std::string_view symbol)
   return false;
 }
 
-/// By kinds of tiles: prompts, or those that decode.
+/// Whether the variant handles only one kind of tile: prompt tiles or decode tiles.
 static bool isByKind(const fb::Variant &v) {
   return v.x()->base() == fb::GridBase::Shares || v.x()->base() == fb::GridBase::PromptTiles;
 }
@@ -162,7 +164,8 @@ Result<void> GpuVerifier::variant(const fb::Variant &v, const std::string &label
   return {};
 }
 
-/// In every launch of the kernel, the operand is a buffer of so many rows a unit, each whole lines of 64.
+/// Whether, in every launch of the kernel, the operand is a buffer of `ofUnit` rows per unit, each a
+/// multiple of 64 bytes.
 bool GpuVerifier::isRows(unsigned kernel, uint32_t operand, uint32_t ofUnit) const {
   const auto &buffers = *program.buffers();
   auto isRow = [&](const fb::Launch &launch) {
@@ -181,8 +184,8 @@ bool GpuVerifier::isRows(unsigned kernel, uint32_t operand, uint32_t ofUnit) con
   return operand < program.kernels()->Get(kernel)->args();
 }
 
-/// What the copy engine can be asked: "CUDA Driver API", cuTensorMapEncodeTiled. Rows are a
-/// multiple of 64 bytes long and lie on lines of 64, as all buffers do.
+/// The limits of the copy engine: "CUDA Driver API", cuTensorMapEncodeTiled. Rows are a multiple of
+/// 64 bytes long and 64-byte aligned, as all buffers are.
 Result<void> GpuVerifier::tensorMaps(const fb::Variant &v, unsigned kernel,
                                      const std::string &label) {
   if (!v.tensor_maps())
@@ -207,8 +210,8 @@ Result<void> GpuVerifier::tensorMaps(const fb::Variant &v, unsigned kernel,
   return {};
 }
 
-/// The last variant takes what is left, and each one takes something that those before do not; of
-/// kernels that treat tiles by their kind, among those of its kind.
+/// The last variant covers all remaining steps, and each variant covers steps that earlier ones do
+/// not. For kernels that treat tiles by their kind, this holds among the variants of each kind.
 Result<void> GpuVerifier::guards(const fb::KernelVariants &list, const std::string &label) {
   auto limit = [](uint64_t most) { return most ? most : UINT64_MAX; };
   const auto &all = *list.variants();
@@ -258,7 +261,7 @@ Result<void> GpuVerifier::variants() {
   return {};
 }
 
-/// One for each format at most, and each a function that can be launched.
+/// At most one fill kernel per format, and each can be launched.
 Result<void> GpuVerifier::seedFills() {
   std::set<std::string_view> seen;
   for (unsigned i = 0; code.seed_fills() && i < code.seed_fills()->size(); ++i) {

@@ -1,6 +1,6 @@
-//===- VerifyModel.cpp - What all programs of an engine share --------------===//
+//===- VerifyModel.cpp - Checks the parts that programs share --------------===//
 //
-// Sizes of the model, precision, text artefacts, defaults of sampling.
+// Sizes of the model, precision, text artefacts, sampling defaults.
 //===----------------------------------------------------------------------===//
 #include "runtime/engine/Verify.h"
 
@@ -10,7 +10,7 @@ namespace ingot::runtime {
 
 using std::to_string;
 
-static constexpr uint64_t kMostVocab = uint64_t(1) << 28; ///< rows of logits stay addressable
+static constexpr uint64_t kMostVocab = uint64_t(1) << 28; ///< keeps rows of logits addressable
 
 static bool isSegment(const fb::Engine &engine, int64_t index, fb::SegmentKind kind) {
   return index < int64_t(engine.segments()->size()) &&

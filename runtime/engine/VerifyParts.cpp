@@ -21,7 +21,8 @@ using std::to_string;
 
 constexpr uint64_t kMostArgs = 1024;
 constexpr uint64_t kMostScratch = uint64_t(1) << 32;
-constexpr uint64_t kMostElements = uint64_t(1) << 56; ///< of a weight; times 4 bytes fits 63 bits
+constexpr uint64_t kMostElements = uint64_t(1) << 56; ///< of a weight; at 4 bytes each it fits 63
+                                                      ///< bits
 
 class PartsVerifier {
 public:
@@ -64,7 +65,7 @@ private:
   const std::string &name;
 };
 
-/// A program that asks for more than this runtime gives would write beyond its arenas.
+/// A program that requires more than this runtime provides would write beyond its arenas.
 Result<void> PartsVerifier::abi() {
   const fb::Abi &abi = *program.abi();
   if (abi.page_tokens() != kPageTokens || abi.attention_tile() != kAttentionTile ||
@@ -180,8 +181,8 @@ Result<void> PartsVerifier::weight(const fb::Weight &w) {
     return bad("E0347", label + "format '" + w.format()->str() + "' is unknown" +
                             (vector ? " for a vector" : ""));
 
-  // The FlatBuffers verifier looks at the alignment of a vector's length, not of 8-byte elements
-  // behind it.
+  // The FlatBuffers verifier checks the alignment of a vector's length, but not that of the 8-byte
+  // elements that follow it.
   if (w.shape() && reinterpret_cast<uintptr_t>(w.shape()->Data()) % alignof(uint64_t) != 0)
     return bad("E0348", label + "a shape at an odd place in the table");
   size_t rank = w.shape() ? w.shape()->size() : 0;
@@ -202,7 +203,7 @@ Result<void> PartsVerifier::weight(const fb::Weight &w) {
                       : fragments ? fragmentLayout(*format, n, k, matrices).bytes()
                                   : panelLayout(*format, n, k, matrices).bytes();
 
-  bool seeded = w.source() == fb::WeightSource::Seed; // then it names no segment
+  bool seeded = w.source() == fb::WeightSource::Seed; // a generated weight has no segment
   const fb::Segment *segment = segmentOf(w.segment(), fb::SegmentKind::Weights);
   if (!seeded && !segment)
     return bad("E0349", label + "segment " + to_string(w.segment()) + " is no weight segment");
@@ -229,8 +230,8 @@ Result<void> PartsVerifier::weights() {
     if (!names.insert({w->name()->string_view(), w->layout()}).second)
       return bad("E0354", "weight '" + w->name()->str() + "' is there twice");
   }
-  // Every size is what its shape makes, but shapes may be anything: what they ask for is counted
-  // in the memory statement and refused there, before any of it is taken.
+  // Every size follows from its shape, but shapes are unbounded: the memory that they need is
+  // counted in the memory plan and rejected there, before any is allocated.
   if (std::optional<uint64_t> sum = seedBytes(program); !sum || program.seed_bytes() != *sum)
     return bad("E0387", "its weights from the seed take " +
                             (sum ? to_string(*sum) : std::string("more than 2^63")) +
@@ -240,7 +241,7 @@ Result<void> PartsVerifier::weights() {
 
 Result<void> PartsVerifier::weightsApart() {
   std::vector<const fb::Weight *> order(program.weights()->begin(), program.weights()->end());
-  // All seeded weights lie in one memory, whatever segment they name.
+  // All generated weights share one memory region, whatever segment they name.
   auto region = [](const fb::Weight *w) {
     return std::tuple(w->source(), w->source() == fb::WeightSource::Seed ? 0 : w->segment());
   };

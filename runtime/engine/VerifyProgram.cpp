@@ -1,8 +1,8 @@
-//===- VerifyProgram.cpp - Sections, cases, entries, outputs --------------===//
+//===- VerifyProgram.cpp - Checks stages, steps and outputs ---------------===//
 //
-// A program is a list, so it has no cycles; what can be wrong is where its numbers
-// point. Steps that share a section must also agree in what they bring along: the
-// section's kernels were generated for those shapes, formats and streams.
+// A program is a list, so it has no cycles; the only possible faults are bad indices. Steps that
+// share a stage must also agree in the weights and states that they provide: the stage's kernels
+// were generated for those shapes, formats and streams.
 //===----------------------------------------------------------------------===//
 #include "runtime/engine/Memory.h"
 #include "runtime/engine/Program.h"
@@ -31,7 +31,7 @@ public:
   }
 
 private:
-  /// What the launches of a section ask of the steps that run it.
+  /// What the launches of a stage require of the steps that run it.
   struct Needs {
     uint64_t layerWeights = 0, states = 0;
     const fb::Step *first = nullptr;
@@ -64,13 +64,13 @@ private:
   const fb::Model &model;
   const std::string &name;
   bool onGpu;
-  std::vector<Needs> needs; ///< per section
+  std::vector<Needs> needs; ///< per stage
 };
 
 Result<void> ProgramVerifier::sections() {
   if (program.sections()->size() == 0)
     return bad("E0358", "its program is empty");
-  // A step of a CPU has a bit for each (device/cpu/StepLoop.h).
+  // A step on a CPU has one bit for each of these specialisations (device/cpu/StepLoop.h).
   uint64_t several = 0;
   for (const fb::Section *section : *program.sections())
     several += section->cases()->size() > 1 ? section->cases()->size() : 0;
@@ -84,7 +84,7 @@ Result<void> ProgramVerifier::sections() {
   return {};
 }
 
-/// Each case but the last may be left out by some step, and the last by none.
+/// Every specialisation except the last must have a condition; the last must have none.
 Result<void> ProgramVerifier::cases(const fb::Section &section, Needs &wanted,
                                     const std::string &label) {
   constexpr unsigned kMostCases = 64;
@@ -111,7 +111,7 @@ Result<void> ProgramVerifier::cases(const fb::Section &section, Needs &wanted,
   return empty ? Result<void>(bad("E0358", "no launch" + label)) : Result<void>();
 }
 
-/// A known mode, or a bound that some step keeps.
+/// The condition must be a known mode, or a bound that some step can satisfy.
 Result<void> ProgramVerifier::condition(const fb::Condition &condition, const std::string &label) {
   if (condition.quantity() > fb::Quantity::MAX)
     return bad("E0818", label + ": a condition of kind " + to_string(int(condition.quantity())) +
@@ -190,7 +190,7 @@ Result<void> ProgramVerifier::modes(const fb::Entry &entry) {
                               to_string(int(mode)) + ", which is unknown or there twice");
     seen |= 1u << unsigned(mode);
   }
-  // Who draws may be asked for a row's largest logit.
+  // A mode that samples may need a row's largest logit.
   if (!(seen & 1u << unsigned(fb::Mode::Logits)) ||
       (seen & 1u << unsigned(fb::Mode::Drawn) && !(seen & 1u << unsigned(fb::Mode::Greedy))))
     return bad("E0819", "its entry '" + entry.name()->str() +
@@ -301,7 +301,7 @@ Result<void> ProgramVerifier::logits(const fb::Output *output) {
   return {};
 }
 
-/// Written beside the logits, by CPUs.
+/// Only CPUs write maxima, next to the logits.
 Result<void> ProgramVerifier::maxima(const fb::Output *output) {
   if (!output)
     return {};
@@ -329,7 +329,7 @@ Result<void> ProgramVerifier::hidden(const fb::Output *output) {
   return {};
 }
 
-/// CPUs read them when a greedy step is over, GPUs have launches that do.
+/// CPUs read the keys at the end of a greedy step; GPUs have launches that do so.
 Result<void> ProgramVerifier::keys(const fb::Output *output, const fb::Entry &entry) {
   const bool greedy = hasMode(entry, fb::Mode::Greedy);
   if (greedy && !output && !onGpu)

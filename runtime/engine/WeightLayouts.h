@@ -1,4 +1,4 @@
-//===- WeightLayouts.h - How the weights of an engine lie -------------------===//
+//===- WeightLayouts.h - Memory layouts of an engine's weights --------------===//
 #pragma once
 
 #include "runtime/formats/FragmentLayout.h"
@@ -6,8 +6,8 @@
 
 namespace ingot::runtime {
 
-/// The last three dimensions of a weight that is no vector; one matrix, if there are two. Of tables that passed
-/// Verify.h.
+/// The last three dimensions of a weight that is not a vector; one matrix if there are only two. The table
+/// must have passed Verify.h.
 struct WeightShape {
   int64_t matrices, rows, columns;
 };
@@ -18,13 +18,13 @@ inline WeightShape shapeOf(const fb::Weight &weight) {
           int64_t(shape.Get(last))};
 }
 
-/// Whether rows of a stack lie in tiles of 16 as those of a matrix of all its rows do.
+/// Whether the rows of a stack form the same tiles of 16 as those of one matrix with all its rows.
 inline bool rowsFillTiles(const fb::Weight &weight) {
   const WeightShape shape = shapeOf(weight);
   return shape.matrices == 1 || shape.rows % kFragmentRows == 0;
 }
 
-/// Of a weight of layout Panel32, and of one of layout Fragment16.
+/// The layout of a weight with layout Panel32, and of one with layout Fragment16.
 inline PanelLayout panelLayoutOf(const fb::Weight &weight) {
   const WeightShape shape = shapeOf(weight);
   return panelLayout(*weightFormatNamed(weight.format()->string_view()), shape.rows, shape.columns,

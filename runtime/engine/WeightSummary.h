@@ -1,4 +1,4 @@
-//===- WeightSummary.h - Many weights in few lines ------------------------===//
+//===- WeightSummary.h - Summarises many weights in a few lines -----------===//
 #pragma once
 
 #include "runtime/engine/EngineFile.h"
@@ -17,17 +17,17 @@ struct FormatSummary {
   double bitsPerElement() const { return elements ? 8.0 * double(bytes) / double(elements) : 0; }
 };
 
-/// Per format and layout over all programs, most bytes first.
+/// Totals per format and layout over all programs, largest first.
 std::vector<FormatSummary> weightsByFormat(const EngineFile &engine);
 
-/// Weights that differ in nothing but the numbers in their names ("blk.3.attn_q.weight" is
-/// "blk.*.attn_q.weight"): what was decided for each tensor.
+/// Weights whose names differ only in their numbers ("blk.3.attn_q.weight" is
+/// "blk.*.attn_q.weight"), and that share format and shape.
 struct RoleSummary {
   std::string name, format, shape; ///< "576x576"
   uint64_t tensors = 0, bytes = 0;
 };
 
-/// Of the first program, in the order of the table.
+/// Roles in the first program, in the order of the table.
 std::vector<RoleSummary> weightsByRole(const EngineFile &engine);
 
 } // namespace ingot::runtime

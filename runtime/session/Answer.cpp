@@ -77,7 +77,7 @@ bool Answer::take(int32_t id, std::span<const TokenLogprob> logprobs) {
   return !done;
 }
 
-/// An id that ends the answer is none of its ids; it is told of where that is asked for.
+/// A stop id is not part of the answer. It is reported only if the request asks for it.
 void Answer::stopAt(int32_t id, std::span<const TokenLogprob> logprobs) {
   completion.stopId = id;
   if (request.tellStop || request.showStop)
@@ -98,7 +98,7 @@ void Answer::cancel() { end(FinishReason::Cancelled); }
 bool Answer::pool(std::span<const float> hidden, int64_t position) {
   lastId = nowNanoseconds();
   firstId = firstId ? firstId : lastId;
-  if (position < pooledPositions) // computed again after a preemption
+  if (position < pooledPositions) // recomputed after a preemption
     return true;
   pooledPositions = position + 1;
   pooledSum.resize(hidden.size());
@@ -106,7 +106,7 @@ bool Answer::pool(std::span<const float> hidden, int64_t position) {
     pooledSum[i] += double(hidden[i]);
   if (position + 1 < int64_t(completion.promptIds.size()))
     return true;
-  // The mean's divisor goes with the length.
+  // Normalising the length also removes the mean's divisor.
   double square = 0;
   for (double value : pooledSum)
     square += value * value;

@@ -1,15 +1,14 @@
-//===- Answer.h - One request under way: from sampled ids to an answer ----===//
+//===- Answer.h - A request in progress: from sampled ids to an answer ----===//
 //
-// The text of an answer goes through three stages, each of which may hold some
-// back:
+// The text of an answer goes through three stages, each of which may hold some of it back:
 //
 //   id -> StreamDecoder (unfinished UTF-8) -> StopMatcher (start of a stop string)
 //      -> Completion.text and onToken
 //
-// A chat's text goes through a ChatOutputParser instead of the StopMatcher: stop strings are of its
-// content then, not of its reasoning and its calls.
+// A chat's text goes through a ChatOutputParser instead of the StopMatcher: stop strings then apply
+// to its content, not to its reasoning and its calls.
 //
-// What has left the last stage is final; nothing shown is ever taken back.
+// Text that has left the last stage is final; shown text is never retracted.
 //===----------------------------------------------------------------------===//
 #pragma once
 
@@ -24,22 +23,24 @@ namespace ingot::runtime {
 
 class Answer {
 public:
-  /// `eos` are the engine's. `tokenizer` may be null.
+  /// `eos`: the engine's eos ids. `tokenizer` may be null.
   Answer(Request request, int64_t maxTokens, std::span<const int32_t> eos,
          const text::Tokenizer *tokenizer, int64_t vocab);
 
   const SamplingParams &sampling() const { return request.sampling; }
-  /// Whether the request wants to see a row before an id is drawn from it.
+  /// Whether the request has a hook that sees a row before an id is drawn from it.
   bool editsLogits() const { return bool(request.onLogits); }
   void editLogits(std::span<float> row) const {
     request.onLogits({request.sampling.choice, completion.ids, row});
   }
   const TokenHistory *history() const { return seen ? &*seen : nullptr; }
   bool pooled() const { return request.pooling != Pooling::None; }
-  /// Takes the hidden state of a prompt token. False: it was the last, and the embedding is there.
+  /// Takes the hidden state of a prompt token. Returns false after the last one, when the embedding
+  /// is complete.
   bool pool(std::span<const float> hidden, int64_t position);
   bool constrained() const { return constraint.has_value() || mask.has_value(); }
-  /// What the model says of the prompt is wanted; `position` is of the row that says it.
+  /// Whether log-probabilities of the prompt's ids are requested. `position` is that of the row
+  /// that scores the next id.
   bool wantsPrompt() const { return request.promptLogprobs >= 0; }
   bool wantsScore(int64_t position) const { return position == int64_t(scores.size()); }
   int32_t promptTop() const { return request.promptLogprobs; }
@@ -48,21 +49,22 @@ public:
   void addScore(PromptScore score) { scores.push_back(std::move(score)); }
   void tellPrompt(); ///< once, before the first id
   bool promptOnly() const { return request.promptOnly; }
-  /// The ids that may come next (Sampler::choose); empty: all. Null: the constraint has given up,
-  /// and the answer has ended with its error, or no id is left, and it has ended.
+  /// The ids that may come next (Sampler::choose); empty: all. Nullopt: the constraint has failed
+  /// and the answer has ended with its error, or no id is left and the answer has ended.
   std::optional<std::span<const uint32_t>> allowed();
-  /// Null: it has none.
+  /// Null if the request has none.
   const std::atomic<bool> *cancelFlag() const { return request.cancel; }
   bool cancelled() const { return cancelFlag() && cancelFlag()->load(std::memory_order_relaxed); }
 
-  /// Whether an id may follow the one that is taken next.
+  /// Whether another id may follow the one that is taken next.
   bool mayGoOn() const { return !done && sampled + 1 < maxTokens; }
-  /// Takes the next id. True: it is to be fed to the model; false: the answer is finished.
+  /// Takes the next id. Returns true if it must be fed to the model, false if the answer is
+  /// finished.
   bool take(int32_t id, std::span<const TokenLogprob> logprobs);
-  /// Ends it before its time: what was held back is given out.
+  /// Ends the answer early: held-back text is released.
   void cancel();
 
-  /// Ends it for its own reason, or by a failure that is not the device's.
+  /// Ends the answer for a reason of its own, or by a failure other than the device's.
   void end(FinishReason reason);
   void fail(Error error);
 
@@ -70,23 +72,24 @@ public:
   Completion result(double loadMs);
 
   bool started() const { return begun != 0; }
-  /// Its first step begins, of which so much is there already.
+  /// Its first step begins; `cachedTokens` of its prompt are already cached.
   void start(int64_t cachedTokens);
-  /// Before a step: so much of the prompt is there.
+  /// Called before a step: `computed` tokens of the prompt are done.
   void tellProgress(int64_t computed) const {
     request.onProgress({computed, completion.cachedTokens});
   }
   bool wantsProgress() const { return request.tellProgress && request.onProgress && sampled == 0; }
 
-  /// Whether the scheduler knows it: further choices are forked from the first one's prompt.
+  /// Whether the scheduler has a sequence for it: further choices are forked from the first one's
+  /// prompt.
   bool scheduled = true;
 
 private:
-  std::string shown(std::string piece); ///< what of a decoded piece may be shown now
+  std::string shown(std::string piece); ///< the part of a decoded piece that may be shown now
   void stopAt(int32_t id, std::span<const TokenLogprob> logprobs);
   void give(int32_t id, std::string_view text, std::span<const TokenLogprob> logprobs,
             std::span<const text::OutputPiece> pieces = {});
-  /// The next text of the answer, after its stop strings and its reading.
+  /// Passes on the next text of the answer, after applying its stop strings and its reading.
   void tell(int32_t id, std::string text, std::span<const TokenLogprob> logprobs);
   bool stopped() const { return (stops && stops->stopped()) || (chat && chat->ended()); }
 
@@ -102,8 +105,8 @@ private:
   std::vector<PromptScore> scores; ///< of the prompt
   bool promptTold = false;
   Completion completion;
-  std::vector<double> pooledSum; ///< of hidden states
-  int64_t pooledPositions = 0;   ///< below this they are in it
+  std::vector<double> pooledSum; ///< sum of hidden states
+  int64_t pooledPositions = 0;   ///< positions below this are in the sum
   bool done = false;
   int64_t sampled = 0, minTokens = 0;
   uint64_t submitted, firstId = 0, lastId = 0; ///< ns

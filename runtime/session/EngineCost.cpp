@@ -10,8 +10,8 @@ namespace ingot::runtime {
 
 namespace {
 
-constexpr double kBytesPerSecond = 12e9;      ///< nominal, of memory
-constexpr double kOperationsPerSecond = 5e10; ///< of one thread, without a model
+constexpr double kBytesPerSecond = 12e9;      ///< nominal rate of memory
+constexpr double kOperationsPerSecond = 5e10; ///< of one thread, for kernels without a model
 
 double between(const fb::KernelCost &cost, double units, uint64_t (fb::Prediction::*what)() const) {
   const auto &points = *cost.predicted();
@@ -30,7 +30,8 @@ double between(const fb::KernelCost &cost, double units, uint64_t (fb::Predictio
   return b * std::max(1.0, units / double(right->tokens()));
 }
 
-/// One launch with so many units (tokens or rows), without what depends on positions.
+/// Seconds of one launch with that many units (tokens or rows), without the part that depends on
+/// positions.
 double launchSeconds(const fb::KernelCost &cost, double units, double threads) {
   if (cost.predicted() && cost.predicted()->size()) {
     const Foretold launch = foretold(cost, units);
@@ -39,29 +40,30 @@ double launchSeconds(const fb::KernelCost &cost, double units, double threads) {
   return units * double(cost.operations_per_unit()) / kOperationsPerSecond / threads;
 }
 
-/// Of a launch that has logits rows as units: the first is in every step, what 16 take more is shared out.
+/// Costs of a launch whose units are logits rows: the first row is in every step; the extra cost of 16
+/// rows is divided evenly.
 struct RowSeconds {
   double first, each;
 
   double fixed() const { return first - each; }
 };
 
-/// One launch with so many units, its start aside.
+/// Seconds of one launch with that many units, without its start.
 double gpuSeconds(const fb::KernelCost &cost, double units, const GpuMachine &machine) {
   Foretold launch = foretold(cost, units);
-  if (launch.bytes == 0) // its rows are all that it touches
+  if (launch.bytes == 0) // it touches only its rows
     launch = {units * double(cost.operations_per_unit()) / machine.gops(machine.f32PerClock) * 1e-9,
               units * double(cost.bytes_per_unit())};
   return std::max(launch.coreSeconds, launch.bytes / machine.readGbPerS() * 1e-9);
 }
 
-/// What launches of a device take.
+/// The costs of a device's launches.
 class LaunchCosts {
 public:
   LaunchCosts(const fb::CodeObject &code, const GpuMachine *machine, int threads)
       : code(code), machine(machine), threads(double(threads)) {}
 
-  /// Whatever the step's tokens are.
+  /// Adds the costs that do not depend on the step's tokens.
   void addShared(uint32_t kernel, StepCostTable &table) const {
     const fb::KernelCost &cost = *code.costs()->Get(kernel);
     if (machine) {
@@ -74,7 +76,7 @@ public:
     if (cost.per_row())
       table.perRow += ofRows(cost).each;
   }
-  /// In a step of so many tokens, and without what its rows take beyond the first.
+  /// Seconds in a step of that many tokens, without the cost of rows beyond the first.
   double seconds(uint32_t kernel, int64_t tokens) const {
     const fb::KernelCost &cost = *code.costs()->Get(kernel);
     if (machine && code.variants()->Get(kernel)->variants()->size() == 0)
@@ -93,7 +95,7 @@ private:
   }
 
   const fb::CodeObject &code;
-  const GpuMachine *machine; ///< null: a CPU
+  const GpuMachine *machine; ///< null for a CPU
   double threads;
 };
 
@@ -124,7 +126,7 @@ StepCostTable engineCost(const fb::Program &program, std::string_view target, in
   const LaunchCosts costs(*code, gpuMachineFor(target), threads);
   for (const fb::Step *step : *generateEntry(program).steps()) {
     const fb::Section &section = *program.sections()->Get(step->section());
-    auto launchesAt = [&](uint64_t count) -> const auto & { // of few rows
+    auto launchesAt = [&](uint64_t count) -> const auto & { // in steps of few rows
       return *caseFor(section, {fb::Mode::Logits, count, 1}).launches();
     };
     for (const fb::Launch *launch : launchesAt(UINT64_MAX))

@@ -1,10 +1,10 @@
-//===- EngineCost.h - What an engine foretells of its steps ----------------===//
+//===- EngineCost.h - Predicts the cost of an engine's steps ---------------===//
 //
-// The compiler leaves what its cost model says of each kernel in the engine (fb::KernelCost).
-// Summed over the launches of a step, for some numbers of tokens, that is a StepCostTable. Of a
-// CPU, memory and the kernels without a model count at nominal rates; of a GPU all counts by the
-// one line of engine/GpuMachine.h, launches that its variants leave out in steps of so many tokens
-// aside. The shape is what matters, measured steps correct the rest.
+// The compiler stores its cost model's predictions for each kernel in the engine (fb::KernelCost).
+// Summed over the launches of a step, for several numbers of tokens, they form a StepCostTable. On
+// a CPU, memory and the kernels without a model count at nominal rates; on a GPU, everything counts
+// by the formula of engine/GpuMachine.h, except launches whose variants skip steps of that many
+// tokens. Only the shape matters; measured steps correct the rest.
 //===----------------------------------------------------------------------===//
 #pragma once
 
@@ -15,16 +15,18 @@
 
 namespace ingot::runtime {
 
-/// What the cost model says of one launch with so many units (tokens or rows): straight lines
-/// between what it was asked for, in proportion beyond. Nothing where it was not asked.
+/// The cost model's prediction for one launch with a given number of units (tokens or rows): linear
+/// interpolation between the predicted points, proportional beyond them. Zero if there are no
+/// points.
 struct Foretold {
-  double coreSeconds = 0; ///< on one core; of a GPU, on all of it
-  double bytes = 0;       ///< from memory
+  double coreSeconds = 0; ///< on one core; for a GPU, on the whole GPU
+  double bytes = 0;       ///< read from memory
 };
 Foretold foretold(const fb::KernelCost &cost, double units);
 
-/// For the code of `target`, on so many threads (of a GPU: no matter), up to `mostTokens` a step.
-/// No points where the program has no costs for it (engines made before there were any).
+/// The costs for the code of `target`, on `threads` threads (ignored for a GPU), up to `mostTokens`
+/// per step. There are no points if the program has no costs for it (engines made before costs were
+/// stored).
 StepCostTable engineCost(const fb::Program &program, std::string_view target, int threads,
                          int64_t mostTokens);
 

@@ -1,8 +1,8 @@
-//===- KvSaturation.h - Values that an f16 KV cache could not hold --------===//
+//===- KvSaturation.h - Counts values that an f16 KV cache cannot hold ----===//
 //
-// f16 ends at 65,504. K and V beyond that are stored as that number (codegen/cpu/RopeRound.h): no
-// infinity comes of it, but other logits. Who scores a text is told how many values lie there; one
-// that rounds to 65,504 is counted as well.
+// The maximum of f16 is 65,504. K and V beyond that are stored as that number
+// (codegen/cpu/RopeRound.h): this avoids infinities, but changes logits. Scoring a text therefore
+// reports how many values lie there; a value that merely rounds to 65,504 is counted as well.
 //===----------------------------------------------------------------------===//
 #pragma once
 
@@ -16,10 +16,10 @@ class KvSaturation {
 public:
   explicit KvSaturation(Executor &executor);
 
-  /// After a step of one sequence alone; the first began at position 0. Pages that it has filled
-  /// are looked at.
+  /// Called after each step of a single sequence, the first of which began at position 0. Counts in
+  /// the pages that the step has filled.
   void afterStep(const BatchView &batch);
-  /// The same of the page that was begun last. Values so far.
+  /// Counts in the last page, which is only partly filled. Returns the total number of values.
   int64_t finish();
 
 private:
@@ -30,10 +30,11 @@ private:
     bool isF16;
   };
   PageMover *mover;
-  std::vector<std::vector<Slot>> groups; ///< empty where nothing is f16
-  std::vector<int32_t> begun;            ///< of each group, the page that is not full; -1: none
+  std::vector<std::vector<Slot>> groups; ///< empty if no state is f16
+  std::vector<int32_t> begun;            ///< for each group, the page that is partly filled; -1:
+                                         ///< none
   std::vector<std::byte> page;
-  int64_t next = 0; ///< page of the sequence that was not looked at yet
+  int64_t next = 0; ///< first page of the sequence that has not been counted yet
   int64_t count = 0;
 };
 

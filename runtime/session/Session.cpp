@@ -16,7 +16,7 @@ namespace ingot::runtime {
 Session::Session(std::unique_ptr<Impl> parts) : impl(std::move(parts)) {}
 
 Session::~Session() {
-  // Whoever wants to know whether it could be written calls writeTrace() first.
+  // Callers that need to know whether the file could be written call writeTrace() first.
   if (auto written = writeTrace(); !written)
     std::fputs(written.error().format().c_str(), stderr);
 }
@@ -27,7 +27,7 @@ const text::Tokenizer *Session::tokenizer() const { return impl->tokenizer.get()
 int64_t Session::vocab() const { return impl->limits.vocab; }
 int64_t Session::context() const { return impl->limits.context; }
 int64_t Session::mostNewIds(int64_t promptIds) const {
-  // The last one takes no position.
+  // The last new id takes no position.
   return std::max<int64_t>(1, impl->limits.mostPositions() - promptIds + 1);
 }
 int64_t Session::maxSeqs() const { return impl->memory->seats(); }
@@ -114,10 +114,10 @@ std::optional<Session::Impl::Begun> Session::Impl::beginSampled(const BatchView 
   return Begun{Rows(rows.begin(), rows.end()), scheduler->work(), begun};
 }
 
-/// While the step with these rows is under way: begins the next, with ids that it will find.
-/// An answer that ends with one of them has then been computed a token too far. Its pages may go to
-/// another at once: the device does one step after the other, so that whoever gets them writes
-/// later.
+/// While the step with these rows is in flight, begins the next one with the ids that it will
+/// yield. An answer that ends with one of these ids has then been computed one token too far. Its
+/// pages may be reused at once: the device runs one step after the other, so their next owner
+/// writes later.
 std::optional<Session::Impl::Begun> Session::Impl::runAhead(const Rows &rows) {
   if (!executor->runsAhead())
     return std::nullopt;
@@ -128,12 +128,12 @@ std::optional<Session::Impl::Begun> Session::Impl::runAhead(const Rows &rows) {
       any = true;
     }
   const BatchView *batch = any ? plan() : nullptr;
-  if (!batch || !deviceDraws()) // then it is planned again when the ids are there
+  if (!batch || !deviceDraws()) // it is planned again when the ids are there
     return std::nullopt;
   return beginSampled(*batch);
 }
 
-/// Waits for the step under way and gives its ids out; the next may have begun meanwhile.
+/// Waits for the step in flight and delivers its ids; the next step may have begun meanwhile.
 bool Session::Impl::finishSampled() {
   const auto [rows, work, begun] = std::move(*underWay);
   underWay.reset();
@@ -144,11 +144,12 @@ bool Session::Impl::finishSampled() {
   if (!succeeded(ids ? Result<void>() : ids.error()))
     return false;
   double end = now();
-  scheduler->observe(work, end - std::max(begun, lastEnd)); // it may have waited for the one before
+  scheduler->observe(work, end - std::max(begun, lastEnd)); // it may have waited for the previous
+                                                            // one
   lastEnd = end;
   for (size_t i = 0; i < rows.size(); ++i) {
     Answer *answer = answerOf(rows[i]);
-    if (!answer) // cancelled, or it ended with the id before
+    if (!answer) // cancelled, or ended by the previous id
       continue;
     if (answer->take((*ids)[i], {}))
       scheduler->append(rows[i].sequence, (*ids)[i]);
@@ -167,7 +168,7 @@ bool Session::workAhead() {
   const PageMover *mover = impl->executor->pageMover();
   if (!mover)
     return false;
-  uint64_t bytes = 0; // of a page of every group
+  uint64_t bytes = 0; // of one page of every group
   const KvPool &pages = impl->memory->pages();
   for (size_t g = 0; g < pages.groups(); ++g)
     bytes += mover->pageBytes(g);
@@ -225,7 +226,7 @@ Completion Session::take(RequestId id) {
 
 Result<void> Session::logits(std::span<const int32_t> ids, const LogitsSink &sink,
                              const std::atomic<bool> *cancel) {
-  while (impl->underWay && impl->finishSampled()) // for answers that have ended
+  while (impl->underWay && impl->finishSampled()) // steps left over from answers that have ended
     ;
   assert(impl->scheduler->running() == 0 && impl->scheduler->queued() == 0);
   if (impl->failure)
@@ -243,7 +244,7 @@ Result<void> Session::logits(std::span<const int32_t> ids, const LogitsSink &sin
     if (!impl->runStep(*batch))
       break;
     saturation.afterStep(*batch);
-    // The rows of one step are consecutive positions of the one sequence.
+    // The rows of one step are consecutive positions of the single sequence.
     auto rows = impl->scheduler->rows();
     if (!rows.empty())
       sink(rows.front().position, int64_t(rows.size()), impl->executor->logits(),
@@ -260,7 +261,7 @@ Result<Score> Session::score(std::span<const int32_t> ids) {
   Score score;
   score.nll.reserve(ids.size() - 1);
   double sum = 0;
-  // The last id is only ever an answer: its own logits are not needed.
+  // The last id is only a target: its own logits are not needed.
   auto ran = logits(ids.first(ids.size() - 1),
                     [&](int64_t first, int64_t rows, const float *data, int64_t stride) {
                       for (int64_t row = 0; row < rows; ++row, data += stride) {

@@ -1,7 +1,7 @@
-//===- Session.h - One engine, loaded, answering requests -----------------===//
+//===- Session.h - A loaded engine that answers requests ------------------===//
 //
-// A Session owns an engine file, the device that runs it, its tokenizer (if it
-// has one) and a scheduler. The command line and the server are written on it:
+// A Session owns an engine file, the device that runs it, its tokenizer (if it has one) and a
+// scheduler. The command line and the server are built on it:
 //
 //   auto session = Session::open("smollm2.ingot", options);
 //   Request request;
@@ -11,14 +11,13 @@
 //   (*session)->runUntilDone();
 //   Completion answer = (*session)->take(*id);
 //
-// All requests that are submitted before or during runUntilDone() share its
-// steps (continuous batching, runtime/schedule). What a request answers does
-// not depend on the others (design.md part 5).
+// All requests that are submitted before or during runUntilDone() share its steps (continuous
+// batching, runtime/schedule). The answer to a request does not depend on the others (design.md
+// part 5).
 //
-// Everything a request could run into is refused by submit(), with numbers;
-// a step itself cannot fail. A session is used from one thread; only the
-// `cancel` flag of a request may be set from another one or from a signal
-// handler.
+// submit() rejects every request that could fail later, with numbers in the message; a step itself
+// fails only if the device does. A session is used from one thread; only the `cancel` flag of a
+// request may be set from another thread or from a signal handler.
 //===----------------------------------------------------------------------===//
 #pragma once
 
@@ -55,192 +54,201 @@ class EngineFile;
 class Executor;
 struct MemoryStatement; // runtime/engine/Inspect.h
 
-/// Limits are fixed when the session opens: all memory is taken (or refused,
-/// E0502, with the sum) there. Values of 0 mean what the comment says.
+/// Limits are fixed when the session opens, which allocates all memory (or refuses with E0502 and
+/// the sum). For values of 0, see the comments.
 struct SessionOptions {
   int64_t context =
-      0; ///< positions a sequence may have; 0: min(the model's, 4096, what memory allows)
+      0; ///< positions that a sequence may have; 0: min(the model's, 4096, what memory allows)
   int64_t maxSeqs = 1; ///< sequences in one step
-  /// Tokens in one step; raised to maxSeqs if that is more. 0: 512; on GPUs 2048, halved down to
-  /// 512 while activations of that many take more than a sixteenth of the free memory.
+  /// Tokens in one step; raised to maxSeqs if that is larger. 0: 512; on GPUs 2048, halved down to
+  /// 512 as long as activations of that many take more than a sixteenth of the free memory.
   int64_t maxBatchTokens = 0;
-  /// Logits rows in one step; 0: maxSeqs. logits() and score() go through a
-  /// prompt in chunks of this many: give 64 or more for them.
+  /// Logits rows in one step; 0: maxSeqs. logits() and score() process a prompt in chunks of this
+  /// many positions: use 64 or more for them.
   int64_t logitsRows = 0;
   uint64_t kvMemoryBytes =
-      0; ///< for KV pages, shared by all; 0: kvShare, or as many as maxSeqs * context takes
-  /// KV pages take this part of the free memory; of a GPU's, of what all else leaves. 0: none.
+      0; ///< for KV pages, shared by all; 0: kvShare, or as many as maxSeqs * context needs
+  /// The fraction of the free memory that KV pages take; on a GPU, of the memory left after
+  /// everything else. 0: not used.
   double kvShare = 0;
-  int threads = 0;           ///< 0: every processor this process may use
-  std::string device;        ///< "cpu", "cuda", "cuda-emulator"; empty: the CPU, unless the
-                             ///< engine has code for GPUs alone
-  cuda::GpuOptions gpu;      ///< how it works there, if that is a GPU
-  std::string isa;           ///< "avx2", "avx512"; empty: the best this machine has
-  int64_t prefillChunk = 0;  ///< most tokens of one prompt in one step; 0: maxBatchTokens
-  bool loadTokenizer = true; ///< false: ids only, for a quicker start
-  bool verify = false;       ///< every byte of the file is checked before it is used
-  bool prefixCache = true;   ///< requests find the KV pages of others that began alike
-  uint64_t swapBytes = 0; ///< of host memory for the KV pages of requests that were preempted; 0:
-                          ///< they are computed again
-  bool lock = false;      ///< on a CPU weights and memory are never paged out (E0509)
-  bool fair = false;      ///< among requests of one priority, the user (Request::user) who was
+  int threads = 0;           ///< 0: all processors that this process may use
+  std::string device;        ///< "cpu", "cuda", "cuda-emulator"; empty: the CPU, unless the engine
+                             ///< only has code for GPUs
+  cuda::GpuOptions gpu;      ///< how work runs on the device, if it is a GPU
+  std::string isa;           ///< "avx2", "avx512"; empty: the best that this machine supports
+  int64_t prefillChunk = 0;  ///< maximum number of tokens of one prompt in one step; 0:
+                             ///< maxBatchTokens
+  bool loadTokenizer = true; ///< false: ids only, for a faster start
+  bool verify = false;       ///< check every byte of the file before it is used
+  bool prefixCache = true;   ///< requests reuse the KV pages of earlier ones with the same prefix
+  uint64_t swapBytes = 0; ///< host memory for the KV pages of preempted requests; 0: the pages are
+                          ///< recomputed
+  bool lock = false;      ///< on a CPU, weights and memory are never paged out (E0509)
+  bool fair = false;      ///< among requests of equal priority, the user (Request::user) who was
                           ///< served least goes first
-  bool balance = true;    ///< prompts are cut so that answers keep their pace (ChunkBudget.h)
-  double targetItl = 0;   ///< seconds between two ids of an answer, and
-  double targetTtft = 0;  ///< to the first: prompts are cut for them instead; 0: none
-  /// Of host memory for hidden states that contrastive searches under way keep, taken as they come
+  bool balance = true;    ///< prompts are cut so that running answers keep their pace
+                          ///< (ChunkBudget.h)
+  double targetItl = 0;   ///< target seconds between two ids of an answer, and
+  double targetTtft = 0;  ///< until the first: prompts are cut to meet these instead; 0: none
+  /// Host memory for the hidden states of contrastive searches in progress, allocated on demand
   /// (StateMemory.h).
   uint64_t stateBytes = uint64_t(256) << 20;
   std::string traceFile; ///< Chrome trace of every launch, written by writeTrace() or when the
                          ///< session closes
-  /// What stands between the session and its device from now on, made of the device's own
-  /// executor; empty: nothing. So that tests can have a device fail.
+  /// Wraps the device's executor; the session uses the result instead. Empty: no wrapper. It lets
+  /// tests make a device fail.
   std::function<std::unique_ptr<Executor>(std::unique_ptr<Executor>)> around;
 };
 
-/// Where a session with these options runs an engine with that table: as SessionOptions::device.
+/// The device on which a session with these options runs an engine with that table, in the form of
+/// SessionOptions::device.
 std::string deviceOf(const SessionOptions &options, const fb::Engine &engine);
-/// Bytes of KV pages that an engine could use with these options: all sequences at their longest.
-/// On a CPU; 0 elsewhere, where memory is taken as it is found.
+/// Bytes of KV pages that an engine could use with these options: all sequences at their maximum
+/// length. On a CPU only; 0 elsewhere, where the free memory determines the size.
 Result<uint64_t> kvNeed(const std::string &path, const SessionOptions &options);
 
 enum class FinishReason : uint8_t { Stop, Length, Cancelled };
 /// "stop", "length", "cancelled": as in JSON.
 std::string_view finishReasonName(FinishReason reason);
 
-/// What onToken sees: called once per new id, on the session's thread, and
-/// once more at the end with id -1 if held-back text is left. `text` may be
-/// empty (an incomplete UTF-8 sequence or a possible stop string is held back)
-/// and is valid during the call only.
+/// The argument of onToken, which is called once per new id, on the session's thread, and once more
+/// at the end with id -1 if held-back text is left. `text` may be empty (an incomplete UTF-8
+/// sequence or a possible stop string is held back) and is valid only during the call.
 struct TokenEvent {
   int32_t id;
   std::string_view text;
-  std::span<const text::OutputPiece>
-      pieces;                             ///< what the text means, where Request::chat asks for it
-  std::span<const TokenLogprob> logprobs; ///< the chosen id, then the likeliest; empty unless asked
-  uint32_t choice = 0;                    ///< SamplingParams::choice of the answer
-  int64_t cachedTokens = 0;               ///< of the prompt, found in the prefix cache
+  std::span<const text::OutputPiece> pieces; ///< the parsed text, if Request::chat is set
+  std::span<const TokenLogprob> logprobs;    ///< of the chosen id, then the likeliest; empty unless
+                                             ///< requested
+  uint32_t choice = 0;                       ///< SamplingParams::choice of the answer
+  int64_t cachedTokens = 0;                  ///< prompt tokens found in the prefix cache
 };
 
-/// How much of a prompt is there before a step that computes more of it, in tokens.
+/// How much of a prompt is done, in tokens, before a step that computes more of it.
 struct PromptProgress {
-  int64_t computed; ///< those found in the prefix cache among them
+  int64_t computed; ///< including those found in the prefix cache
   int64_t cached;
 };
 
-/// What onLogits sees: a row of logits before an id is drawn from it.
+/// The argument of onLogits: a row of logits before an id is drawn from it.
 struct LogitsRow {
   uint32_t choice;              ///< SamplingParams::choice of the request
-  std::span<const int32_t> ids; ///< new ones so far
-  std::span<float> logits;      ///< [vocab]: what is left there is drawn from
+  std::span<const int32_t> ids; ///< new ids so far
+  std::span<float> logits;      ///< [vocab]: the id is drawn from the values that the hook leaves
 };
 
-/// How a prompt's text is read.
+/// How to read a prompt's text. The tokenizer's prefix is BOS or other ids (SpecialTokens::prefix).
 enum class PromptText : uint8_t {
-  Plain, ///< special strings recognised, BOS or what else the tokenizer puts there before it: as encodePrompt()
-  Embedded, ///< so, and what the tokenizer puts behind a text: for an embedding
-  Rendered, ///< special strings recognised: by a chat template, which has its own BOS
-  Literal,  ///< as it stands
+  Plain,    ///< special strings are recognised, after the tokenizer's prefix: as encodePrompt()
+  Embedded, ///< like Plain, and the tokenizer's suffix follows the text: for an embedding
+  Rendered, ///< special strings are recognised: for a rendered chat template, which has its own BOS
+  Literal,  ///< taken literally
 };
 
-/// Which of a prompt's hidden states (after the last norm) an embedding is made of.
+/// Which of a prompt's hidden states (after the last norm) form an embedding.
 enum class Pooling : uint8_t {
-  None, ///< an answer is wanted, no embedding
-  Last, ///< the last token's
-  Mean, ///< the mean of all
+  None, ///< an answer is requested, not an embedding
+  Last, ///< that of the last token
+  Mean, ///< the mean over all tokens
 };
 
 struct Request {
-  std::vector<int32_t> promptIds; ///< used as they are: nothing is added
+  std::vector<int32_t> promptIds; ///< used unchanged: nothing is added
   SamplingParams sampling;
-  int64_t maxTokens = -1;               ///< new ids at most; -1: as many as the context leaves
-  std::vector<int32_t> stopIds;         ///< besides the engine's eos ids
+  int64_t maxTokens = -1;               ///< maximum number of new ids; -1: as many as the context
+                                        ///< allows
+  std::vector<int32_t> stopIds;         ///< in addition to the engine's eos ids
   bool ignoreEos = false;               ///< the engine's eos ids do not end the answer
-  bool showSpecial = false;             ///< special tokens appear in the text, spelled out
-  std::vector<std::string> stopStrings; ///< never shown, not even in part; need a tokenizer
-  /// The answer is a chat's: its text is read as content, reasoning and calls. Stop strings are
-  /// those of the reading then, and `stopStrings` is empty.
+  bool showSpecial = false;             ///< special tokens appear in the text, spelt out
+  std::vector<std::string> stopStrings; ///< never shown, not even in part; require a tokenizer
+  /// The answer belongs to a chat: its text is parsed into content, reasoning and calls. The stop
+  /// strings are then those of the reading, and `stopStrings` is empty.
   std::shared_ptr<const text::ChatReading> chat;
   bool showStop =
-      false; ///< but for the one that ends the answer, which is shown (an id's text, too)
-  bool tellProgress = false; ///< onProgress hears how far the prompt is; not in a search
-  bool tellStop = false;     ///< onToken hears of the id that ends the answer
-  IdRules ids;               ///< that may be drawn, besides what `grammar` says; not in a search
-  /// Log-probabilities of each id of the prompt but the first, and of so many of the likeliest in
-  /// its place; -1: none are wanted. The prompt takes a row of logits for each of its ids then, and
-  /// no pages of the prefix cache.
+      false; ///< except for the one that ends the answer, which is shown (also the text of a stop
+             ///< id)
+  bool tellProgress = false; ///< call onProgress with the state of the prompt; not in a search
+  bool tellStop = false;     ///< call onToken for the id that ends the answer
+  IdRules ids;               ///< that may be drawn, in addition to the rules of `grammar`; not in a
+                             ///< search
+  /// Number of likeliest ids whose log-probabilities are returned for each id of the prompt except
+  /// the first, in addition to that id's own; -1: none are requested. The prompt then needs a
+  /// logits row for each of its ids, and uses no pages of the prefix cache.
   int32_t promptLogprobs = -1;
   bool promptOnly = false; ///< nothing is drawn: the answer ends with the prompt (maxTokens 0)
-  /// Not None: no ids are drawn, Completion::embedding is what is wanted; maxTokens is without
-  /// effect.
+  /// If it is not None, no ids are drawn and the result is Completion::embedding; maxTokens is
+  /// ignored.
   Pooling pooling = Pooling::None;
-  /// Instead of drawing ids: the answers that are likeliest as a whole, which come at the end, best
-  /// first; or one that does not repeat itself. Of `sampling`, logitBias and topLogprobs are looked
-  /// at. One of the two, at most.
+  /// Search instead of sampling: the answers that are likeliest as a whole, returned at the end,
+  /// best first; or one answer that does not repeat itself. Of `sampling`, only logitBias and
+  /// topLogprobs are used. At most one of the two may be set.
   std::optional<BeamParams> beams;
   std::optional<ContrastiveParams> contrastive;
-  std::shared_ptr<const void> stateMemory; ///< by prepare()
-  /// What the answer must match; needs a tokenizer. Null: any text.
+  std::shared_ptr<const void> stateMemory; ///< set by prepare()
+  /// The grammar that the answer must match; requires a tokenizer. Null: any text.
   std::shared_ptr<const text::Grammar> grammar;
   std::function<void(const TokenEvent &)> onToken;
-  /// Called once where promptLogprobs asks for it, before the first new id: one of each id of the
-  /// prompt but the first.
+  /// Called once if promptLogprobs requests it, before the first new id: with one score for each id
+  /// of the prompt except the first.
   std::function<void(std::vector<PromptScore>)> onPrompt;
-  /// Called before each step that computes a part of the prompt, on the session's thread, where
-  /// tellProgress asks for it.
+  /// Called before each step that computes a part of the prompt, on the session's thread, if
+  /// tellProgress is set.
   std::function<void(const PromptProgress &)> onProgress;
-  /// Called before each draw, on the session's thread, and may change the row: bias, penalties and
-  /// filters apply to what it leaves, log-probabilities are of it. -inf rules an id out; where
-  /// nothing is left the lowest id is drawn. Steps with such a row draw on the host. In a search it
-  /// sees the row of each sequence, by the number of its place as `choice`.
+  /// Called before each draw, on the session's thread; it may change the row. Bias, penalties and
+  /// filters apply to the changed row, and log-probabilities are computed from it. -inf rules an id
+  /// out; if no id is left, the lowest one is drawn. Steps with such a row draw on the host. In a
+  /// search, it is called for the row of each sequence, with the sequence's index as `choice`.
   std::function<void(const LogitsRow &)> onLogits;
   const std::atomic<bool> *cancel =
-      nullptr;             ///< ends the request within one step when it turns true
-  int32_t priority = 0;    ///< lower goes first, and may take the place of a higher one
-  int64_t user = 0;        ///< whose share it counts to (SessionOptions::fair)
+      nullptr;             ///< ends the request within one step once it becomes true
+  int32_t priority = 0;    ///< lower goes first, and may preempt a higher one
+  int64_t user = 0;        ///< the user to whom its work is charged (SessionOptions::fair)
   bool cachePrefix = true; ///< uses the prefix cache, and leaves its pages there
-  uint64_t cacheSalt = 0;  ///< meets only pages of requests with the same
+  uint64_t cacheSalt = 0;  ///< shares pages only with requests that have the same salt
 };
 
 struct Timings {
   double loadMs = 0;    ///< open() of the session
-  double queueMs = 0;   ///< submit() to its first step
-  double ttftMs = 0;    ///< submit() to the first new id
-  double promptTps = 0; ///< prompt tokens computed (not cached) per second up to the first new id
+  double queueMs = 0;   ///< from submit() to its first step
+  double ttftMs = 0;    ///< from submit() to the first new id
+  double promptTps = 0; ///< prompt tokens computed (not cached) per second, up to the first new id
   double decodeTps = 0; ///< new ids after the first, per second; 0 if there are none
 };
 
 struct Completion {
   std::vector<int32_t> promptIds;
-  std::vector<int32_t> ids;     ///< new ones only; a stop id is not among them
-  std::string text;             ///< of `ids`, cut before a stop string; empty without a tokenizer
-  std::string stopString;       ///< that ended it, if one did
-  int64_t reasoningTokens = 0;  ///< of Request::chat
-  int32_t toolCalls = 0;        ///< likewise: calls that the answer holds
-  int32_t stopId = -1;          ///< likewise; -1: none did
-  int64_t drawn = 0;            ///< ids that were drawn, a stop id among them
-  std::optional<Error> failure; ///< why it was cancelled, if not by its maker: E0623
+  std::vector<int32_t> ids;     ///< new ids only, without a stop id
+  std::string text;             ///< text of `ids`, cut before a stop string; empty without a
+                                ///< tokenizer
+  std::string stopString;       ///< the stop string that ended it, if any
+  int64_t reasoningTokens = 0;  ///< if Request::chat is set
+  int32_t toolCalls = 0;        ///< likewise: number of calls in the answer
+  int32_t stopId = -1;          ///< the stop id that ended it; -1: none
+  int64_t drawn = 0;            ///< number of ids drawn, including a stop id
+  std::optional<Error> failure; ///< why it was cancelled, if not by the client: E0623
   FinishReason finishReason = FinishReason::Stop;
-  std::vector<std::vector<TokenLogprob>> logprobs; ///< per id, if asked
-  std::vector<float> embedding;                    ///< [hidden], of length 1; empty unless asked
-  int64_t cachedTokens = 0;                        ///< of the prompt, found in the prefix cache
+  std::vector<std::vector<TokenLogprob>> logprobs; ///< per id, if requested
+  std::vector<float> embedding;                    ///< [hidden], with length 1; empty unless
+                                                   ///< requested
+  int64_t cachedTokens = 0;                        ///< prompt tokens found in the prefix cache
   Timings timings;
 };
 
 struct Score {
   std::vector<double> nll; ///< [ids - 1]; nll[i] = -log p(ids[i+1] | ids[0..i])
   double perplexity = 0;   ///< exp(mean(nll))
-  int64_t kvSaturated = 0; ///< values of K and V beyond what an f16 KV cache holds (KvSaturation.h)
+  int64_t kvSaturated = 0; ///< number of K and V values that exceed an f16 KV cache's range
+                           ///< (KvSaturation.h)
 };
 
 using RequestId = int64_t;
 
 class Session {
 public:
-  /// Opens, verifies (header and table) and maps the engine, takes all memory.
-  /// Errors: those of EngineFile::open (E03xx, exit 3); E0501 limits that make
-  /// no sense (exit 2); E0502 memory, E0507 none left meanwhile, E0509 none to lock (exit 3); E07xx (exit 4): the
-  /// device is not there, does not fit the engine, or has too little memory.
+  /// Opens, verifies (header and table) and maps the engine, and allocates all memory. Errors: those of
+  /// EngineFile::open (E03xx, exit code 3); E0501 invalid limits (exit code 2); E0502 too little memory,
+  /// E0507 memory ran out while opening, E0509 memory cannot be locked (exit code 3); E07xx (exit code 4):
+  /// the device is not available, does not fit the engine, or has too little memory.
   static Result<std::unique_ptr<Session>> open(const std::string &path,
                                                const SessionOptions &options = {});
   ~Session();
@@ -250,73 +258,77 @@ public:
   const EngineFile &engine() const;
   /// The program of the engine that runs: its kernels, buffers, weights.
   const fb::Program &program() const;
-  /// Null if the engine has none or it was not asked for.
+  /// Null if the engine has none or it was not requested.
   const text::Tokenizer *tokenizer() const;
   int64_t vocab() const;
   int64_t context() const; ///< the limit in force
-  /// New ids that context and KV memory leave behind so many prompt ids: at least 1.
+  /// Maximum number of new ids that context and KV memory allow after that many prompt ids: at
+  /// least 1.
   int64_t mostNewIds(int64_t promptIds) const;
   int64_t maxSeqs() const;
   int threads() const;
-  std::string_view target() const; ///< "cpu:avx512", "cuda:sm_90a": the code that runs
-  std::string device() const;      ///< who runs it: "2 threads", "NVIDIA H200"
-  std::string remark() const;      ///< what a user should know of that choice; mostly empty
-  /// The limits in force and the bytes that were taken, by part.
+  std::string_view target() const; ///< target of the code that runs: "cpu:avx512", "cuda:sm_90a"
+  std::string device() const;      ///< the device: "2 threads", "NVIDIA H200"
+  std::string remark() const;      ///< a remark for the user about that choice; usually empty
+  /// The limits in force and the bytes that were allocated, by part.
   const MemoryStatement &memory() const;
-  /// Seconds that a step at all limits takes, by the engine's costs; 0 where it has none.
+  /// Seconds that a step at all limits takes, according to the engine's costs; 0 if it has none.
   double longestStep() const;
   double loadMs() const;
-  /// The engine's generation defaults (generation_config.json): greedy unless
-  /// it asks for sampling.
+  /// The engine's generation defaults (generation_config.json): greedy unless they ask for
+  /// sampling.
   SamplingParams defaultSampling() const;
 
-  /// What chat templates may write of the tokenizer's tokens: `bos_token` and others.
+  /// The tokenizer's tokens that chat templates may write: `bos_token` and others.
   text::ChatTemplate::Options templateTokens() const;
 
-  /// Ids of a plain prompt, special strings recognised, BOS or what else the engine puts
-  /// there before it. E0520 without a tokenizer.
+  /// Ids of a plain prompt: special strings are recognised, and the engine's prefix (BOS or other
+  /// ids) precedes the text. E0520 without a tokenizer.
   Result<std::vector<int32_t>> encodePrompt(std::string_view text) const;
-  /// Ids of a text that is to be a prompt, or a part of one. E0505 where they are more than the
-  /// context: of a long text that is found without all of them (Tokenizer::encodeWithin).
+  /// Ids of a text that is a prompt, or a part of one. E0505 if there are more than the context
+  /// holds: for a long text this is detected without computing all of them
+  /// (Tokenizer::encodeWithin).
   Result<std::vector<int32_t>> encodeToFit(std::string_view text,
                                            PromptText kind = PromptText::Plain) const;
 
-  /// What that says of a text of so many bytes.
+  /// That error for a text of `bytes` bytes.
   Error tooLong(size_t bytes) const;
 
-  /// What submit() would refuse of a request, without queueing it. May be called from any thread.
+  /// Returns the error that submit() would return, without queueing the request. May be called from
+  /// any thread.
   Result<void> validate(const Request &request) const;
-  /// The same of a request with each of several prompts, all under way at once: E0534 also where
-  /// they keep more hidden states together than there can be.
+  /// The same for a request with each of several prompts, all in progress at once: also E0534 if
+  /// together they keep more hidden states than the limit.
   Result<void> validateTogether(const Request &request,
                                 std::span<const std::vector<int32_t>> prompts) const;
-  /// validate(), and takes what a search needs of memory that all share (Request::stateMemory), so
-  /// that submit() finds it there. E0560: it is not free now. May be called from any thread.
+  /// Runs validate(), and reserves the shared memory that a search needs (Request::stateMemory) for
+  /// submit(). E0560: it is not free now. May be called from any thread.
   Result<void> prepare(Request &request) const;
-  /// Queues a request. Errors (exit 2): E0503 empty prompt, E0504 id outside
-  /// the vocabulary, E0505 prompt (with maxTokens) beyond the context, E0506
-  /// beyond the KV memory, E0510 sampling value, E0520 stop strings without a
-  /// tokenizer; of a search: E0522 no hidden states, E0530 to E0534 its values and limits, E0560.
+  /// Queues a request. Errors (exit code 2): E0503 empty prompt, E0504 id outside the vocabulary,
+  /// E0505 prompt (with maxTokens) beyond the context, E0506 beyond the KV memory, E0510 invalid
+  /// sampling value, E0520 stop strings without a tokenizer; for a search: E0522 no hidden states,
+  /// E0530 to E0534 its values and limits, E0560.
   Result<RequestId> submit(Request request);
-  /// The same with several answers: ids of choices SamplingParams::choice, +1, … The prompt is
-  /// computed once; each answer begins with the same logits and goes on by itself. E0501 if
-  /// `choices` is not 1 to kMostChoices, E0530 if it is more than a search has.
+  /// The same with several answers, whose choices are SamplingParams::choice, +1, … The prompt is
+  /// computed once; each answer begins with the same logits and continues independently. E0501 if
+  /// `choices` is not in 1 to kMostChoices, E0530 if it is more than a search returns.
   static constexpr int32_t kMostChoices = 128;
   Result<std::vector<RequestId>> submit(Request request, int32_t choices);
-  /// Of requests, pages and steps, as they are now.
+  /// Current counts of requests, pages and steps.
   ScheduleStats stats() const;
-  /// Of SessionOptions::stateBytes. Any thread.
+  /// How much of SessionOptions::stateBytes is in use. Any thread.
   uint64_t stateBytesUsed() const;
-  /// One step of the batch; false if there is nothing left to do, or the device failed.
+  /// Runs one step of the batch. Returns false if nothing is left to do or the device failed.
   bool step();
-  /// Between steps, where there is time: has the device make ready what a step would have to wait
-  /// for (graphs), or the system give a piece of the memory that KV pages will need next. A few
-  /// milliseconds. False: all is ready, and enough memory there (kKvAhead).
+  /// Called between steps when there is time: prepares resources that a step would otherwise wait
+  /// for (graphs), or has the system commit a piece of the memory that KV pages will need next. It
+  /// takes a few milliseconds. Returns false if everything is ready and enough memory is committed
+  /// (kKvAhead).
   bool workAhead();
   static constexpr uint64_t kKvAhead = uint64_t(512)
-                                       << 20; ///< bytes behind the pages touched so far
-  /// Why the device failed, E07xx: every request that was under way has ended as cancelled, and
-  /// no other can be submitted. Null while all is well.
+                                       << 20; ///< bytes after the pages touched so far
+  /// Why the device failed, E07xx: every request in progress has ended as cancelled, and no other
+  /// can be submitted. Null if it has not failed.
   const Error *failure() const;
   /// Steps until every request has finished.
   void runUntilDone();
@@ -324,36 +336,37 @@ public:
   bool started(RequestId id) const;
   /// True once `id` has finished and take() may be called.
   bool finished(RequestId id) const;
-  /// The answer; the session forgets the request.
+  /// Returns the answer and forgets the request.
   Completion take(RequestId id);
 
-  /// Logits after each of `ids`, in order, in chunks: `rows` rows of vocab()
-  /// floats from position `first` on; row r is data + r * stride. No BOS is added.
-  /// Nothing else may be under way. Errors as submit().
+  /// Passes the logits after each of `ids` to the sink, in order, in chunks: `rows` rows of vocab()
+  /// floats from position `first` on; row r is data + r * stride. No BOS is added. No other request
+  /// may be in progress. Errors as for submit().
   using LogitsSink =
       std::function<void(int64_t first, int64_t rows, const float *data, int64_t stride)>;
   Result<void> logits(std::span<const int32_t> ids, const LogitsSink &sink,
                       const std::atomic<bool> *cancel = nullptr);
-  /// Log-softmax in double. Needs two ids or more (E0503).
+  /// Log-softmax in double. Requires two ids or more (E0503).
   Result<Score> score(std::span<const int32_t> ids);
 
-  /// Seconds spent in each kernel since open, summed over threads; filled only
-  /// when a trace was asked for or profile(true) was called.
+  /// Seconds spent in each kernel since open, summed over threads; recorded only if a trace was
+  /// requested or profile(true) was called.
   struct KernelTime {
     std::string kernel;
     double seconds;
     uint64_t launches;
-    int64_t readAhead; ///< of Executor::readAhead()
+    int64_t readAhead; ///< from Executor::readAhead()
   };
   void profile(bool on);
   std::vector<KernelTime> kernelTimes() const;
-  /// How many tokens each layer has sent to each of its experts since profile(true); empty if none has any.
+  /// Number of tokens that each layer has routed to each of its experts since profile(true); empty if no
+  /// layer has experts.
   struct ExpertLoad {
     int32_t layer;
     std::vector<uint64_t> tokens; ///< by expert
   };
   std::vector<ExpertLoad> expertLoads() const;
-  /// Writes options.traceFile now; nothing if none was asked for. E0703.
+  /// Writes options.traceFile now; does nothing if none was requested. E0703.
   Result<void> writeTrace();
 
 private:

@@ -1,4 +1,4 @@
-//===- SessionErrors.cpp - Messages with the limit in numbers -------------===//
+//===- SessionErrors.cpp - Error messages that state the limits -----------===//
 #include "runtime/session/SessionErrors.h"
 
 #include "runtime/schedule/Scheduler.h"
@@ -22,8 +22,8 @@ Result<void> checkIds(std::span<const int32_t> ids, int64_t least, const Request
   return {};
 }
 
-/// Pages of a group that so many positions take at worst: sequences that differ from the prompt on
-/// share its full pages, where none of them are behind a window.
+/// Maximum number of pages of a group that so many positions take: sequences that differ only after
+/// the prompt share its full pages, if the group has no window.
 static int64_t pagesAsked(const KvGroup &group, int64_t positions, const SequencesAsked &asked,
                           const RequestLimits &limits) {
   const int64_t each = mostPagesHeld(group.window, positions, limits.pageTokens, limits.mostTokens);
@@ -34,7 +34,7 @@ static int64_t pagesAsked(const KvGroup &group, int64_t positions, const Sequenc
 
 Result<void> checkLength(int64_t prompt, int64_t newTokens, const RequestLimits &limits,
                          const SequencesAsked &asked) {
-  // The last new token is mostly not fed back, and then takes no position.
+  // The last new token is usually not fed back, and then takes no position.
   int64_t positions = Scheduler::positionsFor(prompt, newTokens + asked.feedsAll);
   std::string needs =
       std::to_string(prompt) + (newTokens ? " prompt ids" : " positions are needed");
@@ -42,7 +42,7 @@ Result<void> checkLength(int64_t prompt, int64_t newTokens, const RequestLimits 
     needs += " + " + std::to_string(newTokens) + " new ones take " + std::to_string(positions) +
              " positions" + (asked.feedsAll ? "" : " (the last takes none)");
   if (positions > limits.context) {
-    const bool opens = positions <= limits.modelContext; // a larger context can be had
+    const bool opens = positions <= limits.modelContext; // a larger context is possible
     std::string fix = opens ? "shorten it, or open with --context " + std::to_string(positions)
                             : "shorten it: the model has at most " +
                                   std::to_string(limits.modelContext) + " positions";

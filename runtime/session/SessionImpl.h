@@ -21,22 +21,22 @@ struct Session::Impl {
   std::shared_ptr<EngineFile> file;
   std::unique_ptr<Executor> executor;
   std::unique_ptr<text::Tokenizer> tokenizer;
-  cpu::HostMemory swap; ///< KV pages of what was preempted
+  cpu::HostMemory swap; ///< KV pages of preempted sequences
   std::unique_ptr<SequenceMemory> memory;
   std::unique_ptr<Scheduler> scheduler;
   std::unique_ptr<Sampler> sampler;
   std::vector<int32_t> eos;
   RequestLimits limits{};
   double loadMs = 0, longestStep = 0;
-  int64_t kvSaturated = 0; ///< of the last logits()
+  int64_t kvSaturated = 0; ///< in the last logits()
   std::string traceFile;   ///< empty once written
 
-  /// Sequences and requests go by the same number.
+  /// A sequence and its request have the same number.
   std::unordered_map<RequestId, std::unique_ptr<Answer>> answers;
-  /// Further choices of a request whose prompt is not through: they begin with its first logits.
+  /// Further choices of requests whose prompt is not complete: they begin with its first logits.
   std::unordered_map<RequestId, std::vector<RequestId>> choicesOf;
 
-  std::optional<RowRanking> ranking; ///< once there was a search
+  std::optional<RowRanking> ranking; ///< once there has been a search
   std::unordered_map<SequenceId, Search *> searchOf;
   std::vector<std::unique_ptr<Search>> searches;
   std::unique_ptr<StateMemory> states;
@@ -52,18 +52,20 @@ struct Session::Impl {
     double at; ///< seconds
   };
   std::optional<Begun> underWay;
-  double lastEnd = 0;                ///< of a step
+  double lastEnd = 0;                ///< end of the last step
   std::vector<float> hidden;         ///< of one row
-  std::vector<RowSampling> sampling; ///< of the rows of the step that is planned
-  std::vector<float> editedRow;      ///< [vocab] once a request has asked to change its logits
-  std::vector<const std::atomic<bool> *> setFlags; ///< of those to cancel; submit() makes room
+  std::vector<RowSampling> sampling; ///< of the rows of the planned step
+  std::vector<float> editedRow;      ///< [vocab] once a request has a hook that changes its logits
+  std::vector<const std::atomic<bool> *> setFlags; ///< flags of the requests to cancel; submit()
+                                                   ///< reserves room
 
   static double now() { return double(nowNanoseconds()) * 1e-9; }
-  /// The next batch; those that are in one for the first time have started.
+  /// Plans the next batch; requests that are in one for the first time are marked as started.
   const BatchView *plan();
   void cancel(RequestId id, Answer &answer);
   void endCancelled();
-  /// The rows of the step that has ended: who goes on, who forks and who ends is decided here.
+  /// Handles the rows of the step that has ended, and decides which sequences continue, fork or
+  /// end.
   void takeRows();
   void drawRow(const Scheduler::Row &row, int64_t index);
   void scoreRow(const Scheduler::Row &row, Answer &answer, int64_t index);
@@ -71,20 +73,21 @@ struct Session::Impl {
   void poolRow(const Scheduler::Row &row, Answer &answer, int64_t index);
   void startSearch(SequenceId first, Request request, int64_t maxTokens,
                    std::vector<Answer *> answers);
-  /// Ends what is left of searches whose answers have all ended.
+  /// Ends the remaining parts of searches whose answers have all ended.
   void endSearches();
-  /// Puts the outcome of a step down as `failure` if it is one, and ends all requests; false then.
+  /// If the step failed, records its error in `failure`, ends all requests and returns false.
   bool succeeded(const Result<void> &ran);
-  /// Runs the planned batch for its logits, to the end.
+  /// Runs the planned batch to completion for its logits.
   bool runStep(const BatchView &batch);
-  /// Whether the device draws the ids of all rows of the planned batch; `sampling` says then how.
+  /// Whether the device draws the ids of all rows of the planned batch; `sampling` then has the
+  /// parameters.
   bool deviceDraws();
   std::optional<Begun> beginSampled(const BatchView &planned);
   std::optional<Begun> runAhead(const Rows &rows);
   bool finishSampled();
   /// The logits that an answer draws from: the row itself, or a copy that its request has changed.
   const float *drawnFrom(const float *row, const Answer &answer);
-  /// The answer that a row is for, unless it has finished.
+  /// The answer that a row belongs to; null if it has finished.
   Answer *answerOf(const Scheduler::Row &row);
 };
 

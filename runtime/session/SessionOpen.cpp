@@ -73,7 +73,7 @@ MemoryLimits memoryLimits(const SessionOptions &options, const fb::Engine &table
   return limits;
 }
 
-/// Halves a context that nobody asked for until it fits.
+/// Halves a context that the user did not set until it fits.
 void fitContext(const EngineFile &file, const fb::Program &program, MemoryLimits &limits,
                 uint64_t available) {
   while (available && limits.context > uint64_t(kLeastDefaultContext)) {
@@ -84,8 +84,8 @@ void fitContext(const EngineFile &file, const fb::Program &program, MemoryLimits
   }
 }
 
-/// What nobody asked for, of a GPU with so much memory free: tokens of a step, KV pages of what all
-/// else leaves, a context that fits.
+/// Chooses limits that the user did not set, for a GPU with `available` bytes free: tokens of a
+/// step, KV pages from the memory left after everything else, and a context that fits.
 Result<void> fitGpuLimits(const EngineFile &file, const fb::Program &program,
                           const SessionOptions &options, MemoryLimits &limits, uint64_t available) {
   if (options.maxBatchTokens == 0) {
@@ -99,9 +99,9 @@ Result<void> fitGpuLimits(const EngineFile &file, const fb::Program &program,
     if (!statement)
       return statement.error();
     const uint64_t others = statement->needed() - statement->kv;
-    if (others < available) { // else E0715 says what is too much
+    if (others < available) { // otherwise E0715 reports the excess
       uint64_t most = available - others;
-      if (statement->slots) // whose number follows that of pages (slotsFor)
+      if (statement->slots) // their number follows that of pages (slotsFor)
         most = most / 5 * 4;
       limits.kvBytes = uint64_t(double(most) * options.kvShare);
     }
@@ -113,7 +113,7 @@ Result<void> fitGpuLimits(const EngineFile &file, const fb::Program &program,
 
 } // namespace
 
-/// What the user asked for, or else the CPU if there is code for it.
+/// The device that the user chose, otherwise the CPU if there is code for it.
 std::string deviceOf(const SessionOptions &options, const fb::Engine &engine) {
   if (!options.device.empty())
     return options.device;
@@ -152,7 +152,7 @@ Result<std::unique_ptr<Executor>> cpuExecutor(std::shared_ptr<EngineFile> file,
   uint64_t available = cpu::availableMemory();
   if (const uint64_t weights = storedWeightBytes(file->table(), program);
       options.lock && available > weights)
-    available -= weights; // which do not give way to other memory then
+    available -= weights; // locked weights cannot be evicted for other memory
   if (options.kvShare > 0 && !limits.kvBytes)
     limits.kvBytes = uint64_t(double(available) * options.kvShare);
   if (options.context == 0)

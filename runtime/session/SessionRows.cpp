@@ -1,8 +1,9 @@
-//===- SessionRows.cpp - What becomes of the rows of a step ---------------===//
+//===- SessionRows.cpp - Handles the rows of a step -----------------------===//
 //
-// After a step each row belongs to a sequence: of an answer that draws its next id from it, of
+// After a step, each row belongs to a sequence: of an answer that draws its next id from it, of
 // several choices that begin with it, of an embedding, or of a search, which waits for the rows of
-// its others. Who goes on, who forks and who ends is decided here (and, of a search, in search/).
+// its other sequences. This file decides which sequences continue, fork or end (for a search,
+// search/ does).
 //===----------------------------------------------------------------------===//
 #include "runtime/session/SessionImpl.h"
 #include "runtime/session/search/BeamSearch.h"
@@ -18,9 +19,9 @@ bool Session::Impl::deviceDraws() {
     return false;
   for (const Scheduler::Row &row : scheduler->rows()) {
     if (!choicesOf.empty() && choicesOf.contains(row.sequence))
-      return false; // several ids of one row
+      return false; // several ids from one row
     if (!searchOf.empty() && searchOf.contains(row.sequence))
-      return false; // log-probabilities
+      return false; // it needs log-probabilities
     const Answer &answer = *answers.at(row.sequence);
     const SamplingParams &params = answer.sampling();
     sampling.push_back(rowSampling(params));
@@ -44,7 +45,7 @@ Answer *Session::Impl::answerOf(const Scheduler::Row &row) {
   return found == answers.end() || found->second->finished() ? nullptr : found->second.get();
 }
 
-/// A row of the prompt, which says how likely the id behind it was.
+/// Handles a row of the prompt, which gives the probability of the next id.
 void Session::Impl::scoreRow(const Scheduler::Row &row, Answer &answer, int64_t index) {
   const float *maxima =
       executor->maxima() ? executor->maxima() + index * executor->maximaStride() : nullptr;
@@ -63,19 +64,20 @@ void Session::Impl::endPrompt(const Scheduler::Row &row) {
   scheduler->finish(row.sequence);
 }
 
-/// The first logits of a request are those of all its choices.
+/// The first logits of a request serve all its choices.
 void Session::Impl::drawRow(const Scheduler::Row &row, int64_t index) {
   const float *logits = executor->logits() + index * executor->logitsStride();
   const float *maxima =
       executor->maxima() ? executor->maxima() + index * executor->maximaStride() : nullptr;
-  auto draw = [&](Answer &answer) { // -1: it has ended
+  auto draw = [&](Answer &answer) { // returns -1 if the answer has ended
     auto allowed = answer.allowed();
     if (!allowed)
       return -1;
     const float *drawn = drawnFrom(logits, answer);
     Sampler::Choice choice =
         sampler->choose(drawn, answer.sampling(), answer.history(), uint64_t(row.position) + 1,
-                        drawn == logits ? maxima : nullptr, *allowed); // an edited row has others
+                        drawn == logits ? maxima : nullptr, *allowed); // the maxima do not match an
+                                                                       // edited row
     return answer.take(choice.id, choice.logprobs) ? choice.id : -1;
   };
   if (auto others = choicesOf.find(row.sequence); others != choicesOf.end()) {
@@ -103,13 +105,14 @@ void Session::Impl::cancel(RequestId id, Answer &answer) {
     scheduler->finish(id);
   answer.scheduled = false;
   if (auto others = choicesOf.extract(id))
-    for (RequestId other : others.mapped()) // they have the same flag, or the same failure
+    for (RequestId other : others.mapped()) // they share the same flag, or the same failure
       if (Answer &one = *answers.at(other); !one.finished())
         cancel(other, one);
 }
 
-/// Answers of one request have one flag, and end together: a choice that waits for the first one, or an answer of a search,
-/// may not be taken away alone. The flag may be set at any moment, between two looks at it, too.
+/// The answers of one request share one flag and must end together: a choice that waits for the first one, or
+/// an answer of a search, cannot be removed alone. The flag may be set at any time, even between two reads of
+/// it.
 void Session::Impl::endCancelled() {
   setFlags.clear();
   for (auto &[id, answer] : answers)

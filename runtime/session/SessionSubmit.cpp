@@ -1,4 +1,4 @@
-//===- SessionSubmit.cpp - What is refused, what is queued ----------------===//
+//===- SessionSubmit.cpp - Validates and queues requests ------------------===//
 #include "runtime/session/SessionImpl.h"
 #include "runtime/session/search/ContrastiveSearch.h"
 
@@ -6,7 +6,7 @@
 
 namespace ingot::runtime {
 
-/// BOS and its like before a plain prompt, unless the text begins with them.
+/// Adds the engine's prefix (BOS or other ids) to a plain prompt, unless it already begins with it.
 static void addPrefix(const EngineFile &engine, std::vector<int32_t> &ids) {
   const std::vector<int32_t> prefix = engine.textPrefix();
   if (ids.size() < prefix.size() || !std::equal(prefix.begin(), prefix.end(), ids.begin()))
@@ -31,7 +31,7 @@ text::ChatTemplate::Options Session::templateTokens() const {
     }
     return options;
   }
-  // Of a checkpoint that names none, and of engines from before names were kept.
+  // For a checkpoint that names no tokens, and for engines from before names were stored.
   auto spelled = [&](int32_t id) { return id < 0 ? "" : std::string(tokenizer()->tokenBytes(id)); };
   options.bosToken = spelled(special->bos());
   if (const auto *eos = special->eos(); eos && eos->size())
@@ -51,7 +51,8 @@ Result<std::vector<int32_t>> Session::encodePrompt(std::string_view text) const 
 Error Session::tooLong(size_t bytes) const { return longerThanContext(bytes, impl->limits); }
 
 Result<std::vector<int32_t>> Session::encodeToFit(std::string_view text, PromptText kind) const {
-  constexpr size_t kShort = 64 << 10; // encoded whole: then it is told how many ids there are
+  constexpr size_t kShort = 64 << 10; // encoded completely, so that the message can state the
+                                      // number of ids
   if (!impl->tokenizer)
     return noTokenizer("a text prompt");
   auto ids = impl->tokenizer->encodeWithin(
@@ -67,7 +68,7 @@ Result<std::vector<int32_t>> Session::encodeToFit(std::string_view text, PromptT
   return std::move(**ids);
 }
 
-/// What a request runs side by side.
+/// The sequences that a request runs in parallel.
 static SequencesAsked sequencesOf(const Request &request) {
   return {request.beams         ? int64_t(request.beams->width)
           : request.contrastive ? int64_t(request.contrastive->topK)
@@ -80,15 +81,15 @@ static Error noHiddenStates() {
           "it was compiled for a GPU", "compile the checkpoint again: ingot compile MODEL -o E"};
 }
 
-/// The most new ids of a request; its own number, or as many as context and pool leave (the last
-/// one takes no position).
+/// Maximum number of new ids of a request: its own limit, or as many as context and pool allow (the
+/// last one takes no position).
 static int64_t mostTokens(const Request &request, const RequestLimits &limits) {
   if (request.pooling != Pooling::None)
-    return 1; // its positions are the prompt's
+    return 1; // it uses only the prompt's positions
   if (request.promptOnly)
     return 0;
   if (request.maxTokens >=
-      0) // far beyond every context is as good as more: sums shall not overflow
+      0) // far beyond every context, so larger values are equivalent; avoids overflow of sums
     return std::min(request.maxTokens, int64_t(1) << 40);
   const SequencesAsked asked = sequencesOf(request);
   return std::max<int64_t>(1, limits.mostPositions(asked) - asked.prompt + !asked.feedsAll);
@@ -114,7 +115,7 @@ static Result<void> checkSearch(const Request &request, int64_t rows, int64_t hi
   return {};
 }
 
-/// Of the hidden states that a request keeps.
+/// Bytes of the hidden states that a request keeps.
 static uint64_t stateBytesOf(const Request &request, const RequestLimits &limits, int64_t hidden) {
   if (!request.contrastive)
     return 0;
@@ -224,7 +225,8 @@ Result<std::vector<RequestId>> Session::submit(Request request, int32_t choices)
                  "ask for fewer, or for a wider beam search"};
   const int64_t maxTokens = mostTokens(request, impl->limits);
   if (request.onLogits)
-    impl->editedRow.resize(size_t(vocab())); // here, since a step must not run out of memory
+    impl->editedRow.resize(size_t(vocab())); // allocated here, since a step must not run out of
+                                             // memory
   SequenceOptions options;
   options.maxNew = maxTokens + asked.feedsAll;
   options.seats = asked.count;
@@ -236,16 +238,17 @@ Result<std::vector<RequestId>> Session::submit(Request request, int32_t choices)
       request.pooling == Pooling::Mean || request.contrastive || request.promptLogprobs >= 0;
   options.arrival = Impl::now();
   const SequenceId first = impl->scheduler->add(request.promptIds, options);
-  // Sequences and plain answers go by the same number; those of a search are others.
+  // A sequence and its plain answer have the same number; the answers of a search have numbers of
+  // their own.
   std::vector<RequestId> ids{searches ? impl->scheduler->reserveId() : first};
   while (int64_t(ids.size()) < choices)
     ids.push_back(impl->scheduler->reserveId());
   std::vector<Answer *> answers;
   for (size_t i = 0; i < ids.size(); ++i) {
     Request own = request;
-    own.stateMemory.reset(); // the search's
+    own.stateMemory.reset(); // it belongs to the search
     own.sampling.choice += uint32_t(i);
-    if (i) // the prompt is read once, for the first
+    if (i) // the prompt's scores are reported once, with the first answer
       own.onPrompt = {};
     auto answer = std::make_unique<Answer>(std::move(own), maxTokens, impl->eos,
                                            impl->tokenizer.get(), vocab());
@@ -253,7 +256,8 @@ Result<std::vector<RequestId>> Session::submit(Request request, int32_t choices)
     answers.push_back(answer.get());
     impl->answers.emplace(ids[i], std::move(answer));
   }
-  impl->setFlags.reserve(impl->answers.size()); // here, since a step must not run out of memory
+  impl->setFlags.reserve(impl->answers.size()); // reserved here, since a step must not run out of
+                                                // memory
   if (searches)
     impl->startSearch(first, std::move(request), maxTokens, std::move(answers));
   else if (choices > 1)

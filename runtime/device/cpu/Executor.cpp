@@ -16,7 +16,7 @@ namespace ingot::cpu {
 namespace {
 
 constexpr uint64_t kLine = 64;
-/// Smaller KV pools stay on small pages: a first token would zero 2 MiB per layer.
+/// Smaller KV pools use small pages: otherwise the first token would zero 2 MiB per layer.
 constexpr uint64_t kHugeKvPool = uint64_t(16) << 20;
 
 Error memoryError(const runtime::MemoryStatement &statement, uint64_t allowed) {
@@ -51,7 +51,7 @@ Error memoryError(const runtime::MemoryStatement &statement, uint64_t allowed) {
               std::to_string(limits.maxBatchTokens) + ") or --kv-memory"};
 }
 
-/// `before`: bytes that the process had locked already, of other engines.
+/// `before`: bytes that the process had already locked for other engines.
 Error lockError(const runtime::MemoryStatement &statement, uint64_t before, int reason) {
   rlimit limit{};
   getrlimit(RLIMIT_MEMLOCK, &limit);
@@ -79,7 +79,8 @@ Result<std::unique_ptr<Executor>> Executor::create(std::shared_ptr<runtime::Engi
   executor->file = engine;
   executor->plan = runtime::programFor(engine->table(), runtime::DeviceKind::Cpu);
   if (!executor->plan)
-    executor->plan = engine->table().programs()->Get(0); // whose code fits no CPU: that is said
+    executor->plan = engine->table().programs()->Get(0); // its code fits no CPU, which is reported
+                                                         // below
   const fb::Program &plan = *executor->plan;
   auto picked = runtime::pickCode(plan, runtime::hostCpu(), isa);
   if (!picked)
@@ -164,7 +165,8 @@ Result<void> Executor::bringWeights(uint64_t allowed) {
     weights.push_back(file->segment(segment));
   const bool lock = statement.limits.lock;
   if (const uint64_t before = lock ? lockedMemory() : 0;
-      lock) { // first: it may be refused, and pages that come are locked then
+      lock) { // lock first: the system may refuse it, and pages that arrive later are locked as
+              // they come
     std::vector<std::span<const std::byte>> all = weights;
     for (const HostMemory *memory :
          {&fixedArena, &tokenArena, &rowArena, &kv, &slots, &scratch, &seeded})
@@ -174,7 +176,7 @@ Result<void> Executor::bringWeights(uint64_t allowed) {
         return lockError(statement, before, reason);
   }
   if (allowed && statement.read > allowed)
-    return {}; // its beginning would be gone when its end is there
+    return {}; // its beginning would be evicted by the time its end is read
   prefault.emplace(weights, int(statement.limits.threads));
   if (lock)
     prefault->finish();
@@ -194,7 +196,7 @@ std::byte *Executor::operandAddress(const fb::Arg &arg, const fb::Step &step) co
     const fb::Weight &entry = *plan->weights()->Get(flatbuffers::uoffset_t(index));
     if (entry.source() == fb::WeightSource::Seed)
       return seeded.data() + entry.offset();
-    // Kernels do not write weights; the ABI has one pointer type.
+    // Kernels do not write weights, but the ABI has only one pointer type.
     return const_cast<std::byte *>(file->weightData(entry).data());
   };
   switch (arg.kind()) {
@@ -215,11 +217,11 @@ std::byte *Executor::stateAddress(size_t state) const {
   return (fixed ? slots : kv).data() + kvOffset[state];
 }
 
-/// Launches of one case follow each other; of the cases of a section a step runs one.
+/// Launches of one specialisation are consecutive; a step runs one specialisation of each stage.
 void Executor::resolve() {
   using runtime::outputOf;
   const fb::Entry &entry = runtime::generateEntry(*plan);
-  // Count first: `args` points into `operands`, which must not move.
+  // Count first: `args` points into `operands`, which must not reallocate.
   size_t operandCount = 0, launchCount = 0;
   for (const fb::Step *step : *entry.steps())
     for (const fb::Case *one : *plan->sections()->Get(step->section())->cases())
@@ -236,7 +238,7 @@ void Executor::resolve() {
         resolveLaunch(*launch, *step, bitOf(section, *one));
   }
   const fb::Output &logits = *outputOf(entry, fb::OutputRole::Logits);
-  auto widthOf = [&](const fb::Output &output) { // of a row of f32
+  auto widthOf = [&](const fb::Output &output) { // number of f32 in a row
     return int64_t(plan->buffers()->Get(output.buffer())->per_unit() / sizeof(float));
   };
   logitsRows = reinterpret_cast<const float *>(bufferAddress(logits.buffer()));
@@ -253,7 +255,7 @@ void Executor::resolve() {
   views.resize(statement.groups.size());
 }
 
-/// Sections that have several cases take a bit for each, from the second on.
+/// Stages with several specialisations use a bit for each specialisation, from bit 1 on.
 uint64_t Executor::bitOf(const fb::Section &section, const fb::Case &one) const {
   unsigned bit = 0;
   for (const fb::Section *other : *plan->sections()) {
@@ -291,7 +293,7 @@ void Executor::resolveLaunch(const fb::Launch &launch, const fb::Step &step, uin
 
 bool Executor::takeKvMemory(std::span<const int64_t> pages) {
   constexpr uint64_t kPiece = uint64_t(2) << 20;
-  // Slot by slot would leave the last layers with nothing when a request comes in between.
+  // Going state by state would leave the last layers with nothing if a request arrives meanwhile.
   size_t next = kvTaken.size();
   uint64_t piece = 0, fewest = std::numeric_limits<uint64_t>::max();
   for (size_t slot = 0; slot < kvTaken.size(); ++slot) {
@@ -309,7 +311,7 @@ bool Executor::takeKvMemory(std::span<const int64_t> pages) {
     return false;
   if (kv.populate(kvOffset[next] + kvTaken[next], piece))
     kvTaken[next] += piece;
-  else // what the system will not give now, a step takes when it comes to it
+  else // memory that the system does not commit now is faulted in by the steps that touch it
     kvTaken.assign(kvTaken.size(), std::numeric_limits<uint64_t>::max());
   return true;
 }
@@ -319,7 +321,7 @@ Result<void> Executor::beginSampled(const BatchView &batch) {
   std::fill_n(keys, batch.rows, 0);
   if (auto ran = run(batch, fb::Mode::Greedy); !ran)
     return ran;
-  ids.clear(); // its memory was taken at the start
+  ids.clear(); // its memory was reserved at creation
   for (int64_t row = 0; row < batch.rows; ++row)
     ids.push_back(keys[row] ? int32_t(~uint32_t(keys[row])) : 0);
   return {};
@@ -386,7 +388,9 @@ std::string Executor::device() const {
 int64_t Executor::readAhead(size_t kernel) const {
   const auto *family = plan->kernels()->Get(flatbuffers::uoffset_t(kernel))->family();
   const bool matmul = family && family->string_view() == "matmul";
-  return matmul ? loop->readAhead().bytesOf(uint32_t(kernel)) : 0; // others are timed for nothing
+  return matmul ? loop->readAhead().bytesOf(uint32_t(kernel)) : 0; // other kernels ignore the
+                                                                   // prefetch distance, so their
+                                                                   // timings mean nothing
 }
 
 void Executor::startTrace(bool keepEvents) {

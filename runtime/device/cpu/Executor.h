@@ -1,22 +1,23 @@
 //===- Executor.h - An engine's program, ready to run on this CPU ---------===//
 //
-// The engine says: sections of launches, run in the order of the steps, each
-// launch a kernel with operands named by index. Creating the executor resolves
-// all of that once:
+// An engine stores stages of launches, run in the order of the steps; each launch is a kernel with
+// operands named by index. Creating the executor resolves all of that once:
 //
-//   steps x cases of sections   flat array of launches, of which a step runs those of its cases
+//   steps x specialisations     flat array of launches, of which a step runs those of its own
+//                               specialisations
 //   [layer 3, section @local] -> { fn, args -> [0x7f..a40, 0x7f..c00, ...],
 //                                  count from tokens|rows|tiles, partition, barrier }
 //
-// A step is then one loop over that array (StepLoop.h): work out a share of items,
-// call the function, wait where the launch says so. A launch without items is
-// skipped. Nothing is allocated, looked up or locked.
+// A step is then one loop over that array (StepLoop.h): compute this thread's part of the items,
+// call the function, wait where the launch requires it. A launch without items is skipped. Nothing
+// is allocated, looked up or locked.
 //
-// Weights lie in the mapped file, whose pages come while the first step begins (Prefault.h), or in
-// memory that is filled from the engine's seed when the executor is created (SeededWeights.h).
+// Weights are in the mapped file, whose pages are brought in while the first step begins
+// (Prefault.h), or in memory that is filled from the engine's seed when the executor is created
+// (SeededWeights.h).
 //
-// Where a buffer lies: its class has an arena of `bytes per unit * limit`; the
-// buffer starts at arena + offset * limit and its row r at + per_unit * r.
+// Buffer addresses: each class of buffer has an arena of `bytes per unit * limit`; a buffer starts
+// at arena + offset * limit, and its row r is at + per_unit * r.
 //===----------------------------------------------------------------------===//
 #pragma once
 
@@ -37,19 +38,20 @@ namespace ingot::cpu {
 
 class Executor final : public runtime::Executor, private runtime::PageMover {
 public:
-  /// Maps the code, takes all memory, makes seeded weights, locks what limits.lock asks for. Errors:
-  /// E0381 … E0385 (no code for this CPU), E0386, E0502 (the memory statement exceeds
-  /// `allowedBytes`, exit 3), E0507, E0509 (the system locks no more, exit 3), E0702 (exit 3), E0701
-  /// (exit 4). allowedBytes 0: what the machine has available.
+  /// Maps the code, allocates all memory, generates weights from the seed and locks the memory that
+  /// limits.lock asks for. Errors: E0381 … E0385 (no code for this CPU), E0386, E0502 (the memory
+  /// plan exceeds `allowedBytes`, exit code 3), E0507, E0509 (the system does not lock that much,
+  /// exit code 3), E0702 (exit code 3), E0701 (exit code 4). allowedBytes 0: all memory that the
+  /// machine has available.
   static Result<std::unique_ptr<Executor>>
   create(std::shared_ptr<runtime::EngineFile> engine, const runtime::MemoryLimits &limits,
          std::optional<runtime::IsaLevel> isa = std::nullopt, uint64_t allowedBytes = 0);
 
   Result<void> step(const BatchView &batch) override { return run(batch, fb::Mode::Logits); }
-  /// Greedy ids alone: the head finds them.
+  /// Supports greedy ids only: the head finds them.
   bool draws(const RowSampling &row) const override { return keys && row.scale == 0.0; }
   int64_t mostDrawnRows() const override { return kGreedyRows; }
-  /// Runs the step to its end.
+  /// Runs the step to completion.
   Result<void> beginSampled(const BatchView &batch) override;
   Result<std::span<const int32_t>> endSampled() override { return std::span<const int32_t>(ids); }
 
@@ -74,7 +76,7 @@ public:
   std::string device() const override;
   int64_t readAhead(size_t kernel) const override;
   size_t launches() const { return resolved.size(); }
-  /// Address of row 0 of a buffer of the table: for tests and numeric debugging.
+  /// Address of row 0 of a buffer of the table, for tests and numeric debugging.
   const void *buffer(size_t index) const { return bufferAddress(index); }
 
   std::unique_ptr<runtime::KernelBench> kernelBench() override;
@@ -88,11 +90,12 @@ private:
 
   Executor() = default;
   Result<void> allocate();
-  /// Has weights in the file brought ahead, where there is memory for them, and locks all.
+  /// Starts prefaulting the weights in the file, if memory suffices, and locks all memory if
+  /// requested.
   Result<void> bringWeights(uint64_t allowed);
   void resolve();
   void resolveLaunch(const fb::Launch &launch, const fb::Step &step, uint64_t cases);
-  /// The bit of a case, and those of the cases that a step runs (StepLoop.h).
+  /// The bit of a specialisation, and the bits of those that a step runs (StepLoop.h).
   uint64_t bitOf(const fb::Section &section, const fb::Case &one) const;
   uint64_t casesOf(fb::Mode mode, const BatchView &batch) const;
   Result<void> run(const BatchView &batch, fb::Mode mode);
@@ -113,26 +116,29 @@ private:
   std::string targetName;
   runtime::MemoryStatement statement;
 
-  HostMemory seeded; ///< weights made from the seed
+  HostMemory seeded; ///< weights generated from the seed
   HostMemory fixedArena, tokenArena, rowArena, kv, slots, scratch;
   std::optional<Prefault> prefault; ///< of weights in the file
-  std::vector<uint64_t> kvOffset; ///< of each state's pages in `kv`, or of its versions in `slots`
-  std::vector<uint64_t> kvTaken;  ///< bytes at the start of each that the system has been asked for
-  std::vector<BatchView> views;   ///< of the step, for each group of states
-  uint64_t scratchStride = 0;     ///< bytes between the scratch of two threads
+  std::vector<uint64_t> kvOffset;   ///< offset of each state's pages in `kv`, or of its versions in
+                                    ///< `slots`
+  std::vector<uint64_t> kvTaken; ///< bytes at the start of each state's pages that the system has
+                                 ///< been asked to commit
+  std::vector<BatchView> views;  ///< of the step, one for each group of states
+  uint64_t scratchStride = 0;    ///< bytes between the scratch areas of two threads
 
-  std::vector<void *> operands; ///< of all launches, one after the other
+  std::vector<void *> operands; ///< of all launches, consecutively
   std::vector<ResolvedLaunch> resolved;
   const float *logitsRows = nullptr;
   int64_t logitsRowStride = 0;
   const float *maximaRows = nullptr;
   int64_t maximaRowStride = 0;
-  uint64_t *keys = nullptr; ///< [rows], of greedy steps; null: the engine has none
+  uint64_t *keys = nullptr; ///< [rows], for greedy steps; null if the engine has none
   const fb::Output *hidden = nullptr;
-  std::vector<int32_t> ids; ///< that the last greedy step found
+  std::vector<int32_t> ids; ///< found by the last greedy step
 
   std::unique_ptr<runtime::Trace> tracing;
-  std::unique_ptr<StepLoop> loop; ///< last: its threads end before the rest goes
+  std::unique_ptr<StepLoop> loop; ///< last: its threads must end before the other members are
+                                  ///< destroyed
 };
 
 } // namespace ingot::cpu

@@ -46,7 +46,8 @@ Result<HostMemory> HostMemory::allocate(uint64_t bytes, const std::string &what,
     if (taken - head - whole)
       munmap(start + head + whole, taken - head - whole);
     start += head;
-    madvise(start, whole / kHugePage * kHugePage, MADV_HUGEPAGE); // a wish; slower without
+    madvise(start, whole / kHugePage * kHugePage, MADV_HUGEPAGE); // only a hint; without it
+                                                                  // accesses are slower
   }
   memory.start = start;
   memory.bytes = bytes;
@@ -74,7 +75,7 @@ HostMemory::~HostMemory() {
 
 namespace {
 
-/// Of two that may be 0, for unknown.
+/// The minimum of two values, either of which may be 0 for unknown.
 uint64_t leastKnown(uint64_t a, uint64_t b) { return a && b ? std::min(a, b) : std::max(a, b); }
 
 /// Bytes of a line like "MemAvailable:  123 kB"; 0 if there is none.
@@ -86,7 +87,7 @@ uint64_t bytesIn(const char *path, std::string_view key) {
   return 0;
 }
 
-/// Names of a version of cgroups.
+/// File names of a cgroup version.
 struct GroupFiles {
   const char *mount, *limit, *used, *inactive, *active;
 };
@@ -96,13 +97,13 @@ constexpr GroupFiles kVersion1 = {"/sys/fs/cgroup/memory", "memory.limit_in_byte
 constexpr GroupFiles kVersion2 = {"/sys/fs/cgroup", "memory.max", "memory.current", "inactive_file",
                                   "active_file"};
 
-/// What one group leaves; 0: it has no limit.
+/// Bytes that one cgroup leaves; 0 if it has no limit.
 uint64_t leftInGroup(const std::string &folder, const GroupFiles &files) {
-  constexpr uint64_t kNoLimit = uint64_t(1) << 62; // how version 1 says it
+  constexpr uint64_t kNoLimit = uint64_t(1) << 62; // how version 1 expresses it
   const uint64_t limit = numberIn(folder + files.limit), used = numberIn(folder + files.used);
   if (limit == 0 || limit >= kNoLimit)
     return 0;
-  // Page cache counts as used but gives way.
+  // Page cache counts as used, but it can be reclaimed.
   std::ifstream stat(folder + "memory.stat");
   std::string key;
   uint64_t cache = 0;
@@ -113,7 +114,7 @@ uint64_t leftInGroup(const std::string &folder, const GroupFiles &files) {
   return std::max<uint64_t>(1, std::min(limit, left + std::min(cache, used)));
 }
 
-/// What `ulimit -v` leaves of the address space.
+/// Bytes of address space that `ulimit -v` leaves.
 uint64_t leftOfAddresses() {
   rlimit limit{};
   if (getrlimit(RLIMIT_AS, &limit) != 0 || limit.rlim_cur == RLIM_INFINITY)

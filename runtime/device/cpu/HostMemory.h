@@ -1,4 +1,4 @@
-//===- HostMemory.h - Anonymous memory for arenas, and how much there is --===//
+//===- HostMemory.h - Anonymous memory for arenas, and available memory ---===//
 #pragma once
 
 #include "runtime/engine/Pages.h"
@@ -11,9 +11,9 @@
 
 namespace ingot::cpu {
 
-/// Zeroed memory straight from the system, taken page by page as it is first
-/// touched. Big regions start on a 2 MiB line and ask for huge pages; the tail
-/// does not, so that what is used never exceeds what was asked for.
+/// Zeroed memory straight from the system, committed page by page when first touched. Large regions
+/// are aligned to 2 MiB and request huge pages; the tail does not, so the memory in use never
+/// exceeds the bytes requested.
 class HostMemory {
 public:
   HostMemory() = default;
@@ -23,8 +23,9 @@ public:
   HostMemory &operator=(HostMemory &&other) noexcept;
   ~HostMemory();
 
-  /// Has the system give the bytes [from, from + count) now, as they are; whole pages of them. False:
-  /// it cannot (Linux before 5.14), or will not. May run beside whoever uses them.
+  /// Has the system commit the bytes [from, from + count) now, rounded to whole pages, with their
+  /// contents unchanged. Returns false if the system cannot (Linux before 5.14) or will not. May run
+  /// while other threads use the memory.
   bool populate(uint64_t from, uint64_t count) const;
 
   std::span<std::byte> span() const { return {start, bytes}; }
@@ -33,20 +34,21 @@ public:
 
 private:
   std::byte *start = nullptr;
-  uint64_t bytes = 0; ///< asked for; the mapping is whole pages
+  uint64_t bytes = 0; ///< as requested; the mapping consists of whole pages
 };
 
-/// Keeps mapped memory where it is: pages that are there, and others from the moment they come. As
-/// errno says.
+/// Locks mapped memory: resident pages now, and the others as soon as they are brought in. Returns
+/// an errno value; 0 on success.
 int lockMemory(std::span<const std::byte> memory);
-uint64_t lockedMemory(); ///< bytes of this process that lie so
+uint64_t lockedMemory(); ///< bytes that this process has locked
 
-/// Bytes that can be taken now without swapping: the system's estimate, cut to
-/// what the cgroups and `ulimit -v` leave. 0 if nothing is known.
+/// Bytes that can be taken now without swapping: the system's estimate, limited to what the cgroups
+/// and `ulimit -v` leave. 0 if nothing is known.
 uint64_t availableMemory();
 
-/// Of that, what this process's cgroups for memory leave, of version 1 or 2: the least of its own and
-/// of those above. 0: they have no limit. `root`: where /proc and /sys are.
+/// Bytes that the memory limits of this process's cgroups (version 1 or 2) leave: the minimum over
+/// its own cgroup and all its ancestors. 0 if they have no limit. `root`: prefix of the paths /proc
+/// and /sys.
 uint64_t leftInTheGroups(const std::string &root = "");
 
 } // namespace ingot::cpu

@@ -1,7 +1,7 @@
-//===- KernelBench.cpp - Launches of a step alone, on the CPU ----------------===//
+//===- KernelBench.cpp - Times selected launches of a step on the CPU --------===//
 //
-// A step loop of its own over some of the executor's launches: parts are cut, claimed and waited
-// for as in a step.
+// Uses a separate step loop over the selected launches of the executor: parts are cut, claimed and
+// waited for as in a step.
 //===----------------------------------------------------------------------===//
 #include "runtime/device/KernelBench.h"
 #include "runtime/device/EvenRoutes.h"
@@ -33,11 +33,12 @@ private:
   Executor &executor;
   ItemCounts count; ///< of the batch
   uint64_t cases = 1;
-  /// Of the last choice.
+  /// State of the last choice.
   std::optional<Choice> taken;
-  std::vector<ResolvedLaunch> program; ///< `copies` times its launches
+  std::vector<ResolvedLaunch> program; ///< its launches, `copies` times
   uint64_t copies = 1;
-  std::unique_ptr<StepLoop> loop; ///< its threads end before what they work on
+  std::unique_ptr<StepLoop> loop; ///< its threads must end before the data that they work on is
+                                  ///< destroyed
 };
 
 Result<void> KernelBench::prepare(const BatchView &batch) {
@@ -51,7 +52,8 @@ Result<void> KernelBench::prepare(const BatchView &batch) {
   return prepared;
 }
 
-/// Those that have work. A group ends where any launch up to the next of them ends one.
+/// The selected launches that have items. A group ends after a selected launch if it, or any launch
+/// between it and the next selected one, ends a group.
 std::vector<ResolvedLaunch> KernelBench::chosen(const Choice &choice) const {
   std::vector<ResolvedLaunch> list;
   for (const ResolvedLaunch &launch : executor.resolved) {
@@ -72,7 +74,8 @@ runtime::KernelBench::Launches KernelBench::launches(const Choice &choice) {
   return {chosen(choice).size(), ahead ? "each_line_ahead" : "", false};
 }
 
-/// Launches alone find routes that a step's router might have made.
+/// A launch that is timed in isolation finds routes like those that a step's router might have
+/// computed.
 void KernelBench::spreadRoutes() {
   for (const ResolvedLaunch &launch : executor.resolved) {
     const fb::Kernel &kernel = *executor.plan->kernels()->Get(launch.kernel);

@@ -1,4 +1,4 @@
-//===- Prefault.cpp - Pieces of pages, asked for by threads ----------------===//
+//===- Prefault.cpp - Threads request pieces of whole pages ----------------===//
 #include "runtime/device/cpu/Prefault.h"
 
 #include "runtime/device/cpu/HostMemory.h"
@@ -22,8 +22,8 @@ void ask(std::span<const std::byte> piece) {
   const uintptr_t begin = addressOf(piece) / kPage * kPage;
   const size_t bytes = addressOf(piece) + piece.size() - begin;
   auto *at = reinterpret_cast<void *>(begin);
-  // Without the one call the other still has the disk read ahead. Of a file that was cut both are
-  // errors, where a page that is touched would be a signal.
+  // If the first call is not supported, the other still has the disk read ahead. For a truncated
+  // file both return errors, whereas touching a page would raise a signal.
   if (madvise(at, bytes, MADV_POPULATE_READ) != 0 && errno == EINVAL)
     (void)madvise(at, bytes, MADV_WILLNEED);
 }
@@ -32,7 +32,7 @@ void ask(std::span<const std::byte> piece) {
 
 Prefault::Prefault(std::span<const std::span<const std::byte>> ranges, int count) {
   for (std::span<const std::byte> rest : ranges)
-    while (!rest.empty()) { // to the end of the huge page
+    while (!rest.empty()) { // up to the end of the huge page
       const size_t bytes = std::min(rest.size(), size_t(kHugePage - addressOf(rest) % kHugePage));
       pieces.push_back(rest.first(bytes));
       rest = rest.subspan(bytes);
@@ -41,7 +41,7 @@ Prefault::Prefault(std::span<const std::span<const std::byte>> ranges, int count
   try {
     for (int i = 0; i < count; ++i)
       threads.emplace_back([this] { work(); });
-  } catch (const std::system_error &) { // those that there are do it all
+  } catch (const std::system_error &) { // the threads that did start do all the work
   }
 }
 

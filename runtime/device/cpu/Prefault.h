@@ -1,9 +1,9 @@
-//===- Prefault.h - Mapped weights, brought before they are asked for ------===//
+//===- Prefault.h - Brings in mapped weights before they are needed --------===//
 //
-// The first step over a file that is mapped waits for each of its pages: a little while where the
-// page cache has it, for the disk where not. Threads of their own go ahead of it, from the file's
-// beginning to its end as a step does, so that loading a tokenizer and the first launches pass
-// meanwhile, and the disk has several requests at once.
+// The first step over a mapped file waits for each of its pages: briefly if the page cache has the
+// page, otherwise for the disk. Dedicated threads run ahead of the step, from the beginning of the
+// file to its end as the step does, so this overlaps with loading the tokenizer and with the first
+// launches, and the disk gets several requests at once.
 //===----------------------------------------------------------------------===//
 #pragma once
 
@@ -17,15 +17,15 @@ namespace ingot::cpu {
 
 class Prefault {
 public:
-  /// Begins on up to `threads` threads; `ranges` are of mapped files that stay so as long as this
-  /// lives. What the system does not map ahead (of a file that was cut, or Linux before 5.14) is left
-  /// to who reads it.
+  /// Begins on up to `threads` threads; `ranges` are parts of mapped files that must stay mapped as
+  /// long as this object lives. Pages that the system does not map ahead (of a truncated file, or
+  /// with Linux before 5.14) are left to their readers.
   Prefault(std::span<const std::span<const std::byte>> ranges, int threads);
-  ~Prefault(); ///< waits for pieces under way, no more
+  ~Prefault(); ///< waits only for pieces in progress
   Prefault(const Prefault &) = delete;
   Prefault &operator=(const Prefault &) = delete;
 
-  /// Helps, and returns when all has been asked for.
+  /// Helps with the work, and returns when all pages have been requested.
   void finish();
 
 private:
@@ -33,7 +33,7 @@ private:
 
   std::vector<std::span<const std::byte>> pieces;
   std::atomic<size_t> next{0};
-  std::vector<std::jthread> threads; ///< last: they end before the pieces
+  std::vector<std::jthread> threads; ///< last: they must end before `pieces` is destroyed
 };
 
 } // namespace ingot::cpu

@@ -1,10 +1,11 @@
-//===- ReadAhead.h - How kernels ask for the weights that come next --------===//
+//===- ReadAhead.h - Tunes how kernels prefetch their next weights ---------===//
 //
-// A step of one token waits for weights. CPUs differ in what helps: one line a kilobyte and their own prefetchers, or
-// each line, some KiB ahead (docs/cpu.md). A kernel has both ways, and this picks one for each kernel by what it takes.
-// The first steps of one token are trials, which are steps as any other: in each, half of a kernel's launches go one
-// way and half the other, and in the next the other way round. What a part of a launch took at best counts, since
-// others on the machine can only slow it down. Bits do not depend on it.
+// A step of one token is bound by reading weights. CPUs differ in what helps: prefetching one line per
+// kilobyte and relying on the hardware prefetchers, or prefetching each line, some KiB ahead (docs/cpu.md). A
+// kernel supports both ways, and this class picks one for each kernel by measurement. The first steps of one
+// token are trials, which are otherwise ordinary steps: in each, half of a kernel's launches use one way and
+// half the other, and in the next step they are swapped. The best time of each part of a launch counts, since
+// other load on the machine can only slow it down. The choice does not change any result bit.
 //===----------------------------------------------------------------------===//
 #pragma once
 
@@ -18,31 +19,37 @@ namespace ingot::cpu {
 
 class ReadAhead {
 public:
-  /// Bytes ahead that kernels take (KernelAbi.h): one line a kilobyte, and each line.
+  /// The prefetch distances in bytes that kernels support (KernelAbi.h): one line per kilobyte, and
+  /// each line.
   static constexpr std::array<int64_t, 2> kWays = {0, 8192};
-  /// Steps of up to so many wait for weights as those of one do, and take what was found for one.
+  /// Steps of up to this many tokens are bound by weights like those of one token, and use the
+  /// choice made for one.
   static constexpr int64_t kFewTokens = 3;
-  /// An even number, of which the first may find pages that have yet to come.
+  /// Number of trials. It is even, and the first trial may find pages that have not been brought in
+  /// yet.
   static constexpr int kTrials = 16;
-  /// What is no trial.
+  /// The trial number of a step that is not a trial.
   static constexpr int kNoTrial = -1;
 
-  /// `kernels`: of each launch of the program; `parts`: the most that a launch is cut into.
+  /// `kernels`: kernel of each launch of the program; `parts`: the maximum number of parts of a
+  /// launch.
   ReadAhead(std::vector<uint32_t> kernels, size_t parts);
-  /// For other launches of the same kernels, that another has chosen for, or not yet: nothing is tried.
+  /// For other launches of the same kernels: uses the choices of `known`, made or still default, and
+  /// runs no trials.
   ReadAhead(std::vector<uint32_t> kernels, const ReadAhead &known)
       : kernels(std::move(kernels)), chosen(known.chosen) {}
 
-  /// The number of the trial that a step of so many tokens is. Between steps only.
+  /// The trial number of a step of `tokens` tokens. Must be called between steps.
   int begin(int64_t tokens);
-  /// Bytes ahead for a launch of a step of so many tokens.
+  /// Prefetch distance in bytes for a launch of a step of `tokens` tokens.
   int64_t bytes(int trial, int64_t tokens, size_t launch) const;
-  /// A part of a launch took so long in a trial. Parts of different numbers may come from different threads.
+  /// Records the time that a part of a launch took in a trial. Different parts may be reported by different
+  /// threads.
   void took(int trial, size_t launch, size_t part, uint64_t nanoseconds);
 
-  /// Whether steps of one token go on trying.
+  /// Whether one-token steps are still trials.
   bool tries() const { return !best.empty(); }
-  /// Bytes ahead of a kernel; while it is tried, those of the first way.
+  /// Prefetch distance in bytes of a kernel; during trials, that of the first way.
   int64_t bytesOf(uint32_t kernel) const { return chosen[kernel]; }
 
 private:
@@ -52,12 +59,12 @@ private:
   void decide();
 
   std::vector<uint32_t> kernels;
-  std::vector<uint32_t> turns; ///< of each launch: the how manieth of its kernel it is
+  std::vector<uint32_t> turns; ///< for each launch, its index among the launches of its kernel
   int trials = 0;
   std::vector<int64_t> chosen; ///< by kernel
-  /// [part][launch], nanoseconds; 0: none. Empty: nothing is tried.
+  /// [part][launch], nanoseconds; 0: not measured. Empty: there are no trials.
   std::vector<Times> best;
-  std::vector<Times> sums; ///< by kernel; here, since a step allocates nothing
+  std::vector<Times> sums; ///< by kernel; a member, since a step allocates nothing
 };
 
 } // namespace ingot::cpu

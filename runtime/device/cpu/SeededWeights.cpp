@@ -1,4 +1,4 @@
-//===- SeededWeights.cpp - All threads take pieces of weights -------------===//
+//===- SeededWeights.cpp - Generates weights in pieces on all threads -----===//
 #include "runtime/device/cpu/SeededWeights.h"
 
 #include "runtime/device/cpu/ThreadPool.h"
@@ -44,7 +44,7 @@ std::vector<Piece> piecesOf(const fb::Program &program, std::span<std::byte> mem
   return pieces;
 }
 
-/// Pieces, taken one by one by whoever is free.
+/// Pieces, taken one at a time by whichever thread is free.
 class Filling {
 public:
   Filling(uint64_t seed, std::vector<Piece> pieces) : seed(seed), pieces(std::move(pieces)) {}
@@ -81,7 +81,7 @@ Result<void> fillSeededWeights(const fb::Program &program, uint64_t seed,
     return pool.error();
   (*pool)->invite();
   filling.work();
-  return {}; // the pool's end waits for the others
+  return {}; // the pool's destructor waits for the other threads
 }
 
 } // namespace ingot::cpu

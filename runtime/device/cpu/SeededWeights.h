@@ -1,4 +1,4 @@
-//===- SeededWeights.h - Weights made at load -----------------------------===//
+//===- SeededWeights.h - Weights generated at load ------------------------===//
 #pragma once
 
 #include "runtime/error/Error.h"
@@ -10,8 +10,8 @@
 namespace ingot::cpu {
 
 /// Fills `memory` (program.seed_bytes() zeroed bytes, 64-byte aligned) with the weights that the
-/// program wants made from the engine's seed, on `threads` threads. The bytes do not depend on how
-/// many there are. `program` was verified. E0701 if the system gives no threads.
+/// program generates from the engine's seed, on `threads` threads. The bytes do not depend on the
+/// number of threads. `program` must be verified. E0701 if the system cannot start the threads.
 Result<void> fillSeededWeights(const fb::Program &program, uint64_t seed,
                                std::span<std::byte> memory, int threads);
 

@@ -7,7 +7,7 @@ namespace ingot::cpu {
 
 namespace {
 
-/// From so many tokens on a launch is cut into kSplit parts per thread.
+/// From this many tokens on, a launch is cut into kSplit parts per thread.
 constexpr uint64_t kLargeStep = 64;
 constexpr uint64_t kSplit = 4;
 
@@ -16,7 +16,8 @@ ReadAhead readingOf(std::span<const ResolvedLaunch> program, int threads, const 
   for (const ResolvedLaunch &launch : program)
     kernels.push_back(launch.kernel);
   return known ? ReadAhead(std::move(kernels), *known)
-               : ReadAhead(std::move(kernels), size_t(threads)); // steps of one token are small
+               : ReadAhead(std::move(kernels), size_t(threads)); // steps of one token are small, so
+                                                                 // they have one part per thread
 }
 
 } // namespace
@@ -65,8 +66,8 @@ void StepLoop::run(const BatchView *views, runtime::Trace *traceOrNull, uint64_t
 }
 
 void StepLoop::publish(const Step &step) {
-  // Releases and acquires on every field stand for the fences of a seqlock: who
-  // reads one new value sees the odd version as well.
+  // Release and acquire on every field replace the fences of a seqlock: a reader that sees one new
+  // value sees the odd version as well.
   uint64_t before = version.load(std::memory_order_relaxed);
   version.store(before + 1, std::memory_order_release);
   for (size_t i = 0; i < kItemCounts; ++i)
@@ -95,7 +96,7 @@ bool StepLoop::copyStep(Step &step) const {
 void StepLoop::work(int thread) {
   Step step;
   if (!copyStep(step))
-    return; // another step begins: its invitation follows
+    return; // another step is beginning, and its invitation follows
   step.trace ? runStep<true>(step, thread) : runStep<false>(step, thread);
 }
 
@@ -103,7 +104,7 @@ uint64_t StepLoop::itemsOf(const Step &step, const ResolvedLaunch &launch) const
   return launch.cases & step.cases ? step.count[launch.base] * launch.factor : 0;
 }
 
-/// None is empty. Those of thread t are [n * t / threads, n * (t + 1) / threads).
+/// No part is empty. The parts of thread t are [n * t / threads, n * (t + 1) / threads).
 uint64_t StepLoop::partsOf(const Step &step, const ResolvedLaunch &launch) const {
   uint64_t split = step.count[fb::GridBase::Tokens] >= kLargeStep ? kSplit : 1;
   return std::min(itemsOf(step, launch), uint64_t(threadCount) * split);
@@ -116,7 +117,7 @@ template <bool Traced> void StepLoop::runStep(const Step &step, int thread) {
     uint64_t target = 0;
     for (size_t launch = first; launch < end; ++launch)
       target += partsOf(step, program[launch]);
-    if (target) { // else there is nothing to do, and all threads know
+    if (target) { // otherwise there is nothing to do, and all threads compute the same
       if (!groupsDone.passed(group))
         runGroup<Traced>(step, thread, first, end, uint32_t(target));
       if (!groupsDone.passed(group))
@@ -139,7 +140,7 @@ template <bool Traced>
 void StepLoop::runGroup(const Step &step, int thread, size_t first, size_t end, uint32_t target) {
   const uint64_t threads = uint64_t(threadCount);
   for (uint64_t turn = 0; turn < threads; ++turn) {
-    uint64_t owner = (uint64_t(thread) + turn) % threads; // oneself, then the others
+    uint64_t owner = (uint64_t(thread) + turn) % threads; // this thread, then the others
     for (size_t launch = first; launch < end; ++launch) {
       uint64_t parts = partsOf(step, program[launch]);
       uint64_t begin = parts * owner / threads, count = parts * (owner + 1) / threads - begin;

@@ -29,8 +29,8 @@ void futexWakeAll(std::atomic<uint32_t> &word) {
   syscall(SYS_futex, &word, FUTEX_WAKE_PRIVATE, INT32_MAX, nullptr, nullptr, 0);
 }
 
-/// Whether the system would give no addresses for one more stack (`ulimit -v`): a thread that
-/// cannot start says "try again" either way.
+/// Whether the system has no address space for one more stack (`ulimit -v`): a thread that cannot
+/// start fails with "try again" in either case.
 bool stackMissing() {
   size_t bytes = size_t(8) << 20;
   pthread_attr_t attributes;
@@ -117,7 +117,7 @@ void ThreadPool::work(Job job, void *context, int thread) {
     start.await(seen);
     if (stopping.load(std::memory_order_relaxed))
       return;
-    seen = start.value(); // before the job: what is invited meanwhile is not missed
+    seen = start.value(); // before the job, so that an invitation during it is not missed
     job(context, thread);
   }
 }
@@ -127,8 +127,8 @@ int usableProcessors() {
   cpu_set_t allowed;
   if (sched_getaffinity(0, sizeof(allowed), &allowed) == 0)
     processors = std::max(1, CPU_COUNT(&allowed));
-  // A container with a quota of 1.5 processors on a machine of 64: 64 threads
-  // would be stopped together for most of every period.
+  // A container may have a quota of 1.5 processors on a machine with 64: 64 threads would all be
+  // throttled together for most of every period.
   std::ifstream quotaFile("/sys/fs/cgroup/cpu.max");
   double quota = 0, period = 0;
   if (quotaFile >> quota >> period && quota > 0 && period > 0)

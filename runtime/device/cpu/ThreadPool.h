@@ -1,13 +1,13 @@
-//===- ThreadPool.h - Threads that are invited, and a gate to wait at -----===//
+//===- ThreadPool.h - Threads that are invited to work, and a gate --------===//
 //
-// A step is some hundred launches of a few microseconds, all threads working on
-// each (StepLoop.h). The pool only brings the threads there: invite() lets those
-// through who wait at its gate; whoever comes late joins a step under way.
+// A step is some hundred launches of a few microseconds, with all threads working on each
+// (StepLoop.h). The pool only brings the threads there: invite() releases the threads that wait at
+// its gate; a thread that comes late joins a step in progress.
 //
-// A thread that waits spins for at most 50 us, which covers the gaps between
-// launches and between the steps of a saturated loop, and then sleeps on a
-// futex, so that an idle session burns no core. Waking costs a syscall only if
-// somebody sleeps. Nothing is allocated and no lock is taken after creation.
+// A waiting thread spins for at most 50 us, which covers the gaps between launches and between the
+// steps of a saturated loop, and then sleeps on a futex, so that an idle session uses no CPU time.
+// Waking costs a syscall only if a thread sleeps. Nothing is allocated and no lock is taken after
+// creation.
 //
 // Threads are not pinned: on a shared machine the system places them better.
 //===----------------------------------------------------------------------===//
@@ -23,16 +23,15 @@
 
 namespace ingot::cpu {
 
-/// A counter that threads wait on. advance() lets everybody through who waits
-/// for the value to change.
+/// A counter that threads wait on. advance() releases all threads that wait for the value to
+/// change.
 class Gate {
 public:
   uint32_t value() const { return count.load(std::memory_order_acquire); }
   void advance();
-  /// Returns once value() differs from `old`; what was written before the
-  /// advance() is visible then.
+  /// Returns once value() differs from `old`; writes made before the advance() are then visible.
   void await(uint32_t old);
-  /// advance() was called more than `before` times (counting wraps around).
+  /// Whether advance() was called more than `before` times (the counter may wrap around).
   bool passed(uint32_t before) const { return int32_t(value() - before) > 0; }
 
 private:
@@ -44,11 +43,11 @@ class ThreadPool {
 public:
   using Job = void (*)(void *context, int thread);
 
-  /// Starts threads 1 … threads-1; 0 is the caller's own. Each runs job(context, thread) at
-  /// least once after every invite(), once for several if it was late. E0701 (exit 4)
-  /// if the system gives no more threads, E0507 (exit 3) if it gives no memory for them.
+  /// Starts threads 1 … threads-1; thread 0 is the caller's own. Each runs job(context, thread) at
+  /// least once after every invite(), but only once for several if it was late. E0701 (exit code 4)
+  /// if the system cannot start more threads, E0507 (exit code 3) if it has no memory for them.
   static Result<std::unique_ptr<ThreadPool>> create(int threads, Job job, void *context);
-  /// Waits for jobs under way.
+  /// Waits for running jobs.
   ~ThreadPool();
   ThreadPool(const ThreadPool &) = delete;
   ThreadPool &operator=(const ThreadPool &) = delete;
@@ -66,7 +65,7 @@ private:
   std::vector<std::thread> workers;
 };
 
-/// Processors this process may use: its affinity, cut to the cgroup's quota.
+/// Processors that this process may use: its affinity, limited to the cgroup's quota.
 int usableProcessors();
 
 } // namespace ingot::cpu

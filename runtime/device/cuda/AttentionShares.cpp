@@ -30,7 +30,7 @@ bool decodes(std::span<const AttentionTile> tiles, size_t i) {
 int64_t dealShares(std::span<const AttentionTile> tiles, const AttentionSharing &sharing,
                    AttentionShare *to) {
   assert(sharing.shares <= kMostShares);
-  // A window begins anywhere in a run.
+  // A window may begin anywhere in a chunk.
   const int64_t inWindow = divideUp(sharing.window, kRunPositions) + 1;
   auto runsOf = [&](const AttentionTile &tile) {
     int64_t runs = tile.firstPosition / kRunPositions + 1;
@@ -39,7 +39,7 @@ int64_t dealShares(std::span<const AttentionTile> tiles, const AttentionSharing 
   int64_t runs = 0;
   for (const AttentionTile &tile : tiles)
     runs += runsOf(tile);
-  const int64_t most = sharing.shares ? divideUp(runs, sharing.shares) : runs; // of a share
+  const int64_t most = sharing.shares ? divideUp(runs, sharing.shares) : runs; // per split
 
   AttentionShare *next = to;
   int64_t slots = 0;
@@ -55,7 +55,8 @@ int64_t dealShares(std::span<const AttentionTile> tiles, const AttentionSharing 
     if (of > 1)
       slots += own, ++counters;
   };
-  // Each of the long ones has more than one of `shares` parts of all runs: there are fewer.
+  // Each long tile has more than 1/`shares` of all chunks, so there are fewer than `shares` of
+  // them.
   std::array<const AttentionTile *, kMostShares> longOnes;
   auto end = longOnes.begin();
   for (const AttentionTile &tile : tiles)

@@ -1,17 +1,18 @@
-//===- AttentionShares.h - Who attends to what in a step ---------------------===//
+//===- AttentionShares.h - Splits decode attention over blocks ---------------===//
 //
-// Tiles of prompts are a block's for each KV head (attention_prefill.cuh). Tiles that decode are
-// cut into runs of positions, which blocks take (attention_decode.cuh): how many blocks a tile gets
-// is what the host decides, for each step, from the lengths of all its contexts.
+// Each prompt tile is handled by one block per KV head (attention_prefill.cuh). Decode tiles are
+// cut into KV chunks of positions, which blocks take (attention_decode.cuh). For each step, the
+// host decides from the lengths of all contexts how many blocks a tile gets:
 //
-//   runs of four sequences    40    3    2    700        745 in all
-//   a share of 64 takes at most ceil(745 / 64) = 12:
-//   shares                     4    1    1     59        the longest first
+//   KV chunks of four sequences   40    3    2    700        745 in all
+//   with 64 splits, one takes at most ceil(745 / 64) = 12 chunks:
+//   splits                         4    1    1     59        longest tile first
 //
-// So no block walks more than what is one's part of all runs, however the lengths differ, and
-// there are never more shares than tiles + `shares`, so that the grid of a graph can be fixed. A
-// tile of several shares needs a slot of the workspace for each run; what finds none (the shortest
-// of those tiles) is one block's. The sums are the same bits whoever takes a run.
+// So no block walks more than one split's part of all chunks, however much the lengths differ, and
+// there are never more splits than tiles + `shares`, so the grid of a graph can be fixed. A tile
+// with several splits needs a workspace slot for each chunk; a tile that finds no room (the
+// shortest ones miss out first) is handled by one block. The sums are the same bits whichever block
+// takes a chunk.
 //===----------------------------------------------------------------------===//
 #pragma once
 
@@ -24,20 +25,21 @@ namespace ingot::cuda {
 
 constexpr int64_t kRunPositions = 256; ///< device/attention.cuh
 
-/// What the kernels of a program can share out.
+/// How far the kernels of a program can split the KV of decode tiles.
 struct AttentionSharing {
-  int64_t shares = 0; ///< beyond one for each tile, at most kMostShares; 0: none is shared
-  int64_t slots = 0;  ///< runs that the workspace has room for
-  int64_t window = 0; ///< the largest of any layer; 0: some layer sees all positions
+  int64_t shares = 0; ///< splits beyond one per tile, at most kMostShares; 0: no splitting
+  int64_t slots = 0;  ///< KV chunks that the workspace has room for
+  int64_t window = 0; ///< largest window of any layer; 0: some layer sees all positions
 
   static AttentionSharing of(const fb::Program &program);
 };
 
-/// Whether tile i decodes: it is all that the step has of its sequence, up to here, and one token.
+/// Whether tile i is a decode tile: the only tile of its sequence in the step up to here, with one
+/// token.
 bool decodes(std::span<const AttentionTile> tiles, size_t i);
 
-/// Deals the runs of tiles that decode; `to` has room for tiles.size() + sharing.shares. The number
-/// of shares.
+/// Assigns the KV chunks of decode tiles to splits; `to` has room for tiles.size() +
+/// sharing.shares. Returns the number of splits.
 int64_t dealShares(std::span<const AttentionTile> tiles, const AttentionSharing &sharing,
                    AttentionShare *to);
 

@@ -16,7 +16,8 @@ class Packer {
 public:
   Packer(Address device, std::span<std::byte> host) : device(device), host(host) {}
 
-  /// Room for `count` values; null if there is none left. `address` becomes theirs on the device.
+  /// Reserves room for `count` values; null if there is none left. Sets `address` to their address
+  /// on the device.
   template <typename T> T *take(uint64_t count, const T *&address) {
     at = (at + kLine - 1) / kLine * kLine;
     if (at > host.size() || count > (host.size() - at) / sizeof(T)) {
@@ -34,7 +35,7 @@ public:
       std::memcpy(to, from, size_t(count) * sizeof(T));
   }
 
-  /// Gives back the last of what was taken.
+  /// Gives back the last `count` values that were taken.
   template <typename T> void giveBack(uint64_t count) { at -= full ? 0 : count * sizeof(T); }
 
   uint64_t bytes() const { return full ? 0 : at; }
@@ -48,7 +49,7 @@ private:
 
 } // namespace
 
-/// Tiles by kind, and the shares of those that decode.
+/// Writes the tiles ordered by kind, and the splits of the decode tiles.
 static void packTiles(const BatchView &batch, const AttentionSharing &sharing, Packer &packer,
                       BatchView &view) {
   const std::span from(batch.attentionTiles, size_t(batch.tiles));
@@ -100,7 +101,7 @@ uint64_t packBatch(const BatchView &batch, const AttentionSharing &sharing, Addr
       writes += batch.stateSpans[i].writes;
     packer.copy(batch.stateWrites, writes, view.stateWrites);
   }
-  view.groupTables = nullptr; // on the host: a launch's view has its group's as blockTable
+  view.groupTables = nullptr; // a host pointer: a launch's view has its group's table as blockTable
   view.sequences = sequences;
   view.blockTableStride = pages;
   assert((groups == 1 || batch.groupTables) && "states in groups need a table each");
@@ -110,7 +111,7 @@ uint64_t packBatch(const BatchView &batch, const AttentionSharing &sharing, Addr
       for (int64_t row = 0; row < sequences; ++row)
         std::memcpy(table + row * pages, from + row * batch.blockTableStride,
                     size_t(pages) * sizeof(int32_t));
-    if (packer.bytes() != 0) // the other lists are there already
+    if (packer.bytes() != 0) // all other lists are in place
       std::memcpy(views + group * kViewBytes, &view, sizeof view);
   }
   return packer.bytes();

@@ -1,4 +1,4 @@
-//===- DeviceMemory.h - Memory of a driver that gives itself back ------------===//
+//===- DeviceMemory.h - RAII owners of a driver's memory ---------------------===//
 #pragma once
 
 #include "runtime/device/cuda/Driver.h"
@@ -7,7 +7,7 @@
 
 namespace ingot::cuda {
 
-/// Device memory; empty if bytes is 0. The driver must outlive it.
+/// Device memory; empty if `bytes` is 0. The driver must outlive it.
 class DeviceMemory {
 public:
   DeviceMemory() = default;
@@ -44,7 +44,7 @@ private:
   uint64_t bytes = 0;
 };
 
-/// Page-locked memory of the host. The driver must outlive it.
+/// Page-locked host memory. The driver must outlive it.
 class PinnedMemory {
 public:
   PinnedMemory() = default;
@@ -69,7 +69,7 @@ public:
     if (start)
       driver->releaseHost(start);
   }
-  /// Lets go of it without giving it back: a copy may still write it.
+  /// Gives up ownership without releasing the memory: a copy may still write to it.
   void leave() { start = nullptr; }
 
   std::byte *data() const { return start; }

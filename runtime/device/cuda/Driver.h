@@ -1,17 +1,17 @@
-//===- Driver.h - What the executor asks of a GPU --------------------------===//
+//===- Driver.h - The executor's interface to a GPU ------------------------===//
 //
-// Memory, modules, launches, graphs, times: everything above knows this interface alone,
-// so it runs on the emulator as it does on a GPU.
+// Memory, modules, launches, graphs, times: all code above uses only this interface, so it runs on
+// the emulator just as it does on a GPU.
 //
 //   LibcudaDriver    libcuda.so.1, opened at run time
 //   EmulatorDriver   the same kernels as host code, on emulator/host
 //
-// A driver has one device and one queue. What is put into the queue (copies, launches,
-// graphs, events) happens in order, after the call has returned; `wait` waits for all of it.
-// A failure of the device may therefore be reported by a later call. One thread at a time calls
-// it, another one each time if need be; the last may be one that never did.
+// A driver has one device and one queue. Queued work (copies, launches, graphs, events) runs in
+// order, after the call has returned; `wait` waits for all of it. A device failure may therefore be
+// reported by a later call. Only one thread may call the driver at a time, but it may be a
+// different one each time; the thread that destroys it may never have called it before.
 //
-// Errors are E07xx, exit 4.
+// Errors are E07xx, exit code 4.
 //===----------------------------------------------------------------------===//
 #pragma once
 
@@ -31,7 +31,7 @@ namespace ingot::cuda {
 
 using Address = uint64_t; ///< of device memory; 0: none
 
-// Owned by the driver: each lives until it is given back or the driver goes.
+// Owned by the driver: each handle lives until it is released or the driver is destroyed.
 using Module = struct ModuleHandle *;
 using Kernel = struct KernelHandle *;
 using Event = struct EventHandle *;
@@ -40,49 +40,51 @@ using Graph = struct GraphHandle *;
 struct DeviceInfo {
   std::string name; ///< "NVIDIA H200"
   runtime::ComputeCapability capability = 0;
-  int driverVersion = 0; ///< 13000: what CUDA 13.0 needs is there; 0: no matter
+  int driverVersion = 0; ///< 13000: supports whatever CUDA 13.0 needs; 0: irrelevant
   uint64_t totalMemory = 0;
-  uint64_t reserved = 0;       ///< of it: reservedOf(); the emulator's is the host's, and nothing
+  uint64_t reserved = 0;       ///< part of totalMemory: reservedOf(); the emulator uses host memory
+                               ///< and reserves none
   uint32_t processors = 0;     ///< multiprocessors
-  uint32_t sharedPerBlock = 0; ///< most dynamic shared memory of a block, opted in
+  uint32_t sharedPerBlock = 0; ///< maximum dynamic shared memory of a block, after opt-in
 };
 
-/// Bytes that executors leave free of a GPU with that much memory. Code (loaded when a kernel first
-/// runs), graphs and the driver's heaps take theirs later, when there is nobody left to refuse.
+/// Number of bytes that executors leave free on a GPU with that much memory. Code (loaded when a
+/// kernel first runs), graphs and the driver's heaps are allocated later, when a failure can no
+/// longer be reported as a refusal.
 inline uint64_t reservedOf(uint64_t totalMemory) {
   const uint64_t wanted = std::max(uint64_t(512) << 20, totalMemory / 100);
   return std::min(wanted, totalMemory / 8);
 }
 
-/// How many blocks of how many threads.
+/// Number of blocks and of threads per block.
 struct Launch {
   uint32_t grid[3] = {1, 1, 1};
   uint32_t threads = 32;
   uint32_t sharedBytes = 0;
   uint32_t cluster = 1; ///< blocks of a cluster, along x; divides grid[0]
-  /// Programmatic dependent launch: blocks may start when the kernel before lets them and
-  /// wait for its end by themselves.
+  /// Programmatic dependent launch: blocks may start when the previous kernel allows it, and
+  /// themselves wait for its end.
   bool overlap = false;
 };
 
 struct GraphNode {
   Kernel kernel;
   Launch launch;
-  void *const *arguments;      ///< as of Driver::launch; stay as they are while the graph lives
+  void *const *arguments;      ///< as in Driver::launch; unchanged while the graph lives
   std::vector<uint32_t> after; ///< indices of earlier nodes
 };
 
-/// Rows in device memory, each behind the other, of which kernels copy boxes.
+/// Consecutive rows in device memory, from which kernels copy boxes.
 struct TensorRows {
   Address base; ///< 16-byte aligned
   bool bf16;    ///< elements of 2 bytes; else of 1
   uint64_t columns, rows;
   uint32_t boxColumns, boxRows; ///< at most 256 each
-  bool swizzle;                 ///< 128 bytes: codegen/cuda/device/swizzle.cuh
+  bool swizzle;                 ///< 128-byte swizzle: codegen/cuda/device/swizzle.cuh
 
   uint64_t rowBytes() const { return columns * (bf16 ? 2 : 1); }
 };
-/// The copy engine's description of them; a parameter of kernels, by value.
+/// The copy engine's description of such rows; passed to kernels by value.
 struct alignas(64) TensorMap {
   std::byte opaque[128];
 };
@@ -92,17 +94,17 @@ public:
   virtual ~Driver() = default;
 
   virtual const DeviceInfo &device() const = 0;
-  /// Bytes that can be taken now.
+  /// Bytes that can be allocated now.
   virtual Result<uint64_t> freeMemory() = 0;
 
-  /// Device memory on a 256-byte line. E0716; `what` names it in the message.
+  /// Allocates device memory, 256-byte aligned. E0716; `what` names the memory in the message.
   virtual Result<Address> allocate(uint64_t bytes, const std::string &what) = 0;
   virtual void release(Address address) = 0;
-  /// Host memory that copies of the queue read and write at full speed.
+  /// Allocates host memory that queued copies read and write at full speed.
   virtual Result<std::byte *> allocateHost(uint64_t bytes) = 0;
   virtual void releaseHost(std::byte *memory) = 0;
 
-  // In the queue. Host memory must stay as it is until the copy is done.
+  // These are queued. Host memory must stay unchanged until the copy is done.
   virtual Result<void> copyToDevice(Address to, const void *from, uint64_t bytes) = 0;
   virtual Result<void> copyToHost(void *to, Address from, uint64_t bytes) = 0;
   virtual Result<void> copyOnDevice(Address to, Address from, uint64_t bytes) = 0;
@@ -113,30 +115,30 @@ public:
   virtual Result<void> record(Event event) = 0;
   virtual Result<void> wait() = 0;
 
-  /// A cubin, PTX or host object that the device can run; `what` names it. E0717.
+  /// Loads a cubin, PTX or host object that the device can run; `what` names it. E0717.
   virtual Result<Module> load(std::span<const std::byte> image, const std::string &what) = 0;
-  /// Its function, allowed to use `sharedBytes` of dynamic shared memory. `carveout`: see
-  /// GpuOptions. E0717.
+  /// Finds a function of the module and allows it to use `sharedBytes` of dynamic shared memory.
+  /// `carveout`: see GpuOptions. E0717.
   virtual Result<Kernel> find(Module module, const std::string &symbol, uint32_t sharedBytes,
                               int carveout = kDriversCarveout) = 0;
 
-  /// E0724.
+  /// Creates the tensor map of such rows. E0724.
   virtual Result<TensorMap> describe(const TensorRows &rows) = 0;
 
-  /// `timed`: secondsBetween() will be asked of it, which costs the device a little.
+  /// `timed`: secondsBetween() may be called for it, which costs the device a little.
   virtual Result<Event> createEvent(bool timed = true) = 0;
-  /// Waits for what was put into the queue before the event was recorded.
+  /// Waits for all work that was queued before the event was recorded.
   virtual Result<void> wait(Event event) = 0;
-  /// Seconds between two timed events that are done.
+  /// Seconds between two timed events, both completed.
   virtual Result<double> secondsBetween(Event begin, Event end) = 0;
 
-  /// The nodes, on the device and ready to be launched as one.
+  /// Builds a graph of the nodes on the device, ready to be launched.
   virtual Result<Graph> createGraph(std::span<const GraphNode> nodes) = 0;
-  /// The queue is done with it.
+  /// Requires that the queue is done with the graph.
   virtual void release(Graph graph) = 0;
 };
 
-/// E0724: the device cannot describe them.
+/// E0724: the device cannot describe these rows.
 inline Error tensorMapError(const TensorRows &rows, std::string why) {
   using std::to_string;
   return {
@@ -146,8 +148,8 @@ inline Error tensorMapError(const TensorRows &rows, std::string why) {
       std::move(why), "compile with --batch-invariant, which uses none, and please report this"};
 }
 
-/// The edge from `from` to `to` can be programmatic: both kernels know how, and `to` waits for
-/// nothing else, so that its own waiting covers all of its past.
+/// Whether the edge from `from` to `to` can be programmatic: both kernels support it, and `to`
+/// waits for no other node, so its own wait covers everything before it.
 inline bool overlaps(const GraphNode &from, const GraphNode &to) {
   return from.launch.overlap && to.launch.overlap && to.after.size() == 1;
 }

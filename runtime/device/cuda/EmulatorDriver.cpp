@@ -203,8 +203,8 @@ Result<Module> EmulatorDriver::load(std::span<const std::byte> image, const std:
     ::close(file);
     return failed(why);
   }
-  // The file stays open: the loader knows libraries by path, and the next file of this number would
-  // be taken for this one.
+  // The file stays open: the loader identifies libraries by path, and would mistake the next file
+  // with this descriptor number for this one.
   modules.push_back(std::make_unique<ModuleHandle>(object, file));
   return modules.back().get();
 }
@@ -219,7 +219,7 @@ Result<Kernel> EmulatorDriver::find(Module module, const std::string &symbol, ui
   return kernels.back().get();
 }
 
-/// Beside this program as it is built and as it is installed.
+/// Finds the library relative to this program, both in the build tree and as installed.
 std::string ownLibrary() {
   namespace fs = std::filesystem;
   const char *name = "libingot-cuda-emulator.so";
@@ -235,7 +235,8 @@ std::string ownLibrary() {
 
 Result<std::unique_ptr<Driver>> openEmulator(const EmulatorSetup &setup) {
   std::string path = setup.library.empty() ? ownLibrary() : setup.library;
-  // Global: kernels find what they call there. Kept open: they may be running in its fibers.
+  // RTLD_GLOBAL: kernels resolve the functions that they call there. Never closed: kernels may be
+  // running in its fibers.
   void *library = dlopen(path.c_str(), RTLD_NOW | RTLD_GLOBAL);
   void *symbol = library ? dlsym(library, "ingotCreateCudaEmulator") : nullptr;
   if (!symbol)

@@ -1,12 +1,11 @@
 //===- EmulatorDriver.h - The emulator as a GPU ------------------------------===//
 //
-// Kernels of a cuda-emulator code object are host code in one ELF shared object. It is loaded
-// from memory and takes what it calls from libingot-cuda-emulator.so, which is opened at run
-// time as well: `ingot` does not link it, and a machine without it can do all the rest.
+// Kernels of a cuda-emulator code object are host code in one ELF shared object. It is loaded from
+// memory and resolves the functions that it calls in libingot-cuda-emulator.so, which is also
+// opened at run time: `ingot` does not link it, and everything else works on a machine without it.
 //
-// Everything happens at once, in the calling thread's time; only the order of a graph is
-// free: its nodes run in a random order that its edges allow, another one at each launch, so
-// that a missing edge shows.
+// All work runs immediately, on the calling thread. Only the order within a graph is free: at each
+// launch its nodes run in a new random order that its edges allow, which exposes missing edges.
 //===----------------------------------------------------------------------===//
 #pragma once
 
@@ -15,14 +14,14 @@
 namespace ingot::cuda {
 
 struct EmulatorSetup {
-  std::string library; ///< empty: libingot-cuda-emulator.so in ../lib, or beside, this program
-  runtime::ComputeCapability capability = 90; ///< limits of a launch
+  std::string library; ///< empty: libingot-cuda-emulator.so in ../lib or next to this program
+  runtime::ComputeCapability capability = 90; ///< determines the limits of a launch
   int workers = 1;                            ///< threads
   uint32_t seed = 1;                          ///< of schedules and graph orders
-  bool checked = false; ///< the engine's kernels were compiled with the emulator's checks
+  bool checked = false; ///< whether the engine's kernels were compiled with the emulator's checks
 };
 
-/// Errors: E0723, exit 4: there is no emulator.
+/// Opens the emulator. Error: E0723, exit code 4: the emulator is not installed.
 Result<std::unique_ptr<Driver>> openEmulator(const EmulatorSetup &setup = {});
 
 } // namespace ingot::cuda

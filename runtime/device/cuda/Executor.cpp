@@ -1,6 +1,6 @@
 //===- Executor.cpp - Steps, graphs, traces ---------------------------------===//
 //
-// What a step does. Taking memory and resolving the program: ExecutorCreate.cpp.
+// Runs steps. Allocating memory and resolving the program: ExecutorCreate.cpp.
 //===----------------------------------------------------------------------===//
 #include "runtime/device/cuda/Executor.h"
 
@@ -20,7 +20,7 @@ ChosenVariants Executor::variantsOf(const PlannedLaunch &planned, const StepShap
   return variantsFor(*picked.code->variants()->Get(planned.kernel), shape);
 }
 
-/// The variant in a step of that shape, after nothing.
+/// The variant's node in a step of that shape, without dependencies.
 GraphNode Executor::nodeOf(const PlannedLaunch &planned, uint32_t variant,
                            const StepShape &shape) const {
   const fb::KernelVariants &variants = *picked.code->variants()->Get(planned.kernel);
@@ -81,13 +81,13 @@ bool Executor::prepareAhead() {
       continue;
     if (graphFor(bucket, mode))
       return true;
-    graphsToMake.clear(); // a step that needs one says why it cannot be
+    graphsToMake.clear(); // a step that needs a graph reports why it cannot be built
   }
   return false;
 }
 
 Result<void> Executor::launchAll(const StepShape &shape, Mode mode) {
-  bool first = true; // behind a copy there is nothing to overlap with
+  bool first = true; // after a copy there is nothing to overlap with
   auto launchOne = [&](size_t i) -> Result<void> {
     for (uint32_t variant : variantsOf(launches[i], shape)) {
       auto [function, launch, operandsOf, after] = nodeOf(launches[i], variant, shape);
@@ -120,8 +120,8 @@ Result<void> Executor::launchAll(const StepShape &shape, Mode mode) {
   return tracing ? driver->record(events[launches.size()]) : Result<void>();
 }
 
-/// Kernels that make logits raise the keys of their rows in every step, and only the launches that
-/// find ids set them back: other steps leave them raised.
+/// Kernels that compute logits raise the keys of their rows in every step, and only the launches
+/// that find ids reset them: other steps leave them raised.
 Result<void> Executor::prepareKeys(Mode mode, uint64_t rows) {
   const fb::Output *keys = runtime::outputOf(entry(), fb::OutputRole::Keys);
   if (!keys)
@@ -137,8 +137,8 @@ Result<void> Executor::prepareKeys(Mode mode, uint64_t rows) {
                            statement.limits.logitsRows);
 }
 
-/// Puts the step into the driver's queue. `image`: page-locked, of `statement.batch` bytes, and not
-/// to be written before the step is done.
+/// Puts the step into the driver's queue. `image`: page-locked, `statement.batch` bytes; must not
+/// be written until the step is done.
 Result<void> Executor::queueStep(const BatchView &batch, Mode mode, std::byte *image) {
   if (moveFailed)
     return *moveFailed;
@@ -242,7 +242,7 @@ void Executor::save(size_t group, int32_t page, std::byte *to) {
   forStates(group, page, [&](Address at, uint64_t bytes) {
     return driver->copyToHost(std::exchange(to, to + bytes), at, bytes);
   });
-  // Who is preempted waits anyway, and whatever loads it again finds it whole.
+  // A preempted sequence waits anyway, and a later load of the page finds it complete.
   if (auto done = driver->wait(); !done && !moveFailed)
     moveFailed = done.error();
 }
@@ -251,11 +251,11 @@ void Executor::load(size_t group, const std::byte *from, int32_t page) {
   forStates(group, page, [&](Address at, uint64_t bytes) {
     return driver->copyToDevice(at, std::exchange(from, from + bytes), bytes);
   });
-  if (auto done = driver->wait(); !done && !moveFailed) // the host's memory may be used again
+  if (auto done = driver->wait(); !done && !moveFailed) // the host's memory may be reused
     moveFailed = done.error();
 }
 
-/// Of a buffer of routes from its count on, where so many experts have rows.
+/// Size in bytes of a routes buffer from its count on, if `experts` experts have rows.
 static uint64_t segmentBytes(int64_t experts) {
   const RoutesLayout layout{0};
   return uint64_t(layout.segments() - layout.count()) + uint64_t(experts) * sizeof(RouteSegment);
@@ -271,7 +271,7 @@ void Executor::startTrace(bool keepEvents) {
   while (events.size() <= launches.size()) {
     auto event = driver->createEvent();
     if (!event)
-      return; // a device that cannot do this cannot do a step either: that one reports it
+      return; // a device that fails here fails in a step as well, which reports it
     events.push_back(*event);
   }
   for (size_t i = 0; i < launches.size(); ++i) {
@@ -293,14 +293,14 @@ void Executor::startTrace(bool keepEvents) {
   }
 }
 
-/// What a launch says of how many rows each expert has, if it is one that groups routes.
+/// Copies the row count of each expert from the launch's output, if the launch groups routes.
 Result<void> Executor::copySegments(size_t launch, int64_t tokens) {
   auto found = watched.find(launch);
   if (found == watched.end())
     return {};
   const fb::Kernel &kernel = *picked.program->kernels()->Get(launches[launch].kernel);
   const RoutesLayout layout{tokens * kernel.experts_used()};
-  const auto rows = std::min(layout.pairs, int64_t(kernel.experts())); // there are no more segments
+  const auto rows = std::min(layout.pairs, int64_t(kernel.experts())); // at most this many segments
   const Address routes = *static_cast<const Address *>(launches[launch].arguments.front()[0]);
   if (auto ok = driver->record(found->second.grouped); !ok)
     return ok;
@@ -308,7 +308,7 @@ Result<void> Executor::copySegments(size_t launch, int64_t tokens) {
                             segmentBytes(rows));
 }
 
-/// The device's own times, put behind each other so that the last launch ends now.
+/// Uses the device's own times, placed one after the other so that the last launch ends now.
 Result<void> Executor::collectTimes(int64_t tokens) {
   auto whole = driver->secondsBetween(events.front(), events.back());
   if (!whole)

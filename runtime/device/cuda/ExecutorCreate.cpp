@@ -74,7 +74,8 @@ Result<std::unique_ptr<Executor>> Executor::create(std::unique_ptr<Driver> drive
 Executor::~Executor() {
   if (!driver || driver->wait())
     return;
-  // Who failed was told so by a step, or is by the next session. When its copies end nobody knows.
+  // The failure was reported by a step, or will be reported by the next session. It is unknown when
+  // the copies end, so their memory is leaked.
   for (PinnedMemory *memory :
        {&logitsRows, &flights[0].batch, &flights[0].ids, &flights[1].batch, &flights[1].ids})
     memory->leave();
@@ -115,9 +116,10 @@ Result<void> Executor::loadModules() {
   return {};
 }
 
-/// What decode steps within the limits will run, those of few sequences first, at the list's end.
+/// Graphs that decode steps within the limits may need, ordered so that the smallest batches are
+/// popped first.
 void Executor::listGraphs() {
-  constexpr size_t kMost = 64; // of a few ms each; what is beyond them a step makes itself
+  constexpr size_t kMost = 64; // a few ms each; a step builds any others itself
   const uint64_t largest = bucketOf(statement.limits.maxSeqs);
   for (uint64_t bucket = 1; bucket <= largest; bucket = bucketOf(bucket + 1)) {
     for (Mode mode : {Mode::Greedy, Mode::Drawn, Mode::Logits})
@@ -128,7 +130,7 @@ void Executor::listGraphs() {
   std::ranges::reverse(graphsToMake);
 }
 
-/// No step within the limits may ask for a grid that cannot be launched.
+/// Checks that no step within the limits can need a grid that cannot be launched.
 Result<void> Executor::checkGrids() const {
   const runtime::MemoryLimits &limits = statement.limits;
   uint64_t tokens = std::max(limits.maxBatchTokens, bucketOf(limits.maxSeqs));
@@ -144,7 +146,7 @@ Result<void> Executor::checkGrids() const {
   };
   auto bound = [](uint64_t most) { return most ? most : UINT64_MAX; };
   auto check = [&](const fb::Case &one) -> Result<void> {
-    StepShape own = most; // of the steps that run it
+    StepShape own = most; // bounds of the steps that run it
     for (unsigned i = 0; one.when() && i < one.when()->size(); ++i)
       if (const fb::Condition &when = *one.when()->Get(i); when.quantity() == fb::Quantity::Tokens)
         limit(own, when.value(), UINT64_MAX);
@@ -194,7 +196,7 @@ Result<void> Executor::allocate() {
     if (paged)
       kvBytes +=
           state->page_bytes() * statement.groups[statement.groupOf[kvOffset.size() - 1]].pages;
-    slotBytes += state->slot_bytes() * statement.slots; // 0 of a paged one
+    slotBytes += state->slot_bytes() * statement.slots; // 0 for a paged state
   }
   if (auto ok = take(fixedArena, program.bytes_fixed(), "fixed buffers"); !ok)
     return ok;
@@ -246,9 +248,9 @@ Result<void> Executor::uploadWeights() {
   return {};
 }
 
-/// Weights from the seed: made by the device where the code has a fill for their format. What is
-/// left (vectors, formats without a fill) is made on the host, on all its threads, piece by
-/// piece: a piece is whole tiles. What was rounded up behind a weight stays zero.
+/// Generates weights from the seed: on the device if the code has a fill kernel for their format.
+/// The others (vectors, formats without a fill kernel) are generated on the host, on all its
+/// threads, piece by piece: a piece consists of whole tiles. The padding after a weight stays zero.
 Result<void> Executor::makeWeights() {
   const fb::Program &program = *picked.program;
   auto memory = DeviceMemory::allocate(*driver, program.seed_bytes(), "weights from the seed");
@@ -295,7 +297,8 @@ Result<void> Executor::fillOnDevice(const fb::Weight &weight, const SeedFill &fi
   uint64_t seed = file->table().seed(), tensor = weight.tensor();
   const runtime::WeightShape shape = runtime::shapeOf(weight);
   uint64_t n = uint64_t(shape.matrices * shape.rows), k = uint64_t(shape.columns);
-  void *arguments[] = {&out, &seed, &tensor, &n, &k}; // read by the call, not by the launch
+  void *arguments[] = {&out, &seed, &tensor, &n, &k}; // read during the call, not when the kernel
+                                                      // runs
   Launch launch;
   launch.grid[0] = uint32_t(weight.size() / SeededWeight(seed, weight).unitBytes());
   launch.threads = fill.variant->threads();
@@ -336,7 +339,7 @@ Address Executor::stateAddress(size_t state) const {
   return (fixed ? slots : kv).address() + kvOffset[state];
 }
 
-/// Rows as far as the limits go: what lies behind a step's last token is old, or zero.
+/// The map covers rows up to the limits: rows after a step's last token contain old values or zero.
 Result<void *> Executor::tensorMapOf(const fb::TensorMap &map, const fb::Launch &launch) {
   const uint32_t index = launch.args()->Get(map.operand())->index();
   const fb::Buffer &buffer = *picked.program->buffers()->Get(index);
@@ -361,10 +364,10 @@ Result<void *> Executor::tensorMapOf(const fb::TensorMap &map, const fb::Launch 
   return static_cast<void *>(&at->second);
 }
 
-/// Launches of one case follow each other; of the cases of a section a step runs one.
+/// Launches of one specialisation are consecutive; a step runs one specialisation of each stage.
 Result<void> Executor::resolve() {
   const fb::Program &program = *picked.program;
-  // Count first: pointers into these must not move.
+  // Count first: the vectors must not reallocate, since pointers refer to their elements.
   size_t operandCount = 0, launchCount = 0;
   for (const fb::Step *step : *entry().steps())
     for (const fb::Case *one : *program.sections()->Get(step->section())->cases())

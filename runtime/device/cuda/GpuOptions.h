@@ -1,6 +1,6 @@
-//===- GpuOptions.h - How an executor puts work on a GPU --------------------===//
+//===- GpuOptions.h - Options for how an executor runs work on a GPU --------===//
 //
-// What a run may compare on a device: none of it changes a bit of any result.
+// Options that a benchmark run may vary on a device: none of them changes a bit of any result.
 //===----------------------------------------------------------------------===//
 #pragma once
 
@@ -8,24 +8,25 @@
 
 namespace ingot::cuda {
 
-/// How a kernel waits for the one before it, in graphs and on the queue.
+/// How a kernel waits for its predecessor, in graphs and in the queue.
 enum class GpuEdges : uint8_t {
-  Programmatic, ///< its prologue overlaps the other's end, where both know how
-  Full,         ///< it starts when the other has ended
+  Programmatic, ///< its prologue overlaps the predecessor's end, if both support it
+  Full,         ///< it starts when the predecessor has ended
 };
 
-/// The driver picks each kernel's carveout by what the kernel uses.
+/// The driver picks each kernel's carveout from the kernel's own usage.
 constexpr int kDriversCarveout = -1;
 
 struct GpuOptions {
   GpuEdges edges = GpuEdges::Programmatic;
-  /// Percent of a multiprocessor's fast memory that every kernel asks to have as shared memory;
-  /// what is left is its L1. One value for all: kernels of a step take 5 to 224 KB, so the driver's
-  /// own picks differ, and a multiprocessor must run empty before it can change. Blocks of the next
-  /// kernel then could not start beside those of the one before, which is all that programmatic
-  /// edges are for. 100 leaves 28 KB of L1 on sm_90; wgmma needs that much anyway.
+  /// Percentage of a multiprocessor's on-chip memory that every kernel requests as shared memory;
+  /// the rest is its L1. All kernels use the same value: kernels of a step use 5 to 224 KB, so the
+  /// driver's own choices differ, and a multiprocessor must drain before the carveout can change.
+  /// Blocks of the next kernel could then not start alongside those of the previous one, which is
+  /// the whole purpose of programmatic edges. 100 leaves 28 KB of L1 on sm_90; wgmma needs that
+  /// much shared memory anyway.
   int carveout = 100;
-  /// Decode steps run as graphs; false: launch by launch, as prompts do.
+  /// Decode steps run as graphs; if false, launch by launch, as prompts do.
   bool graphs = true;
 };
 

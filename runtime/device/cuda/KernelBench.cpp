@@ -1,8 +1,8 @@
-//===- KernelBench.cpp - Launches of a step alone, on a GPU ------------------===//
+//===- KernelBench.cpp - Times selected launches of a step on a GPU ----------===//
 //
-// The launches as a graph of their own, which the device runs back to back between events. Graphs
-// are in order and follow each other at once: the first run, which nobody times, covers what the
-// host takes to queue the rest.
+// The launches form a separate graph, which the device runs back to back between events. Graphs run
+// in order and follow each other immediately: the first run, which is not timed, covers the time
+// that the host takes to queue the rest.
 //
 //   run | event run run run run | event run run run run | event …
 //===----------------------------------------------------------------------===//
@@ -51,14 +51,14 @@ private:
   BatchView batch{};
   StepShape shape;
   Mode mode = Mode::Logits;
-  /// Of the last choice.
+  /// State of the last choice.
   std::optional<Choice> taken;
   Graph graph = nullptr;
-  uint64_t copies = 1; ///< of its launches, in the graph
+  uint64_t copies = 1; ///< of the selected launches, in the graph
   std::vector<Event> events;
 };
 
-/// The graph of a bucket is what a decode step runs; others are one of their own counts.
+/// A decode step runs the graph of its bucket; other steps run launches with their own counts.
 Result<void> KernelBench::prepare(const BatchView &view) {
   drop();
   batch = view;
@@ -98,7 +98,8 @@ Result<void> KernelBench::take(const Choice &choice) {
   const std::vector<GraphNode> once = executor.nodesOf(shape, mode, choice);
   copies = once.empty() ? 1 : (kLeastLaunches + once.size() - 1) / once.size();
   std::vector<GraphNode> nodes;
-  std::vector<uint32_t> ends; // what nobody in a copy waits for: the next copy does
+  std::vector<uint32_t> ends; // nodes that no other node of a copy waits for; the next copy waits
+                              // for them
   for (uint64_t copy = 0; copy < copies; ++copy) {
     const auto first = uint32_t(nodes.size());
     std::vector<bool> waitedFor(once.size());
@@ -125,8 +126,8 @@ Result<void> KernelBench::take(const Choice &choice) {
   return {};
 }
 
-/// Launches alone find routes that a step's router might have made: what a step left there may be overwritten, and
-/// nothing says that it is no place.
+/// A launch that is timed in isolation finds routes like those that a step's router might have computed: what
+/// a step left there may have been overwritten, and nothing guarantees that its indices are valid.
 Result<void> KernelBench::spreadRoutes() {
   for (const Executor::PlannedLaunch &planned : executor.launches) {
     const fb::Kernel &kernel = *executor.picked.program->kernels()->Get(planned.kernel);
@@ -137,7 +138,7 @@ Result<void> KernelBench::spreadRoutes() {
     const Address to = *static_cast<const Address *>(planned.arguments.front()[0]);
     if (auto ok = driver.copyToDevice(to, routes.data(), routes.size()); !ok)
       return ok;
-    if (auto done = driver.wait(); !done) // the copy reads them
+    if (auto done = driver.wait(); !done) // the copy reads `routes`
       return done;
   }
   return {};
@@ -197,7 +198,7 @@ Result<std::optional<double>> KernelBench::hostSeconds() {
     if (auto queued = executor.queueStep(batch, mode, executor.flights[0].batch.data()); !queued)
       return queued.error();
     seconds.push_back(double(runtime::nowNanoseconds() - begin) * 1e-9);
-    if (auto done = driver.wait(); !done) // the batch's memory is written again
+    if (auto done = driver.wait(); !done) // the next iteration writes the batch's memory again
       return done.error();
   }
   std::nth_element(seconds.begin(), seconds.begin() + kQueued / 2, seconds.end());
@@ -208,7 +209,7 @@ Result<double> KernelBench::copySeconds(Address to, Address from, uint64_t bytes
   auto last = event(1);
   if (!last)
     return last.error();
-  for (int i = 0; i <= kCopies; ++i) { // the first for nothing
+  for (int i = 0; i <= kCopies; ++i) { // the first one is a warm-up
     if (i == 1)
       if (auto ok = driver.record(events[0]); !ok)
         return ok.error();
@@ -223,8 +224,9 @@ Result<double> KernelBench::copySeconds(Address to, Address from, uint64_t bytes
   return all ? Result<double>(*all / kCopies) : all.error();
 }
 
-/// Memory by copies, which read and write; where there is no room for them, and of products, what
-/// the architecture's GPU has. The emulator has no limits.
+/// Measures memory bandwidth with copies, which read and write. If there is no room for them, and
+/// for the arithmetic rates, it uses the figures of the architecture's GPU. The emulator has no
+/// limits.
 Result<KernelBench::Limits> KernelBench::limits() {
   if (executor.target().starts_with("cuda-emulator"))
     return Limits{};

@@ -1,8 +1,8 @@
 //===- LibcudaApi.h - The few functions of libcuda.so.1 that ingot calls ----===//
 //
-// Own declarations, so that no CUDA header is needed to build: names, numbers and layouts
-// of NVIDIA's "CUDA Driver API" reference, checked against the driver by use and against
-// each other by size here. Functions are looked up by their exported, versioned names.
+// Our own declarations, so that the build needs no CUDA header: names, numbers and layouts come
+// from NVIDIA's "CUDA Driver API" reference. They are checked against the driver by use, and
+// against each other by size here. Functions are looked up by their exported, versioned names.
 //===----------------------------------------------------------------------===//
 #pragma once
 
@@ -20,7 +20,7 @@ enum : CuResult {
   kCuSuccess = 0,
   kCuOutOfMemory = 2,
   kCuNoDevice = 100,
-  kCuDriverMismatch = 803, ///< library and kernel module are of different versions
+  kCuDriverMismatch = 803, ///< library and kernel module have different versions
 };
 
 enum : int { // CUdevice_attribute
@@ -89,7 +89,7 @@ enum : int { kCuSwizzleNone = 0, kCuSwizzle128 = 3 };     // CUtensorMapSwizzle
 enum : int { kCuInterleaveNone = 0, kCuOutsideZero = 0 }; // CUtensorMapInterleave, …FloatOOBfill
 enum : int { kCuPromote128 = 2 };                         // CUtensorMapL2promotion
 
-/// Every function, with its exported name: X(member, symbol, parameters). All return CuResult.
+/// All functions with their exported names: X(member, symbol, parameters). All return CuResult.
 #define INGOT_LIBCUDA(X)                                                                           \
   X(init, "cuInit", (unsigned flags))                                                              \
   X(driverVersion, "cuDriverGetVersion", (int *version))                                           \

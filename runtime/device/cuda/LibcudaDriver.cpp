@@ -1,4 +1,4 @@
-//===- LibcudaDriver.cpp - The driver API behind Driver.h -------------------===//
+//===- LibcudaDriver.cpp - Implements Driver.h with the CUDA driver API -----===//
 #include "runtime/device/cuda/LibcudaDriver.h"
 
 #include "runtime/device/cuda/LibcudaApi.h"
@@ -26,7 +26,8 @@ std::string cudaVersion(int version) {
 constexpr const char *kUpdate = "install NVIDIA driver 580 or newer, or give --device cpu";
 
 Result<LibcudaApi> openLibrary(const std::string &name) {
-  void *library = dlopen(name.c_str(), RTLD_NOW | RTLD_LOCAL); // stays: drivers do not unload well
+  void *library = dlopen(name.c_str(), RTLD_NOW | RTLD_LOCAL); // never closed: drivers do not
+                                                               // unload cleanly
   if (!library)
     return deviceError("E0710", "there is no NVIDIA driver on this machine", dlerror(), kUpdate);
   LibcudaApi api;
@@ -45,8 +46,8 @@ Result<LibcudaApi> openLibrary(const std::string &name) {
   return api;
 }
 
-/// Which driver last made its context current on this thread. A number, since a driver may have the
-/// address, and a context the handle, of one that has gone.
+/// Identifies the driver object that last made its context current on this thread. It is a number,
+/// since a new driver may reuse the address, and a new context the handle, of a destroyed one.
 thread_local uint64_t boundHere = 0;
 std::atomic<uint64_t> driversMade = 0;
 
@@ -99,9 +100,10 @@ public:
   }
 
 private:
-  /// Makes the context current on this thread: the library keeps one for each thread, and a session
-  /// may be opened, used and closed on three. The driver is asked as well, since other code on this
-  /// thread (a caller's hook) may have set another; it looks into memory of the thread.
+  /// Makes the context current on this thread: the library keeps a current context per thread, and
+  /// a session may be opened, used and closed on three different threads. The driver is queried as
+  /// well, since other code on this thread (a caller's hook) may have set another context; the
+  /// query only reads thread-local memory.
   CuResult bind() {
     CuHandle current = nullptr;
     if (boundHere == number)
@@ -112,7 +114,7 @@ private:
     boundHere = code == kCuSuccess ? number : 0;
     return code;
   }
-  /// Everything that needs the context is called through this.
+  /// All functions that need the context are called through this.
   template <typename... Parameters, typename... Values>
   CuResult call(CuResult (*function)(Parameters...), Values... values) {
     CuResult bound = bind();
@@ -120,7 +122,7 @@ private:
   }
   /// "CUDA_ERROR_NO_DEVICE (100): no CUDA-capable device is detected"
   std::string text(CuResult code) const;
-  /// E0718 for what goes wrong while the device works.
+  /// E0718 for failures while the device works.
   Result<void> check(CuResult code, const char *call) const;
   Result<void> addNode(CuHandle graph, std::span<const GraphNode> nodes, size_t index,
                        std::vector<CuHandle> &made);
@@ -150,7 +152,7 @@ Result<void> LibcudaDriver::check(CuResult code, const char *call) const {
 }
 
 Result<void> LibcudaDriver::open(int ordinal) {
-  // The version first: an old driver may refuse to start, and should be told as old.
+  // Check the version first: an old driver may refuse to start, and should be reported as too old.
   if (CuResult code = cu.driverVersion(&info.driverVersion); code != kCuSuccess)
     return deviceError("E0713", "the NVIDIA driver does not start", text(code), kUpdate);
   if (info.driverVersion < kLeastDriver)

@@ -9,7 +9,7 @@ namespace ingot::cuda {
 
 using runtime::GpuTarget;
 
-/// Larger is better.
+/// A larger rank is better.
 static std::tuple<bool, bool, int> rank(const GpuTarget &target) {
   return {target.kind != GpuTarget::Kind::Ptx, target.specific, target.capability};
 }

@@ -1,12 +1,12 @@
-//===- PickCode.h - Which code of an engine a GPU runs ----------------------===//
+//===- PickCode.h - Picks the code of an engine for a GPU -------------------===//
 //
 // For a GPU of capability 9.0, best first:
 //
-//   cuda:sm_90a       made for it alone
-//   cuda:sm_90        a cubin of its major version, the newest that is not newer than it
-//   cuda:compute_80   PTX, which the driver compiles at load; the user is told
+//   cuda:sm_90a       compiled for exactly this GPU
+//   cuda:sm_90        a cubin of its major version, the newest that is not newer than the GPU
+//   cuda:compute_80   PTX, which the driver compiles at load; the user is notified
 //
-// The emulator runs any cuda-emulator code; the newest is taken.
+// The emulator runs any cuda-emulator code; it gets the newest.
 //===----------------------------------------------------------------------===//
 #pragma once
 
@@ -18,11 +18,11 @@ namespace ingot::cuda {
 struct PickedCode {
   const fb::Program *program;
   const fb::CodeObject *code;
-  std::string remark; ///< for the user; empty if the code was made for this GPU
+  std::string remark; ///< for the user; empty if the code was compiled for this GPU
 };
 
-/// `emulated`: take cuda-emulator code. Error E0714, exit 4: nothing fits; it names the GPU and
-/// what the engine has.
+/// Picks the code. `emulated`: pick cuda-emulator code. Error E0714, exit code 4: no code fits; the
+/// message names the GPU and the targets that the engine has.
 Result<PickedCode> pickGpuCode(const fb::Engine &engine, const DeviceInfo &device, bool emulated);
 
 } // namespace ingot::cuda

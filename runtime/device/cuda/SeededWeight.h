@@ -1,6 +1,7 @@
-//===- SeededWeight.h - Pieces of a weight that is made at load --------------===//
+//===- SeededWeight.h - Pieces of a weight that is generated at load ---------===//
 //
-// On the host: what no kernel of the engine makes on the device (codegen/cuda/device/seed.cuh).
+// For weights that no kernel of the engine generates on the device (codegen/cuda/device/seed.cuh):
+// they are generated on the host.
 //===----------------------------------------------------------------------===//
 #pragma once
 
@@ -11,15 +12,15 @@
 
 namespace ingot::cuda {
 
-/// A matrix is made in units of a tile (16 rows; 32 where the program keeps it in panels), a
-/// vector whole.
+/// A matrix is generated in units of a tile (16 rows; 32 if the program stores it in panels), a
+/// vector as a whole.
 class SeededWeight {
 public:
   SeededWeight(uint64_t seed, const fb::Weight &weight);
 
   uint64_t units() const { return weight.size() / unit; }
   uint64_t unitBytes() const { return unit; }
-  /// Makes units [first, first + out.size() / unitBytes()) on up to `threads` threads.
+  /// Generates units [first, first + out.size() / unitBytes()) on up to `threads` threads.
   void fill(uint64_t first, std::span<std::byte> out, int threads) const;
 
 private:

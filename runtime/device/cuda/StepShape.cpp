@@ -52,7 +52,7 @@ ChosenVariants variantsFor(const fb::KernelVariants &variants, const StepShape &
 }
 
 std::optional<uint64_t> blocks(const fb::Extent &extent, const StepShape &shape) {
-  const uint64_t bases[] = {1,           shape.tokens, shape.rows, // by GridBase
+  const uint64_t bases[] = {1,           shape.tokens, shape.rows, // indexed by GridBase
                             shape.tiles, shape.shares, shape.promptTiles, shape.spans};
   auto product = runtime::checkedMul(bases[size_t(extent.base())], extent.multiply());
   if (!product)

@@ -1,9 +1,9 @@
-//===- StepShape.h - Counts of a step, and what a launch becomes for them ----===//
+//===- StepShape.h - Counts of a step, and the launch parameters for them ----===//
 //
-// A kernel has variants, each for steps up to some size, and each variant says how many
-// blocks it needs: ceil(base * multiply / divide). Decode steps go through graphs, whose
-// grids are fixed: such a step is run as if it had as many tokens as the next bucket, and
-// blocks beyond its counts leave at once.
+// A kernel has variants, each for steps up to some size, and each variant declares how many blocks
+// it needs: ceil(base * multiply / divide). Decode steps run as graphs, whose grids are fixed: such
+// a step runs as if it had as many tokens as the next larger bucket, and surplus blocks exit at
+// once.
 //
 //   tokens    1   2   3   4   5 … 8   9 … 16   …   49 … 64   65 … 128   …
 //   bucket    1   2   4   4     8       16            64        128
@@ -22,23 +22,23 @@ namespace ingot::cuda {
 struct StepShape {
   uint64_t tokens = 0, rows = 0, tiles = 0;
   uint64_t tileTokens = 0;  ///< of the largest attention tile
-  uint64_t promptTiles = 0; ///< that do not decode (AttentionShares.h)
-  uint64_t shares = 0;      ///< as many as there may be, of the tiles that do
+  uint64_t promptTiles = 0; ///< tiles that do not decode (AttentionShares.h)
+  uint64_t shares = 0;      ///< maximum number of splits of the decode tiles
   uint64_t spans = 0;       ///< sequences with tokens, if there are fixed states
 
   static StepShape of(const BatchView &batch, const AttentionSharing &sharing);
-  /// Of a step in which each of so many sequences decodes.
+  /// The shape of a step in which `tokens` sequences decode one token each.
   static StepShape ofDecodes(uint64_t tokens, uint64_t rows, const AttentionSharing &sharing);
   /// Every tile has one token: each sequence decodes.
   bool decodes() const { return promptTiles == 0 && tiles == tokens; }
 };
 
-/// The tokens of the graph for a decode step of `tokens`: at least as many.
+/// The token count of the graph for a decode step of `tokens`, which is at least `tokens`.
 uint64_t bucketOf(uint64_t tokens);
 
-/// Of each kind, the first variant whose guards hold: mostly there is one kind, of attention there
-/// are two, for tiles of prompts and for those that decode (engine.fbs). The verifier made sure
-/// that one holds.
+/// For each kind, the first variant whose guards hold. Most kernels have one kind; attention has
+/// two, for prompt tiles and for decode tiles (engine.fbs). The verifier has checked that one
+/// always holds.
 struct ChosenVariants {
   uint32_t index[2], count;
 
@@ -47,11 +47,11 @@ struct ChosenVariants {
 };
 ChosenVariants variantsFor(const fb::KernelVariants &variants, const StepShape &shape);
 
-/// Blocks in one direction; nothing beyond 63 bits.
+/// Number of blocks in one direction; nullopt if it exceeds 63 bits.
 std::optional<uint64_t> blocks(const fb::Extent &extent, const StepShape &shape);
 
-/// The variant's launch; nothing if a grid is more than a GPU takes (2^31 - 1, 65535, 65535).
-/// An extent of 0: nothing to do.
+/// The variant's launch; nullopt if a grid exceeds the GPU's limits (2^31 - 1, 65535, 65535). If an
+/// extent is 0, there is nothing to do.
 std::optional<Launch> launchOf(const fb::Variant &variant, const StepShape &shape);
 
 } // namespace ingot::cuda

@@ -15,13 +15,14 @@ constexpr size_t kCopiesUnderWay = 2;
 constexpr size_t kPieces = runtime::kUploadPieces;
 } // namespace
 
-/// What goes through a piece at a time.
+/// The bytes that go through a piece at a time.
 struct WeightUpload::Turn {
   std::span<const std::byte> bytes;
   Address to;
 };
 
-/// Who may fill what. Turns are taken in order, as far as `allowed`; full pieces are the sender's.
+/// Coordinates the filling threads and the sender. Turns are taken in order, up to `allowed`; full
+/// pieces belong to the sender.
 struct Fillers {
   std::mutex mutex;
   std::condition_variable more, full;
@@ -29,7 +30,7 @@ struct Fillers {
   std::array<bool, kPieces> isFull = {};
   bool over = false;
 
-  /// The next turn to be filled; nothing when all is over.
+  /// The next turn to fill; nullopt when the upload is over.
   std::optional<size_t> take() {
     std::unique_lock lock(mutex);
     more.wait(lock, [&] { return over || taken < allowed; });
@@ -107,7 +108,7 @@ Result<void> WeightUpload::send(std::span<const Part> parts, int threads) {
     working.emplace_back(fill);
   Result<void> sent = sendFilled(turns, fillers);
   fillers.end();
-  working.clear(); // nobody writes a piece from here on
+  working.clear(); // from here on no thread writes a piece
   return sent ? driver->wait() : sent;
 }
 

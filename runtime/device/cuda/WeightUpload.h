@@ -1,13 +1,13 @@
-//===- WeightUpload.h - Weights on their way to a GPU ------------------------===//
+//===- WeightUpload.h - Uploads weights to a GPU -----------------------------===//
 //
-// A mapped file comes into memory by page faults, and one thread that copies from it makes a fifth
-// of what a bus takes. So several fill page-locked pieces while the caller, who alone calls the
-// driver, sends the full ones in order:
+// A mapped file is read through page faults, and a single thread that copies from it reaches a
+// fifth of the bus bandwidth. So several threads fill page-locked pieces while the caller, the only
+// thread that calls the driver, sends the full ones in order:
 //
 //   file --up to 4 threads--> [piece][piece] … 8 --the driver's queue--> device
 //
-// Turn t goes through piece t % 8, which may be filled again when the event behind its copy is
-// done. Two copies are in the queue, so that it never runs dry while one is waited for.
+// Turn t uses piece t % 8, which may be refilled once the event recorded after its copy has
+// completed. Two copies are in the queue, so that it never runs dry while the caller waits for one.
 //===----------------------------------------------------------------------===//
 #pragma once
 
@@ -28,10 +28,12 @@ public:
 
   /// E0716.
   static Result<WeightUpload> create(Driver &driver);
-  /// Has the parts on the device when it returns. `threads`: that fill pieces, at most 4.
+  /// Sends the parts and returns when they are on the device. `threads`: number of threads that
+  /// fill pieces, at most 4.
   Result<void> send(std::span<const Part> parts, int threads);
 
-  /// For what is made piece by piece: the next piece, whose last copy is done; then its copy.
+  /// For data that is produced piece by piece: next() returns the next piece, once its last copy is
+  /// done; sendNext() queues its copy.
   Result<std::span<std::byte>> next();
   Result<void> sendNext(uint64_t bytes, Address to);
 
@@ -42,7 +44,7 @@ private:
   struct Piece {
     PinnedMemory memory;
     Event sent = nullptr;
-    bool travels = false; ///< `sent` was recorded
+    bool travels = false; ///< `sent` was recorded and the copy may still be in flight
   };
   struct Turn;
   Result<void> arrived(Piece &piece);

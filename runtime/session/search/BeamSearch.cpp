@@ -34,7 +34,7 @@ bool BeamSearch::enough(const std::vector<Next> &next, int64_t length) const {
     return false;
   if (params.earlyStopping == EarlyStopping::Yes)
     return true;
-  // Sums only fall: divided by the length that flatters them most they are an upper bound.
+  // Sums only decrease: dividing by the length that gives the largest score yields an upper bound.
   const bool canGrow = params.earlyStopping == EarlyStopping::Never && params.lengthPenalty > 0;
   return finished.back().score >= scoreOf(next.front().score, canGrow ? maxTokens : length);
 }
@@ -81,7 +81,7 @@ void BeamSearch::giveOut() {
   for (size_t i = 0; i < answers.size(); ++i) {
     if (i < finished.size())
       deliver(*finished[i].said, 0, *answers[i]);
-    if (!answers[i]->finished()) // a grammar has fewer answers than were asked for
+    if (!answers[i]->finished()) // the grammar allows fewer answers than were requested
       answers[i]->end(FinishReason::Stop);
   }
   release();

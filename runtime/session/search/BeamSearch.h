@@ -1,18 +1,19 @@
-//===- BeamSearch.h - The likeliest answers as a whole ----------------------===//
+//===- BeamSearch.h - The answers that are likeliest as a whole -------------===//
 //
-// Of all beams' next ids the 2 * width with the largest sums of log-probabilities; of those the
-// ones that end an answer are put aside with sum / length^penalty, the length with the ending id,
-// and the first `width` of the others go on (with s ids that end an answer there are (1 + s) *
-// width). An ending beyond the first `width` is not worth keeping: as many others are ahead of it.
+// The search takes the 2 * width candidates with the largest sums of log-probabilities among the
+// next ids of all beams (with s ids that end an answer, (1 + s) * width). Candidates that end an
+// answer are set aside with the score sum / length^penalty, where the length includes the ending
+// id, and the first `width` of the others continue. An ending candidate beyond the first `width` is
+// discarded: that many others are ahead of it.
 //
-//   beams      a  b                          put aside: "a." -0.31   "ab." -0.40
-//   next ids   ax ab bx a. by bb b. aa        (the best `width`, so far)
+//   beams      a  b                          set aside: "a." -0.31   "ab." -0.40
+//   next ids   ax ab bx a. by bb b. aa        (the best `width` so far)
 //              -> ax ab
 //
-// This is what Hugging Face transformers do (generation/utils.py, _beam_search): `width` of those
-// put aside and the rule of EarlyStopping end it, or the most tokens, where whoever runs is put
-// aside too. Sums are doubles; ties go to the earlier beam, then to the lower id. Answers are given
-// out at the end, best first, since until then none is sure.
+// This matches Hugging Face transformers (generation/utils.py, _beam_search). The search ends when
+// `width` answers are set aside and the rule of EarlyStopping is met, or at the maximum number of
+// tokens, where the running beams are set aside too. Sums are doubles; ties go to the earlier beam,
+// then to the lower id. Answers are delivered at the end, best first, since none is certain before.
 //===----------------------------------------------------------------------===//
 #pragma once
 
@@ -39,7 +40,7 @@ private:
   void giveOut();
 
   const BeamParams params;
-  std::vector<Finished> finished; ///< best first, `width` at most
+  std::vector<Finished> finished; ///< best first, at most `width`
 };
 
 } // namespace ingot::runtime

@@ -11,7 +11,7 @@ namespace ingot::runtime {
 
 namespace {
 
-/// In double, in an order that depends on the size alone.
+/// Dot product in double, summed in an order that depends only on the size.
 double dot(const float *a, const float *b, size_t size) {
   constexpr size_t kLanes = 8;
   double lanes[kLanes] = {};
@@ -43,7 +43,7 @@ ContrastiveSearch::ContrastiveSearch(const Surroundings &around, SequenceId firs
   states.reserve((request.promptIds.size() + size_t(maxTokens)) * width);
 }
 
-/// A token of the prompt, or the last one of a sequence: its state.
+/// Stores the state of a token of the prompt, or of the last token of a sequence.
 void ContrastiveSearch::sawRow(Member *member, int64_t index) {
   const bool candidate = member && !member->said->ids().empty();
   std::vector<float> &kept = candidate ? member->state : states;
@@ -65,7 +65,7 @@ void ContrastiveSearch::decide() {
     return forkFrom(0);
   size_t best = 0;
   double bestScore = -std::numeric_limits<double>::infinity();
-  for (size_t i = 0; i < live.size(); ++i) { // likeliest first: it wins where scores are equal
+  for (size_t i = 0; i < live.size(); ++i) { // likeliest first, so it wins ties
     const double score =
         (1 - params.alpha) * live[i].score - params.alpha * likeness(live[i].state);
     if (score > bestScore) {
@@ -81,7 +81,7 @@ void ContrastiveSearch::decide() {
   forkFrom(best);
 }
 
-/// Goes on from a sequence with each of its likeliest ids.
+/// Continues from one sequence with each of its likeliest ids.
 void ContrastiveSearch::forkFrom(size_t parent) {
   std::vector<Next> next;
   for (const RowRanking::Candidate &candidate : live[parent].next) {

@@ -1,15 +1,15 @@
-//===- ContrastiveSearch.h - Likely ids that do not repeat what was said ----===//
+//===- ContrastiveSearch.h - Likely ids that do not repeat earlier text -----===//
 //
-// Each token takes a step with the `topK` likeliest ids as sequences of their own; the one that is
-// kept is likely, and its hidden state unlike all before it (SearchParams.h):
+// Each token takes a step with the `topK` likeliest ids as separate sequences; the chosen one is
+// likely, and its hidden state differs from all earlier ones (SearchParams.h):
 //
 //   … t  --+-- a     (1 - alpha) p(a) - alpha max cos(h_a, h_j)
 //          +-- b     …                                            -> b stays: its row is there
 //          +-- c     …                                               already, with its own topK
 //
-// States are those after the model's last norm, of every token of prompt and answer, kept here with
-// length 1. The prompt's come with its rows (SequenceOptions::everyPosition), so that no page of it
-// may come from the prefix cache: cached pages have no states.
+// States are those after the model's last norm, of every token of prompt and answer, stored here
+// with length 1. Those of the prompt come with its rows (SequenceOptions::everyPosition), so no
+// page of the prompt may come from the prefix cache: cached pages have no states.
 //===----------------------------------------------------------------------===//
 #pragma once
 
@@ -22,7 +22,7 @@ public:
   ContrastiveSearch(const Surroundings &around, SequenceId first, Answer *answer, Request request,
                     int64_t maxTokens);
 
-  /// Bytes of the hidden states that it keeps at most: of prompt, answer and candidates.
+  /// Maximum number of bytes of the hidden states that it keeps: of prompt, answer and candidates.
   static uint64_t stateBytes(int64_t prompt, int64_t maxTokens, const ContrastiveParams &params,
                              int64_t hidden) {
     return uint64_t(prompt + maxTokens + params.topK) * uint64_t(hidden) * sizeof(float);
@@ -37,7 +37,7 @@ private:
 
   const ContrastiveParams params;
   const size_t width;        ///< of a state
-  std::vector<float> states; ///< [tokens][width], each of length 1
+  std::vector<float> states; ///< [tokens][width], each with length 1
 };
 
 } // namespace ingot::runtime

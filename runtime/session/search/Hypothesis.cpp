@@ -29,7 +29,7 @@ Hypothesis::Hypothesis(const Hypothesis &other)
     : ends(other.ends), decoder(other.decoder), stops(other.stops), reading(other.reading),
       text(other.text), said(other.said), perId(other.perId), likely(other.likely),
       over(other.over) {
-  if (reading) { // a parser is not copied: it reads again what was said
+  if (reading) { // a parser cannot be copied, so a new one reads the text again
     chat.emplace(reading);
     (void)chat->push(text);
   }

@@ -8,7 +8,7 @@
 
 namespace ingot::runtime {
 
-/// Never NaN, which has no order: NaN and whatever is beside an infinite logit are ruled out.
+/// Never NaN, which has no order: NaN is ruled out, and so are all finite logits if one is +inf.
 static double logprobOf(float logit, double norm) {
   constexpr double kInfinity = std::numeric_limits<double>::infinity();
   if (norm == kInfinity)
@@ -16,8 +16,8 @@ static double logprobOf(float logit, double norm) {
   return norm == -kInfinity || logit != logit ? -kInfinity : double(logit) - norm;
 }
 
-/// A heap with the worst on top. Ids come in rising order, so an equal logit never displaces one
-/// that is in.
+/// A heap with the worst on top. Ids come in increasing order, so a logit never displaces an equal
+/// one.
 void RowRanking::select(const float *logits, size_t count, std::span<const uint32_t> allowed) {
   auto better = [&](int32_t a, int32_t b) {
     return logits[a] > logits[b] || (logits[a] == logits[b] && a < b);
@@ -25,7 +25,7 @@ void RowRanking::select(const float *logits, size_t count, std::span<const uint3
   chosen.clear();
   for (size_t id = 0; id < vocab; ++id) {
     const bool full = chosen.size() == count;
-    // NaN and -inf are nobody's choice.
+    // NaN and -inf are never chosen.
     if (!(logits[id] > (full ? logits[chosen.front()] : -std::numeric_limits<float>::infinity())))
       continue;
     if (!allowed.empty() && !(allowed[id / 32] >> (id % 32) & 1))
@@ -38,7 +38,7 @@ void RowRanking::select(const float *logits, size_t count, std::span<const uint3
     std::push_heap(chosen.begin(), chosen.end(), better);
   }
   std::sort_heap(chosen.begin(), chosen.end(), better);
-  for (size_t id = 0; chosen.empty() && id < vocab; ++id) // all that is allowed is ruled out
+  for (size_t id = 0; chosen.empty() && id < vocab; ++id) // every allowed id is ruled out
     if (allowed.empty() || (allowed[id / 32] >> (id % 32) & 1))
       chosen.push_back(int32_t(id));
 }
@@ -67,7 +67,7 @@ std::vector<TokenLogprob> RowRanking::likeliest(const float *logits, size_t coun
   const double norm = logSumExp({logits, vocab});
   count = std::min(count, vocab);
   select(logits, count, {});
-  for (int32_t id = 0; chosen.size() < count; ++id) // those that are ruled out are not among them
+  for (int32_t id = 0; chosen.size() < count; ++id) // ids that are ruled out were not selected
     if (std::ranges::find(chosen, id) == chosen.end())
       chosen.push_back(id);
   std::vector<TokenLogprob> likeliest;

@@ -1,7 +1,7 @@
 //===- RowRanking.h - The likeliest ids of a row of logits -----------------===//
 //
-// What searches look at of a row: a few ids with their log-probabilities, from a softmax over all
-// of the row in double. Ties go to the lower id; nothing depends on the machine.
+// The part of a row that searches use: a few ids with their log-probabilities, from a softmax over
+// the whole row in double. Ties go to the lower id; the result does not depend on the machine.
 //===----------------------------------------------------------------------===//
 #pragma once
 
@@ -19,17 +19,17 @@ public:
 
   struct Candidate {
     int32_t id;
-    double logprob; ///< natural, of the row with its bias; never NaN
-    float own;      ///< of the row as the model gave it
+    double logprob; ///< natural logarithm, of the row with its bias; never NaN
+    float own;      ///< of the model's unmodified row
   };
-  /// The `count` likeliest ids, likeliest first: fewer where others are not allowed or ruled out by
-  /// -inf or NaN, one at least. Beside +inf all else has -inf. `bias` is added to the logits.
-  /// `allowed`: a bit for each id; empty: all.
+  /// The `count` likeliest ids, likeliest first: fewer if others are not allowed or are ruled out
+  /// by -inf or NaN, but at least one. If an id has +inf, all others have -inf. `bias` is added to
+  /// the logits. `allowed`: one bit per id; empty: all.
   std::vector<Candidate> best(const float *logits, size_t count,
                               std::span<const std::pair<int32_t, float>> bias,
                               std::span<const uint32_t> allowed);
-  /// The `count` likeliest of the row as it is; what is ruled out comes last, lowest id first, so
-  /// that there are always as many (or all of the vocabulary), as Sampler has it.
+  /// The `count` likeliest ids of the unmodified row; ids that are ruled out come last, lowest id
+  /// first, so that there are always `count` (or the whole vocabulary), as in Sampler.
   std::vector<TokenLogprob> likeliest(const float *logits, size_t count);
 
 private:

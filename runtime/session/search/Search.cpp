@@ -1,4 +1,4 @@
-//===- Search.cpp - Rows come in, sequences fork and end -------------------===//
+//===- Search.cpp - Handles rows; forks and ends sequences -----------------===//
 #include "runtime/session/search/Search.h"
 
 #include <algorithm>
@@ -53,7 +53,7 @@ void Search::takeRow(const Scheduler::Row &row, int64_t index) {
     decide();
 }
 
-/// Keeps what is needed of a row, which is gone after this step.
+/// Stores the needed part of a row, which is overwritten by the next step.
 void Search::rank(Member &member, int64_t index) {
   if (member.said->ended())
     return;
@@ -90,7 +90,7 @@ void Search::goOn(std::vector<Next> next) {
   std::vector<int> uses(live.size());
   for (const Next &one : next)
     ++uses[one.parent];
-  // First, so that their rows are there for forks.
+  // Finish these first, so that their sequence slots are free for forks.
   for (size_t i = 0; i < live.size(); ++i)
     if (uses[i] == 0) {
       around.owners.erase(live[i].sequence);
@@ -99,7 +99,7 @@ void Search::goOn(std::vector<Next> next) {
   std::vector<Member> members;
   for (Next &one : next) {
     SequenceId sequence = live[one.parent].sequence;
-    if (--uses[one.parent] > 0) { // the last use of a sequence is the sequence itself
+    if (--uses[one.parent] > 0) { // the last use continues the sequence itself
       sequence = around.scheduler.fork(sequence);
       around.owners.emplace(sequence, this);
     }

@@ -1,17 +1,17 @@
-//===- Search.h - Sequences that choose together ---------------------------===//
+//===- Search.h - Sequences that are searched together ---------------------===//
 //
-// A plain answer draws its next id from its own row. A search has several sequences, and decides
-// when the rows of all are there which of them go on, with which ids, and how often:
+// A plain answer draws its next id from its own row. A search has several sequences; once the rows
+// of all of them are there, it decides which sequences continue, with which ids, and how often:
 //
 //   rows of a step --takeRow()--> [ likeliest ids of each ] --all there--> decide()
 //                                                                            |
-//        finish: nobody goes on from it    fork: more than one does     <- goOn()
+//        finish: it does not continue      fork: it continues several times <- goOn()
 //                                                                            |
 //                                           ids of an answer -> Answer  <- deliver()
 //
-// Sequences share the pages of what they have in common (Scheduler::fork). Rows may come in
-// different steps, since a sequence may have been preempted; what is decided does not depend on it.
-// The session's (SessionRows.cpp) is to hand rows in, and to notice when all answers have ended.
+// Sequences share the pages of their common prefix (Scheduler::fork). Rows may come in different
+// steps, since a sequence may have been preempted; decisions do not depend on it. The session
+// (SessionRows.cpp) passes the rows in, and checks whether all answers have ended.
 //===----------------------------------------------------------------------===//
 #pragma once
 
@@ -29,12 +29,12 @@ namespace ingot::runtime {
 
 class Search {
 public:
-  /// What a search works with, all of which outlives it.
+  /// The context of a search; all of it outlives the search.
   struct Surroundings {
     Scheduler &scheduler;
     const Executor &executor;
     RowRanking &ranking;
-    std::unordered_map<SequenceId, Search *> &owners; ///< of sequences
+    std::unordered_map<SequenceId, Search *> &owners; ///< search of each sequence
     std::span<const int32_t> eos;
     const text::Tokenizer *tokenizer; ///< may be null
   };
@@ -43,31 +43,32 @@ public:
   Search(const Search &) = delete;
   Search &operator=(const Search &) = delete;
 
-  /// Its first sequence takes part in a step.
+  /// Called when its first sequence takes part in a step.
   void start(int64_t cachedTokens);
-  /// Takes the `index`-th row of the last step, which is for a sequence of its own.
+  /// Takes the `index`-th row of the last step, which belongs to one of its sequences.
   void takeRow(const Scheduler::Row &row, int64_t index);
   /// Whether all answers have ended.
   bool over() const;
-  /// Ends what is left of its sequences.
+  /// Ends its remaining sequences.
   void release();
 
 protected:
-  /// `first`: its sequence so far, of the request's prompt. `answers`: best first, which outlive
-  /// it. `maxTokens`: of each.
+  /// `first`: its only sequence so far, with the request's prompt. `answers`: best first; they
+  /// outlive the search. `maxTokens`: of each answer.
   Search(const Surroundings &around, SequenceId first, std::vector<Answer *> answers,
          Request request, int64_t maxTokens);
 
   struct Member {
     SequenceId sequence;
     std::unique_ptr<Hypothesis> said;
-    double score; ///< as the search has it
+    double score; ///< its meaning depends on the search
     bool ready = false;
-    std::vector<RowRanking::Candidate> next; ///< of its row, likeliest first; none if it has ended
-    std::vector<TokenLogprob> likeliest;     ///< of its row, as many as were asked for
-    std::vector<float> state = {};           ///< of its last token, where hidden states are wanted
+    std::vector<RowRanking::Candidate> next; ///< from its row, likeliest first; empty if it has
+                                             ///< ended
+    std::vector<TokenLogprob> likeliest;     ///< from its row, as many as were requested
+    std::vector<float> state = {};           ///< of its last token, if hidden states are needed
   };
-  /// A sequence that goes on with one more id, already taken by `said`.
+  /// A sequence that continues with one more id, which `said` has already taken.
   struct Next {
     size_t parent; ///< index into `live`
     int32_t id;
@@ -75,21 +76,22 @@ protected:
     double score;
   };
 
-  /// Rows of all that live are there: goOn(), or deliver() and release().
+  /// Called when the rows of all live members are there; calls goOn(), or deliver() and release().
   virtual void decide() = 0;
-  /// Ids that a row is asked for.
+  /// Number of ids that are needed from a row.
   virtual size_t wanted() const = 0;
-  /// A row came: of a token of the prompt but its last (`member` is null), or of a member.
+  /// Called for each row: of a prompt token other than the last (`member` is null), or of a member.
   virtual void sawRow(Member *, int64_t /*index*/) {}
 
-  /// The member's hypothesis with one more id; null: it failed, and all has ended.
+  /// The member's hypothesis with one more id; null if that failed, in which case everything has
+  /// ended.
   std::unique_ptr<Hypothesis> extended(const Member &member,
                                        const RowRanking::Candidate &candidate);
   void goOn(std::vector<Next> next);
-  /// Gives the ids of a hypothesis from `first` on to an answer. Where they do not end it, it goes
-  /// on.
+  /// Passes the ids of a hypothesis from index `first` on to an answer, which continues unless they
+  /// end it.
   static void deliver(const Hypothesis &said, size_t first, Answer &answer);
-  /// Everything ends for that reason.
+  /// Ends everything with that error.
   void fail(const Error &error);
 
   Surroundings around;
@@ -101,8 +103,8 @@ protected:
 private:
   void rank(Member &member, int64_t index);
 
-  int64_t prompt;            ///< tokens
-  std::vector<float> edited; ///< [vocab] where a hook changes rows
+  int64_t prompt;            ///< number of tokens
+  std::vector<float> edited; ///< [vocab] if a hook changes rows
 };
 
 } // namespace ingot::runtime

@@ -1,4 +1,4 @@
-//===- SearchParams.cpp - Ranges of what searches are asked ----------------===//
+//===- SearchParams.cpp - Checks the ranges of search parameters -----------===//
 #include "runtime/session/search/SearchParams.h"
 
 #include <string>
@@ -14,7 +14,7 @@ Result<void> BeamParams::check() const {
   };
   if (width < 1 || width > kMostBeams)
     return outOfRange("the width", std::to_string(width), "1 to " + std::to_string(kMostBeams));
-  // Written as !(in range) so that NaN is out of it.
+  // Written as !(in range) so that NaN is rejected.
   if (!(lengthPenalty >= -kMostLengthPenalty && lengthPenalty <= kMostLengthPenalty))
     return outOfRange("the length penalty", std::to_string(lengthPenalty), "-8 to 8");
   return {};

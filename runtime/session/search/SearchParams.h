@@ -1,4 +1,4 @@
-//===- SearchParams.h - Beam search and contrastive search, as asked for ---===//
+//===- SearchParams.h - Parameters of beam search and contrastive search ---===//
 #pragma once
 
 #include "runtime/error/Error.h"
@@ -7,20 +7,20 @@
 
 namespace ingot::runtime {
 
-/// Sequences that a search runs side by side, at most.
+/// Maximum number of sequences that a search runs in parallel.
 constexpr int32_t kMostBeams = 8, kMostCandidates = 8;
-/// Of length penalties, up and down.
+/// Maximum absolute value of a length penalty.
 constexpr double kMostLengthPenalty = 8;
 
-/// When a beam search has enough answers that have ended: as Hugging Face transformers'
-/// `early_stopping`.
+/// When a beam search has enough finished answers: like `early_stopping` of Hugging Face
+/// transformers.
 enum class EarlyStopping : uint8_t {
-  No,  ///< `width` have ended, and the best that runs is worse than the worst of them as it stands
-  Yes, ///< `width` have ended
-  Never, ///< `width` have ended, and whatever the best that runs may become is worse
+  No,    ///< `width` have ended, and the best running one currently scores below the worst of them
+  Yes,   ///< `width` have ended
+  Never, ///< `width` have ended, and the best running one cannot exceed the worst of them any more
 };
 
-/// The answers with the largest sum of log-probabilities / length^lengthPenalty.
+/// Searches for the answers with the largest sum of log-probabilities / length^lengthPenalty.
 struct BeamParams {
   int32_t width = 1;
   double lengthPenalty = 1; ///< above 0 favours long answers, below 0 short ones
@@ -30,11 +30,11 @@ struct BeamParams {
   Result<void> check() const;
 };
 
-/// Contrastive search (Su et al. 2022, "A Contrastive Framework for Neural Text Generation"): of
-/// the topK likeliest ids the one with the largest (1 - alpha) * p - alpha * c, c the largest
-/// cosine of its hidden state with those of all tokens before it.
+/// Contrastive search (Su et al. 2022, "A Contrastive Framework for Neural Text Generation"): among
+/// the topK likeliest ids, it chooses the one with the largest (1 - alpha) * p - alpha * c, where c
+/// is the largest cosine between its hidden state and those of all earlier tokens.
 struct ContrastiveParams {
-  double alpha = 0.6; ///< above 0, to 1
+  double alpha = 0.6; ///< above 0, at most 1
   int32_t topK = 4;   ///< 2 or more
 
   /// E0531.

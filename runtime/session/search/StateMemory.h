@@ -1,8 +1,8 @@
 //===- StateMemory.h - Memory for the hidden states of searches ------------===//
 //
-// A contrastive search keeps a hidden state for each token, prompt and answer: tokens * hidden * 4
-// bytes, taken when it is queued and given back when it has gone. All of them together have a
-// limit, so that what they take is known. Any thread.
+// A contrastive search keeps a hidden state for each token of prompt and answer: tokens * hidden *
+// 4 bytes, reserved when it is queued and released when it is destroyed. All searches share a
+// limit, so that their total is bounded. Any thread may call it.
 //===----------------------------------------------------------------------===//
 #pragma once
 
@@ -18,7 +18,8 @@ public:
 
   uint64_t limit() const { return most; }
   uint64_t inUse() const { return taken->load(); }
-  /// So many bytes until the last copy of what is returned goes; null: they are not free now.
+  /// Reserves `bytes` until the last copy of the result is destroyed; null if they are not free
+  /// now.
   std::shared_ptr<const void> take(uint64_t bytes) {
     uint64_t before = taken->load();
     do {
