@@ -6,11 +6,11 @@
 
 namespace ingot::text {
 
-/// A tool that may be called.
+/// A tool that the model may call.
 struct Callable {
   std::string name;
-  std::string arguments;  ///< the Lark of its arguments
-  std::string asObject{}; ///< the same as a JSON object, where the format reads either
+  std::string arguments;  ///< the Lark rule of its arguments
+  std::string asObject{}; ///< the same as a JSON object, if the format accepts either
 };
 
 class CallWriter : public ToolValues {
@@ -19,13 +19,13 @@ public:
 
   bool hasCalls() const { return marks != nullptr; }
   Callable callable(std::string_view name, element parameters, bool given, bool bound);
-  /// Calls with all their marks: one, or several where `parallel`.
+  /// Calls with all their marks: one, or several if `parallel`.
   std::string calls(const std::vector<Callable> &tools, bool parallel);
-  /// What a model that reasons may write first; "": it does not reason.
+  /// The reasoning that a model may write first; "" if the model does not reason.
   std::string thought();
   /// An answer of the given shape, with the marks around it.
   std::string shaped(const std::string &body);
-  /// All of an answer that is any text with calls in it.
+  /// A whole answer that is arbitrary text with calls in it.
   std::string anyText(const std::vector<Callable> &tools, bool parallel);
 
 private:
@@ -46,7 +46,7 @@ private:
   std::string aroundReasoning(const std::string &items, const std::vector<int32_t> &openers);
 
   const OutputFormat &format;
-  const AnswerMarks *answer; ///< null: the answer is nothing but text
+  const AnswerMarks *answer; ///< null: the answer is plain text
 };
 
 } // namespace ingot::text

@@ -2,11 +2,12 @@
 //
 //   start: ( TEXT | special tokens | opening call )*
 //
-// Text is free up to the mark that opens calls as the parser looks for it (markToFind()). It is a
-// lexeme that ends with the first such mark, and wins over other text there; a special token
-// stands for itself. Behind the mark come calls with their fixed text, then text again. What has no
-// mark, or one that text may hold as well (a bare object, a fence), is a call from the name of a
-// tool on. Reasoning is any text up to its end: no call is read there.
+// Text is free up to the mark that opens calls, in the form that the parser looks for
+// (markToFind()). It is a lexeme that ends with the first such mark, and takes precedence over
+// other text there; a special token stands for itself. After the mark come calls with their fixed
+// text, then text again. If a format has no mark, or one that ordinary text may contain as well (a
+// bare object, a fence), a call begins at the name of a tool. Reasoning is any text up to its end:
+// no call is read there.
 //===----------------------------------------------------------------------===//
 
 #include "runtime/text/CallWriter.h"
@@ -15,13 +16,13 @@
 
 namespace ingot::text {
 
-/// A mark that opens calls, and the marks that are left behind it.
+/// A mark that opens calls, and the marks that remain after it.
 struct CallWriter::Opening {
   std::string_view mark;
   ToolMarks rest;
 };
 
-/// Text that a regex of another grammar may hold.
+/// Escapes text for use within a regex.
 static std::string regexQuoted(std::string_view text) {
   std::string quoted;
   for (char c : text) {
@@ -32,7 +33,7 @@ static std::string regexQuoted(std::string_view text) {
   return quoted;
 }
 
-/// Special tokens but some; "": there are none.
+/// All special tokens except `but`; "" if there are none.
 std::string CallWriter::specials(const std::vector<int32_t> &but) const {
   std::string ranges;
   const int32_t ids = tokenizer ? tokenizer->vocabSize() : 0;
@@ -51,7 +52,7 @@ std::string CallWriter::specials(const std::vector<int32_t> &but) const {
 
 std::string CallWriter::plainText() { return rule("/(?s:.+)/"); }
 
-/// Whether calls of a format are told from text by the name of a tool alone.
+/// Whether only the name of a tool distinguishes the format's calls from text.
 static bool toldByName(const ToolMarks &marks) {
   return !marks.bare.empty() || marks.messages == "functionary";
 }
@@ -71,12 +72,12 @@ std::vector<CallWriter::Opening> CallWriter::openings() const {
     ToolMarks rest = *marks;
     rest.section.remove_prefix(found.size());
     add(found, rest);
-    // What ends them is not always the same: text, behind the list's bracket.
+    // Calls do not always end with the same token: the end may be text, after the list's bracket.
     rest.sectionEnd = rest.sectionEnd.substr(0, rest.sectionEnd.find(markToFind(rest.sectionEnd)));
     for (std::string_view also : marks->alsoOpen)
       add(also, rest);
   }
-  // One call without a section around it.
+  // A single call without a section around it.
   const bool object = marks->syntax == CallSyntax::Object;
   const std::string_view found =
       markToFind(object ? marks->open.substr(0, marks->open.find('{')) : marks->open);
@@ -90,12 +91,12 @@ std::vector<CallWriter::Opening> CallWriter::openings() const {
   return all;
 }
 
-/// An opening mark and the calls behind it.
+/// An opening mark and the calls that follow it.
 std::string CallWriter::opened(const Opening &one, const std::vector<Callable> &tools,
                                bool parallel) {
   const ToolMarks *const whole = std::exchange(marks, &one.rest);
-  const AnswerMarks *const headers = std::exchange(answer, nullptr); // which stand before the mark
-  // Calls that stand alone are each opened anew.
+  const AnswerMarks *const headers = std::exchange(answer, nullptr); // headers precede the mark
+  // Calls without a list each have their own opening mark.
   const bool list = !one.rest.sectionEnd.empty() && !one.rest.sectionEach;
   const std::string calls = toldByName(*whole) ? namedCalls(tools, /*first=*/false) + "*"
                                                : mark(list ? one.rest.section : "") +
@@ -112,7 +113,7 @@ std::string CallWriter::opened(const Opening &one, const std::vector<Callable> &
     return rule(textThrough(kAnyText, one.mark.substr(0, end)) + " " + mark(one.mark.substr(end)) +
                 calls);
   }
-  // A token that other parts begin with as well: text decides, up to the next token.
+  // Other parts may begin with the same token: the text up to the next token decides.
   const std::string_view behind = one.mark.substr(special->second);
   size_t text = 0;
   while (text < behind.size() && !specialAt(behind.substr(text)))
@@ -125,7 +126,7 @@ std::string CallWriter::opened(const Opening &one, const std::vector<Callable> &
   return rule(open + all);
 }
 
-/// Calls whose heads are told by the name of a tool: an object, Python, a line with the name.
+/// Calls that are recognised by the name of a tool: an object, Python, a line with the name.
 std::string CallWriter::namedCalls(const std::vector<Callable> &tools, bool first) {
   const bool lists = marks->bare.find('[') != std::string_view::npos;
   const bool objects = marks->bare.find('{') != std::string_view::npos;
@@ -148,7 +149,7 @@ std::string CallWriter::namedCalls(const std::vector<Callable> &tools, bool firs
   return rule(any);
 }
 
-/// Harmony: whom a message is for stands in its header, between tokens.
+/// Harmony: a message's header names its recipient, between tokens.
 std::string CallWriter::inMessages(const std::vector<Callable> &tools) {
   const auto body = specialAt(answer->headerEnd);
   std::string any;
@@ -166,7 +167,7 @@ std::string CallWriter::inMessages(const std::vector<Callable> &tools) {
          " " + header + ")*";
 }
 
-/// Reasoning is any text up to its end, and may be all there is.
+/// Reasoning is any text up to its end, and may be the whole answer.
 std::string CallWriter::aroundReasoning(const std::string &items,
                                         const std::vector<int32_t> &openers) {
   const std::string text = plainText();
@@ -181,7 +182,7 @@ std::string CallWriter::aroundReasoning(const std::string &items,
   std::vector<int32_t> known = openers;
   if (openId)
     known.push_back(openId->first);
-  // They refer to each other.
+  // The two rules refer to each other.
   const std::string around = "around", thinking = "thinking";
   define(around, repeated(items, known) + (openId ? " (" + mark(open) + thinking + ")?" : ""));
   define(thinking, repeated("", closeId ? std::vector{closeId->first} : std::vector<int32_t>()) +

@@ -1,15 +1,15 @@
 //===- ChatOutput.cpp - The parser of answers ------------------------------===//
 //
-// The parser goes through the text once, a character at a time, in one of these places:
+// The parser reads the text once, one character at a time, in one of these states:
 //
 //   Header ──message──▶ Reasoning ──close──▶ Content ──opener──▶ Body ──begins──▶ Call (a reader)
 //     ▲                                      ▲    ▲               │ ▲               │ Done
 //     └──────────── end of a message ────────┘    └─close, other──┘ └───────────────┘
 //                                                 └────────── Bad: what was read is content ─┘
 //
-// Until a call is certain its text is kept; if it turns out to be none it is content as it stands,
-// with its marks. White space alone, beside a call or at the end of reasoning, separates parts and
-// is not shown; any other white space is.
+// Until a call is certain, its text is kept; if it turns out not to be a call, it becomes content
+// unchanged, with its marks. White space alone, next to a call or at the end of reasoning,
+// separates parts and is not shown; all other white space is shown.
 //===----------------------------------------------------------------------===//
 
 #include "runtime/text/ChatOutput.h"
@@ -24,7 +24,7 @@ namespace {
 
 bool isNameStart(char c) { return c == '_' || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z'); }
 
-/// Whom a message is for, and of which kind it is, by its header.
+/// The recipient and the channel of a message, from its header.
 struct Header {
   std::string recipient, channel;
 };
@@ -54,39 +54,41 @@ struct ChatOutputParser::Impl {
   std::shared_ptr<const ChatReading> reading;
   const ToolMarks *tools;
   const AnswerMarks *marks; ///< of reasoning and the answer; may be null
-  /// Reasoning is not told from the answer, and the messages are read for their calls alone: all
-  /// else is content, marks and all.
+  /// Reasoning is not separated from the answer, and messages are only parsed for calls: all other
+  /// text is content, including marks.
   bool raw = false;
-  std::string_view reasoningOpen; ///< as it is looked for
+  std::string_view reasoningOpen; ///< in the form that the parser looks for
 
   enum class At : uint8_t { Begin, Header, Reasoning, Content, Body, Call };
   At at = At::Begin;
-  std::string input; ///< what is still to be read
+  std::string input; ///< text that is still to be read
   size_t next = 0;
-  std::string mark;          ///< what may be the beginning of a mark
-  std::string kept;          ///< read since the last certain thing: content, if it is no call
-  std::string space;         ///< white space, shown only if something follows
-  std::string headerMark;    ///< what began it, where text may hold that
-  std::string header;        ///< of a message
+  std::string mark;          ///< possible beginning of a mark
+  std::string kept;          ///< text since the last decided point: content, if it is not a call
+  std::string space;         ///< white space, shown only if content follows
+  std::string headerMark;    ///< the mark that began the header, if text may contain that mark
+  std::string header;        ///< header of a message
   std::string answerEnd;     ///< the mark that ends the answer; "": none was opened
-  bool spaceHasMark = false; ///< `space` holds a mark, too, which is not shown at the end
-  bool started = false;      ///< content or a call was seen: no bare call may begin
-  bool reasoned = false;     ///< reasoning was opened, or cannot be
-  bool textFollows = false;  ///< content since the last call or mark: its white space counts
-  bool dropLines = false;    ///< line feeds behind a mark of reasoning are its own
-  bool certain = false;      ///< the reader has told its name
+  bool spaceHasMark = false; ///< `space` also holds a mark, which is not shown at the end
+  bool started = false;      ///< content or a call was seen: no bare call may begin any more
+  bool reasoned = false;     ///< reasoning was opened, or can no longer be opened
+  bool textFollows = false;  ///< content since the last call or mark: its white space is shown
+  bool dropLines = false;    ///< line feeds after a reasoning mark belong to the mark
+  bool certain = false;      ///< the reader has reported the call's name
   bool strict = false, bracket = false;
-  bool named = false; ///< the header of a message has told that this is a call
+  bool named = false; ///< the message's header has shown that this is a call
   int32_t calls = 0, callsBefore = 0;
   int64_t reasoningTokens = 0, heldTokens = 0;
   bool over = false;
-  bool mayStop = true; ///< by a stop string
+  bool mayStop = true; ///< stop strings may end the answer
   std::optional<StopMatcher> stops;
   CallSink sink;
   std::unique_ptr<ToolCallReader> reader;
   std::vector<OutputPiece> pieces;
-  std::vector<std::string_view> openers, closers; ///< of calls, as they are looked for
-  std::vector<std::string_view> callEnds; ///< of these and of messages, what no call goes on behind
+  std::vector<std::string_view> openers, closers; ///< of calls, in the form that the parser looks
+                                                  ///< for
+  std::vector<std::string_view> callEnds; ///< those of calls and messages after which no call can
+                                          ///< continue
 
   explicit Impl(std::shared_ptr<const ChatReading> given)
       : reading(std::move(given)), tools(toolMarks(reading->format.tools)),
@@ -137,7 +139,7 @@ struct ChatOutputParser::Impl {
   }
 
   void collectEnds() {
-    auto add = [this](std::string_view mark) { // others may begin a value
+    auto add = [this](std::string_view mark) { // shorter or other marks may begin a value
       if (mark.size() > 2 && std::string_view("<[`>").find(mark.front()) != mark.npos)
         callEnds.push_back(mark);
     };
@@ -150,13 +152,13 @@ struct ChatOutputParser::Impl {
     add(marks->channel);
   }
 
-  /// What opens one call. That of objects ends where the object begins.
+  /// The mark that opens one call. For an object, it ends where the object begins.
   std::string_view callMark() const {
     return tools->syntax == CallSyntax::Object ? tools->open.substr(0, tools->open.find('{'))
                                                : tools->open;
   }
 
-  // ---------------------------------------------------------------- what is given
+  // ---------------------------------------------------------------- output
 
   void give(Kind kind, std::string_view text) {
     if (text.empty() || over)
@@ -191,7 +193,7 @@ struct ChatOutputParser::Impl {
         if (lineHeld)
           continue;
       }
-      // Reasoning's last line feeds may be those of its mark.
+      // The last line feeds of reasoning may belong to its closing mark.
       if (kind == Kind::Reasoning ? c == '\n' || c == '\r' : isSpace(c) && !textFollows) {
         space += c;
         continue;
@@ -212,7 +214,7 @@ struct ChatOutputParser::Impl {
            (marks->anywhere ? !textFollows : at == At::Begin && !reasoned);
   }
 
-  /// The marks that count here.
+  /// Visits the marks that count in this state.
   template <typename Visit> void eachMark(Visit visit) const {
     if (marks && marks->hasHeaders()) {
       for (std::string_view end : marks->messageEnds)
@@ -224,7 +226,7 @@ struct ChatOutputParser::Impl {
       if (marks->reasoning.close.empty())
         return;
       visit(marks->reasoning.close);
-      if (heldOpen) // the model opens what the template has opened
+      if (heldOpen) // the model repeats the opening mark of the template
         visit(reasoningOpen);
       return;
     }
@@ -247,7 +249,8 @@ struct ChatOutputParser::Impl {
       visit(opener);
   }
 
-  /// What `mark` begins or is. The longest mark wins, for some begin others.
+  /// Checks whether `mark` begins or is a mark. The longest match wins, since some marks begin
+  /// others.
   void matchMarks(Kind kind) {
     while (!mark.empty()) {
       bool partial = false, whole = false;
@@ -270,10 +273,10 @@ struct ChatOutputParser::Impl {
     }
   }
 
-  bool lineHeld = false;    ///< a line feed that may belong to the mark behind it
-  bool heldOpen = false;    ///< reasoning was opened, and has no text yet
-  bool openedAgain = false; ///< by the model, where the template had opened it
-  bool wasCall = false;     ///< the message before this one
+  bool lineHeld = false;    ///< a line feed that may belong to the mark after it
+  bool heldOpen = false;    ///< reasoning was opened and has no text yet
+  bool openedAgain = false; ///< by the model, after the template had already opened it
+  bool wasCall = false;     ///< the previous message was a call
 
   void openReasoning() {
     at = At::Reasoning;
@@ -319,7 +322,7 @@ struct ChatOutputParser::Impl {
           answerEnd.clear();
           return endPart();
         }
-        if (whole == pair.close) { // the text itself may hold it: it is shown where text follows
+        if (whole == pair.close) { // the text itself may contain it, so it is shown if text follows
           textFollows = false;
           space += (std::exchange(lineHeld, false) ? "\n" : "") + whole;
           spaceHasMark = true;
@@ -336,7 +339,7 @@ struct ChatOutputParser::Impl {
 
   // ---------------------------------------------------------------- messages
 
-  /// A mark of a message: its end, or the beginning of another's header.
+  /// Handles a message mark: its end, or the beginning of another header.
   bool takeOfMessage(const std::string &whole) {
     const bool start = whole == marks->headerStart || whole == marks->channel;
     if (!start && std::ranges::find(marks->messageEnds, whole) == marks->messageEnds.end())
@@ -382,21 +385,21 @@ struct ChatOutputParser::Impl {
            begins(marks->headerEnd) || begins(marks->role) || begins(marks->constraint) ||
            std::ranges::any_of(marks->messageEnds, begins);
   }
-  /// A header is nothing but the name of whom the message is for.
+  /// Whether headers contain only the name of the message's recipient.
   bool namesAlone() const { return marks->recipient.empty() && marks->channel.empty(); }
 
-  /// Whether the beginning of a mark can be nothing but a control token's.
+  /// Whether the beginning of a mark can only belong to a control token.
   bool isControl(std::string_view begun) const {
     return marks && !raw && marks->hasHeaders() && marks->anywhere && begun.starts_with("<|");
   }
 
-  /// Whether a header that was cut is text of a model that answers without one.
+  /// Whether a truncated header is the text of a model that answers without one.
   bool headerIsForReader() const {
     return namesAlone() ||
            (header.find('<') == header.npos && header.find(marks->recipient) == header.npos);
   }
 
-  /// No header: a model that answers without one.
+  /// There is no header: the model answers without one.
   void headerIsText() {
     at = At::Content;
     say(Kind::Content, std::exchange(headerMark, {}));
@@ -450,7 +453,8 @@ struct ChatOutputParser::Impl {
       begin(readCall(*tools, sink, strict));
   }
 
-  /// Whether the mark of one call, after which its reader begins, and not that of a section.
+  /// Whether this is the mark of one call, after which its reader begins, rather than that of a
+  /// section.
   bool isCallMark(std::string_view text) const {
     return !text.empty() && text == markToFind(callMark()) && !tools->eitherShape &&
            (tools->syntax == CallSyntax::Json || tools->syntax == CallSyntax::Parameters ||
@@ -463,7 +467,7 @@ struct ChatOutputParser::Impl {
     at = At::Call;
   }
 
-  /// Between calls: white space and separators, a bracket around them, marks.
+  /// Between calls: white space and separators, a bracket around the calls, marks.
   void body(char c) {
     kept += c;
     mark += c;
@@ -474,7 +478,7 @@ struct ChatOutputParser::Impl {
         if (text == mark && (closes || !longerMark())) {
           const std::string whole = std::exchange(mark, {});
           if (closes && calls == callsBefore && !opens(whole))
-            return fail(); // marks around something else
+            return fail(); // these marks enclose something else
           if (!closes && isCallMark(whole))
             return begin(readCall(*tools, sink, strict));
           if (closes)
@@ -487,7 +491,7 @@ struct ChatOutputParser::Impl {
       }
     if (partial)
       return;
-    if (const size_t rest = mark.size() - 1) { // only the first character has been read then
+    if (const size_t rest = mark.size() - 1) { // only the first character has been consumed
       c = mark.front();
       input.replace(0, next, mark, 1);
       next = 0;
@@ -506,7 +510,7 @@ struct ChatOutputParser::Impl {
       return;
     }
     if (calls > callsBefore && !strict && c == '}')
-      return; // one too many, as small models write it
+      return; // a surplus brace, as small models write it
     const bool object = tools->syntax == CallSyntax::Object;
     if (c == '{' &&
         (object || tools->fenced || tools->eitherShape || tools->syntax == CallSyntax::Python))
@@ -529,7 +533,7 @@ struct ChatOutputParser::Impl {
   bool opens(std::string_view text) const {
     return std::ranges::find(openers, text) != openers.end();
   }
-  /// Whether a closing mark ends the calls, and not one of them alone.
+  /// Whether a closing mark ends all calls, rather than a single one.
   bool ends(std::string_view text) const {
     return text == markToFind(tools->sectionEnd) || tools->section.empty() ||
            std::ranges::find(tools->alsoClose, text) != tools->alsoClose.end();
@@ -562,11 +566,11 @@ struct ChatOutputParser::Impl {
     case Reading::Bad:
       if (!certain)
         return fail();
-      return endCall(std::string(1, c)); // its name is out: it is not taken back
+      return endCall(std::string(1, c)); // its name was returned and cannot be retracted
     }
   }
 
-  /// A call without its end, and what follows it.
+  /// Handles a call that lacks its end, and the text that follows it.
   void endCall(const std::string &rest) {
     reader->finish(/*close=*/true);
     reader->behind += rest;
@@ -591,7 +595,8 @@ struct ChatOutputParser::Impl {
     next = 0;
   }
 
-  /// No call: what was kept is content, and may hold another opener behind its first character.
+  /// Not a call: the kept text is content, and may contain another opener after its first
+  /// character.
   void fail() {
     std::string again = std::exchange(kept, {});
     mark.clear();
@@ -601,7 +606,7 @@ struct ChatOutputParser::Impl {
       leave();
     } else if (!again.empty()) {
       started = true;
-      // The mark itself would be taken for an opener again.
+      // Without this, the mark itself would be taken for an opener again.
       size_t size = 1;
       for (std::string_view text : openers)
         if (again.starts_with(text))
@@ -612,7 +617,7 @@ struct ChatOutputParser::Impl {
     readAgain(again);
   }
 
-  /// Whether what was kept can be nothing but the beginning of a call.
+  /// Whether the kept text can only be the beginning of a call.
   bool beginsCall() const {
     const std::string_view begun =
         std::string_view(kept).substr(std::min(kept.find_first_not_of(" \n\r\t,;"), kept.size()));
@@ -621,7 +626,7 @@ struct ChatOutputParser::Impl {
            (calls > 0 && (bracket || opens("{") || std::ranges::any_of(openers, opens)));
   }
 
-  /// The end of the answer within a call, or where one may begin.
+  /// Handles an answer that ends within a call, or where a call may begin.
   void finishCall(bool cut) {
     const std::string begun = std::exchange(mark, {});
     if (at == At::Call && (certain || named)) {
@@ -629,7 +634,7 @@ struct ChatOutputParser::Impl {
         (void)reader->feed(begun.front());
       reader->finish(!cut);
     } else if (at == At::Call && !cut) {
-      reader->finish(/*close=*/true); // it may be one without arguments
+      reader->finish(/*close=*/true); // it may be a call without arguments
     }
     const bool read = at == At::Call && certain;
     if (read)
@@ -673,7 +678,7 @@ struct ChatOutputParser::Impl {
     next = 0;
   }
 
-  /// Counts a token of reasoning. Its last ones may be a mark, which shows later.
+  /// Counts a reasoning token. The last ones may form a mark, which only becomes clear later.
   void countToken(bool before) {
     if (!before || at != At::Reasoning || std::exchange(openedAgain, false)) {
       heldTokens = 0;
@@ -707,17 +712,17 @@ std::vector<OutputPiece> ChatOutputParser::finish(bool cut) {
   impl->pieces.clear();
   if (impl->over)
     return {};
-  // What is read again may open another call, which then is without its end, too.
+  // The re-read text may open another call, which then also lacks its end.
   while (impl->at == At::Body || impl->at == At::Call)
     impl->finishCall(cut);
-  // A header that was cut says nothing to the reader; what only looked like one does.
+  // A truncated header is not shown to the reader; text that only looked like a header is.
   if (impl->at == At::Header && (impl->raw || impl->headerIsForReader())) {
     impl->at = At::Content;
     if (impl->raw)
       impl->say(OutputPiece::Kind::Content, std::exchange(impl->headerMark, {}));
     impl->say(OutputPiece::Kind::Content, std::exchange(impl->header, {}));
   }
-  // The beginning of a mark that did not come.
+  // The beginning of a mark that was not completed.
   auto kind = impl->at == At::Reasoning ? OutputPiece::Kind::Reasoning : OutputPiece::Kind::Content;
   const bool ofText = impl->at == At::Content || impl->at == At::Begin;
   const bool ofCall = cut && ofText && impl->mark.size() > 1 &&

@@ -1,16 +1,16 @@
-//===- ChatOutput.h - Reasoning and tool calls in what a model writes -------===//
+//===- ChatOutput.h - Reasoning and tool calls in a model's output ----------===//
 //
 // A chat model marks its reasoning and its tool calls in its text, each family in its own way. A
-// parser takes the text as it streams and gives back what it means, never showing part of a mark:
+// parser takes the text as it streams and returns its parts, without ever showing part of a mark:
 //
 //   "Let me see.<tool_call>\n{\"name\": \"f\", …"  ->  Content "Let me see."
 //                                                     ToolCall 0 name "f", Arguments "{…" as they
 //                                                     come
 //
-// A mark counts where its format has it: that of reasoning once, at its place; that of a call where
-// a call of a known tool follows. Everything else is the model's text, to the last blank.
+// A mark counts only where its format allows it: a reasoning mark once, at its place; a call mark
+// if a call of a known tool follows. Everything else is the model's text, including every blank.
 //
-// The formats are rows of two tables (OutputFormats.h). Adding one: docs/extending.md.
+// The formats are rows of two tables (OutputFormats.h). To add one, see docs/extending.md.
 //===----------------------------------------------------------------------===//
 #pragma once
 
@@ -19,43 +19,45 @@
 
 namespace ingot::text {
 
-/// Part of an answer. Joined, the pieces of one kind (and tool call) are that part whole.
+/// Part of an answer. All pieces of one kind (and tool call), joined, form that part.
 struct OutputPiece {
   enum class Kind : uint8_t { Content, Reasoning, ToolName, ToolArguments };
   Kind kind;
-  int32_t toolCall = -1; ///< 0, 1, … for the last two kinds; a name comes whole, before arguments
+  int32_t toolCall = -1; ///< 0, 1, … for the last two kinds; a name comes in one piece, before
+                         ///< arguments
   std::string text;      ///< ToolArguments: JSON text of an object
 };
 
-/// How a model marks tool calls and reasoning; empty names: it does not.
+/// How a model marks tool calls and reasoning; an empty name: it does not.
 struct OutputFormat {
   std::string tools;          ///< a name of toolFormatNames(), or ""
   std::string reasoning;      ///< a name of reasoningFormatNames(), or ""
-  bool reasoningOpen = false; ///< the template itself opens it: the answer begins inside
-  bool answerOpen = false;    ///< likewise of the marks around the answer
+  bool reasoningOpen = false; ///< the template itself opens reasoning: the answer begins inside it
+  bool answerOpen = false;    ///< likewise for the marks around the answer
 };
-/// Arguments that were cut, as the JSON object that they began.
+/// Completes truncated arguments to a valid JSON object.
 std::string closedArguments(std::string_view begun);
-/// The formats known, by name.
+/// The names of the known formats.
 std::span<const std::string_view> toolFormatNames();
 std::span<const std::string_view> reasoningFormatNames();
-/// What a chat template says by the marks that it writes.
+/// Detects the format from the marks that a chat template writes.
 OutputFormat detectOutputFormat(std::string_view chatTemplate);
-/// "tools: hermes; reasoning: think"; of what is not known "none known".
+/// "tools: hermes; reasoning: think"; "none known" for an unknown part.
 std::string describeFormat(const OutputFormat &format);
-/// The format of one answer: a rendered prompt that leaves reasoning or the answer open says more
-/// than the template alone (variables such as enable_thinking decide).
+/// The format of one answer: a rendered prompt that leaves reasoning or the answer open is more
+/// specific than the template alone (variables such as enable_thinking decide).
 OutputFormat formatBehind(OutputFormat format, std::string_view prompt);
-/// How an answer is to be read.
+/// How to read an answer.
 struct ChatReading {
   OutputFormat format;
-  ToolSet tools; ///< that may be called; a call of another name is content. Empty: none are sought
-  /// End the answer where one of them appears in its content. They are never shown, not even in
-  /// part. Reasoning and calls do not end by them.
+  ToolSet tools; ///< tools that may be called; a call of any other name is content. Empty: calls
+                 ///< are not parsed
+  /// Strings that end the answer when they appear in its content. They are never shown, not even in
+  /// part. They have no effect in reasoning and calls.
   std::vector<std::string> stops;
-  bool showStop = false; ///< the stop string that ends the answer is shown
-  bool oneCall = false;  ///< the answer ends behind its first call
-  bool mustCall = false; ///< all of the answer but its reasoning is calls
+  bool showStop = false; ///< show the stop string that ends the answer
+  bool oneCall = false;  ///< the answer ends after its first call
+  bool mustCall = false; ///< apart from its reasoning, the whole answer consists of calls
 };
 
 class ChatOutputParser {
@@ -63,20 +65,20 @@ public:
   explicit ChatOutputParser(std::shared_ptr<const ChatReading> reading);
   ~ChatOutputParser();
   ChatOutputParser(ChatOutputParser &&) noexcept;
-  /// The text of the next token (special tokens spelled out). `mayStop`: stop strings are looked
-  /// for in it.
+  /// Takes the text of the next token (special tokens spelt out). `mayStop`: stop strings are
+  /// searched for in it.
   std::vector<OutputPiece> push(std::string_view text, bool mayStop = true);
-  /// The end: what was held back. A call that is malformed or without an end comes as content, unless
-  /// its name was given already: its arguments are closed then, so that they are JSON. `cut`: by the
-  /// limit of tokens or a client. Arguments are given as far as they came then, and the beginning of a
-  /// call without a name is given only where the answer may be text: no call stands before it, and
-  /// none must be made.
+  /// Ends the answer and returns the text that was held back. A malformed or unfinished call becomes
+  /// content, unless its name was already returned: its arguments are then closed, so that they are
+  /// JSON. `cut`: the token limit or the client ended the answer. Arguments are then returned only as
+  /// far as they came, and the beginning of a call without a name is returned only if the answer may
+  /// be text: no call precedes it, and none is required.
   std::vector<OutputPiece> finish(bool cut = false);
-  int32_t toolCalls() const;       ///< begun so far
-  bool ended() const;              ///< by a stop string or behind the only call: nothing is given
+  int32_t toolCalls() const;       ///< calls begun so far
+  bool ended() const;              ///< by a stop string or after the only call: nothing is returned
                                    ///< from then on
   const std::string &stop() const; ///< the stop string that ended it, or ""
-  /// Tokens (calls of push()) of reasoning so far, without those of its marks.
+  /// Number of reasoning tokens (calls of push()) so far, without those of its marks.
   int64_t reasoningTokens() const;
 
 private:
@@ -84,27 +86,29 @@ private:
   std::unique_ptr<Impl> impl;
 };
 
-/// What an answer must be, for answerGrammar().
+/// The required shape of an answer, for answerGrammar().
 struct AnswerShape {
-  std::string_view tools{}; ///< a JSON array in OpenAI's shape of what may be called; "": no calls
-  std::string_view tool{};  ///< the one that must be called, by name; "": any
-  bool mustCall = false;    ///< else it may answer
-  /// Any text is an answer, `answer` says nothing, and calls may stand anywhere in it. Arguments of
-  /// tools without "strict": true are bound only in syntaxes that write neither JSON nor bare text.
+  std::string_view tools{}; ///< a JSON array, in OpenAI's shape, of the tools that may be called;
+                            ///< "": no calls
+  std::string_view tool{};  ///< name of the tool that must be called; "": any
+  bool mustCall = false;    ///< the answer must be a call; otherwise it may be an answer
+  /// Any text is an answer, `answer` is ignored, and calls may appear anywhere in it. Arguments of
+  /// tools without "strict": true are constrained only in syntaxes that write neither JSON nor bare
+  /// text.
   bool anyText = false;
-  bool parallel = true; ///< one call or more
-  /// The Lark source of a rule's body that an answer must match (`%json {…}`, `/…/`); "": any text.
+  bool parallel = true; ///< allow several calls
+  /// The Lark source of the rule body that an answer must match (`%json {…}`, `/…/`); "": any text.
   std::string answer{};
 };
 
-/// A regex as a terminal of Lark: between slashes, with slashes and line feeds escaped.
+/// A regex as a Lark terminal: between slashes, with slashes and line feeds escaped.
 std::string larkRegex(std::string_view regex);
-/// The Lark source (GrammarKind::Lark, llguidance) that makes a model of that format call a tool or
-/// answer in a shape. Calls are spelled as the format does, with arguments by the schemas of the
-/// tools. A model that reasons may do so first. `tokenizer`: marks that are special tokens of it are
-/// written as such (without it they are text, which such a model does not expect). E0631 if calls
-/// are asked for and the format has none, E0632 if the tools are not such or `tool` is none of them.
-/// What is wrong in a schema is told when the grammar is compiled.
+/// Returns the Lark source (GrammarKind::Lark, llguidance) that makes a model of that format call a
+/// tool or answer in a shape. Calls are spelt as in the format, with arguments according to the
+/// tools' schemas. A model that reasons may do so first. `tokenizer`: marks that are special tokens
+/// of it are written as such (without it they are written as text, which such a model does not
+/// expect). E0631 if calls are requested but the format has none; E0632 if `tools` is malformed or
+/// `tool` is not one of them. Errors in a schema are reported when the grammar is compiled.
 Result<std::string> answerGrammar(const OutputFormat &format, const AnswerShape &shape,
                                   const Tokenizer *tokenizer = nullptr);
 

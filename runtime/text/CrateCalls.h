@@ -1,4 +1,4 @@
-//===- CrateCalls.h - What calls of the Rust crate have in common ---------===//
+//===- CrateCalls.h - Helpers shared by calls of the Rust crate -----------===//
 #pragma once
 
 #include "runtime/error/Error.h"
@@ -9,14 +9,14 @@
 
 namespace ingot::text {
 
-/// Appends to `text`, which the caller keeps until the function has returned.
+/// A sink that appends to `text`, which must live until the function has returned.
 inline IngotTextOutput appendTo(std::string &text) {
   return {&text, [](void *context, const uint8_t *data, size_t size) {
             static_cast<std::string *>(context)->append(reinterpret_cast<const char *>(data), size);
           }};
 }
 
-/// E0690: of INGOT_TEXT_PANIC, and of what cannot be.
+/// E0690: for INGOT_TEXT_PANIC, and for statuses that should be impossible.
 inline Error crateFailed(std::string why) {
   return {ExitCode::Internal, "E0690", "the text library failed", std::move(why),
           "report it: this is a bug of ingot"};

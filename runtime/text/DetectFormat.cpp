@@ -1,8 +1,8 @@
-//===- DetectFormat.cpp - What a chat template says of its model's answers -===//
+//===- DetectFormat.cpp - Detects the format from a chat template ----------===//
 //
-// A template spells the marks that the model was trained to write: in the turns of the assistant
-// that it renders, or in the instructions that it gives. Fine-tunes keep their base's template, so
-// this says more than the architecture does.
+// A template contains the marks that the model was trained to write: in the assistant turns that it
+// renders, or in its instructions. Fine-tunes keep the template of their base, so it is more
+// reliable than the architecture.
 //===----------------------------------------------------------------------===//
 
 #include "runtime/text/ChatOutput.h"
@@ -14,13 +14,13 @@ namespace ingot::text {
 
 namespace {
 
-/// A format that is known by what a template spells, and what it does not.
+/// A format, recognised by strings that a template contains and one that it does not.
 struct Sign {
   std::string_view format;
   std::string_view spells, also{}, butNot{};
 };
 
-/// In order: the first that fits. Marks of their own come before those that many families share.
+/// In order: the first match wins. Distinctive marks precede those that many families share.
 constexpr Sign kToolSigns[] = {
     {"harmony", "<|channel|>", "<|message|>"},
     {"atem", "<atem:"},
@@ -117,7 +117,7 @@ OutputFormat detectOutputFormat(std::string_view chatTemplate) {
   format.tools = firstSign(kToolSigns, chatTemplate);
   format.reasoning = firstSign(kAnswerSigns, chatTemplate);
   if (const AnswerMarks *row = answerMarks(format.reasoning); row && !row->hasHeaders()) {
-    // Opened for every answer: written after the last word of the prompt, and not closed there.
+    // Reasoning is open in every answer if the prompt's tail opens it and does not close it there.
     size_t prompt = chatTemplate.rfind("add_generation_prompt");
     std::string_view tail = prompt == std::string_view::npos ? "" : chatTemplate.substr(prompt);
     std::string_view open = markToFind(row->reasoning.open);

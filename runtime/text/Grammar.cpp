@@ -25,7 +25,7 @@ const char *nameOf(GrammarKind kind) {
   return "grammar";
 }
 
-/// Of a source that cannot be used.
+/// The error for a source that cannot be used.
 Error refused(GrammarKind kind, int32_t status, std::string why) {
   switch (status) {
   case INGOT_TEXT_TOO_LARGE:
@@ -104,7 +104,7 @@ Grammar::~Grammar() { ingot_grammar_close(handle); }
 
 Constraint Grammar::start() const {
   void *constraint = nullptr;
-  std::string why; // the constraint itself says that it is none
+  std::string why; // unused: an empty constraint reports the failure itself
   ingot_grammar_start(handle, &constraint, appendTo(why));
   return Constraint(constraint);
 }

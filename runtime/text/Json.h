@@ -6,7 +6,7 @@
 
 namespace ingot::text {
 
-/// The text as a JSON string with its quotes. Invalid UTF-8 becomes U+FFFD.
+/// Encodes the text as a JSON string with its quotes. Invalid UTF-8 becomes U+FFFD.
 std::string jsonString(std::string_view text);
 /// Appends it to `out`.
 void appendJsonString(std::string &out, std::string_view text);

@@ -1,4 +1,4 @@
-//===- JsonMender.cpp - JSON as models write it, as JSON -------------------===//
+//===- JsonMender.cpp - Turns JSON as models write it into valid JSON ------===//
 
 #include "runtime/text/JsonMender.h"
 #include "runtime/text/ToolCallReader.h"
@@ -109,7 +109,7 @@ std::string mendedScalar(std::string_view word) {
        {"None", "null"},
        {"NULL", "null"},
        {"undefined", "null"},
-       // JSON has no such numbers: null, as JavaScript writes them.
+       // JSON has no such numbers: they become null, as in JavaScript.
        {"NaN", "null"},
        {"Infinity", "null"},
        {"-Infinity", "null"},
@@ -119,7 +119,7 @@ std::string mendedScalar(std::string_view word) {
       return std::string(json);
   if (isJsonNumber(word))
     return std::string(word);
-  // Numbers as Python and JavaScript write them.
+  // Number formats of Python and JavaScript.
   if (word.starts_with('+'))
     word.remove_prefix(1);
   const bool minus = word.starts_with('-');
@@ -160,7 +160,7 @@ std::string closedObject(std::string_view begun) {
 
 // ---------------------------------------------------------------- strings
 
-/// An escape that is none: its backslash is text.
+/// An invalid escape: its backslash is text.
 void JsonMender::brokenEscape(std::string &out) {
   if (!begun.empty())
     out += "\\\\" + begun.substr(1);
@@ -176,7 +176,7 @@ void JsonMender::escape(char c, std::string &out) {
     } else if (std::string_view("\"\\/bfnrt").find(c) != std::string_view::npos) {
       out += {'\\', c};
       begun.clear();
-    } else if (c == '\'') { // JavaScript's
+    } else if (c == '\'') { // as in JavaScript
       out += c;
       begun.clear();
     } else {
@@ -185,7 +185,7 @@ void JsonMender::escape(char c, std::string &out) {
     }
     return;
   }
-  const bool second = size >= 6; // of a pair
+  const bool second = size >= 6; // of a surrogate pair
   if (second && (size == 6 ? c != '\\' : size == 7 && c != 'u')) {
     out += kReplacementEscape;
     begun.erase(0, 6);
@@ -230,7 +230,7 @@ void JsonMender::text(char c, std::string &out) {
   }
 }
 
-/// Behind a quote: the string's last one, if what may follow a string follows.
+/// After a quote: it ends the string if the next character may follow a string.
 Reading JsonMender::afterText(char c, std::string &out) {
   if (isSpace(c)) {
     gap += c;
@@ -247,7 +247,7 @@ Reading JsonMender::afterText(char c, std::string &out) {
     end(gap + ":");
     return Reading::More;
   }
-  if (isKey && (c == ',' || c == '}')) { // a key alone
+  if (isKey && (c == ',' || c == '}')) { // a key without a value
     end(": null");
     at = At::After;
     return after(c, out);
@@ -260,7 +260,7 @@ Reading JsonMender::afterText(char c, std::string &out) {
     end("");
     return after(c, out);
   }
-  // A quote within the text, which was not escaped.
+  // An unescaped quote within the text.
   appendEscaped(out, quote);
   for (char each : gap)
     appendEscaped(out, each);
@@ -292,10 +292,10 @@ void JsonMender::endWord(std::string &out) {
 Reading JsonMender::close(char c, std::string &out) {
   const char opener = c == '}' ? '{' : '[';
   if (open.find(opener) == open.npos)
-    return Reading::More; // closes nothing
+    return Reading::More; // it closes nothing, so ignore it
   std::erase(held, ',');
   release(out);
-  while (open.back() != opener) { // those within were forgotten
+  while (open.back() != opener) { // unclosed inner brackets
     out += inObject() ? '}' : ']';
     open.pop_back();
   }
@@ -324,7 +324,7 @@ Reading JsonMender::value(char c, std::string &out) {
     out += '"';
     at = At::Text;
     isKey = false;
-  } else if (c == ',' || c == '}' || c == ']') { // none
+  } else if (c == ',' || c == '}' || c == ']') { // the value is missing
     out += "null";
     at = At::After;
     return after(c, out);
@@ -336,14 +336,14 @@ Reading JsonMender::value(char c, std::string &out) {
   return Reading::More;
 }
 
-/// Before a key or an item, or the bracket that ends them.
+/// Before a key, an item, or the closing bracket.
 Reading JsonMender::next(char c, std::string &out) {
   if (isSpace(c)) {
     held += c;
     return Reading::More;
   }
   if (c == ',' || (c == ':' && !inObject()))
-    return Reading::More; // one too many
+    return Reading::More; // superfluous
   if (c == '}' || c == ']')
     return close(c, out);
   release(out);
@@ -356,7 +356,7 @@ Reading JsonMender::next(char c, std::string &out) {
     quote = c;
     out += '"';
     at = At::Text;
-  } else if (c == '{' || c == '[' || c == ':') { // no key
+  } else if (c == '{' || c == '[' || c == ':') { // the key is missing
     out += "\"\": ";
     at = At::Value;
     return c == ':' ? Reading::More : value(c, out);
@@ -367,7 +367,7 @@ Reading JsonMender::next(char c, std::string &out) {
   return Reading::More;
 }
 
-/// What lies too deep is gone through.
+/// Skips a value that is nested too deep.
 Reading JsonMender::deep(char c) {
   if (skipEscape || (inSkipped && c == '\\'))
     skipEscape = !skipEscape;
@@ -393,7 +393,7 @@ Reading JsonMender::after(char c, std::string &out) {
   if (c == '}' || c == ']')
     return close(c, out);
   if (c != '"' && c != '\'' && c != '{' && c != '[' && !isWordPart(c))
-    return Reading::More; // means nothing
+    return Reading::More; // meaningless, so ignore it
   held.insert(0, held.empty() ? ", " : ",");
   at = At::Next;
   return next(c, out);

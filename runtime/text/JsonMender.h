@@ -1,15 +1,15 @@
-//===- JsonMender.h - JSON as models write it, as JSON ---------------------===//
+//===- JsonMender.h - Turns JSON as models write it into valid JSON --------===//
 //
-// A call whose name is out cannot be taken back, so its arguments must become JSON whatever follows.
-// The mender takes them as they stream and gives JSON:
+// A call whose name has been returned cannot be retracted, so its arguments must become JSON
+// whatever follows. The mender takes them as they stream and returns JSON:
 //
 //   control characters in strings, \q, a lone \ud83d  ->  \n, \\q, �
 //   True, None, NaN, Infinity                         ->  true, null, null, null
 //   01, +1, .5, 1_000, 0x1f; any other word           ->  1, 1, 0.5, 1000, 31; "the word"
 //   'x', {a: 1}, "say "hi" now", [1, 2,], {"a" 1}     ->  "x", {"a": 1}, "say \"hi\" now", [1, 2], {"a": 1}
-//   {"l": [1, 2}, the end within a string             ->  what is open is closed
+//   {"l": [1, 2}, the end within a string             ->  all open strings and brackets are closed
 //
-// JSON itself comes out as it went in.
+// Valid JSON is returned unchanged.
 //===----------------------------------------------------------------------===//
 #pragma once
 
@@ -22,17 +22,19 @@ namespace ingot::text {
 enum class Reading : uint8_t {
   More,
   Done, ///< the character was the last one
-  Bad,  ///< the character cannot follow: it was not taken
+  Bad,  ///< the character cannot follow and was not consumed
 };
 
 class JsonMender {
 public:
-  /// Appends to `out` what is certain. The first character must be '{' or '['. Done at the bracket
-  /// that closes it. What lies in more than 64 brackets is null. Bad: a word is too long.
+  /// Appends the decided output to `out`. The first character must be '{' or '['. Returns Done at
+  /// the bracket that closes it. Values nested in more than 64 brackets become null. Returns Bad if
+  /// a word is too long.
   Reading feed(char c, std::string &out);
-  /// The text has ended. `close`: what is open is closed; else what was held is given as it came.
+  /// Ends the text. `close`: close everything that is open; otherwise held text is returned as it
+  /// came.
   void finish(bool close, std::string &out);
-  /// Whether the next character stands within a string.
+  /// Whether the next character is within a string.
   bool inText() const { return at == At::Text; }
 
 private:
@@ -52,31 +54,31 @@ private:
   void release(std::string &out);
 
   At at = At::Start;
-  std::string open;  ///< '{' and '[' that are not closed
-  std::string held;  ///< a comma and white space, given if something follows
-  std::string word;  ///< of a number, a word, or a key without quotes
-  std::string gap;   ///< white space behind what may be the end of a string
-  std::string begun; ///< an escape that is not whole
+  std::string open;  ///< unclosed '{' and '['
+  std::string held;  ///< a comma and white space, written only if something follows
+  std::string word;  ///< characters of a number, a word, or an unquoted key
+  std::string gap;   ///< white space after a possible end of a string
+  std::string begun; ///< an incomplete escape
   bool isKey = false;
   char quote = '"';
-  int below = 0; ///< brackets that are open in what lies too deep
+  int below = 0; ///< open brackets within a value that is nested too deep
   bool inSkipped = false, skipEscape = false;
 };
 
-/// A scalar as JSON: true, 1; "": it is none, whatever is mended in it.
+/// A scalar as JSON: true, 1; "" if it is not a scalar, even after mending.
 std::string mendedScalar(std::string_view word);
-/// The beginning of a JSON object, closed; "{}" of nothing.
+/// Closes the beginning of a JSON object; "{}" if it is empty.
 std::string closedObject(std::string_view begun);
-/// Without white space at both ends.
+/// The text without white space at both ends.
 std::string_view trimmed(std::string_view text);
 /// -?(0|[1-9]\d*)(\.\d+)?([eE][+-]?\d+)?
 bool isJsonNumber(std::string_view text);
-/// Appends a character of a JSON string, escaped where JSON wants it.
+/// Appends a character of a JSON string, escaped where JSON requires it.
 void appendEscaped(std::string &json, char c);
-/// Appends a character as UTF-8; U+FFFD for half of a pair.
+/// Appends a character as UTF-8; U+FFFD for an unpaired surrogate.
 void appendUtf8(std::string &text, uint32_t code);
 
-/// Characters as JSON has them, whatever the locale.
+/// Character classes as in JSON, independent of the locale.
 constexpr bool isSpace(char c) { return c == ' ' || c == '\n' || c == '\r' || c == '\t'; }
 constexpr bool isDigit(char c) { return c >= '0' && c <= '9'; }
 constexpr bool isHex(char c) {

@@ -22,7 +22,7 @@ constexpr std::string_view kDsmlCalls[] = {"<｜DSML｜tool_calls>", "<｜DSML�
 constexpr std::string_view kDsmlCallsEnd[] = {"</｜DSML｜tool_calls>", "</｜DSML｜function_calls>"};
 constexpr std::string_view kJsonNeck = "\", \"arguments\": ";
 
-/// The versions differ in the mark around all calls, and models write either.
+/// The versions differ in the mark around all calls, and models write both.
 constexpr ToolMarks dsml(std::string_view name, std::string_view section,
                          std::string_view sectionEnd) {
   return {.name = name,
@@ -42,14 +42,15 @@ constexpr ToolMarks dsml(std::string_view name, std::string_view section,
 }
 
 constexpr std::array kTools = {
-    // Qwen 2.5 and 3, SmolLM3, Granite 4, EXAONE 4, ERNIE 4.5, Hermes: one object in each pair.
+    // Qwen 2.5 and 3, SmolLM3, Granite 4, EXAONE 4, ERNIE 4.5, Hermes: each pair of marks has one
+    // object.
     ToolMarks{.name = "hermes",
               .syntax = CallSyntax::Object,
               .open = "<tool_call>\n",
               .nameEnd = kJsonNeck,
               .close = "\n</tool_call>",
               .separator = "\n"},
-    // Llama 3.1 to 3.3: the answer is the object; several with ';' or a line feed between them.
+    // Llama 3.1 to 3.3: the answer is the object; several are separated by ';' or a line feed.
     ToolMarks{.name = "llama3-json",
               .syntax = CallSyntax::Object,
               .nameEnd = "\", \"parameters\": ",
@@ -72,13 +73,13 @@ constexpr std::array kTools = {
               .section = "<|tool_call_start|>[",
               .sectionEnd = "]<|tool_call_end|>",
               .separator = ", "},
-    // OLMo 3: a call on each line.
+    // OLMo 3: one call per line.
     ToolMarks{.name = "olmo3",
               .syntax = CallSyntax::Python,
               .section = "<function_calls>\n",
               .sectionEnd = "\n</function_calls>",
               .separator = "\n"},
-    // Mistral until its 10th tokenizer: an array of objects.
+    // Mistral before tokenizer version 11: an array of objects.
     ToolMarks{.name = "mistral",
               .syntax = CallSyntax::Object,
               .section = "[TOOL_CALLS][",
@@ -86,13 +87,13 @@ constexpr std::array kTools = {
               .nameEnd = kJsonNeck,
               .separator = ", ",
               .eitherShape = true},
-    // From the 11th on: each call has its mark.
+    // From tokenizer version 11 on: each call has its own mark.
     ToolMarks{.name = "mistral-args",
               .syntax = CallSyntax::Json,
               .open = "[TOOL_CALLS]",
               .nameEnd = "[ARGS]",
               .eitherShape = true},
-    // Gemma 3 has no marks of its own: its documentation prompts for either of these.
+    // Gemma 3 has no marks of its own: its documentation suggests prompts for both forms.
     ToolMarks{.name = "gemma3",
               .syntax = CallSyntax::Python,
               .section = "```tool_code\n",
@@ -111,7 +112,7 @@ constexpr std::array kTools = {
               .open = "<|tool_call>call:",
               .close = "<tool_call|>",
               .quote = "<|\"|>"},
-    // gpt-oss: a message of its own for each call (AnswerMarks "harmony").
+    // gpt-oss: each call is a separate message (AnswerMarks "harmony").
     ToolMarks{.name = "harmony",
               .syntax = CallSyntax::Json,
               .open = "<|channel|>commentary to=functions.",
@@ -198,7 +199,7 @@ constexpr std::array kTools = {
     // DeepSeek V3.2 and V4.
     dsml("dsml", "<｜DSML｜function_calls>\n", "\n</｜DSML｜function_calls>"),
     dsml("dsml-v4", "<｜DSML｜tool_calls>\n", "\n</｜DSML｜tool_calls>"),
-    // Muse-Glimmer: a message of its own for each call (AnswerMarks "atem").
+    // Muse-Glimmer: each call is a separate message (AnswerMarks "atem").
     ToolMarks{.name = "atem",
               .syntax = CallSyntax::Parameters,
               .section = "<atem:function_calls>\n",
@@ -268,7 +269,7 @@ constexpr std::array kTools = {
               .open = "<function=",
               .nameEnd = ">",
               .close = "</function>"},
-    // A message for each call (AnswerMarks "functionary").
+    // Each call is a separate message (AnswerMarks "functionary").
     ToolMarks{.name = "functionary-v3.2",
               .syntax = CallSyntax::Json,
               .nameEnd = "\n",
@@ -471,7 +472,7 @@ std::string_view markToFind(std::string_view mark) {
   trim();
   if (mark.ends_with("["))
     mark.remove_suffix(1);
-  // "]</tool_calls>" ends a list and its mark; "]<]minimax[>[" is all mark.
+  // In "]</tool_calls>", the bracket ends a list; in "]<]minimax[>[", it is part of the mark.
   if (mark.starts_with("]") && !mark.starts_with("]<]"))
     mark.remove_prefix(1);
   trim();

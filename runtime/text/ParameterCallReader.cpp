@@ -9,12 +9,12 @@
 //                      ▼
 //                     Done
 //
-// A value is the text between its marks. It may hold the mark that ends values: that mark ends it
-// only where a key or the end of the call follows. Where the mark is missing, the value ends at the
-// next mark of an outer level that it cannot hold: the end of the call where the end of all calls,
-// another call or the end of the answer follows, or another key of the tool. Whether it is a string or JSON is what the format
-// says, or the tool's schema: JSON of a type that the schema allows, else a string. Strings stream;
-// other values come whole.
+// A value is the text between its marks. It may contain the mark that ends values: the mark ends the value
+// only if a key or the end of the call follows. If the mark is missing, the value ends at the next mark of an
+// outer level that it cannot contain: the end of the call, if the end of all calls, another call or the end
+// of the answer follows; or another key of the tool. The format or the tool's schema decides whether a value
+// is a string or JSON: it is JSON if it has a type that the schema allows, otherwise a string. Strings
+// stream; other values come in one piece.
 //===----------------------------------------------------------------------===//
 
 #include "runtime/text/Json.h"
@@ -27,14 +27,14 @@ namespace ingot::text {
 
 namespace {
 
-/// Reads a mark in text whose white space may differ from the mark's.
+/// Matches a mark in text whose white space may differ from the mark's.
 class MarkMatcher {
 public:
   explicit MarkMatcher(std::string_view mark) : mark(mark) {}
   void reset() { at = 0; }
-  /// More: it may be the mark; Done: it is; Bad: it is not.
+  /// Returns More if the text may be the mark, Done if it is, Bad if it is not.
   Reading feed(char c) {
-    // White space of the mark may be left out, and more of it may stand there.
+    // White space of the mark may be omitted in the text, and the text may have more.
     while (at < mark.size() && isSpace(mark[at]) && !isSpace(c))
       ++at;
     const bool betweenTags = at > 0 && at < mark.size() && mark[at - 1] == '>' && mark[at] == '<';
@@ -84,7 +84,7 @@ public:
     if (at == At::Value) {
       const std::string rest = std::exchange(tail, {});
       const bool ends = rest.starts_with(close);
-      if (ends) // what follows it is no part of the call
+      if (ends) // text after the end is not part of the call
         behind = rest.substr(close.size());
       else if (rest.size() == 1)
         take(rest.front());
@@ -116,7 +116,7 @@ private:
     return feed(c);
   }
 
-  /// The mark behind the name; '#' in it is an id.
+  /// The mark after the name; '#' in it is an id.
   Reading nameEnd(char c) {
     const std::string_view end = trimmed(marks.nameEnd);
     if (isSpace(c) && (seen == 0 || seen == end.size()))
@@ -144,7 +144,7 @@ private:
       sink.arguments("}");
       return Reading::Done;
     }
-    // "<" of a key of MiniMax-M3 begins its end of a call, too.
+    // In MiniMax-M3, the "<" of a key also begins the end of a call.
     if (mayBeKey && word.size() == keyOpen.size() && !(elements && c == '/')) {
       word.clear();
       at = At::Key;
@@ -167,7 +167,7 @@ private:
   }
 
   Reading key(char c) {
-    if (elements && word.empty() && c == '/') { // an end after all
+    if (elements && word.empty() && c == '/') { // it is the end of the call
       word = keyOpen;
       at = At::Between;
       return between(c);
@@ -179,7 +179,7 @@ private:
     const std::string_view mark = trimmed(marks.keyEnd);
     if (c != mark.back())
       return Reading::More;
-    // The end may have white space within; its parts are what counts.
+    // The end may contain white space; compare part by part.
     const std::string_view whole = word;
     size_t from = whole.find(mark.substr(0, std::min(mark.size(), mark.find('>') + 1)));
     for (; from != std::string_view::npos; from = whole.find(mark.front(), from + 1)) {
@@ -235,7 +235,8 @@ private:
     sink.arguments(escaped);
   }
 
-  /// Text of the value. A line feed waits, since the last one may belong to the mark.
+  /// Takes a character of the value. A line feed is held, since the last one may belong to the
+  /// mark.
   void take(char c) {
     if (first && marks.trimLines && c == '\n') {
       first = false;
@@ -252,12 +253,12 @@ private:
     give(c);
   }
 
-  /// `tail` holds what may be the mark that ends the value, and from there on what follows it.
+  /// `tail` holds a possible end mark of the value and the text after it.
   Reading value(char c) {
     tail += c;
     if (closed && isSpace(c))
       return Reading::More;
-    size_t from = 0; // what is before it was taken
+    size_t from = 0; // everything before it was consumed
     auto keep = [&] {
       tail.erase(0, from);
       return Reading::More;
@@ -308,7 +309,7 @@ private:
     return keep();
   }
 
-  /// Whether a value ends before `rest`, a mark of an outer level; More: that is still open.
+  /// Whether a value ends before `rest`, a mark of an outer level; More: not decided yet.
   Reading endsWithoutMark(std::string_view rest) const {
     auto begins = [](std::string_view text, std::string_view mark) {
       return text.starts_with(mark)   ? Reading::Done
@@ -331,7 +332,7 @@ private:
         if (called.size() < after.size() - open.size() && sink.tools->has(called))
           return Reading::Done;
       }
-      // The end of the answer may follow, or what shows that it was text.
+      // The end of the answer may follow, or text that shows that this was part of the value.
       return rest.size() > kMostHeld || rest.ends_with(valueEnd) ? Reading::Bad : Reading::More;
     }
     const bool line = streams ? lineFeed : text.ends_with('\n');
@@ -359,7 +360,7 @@ private:
     return Reading::More;
   }
 
-  /// `marked`: the value's own mark ends it. A line feed before another mark belongs to that.
+  /// `marked`: the value's own mark ends it. A line feed before another mark belongs to that mark.
   void endValue(bool marked) {
     tail.clear();
     word.clear();
@@ -377,14 +378,14 @@ private:
     sink.arguments(elements ? elementJson(whole, path) : jsonOf(whole, types));
   }
 
-  /// A value as JSON of a type that is allowed, else as a string.
+  /// The value as JSON of an allowed type, otherwise as a string.
   static std::string jsonOf(std::string_view text, uint8_t allowed) {
     const std::string_view bare = trimmed(text);
     uint8_t type = 0;
     if (std::string json = checkedJson(bare, type); !json.empty()) {
       if (type & allowed & ~kText)
         return json;
-      // "12" where an integer is due was quoted in vain; a string keeps its quotes.
+      // If the schema wants an integer, unquote "12"; if it allows strings, keep the quotes.
       if (type == kText && !(allowed & kText))
         return json;
     }
@@ -396,7 +397,7 @@ private:
     return jsonString(text);
   }
 
-  /// MiniMax-M3: text, or tags each with a value of its own; tags called "item" are an array.
+  /// MiniMax-M3: text, or tags each with its own value; tags called "item" form an array.
   std::string elementJson(std::string_view value, std::vector<std::string> &where) const {
     const std::string_view open = keyOpen;
     const uint8_t allowed = sink.tools->types(callee, where);
@@ -419,7 +420,7 @@ private:
       size_t depth = 1, at = 0;
       for (; depth; ++at) {
         const size_t nextClose = rest.find(closeTag, at), nextOpen = rest.find(openTag, at);
-        if (nextClose == rest.npos) { // the answer ended before
+        if (nextClose == rest.npos) { // the answer ended before the closing tag
           at = rest.size() + 1;
           break;
         }
@@ -442,17 +443,17 @@ private:
   const bool elements;
   At at = At::Name;
   std::string word, callee;
-  size_t seen = 0; ///< of the mark behind the name
+  size_t seen = 0; ///< characters matched of the mark after the name
   bool begun = false, anyKey = false;
-  std::vector<std::string> path;  ///< the key
+  std::vector<std::string> path;  ///< the current key
   std::vector<std::string> given; ///< all keys so far
   uint8_t types = 0;
   bool streams = false; ///< the value is a string
   std::string valueEnd, text, tail;
-  bool first = true;     ///< nothing of the value was taken
-  bool lineFeed = false; ///< one waits
+  bool first = true;     ///< no character of the value has been consumed
+  bool lineFeed = false; ///< a line feed is held
   bool data = false;     ///< within CDATA
-  bool closed = false;   ///< `tail` is the mark that ends a value, and white space
+  bool closed = false;   ///< `tail` is the end mark of a value, and white space
 };
 
 } // namespace

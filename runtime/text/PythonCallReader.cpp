@@ -1,11 +1,11 @@
-//===- PythonCallReader.cpp - Calls as Python and Gemma write them ---------//
+//===- PythonCallReader.cpp - Reads Python and Gemma calls --------------===//
 //
 //   f(a=1, b=["x", 'y'], c={"d": None})       ->  {"a": 1, "b": ["x", "y"], "c": {"d": null}}
 //   f{a:1,b:[<escape>x<escape>],c:{d:null}}   ->  the same in FunctionGemma's marks
 //
-// Both are names with values that are literals, so one machine reads both and writes JSON as it
-// goes. A comma is written only when something follows it: Python allows one before a bracket. Texts
-// that follow each other are one, as in Python; of other expressions than literals the value is
+// Both consist of names with literal values, so one state machine reads both and writes JSON as it
+// goes. A comma is written only when something follows it: Python allows one before a bracket.
+// Adjacent texts are concatenated, as in Python; for expressions other than literals, the value is
 // their source, as a string.
 //===----------------------------------------------------------------------===//
 
@@ -25,7 +25,7 @@ bool isWord(char c) {
 
 class LiteralCall : public ToolCallReader {
 public:
-  /// `gemmaQuote`: around texts in Gemma's formats; empty: Python.
+  /// `gemmaQuote`: the quote around texts in Gemma's formats; empty for Python.
   LiteralCall(CallSink &sink, std::string_view gemmaQuote)
       : sink(sink), escape(gemmaQuote), gemma(!gemmaQuote.empty()) {}
 
@@ -69,7 +69,7 @@ private:
   enum class At : uint8_t { Name, Key, Value, Scalar, Text, After, Dropped };
 
   char top() const { return open.empty() ? (gemma ? '}' : ')') : open.back(); }
-  /// The innermost bracket holds names with values.
+  /// Whether the innermost bracket contains names with values.
   bool named() const { return open.empty() || open.back() == '}'; }
   bool quotedKeys() const { return !gemma && !open.empty(); }
 
@@ -101,7 +101,7 @@ private:
     needsComma = false;
   }
 
-  /// A name, or the bracket that ends its list. What is none is dropped, once the call is certain.
+  /// A name, or the bracket that ends its list. Once the call is certain, anything else is dropped.
   Reading key(char c) {
     Reading reading = keyOf(c);
     if (reading != Reading::Bad || !begun)
@@ -112,7 +112,7 @@ private:
     return dropped(c);
   }
 
-  /// Up to a comma or the bracket that ends this level.
+  /// Drops text up to a comma or the bracket that ends this level.
   Reading dropped(char c) {
     if (!within(c))
       return Reading::More;
@@ -120,7 +120,7 @@ private:
     return after(c);
   }
 
-  /// Whether a character ends an expression; brackets and strings within are gone through.
+  /// Whether a character ends an expression; brackets and strings within it are skipped.
   bool within(char c) {
     if (innerQuote) {
       if (innerEscape)
@@ -155,7 +155,7 @@ private:
         word = c;
         return Reading::More;
       }
-      if (quote == 0) { // 1, True, or a name as JavaScript has it
+      if (quote == 0) { // 1, True, or an unquoted name as in JavaScript
         while (c == ':' && !word.empty() && isSpace(word.back()))
           word.pop_back();
         if (c == ':' && !word.empty())
@@ -165,7 +165,7 @@ private:
         word += c;
         return word.size() <= kLongestName ? Reading::More : Reading::Bad;
       }
-      if (word.size() > 1 && word.back() == quote) { // the name is whole
+      if (word.size() > 1 && word.back() == quote) { // the name is complete
         if (isSpace(c))
           return Reading::More;
         if (c != ':')
@@ -242,7 +242,7 @@ private:
     at = At::Text;
   }
 
-  /// Whether a word is what may stand before the quotes of a string; r: backslashes are text.
+  /// Whether a word may precede the quotes of a string; r: backslashes are text.
   static bool isPrefix(std::string_view word) {
     return word.size() <= 2 && word.find_first_not_of("rRbBuUfF") == word.npos;
   }
@@ -274,7 +274,7 @@ private:
     return after(c);
   }
 
-  /// A word or a number; anything else is a text.
+  /// Ends a word or a number; anything else becomes a text.
   void endScalar() {
     while (!word.empty() && isSpace(word.back()))
       word.pop_back();
@@ -291,7 +291,7 @@ private:
     sink.arguments(text);
   }
 
-  /// Its quote is given when it is known that no other text follows.
+  /// Ends a text. Its quote is written once it is known that no other text follows.
   void endText() {
     word.clear();
     quote = 0;
@@ -300,7 +300,7 @@ private:
     at = At::After;
   }
 
-  /// Whether `c` is one of the quotes that open a text, of which there are one or three.
+  /// Whether `c` is one of the quotes that open a text, which are one or three.
   bool openQuotes(char c) {
     if (quotes == 0 || c != quote) {
       quotes = 0;
@@ -311,16 +311,16 @@ private:
     return true;
   }
 
-  /// Python's, with its escapes.
+  /// A Python string with its escapes.
   Reading quotedText(char c) {
-    if (quotes == 2 && c != quote) { // an empty one, which has ended
+    if (quotes == 2 && c != quote) { // an empty text, which has ended
       quotes = 0;
       endText();
       return after(c);
     }
     if (openQuotes(c))
       return Reading::More;
-    if (!word.empty()) { // an escape that is not whole: x12, u1234 or U00012345
+    if (!word.empty()) { // an incomplete escape: x12, u1234 or U00012345
       const size_t size = word[0] == 'x' ? 3 : word[0] == 'u' ? 5 : 9;
       if (isHex(c)) {
         word += c;
@@ -362,7 +362,7 @@ private:
     return Reading::More;
   }
 
-  /// Quotes within a text between three.
+  /// Quotes within a triple-quoted text.
   void endQuotes() {
     for (; ending > 0; --ending)
       plain(quote);
@@ -379,14 +379,14 @@ private:
       sink.arguments(std::string{'\\', c});
     else if (kLetters.find(c) != std::string_view::npos)
       plain(c);
-    else if (c != '\n') { // Python keeps what it does not know
+    else if (c != '\n') { // Python keeps unknown escapes
       plain('\\');
       plain(c);
     }
     return Reading::More;
   }
 
-  /// The number of an escape; half of a pair waits for the other one.
+  /// Ends a numeric escape; the first half of a surrogate pair waits for the other.
   void endEscape() {
     uint32_t code = 0;
     std::from_chars(word.data() + 1, word.data() + word.size(), code, 16);
@@ -401,7 +401,7 @@ private:
       return;
     }
     std::string text;
-    if (code < 0x10000) // as it is written, where JSON has the same
+    if (code < 0x10000) // keep the escape if JSON has the same
       for (int shift = 12; shift >= 0; shift -= 4)
         text += "0123456789abcdef"[code >> shift & 15];
     if (code < 0x10000 && code >> 11 != 0x1b)
@@ -415,7 +415,7 @@ private:
       sink.arguments("\\ufffd");
   }
 
-  /// Until the next <escape>; what may be its beginning waits in `word`.
+  /// Text up to the next <escape>; a possible beginning of it is held in `word`.
   Reading escapedText(char c) {
     word += c;
     while (!word.empty() && !escape.starts_with(word)) {
@@ -458,14 +458,14 @@ private:
     return dropped(c);
   }
 
-  /// A bracket: also one further out, where those within were forgotten.
+  /// A closing bracket: it may also close an outer level, if inner ones were not closed.
   Reading close(char c) {
     if (!begun && c != top())
       return Reading::Bad;
     const char own = gemma ? '}' : ')';
     const bool inner = open.find(c) != open.npos;
     if (!inner && c != own && (gemma || c != ']')) {
-      at = At::Dropped; // closes nothing
+      at = At::Dropped; // it closes nothing
       return Reading::More;
     }
     begin();
@@ -477,7 +477,7 @@ private:
     sink.arguments(named() ? "}" : "]");
     if (open.empty()) {
       if (c != own)
-        behind = c; // of the list of calls
+        behind = c; // it belongs to the list of calls
       return Reading::Done;
     }
     open.pop_back();
@@ -491,17 +491,17 @@ private:
   At at = At::Name;
   bool begun = false, needsComma = false, escaped = false;
   char quote = 0;
-  int quotes = 0;      ///< that have opened a text, while others may follow
-  int ending = 0;      ///< that may end a text between three
-  bool triple = false; ///< a text between three quotes
+  int quotes = 0;      ///< quotes that have opened a text so far; more may follow
+  int ending = 0;      ///< quotes that may end a triple-quoted text
+  bool triple = false; ///< a triple-quoted text
   bool raw = false;    ///< backslashes are text
   bool rawEscape = false;
-  bool textEnds = false; ///< a text has ended, and its quote is not given yet
-  uint32_t high = 0;     ///< half of a pair
-  std::string nested;    ///< brackets that are open in an expression
-  char innerQuote = 0;   ///< of a string in it
+  bool textEnds = false; ///< a text has ended, and its quote is not written yet
+  uint32_t high = 0;     ///< first half of a surrogate pair
+  std::string nested;    ///< open brackets in an expression
+  char innerQuote = 0;   ///< quote of a string in that expression
   bool innerEscape = false;
-  std::string open; ///< the brackets that close what is open, the call's own not among them
+  std::string open; ///< the closing brackets of all open ones, except the call's own
   std::string word, callee;
 };
 
@@ -515,7 +515,7 @@ std::unique_ptr<ToolCallReader> readGemmaCall(const ToolMarks &marks, CallSink &
 }
 
 std::string jsonOfLiteral(std::string_view text) {
-  // Read as the only argument of a call.
+  // The literal is read as the only argument of a call.
   const ToolSet tools({"f"});
   std::string json;
   CallSink sink{&tools, [](std::string_view) {}, [&](std::string_view more) { json += more; }};

@@ -1,4 +1,4 @@
-//===- SchemaTypes.h - What types a JSON schema allows --------------------===//
+//===- SchemaTypes.h - The value types that a JSON schema allows ----------===//
 #pragma once
 
 #include "runtime/text/ToolSet.h"
@@ -7,16 +7,16 @@
 
 namespace ingot::text {
 
-/// Follows `$ref` within `root` ("#/…" alone); the schema itself where it has none, or none that
-/// can be followed.
+/// Follows `$ref` within `root` (only "#/…"). Returns the schema itself if it has no reference, or
+/// one that cannot be followed.
 simdjson::dom::element resolved(simdjson::dom::element schema, simdjson::dom::element root);
 
-/// ValueTypes that a schema allows: by "type", "enum", "const", and the union of "anyOf" and
-/// "oneOf". 0: it does not say.
+/// The ValueTypes that a schema allows: by "type", "enum", "const", and the union of "anyOf" and
+/// "oneOf". 0 if it does not restrict them.
 uint8_t schemaTypes(simdjson::dom::element schema, simdjson::dom::element root);
 
-/// The schema of a property: by "properties" (through $ref, anyOf, allOf), else
-/// "additionalProperties". False: there is none.
+/// Finds the schema of a property: in "properties" (through $ref, anyOf, allOf), otherwise
+/// "additionalProperties". Returns false if there is none.
 bool propertySchema(simdjson::dom::element schema, simdjson::dom::element root,
                     std::string_view name, simdjson::dom::element &found);
 

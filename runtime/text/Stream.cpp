@@ -1,4 +1,4 @@
-//===- Stream.cpp - Text as it comes: whole characters, no partial stops -===//
+//===- Stream.cpp - Streams text without partial characters --------------===//
 
 #include "runtime/text/Json.h"
 #include "runtime/text/Text.h"
@@ -9,8 +9,8 @@ namespace ingot::text {
 
 namespace {
 
-/// What the bytes at `at` begin with: a character, an invalid part, or a character
-/// that may still be completed (Unicode 15, table 3-7).
+/// The first unit at `at`: a character, an invalid part, or a character that may still be completed
+/// (Unicode 15, table 3-7).
 struct Step {
   size_t size;
   bool valid;
@@ -44,8 +44,8 @@ Step step(std::string_view bytes, size_t at) {
 
 constexpr std::string_view kReplacement = "\xEF\xBF\xBD";
 
-/// Moves what is decided from the front of `bytes` to the result; what may still
-/// become a character stays, unless this is the end.
+/// Moves the decided part from the front of `bytes` to the result; bytes that may still become a
+/// character stay, unless this is the end.
 std::string takeCharacters(std::string &bytes, bool end) {
   std::string text;
   size_t at = 0;
@@ -104,7 +104,7 @@ std::string StreamDecoder::push(int32_t id) {
   if (skipSpecial && tokenizer.isSpecial(id))
     return {};
   std::string_view bytes = tokenizer.tokenBytes(id);
-  // The space that the tokenizer put before a text comes off again, once, at its start.
+  // The space that the tokenizer inserted before a text is removed again, once, at its start.
   if (dropSpace && !bytes.empty()) {
     dropSpace = false;
     if (bytes.front() == ' ')
@@ -125,8 +125,8 @@ std::string StopMatcher::push(std::string_view piece) {
     return {};
   held += piece;
 
-  // The stop that is complete first ends the text, of two at once the longer one: what
-  // the user sees then does not depend on how the text was cut into pieces.
+  // The stop string that is complete first ends the text, the longer of two at once: so the result
+  // does not depend on how the text was cut into pieces.
   size_t first = std::string::npos, end = std::string::npos;
   for (const std::string &stop : stops) {
     size_t at = held.find(stop);
@@ -144,7 +144,7 @@ std::string StopMatcher::push(std::string_view piece) {
     return text;
   }
 
-  // Keep back the longest end of the text that could be the start of a stop.
+  // Hold back the longest suffix of the text that could be the start of a stop string.
   size_t keep = 0;
   for (const std::string &stop : stops) {
     for (size_t n = std::min(stop.size() - 1, held.size()); n > keep; --n) {

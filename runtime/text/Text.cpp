@@ -123,7 +123,7 @@ bool ChatTemplate::uses(std::string_view variable) const {
   return ingot_template_uses(handle, slice(variable));
 }
 
-/// The tokenizer's tokens, which a template may write as control tokens.
+/// The tokenizer's named tokens, which a template may write as control tokens.
 static std::string tokensOf(const ChatTemplate::Options &options) {
   std::string json;
   auto add = [&json](const std::string &name, const std::string &token) {
@@ -137,9 +137,9 @@ static std::string tokensOf(const ChatTemplate::Options &options) {
   return "{" + json + "}";
 }
 
-/// What a template sees besides the messages and tokens, as a JSON object.
+/// The variables of a template other than messages and tokens, as a JSON object.
 static Result<std::string> variablesOf(const ChatTemplate::Options &options) {
-  // Later keys win in JSON objects as the crate reads them, so the caller's own come last.
+  // When the crate reads JSON objects, later keys win, so the caller's own come last.
   std::string variables = "{\"add_generation_prompt\":";
   variables += options.addGenerationPrompt && !options.continueFinalMessage ? "true" : "false";
   std::string_view extra = options.extraJson;
@@ -163,7 +163,7 @@ static Result<std::string> variablesOf(const ChatTemplate::Options &options) {
   return variables;
 }
 
-/// What a rendering that failed says.
+/// The error for a rendering that failed.
 static Error renderError(int32_t status, std::string why) {
   switch (status) {
   case INGOT_TEXT_FAILED:
@@ -211,8 +211,8 @@ Result<ChatTemplate::Encoded> ChatTemplate::encode(const Tokenizer &tokenizer,
 }
 
 bool givesTools(std::string_view variablesJson) {
-  // libingot links no reader of JSON; the template's render checks the text. A key is a string of
-  // the outermost object that a colon follows.
+  // libingot links no JSON parser; the template's render checks the text. A key is a string in the
+  // outermost object that is followed by a colon.
   int depth = 0;
   for (size_t at = 0; at < variablesJson.size(); ++at) {
     const char c = variablesJson[at];

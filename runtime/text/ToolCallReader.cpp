@@ -15,7 +15,7 @@ bool isScalar(std::string_view text) {
   return text == "true" || text == "false" || text == "null" || isJsonNumber(text);
 }
 
-/// The text of a JSON string without its quotes; false: a bad escape.
+/// Decodes the text of a JSON string without its quotes. Returns false for an invalid escape.
 bool unescape(std::string_view text, std::string &out) {
   auto unit = [&](size_t at) -> int64_t {
     if (at + 6 > text.size() || text[at] != '\\' || text[at + 1] != 'u')
@@ -96,7 +96,7 @@ Reading JsonObjectScanner::feed(char c) {
       escape = 1;
     else if (c == '"')
       at = isKey ? At::Colon : At::After;
-    return Reading::More; // control characters, too: whoever passes them on escapes them
+    return Reading::More; // control characters are accepted: the caller escapes them
   case At::Scalar:
     if (c != ',' && c != '}' && c != ']' && !isSpace(c)) {
       scalar += c;
@@ -142,10 +142,10 @@ Reading JsonObjectScanner::feed(char c) {
 
 namespace {
 
-/// JSON that is whole, with control characters in its strings escaped.
+/// Complete JSON, with control characters in its strings escaped.
 class WholeJson {
 public:
-  /// Appends to `out` what is to be passed on.
+  /// Appends the output to `out`.
   Reading feed(char c, std::string &out) {
     const bool inside = scanner.inText();
     Reading reading = scanner.feed(c);
@@ -193,9 +193,9 @@ std::string checkedJson(std::string_view text, uint8_t &type) {
 
 namespace {
 
-/// {"name": …, "arguments": {…}}, in any order; "parameters", "function" and the wrapper
+/// {"name": …, "arguments": {…}}, in any order; also "parameters", "function" and the wrapper
 /// {"type": "function", "function": {…}} as some models write them, and {"f": {…}} (Apertus). Other
-/// keys are passed over with their values, and so is a name or arguments that come again.
+/// keys are skipped with their values, and so is a repeated name or repeated arguments.
 class ObjectCall : public ToolCallReader {
 public:
   ObjectCall(CallSink &sink, bool strict) : sink(sink), strict(strict) {}
@@ -204,7 +204,7 @@ public:
     Reading reading = at == At::Broken ? broken(c) : member(c);
     if (reading != Reading::Bad || !begun)
       return reading;
-    finish(/*close=*/true); // the name is out: what is left of the object is passed over
+    finish(/*close=*/true); // the name was returned, so the rest of the object is skipped
     at = At::Broken;
     return broken(c);
   }
@@ -214,7 +214,7 @@ public:
     if (at == At::Arguments) {
       arguments.finish(close, out);
     } else if (at == At::Text && !isKey && isArgumentsKey() && !hasArguments && !name.empty()) {
-      (void)textArguments(close, out); // an object inside of a string
+      (void)textArguments(close, out); // an object inside a string
     }
     give(out);
   }
@@ -268,7 +268,7 @@ private:
       return c == '{' ? Reading::More : Reading::Bad;
     case At::Key:
       if (c == '}' && begun)
-        return after(c); // behind a comma too many
+        return after(c); // after a superfluous comma
       if (c != '"')
         return Reading::Bad;
       at = At::Text;
@@ -285,7 +285,7 @@ private:
     }
   }
 
-  /// Up to the bracket that closes the object.
+  /// Skips to the bracket that closes the object.
   Reading broken(char c) {
     if (escaped || c == '\\')
       escaped = !escaped;
@@ -393,7 +393,7 @@ private:
     return Reading::More;
   }
 
-  /// An object inside of a string, or nothing, which is an empty one.
+  /// Arguments as an object inside a string; an empty string is an empty object.
   bool textArguments(bool close, std::string &out) {
     std::string plain;
     if (close && word.ends_with('\\') && escaped)
@@ -473,7 +473,7 @@ private:
   JsonMender arguments, skipped;
 };
 
-/// The arguments of a call, behind a name that is known.
+/// The arguments of a call whose name is known.
 class Arguments : public ToolCallReader {
 public:
   Arguments(CallSink &sink, std::string_view name) : sink(sink), name(name) {}
@@ -512,8 +512,8 @@ private:
   JsonMender arguments;
 };
 
-/// NAME MARK {…}. Of what stands before the brace, the name is what is left without marks, ids and
-/// prefixes; Mistral's models also write NAME[CALL_ID]…[ARGS]{…} and NAME{…}.
+/// NAME MARK {…}. The name is the text before the brace without marks, ids and prefixes; Mistral's
+/// models also write NAME[CALL_ID]…[ARGS]{…} and NAME{…}.
 class JsonCall : public ToolCallReader {
 public:
   JsonCall(const ToolMarks &marks, CallSink &sink) : marks(marks), sink(sink) {}
@@ -527,7 +527,7 @@ public:
           !end.empty() && head.ends_with(end)) {
         head.erase(head.size() - end.size());
         if (!begin(/*whole=*/true))
-          return Reading::Bad; // as text: the mark is taken
+          return Reading::Bad; // treat it as text: the mark was consumed
         reader->finish(/*close=*/true);
         behind = end;
         return Reading::Done;
@@ -544,7 +544,7 @@ public:
   bool mayEnd() const override { return reader && reader->mayEnd(); }
 
 private:
-  /// The arguments follow, or none do. `whole`: the mark behind the name must be there.
+  /// The arguments follow, or there are none. `whole`: the mark after the name must be present.
   bool begin(bool whole) {
     const std::string_view end = markToFind(marks.nameEnd.substr(marks.nameEnd.find('#') + 1));
     if (whole && (end.empty() || head.find(end) == head.npos))
@@ -557,7 +557,7 @@ private:
 
   std::string called() const {
     std::string_view rest = head;
-    // The part of the opening mark behind its number: ID<|tool_call:name|>NAME.
+    // The part of the opening mark after its number: ID<|tool_call:name|>NAME.
     if (size_t number = marks.open.find('#'); number != std::string_view::npos)
       if (size_t at = rest.find(marks.open.substr(number + 1)); at != std::string_view::npos)
         rest.remove_prefix(at + marks.open.size() - number - 1);
@@ -578,7 +578,8 @@ private:
       rest.remove_prefix(1);
     while (!rest.empty() && isSpace(rest.back()))
       rest.remove_suffix(1);
-    // functions.NAME:0, with and without its ends; "function" is what DeepSeek calls a tool's type.
+    // functions.NAME:0, with or without prefix and index; "function" is DeepSeek's name for a
+    // tool's type.
     for (std::string_view prefix : {"", "functions.", "function<｜tool▁sep｜>"})
       for (bool index : {false, true}) {
         std::string_view name = rest;

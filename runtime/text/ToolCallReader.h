@@ -1,7 +1,7 @@
-//===- ToolCallReader.h - One tool call, character by character -----------===//
+//===- ToolCallReader.h - Reads one tool call, character by character -----===//
 //
-// A reader takes the text of one call as it streams and gives its name and its arguments as JSON as
-// soon as they are certain. There is one for each CallSyntax of OutputFormats.h:
+// A reader takes the text of one call as it streams, and returns its name and its arguments as JSON
+// as soon as they are certain. There is one for each CallSyntax of OutputFormats.h:
 //
 //   Object      {"name": "f", "arguments": {"a": 1}}      "parameters" and other orders, too
 //   Json        f[ARGS]{"a": 1}                           marks around the name
@@ -10,9 +10,9 @@
 //   Python      f(a=1, b="x")                             -> {"a": 1, "b": "x"}
 //   Gemma       f{a:<escape>x<escape>,b:1}                FunctionGemma's and Gemma 4's
 //
-// None of them looks ahead or parses again what it had: how the text is cut changes nothing. What
-// they give of arguments is JSON, whatever the model wrote and wherever the answer ended: what is
-// broken is mended (JsonMender.h), what is open is closed.
+// No reader looks ahead or parses text twice: how the text is cut makes no difference. The
+// arguments that they return are JSON, whatever the model wrote and wherever the answer ended:
+// errors are mended (JsonMender.h), and open parts are closed.
 //===----------------------------------------------------------------------===//
 #pragma once
 
@@ -29,15 +29,16 @@
 
 namespace ingot::text {
 
-/// Brackets that may be open at once, and characters of a name, a number or a word.
+/// Maximum number of open brackets, and of characters in a name, a number or a word.
 constexpr size_t kDeepest = 64, kLongestName = 256;
-/// Characters that wait at most for what says what they are: a name, the end of a value or of a word.
+/// Maximum number of characters held until their meaning is decided: a name, the end of a value or of
+/// a word.
 constexpr size_t kMostHeld = 16 << 10;
 
-/// Where a reader gives what it has read. `name` comes once, before any arguments, when it is
-/// certain that this is a call of one of the tools. Arguments joined are the JSON text of an object.
+/// Receives the output of a reader. `name` is called once, before any arguments, when it is certain
+/// that this is a call of one of the tools. The arguments, joined, are the JSON text of an object.
 struct CallSink {
-  const ToolSet *tools = nullptr; ///< that may be called
+  const ToolSet *tools = nullptr; ///< tools that may be called
   std::function<void(std::string_view)> name;
   std::function<void(std::string_view)> arguments;
 };
@@ -46,39 +47,39 @@ class ToolCallReader {
 public:
   virtual ~ToolCallReader() = default;
   virtual Reading feed(char c) = 0;
-  /// The call has ended without its end. `close`: what is open of its arguments is closed; else the
-  /// answer was cut, and they are given as far as they came.
+  /// The call lacks its end. `close`: close the open parts of its arguments; otherwise the answer
+  /// was truncated, and they are returned as far as they came.
   virtual void finish(bool close) = 0;
-  /// Whether the next character is looked at for marks: it stands in no value of bare text.
+  /// Whether the next character is checked for marks, as it is not within a bare-text value.
   virtual bool mayEnd() const { return false; }
-  /// What was read behind the call, once it has ended.
+  /// Text that was read past the end of the call, once it has ended.
   std::string behind;
 };
 
-/// The reader of a format's syntax. `marks` and `sink` must outlive it. `strict`: a call has
-/// arguments (where no mark says that this is a call).
+/// Creates the reader of a format's syntax. `marks` and `sink` must outlive it. `strict`: a call
+/// must have arguments (for formats where no mark shows that this is a call).
 std::unique_ptr<ToolCallReader> readCall(const ToolMarks &marks, CallSink &sink, bool strict);
 
 std::unique_ptr<ToolCallReader> readObjectCall(CallSink &sink, bool strict);
 std::unique_ptr<ToolCallReader> readJsonCall(const ToolMarks &marks, CallSink &sink);
-/// The arguments of a call whose name is known already.
+/// Reads the arguments of a call whose name is already known.
 std::unique_ptr<ToolCallReader> readJsonArguments(CallSink &sink, std::string_view name);
 std::unique_ptr<ToolCallReader> readParameterCall(const ToolMarks &marks, CallSink &sink);
 std::unique_ptr<ToolCallReader> readPythonCall(CallSink &sink);
 std::unique_ptr<ToolCallReader> readGemmaCall(const ToolMarks &marks, CallSink &sink);
 
-/// The JSON of a Python literal ({'a': [True, None]}); "": it is none.
+/// The JSON of a Python literal ({'a': [True, None]}); "" if the text is not one.
 std::string jsonOfLiteral(std::string_view text);
-/// A text as JSON, with control characters in its strings escaped, and the type of its value (one
-/// of ValueTypes); "": it is none.
+/// The text as JSON, with control characters in its strings escaped, and the type of its value (one
+/// of ValueTypes); "" if it is not JSON.
 std::string checkedJson(std::string_view text, uint8_t &type);
 
-/// A JSON object or array checked as it comes: Done at its last bracket. The first character must
-/// be its first bracket. Control characters within strings are taken.
+/// Checks a JSON object or array as it streams: Done at its last bracket. The first character must
+/// be its opening bracket. Control characters within strings are accepted.
 class JsonObjectScanner {
 public:
   Reading feed(char c);
-  /// Whether the last character that was fed stands within a string.
+  /// Whether the last character that was fed is within a string.
   bool inText() const { return at == At::Text; }
   void reset() { *this = {}; }
 
@@ -98,10 +99,10 @@ private:
   Reading value(char c);
   Reading close(char c);
   At at = At::Start;
-  std::string open;   ///< '{' and '[' that are not closed
-  std::string scalar; ///< of a number or a word
+  std::string open;   ///< unclosed '{' and '['
+  std::string scalar; ///< characters of a number or a word
   bool isKey = false;
-  int escape = 0; ///< 1: after a backslash; 2 to 5: digits of \u that are missing, less one
+  int escape = 0; ///< 1: after a backslash; 2 to 5: number of missing digits of \u, plus one
 };
 
 } // namespace ingot::text

@@ -2,9 +2,9 @@
 //
 //   start: thought? ( calls | answer )
 //
-// For each tool one rule: its name spelled as the format wants it, its arguments by its JSON
-// schema (ToolValues.h). The text around it is fixed, so that no token is spent on it that could be
-// something else. Where any text is an answer, CallsInText.cpp has what is around the calls.
+// There is one rule per tool: its name in the format's spelling, and its arguments according to its
+// JSON schema (ToolValues.h). The text around it is fixed, so that the model cannot deviate from
+// it. If any text is an answer, CallsInText.cpp writes the rules around the calls.
 //===----------------------------------------------------------------------===//
 
 #include "runtime/text/CallWriter.h"
@@ -35,8 +35,8 @@ CallWriter::CallWriter(const OutputFormat &format, const Tokenizer *tokenizer)
     : ToolValues(toolMarks(format.tools), tokenizer), format(format),
       answer(answerMarks(format.reasoning)) {}
 
-/// The beginning of a JSON object, cut as a schema's grammar cuts JSON: where another object may
-/// stand in its place, what they have in common decides nothing.
+/// The beginning of a JSON object, cut into the same pieces as in a schema's grammar: if another
+/// object may appear in its place, their common beginning does not decide between them.
 std::string CallWriter::jsonPieces(std::string_view text) const {
   std::string lark;
   for (size_t at = 0; at < text.size();) {
@@ -112,7 +112,7 @@ std::string CallWriter::listed(const std::vector<Callable> &tools, bool parallel
   return parallel && !marks->oneCall ? one + " (" + mark(marks->separator) + one + ")*" : one;
 }
 
-/// What may end a message; "": the format has none.
+/// The possible ends of a message; "" if the format has none.
 std::string CallWriter::ends() const {
   std::string any;
   if (answer)
@@ -131,7 +131,7 @@ std::string CallWriter::calls(const std::vector<Callable> &tools, bool parallel)
   return all;
 }
 
-/// What a model that reasons may write first; "": it does not reason.
+/// The reasoning that a model may write first; "" if the model does not reason.
 std::string CallWriter::thought() {
   if (!answer || format.answerOpen)
     return "";
@@ -152,11 +152,11 @@ std::string CallWriter::shaped(const std::string &body) {
     return all;
   if (!answer->answerHeader.empty())
     return mark(answer->answerHeader) + all;
-  // The mark that ends it may be missing, and all of them where they are but text.
+  // The end mark may be missing, and so may all marks if they are only text.
   std::string any = answer->anywhere ? "" : all;
   for (const MarkPair &pair : answer->answer) {
     if (pair.open.empty() && !format.reasoningOpen)
-      continue; // it ends what follows reasoning alone
+      continue; // it only ends text that follows reasoning
     const std::string lines = answer->anywhere ? "" : "/\\n?/ ";
     any = either(any, (format.answerOpen || pair.open.empty() ? "" : mark(pair.open) + lines) +
                           all + " (" + lines + mark(pair.close) + ")?");

@@ -1,4 +1,4 @@
-//===- ToolSet.cpp - Names and types out of tools' schemas ----------------===//
+//===- ToolSet.cpp - Extracts names and types from tools' schemas ---------===//
 
 #include "runtime/text/ToolSet.h"
 #include "runtime/text/SchemaTypes.h"
@@ -11,10 +11,10 @@ using simdjson::dom::element;
 
 namespace {
 
-/// References and unions that lead to each other end somewhere.
+/// Limits the depth of references and unions, which may be cyclic.
 constexpr int kMostSteps = 32;
 
-/// "~1" and "~0" of a JSON pointer and "%41" of a fragment.
+/// Decodes "~1" and "~0" of a JSON pointer and "%41" of a fragment.
 std::string unescapedPointer(std::string_view token) {
   std::string text;
   auto hex = [](char c) -> int {
@@ -139,7 +139,7 @@ bool propertySchema(element schema, element root, std::string_view name, element
 namespace {
 
 struct Schemas {
-  simdjson::dom::parser parser; ///< owns what the elements point at
+  simdjson::dom::parser parser; ///< owns the data of the elements
   std::vector<std::pair<std::string, element>> parameters;
 
   uint8_t types(std::string_view tool, std::span<const std::string> path) const {

@@ -1,7 +1,7 @@
-//===- ToolSet.h - The tools of a request, as a parser of answers needs them //
+//===- ToolSet.h - The tools of a request, for parsers of answers --------===//
 //
-// Which names may be called, and of what type the value of each parameter is. Formats that write
-// values as bare text leave that to the tool's schema.
+// The names that may be called, and the types of each parameter's value. Formats that write values
+// as bare text leave the type to the tool's schema.
 //===----------------------------------------------------------------------===//
 #pragma once
 
@@ -30,22 +30,22 @@ inline constexpr std::string_view kItems = "[]";
 class ToolSet {
 public:
   ToolSet() = default; ///< no tools
-  /// Tools without parameters.
+  /// A set of tools without parameters.
   explicit ToolSet(std::vector<std::string> names) : names(std::move(names)) {}
-  /// `toolsJson`: an array in OpenAI's shape. Entries without a name are left out.
+  /// `toolsJson`: an array in OpenAI's shape. Entries without a name are skipped.
   static ToolSet parse(std::string_view toolsJson);
 
   bool empty() const { return names.empty(); }
   bool has(std::string_view name) const { return std::ranges::find(names, name) != names.end(); }
-  /// Types that the schema of `tool` allows at a path of keys; kItems stands for the items of an
-  /// array. 0: the schema does not say.
+  /// The types that the schema of `tool` allows at a path of keys; kItems represents the items of
+  /// an array. 0 if the schema does not restrict them.
   uint8_t types(std::string_view tool, std::span<const std::string> path) const {
     return typesOf ? typesOf(tool, path) : 0;
   }
 
 private:
   std::vector<std::string> names;
-  /// What reads JSON is behind it: libingot parses answers, and links no reader of JSON.
+  /// Hides the JSON parser: libingot parses answers, but links no JSON parser.
   std::function<uint8_t(std::string_view tool, std::span<const std::string> path)> typesOf;
 };
 

@@ -1,4 +1,4 @@
-//===- ToolValues.cpp - What may stand for each value of a call -----------===//
+//===- ToolValues.cpp - Rules for the values of calls ---------------------===//
 
 #include "runtime/text/ToolValues.h"
 #include "runtime/text/ChatOutput.h"
@@ -11,7 +11,7 @@ namespace ingot::text {
 
 using simdjson::dom::element;
 
-constexpr int kDeepestSchema = 12; ///< of values with marks of their own; text below
+constexpr int kDeepestSchema = 12; ///< for values with marks of their own; below it, text
 
 std::string larkString(std::string_view text) {
   std::string result = jsonString(text);
@@ -26,14 +26,14 @@ std::string ToolValues::rule(const std::string &body) {
   return name;
 }
 
-/// Of regexes alone, which "&" may join.
+/// A terminal, which consists only of regexes, so that "&" may join them.
 std::string ToolValues::terminal(const std::string &body) {
   std::string name = "T" + std::to_string(count++);
   rules += name + ": " + body + "\n";
   return name;
 }
 
-/// The id of the special token that a text begins with, and its size.
+/// The id of the special token that the text begins with, and its size.
 std::optional<std::pair<int32_t, size_t>> ToolValues::specialAt(std::string_view text) const {
   if (!tokenizer)
     return std::nullopt;
@@ -43,7 +43,7 @@ std::optional<std::pair<int32_t, size_t>> ToolValues::specialAt(std::string_view
   return std::nullopt;
 }
 
-/// A mark as the vocabulary has it: special tokens as such, the rest as text; '#' is an id.
+/// A mark in terms of the vocabulary: special tokens as such, the rest as text; '#' is an id.
 std::string ToolValues::mark(std::string_view text, bool ids) const {
   std::string lark, plain;
   auto flush = [&] {
@@ -64,7 +64,8 @@ std::string ToolValues::mark(std::string_view text, bool ids) const {
       text.remove_prefix(1);
       continue;
     }
-    // No text begins another that may stand in its place: line feeds and tags stand alone.
+    // No piece may be a prefix of another that is possible in its place: line feeds and tags are
+    // separate.
     if (text.front() == '\n' && !plain.empty() && plain.back() != '\n')
       flush();
     const bool ends = text.front() == '>' || (!plain.empty() && plain.back() == '\n') ||
@@ -90,7 +91,7 @@ std::string ToolValues::textUntil(const std::string &regex, std::string_view end
     bare.remove_prefix(1);
   if (specialAt(bare))
     return terminal(regex) + " " + mark(end);
-  // The mark's first part ends the text; what follows it is fixed.
+  // The first part of the mark ends the text; the rest of the mark is fixed.
   size_t first = end.find('>');
   first = first == std::string_view::npos ? end.size() : first + 1;
   for (size_t i = 1; i < first; ++i)
@@ -111,7 +112,7 @@ std::string ToolValues::either(std::string all, const std::string &one) {
 
 // ---------------------------------------------------------------- schemas
 
-/// A schema on its own: what its references point at comes with it.
+/// A self-contained schema: it includes the definitions that its references refer to.
 std::string ToolValues::standalone(element schema) const {
   std::string text = simdjson::minify(schema);
   if (shared.empty() || text.size() < 2 || text[0] != '{')
@@ -150,9 +151,9 @@ std::vector<ToolValues::Property> ToolValues::propertiesOf(element given) const 
   return properties;
 }
 
-/// Properties in the order of the schema, those that are not required may be left out.
+/// Properties in the order of the schema; those that are not required may be omitted.
 std::string ToolValues::inOrder(const std::vector<Written> &properties) {
-  // From the last one back: what may follow if something was written, and if nothing was.
+  // From the last one back: `some` may follow if a property was written, `none` if not.
   std::string some = rule("\"\""), none = some;
   for (size_t i = properties.size(); i-- > 0;) {
     const Written &property = properties[i];
@@ -164,7 +165,7 @@ std::string ToolValues::inOrder(const std::vector<Written> &properties) {
   return none;
 }
 
-/// The texts that a schema lists, as Lark; empty: it lists none.
+/// The texts that a schema lists, as Lark; empty if it lists none.
 std::vector<std::string> ToolValues::listedTexts(element schema) const {
   std::vector<std::string> texts;
   element list;
@@ -177,7 +178,7 @@ std::vector<std::string> ToolValues::listedTexts(element schema) const {
   return texts;
 }
 
-/// The alternatives of a pattern: what stands between the "|" that no group holds.
+/// The alternatives of a pattern: the parts between each "|" that is outside all groups.
 static std::vector<std::string_view> alternatives(std::string_view pattern) {
   std::vector<std::string_view> all;
   size_t begin = 0;
@@ -202,8 +203,8 @@ static std::vector<std::string_view> alternatives(std::string_view pattern) {
   return all;
 }
 
-/// The regex of a schema's pattern, which may match anywhere in a text. "^" and "$" are of the
-/// alternative in which they stand.
+/// The regex of a schema's pattern, which may match anywhere in a text. "^" and "$" apply to the
+/// alternative that contains them.
 static std::string ofPattern(std::string_view pattern) {
   std::string regex;
   for (std::string_view one : alternatives(pattern)) {
@@ -211,7 +212,7 @@ static std::string ofPattern(std::string_view pattern) {
     one.remove_prefix(begins);
     bool ends = one.ends_with('$');
     for (size_t i = one.size(); i-- > 1 && one.back() == '$' && one[i - 1] == '\\';)
-      ends = !ends; // an escaped "$" is none
+      ends = !ends; // an escaped "$" is literal
     one.remove_suffix(ends);
     regex += (regex.empty() ? "" : "|") + std::string(begins ? "(" : "(?s:.*)(") +
              std::string(one) + (ends ? ")" : ")(?s:.*)");
@@ -219,7 +220,7 @@ static std::string ofPattern(std::string_view pattern) {
   return larkRegex("(?:" + regex + ")");
 }
 
-/// What a string's schema asks of its text, each as a regex: pattern, format, length.
+/// Collects the constraints of a string's schema as regexes: pattern, format, length.
 static void regexesOf(element schema, std::string &all) {
   auto add = [&](const std::string &regex) { all += (all.empty() ? "" : " & ") + regex; };
   std::string_view pattern, format;
@@ -241,7 +242,7 @@ static void regexesOf(element schema, std::string &all) {
         regexesOf(part, all);
 }
 
-/// A text and the mark behind it.
+/// A text and the mark that follows it.
 std::string ToolValues::bareText(element schema, std::string_view end) {
   if (!schema.is_object())
     return textUntil(kAnyText, end);
@@ -256,7 +257,7 @@ std::string ToolValues::bareText(element schema, std::string_view end) {
   return textUntil(regexes.empty() ? kAnyText : regexes, end);
 }
 
-/// The parts of a schema that is a union, else the schema alone; references followed.
+/// The alternatives if the schema is a union, otherwise the schema itself; follows references.
 void ToolValues::branches(element given, std::vector<element> &parts, int steps) const {
   element schema = resolved(given, root), list;
   if (steps > 0 && schema.is_object())
@@ -281,7 +282,7 @@ std::string ToolValues::withoutText(element schema, uint8_t types) const {
     if (types & type)
       list += (list.empty() ? "\"" : ",\"") + std::string(name) + "\"";
   element given;
-  // Numbers stay integers where the schema has no others.
+  // Numbers stay integers if the schema allows no others.
   if (types & kNumber && schema["type"].get(given) == simdjson::SUCCESS && given.is_array() &&
       std::ranges::none_of(given.get_array().value_unsafe(), [](element one) {
         return one.is_string() && std::string_view(one) == "number";
@@ -296,15 +297,15 @@ std::string ToolValues::withoutText(element schema, uint8_t types) const {
   return text + "}";
 }
 
-/// JSON of some of the types that a schema allows.
+/// JSON of a subset of the types that a schema allows.
 std::string ToolValues::only(element schema, uint8_t types, uint8_t wanted) {
   return types == wanted ? json(schema) : rule("%json " + withoutText(schema, wanted));
 }
 
 // ---------------------------------------------------------------- values with marks
 
-/// What stands behind a property's key: the rest of the key's marks, its value, the mark that
-/// ends it.
+/// The text after a property's key: the rest of the key's marks, its value, and the mark that ends
+/// it.
 std::string ToolValues::markedValue(const Property &property) {
   std::vector<element> parts;
   branches(property.schema, parts);
@@ -390,9 +391,10 @@ std::string ToolValues::repeated(const std::string &item, const std::string &sep
 }
 
 namespace {
-/// How values within values are written, for the same schemas as JSON.
+/// How nested values are written, for the same schemas as JSON.
 struct Nesting {
-  std::string_view open, close, itemsOpen, itemsClose; ///< around keys with values, and items
+  std::string_view open, close, itemsOpen, itemsClose; ///< around keys with values, and around
+                                                       ///< items
   std::string_view separator, nameEnd;
   bool tags; ///< each value is between tags of its own
 };
@@ -406,7 +408,7 @@ static const Nesting &nestingOf(CallSyntax syntax) {
   return syntax == CallSyntax::Elements ? kElements : kGemma;
 }
 
-/// A value and what ends it. `end`: of a value in tags, its closing tag; else empty.
+/// A value and its end. `end`: the closing tag of a value in tags; otherwise empty.
 std::string ToolValues::nestedValue(element given, const std::string &end, int depth) {
   const Nesting &how = nestingOf(marks->syntax);
   const std::string textEnd = how.tags ? end : std::string(marks->quote);
@@ -454,7 +456,7 @@ std::string ToolValues::nestedObject(element schema, int depth) {
   return mark(how.open) + inOrder(written) + " " + mark(how.close);
 }
 
-// ---------------------------------------------------------------- all of a tool's
+// ---------------------------------------------------------------- all arguments of a tool
 
 std::string ToolValues::arguments(element parameters, bool given, CallSyntax syntax) {
   root = given ? parameters : element();

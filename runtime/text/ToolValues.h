@@ -1,9 +1,9 @@
 //===- ToolValues.h - Lark rules of the values of calls ---------------------===//
 //
-// What a grammar of calls says of their values: JSON of a schema, or what a format writes instead.
-// Where values are bare text, a rule says what may stand between a value's marks: the texts of an
-// enum, JSON of the property's schema, or text up to the mark that ends it, of the pattern, format
-// and length that the schema asks for.
+// Rules for the values in a grammar of calls: JSON of a schema, or the syntax that a format uses
+// instead. Where values are bare text, a rule defines the text that may appear between a value's
+// marks: the texts of an enum, JSON of the property's schema, or text up to the mark that ends it,
+// with the pattern, format and length that the schema requires.
 //===----------------------------------------------------------------------===//
 #pragma once
 
@@ -15,13 +15,13 @@
 
 namespace ingot::text {
 
-/// Lark's strings are JSON's, with DEL escaped.
+/// Lark strings are JSON strings, with DEL escaped.
 std::string larkString(std::string_view text);
 
 /// Any text, as Lark.
 inline constexpr const char *kAnyText = "/(?s:.*)/";
 
-/// Writes rules, and gives the Lark that refers to them.
+/// Writes rules, and returns Lark expressions that refer to them.
 class ToolValues {
 public:
   using element = simdjson::dom::element;
@@ -31,31 +31,33 @@ public:
 
   const std::string &allRules() const { return rules; }
   std::string rule(const std::string &body);
-  /// A rule of that name, for those that refer to each other.
+  /// Defines a rule of that name, for rules that refer to each other.
   void define(const std::string &name, const std::string &body) {
     rules += name + ": " + body + "\n";
   }
-  /// Any text but this one.
+  /// Any text except this one.
   std::string otherText(std::string_view text);
-  /// A mark as the vocabulary has it: special tokens as such, the rest as text; '#' is an id, unless
-  /// told otherwise.
+  /// A mark in terms of the vocabulary: special tokens as such, the rest as text; '#' is an id,
+  /// unless `ids` is false.
   std::string mark(std::string_view text, bool ids = true) const;
-  /// The id of the special token that a text begins with, and its size.
+  /// The id of the special token that the text begins with, and its size.
   std::optional<std::pair<int32_t, size_t>> specialAt(std::string_view text) const;
   /// Text that matches a regex, up to a mark, and the mark.
   std::string textUntil(const std::string &regex, std::string_view end);
-  /// Text that matches a regex and ends with the first `end` in it, which must be no special token.
+  /// Text that matches a regex and ends with the first `end` in it, which must not be a special
+  /// token.
   std::string textThrough(const std::string &regex, std::string_view end);
   /// "a | b"; `all` may be empty.
   static std::string either(std::string all, const std::string &one);
 
-  /// The arguments by the parameters of one tool, as a syntax has them; `given`: it has some.
+  /// The arguments according to the parameters of one tool, in a given syntax; `given`: it has
+  /// parameters.
   std::string arguments(element parameters, bool given, CallSyntax syntax);
-  /// Any arguments, of syntaxes with JSON or with marks around bare text.
+  /// Any arguments, for syntaxes with JSON or with marks around bare text.
   std::string anyArguments(CallSyntax syntax);
 
 protected:
-  const ToolMarks *marks; ///< null: no calls
+  const ToolMarks *marks; ///< null: the format has no calls
   const Tokenizer *tokenizer;
 
 private:
@@ -65,7 +67,7 @@ private:
     element schema;
     bool required;
   };
-  /// A property as the first one that is written, and behind another.
+  /// The Lark expressions of a property: as the first one written, and after another.
   struct Written {
     bool required;
     std::string first, next;
@@ -91,8 +93,8 @@ private:
 
   std::string rules{};
   int32_t count = 0;
-  element root{};       ///< the parameters of the tool at hand
-  std::string shared{}; ///< what $ref may point at, as members of an object
+  element root{};       ///< the parameters of the current tool
+  std::string shared{}; ///< definitions that $ref may refer to, as members of an object
 };
 
 } // namespace ingot::text
