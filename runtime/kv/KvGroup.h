@@ -1,6 +1,6 @@
 //===- KvGroup.h - Pages of layers with one attention window ---------------===//
 //
-// The arithmetic that the memory statement and the pool share.
+// Arithmetic shared by the memory plan and the pool.
 //===----------------------------------------------------------------------===//
 #pragma once
 
@@ -14,11 +14,11 @@ struct KvGroup {
   int64_t window = 0; ///< 0: all positions
 };
 
-/// Kernels may begin to read at a multiple of this, with what lies before the window masked.
+/// Kernels may start reading at a multiple of this; positions before the window are masked.
 constexpr int64_t kReadBlock = 128;
 
-/// The first page that a sequence holds when its next token is at `position`, or anywhere before in that page,
-/// which may be begun again. Kernels read nothing of the pages before it.
+/// The first page that a sequence holds when its next token is at `position`, or at any earlier position in
+/// the same page, which may be restarted. Kernels do not read the pages before it.
 constexpr int64_t firstPageHeld(int64_t window, int64_t position, int64_t pageTokens) {
   position = position / pageTokens * pageTokens;
   if (window == 0 || position < window)
@@ -26,14 +26,14 @@ constexpr int64_t firstPageHeld(int64_t window, int64_t position, int64_t pageTo
   return (position + 1 - window) / kReadBlock * kReadBlock / pageTokens;
 }
 
-/// Pages of a group that a sequence of so many positions holds at once at most, of which up to
-/// `mostTokens` are written in one step: what it needs of a pool to run alone.
+/// The most pages of a group that a sequence of `positions` positions holds at once, if one step writes up to
+/// `mostTokens` of them: the pool size it needs to run alone.
 constexpr int64_t mostPagesHeld(int64_t window, int64_t positions, int64_t pageTokens,
                                 int64_t mostTokens) {
   int64_t all = (positions + pageTokens - 1) / pageTokens;
   if (window == 0)
     return all;
-  // Wherever the window begins in a block, and the step in a page.
+  // For any alignment of the window in a block, and of the step in a page.
   int64_t seen = window + kReadBlock - 1 + pageTokens + mostTokens;
   return std::min(all, (seen + pageTokens - 1) / pageTokens + 1);
 }

@@ -60,7 +60,7 @@ int64_t KvPool::match(const NamedPrefix &prefix) {
     }
     pages = std::min(pages, n);
   }
-  // Behind a window gaps do no harm: the longest prefix whose last window has none.
+  // Gaps before a window do no harm: find the longest prefix whose last window is complete.
   auto complete = [&](int64_t n) {
     return std::ranges::all_of(group, [&](const Group &own) {
       for (int64_t i = firstHeld(own, n * tokensPerPage); i < n; ++i)
@@ -103,7 +103,7 @@ KvPool::Admission KvPool::admit(int64_t shared, int64_t from, int64_t positions,
     part.first = firstHeld(own, from);
     part.end = std::max(part.first, shared);
     part.promiseEnd = pagesFor(positions);
-    int64_t kept = 0; // those it shares that count as available now
+    int64_t kept = 0; // shared pages that currently count as available
     for (int64_t i = part.first; i < part.end; ++i)
       kept += own.pool.holdersOf(own.found[size_t(i)]) == 0;
     int64_t lacks = promiseOf(own, part) + kept + spare - (own.pool.available() - own.promised);
@@ -230,7 +230,7 @@ void KvPool::trim(int32_t seat, int64_t position) {
       own.pool.release(page);
       page = 0;
     }
-    // Pages that others hold are given back, and yet not there for the next window.
+    // Pages with other holders are released without becoming available for the next window.
     promise(own, part, part.promised + own.pool.available() - before);
   }
 }
@@ -239,8 +239,8 @@ void KvPool::release(int32_t seat) {
   assert(taken[size_t(seat)]);
   for (Group &own : group) {
     Part &part = own.parts[size_t(seat)];
-    // Last pages first: of the kept ones those are evicted first, since without what lies before
-    // them nobody finds them.
+    // Releases the last pages first, so that they are evicted first among cached pages: a page cannot be
+    // found without those before it.
     for (int64_t i = part.end; i-- > part.first;) {
       int32_t &page = entry(own, seat, i);
       own.pool.release(page);

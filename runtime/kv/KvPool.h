@@ -1,21 +1,21 @@
-//===- KvPool.h - Which KV pages a sequence has ----------------------------===//
+//===- KvPool.h - The KV pages of sequences --------------------------------===//
 //
-// A group is the layer slots with the same attention window. Each slot of a group has a pool of
-// the same number of pages (KernelAbi.h), and a page number means the same positions in all of
-// them. So a group has one PagePool and one block table, in which a sequence that runs has a seat,
-// the same row in all groups:
+// A group is the set of layer slots with the same attention window. Each layer slot of a group has a pool
+// with the same number of pages (KernelAbi.h), and a page number denotes the same positions in all of them. A
+// group therefore has one PagePool and one block table. A running sequence has a sequence slot (`seat`), the
+// same row of the block tables in all groups:
 //
 //   block table            page 0    1    2    3    4    5    6    7
 //   seat 0: [2 5 7 .]           .    .    A    AB   .    A    .    A
-//   seat 1: [2 3 . .]      page 2: positions 0..31 of both seats, which begin alike
-//   seat 2: [6 4 . .]      pages 4, 6: kept for whoever begins like a sequence that has gone
+//   seat 1: [2 3 . .]      page 2: positions 0..31 of both sequences, which have a common prefix
+//   seat 2: [6 4 . .]      pages 4, 6: cached for later sequences with the prefix of one that has ended
 //
-// Beyond a window W nobody looks back further than W - 1 positions: trim() gives those pages back,
-// and the group needs pages for a window, not for a context.
+// With a window W, attention looks back at most W - 1 positions: trim() frees older pages, and the group
+// needs pages for a window rather than a context.
 //
-// Arithmetic. A seat is promised pages for the positions it was admitted with: those are there
-// whenever extend() asks for them. Beyond its promise a seat takes what is available, and
-// extend() may fail. `available` = free + kept - promised, in each group.
+// Arithmetic. A sequence slot is promised pages for the positions it was admitted with: these are available
+// whenever extend() asks for them. Beyond its promise a slot takes available pages, and extend() may fail.
+// `available` = free + cached - promised, in each group.
 //===----------------------------------------------------------------------===//
 #pragma once
 
@@ -29,8 +29,8 @@
 
 namespace ingot::runtime {
 
-/// A sequence's pages by name: names[0] is the root, names[i + 1] that of its i-th page. They may
-/// be fewer than the pages of `tokens`; the rest has no name yet.
+/// The names of a sequence's pages: names[0] is the root, names[i + 1] that of the i-th page. There may be
+/// fewer names than pages of `tokens`; the other pages have no name yet.
 struct NamedPrefix {
   std::span<const PageName> names;
   std::span<const int32_t> tokens;
@@ -38,8 +38,8 @@ struct NamedPrefix {
 
 class KvPool {
 public:
-  /// `maxSeqs` seats of ceil(context / pageTokens) entries in each group. `mostTokens`: of one
-  /// sequence in one step; matters to groups with a window.
+  /// `maxSeqs` sequence slots of ceil(context / pageTokens) entries in each group. `mostTokens` bounds the
+  /// tokens of one sequence in one step; it matters only for groups with a window.
   KvPool(std::vector<KvGroup> groups, int64_t maxSeqs, int64_t context, int64_t pageTokens,
          int64_t mostTokens);
   /// One group without a window.
@@ -57,11 +57,11 @@ public:
     return group[g].pool.available() - group[g].promised;
   }
   int64_t promisedPages(size_t g = 0) const { return group[g].promised; }
-  // Over all groups.
+  // Sums over all groups.
   int64_t totalPages() const;
   int64_t pagesInUse() const;
   int64_t pagesKept() const;
-  /// Whether a sequence of so many positions could ever run.
+  /// Whether a sequence of that many positions could ever run.
   bool fits(int64_t positions) const;
 
   int64_t seats() const { return int64_t(taken.size()); }
@@ -71,42 +71,43 @@ public:
   } ///< [seats][stride]
   int64_t blockTableStride() const { return stride; }
 
-  /// Pages at the start that are found by name and from which a sequence can go on: in every group
-  /// all that the position behind them looks at is there.
+  /// The number of leading pages that are found by name and after which a sequence can continue: in every
+  /// group, all pages visible from the next position are present.
   int64_t match(const NamedPrefix &prefix);
 
   struct Admission {
-    int32_t seat = -1;   ///< -1: not now
-    int64_t missing = 0; ///< pages, of the group that lacks most; 0: a seat is missing
+    int32_t seat = -1;   ///< -1: refused for now
+    int64_t missing = 0; ///< pages lacking in the group that lacks most; 0: no slot is free
   };
-  /// A seat that goes on at position `from` and is promised pages up to `positions`, beside which
-  /// `spare` stay available. Its first `shared` pages (as match() said, just now) are shared.
+  /// A sequence slot that continues at position `from` and is promised pages up to `positions`, if `spare`
+  /// further pages stay available. Its first `shared` pages (the result of an immediately preceding match())
+  /// are shared.
   Admission admit(int64_t shared, int64_t from, int64_t positions, int64_t spare = 0);
-  /// For a sequence that begins at 0 and shares nothing; -1: not now.
+  /// For a sequence that begins at 0 and shares nothing; -1: refused for now.
   int32_t admit(int64_t positions) { return admit(0, 0, positions).seat; }
-  /// A seat with the pages of another for positions [0, positions), which both hold from now on, and
-  /// no promise; -1: no seat.
+  /// A sequence slot that shares the pages of another for positions [0, positions) and has no promise; -1: no
+  /// slot is free.
   int32_t fork(int32_t seat, int64_t positions);
 
-  /// Pages for positions [0, positions) of the seat. Fails, changing nothing, if the promise does
-  /// not cover it and a group has none available; never at or below what was promised.
+  /// Allocates pages for positions [0, positions) of the slot. Fails, changing nothing, if the promise does
+  /// not cover them and a group has none available; never fails within the promise.
   bool extend(int32_t seat, int64_t positions);
-  /// Whether the page that holds `position` has another holder, and so must not be written.
+  /// Whether the page of `position` has another holder, and so must not be written.
   bool isShared(int32_t seat, int64_t position) const;
-  /// Gives the seat a page of its own there, with the same content if `mover` is not null and
-  /// nothing in it otherwise. Fails, changing nothing, if none is available.
+  /// Replaces the slot's page at that position by a private one, with the same contents if `mover` is not
+  /// null, else with undefined contents. Fails, changing nothing, if no page is available.
   bool makeOwn(int32_t seat, int64_t position, PageMover *mover);
-  /// Names the `index`-th page of the seat; prefix.names has at least index + 2.
+  /// Names the slot's page `index`; prefix.names must have at least index + 2 entries.
   void name(int32_t seat, int64_t index, const NamedPrefix &prefix);
-  /// Nothing behind `positions` counts: gives back the pages there, which count to the promise
-  /// again. extend() took them, and nobody has named or shared them.
+  /// Rolls back to `positions`: returns later pages, which count towards the promise again. They must come
+  /// from extend(), and be neither named nor shared.
   void retract(int32_t seat, int64_t positions);
-  /// The next token is at `position`: gives back pages that it cannot see.
+  /// Frees the pages that are no longer visible when the next token is at `position`.
   void trim(int32_t seat, int64_t position);
-  /// Gives pages, promise and seat back.
+  /// Frees the pages, the promise and the slot.
   void release(int32_t seat);
 
-  /// Pages [first, end) of the seat in the group; entries before are behind the window.
+  /// Pages [first, end) of the slot in the group; earlier ones are outside the window.
   struct Held {
     int64_t first, end;
   };
@@ -117,27 +118,27 @@ public:
   int32_t page(int32_t seat, size_t g, int64_t index) const {
     return group[g].table[size_t(seat * stride + index)];
   }
-  /// Pages of a seat of which it is sure: those it has, and those promised (of the first group).
+  /// Pages of which a slot is certain: those it holds, and those it is promised (in the first group).
   int64_t surePages(int32_t seat) const {
     const Part &part = partOf(0, seat);
     return std::max(part.end, part.promiseEnd);
   }
-  /// What release() would make available in the group.
+  /// The number of pages that release() would make available in the group.
   int64_t releasable(int32_t seat, size_t g) const;
 
 private:
-  struct Part {                 ///< of a seat in a group
+  struct Part {                 ///< state of a sequence slot in a group
     int64_t first = 0, end = 0; ///< pages in the table
     int64_t promiseEnd = 0;
-    int64_t promised = 0; ///< further ones it may take
+    int64_t promised = 0; ///< further pages that it may take
   };
   struct Group {
     PagePool pool;
     int64_t window, mostPages;
-    int64_t promised = 0;       ///< sum over seats
+    int64_t promised = 0;       ///< sum over slots
     std::vector<int32_t> table; ///< unused entries are 0: a valid page, never read
     std::vector<Part> parts;    ///< [seats]
-    std::vector<int32_t> found; ///< by match()
+    std::vector<int32_t> found; ///< result of match()
   };
 
   const Part &partOf(size_t g, int32_t seat) const { return group[g].parts[size_t(seat)]; }
@@ -148,7 +149,7 @@ private:
     return firstPageHeld(own.window, position, tokensPerPage);
   }
   int64_t promiseOf(const Group &own, const Part &part) const;
-  /// So many pages, or as many as it can want.
+  /// Promises that many pages, or as many as the slot can use.
   void promise(Group &own, Part &part, int64_t pages);
   int32_t takeSeat();
 

@@ -12,7 +12,7 @@ namespace ingot::runtime {
 PagePool::PagePool(int64_t count, int64_t pageTokens)
     : pageTokens(pageTokens), freeList(size_t(count)), pages(size_t(count)),
       tokens(size_t(count * pageTokens)), buckets(std::bit_ceil(size_t(count) + 1), -1) {
-  std::iota(freeList.begin(), freeList.end(), 0); // rising: a min-heap already
+  std::iota(freeList.begin(), freeList.end(), 0); // ascending, so already a min-heap
 }
 
 int32_t PagePool::allocate() {
@@ -44,7 +44,7 @@ void PagePool::release(int32_t page) {
   if (--own.holders > 0)
     return;
   if (!own.named) {
-    freeList.push_back(page); // capacity is that of the start: no allocation
+    freeList.push_back(page); // never allocates: the initial capacity suffices
     std::push_heap(freeList.begin(), freeList.end(), std::greater<>());
     return;
   }
@@ -88,7 +88,7 @@ void PagePool::name(int32_t page, const PageName &parent, const PageName &name,
 
 int32_t PagePool::find(const PageName &parent, const PageName &name,
                        std::span<const int32_t> content) const {
-  // A name says all there is to say, but for collisions: parent and tokens are looked at as well.
+  // The name identifies a page except for collisions, so parent and tokens are compared too.
   for (int32_t page = buckets[name.low & (buckets.size() - 1)]; page >= 0;
        page = pages[size_t(page)].chain) {
     const Page &own = pages[size_t(page)];

@@ -1,4 +1,4 @@
-//===- PagePool.h - The pages of one KV group: held, kept, free ------------===//
+//===- PagePool.h - Pages of a KV group: held, cached, free ----------------===//
 //
 // A page is in one of three states:
 //
@@ -9,12 +9,11 @@
 //    +--------------------------|--+  <---------------------------------------+
 //    +--------------------------------------------------------------------------  evicted
 //
-// Holders are counted: a page may belong to many sequences. A full page gets a name
-// (PrefixHash.h) by which later sequences find it, also after its last holder has gone. Kept
-// pages are given out again when none is free, the one that was used longest ago first. So they
-// are as available as free ones, and a cache costs nobody a page.
+// Holders are counted, since a page may belong to many sequences. A full page gets a name (PrefixHash.h) by
+// which later sequences find it, even after its last holder has ended. When no page is free, cached ("kept")
+// pages are reused in LRU order. They are therefore as available as free ones, and the cache costs no pages.
 //
-// All memory is taken at the start.
+// All memory is allocated in the constructor.
 //===----------------------------------------------------------------------===//
 #pragma once
 
@@ -32,26 +31,26 @@ public:
   int64_t free() const { return int64_t(freeList.size()); }
   int64_t kept() const { return keptPages; }
   int64_t held() const { return total() - free() - kept(); }
-  /// Pages that allocate() can give out.
+  /// Pages that allocate() can return.
   int64_t available() const { return free() + kept(); }
-  /// Pages from the first on that have been given out, ever.
+  /// Number of leading pages that were ever allocated.
   int64_t touched() const { return touchedPages; }
   int32_t holdersOf(int32_t page) const { return pages[size_t(page)].holders; }
 
-  /// With one holder; available() must not be 0. Low numbers first, so that the used part of a
-  /// pool stays dense, then the oldest kept page, which loses its name.
+  /// Returns a page with one holder; available() must not be 0. Prefers the lowest free number, so that the
+  /// used part of a pool stays dense, then the least recently used cached page, which loses its name.
   int32_t allocate();
-  void retain(int32_t page); ///< one more holder, of a held or a kept page
+  void retain(int32_t page); ///< adds a holder to a held or a cached page
   void release(int32_t page);
 
-  /// Names a held, full page, so that it is found again. Nothing if it has a name, or another page
-  /// has this one: two sequences computed the same at the same time.
+  /// Names a held, full page, so that it can be found. Does nothing if it has a name, or if another page has
+  /// this name: two sequences computed the same page at the same time.
   void name(int32_t page, const PageName &parent, const PageName &name,
             std::span<const int32_t> tokens);
   bool isNamed(int32_t page) const { return pages[size_t(page)].named; }
-  /// Nobody finds a held page any more.
+  /// Removes the name of a held page, so that it is no longer found.
   void forget(int32_t page);
-  /// The page of that name, with that parent and those tokens; -1: none.
+  /// The page of that name, parent and tokens; -1 if there is none.
   int32_t find(const PageName &parent, const PageName &name, std::span<const int32_t> tokens) const;
 
 private:
@@ -59,12 +58,12 @@ private:
     int32_t holders = 0;
     bool named = false;
     int32_t chain = -1;             ///< next page of the same bucket
-    int32_t older = -1, newer = -1; ///< among the kept
+    int32_t older = -1, newer = -1; ///< neighbours in the list of cached pages
     PageName parent, name;
   };
 
   int32_t &bucketOf(const PageName &name) { return buckets[name.low & (buckets.size() - 1)]; }
-  void unlink(int32_t page); ///< from the kept
+  void unlink(int32_t page); ///< from the list of cached pages
   std::span<const int32_t> tokensOf(int32_t page) const {
     return {tokens.data() + size_t(page) * size_t(pageTokens), size_t(pageTokens)};
   }

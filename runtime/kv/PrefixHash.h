@@ -1,11 +1,11 @@
 //===- PrefixHash.h - Names of full KV pages -------------------------------===//
 //
-// The keys and values of a page depend on all tokens up to its end. So its name is a chain:
+// The keys and values of a page depend on all tokens up to its end. Its name is therefore a hash chain:
 //
 //   salt --> root --(32 tokens)--> name of page 0 --(32 tokens)--> name of page 1 ...
 //
-// Names are XXH3-128 under a secret that each process draws: nobody outside can make two prefixes
-// meet. Whoever uses another salt meets nobody's pages, and so learns nothing from their speed.
+// Names are XXH3-128 with a secret drawn by each process, so an outsider cannot construct colliding prefixes.
+// A request with another salt matches no pages of others, and so its timing reveals nothing about them.
 //===----------------------------------------------------------------------===//
 #pragma once
 
@@ -25,12 +25,12 @@ class PrefixHasher {
 public:
   using Secret = std::array<std::byte, 192>;
 
-  PrefixHasher(); ///< with a secret from the system
+  PrefixHasher(); ///< draws the secret from the system
   explicit PrefixHasher(const Secret &secret) : secret(secret) {}
 
-  /// What the first page of a sequence follows.
+  /// The parent of the first page of a sequence.
   PageName root(uint64_t salt) const;
-  /// The name of the page with these tokens behind the page `parent`.
+  /// The name of the page with these tokens after the page `parent`.
   PageName next(const PageName &parent, std::span<const int32_t> tokens) const;
 
 private:

@@ -37,8 +37,8 @@ void SequenceMemory::end(Holding &own, std::span<const int32_t> tokens) {
   own.saved = {};
 }
 
-/// Pages at the start that are found, with a version behind them where there are fixed states. At
-/// least one token is left.
+/// The number of leading pages that are found, followed by a version if there are fixed states. Leaves at
+/// least one token to compute.
 int64_t SequenceMemory::sharedPages(Holding &own, std::span<const int32_t> tokens) {
   if (!own.shares())
     return 0;
@@ -62,7 +62,8 @@ SequenceMemory::Admission SequenceMemory::admit(Holding &own, std::span<const in
   const int64_t found = shared * pool.pageTokens();
   const bool loads = !own.saved.empty() && own.positions > found;
   const int64_t from = loads ? own.positions : found;
-  const int64_t versionPages = loads ? 0 : shared; // behind which it begins with one of the cache
+  const int64_t versionPages = loads ? 0 : shared; // the cached version after these pages is its
+                                                   // first one
   if (states && freeSeats() > 0)
     if (const int64_t missing = states->missing(own.names, versionPages); missing > 0)
       return {false, 0, missing};
@@ -131,8 +132,8 @@ bool SequenceMemory::save(Holding &own) {
   return true;
 }
 
-/// Pages behind the `shared` first come from the host; the seat begins where it did when they were
-/// saved.
+/// Loads the pages after the first `shared` from the host; the slot starts at the page where it started when
+/// they were saved.
 void SequenceMemory::load(Holding &own, int64_t shared) {
   [[maybe_unused]] bool there = pool.extend(own.seat, own.positions);
   assert(there && "promised");
@@ -170,12 +171,12 @@ int64_t SequenceMemory::propose(Holding &own, int64_t drafts) {
   while (drafts > 0 && !pool.extend(own.seat, own.positions + 1 + drafts))
     --drafts;
   own.drafts = drafts;
-  if (states && drafts > 0) // pages that are too many are taken back with the others
+  if (states && drafts > 0) // surplus pages are rolled back with the others
     drafts = states->propose(own.seat, own.positions, drafts);
   return drafts;
 }
 
-/// Drafts that are not there.
+/// Rolls back the pages of drafts that were not accepted.
 void SequenceMemory::retract(Holding &own) {
   if (own.drafts > 0)
     pool.retract(own.seat, own.positions);
@@ -191,7 +192,7 @@ void SequenceMemory::commit(Holding &own, std::span<const int32_t> tokens, int64
   pool.trim(own.seat, own.positions);
 }
 
-/// Names of the first `count` pages, whose tokens are all known.
+/// Computes the names of the first `count` pages, whose tokens must all be known.
 void SequenceMemory::chainNames(Holding &own, std::span<const int32_t> tokens,
                                 int64_t count) const {
   const int64_t size = pool.pageTokens();
@@ -200,7 +201,7 @@ void SequenceMemory::chainNames(Holding &own, std::span<const int32_t> tokens,
         hasher.next(own.names.back(), tokens.subspan(size_t(i * size), size_t(size))));
 }
 
-/// Tells the pool the names of pages that are full now, so that others find them.
+/// Names the pages that are now full in the pool, so that others can find them.
 void SequenceMemory::nameFullPages(Holding &own, std::span<const int32_t> tokens) {
   if (!own.shares())
     return;

@@ -17,13 +17,13 @@ StateVersions::StateVersions(const FixedState &shape, int64_t seatCount, int64_t
   }
 }
 
-/// The slot of the version behind `pages` pages; -1: there is none.
+/// The slot of the version after `pages` pages; -1 if there is none.
 int32_t StateVersions::find(std::span<const PageName> names, int64_t pages) const {
   return pool.find(names[size_t(pages) - 1], names[size_t(pages)], {});
 }
 
 int64_t StateVersions::missing(std::span<const PageName> names, int64_t pages) const {
-  // A version that the cache alone holds counts as available until the seat holds it.
+  // A version held only by the cache counts as available until the sequence slot holds it.
   const bool kept = pages > 0 && pool.holdersOf(find(names, pages)) == 0;
   return 1 + kept - available();
 }
@@ -63,7 +63,7 @@ void StateVersions::fork(int32_t parent, int32_t seat) {
     promise(own, true);
 }
 
-/// Gives the slots back that a step was to write, and the promise with which one was taken.
+/// Frees the slots that a step was to write, and restores the promise if it was used for one.
 void StateVersions::forgetPlan(Seat &own) {
   for (const VersionWrite &write : own.writes)
     if (write.slot != own.current)
@@ -97,12 +97,12 @@ bool StateVersions::wanted(const Seat &own, int64_t position) const {
          (position % snapshotTokens == 0 || position == own.lastBorder);
 }
 
-/// Nobody else has it, now or later.
+/// Whether the current version has no other holder, now or later.
 bool StateVersions::mayReplace(const Seat &own) const {
   return own.current >= 0 && pool.holdersOf(own.current) == 1 && !pool.isNamed(own.current);
 }
 
-/// A slot of its own; -1: there is none.
+/// A new slot; -1 if there is none.
 int32_t StateVersions::take(Seat &own) {
   if (own.promised) {
     promise(own, false);
@@ -121,7 +121,7 @@ bool StateVersions::extend(int32_t seat, int64_t position, int64_t tokens) {
     promise(own, false);
   else
     slot = take(own);
-  if (slot < 0) { // the cache gives way
+  if (slot < 0) { // takes the version from the cache
     std::erase_if(own.borders, [&](const VersionWrite &border) {
       if (border.slot != own.current)
         return false;
@@ -150,7 +150,7 @@ int64_t StateVersions::propose(int32_t seat, int64_t position, int64_t drafts) {
   drafts = std::min(drafts, available() - replaces);
   if (drafts <= 0)
     return 0;
-  if (replaces) // the step may be taken back, and be run again
+  if (replaces) // keeps the current version, because the step may be rolled back and rerun
     first.slot = pool.allocate();
   for (int64_t i = 1; i <= drafts; ++i)
     own.writes.push_back({position + 1 + i, pool.allocate()});

@@ -1,7 +1,7 @@
-//===- SwapSpace.h - Host memory for the pages of sequences that wait ------===//
+//===- SwapSpace.h - Host memory for pages of waiting sequences ------------===//
 //
-// A fixed piece of memory, given out in extents, first fit. A sequence takes one extent for all
-// its pages; if none is long enough it is computed again instead, so fragments do no harm.
+// A fixed block of memory, allocated in extents, first fit. A sequence takes one extent for all of its pages;
+// if none is long enough, it is recomputed instead, so fragmentation does no harm.
 //===----------------------------------------------------------------------===//
 #pragma once
 
@@ -14,12 +14,12 @@ namespace ingot::runtime {
 
 class SwapSpace {
 public:
-  /// The memory is the caller's and outlives this; may be empty.
+  /// The caller owns the memory, which must outlive this object; it may be empty.
   explicit SwapSpace(std::span<std::byte> memory);
 
   uint64_t total() const { return memory.size(); }
   uint64_t inUse() const { return used; }
-  /// Empty if there is no such extent, or `bytes` is 0.
+  /// Returns an empty extent if none is large enough, or if `bytes` is 0.
   std::span<std::byte> take(uint64_t bytes);
   void giveBack(std::span<std::byte> extent);
 
@@ -28,7 +28,7 @@ private:
     uint64_t begin, end;
   };
   std::span<std::byte> memory;
-  std::vector<Extent> free; ///< rising, never two that touch
+  std::vector<Extent> free; ///< ascending; no two are adjacent
   uint64_t used = 0;
 };
 

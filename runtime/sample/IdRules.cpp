@@ -1,4 +1,4 @@
-//===- IdRules.cpp - Bits of the ids that may come next ---------------------===//
+//===- IdRules.cpp - Bit masks of the ids that may come next ----------------===//
 #include "runtime/sample/IdRules.h"
 
 #include <algorithm>

@@ -1,7 +1,7 @@
-//===- IdRules.h - Ids that an answer may and may not have -----------------===//
+//===- IdRules.h - Restrictions on the ids of an answer --------------------===//
 //
-// Besides what a grammar says: only these ids, none of those words, no end before so many ids. The
-// rules become a bit for each id, as a grammar's do (text/Grammar.h), and both must agree.
+// In addition to a grammar: a set of allowed ids, forbidden words, and a minimum number of ids before the
+// end. Like a grammar (text/Grammar.h), the rules become a bit for each id; an id needs both bits.
 //===----------------------------------------------------------------------===//
 #pragma once
 
@@ -13,20 +13,22 @@ namespace ingot::runtime {
 
 struct IdRules {
   std::vector<int32_t> allowed;                ///< the only ids that may be drawn; empty: all
-  std::vector<std::vector<int32_t>> forbidden; ///< words, as ids: their last never follows the rest
-  int64_t minTokens = 0;                       ///< ids before one of those that end an answer
+  std::vector<std::vector<int32_t>> forbidden; ///< words, as ids: the last id never follows the
+                                               ///< others
+  int64_t minTokens = 0;                       ///< minimum number of ids before one that ends the
+                                               ///< answer
 
   bool any() const { return !allowed.empty() || !forbidden.empty() || minTokens > 0; }
 };
 
-/// Works the rules out, row by row.
+/// Computes the mask, row by row.
 class IdMask {
 public:
   /// `ends`: ids that end the answer.
   IdMask(IdRules rules, std::vector<int32_t> ends, int64_t vocab);
 
-  /// A bit for each id that may follow `answer`. `grammar`: its bits, or empty. Empty: none may.
-  /// Stays until the next call.
+  /// One bit for each id that may follow `answer`; empty if none may. `grammar`: the grammar's bits, or
+  /// empty. Valid until the next call.
   std::span<const uint32_t> after(std::span<const int32_t> answer,
                                   std::span<const uint32_t> grammar);
 

@@ -1,10 +1,9 @@
-//===- Philox.h - Random numbers by counter, not by sequence --------------===//
+//===- Philox.h - Counter-based random numbers ----------------------------===//
 //
-// Philox4x32-10 (Salmon et al., "Parallel random numbers: as easy as 1, 2, 3",
-// SC 2011): four 32-bit words that are a pure function of a 128-bit counter and
-// a 64-bit key. Sampling keys it by (seed, choice index, absolute position), so
-// the number drawn for a token does not depend on what was drawn before it, in
-// this request or in any other: preemption, batching and restarts cannot shift it.
+// Philox4x32-10 (Salmon et al., "Parallel random numbers: as easy as 1, 2, 3", SC 2011): four 32-bit words
+// that are a pure function of a 128-bit counter and a 64-bit key. Sampling keys it by (seed, choice index,
+// absolute position), so the number drawn for a token does not depend on earlier draws in this request or any
+// other: preemption, batching and restarts cannot shift it.
 //===----------------------------------------------------------------------===//
 #pragma once
 

@@ -18,21 +18,21 @@ namespace {
 
 constexpr float kNegInf = -std::numeric_limits<float>::infinity();
 
-/// Top-p tries prefixes of 64, 1024 and this many before it sorts everything.
+/// Top-p tries prefixes of 64, 1024 and this size before it sorts everything.
 constexpr size_t kLargestPrefix = 16384;
 
-/// Above this a heap loses to a selection over everything.
+/// Above this count a heap is slower than a selection over everything.
 constexpr size_t kHeapLimit = 4096;
 
-/// Groups of panels that bound the k-th largest logit: at least, and at most.
+/// The smallest and largest number of panel groups that bound the k-th largest logit.
 constexpr size_t kFewestGroups = 64, kMostGroups = 1024;
 
-/// The number below `total` that a random one stands for.
+/// Maps a random number to a number below `total`.
 uint64_t targetOf(uint64_t random, uint64_t total) {
   return uint64_t((unsigned __int128)(random)*total >> 64);
 }
 
-/// The weight that a share below 1 of `total` asks for.
+/// The weight of a fraction `share` < 1 of `total`.
 uint64_t shareOf(float share, uint64_t total) { return uint64_t(double(share) * double(total)); }
 
 bool isAllowed(std::span<const uint32_t> allowed, int32_t id) {
@@ -47,12 +47,12 @@ int32_t firstAllowed(std::span<const uint32_t> allowed) {
   return 0;
 }
 
-/// The logits of ids that are allowed, -inf for the others.
+/// Copies the logits of allowed ids, and sets the others to -inf.
 void copyAllowed(const float *logits, std::span<const uint32_t> allowed, std::span<float> to) {
   for (size_t first = 0; first < to.size(); first += 32) {
     const uint32_t bits = allowed[first / 32];
     const size_t count = std::min<size_t>(32, to.size() - first);
-    if (bits == 0) // mostly
+    if (bits == 0) // the most frequent case
       std::fill_n(to.data() + first, count, kNegInf);
     else
       for (size_t i = 0; i < count; ++i)
@@ -63,7 +63,7 @@ void copyAllowed(const float *logits, std::span<const uint32_t> allowed, std::sp
 } // namespace
 
 int32_t argmax(std::span<const float> logits) {
-  // The largest value first (no index to carry), then the first block that has it.
+  // Finds the largest value first (no index to carry), then the first block that has it.
   constexpr size_t kBlock = 64;
   float largest = largestOf(logits);
   size_t id = 0;
@@ -77,7 +77,7 @@ int32_t argmax(std::span<const float> logits) {
   for (; id < logits.size(); ++id)
     if (logits[id] == largest)
       return int32_t(id);
-  return 0; // nothing but NaN
+  return 0; // all are NaN
 }
 
 bool Sampler::ranksBefore(const Candidate &a, const Candidate &b) {
@@ -97,10 +97,10 @@ Sampler::Choice Sampler::choose(const float *logits, const SamplingParams &param
   const float *scores = adjust(logits, params, history, allowed);
   maxima = scores == logits ? maximaOfLogits : nullptr;
   int32_t id = best(scores);
-  if (!allowed.empty() && !isAllowed(allowed, id)) // those that are have no finite logit
+  if (!allowed.empty() && !isAllowed(allowed, id)) // no allowed id has a finite logit
     id = firstAllowed(allowed);
   float largest = scores[id];
-  // With an infinite largest there is nothing to weigh: it is the answer.
+  // An infinite largest logit cannot be weighed: its id is the answer.
   if (!params.greedy() && std::isfinite(largest)) {
     const RowSampling how = rowSampling(params);
     uint64_t random = randomFor(how.seed, how.choice, position);
@@ -153,7 +153,7 @@ const float *Sampler::adjust(const float *logits, const SamplingParams &params,
   return adjusted.get();
 }
 
-/// As argmax.
+/// Same result as argmax.
 int32_t Sampler::best(const float *logits) const {
   if (!maxima)
     return argmax({logits, vocab});
@@ -163,10 +163,10 @@ int32_t Sampler::best(const float *logits) const {
   for (size_t id = first; id < std::min(first + kPanelRows, vocab); ++id)
     if (logits[id] == maxima[panel])
       return int32_t(id);
-  return argmax({logits, vocab}); // nothing but NaN and -inf
+  return argmax({logits, vocab}); // only NaN and -inf
 }
 
-/// Sampler.h says how; false: the maxima do not tell.
+/// See Sampler.h; returns false if the maxima do not determine the result.
 bool Sampler::selectFromMaxima(const float *logits, size_t count) {
   size_t panels = (vocab + kPanelRows - 1) / kPanelRows;
   const size_t size = count <= kFewestGroups ? kFewestGroups : kMostGroups;
@@ -199,7 +199,7 @@ bool Sampler::selectFromMaxima(const float *logits, size_t count) {
   return true;
 }
 
-/// candidates = the `count` best, best first.
+/// Sets candidates to the `count` best, best first.
 void Sampler::selectTop(const float *logits, size_t count) {
   if (selectFromMaxima(logits, count))
     return;
@@ -210,8 +210,7 @@ void Sampler::selectTop(const float *logits, size_t count) {
   count = std::min(count, vocab);
   candidates.clear();
   if (count <= kHeapLimit) {
-    // A heap with the worst on top. Ids come in rising order, so an equal logit
-    // never displaces one that is in.
+    // A heap with the worst candidate on top. Ids ascend, so an equal logit never displaces an earlier one.
     for (size_t id = 0; id < count; ++id)
       candidates.push_back(candidate(id));
     std::make_heap(candidates.begin(), candidates.end(), ranksBefore);
@@ -246,13 +245,13 @@ int32_t Sampler::drawFromAll(const float *logits, float largest, const RowSampli
   return int32_t(id);
 }
 
-/// candidates = the prefix that top-k and top-p leave, best first, with weights.
+/// Sets candidates to the prefix that top-k and top-p leave, best first, with weights.
 void Sampler::keepNucleus(const float *logits, float largest, const RowSampling &how) {
   bool limited = how.topK > 0 && size_t(how.topK) < vocab;
   bool nucleus = how.topP < 1.0f;
   size_t most = limited ? size_t(how.topK) : vocab;
 
-  // Mass that top-p is a share of: all that top-k leaves.
+  // The mass to which top-p applies: everything that top-k leaves.
   uint64_t total = 0;
   if (nucleus && !limited) {
     drawWeights({logits, vocab}, largest, how.scale, kLeastExponent, weights.get());
@@ -285,12 +284,12 @@ void Sampler::keepNucleus(const float *logits, float largest, const RowSampling 
   }
 }
 
-/// candidates: nearest to the entropy first, up to `share` of their mass.
+/// Reorders candidates by distance to the entropy, nearest first, and keeps `share` of their mass.
 void Sampler::keepTypical(float largest, const RowSampling &how, float share) {
   uint64_t total = 0;
   for (const Candidate &candidate : candidates)
     total += candidate.weight;
-  // Entropy of what is left; surprise of each against it.
+  // The entropy of the remaining candidates, and the surprise of each relative to it.
   const double logTotal = logPositive(double(total) * kWeightUnit);
   auto surprise = [&](const Candidate &candidate) {
     return logTotal - (double(candidate.logit) - largest) * how.scale;
@@ -317,7 +316,7 @@ void Sampler::keepTypical(float largest, const RowSampling &how, float share) {
 int32_t Sampler::drawFiltered(const float *logits, float largest, const SamplingParams &params,
                               const RowSampling &how, uint64_t random) {
   keepNucleus(logits, largest, how);
-  // The first is the largest: it stays.
+  // The first candidate is the largest, so it always stays.
   while ((double(candidates.back().logit) - largest) * how.scale < how.least)
     candidates.pop_back();
   if (params.typicalP < 1.0f)

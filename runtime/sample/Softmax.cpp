@@ -13,7 +13,7 @@ double logPositive(double x) {
   uint64_t bits = std::bit_cast<uint64_t>(x);
   int64_t exponent = int64_t(bits >> 52) - 1023;
   double m = std::bit_cast<double>((bits & 0xFFFFFFFFFFFFFull) | std::bit_cast<uint64_t>(1.0));
-  if (m > 1.4142135623730951) { // keep m around 1, so that log(1 + tiny) loses nothing
+  if (m > 1.4142135623730951) { // keep m around 1, so that log(1 + tiny) is accurate
     m *= 0.5;
     ++exponent;
   }
@@ -28,8 +28,8 @@ double logPositive(double x) {
   return high + (2.0 * s + (2.0 * s * series + low));
 }
 
-// The same loops for three levels of vectors. A body is written once; contraction to fma is off
-// (see the build's flags), so the level changes speed and no bit.
+// The same loops for three vector levels. Each body is written once; contraction to fma is off (see the
+// build's flags), so the level affects speed but no bits.
 
 namespace {
 
@@ -62,7 +62,7 @@ template <typename Body>
 [[gnu::target("avx2")]] void runAvx2(const Body &body, const float *logits, size_t count) {
   body(logits, count);
 }
-// Vectors of 256 bits, as Clang and GCC say it.
+// 256-bit vectors, in the spelling of Clang and of GCC.
 #if defined(__clang__)
 #define INGOT_AVX512_256 "avx512f,avx512dq,avx512vl,prefer-256-bit"
 #else
@@ -101,8 +101,8 @@ void drawWeights(std::span<const float> logits, float largest, double scale, dou
 }
 
 float largestOf(std::span<const float> logits) {
-  // Sixteen running maxima: one would be a chain, and a comparison that NaN must
-  // lose keeps the compiler from splitting it.
+  // Sixteen running maxima: a single one would be a dependency chain, which the compiler may not split
+  // because the comparison must ignore NaN.
   constexpr size_t kMaxLanes = 16;
   float lanes[kMaxLanes];
   for (float &lane : lanes)

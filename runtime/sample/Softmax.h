@@ -1,9 +1,8 @@
-//===- Softmax.h - exp, log and log-sum-exp with fixed bits ---------------===//
+//===- Softmax.h - Reproducible exp, log and log-sum-exp ------------------===//
 //
-// The C library picks its exp and log by the machine's features and promises no
-// particular last bit. What a seed answers must not depend on that, so these are
-// written out in double with plain multiplies and adds (the build sets
-// -ffp-contract=off). Errors stay under 2 ulp, checked against libm in the tests.
+// The C library chooses its exp and log by CPU features and does not guarantee the last bit. Results for a
+// seed must not depend on that, so these functions are implemented in double with plain multiplications and
+// additions (the build sets -ffp-contract=off). Errors stay under 2 ulp; the tests check them against libm.
 //===----------------------------------------------------------------------===//
 #pragma once
 
@@ -43,10 +42,9 @@ inline double expNonPositive(double x) {
   return x > -708.0 ? p * scale : 0.0;
 }
 
-/// What an id weighs in a draw: e^x in units of 2^-42, to nearest, for x <= 0; nothing below x =
-/// -28 (a 10^12th of the likeliest) and for NaN. Whole numbers add up to the same in any order, so
-/// that a GPU may add them in its own (codegen/cuda/device/draw.cuh repeats this function). Sums of
-/// fewer than 2^22 ids cannot overflow.
+/// The weight of an id in a draw: e^x in units of 2^-42, rounded to nearest, for x <= 0; 0 below x = -28
+/// (1e-12 of the most likely) and for NaN. Integers add up to the same sum in any order, so a GPU may use its
+/// own (codegen/cuda/device/draw.cuh has the same function). Sums of fewer than 2^22 ids cannot overflow.
 constexpr double kLeastExponent = -28.0;
 constexpr double kWeightUnit = 0x1p-42;
 inline uint64_t drawWeight(double x) {
@@ -58,8 +56,8 @@ inline uint64_t drawWeight(double x) {
 /// Natural logarithm of a positive, normal x.
 double logPositive(double x);
 
-/// weights[i] = exp(logits[i] - largest); NaN weighs 0. This and the next use the widest vectors of
-/// the machine: lanes are independent, so the bits are the same on all.
+/// weights[i] = exp(logits[i] - largest); NaN has weight 0. This function and the next use the widest vectors
+/// of the machine: lanes are independent, so the bits are the same on all machines.
 void expWeights(std::span<const float> logits, float largest, double *weights);
 
 /// weights[i] = drawWeight(x), x = (logits[i] - largest) * scale, or 0 where x < least.
@@ -69,8 +67,7 @@ void drawWeights(std::span<const float> logits, float largest, double scale, dou
 /// The largest logit; NaN never wins, -inf if there is nothing else.
 float largestOf(std::span<const float> logits);
 
-/// log(sum(exp(logits))) in double, added up in an order that depends on nothing but
-/// the ids. NaN counts as -inf.
+/// log(sum(exp(logits))) in double, summed in an order that depends only on the ids. NaN counts as -inf.
 double logSumExp(std::span<const float> logits);
 
 } // namespace ingot::runtime

@@ -13,8 +13,8 @@ TokenHistory::TokenHistory(std::span<const int32_t> prompt, int64_t maxNew, int6
     prompt = prompt.last(std::min(prompt.size(), size_t(window)));
   size_t most = prompt.size() + size_t(maxNew);
   distinct.reserve(most);
-  slots.assign(std::bit_ceil(2 * most + 2), -1); // at most half full: probes stay short
-  if (window >= 0 && size_t(window) < most) {    // else nothing ever leaves it
+  slots.assign(std::bit_ceil(2 * most + 2), -1); // at most half full, so probes stay short
+  if (window >= 0 && size_t(window) < most) {    // otherwise nothing ever leaves the window
     this->window = window;
     recent.reserve(size_t(window));
   }

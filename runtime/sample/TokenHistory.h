@@ -1,11 +1,9 @@
-//===- TokenHistory.h - Which ids a request has seen, for the penalties ---===//
+//===- TokenHistory.h - Ids seen by a request, for penalties --------------===//
 //
-// A penalty touches the distinct ids of prompt and output only, so this keeps
-// just those (open addressing over a table sized when the request arrives):
-// memory and time grow with the request and not with the vocabulary, and
-// nothing is allocated while tokens are drawn. With a window, ids that have left
-// it are counted no more.
-//===----------------------------------------------------------------------===//
+// A penalty affects only the distinct ids of prompt and output, so only these are stored (open addressing in
+// a table sized on arrival of the request): memory and time grow with the request, not with the vocabulary,
+// and nothing is allocated while tokens are drawn. With a window, ids that have left it are no longer
+// counted.
 #pragma once
 
 #include <cstdint>
@@ -23,13 +21,12 @@ public:
   };
 
   TokenHistory() = default;
-  /// Room for the prompt and `maxNew` further ids, of which the last `window` count; -1: all.
+  /// Reserves room for the prompt and `maxNew` further ids, of which the last `window` count; -1: all.
   TokenHistory(std::span<const int32_t> prompt, int64_t maxNew, int64_t window = -1);
 
   /// Counts one id of the output.
   void add(int32_t id) { count(id, /*output=*/true); }
-  /// The distinct ids, in the order of their first appearance. One that has left the window has no
-  /// occurrences.
+  /// The distinct ids, in order of first appearance. An id that has left the window has no occurrences.
   std::span<const Entry> entries() const { return distinct; }
 
 private:
@@ -43,7 +40,7 @@ private:
   std::vector<Entry> distinct;
   std::vector<int32_t> slots; ///< index into `distinct`, or -1
   int64_t window = -1;
-  std::vector<Seen> recent; ///< those in the window, a ring once it is full
+  std::vector<Seen> recent; ///< the ids in the window; a ring once it is full
   size_t oldest = 0;
 };
 

@@ -1,4 +1,4 @@
-//===- Admission.cpp - Who gets a seat, and who gives one up ---------------===//
+//===- Admission.cpp - Admission and preemption ----------------------------===//
 #include "runtime/schedule/Scheduler.h"
 
 #include <algorithm>
@@ -12,20 +12,20 @@ void Scheduler::admit() {
   while (Sequence *first = queue.front()) {
     const SequenceMemory::Admission admission = tryAdmit(*first);
     if (!admission.there && !displaceFor(*first, admission))
-      return; // nobody overtakes: a long request would starve
+      return; // no overtaking: a long request would starve
   }
 }
 
-/// Seats that would have to be free for it besides those that are.
+/// The number of sequence slots lacking for the sequence, beyond those that are free.
 int64_t Scheduler::seatsLacking(const Sequence &sequence) const {
   const SequenceGroup *group = sequence.group.get();
   if (group && group->kept() > 0)
-    return 0; // one of those
+    return 0; // uses one of its group's reserved slots
   const int64_t needs = group && group->running == 0 ? group->seats : 1;
   return std::max<int64_t>(0, needs - (memory.freeSeats() - keptSeats));
 }
 
-/// Takes the sequence out of the queue if there are a seat and memory for it.
+/// Removes the sequence from the queue if there are a slot and memory for it.
 SequenceMemory::Admission Scheduler::tryAdmit(Sequence &sequence) {
   if (seatsLacking(sequence) > 0)
     return {};
@@ -34,7 +34,7 @@ SequenceMemory::Admission Scheduler::tryAdmit(Sequence &sequence) {
     return memory.mayWantMore(other->held, other->positions);
   });
   if (sequence.group && sequence.group->running == 0 && !active.empty())
-    wantsMore += sequence.group->seats - 1; // its forks, in the next step
+    wantsMore += sequence.group->seats - 1; // its forks in the next step
   const SequenceMemory::Admission admission =
       memory.admit(sequence.held, sequence.tokens, std::min(size + 1, sequence.positions),
                    policy.sparePages * wantsMore);
@@ -46,24 +46,24 @@ SequenceMemory::Admission Scheduler::tryAdmit(Sequence &sequence) {
     counts.prefixQueries += uint64_t(sequence.prompt);
     counts.prefixHits += uint64_t(sequence.held.found);
   }
-  // What goes on from the host decoded, and goes on with that.
+  // A sequence restored from the host was decoding, and continues decoding.
   const bool goesOn = sequence.computed() > sequence.held.found && sequence.pending() == 1;
   sequence.goal = goesOn ? sequence.computed() : size;
   startRunning(sequence);
   return admission;
 }
 
-/// Preempts one sequence of a worse priority for one that waits, if those of worse priorities have
-/// together what it lacks of seats and memory.
+/// Preempts one sequence of lower priority for a waiting one, if those of lower priority together have the
+/// slots and memory that it lacks.
 bool Scheduler::displaceFor(const Sequence &waiting, const SequenceMemory::Admission &refused) {
   Sequence *victim = nullptr;
-  const SequenceGroup *counted = nullptr; // a group's sequences stand side by side
+  const SequenceGroup *counted = nullptr; // sequences of a group are adjacent
   int64_t seats = 0;
   victims.clear();
   for (Sequence *sequence : active) {
     if (queue.priorityOf(*sequence) <= queue.priorityOf(waiting) || sequence->wantsRows())
       continue;
-    victim = sequence; // the last is the first to go
+    victim = sequence; // the last one is preempted first
     victims.push_back(&sequence->held);
     ++seats;
     if (sequence->group && sequence->group.get() != counted) {
@@ -77,8 +77,8 @@ bool Scheduler::displaceFor(const Sequence &waiting, const SequenceMemory::Admis
   return true;
 }
 
-/// Preempts the last sequence that comes behind this one and is not in the planned batch. False:
-/// there is none, and this one has to wait for those before it.
+/// Preempts the last sequence that follows this one in order and is not in the planned batch. Returns false
+/// if there is none: then this sequence waits for those before it.
 bool Scheduler::makeRoom(Sequence &sequence) {
   for (size_t i = active.size(); i-- > 0 && active[i] != &sequence;) {
     Sequence &victim = *active[i];
@@ -90,8 +90,8 @@ bool Scheduler::makeRoom(Sequence &sequence) {
   return false;
 }
 
-/// When nobody can go on: preempts the last of those that have nothing to feed, whose seats and
-/// memory others lack. False: there is none, or nothing to be done.
+/// Called when no sequence can continue: preempts the last sequence that has nothing to feed, if others lack
+/// its slot and memory. Returns false if there is none, or no work is left.
 bool Scheduler::idleGivesWay() {
   auto pending = [](const Sequence *sequence) { return sequence->pending() > 0; };
   if (queue.size() == 0 && std::ranges::none_of(active, pending))
@@ -113,7 +113,7 @@ void Scheduler::preempt(Sequence &sequence) {
     queue.push(&sequence);
 }
 
-/// If there is room for it and that takes less time than computing it again.
+/// Saves the sequence to the host if there is room and that is faster than recomputing it.
 bool Scheduler::saveToHost(Sequence &sequence) {
   const uint64_t bytes = memory.bytesToSave(sequence.held);
   const double again = cost.predictPrompt(sequence.computed(), limits.prefillChunk);

@@ -6,17 +6,17 @@
 
 namespace ingot::runtime {
 
-static constexpr int64_t kChunkTile = 16; ///< attention works on so many tokens of a prompt at once
+static constexpr int64_t kChunkTile = 16; ///< attention processes this many tokens of a prompt at
+                                          ///< once
 
-/// The largest whole number of tiles, or 8, or 4 tokens, with which the step takes at most
-/// `seconds`.
+/// The largest whole number of tiles, or 8 or 4 tokens, with which the step takes at most `seconds`.
 static int64_t tokensWithin(const StepCost &cost, const ChunkQuestion &asked, double seconds) {
   auto fits = [&](int64_t tokens) {
     return cost.predict(asked.decodes + StepWork::chunk(asked.firstPosition, tokens)) <= seconds;
   };
   if (fits(asked.room))
     return asked.room;
-  if (!fits(kChunkTile)) // far into a long prompt a tile's attention alone may be too much
+  if (!fits(kChunkTile)) // late in a long prompt, the attention of a single tile may take too long
     return std::min(asked.room, fits(kChunkTile / 2) ? kChunkTile / 2 : kLeastChunk);
   int64_t good = 1, bad = asked.room / kChunkTile + 1; // in tiles
   while (bad - good > 1) {
@@ -26,8 +26,8 @@ static int64_t tokensWithin(const StepCost &cost, const ChunkQuestion &asked, do
   return std::min(asked.room, good * kChunkTile);
 }
 
-/// The fewest tokens, doubled from 64, that take no more time each than those of the largest step
-/// do, but for 4 %.
+/// The smallest number of tokens, doubling from 64, whose time per token is within 4 % of that of the largest
+/// step.
 static int64_t thriftyTokens(const StepCost &cost, const ChunkQuestion &asked) {
   auto each = [&](int64_t tokens) {
     return cost.predict(StepWork::chunk(asked.firstPosition, tokens)) / double(tokens);
@@ -42,7 +42,7 @@ static int64_t thriftyTokens(const StepCost &cost, const ChunkQuestion &asked) {
 int64_t chunkBudget(const StepCost &cost, const ChunkOptions &options, const ChunkQuestion &asked) {
   if (asked.room <= kLeastChunk)
     return asked.room;
-  if (asked.decoding == 0) // nobody waits for the next token
+  if (asked.decoding == 0) // no decoding sequence is delayed
     return options.loneStep > 0
                ? std::max(tokensWithin(cost, asked, options.loneStep), thriftyTokens(cost, asked))
                : asked.room;
@@ -53,7 +53,7 @@ int64_t chunkBudget(const StepCost &cost, const ChunkOptions &options, const Chu
     limit = (1 + double(asked.prompts)) * cost.predict(asked.decodes);
   int64_t tokens = limit == kNoLimit ? asked.room : tokensWithin(cost, asked, limit);
   if (options.targetTtft > 0 && tokens < asked.room) {
-    // Steps that the prompts take at this pace, and the time they take.
+    // The number of steps that the prompts need at this pace, and the time of each.
     double steps = double(asked.promptTokens) / double(tokens);
     double step = cost.predict(asked.decodes + StepWork::chunk(asked.firstPosition, tokens));
     if (asked.waited + steps * step > options.targetTtft)

@@ -1,4 +1,4 @@
-//===- Lifetime.cpp - Sequences come, fork, grow and go --------------------===//
+//===- Lifetime.cpp - Creation, fork, growth and end of sequences ----------===//
 #include "runtime/schedule/Scheduler.h"
 
 #include <algorithm>
@@ -8,7 +8,7 @@ namespace ingot::runtime {
 
 using State = Sequence::State;
 
-/// Without tokens yet.
+/// Creates a sequence without tokens.
 Sequence &Scheduler::create(SequenceId id, const SequenceOptions &options) {
   auto sequence = std::make_unique<Sequence>();
   sequence->id = id;
@@ -93,7 +93,7 @@ void Scheduler::append(SequenceId id, int32_t token) {
   }
 }
 
-/// It has a seat, and gets its place among those that run.
+/// Inserts a sequence that has got a slot into the list of running ones.
 void Scheduler::startRunning(Sequence &sequence) {
   sequence.state = State::Running;
   sequence.admitted = true;
@@ -105,7 +105,7 @@ void Scheduler::startRunning(Sequence &sequence) {
   countRunning(sequence, 1);
 }
 
-/// Its seat is given back; the caller says what it is now.
+/// Releases the slot of a sequence; the caller sets its next state.
 void Scheduler::stopRunning(Sequence &sequence) {
   memory.leave(sequence.held, sequence.tokens);
   active.erase(std::ranges::find(active, &sequence));
@@ -113,7 +113,7 @@ void Scheduler::stopRunning(Sequence &sequence) {
   countRunning(sequence, -1);
 }
 
-/// Keeps count of the seats that groups may still take.
+/// Updates the number of slots that groups may still take.
 void Scheduler::countRunning(const Sequence &sequence, int change) {
   if (!sequence.group)
     return;

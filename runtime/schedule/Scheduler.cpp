@@ -19,7 +19,7 @@ Scheduler::Scheduler(SequenceMemory &sequenceMemory, const ScheduleLimits &sched
   sequenceOf.reserve(tokens);
   rowTokens.reserve(size_t(limits.logitsRows));
   rowOwners.reserve(size_t(limits.logitsRows));
-  // Full tiles, and one that is not full per sequence.
+  // Full tiles, plus one partial tile per sequence.
   tiles.reserve(std::min(tokens, tokens / size_t(kAttentionTile) + seats));
   planned.reserve(seats);
   active.reserve(seats);
@@ -27,8 +27,8 @@ Scheduler::Scheduler(SequenceMemory &sequenceMemory, const ScheduleLimits &sched
   victims.reserve(seats);
 }
 
-/// Room for the next `count` tokens of a running sequence. False: the sequence is left out of this
-/// step, since none is left, or it has to compute some tokens again first.
+/// Makes room for the next `count` tokens of a running sequence. Returns false if the sequence must skip this
+/// step, because there is no room or it must recompute some tokens first.
 bool Scheduler::readyToWrite(Sequence &sequence, int64_t count) {
   using Room = SequenceMemory::Room;
   Room room = memory.extend(sequence.held, count);
@@ -39,17 +39,17 @@ bool Scheduler::readyToWrite(Sequence &sequence, int64_t count) {
   return room == Room::There;
 }
 
-/// Adds the next `count` tokens of the sequence to the batch, drafts behind those it has.
+/// Adds the next `count` tokens of the sequence to the batch, ending with drafts.
 void Scheduler::take(Sequence &sequence, int64_t count) {
   int64_t first = sequence.computed(), firstRow = int64_t(ids.size()),
           rowsBefore = int64_t(rowTokens.size());
   for (int64_t i = 0; i < count; ++i) {
     int64_t position = first + i;
-    const int64_t behind = position - int64_t(sequence.tokens.size()); // of the drafts
+    const int64_t behind = position - int64_t(sequence.tokens.size()); // index among the drafts
     ids.push_back(behind < 0 ? sequence.tokens[size_t(position)] : sequence.drafts[size_t(behind)]);
     positions.push_back(int32_t(position));
     sequenceOf.push_back(sequence.held.seat);
-    if (sequence.wantsRows() || behind >= -1) { // the last, and drafts
+    if (sequence.wantsRows() || behind >= -1) { // the last token, and drafts
       rowTokens.push_back(int32_t(firstRow + i));
       rowOwners.push_back({sequence.id, position});
     }
@@ -64,7 +64,7 @@ void Scheduler::take(Sequence &sequence, int64_t count) {
   planWork = planWork + StepWork::chunk(first, count, int64_t(rowTokens.size()) - rowsBefore);
 }
 
-/// The versions that the sequence reads and writes in the step.
+/// Adds the versions that the sequence reads and writes in the step.
 void Scheduler::takeStates(const Sequence &sequence, int64_t firstToken, int64_t count) {
   const StateVersions &versions = *memory.versions();
   const auto writes = versions.writes(sequence.held.seat);
@@ -75,18 +75,18 @@ void Scheduler::takeStates(const Sequence &sequence, int64_t firstToken, int64_t
         {int32_t(firstToken + write.position - 1 - sequence.computed()), write.slot});
 }
 
-/// Drafts of the sequence that its next step has room for, up to `most`.
+/// The number of drafts that fit in the next step of the sequence, up to `most`.
 int64_t Scheduler::draftsFor(Sequence &sequence, int64_t most) {
   most = std::min({most, int64_t(sequence.drafts.size()), limits.prefillChunk - 1});
   return most > 0 ? memory.propose(sequence.held, most) : 0;
 }
 
 void Scheduler::takeDecodes() {
-  for (size_t i = 0; i < active.size(); ++i) // preempting takes out later ones
+  for (size_t i = 0; i < active.size(); ++i) // preemption removes only later ones
     if (Sequence &sequence = *active[i];
         sequence.decoding() && sequence.pending() && readyToWrite(sequence, 1))
       sequence.inStep = 1;
-  // Drafts have what is left when everybody who runs has a token and a row.
+  // Drafts use what is left once every running sequence has a token and a row.
   int64_t spare = std::min(limits.maxBatchTokens, limits.logitsRows) - running();
   for (Sequence *sequence : active)
     if (sequence->inStep) {
@@ -96,8 +96,8 @@ void Scheduler::takeDecodes() {
     }
 }
 
-/// Fills `prompts`. Returns the tokens of `budget` that are the first's, whoever is served before
-/// it.
+/// Fills `prompts`. Returns the number of tokens of `budget` reserved for the first prompt, even if others
+/// precede it.
 int64_t Scheduler::orderPrompts(const Sequence &first, int64_t budget) {
   prompts.clear();
   for (Sequence *sequence : active)
@@ -131,18 +131,19 @@ void Scheduler::takePrompts(double now) {
   asked.firstPosition = first->computed();
   const int64_t budget = chunkBudget(cost, policy.chunks, asked);
   const int64_t most = int64_t(ids.size()) + budget;
-  int64_t kept = orderPrompts(*first, budget); // with a row of logits, until it is its turn
+  int64_t kept = orderPrompts(*first, budget); // reserved with a logits row for the first, until
+                                               // its turn
   for (Sequence *sequence : prompts) {
     if (sequence == first)
       kept = 0;
-    if (sequence->state != Sequence::State::Running) // preempted for one before it
+    if (sequence->state != Sequence::State::Running) // preempted for an earlier one
       continue;
     int64_t count =
         std::min({sequence->pending(), limits.prefillChunk, most - kept - int64_t(ids.size())});
     int64_t rowsLeft = limits.logitsRows - int64_t(rowTokens.size()) - (kept > 0);
     if (sequence->wantsRows())
       count = std::min(count, rowsLeft);
-    else if (rowsLeft <= 0) // everything but the token that needs a row
+    else if (rowsLeft <= 0) // all tokens except the one that needs a row
       count = std::min(count, sequence->pending() - 1);
     if (count <= 0)
       continue;
@@ -154,7 +155,7 @@ void Scheduler::takePrompts(double now) {
 const BatchView *Scheduler::plan(double now) {
   for (Sequence *sequence : active) {
     assert(sequence->uncertain == 0 && "how many of its drafts were right?");
-    sequence->inStep = 0; // of a plan that was not carried out
+    sequence->inStep = 0; // left by a plan that was not executed
   }
   do {
     admit();
@@ -231,7 +232,7 @@ void Scheduler::commit(SequenceId id, int64_t accepted) {
   settle(sequence, count);
 }
 
-/// The next `count` tokens of the sequence are computed.
+/// Marks the next `count` tokens of the sequence as computed.
 void Scheduler::settle(Sequence &sequence, int64_t count) {
   const bool decoded = sequence.decoding();
   memory.commit(sequence.held, sequence.tokens, count);

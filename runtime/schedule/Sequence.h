@@ -1,4 +1,4 @@
-//===- Sequence.h - One sequence, as the scheduler knows it ----------------===//
+//===- Sequence.h - A sequence in the scheduler ----------------------------===//
 #pragma once
 
 #include "runtime/kv/SequenceMemory.h"
@@ -12,57 +12,56 @@ namespace ingot::runtime {
 
 using SequenceId = int64_t;
 
-/// What a sequence asks for.
+/// The parameters of a sequence.
 struct SequenceOptions {
-  int64_t maxNew = 0;         ///< it grows by at most so many tokens
-  bool everyPosition = false; ///< a logits row for each prompt token instead of the last only
-  /// That it and its forks have at once, at most: beams, candidates. It is admitted when so many
-  /// are free, and they are kept for it while any of them runs.
+  int64_t maxNew = 0;         ///< it grows by at most this many tokens
+  bool everyPosition = false; ///< a logits row for each prompt token instead of only the last
+  /// The most sequence slots that it and its forks use at once: beams, candidates. It is admitted when this
+  /// many are free, and they stay reserved while any of its sequences runs.
   int64_t seats = 1;
   int32_t priority = 0;    ///< lower goes first
-  int64_t user = 0;        ///< whose share it counts to (QueueOrder::Fair)
-  bool cachePrefix = true; ///< finds pages of others, and leaves its own for others
+  int64_t user = 0;        ///< the user whose share is charged (QueueOrder::Fair)
+  bool cachePrefix = true; ///< uses cached pages of others, and leaves its own in the cache
   uint64_t cacheSalt = 0;  ///< shares pages only under the same salt
   double arrival = 0;      ///< seconds, on the clock of plan()
 };
 
-/// A sequence with all that were forked of it, where they have seats together
-/// (SequenceOptions::seats).
+/// A sequence and its forks, if they reserve sequence slots together (SequenceOptions::seats).
 struct SequenceGroup {
   int64_t seats;
   int64_t running = 0;
 
-  /// Seats that nobody else gets.
+  /// Slots reserved for this group.
   int64_t kept() const { return running > 0 && running < seats ? seats - running : 0; }
 };
 
 struct Sequence {
-  /// Queued: in the waiting queue. Running: has a seat. Held: has no seat, and no token to feed.
+  /// Queued: in the waiting queue. Running: has a sequence slot. Held: has no slot, and no token to feed.
   enum class State : uint8_t { Queued, Running, Held };
 
   SequenceId id;
   SequenceOptions options;
-  int64_t order;               ///< of arrival; forks have their parent's
-  std::vector<int32_t> tokens; ///< reserved for all it may become
+  int64_t order;               ///< of arrival; forks inherit their parent's
+  std::vector<int32_t> tokens; ///< reserved for the maximum length
   int64_t prompt;
   int64_t positions; ///< in the worst case
-  Holding held;      ///< what it has of the device's memory
+  Holding held;      ///< its sequence allocation on the device or the host
   int64_t inStep = 0;
-  std::vector<int32_t> drafts; ///< that may follow the last token: for as long as it is the last
-  int64_t uncertain = 0;       ///< of them in the step that has begun, until commit()
-  /// Tokens that are computed as a prompt is: all that were there when it was admitted.
+  std::vector<int32_t> drafts; ///< speculative tokens after the last token; dropped when it changes
+  int64_t uncertain = 0;       ///< number of drafts in the step that has begun, until commit()
+  /// Tokens that are computed as a prompt: all those present at admission.
   int64_t goal = 0;
   int64_t cachedTokens = 0;
-  int64_t rowsGiven = 0;                ///< prompt tokens that have had their row (everyPosition)
-  std::shared_ptr<SequenceGroup> group; ///< null: it has one seat of its own
+  int64_t rowsGiven = 0;                ///< prompt tokens whose row was returned (everyPosition)
+  std::shared_ptr<SequenceGroup> group; ///< null: it uses a single slot
   State state = State::Queued;
-  bool admitted = false; ///< before
+  bool admitted = false; ///< at least once
 
-  /// Tokens whose state is there.
+  /// Number of computed tokens.
   int64_t computed() const { return held.positions; }
   int64_t pending() const { return int64_t(tokens.size()) - computed(); }
   bool decoding() const { return computed() >= goal; }
-  /// Whether prompt tokens still lack their row: until then it is neither preempted nor forked.
+  /// Whether prompt tokens still lack their row: until then the sequence is neither preempted nor forked.
   bool wantsRows() const { return options.everyPosition && rowsGiven < prompt; }
 };
 

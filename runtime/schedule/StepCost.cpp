@@ -36,7 +36,7 @@ static size_t classOf(int64_t tokens) {
 
 double StepCost::predict(const StepWork &work) const {
   double at = std::log2(double(std::max<int64_t>(work.tokens, 1)));
-  // The measured classes around it; the middle of class c lies at c + 0.5.
+  // The nearest measured classes on both sides; the middle of class c is at c + 0.5.
   const Class *left = nullptr, *right = nullptr;
   double leftAt = 0, rightAt = 0;
   for (size_t c = 0; c < classes.size(); ++c) {

@@ -1,17 +1,17 @@
-//===- StepCost.h - How long a step will take ------------------------------===//
+//===- StepCost.h - Predicts the time of a step ----------------------------===//
 //
-// A table says it for this engine, if it has costs (EngineCost.h); measured steps correct the
-// table:
+// A table predicts the time for this engine, if the engine has costs (EngineCost.h); measured steps correct
+// the table:
 //
 //   predict(work) = table(work) * ratio(tokens)
 //
-//   ratio    1.4 |        x       the median of the last measured / table, for steps of about as
-//            1.2 |  x        x    many tokens (a class per power of two), and a straight line in
-//            1.0 +--+-----+--+--  log2(tokens) between the classes that have been measured
+//   ratio    1.4 |        x       the median of recent measured / table for steps of a similar
+//            1.2 |  x        x    number of tokens (a class per power of two); linear in
+//            1.0 +--+-----+--+--  log2(tokens) between the measured classes
 //                   1    32  256
 //
-// The median, so that one step that waited for the system does no harm. What is predicted decides
-// how prompts are cut and whether pages are swapped, never what anything answers.
+// A median is robust against a single step that waited for the system. Predictions decide how prompts are
+// split and whether pages are swapped, but never change an answer.
 //===----------------------------------------------------------------------===//
 #pragma once
 
@@ -22,14 +22,15 @@
 
 namespace ingot::runtime {
 
-/// What a step does.
+/// The work of a step.
 struct StepWork {
   int64_t tokens = 0;
-  int64_t rows = 0;      ///< of logits
-  int64_t positions = 0; ///< pairs of a token and a position that it looks at
-  int64_t reads = 0;     ///< positions whose KV is read, however many tokens look at one
+  int64_t rows = 0;      ///< logits rows
+  int64_t positions = 0; ///< pairs of a token and a position that it attends to
+  int64_t reads = 0;     ///< positions whose KV is read, counted once however many tokens attend to
+                         ///< them
 
-  /// `count` tokens of one sequence from position `first` on.
+  /// The work of `count` tokens of one sequence from position `first`.
   static StepWork chunk(int64_t first, int64_t count, int64_t rows = 0) {
     return {count, rows, count * first + count * (count + 1) / 2, first + count};
   }
@@ -39,20 +40,21 @@ struct StepWork {
   }
 };
 
-/// Seconds of a step, by its work.
+/// Seconds of a step as a function of its work.
 struct StepCostTable {
   struct Point {
     int64_t tokens;
     double seconds;
   };
-  /// Rising in tokens; straight lines between them, and on through the last two.
+  /// Ascending in tokens; linear in between, and extrapolated through the last two.
   std::vector<Point> points;
-  double perRow = 0;      ///< further seconds
+  double perRow = 0;      ///< additional seconds
   double perPosition = 0; ///< likewise
   double perRead = 0;     ///< likewise
 
   double seconds(const StepWork &work) const;
-  /// Where nothing is known: only the ratios of what it says count, until steps were measured.
+  /// The table if nothing is known: until steps are measured, only the ratios of its predictions are
+  /// meaningful.
   static StepCostTable unknown();
 };
 
@@ -62,7 +64,7 @@ public:
 
   double predict(const StepWork &work) const;
   void observe(const StepWork &work, double seconds);
-  /// Of one prompt of so many tokens, alone, in chunks of at most `chunk`.
+  /// Predicts the time of one prompt of `tokens` tokens, alone, in chunks of at most `chunk`.
   double predictPrompt(int64_t tokens, int64_t chunk) const;
   const StepCostTable &table() const { return own; }
 
@@ -70,7 +72,7 @@ private:
   static constexpr size_t kKept = 9;
   struct Class {
     std::array<double, kKept> last{}; ///< log(measured / table)
-    size_t count = 0;                 ///< ever
+    size_t count = 0;                 ///< total number of measurements
     double ratio = 0;                 ///< their median
   };
 

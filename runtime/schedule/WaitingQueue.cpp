@@ -52,8 +52,8 @@ void WaitingQueue::remove(Sequence *sequence) {
   assert(removed == 1 && "what it is ordered by has changed in the queue");
   --waiting;
   waitingTokens -= sequence->prompt;
-  // As in running(), later: who is admitted comes through here as well, and should keep his
-  // account.
+  // As in running(), but with a higher threshold: a sequence being admitted also passes here, and its user's
+  // account should be kept.
   if (order == QueueOrder::Fair && own.runs == 0 && own.waiting.empty() && byUser.size() > 4096)
     byUser.erase(userOf(*sequence));
 }
@@ -92,8 +92,8 @@ void WaitingQueue::running(int64_t id, int change) {
     return;
   User &own = user(id);
   own.runs += change;
-  // Nobody keeps accounts of whoever will not come back: at the level of the least, they are
-  // forgotten.
+  // Accounts of users who do not return are not kept: a user who returns starts at the minimum, so the
+  // account can be dropped.
   if (own.runs == 0 && own.waiting.empty() && byUser.size() > 1024)
     byUser.erase(id);
 }

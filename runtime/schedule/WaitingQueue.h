@@ -1,15 +1,15 @@
-//===- WaitingQueue.h - Who is next ----------------------------------------===//
+//===- WaitingQueue.h - The order of waiting sequences ---------------------===//
 //
-// Sequences that wait, in an order:
+// The order of waiting sequences is one of:
 //
 //   Arrival    first come, first served
 //   Priority   by priority, then by arrival
 //   Fair       by priority, then the user who has been served least, then by arrival: virtual token
 //              counters (Sheng et al. 2024, "Fairness in Serving Large Language Models"). A user
-//              who comes back after a pause begins at the least of those who are there, so that
-//              nobody saves up.
+//              who returns after a pause starts at the minimum of the present users, so that
+//              credit does not accumulate.
 //
-// A sequence that was preempted goes before those of its priority that have not run.
+// A preempted sequence precedes those of the same priority that have not run.
 //===----------------------------------------------------------------------===//
 #pragma once
 
@@ -30,18 +30,18 @@ public:
 
   void push(Sequence *sequence);
   void remove(Sequence *sequence);
-  Sequence *front() const; ///< null: empty
+  Sequence *front() const; ///< null if the queue is empty
   int64_t size() const { return waiting; }
-  int64_t tokens() const { return waitingTokens; } ///< of prompts
+  int64_t tokens() const { return waitingTokens; } ///< prompt tokens
 
-  /// Of a sequence of that user, so many tokens were computed; those of answers weigh double.
+  /// Charges computed tokens to the user; those of answers count twice.
   void serve(int64_t user, double weight);
-  /// The user has a sequence that runs now, or has one less.
+  /// The number of the user's running sequences changes by `change` (+1 or -1).
   void running(int64_t user, int change);
 
-  /// Whether a goes before b: in the queue for the same user, and among those that run.
+  /// Whether a precedes b: in the queue for the same user, and among running sequences.
   bool before(const Sequence &a, const Sequence &b) const;
-  /// Whether a is to be served before b, of those that run: as front() says of those that wait.
+  /// Whether running sequence a should be served before b, by the same order as front() for waiting ones.
   bool sooner(const Sequence &a, const Sequence &b) const;
   int32_t priorityOf(const Sequence &s) const {
     return order == QueueOrder::Arrival ? 0 : s.options.priority;

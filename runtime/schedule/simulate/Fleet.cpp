@@ -13,17 +13,17 @@ namespace ingot::runtime {
 
 namespace {
 
-constexpr double kLook = 1; ///< seconds between two looks at the load (FleetScaling)
+constexpr double kLook = 1; ///< interval in seconds of load checks (FleetScaling)
 
-/// In the order in which they happen at one moment.
+/// In the order of events at equal times.
 enum class What : uint8_t { StepEnd, Fail, Ready, Look, Ended, Arrive, Deliver, StepBegin };
 
 struct Event {
   double time;
   What what;
-  uint64_t number; ///< first come, first served
+  uint64_t number; ///< ties: in order of creation
   size_t replica = 0;
-  uint64_t life = 0; ///< of the replica: it may have failed meanwhile
+  uint64_t life = 0; ///< life of the replica, which may have failed meanwhile
   size_t request = 0;
 
   bool operator>(const Event &other) const {
@@ -33,7 +33,7 @@ struct Event {
   }
 };
 
-/// What has been done, in all lives.
+/// Adds the counters of all lives.
 void sum(ScheduleStats &all, const ScheduleStats &more) {
   all.steps += more.steps;
   all.promptTokens += more.promptTokens;
@@ -57,9 +57,9 @@ private:
   struct Replica {
     State state = State::Off;
     uint64_t life = 0;
-    std::unique_ptr<SimulatedReplica> service; ///< of this life; null: none yet
+    std::unique_ptr<SimulatedReplica> service; ///< of the current life; null: none yet
     bool stepping = false, woken = false;
-    std::deque<size_t> inbox; ///< came during a step
+    std::deque<size_t> inbox; ///< requests that arrived during a step
     double paidFrom = 0;
     PoolTime time; ///< of earlier lives
     ScheduleStats stats;
@@ -97,17 +97,19 @@ private:
   Tally tally;
   Router router;
   std::vector<Replica> replicas;
-  std::vector<double> arrivals, reached;           ///< when a request came, and was at its replica
-  std::vector<std::vector<size_t>> followers;      ///< of a request; empty: there are none at all
-  std::map<int64_t, std::deque<size_t>> waitingOf; ///< by user; of a closed loop
-  std::deque<size_t> homeless;                     ///< no replica takes any
+  std::vector<double> arrivals, reached;           ///< arrival time of each request, and the time
+                                                   ///< it reached its replica
+  std::vector<std::vector<size_t>> followers;      ///< of each request; empty: no request follows
+                                                   ///< another
+  std::map<int64_t, std::deque<size_t>> waitingOf; ///< by user; only in a closed loop
+  std::deque<size_t> homeless;                     ///< requests that no replica accepts
 
   std::priority_queue<Event, std::vector<Event>, std::greater<>> events;
   uint64_t pushed = 0;
-  std::vector<int32_t> prompt; ///< of the request that is sent
+  std::vector<int32_t> prompt; ///< of the request being sent
   double now = 0;
-  size_t next = 0;   ///< of those that follow nobody
-  size_t toCome = 0; ///< requests that have not ended
+  size_t next = 0;   ///< index of the next request that follows no other
+  size_t toCome = 0; ///< number of unfinished requests
   double fewerSince = std::numeric_limits<double>::infinity();
   FleetResult sums;
 };
@@ -128,14 +130,15 @@ void Fleet::push(double time, What what, size_t replica, size_t request) {
   events.push({time, what, pushed++, replica, life, request});
 }
 
-/// The next of those that follow nobody and come at a time of their own.
+/// Schedules the next request that follows no other and has its own arrival time.
 void Fleet::arriveNext() {
   while (next < requests.size() && requests[next].follows >= 0)
     ++next;
   if (next < requests.size())
     push(requests[next].arrival, What::Arrive, 0, next);
   else if (followers.empty())
-    tally.fairnessCounts = false; // all have come; conversations: until the end
+    tally.fairnessCounts = false; // all have arrived; with conversations, fairness counts until the
+                                  // end
 }
 
 void Fleet::beginClosed() {
@@ -148,7 +151,7 @@ void Fleet::beginClosed() {
   }
 }
 
-/// Without a way between them, who is answered asks again before anybody else is.
+/// Without a network delay, an answered client sends its next request before any other is answered.
 void Fleet::submit(size_t request, double when) {
   if (when <= now)
     arrive(request);
@@ -219,7 +222,7 @@ void Fleet::stepEnd(size_t index) {
   wake(index);
 }
 
-/// The replica has answered it; router and client hear of it when the last id has come.
+/// The replica has answered the request; router and client learn of it when the last id arrives.
 void Fleet::ended(size_t request, size_t at) {
   sums.router += setup.routerToken * double(requests[request].outputTokens);
   if (const double way = setup.network + setup.routerToken; way > 0)
@@ -230,7 +233,7 @@ void Fleet::ended(size_t request, size_t at) {
   }
 }
 
-/// What comes when a request has ended.
+/// Starts the requests that follow a finished one.
 void Fleet::goOn(size_t request) {
   --toCome;
   if (!followers.empty())
@@ -248,7 +251,7 @@ void Fleet::goOn(size_t request) {
   submit(one, now);
 }
 
-/// Off to Up, by way of Starting where that takes time.
+/// Takes a replica from Off to Up, through Starting if that takes time.
 void Fleet::start(size_t index, double seconds) {
   Replica &replica = replicas[index];
   replica.paidFrom = now;
@@ -274,7 +277,7 @@ void Fleet::ready(size_t index) {
   }
 }
 
-/// Of the life that is over.
+/// Accumulates the figures of the life that has ended.
 void Fleet::keepFigures(Replica &replica) {
   if (!replica.service)
     return;
@@ -291,7 +294,7 @@ void Fleet::fail(size_t index) {
   const auto pending = replica.service->pending();
   const auto inbox = std::exchange(replica.inbox, {});
   keepFigures(replica);
-  ++replica.life; // what was to happen to it does not
+  ++replica.life; // invalidates its pending events
   replica.stepping = replica.woken = false;
   replica.state = State::Down;
   router.take(index, false);
@@ -343,7 +346,7 @@ void Fleet::look() {
   for (size_t i = 0; i < replicas.size(); ++i)
     if (replicas[i].state == State::Draining && router.load(i) == 0)
       turnOff(i);
-  // One that is down comes back by itself.
+  // A failed replica restarts by itself.
   int64_t there = count(State::Up) + count(State::Starting) + count(State::Down);
   const int64_t want = wanted();
   for (size_t i = 0; i < replicas.size() && there < want; ++i)
@@ -370,7 +373,7 @@ void Fleet::look() {
 void Fleet::happen(const Event &event) {
   const size_t replica = event.replica;
   if (event.life != replicas[replica].life) {
-    // Its connection is refused, or breaks: the router knows at once.
+    // Its connection is refused or breaks, so the router learns of it at once.
     if (event.what == What::Deliver) {
       ++sums.resent;
       router.ended(replica);
@@ -450,7 +453,7 @@ FleetResult Fleet::result() {
     result.whole.waste = all.waste / all.held;
   if (all.steps > 0) {
     result.whole.poolUse = all.held / all.steps / double(setup.replica.pages);
-    // Of those that scaling never needed, nothing is said.
+    // Replicas that scaling never started are excluded.
     const auto needed = std::ranges::count_if(
         result.replicas, [&](const ReplicaFigures &one) { return one.requests > 0; });
     result.imbalance =

@@ -1,10 +1,10 @@
-//===- Replica.h - One service under somebody else's clock -----------------===//
+//===- Replica.h - One service on an external clock ------------------------===//
 //
 //   add() --> [ Scheduler + SequenceMemory ] --begin(now)--> seconds of the step
-//               the real ones                --end(now)----> ids, requests that are answered
+//               the real ones                --end(now)----> ids, answered requests
 //
-// Whoever owns the clock says when a step begins and ends: a loop where there is one replica
-// (Simulator.h), events where there are many (Fleet.h).
+// The owner of the clock calls begin and end of steps: a loop if there is one replica (Simulator.h), events
+// if there are many (Fleet.h).
 //===----------------------------------------------------------------------===//
 #pragma once
 
@@ -23,38 +23,39 @@ struct SimulationSetup {
   int64_t pages = 0, rows = 32, context = 4096;
   ScheduleLimits limits{512, 32, 512};
   SchedulePolicy policy;
-  StepCostTable cost;     ///< what the clock goes by, and what the scheduler is told
-  double toldCost = 1;    ///< factor of what it is told: it has to find out
-  uint64_t pageBytes = 0; ///< of a KV page, for swaps
+  StepCostTable cost;     ///< costs used for the clock, and given to the scheduler
+  double toldCost = 1;    ///< factor on the costs given to the scheduler, which must find out the
+                          ///< true ones
+  uint64_t pageBytes = 0; ///< bytes of a KV page, for swaps
   uint64_t swapBytes = 0;
-  bool closed = false;  ///< a request of a user arrives when the one before was answered
-  double ttftLimit = 0; ///< seconds; goodput counts requests within both limits; 0: none
-  double itlLimit = 0;  ///< of a request's mean time between ids
+  bool closed = false;  ///< each user's next request arrives when the previous one was answered
+  double ttftLimit = 0; ///< seconds; goodput counts requests within both limits; 0: no limit
+  double itlLimit = 0;  ///< limit on a request's mean time between ids
 };
 
-/// Sums over time, of which means are made.
+/// Integrals over time, from which means are computed.
 struct PoolTime {
   double held = 0, waste = 0; ///< pages times seconds
   double steps = 0;           ///< seconds
-  int64_t most = 0;           ///< pages held at once
+  int64_t most = 0;           ///< most pages held at once
 
   PoolTime &operator+=(const PoolTime &other);
 };
 
 class SimulatedReplica {
 public:
-  /// What is given lives longer. `delay`: seconds that an id takes to its client.
+  /// The arguments must outlive this object. `delay`: seconds that an id takes to reach its client.
   SimulatedReplica(const std::vector<SimulatedRequest> &requests, const SimulationSetup &setup,
                    Tally &tally, double delay = 0);
 
-  /// Now; its client asked at `arrival`.
+  /// Adds a request at time `now`; its client sent it at `arrival`.
   void add(size_t request, double arrival, double now);
-  /// The step that begins now: its seconds; nothing: there is none.
+  /// Starts a step at `now` and returns its seconds; nullopt if there is no work.
   std::optional<double> begin(double now);
-  /// It ends now. `answered` may add().
+  /// Ends the step at `now`. `answered` may call add().
   void end(double now, const std::function<void(size_t request)> &answered);
 
-  /// A request that is here: whether its client has got something.
+  /// An unfinished request and its times so far.
   struct Pending {
     size_t request;
     RequestTimes times;
@@ -65,7 +66,7 @@ public:
   const PoolTime &poolTime() const { return time; }
 
 private:
-  /// Pages have no content here; moves take time.
+  /// Pages have no contents here, but moving them takes time.
   class CountingMover final : public PageMover {
   public:
     explicit CountingMover(uint64_t bytes) : bytes(bytes) {}
@@ -79,7 +80,7 @@ private:
   struct Running {
     size_t request;
     RequestTimes times;
-    double *served; ///< of its user
+    double *served; ///< the account of its user
     bool there = true;
   };
 
@@ -90,12 +91,12 @@ private:
   Tally &tally;
   double delay;
   CountingMover mover;
-  std::unique_ptr<std::byte[]> swapMemory; ///< never touched: it takes addresses alone
+  std::unique_ptr<std::byte[]> swapMemory; ///< never touched: uses only address space
   SequenceMemory memory;
   Scheduler scheduler;
 
-  std::vector<Running> running; ///< by SequenceId, which rise from 0
-  StepWork work;                ///< of the step under way
+  std::vector<Running> running; ///< indexed by SequenceId, which ascend from 0
+  StepWork work;                ///< of the current step
   double computing = 0, whole = 0;
   std::vector<Scheduler::Row> rows;
   std::vector<int32_t> prompt;

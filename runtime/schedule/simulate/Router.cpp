@@ -14,7 +14,7 @@ void SentBlocks::remember(std::span<const uint64_t> chain) {
       order.splice(order.begin(), order, found->second);
       continue;
     }
-    if (order.size() == most) { // its place is the new one's
+    if (order.size() == most) { // reuses the evicted entry
       places.erase(order.back());
       order.splice(order.begin(), order, std::prev(order.end()));
       order.front() = chain[i];
@@ -30,7 +30,7 @@ void SentBlocks::clear() {
   places.clear();
 }
 
-/// Hashes of one simulation meet no others: a secret that is the same in each.
+/// The hashes of a simulation are private to it, so a constant secret suffices.
 static constexpr PrefixHasher::Secret kSecret = [] {
   PrefixHasher::Secret secret{};
   for (size_t i = 0; i < secret.size(); ++i)
@@ -56,7 +56,7 @@ int64_t Router::least() const {
   return int64_t(best);
 }
 
-/// Even in [0, bound), whatever the library.
+/// A uniform number in [0, bound), independent of the library.
 uint64_t Router::drawBelow(uint64_t bound) {
   return uint64_t((static_cast<unsigned __int128>(bits()) * bound) >> 64);
 }
@@ -71,7 +71,8 @@ void Router::hashBlocks(std::span<const int32_t> prompt) {
   }
 }
 
-/// Of those whose load is not above `most`; -1: none has the first block.
+/// The replica with the longest match among those with a load of at most `most`; -1: none has the first
+/// block.
 int64_t Router::longestMatch(double most) const {
   int64_t best = -1;
   size_t matched = 0;

@@ -31,8 +31,8 @@ private:
   SimulatedReplica replica;
 
   double now = 0;
-  size_t next = 0; ///< request that has not arrived; of an open loop
-  std::map<int64_t, std::deque<size_t>> waitingOf; ///< by user; of a closed loop
+  size_t next = 0;                                 ///< next request to arrive; only in an open loop
+  std::map<int64_t, std::deque<size_t>> waitingOf; ///< by user; only in a closed loop
 };
 
 double Simulation::nextArrival() const {

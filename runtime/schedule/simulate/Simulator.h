@@ -1,11 +1,11 @@
-//===- Simulator.h - The scheduler under a virtual clock -------------------===//
+//===- Simulator.h - The scheduler on a virtual clock ----------------------===//
 //
 //   requests --> [ Scheduler + SequenceMemory ] --batch--> clock += cost of the batch --> ids, times
 //                 the real ones                    (StepCostTable: nothing is computed)
 //
-// Ids are made up, time is counted, everything else is what a service runs. So policies are
-// compared in seconds of work instead of hours, and two runs with one seed give the same figures.
-// Fleet.h has many of them behind a router.
+// Ids are generated and time is simulated; everything else is the code of a real service. Policies can thus
+// be compared in seconds instead of hours of work, and two runs with one seed give the same figures. Fleet.h
+// runs many of these behind a router.
 //===----------------------------------------------------------------------===//
 #pragma once
 
@@ -13,8 +13,8 @@
 
 namespace ingot::runtime {
 
-/// Every request must fit the pool and the context (SequenceMemory::fits). Rising in arrival; none
-/// follows another (SimulatedRequest::follows).
+/// Every request must fit the pool and the context (SequenceMemory::fits). Requests are in ascending order of
+/// arrival, and none follows another (SimulatedRequest::follows).
 SimulationResult simulate(const std::vector<SimulatedRequest> &requests,
                           const SimulationSetup &setup);
 

@@ -9,7 +9,7 @@ namespace ingot::runtime {
 
 namespace {
 
-/// By selection: there are as many times between ids as there are ids.
+/// Uses selection instead of sorting: there are about as many times between ids as ids.
 Percentiles percentilesOf(std::vector<double> values) {
   if (values.empty())
     return {};
@@ -20,7 +20,7 @@ Percentiles percentilesOf(std::vector<double> values) {
     const auto rank =
         values.begin() + long(std::min(values.size() - 1, size_t(share * double(values.size()))));
     std::nth_element(from, rank, values.end());
-    from = rank; // the next rank lies behind it
+    from = rank; // the next rank is not before this one
     return *rank;
   };
   out.p50 = at(0.5);

@@ -1,6 +1,6 @@
-//===- Tally.h - What clients saw of a simulation --------------------------===//
+//===- Tally.h - Metrics seen by clients of a simulation -------------------===//
 //
-// One for a whole simulation, however many replicas answer.
+// There is one for a whole simulation, whatever the number of replicas.
 //===----------------------------------------------------------------------===//
 #pragma once
 
@@ -18,24 +18,24 @@ struct Percentiles {
 };
 
 struct SimulationResult {
-  int64_t requests = 0, outputTokens = 0; ///< of those that were answered
+  int64_t requests = 0, outputTokens = 0; ///< of answered requests
   double seconds = 0;
   double requestsPerSecond = 0, tokensPerSecond = 0;
   int64_t good = 0;                ///< requests within the limits
-  double goodput = 0;              ///< of them, per second
+  double goodput = 0;              ///< such requests per second
   Percentiles ttft, itl;           ///< seconds; ITL over all pairs of ids
-  Percentiles tpot, e2e;           ///< of requests: mean time between ids, arrival to last id
-  Percentiles shortTtft, longTtft; ///< of the two classes (SimulatedRequest::isLong)
+  Percentiles tpot, e2e;           ///< per request: mean time between ids, arrival to last id
+  Percentiles shortTtft, longTtft; ///< by request class (SimulatedRequest::isLong)
   double longestWait = 0;          ///< seconds from arrival to the first step
-  /// Jain's index over what users got (prompt tokens and twice the ids) until the last arrival; of
-  /// a closed loop, until the first user has no request left. 1: all alike.
+  /// Jain's index over the service of users (prompt tokens plus twice the ids) until the last arrival or, in
+  /// a closed loop, until the first user has no requests left. 1: all equal.
   double fairness = 1;
-  double waste = 0;   ///< slots of held pages that hold nothing, over slots held; mean over time
-  double poolUse = 0; ///< pages held over pages; mean over time
+  double waste = 0;   ///< empty slots in held pages / slots held; mean over time
+  double poolUse = 0; ///< pages held / pages; mean over time
   ScheduleStats stats;
 };
 
-/// When what happened to a request, as its client saw it; -1: not yet.
+/// The times of events of a request, as seen by its client; -1: not yet.
 struct RequestTimes {
   double arrival = 0, started = -1, first = -1, last = -1;
   int64_t ids = 0;
@@ -45,7 +45,7 @@ class Tally {
 public:
   Tally(double ttftLimit, double itlLimit) : ttftLimit(ttftLimit), itlLimit(itlLimit) {}
 
-  /// What the user has got so far; stays where it is.
+  /// The service that the user has received so far; the reference stays valid.
   double &served(int64_t user) { return servedOf.try_emplace(user, 0).first->second; }
   bool fairnessCounts = true;
 
@@ -53,7 +53,7 @@ public:
   void id(const SimulatedRequest &request, RequestTimes &own, double now);
   void end(const RequestTimes &own);
 
-  /// All but what replicas know: waste, poolUse, stats.
+  /// Fills in everything except the replicas' figures: waste, poolUse, stats.
   SimulationResult result(double seconds);
 
 private:

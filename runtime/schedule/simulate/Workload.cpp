@@ -12,7 +12,7 @@ namespace ingot::runtime {
 
 namespace {
 
-/// Distributions of the standard library differ between libraries; its generator does not.
+/// The standard library's distributions differ between implementations; its generator does not.
 class Random {
 public:
   explicit Random(uint64_t seed) : bits(seed) {}
@@ -34,11 +34,11 @@ public:
         return d * v;
     }
   }
-  /// 1 at least, with that mean.
+  /// At least 1, with that mean.
   int64_t geometric(double mean) {
     return mean > 1 ? 1 + int64_t(std::log(uniform()) / std::log(1 - 1 / mean)) : 1;
   }
-  /// Log-normal with that mean, 1 at least.
+  /// Log-normal with that mean, at least 1.
   int64_t length(double mean, double spread) {
     double value = mean * std::exp(spread * normal() - spread * spread / 2);
     return std::max<int64_t>(1, std::llround(std::min(value, 1e9)));
@@ -48,7 +48,7 @@ private:
   std::mt19937_64 bits;
 };
 
-/// Which of `count` it is: in proportion to k^-exponent.
+/// Draws one of `count` items, the k-th with a probability proportional to k^-exponent.
 class Zipf {
 public:
   Zipf(int64_t count, double exponent) {
@@ -111,17 +111,17 @@ private:
     requests.push_back(one);
   }
 
-  /// Requests that have come by then, at the earliest that they may.
+  /// The number of requests that have arrived by then, at their earliest times.
   int64_t arrivedBy(double now) {
     for (; !times.empty() && times.top() <= now; times.pop())
       ++arrived;
     return arrived;
   }
 
-  /// The first that come: the load ends for all at once, and not with the last turn of the longest
-  /// conversation.
+  /// The first `count` arrivals, so that the load ends for all at the same time instead of with the last turn
+  /// of the longest conversation.
   std::vector<SimulatedRequest> firstOf(int64_t count) const {
-    std::vector<std::pair<double, size_t>> order; // equals stay as they were
+    std::vector<std::pair<double, size_t>> order; // ties keep their order
     for (const SimulatedRequest &one : requests)
       order.emplace_back(one.arrival, order.size());
     std::ranges::sort(order);
@@ -137,14 +137,14 @@ private:
     return chosen;
   }
 
-  /// The rest of the conversation whose first turn is the last request.
+  /// Adds the other turns of the conversation that begins with the last request.
   void further(int64_t session, int64_t turns) {
     requests.back().session = session;
     for (int64_t turn = 1; turn < turns; ++turn) {
       SimulatedRequest one = requests.back();
       one.follows = int64_t(requests.size()) - 1;
       one.think = random.exponential() * load.think;
-      one.arrival += one.think; // where answers take no time
+      one.arrival += one.think; // assuming that answers take no time
       one.promptTokens += one.outputTokens + random.length(load.promptTokens, load.spread);
       one.outputTokens = random.length(load.outputTokens, load.spread);
       if (one.promptTokens + one.outputTokens > load.mostTokens)
@@ -157,7 +157,8 @@ private:
   Random random;
   std::optional<Zipf> popular;
   std::vector<SimulatedRequest> requests;
-  std::priority_queue<double, std::vector<double>, std::greater<>> times; ///< still to come
+  std::priority_queue<double, std::vector<double>, std::greater<>> times; ///< of requests that are
+                                                                          ///< still to arrive
   size_t counted = 0;
   int64_t arrived = 0;
 };
