@@ -27,7 +27,7 @@ void Answer::start(Model &model, TRITONBACKEND_ModelInstance *instance,
                    TRITONBACKEND_Request *request, uint64_t now) {
   TRITONBACKEND_ResponseFactory *factory = nullptr;
   if (TRITONSERVER_Error *error = TRITONBACKEND_ResponseFactoryNew(&factory, request)) {
-    expectFine(error, "ResponseFactoryNew"); // there is no way to tell the client
+    expectFine(error, "ResponseFactoryNew"); // the client cannot be informed
     expectFine(TRITONBACKEND_RequestRelease(request, TRITONSERVER_REQUEST_RELEASE_ALL),
                "RequestRelease");
     return;
@@ -37,10 +37,10 @@ void Answer::start(Model &model, TRITONBACKEND_ModelInstance *instance,
   try {
     answer = std::make_shared<Answer>(model, instance, request, factory, now);
     failed = answer->enqueue(answer);
-  } catch (const std::exception &error) { // before ingot_enqueue, which throws nothing
+  } catch (const std::exception &error) { // thrown before ingot_enqueue, which does not throw
     failed = thrown(error.what());
   }
-  if (!answer) { // there is no memory to say so
+  if (!answer) { // no memory for the answer
     Answer last(model, instance, request, factory, now);
     last.failed = std::move(failed);
     last.end(/*started=*/false);
@@ -83,7 +83,7 @@ Outcome Answer::enqueue(const std::shared_ptr<Answer> &self) {
     model.underWay().ended(*this);
     return failureOf(IngotErrorPtr(error).get());
   }
-  model.underWay().started(*this, id); // which may have ended already
+  model.underWay().started(*this, id); // the request may have ended already
   return {};
 }
 
@@ -97,7 +97,7 @@ void Answer::onOutput(void *user, const ingot_output *output) {
       answer.failed = thrown(error.what());
   }
   if (last) {
-    answer.end(/*started=*/true); // and is gone
+    answer.end(/*started=*/true); // destroys `answer`
     return;
   }
   if (answer.failed || answer.cancelledByClient())
@@ -131,17 +131,17 @@ void Answer::take(const ingot_output &output) {
   if (!streaming) {
     const size_t choice = size_t(output.choice);
     rows.resize(std::max(rows.size(), choice + 1));
-    rows[choice] = partOf(output); // its only output
+    rows[choice] = partOf(output); // the choice's only output
     return;
   }
   Part part = partOf(output);
   if (output.is_last)
-    lastPart = std::move(part); // the final response, behind the statistics
+    lastPart = std::move(part); // sent as the final response, after the statistics
   else
     failed = send({&part, 1}, 0);
 }
 
-/// Why the final response is an error, if it is.
+/// Returns the error of the final response, if it is one.
 Outcome Answer::ending() const {
   if (failed)
     return failed;
@@ -154,7 +154,7 @@ Outcome Answer::ending() const {
                  "its client asked for it", "");
 }
 
-/// The last that is done for a request. After it, `*this` is gone if it was under way.
+/// Finishes a request. If it was under way, this destroys `*this`.
 void Answer::end(bool started) noexcept {
   if (started)
     model.underWay().ending(*this);
@@ -170,7 +170,7 @@ void Answer::end(bool started) noexcept {
         "ModelInstanceReportBatchStatistics");
   try {
     respond();
-  } catch (const std::exception &) { // no memory for a response: the client sees an end at least
+  } catch (const std::exception &) { // no memory for a response: the client at least sees an end
     expectFine(
         TRITONBACKEND_ResponseFactorySendFlags(factory, TRITONSERVER_RESPONSE_COMPLETE_FINAL),
         "ResponseFactorySendFlags");
@@ -182,7 +182,7 @@ void Answer::end(bool started) noexcept {
     model.underWay().ended(*this);
 }
 
-/// The final response.
+/// Sends the final response.
 void Answer::respond() {
   Outcome wrong = ending();
   if (!wrong) {

@@ -1,10 +1,10 @@
 //===- Answer.h - One request, from its tensors to its last response ---------===//
 //
-//   Execute   read → ingot_enqueue                                        Triton's thread
-//   output    → response …                                                libingot's thread of outputs
-//   last one  → statistics, final response, request released, forgotten   the same
+//   Execute      read → ingot_enqueue                                      Triton's thread
+//   output       → response …                                              libingot's output thread
+//   last output  → statistics, final response, release of request, forget  libingot's output thread
 //
-// Triton's request is kept until the end, so that its statistics tell all of the time.
+// Triton's request is kept until the end, so that its statistics cover all of its time.
 //===----------------------------------------------------------------------===//
 #pragma once
 
@@ -23,7 +23,7 @@ struct Call;
 
 class Answer {
 public:
-  /// Takes `request`: whatever happens, it is answered and released.
+  /// Takes ownership of `request`. It is answered and released, even on failure.
   static void start(Model &model, TRITONBACKEND_ModelInstance *instance,
                     TRITONBACKEND_Request *request, uint64_t now);
 
@@ -34,13 +34,14 @@ public:
   Answer &operator=(const Answer &) = delete;
 
   TRITONBACKEND_ModelInstance *owner() const { return instance; }
-  /// Whether the client has. Not after the last response.
+  /// Returns whether the client has cancelled the request. Must not be called after the last
+  /// response.
   bool cancelledByClient() const;
-  /// It will be cancelled because its model goes.
+  /// Marks the answer as cancelled because its model is being unloaded.
   void unload() { unloading = true; }
 
 private:
-  /// Reads and enqueues; what went wrong.
+  /// Reads and enqueues the request. Returns the failure, if any.
   Outcome enqueue(const std::shared_ptr<Answer> &self);
   static void onOutput(void *user, const ingot_output *output);
   void take(const ingot_output &output);
@@ -61,9 +62,9 @@ private:
   bool streaming = false, logprobs = false, echo = false;
   std::string echoedText;
   std::vector<int32_t> echoedIds;
-  std::map<int32_t, double> sums; ///< of log-probabilities, of each choice that has begun
-  std::vector<Part> rows;         ///< unless streaming: the choices
-  std::optional<Part> lastPart;   ///< streaming: what the final response has
+  std::map<int32_t, double> sums; ///< sum of log-probabilities, by choice that has begun
+  std::vector<Part> rows;         ///< unless streaming: one per choice
+  std::optional<Part> lastPart;   ///< streaming: the part in the final response
   double queueMs = 0;
   Outcome failed;
   bool cancelled = false;

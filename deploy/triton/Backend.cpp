@@ -1,6 +1,6 @@
-//===- Backend.cpp - What Triton calls ---------------------------------------===//
+//===- Backend.cpp - Entry points that Triton calls --------------------------===//
 //
-// Each entry turns exceptions into errors: none gets into the server.
+// Each entry point converts exceptions to errors, so none reaches the server.
 //===----------------------------------------------------------------------===//
 #include "deploy/triton/Model.h"
 
@@ -76,7 +76,7 @@ TRITONSERVER_Error *TRITONBACKEND_Finalize(TRITONBACKEND_Backend *backend) {
 
 TRITONSERVER_Error *TRITONBACKEND_GetBackendAttribute(TRITONBACKEND_Backend *,
                                                       TRITONBACKEND_BackendAttribute *attributes) {
-  // Without a group in config.pbtxt: one instance, also where the server sees GPUs.
+  // If config.pbtxt has no instance group, there is one instance, even if the server sees GPUs.
   return TRITONBACKEND_BackendAttributeAddPreferredInstanceGroup(
       attributes, TRITONSERVER_INSTANCEGROUPKIND_CPU, 1, nullptr, 0);
 }
@@ -118,7 +118,7 @@ TRITONSERVER_Error *TRITONBACKEND_ModelInstanceInitialize(TRITONBACKEND_ModelIns
 
 TRITONSERVER_Error *TRITONBACKEND_ModelInstanceFinalize(TRITONBACKEND_ModelInstance *instance) {
   return guarded([&]() -> Outcome {
-    if (Model *model = modelOf(instance)) // none, where it was refused
+    if (Model *model = modelOf(instance)) // null if the instance was refused
       model->unload(instance);
     return {};
   });
@@ -127,7 +127,7 @@ TRITONSERVER_Error *TRITONBACKEND_ModelInstanceFinalize(TRITONBACKEND_ModelInsta
 TRITONSERVER_Error *TRITONBACKEND_ModelInstanceExecute(TRITONBACKEND_ModelInstance *instance,
                                                        TRITONBACKEND_Request **requests,
                                                        const uint32_t count) {
-  // No error is returned: it would leave all requests with the server, also those under way.
+  // An error would leave all requests with the server, including those under way.
   modelOf(instance)->execute(instance, {requests, count});
   return nullptr;
 }

@@ -1,4 +1,4 @@
-//===- Call.cpp - The names of inputs and what each does ---------------------===//
+//===- Call.cpp - Names and effects of inputs --------------------------------===//
 #include "deploy/triton/Call.h"
 
 #include <algorithm>
@@ -6,10 +6,10 @@
 
 namespace ingot::triton {
 
-/// What a name does.
+/// The effect of an option name.
 struct Option {
   const char *name;
-  const char *type; ///< of the input; nullptr: in JSON and parameters alone
+  const char *type; ///< of the input; nullptr: JSON and parameters only
   std::vector<int64_t> dims;
   Outcome (*set)(Call &, const Value &);
 
@@ -23,8 +23,8 @@ struct Option {
 
 namespace {
 
-/// TensorRT-LLM's lists of words: a row of ids behind each other, a row of where each word ends,
-/// filled up by -1.
+/// Reads TensorRT-LLM's lists of words: a row of concatenated ids, and a row of the end of each
+/// word, padded with -1.
 Outcome readWords(const Value &value, std::vector<std::vector<int32_t>> &words) {
   std::vector<int32_t> all;
   if (Outcome failed = value.integerList(all))
@@ -54,7 +54,7 @@ Outcome readWords(const Value &value, std::vector<std::vector<int32_t>> &words) 
   return {};
 }
 
-/// What this backend has not: refused, unless it is told not to do it.
+/// Refuses an unsupported flag unless it is false.
 Outcome onlyOff(Call &, const Value &value) {
   bool on = true;
   if (Outcome failed = value.flag(on))
@@ -84,7 +84,7 @@ Outcome setTopK(Call &call, const Value &value) {
   int32_t most = 0;
   if (Outcome failed = value.int32(most, -1))
     return failed;
-  call.request.top_k = std::max(most, 0); // -1 is all to vLLM, and the engine's default to libingot
+  call.request.top_k = std::max(most, 0); // -1: all in vLLM, the engine's default in libingot
   return {};
 }
 Outcome setSeed(Call &call, const Value &value) { return value.seed(call.request.seed); }
@@ -106,7 +106,7 @@ Outcome setEnd(Call &call, const Value &value) {
   int32_t id = -1;
   if (Outcome failed = value.int32(id, -1))
     return failed;
-  if (id >= 0) // -1: the engine's own
+  if (id >= 0) // -1: the engine's own stop ids
     call.stopIds.push_back(id);
   return {};
 }
@@ -221,7 +221,7 @@ const std::vector<Option> &options() {
          return failed;
        }},
       {"return_log_probs", "TYPE_BOOL", {1}, setLogprobs},
-      {"return_num_input_tokens", "TYPE_BOOL", {1}, ignored}, // whoever asks for the output has it
+      {"return_num_input_tokens", "TYPE_BOOL", {1}, ignored}, // requesting the output is enough
       {"return_num_output_tokens", "TYPE_BOOL", {1}, ignored},
       {"guided_decoding_guide_type", "TYPE_STRING", {1}, INGOT_TEXT(call.grammarKind)},
       {"guided_decoding_guide", "TYPE_STRING", {1}, INGOT_TEXT(call.grammar)},
@@ -229,7 +229,7 @@ const std::vector<Option> &options() {
       {"return_generation_logits", "TYPE_BOOL", {1}, onlyOff},
       {"return_perf_metrics", "TYPE_BOOL", {1}, onlyOff},
       {"sampling_parameters", "TYPE_STRING", {1}, Option::json},
-      // vLLM's words for some of them.
+      // vLLM's names for some of the options.
       {"n", nullptr, {}, INGOT_INT32(call.request.choices)},
       {"stop",
        nullptr,
@@ -293,7 +293,7 @@ Outcome Call::setJson(const std::string &json) {
     return badRequest("E0955", "'sampling_parameters' is no JSON object",
                       simdjson::error_message(wrong), "give {\"temperature\": 0.5, …}");
   for (const auto &[name, element] : object) {
-    if (element.is_null()) // as if it were not there
+    if (element.is_null()) // as if absent
       continue;
     if (name == "sampling_parameters")
       return unknownName("sampling_parameters", "option inside 'sampling_parameters'",
@@ -331,7 +331,7 @@ Outcome Call::read(TRITONBACKEND_Request *given, bool batched, bool ignoreUnknow
       return failed;
     const bool known = std::ranges::any_of(
         options(), [&](const Option &option) { return !std::strcmp(option.name, name); });
-    // The server's own begin with its name.
+    // The server's own parameters begin with its name.
     if (!known && (ignoreUnknown || std::string_view(name).starts_with("triton_")))
       continue;
     if (!known)
@@ -447,7 +447,7 @@ Outcome Call::finish(ingot_executor *executor) {
     if (Outcome failed = echoPrompt(executor))
       return failed;
   if (hasIds) {
-    static constexpr int32_t kNone = 0; // a pointer also where there are none
+    static constexpr int32_t kNone = 0; // a non-null pointer even without ids
     request.prompt_ids = ids.empty() ? &kNone : ids.data();
     request.prompt_id_count = ids.size();
   } else if (hasPrompt) {
@@ -469,7 +469,7 @@ Outcome Call::finish(ingot_executor *executor) {
   request.stop_id_count = stopIds.size();
   request.streaming = streaming;
   if (request.beam_width > 0 && request.choices == 1)
-    request.choices = request.beam_width; // all of them, as clients of TensorRT-LLM expect
+    request.choices = request.beam_width; // every beam, as clients of TensorRT-LLM expect
   return {};
 }
 

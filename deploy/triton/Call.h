@@ -1,7 +1,7 @@
-//===- Call.h - A request of Triton as one of libingot -----------------------===//
+//===- Call.h - Converts Triton requests to libingot requests ----------------===//
 //
-// Inputs have the names that clients of TensorRT-LLM's backends use, `sampling_parameters` and the
-// names inside it those of vLLM's. Each name has one line in the table of Call.cpp.
+// Inputs have the names that clients of TensorRT-LLM's backends use. `sampling_parameters` and the
+// names inside it are those of vLLM's backend. Each name has one line in the table in Call.cpp.
 //===----------------------------------------------------------------------===//
 #pragma once
 
@@ -11,7 +11,7 @@
 
 namespace ingot::triton {
 
-/// ingot_request with all that it points at.
+/// An ingot_request and the data it points to.
 struct Call {
   Call() { ingot_request_init(&request, sizeof request); }
   Call(const Call &) = delete;
@@ -21,18 +21,19 @@ struct Call {
   std::string prompt, messages, variables, grammarKind, grammar;
   bool hasPrompt = false, hasMessages = false, hasIds = false;
   std::vector<int32_t> ids, stopIds;
-  int64_t length = -1; ///< of `ids` that count; -1: all
+  int64_t length = -1; ///< number of `ids` to use; -1: all
   std::vector<std::string> stops, badTexts;
   std::vector<std::vector<int32_t>> stopWords, badWords;
   bool streaming = false;
   bool echo = false; ///< the answer begins with the prompt
 
-  /// Reads inputs and parameters. `ignoreUnknown`: parameters that nobody knows are not refused.
+  /// Reads inputs and parameters. `ignoreUnknown`: unknown parameters are not refused.
   Outcome read(TRITONBACKEND_Request *given, bool batched, bool ignoreUnknown);
-  /// What needs the engine's tokenizer, and pointers. Then `request` can be enqueued.
+  /// Does the work that needs the engine's tokenizer, and sets pointers. After it, `request` can be
+  /// enqueued.
   Outcome finish(ingot_executor *executor);
 
-  /// With `echo`: the prompt as text and as ids. After finish().
+  /// With `echo`, and after finish(): the prompt as text and as ids.
   std::string echoedText;
   std::vector<int32_t> echoedIds;
 
@@ -48,15 +49,16 @@ private:
   friend struct Option;
 };
 
-/// What the configuration of a model says of an input or output.
+/// An input or output as a model's configuration describes it.
 struct Port {
   const char *name;
   const char *type; ///< "TYPE_INT32"
   std::vector<int64_t> dims;
 };
-/// All inputs that a configuration may list, in the order in which one is completed.
+/// Returns all inputs that a configuration may list, in the order in which they are added to one
+/// without inputs.
 std::span<const Port> inputPorts();
-/// Whether a configuration may give an input that type.
+/// Returns whether a configuration may give the input this type.
 bool acceptsType(const Port &input, std::string_view type);
 
 } // namespace ingot::triton

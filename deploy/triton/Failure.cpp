@@ -22,7 +22,7 @@ Failure failureOf(const ingot_error *error) {
   switch (ingot_error_status(error)) {
   case INGOT_USAGE:
     return {TRITONSERVER_ERROR_INVALID_ARG, text};
-  case INGOT_FILE: // of a model that is loaded: what does not fit this machine or its limits
+  case INGOT_FILE: // for a loaded model: a value that does not fit this machine or its limits
     return {number == "E0301" ? TRITONSERVER_ERROR_NOT_FOUND : TRITONSERVER_ERROR_UNSUPPORTED,
             text};
   case INGOT_DEVICE:
@@ -51,7 +51,7 @@ void expectFine(TRITONSERVER_Error *error, const char *call) {
 }
 
 void log(TRITONSERVER_LogLevel level, const std::string &text) {
-  ErrorPtr ignored(TRITONSERVER_LogMessage(level, "ingot", 0, text.c_str())); // nobody to tell
+  ErrorPtr ignored(TRITONSERVER_LogMessage(level, "ingot", 0, text.c_str())); // cannot be reported
 }
 
 } // namespace ingot::triton

@@ -1,7 +1,8 @@
-//===- Failure.h - What goes wrong, as Triton is told of it ------------------===//
+//===- Failure.h - Errors, as reported to Triton -----------------------------===//
 //
-// Triton's errors are a code and a text. The text is Ingot's, in three lines: what, why, and what to
-// do. Codes are E0950 and on for what this backend finds, and those of libingot for what it says.
+// A Triton error is a code and a text. The text is Ingot's, in three lines: what failed, why, and
+// how to fix it. The backend's own errors are numbered from E0950; errors of libingot keep their
+// numbers.
 //===----------------------------------------------------------------------===//
 #pragma once
 
@@ -19,19 +20,19 @@ struct Failure {
   TRITONSERVER_Error_Code code;
   std::string text;
 };
-/// Empty: it went well.
+/// Empty on success.
 using Outcome = std::optional<Failure>;
 
 /// `why` and `fix` may be empty.
 Failure failure(TRITONSERVER_Error_Code code, const char *number, const std::string &what,
                 const std::string &why, const std::string &fix);
-/// What a client got wrong.
+/// An error of the client.
 inline Failure badRequest(const char *number, const std::string &what, const std::string &why,
                           const std::string &fix) {
   return failure(TRITONSERVER_ERROR_INVALID_ARG, number, what, why, fix);
 }
 
-/// Of an error of libingot, by its kind: a full queue is UNAVAILABLE, a bad request INVALID_ARG.
+/// Converts a libingot error by kind: a full queue is UNAVAILABLE, a bad request INVALID_ARG.
 Failure failureOf(const ingot_error *error);
 
 struct ErrorOwner {
@@ -41,11 +42,11 @@ struct ErrorOwner {
 using ErrorPtr = std::unique_ptr<TRITONSERVER_Error, ErrorOwner>;
 using IngotErrorPtr = std::unique_ptr<ingot_error, ErrorOwner>;
 
-/// For Triton to keep.
+/// Returns an error for Triton to own; null on success.
 TRITONSERVER_Error *give(const Outcome &outcome);
-/// What a call of Triton returned; deletes it.
+/// Converts and deletes an error that a call of Triton returned.
 Outcome taken(TRITONSERVER_Error *error);
-/// Of a call that can fail only where the server is at fault; the log says so.
+/// Logs and deletes the error of a call that can fail only through a fault of the server.
 void expectFine(TRITONSERVER_Error *error, const char *call);
 
 void log(TRITONSERVER_LogLevel level, const std::string &text);

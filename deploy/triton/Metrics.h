@@ -1,7 +1,7 @@
-//===- Metrics.h - What Triton's metrics page shows of an engine -------------===//
+//===- Metrics.h - An engine's metrics on Triton's metrics page --------------===//
 //
 // Families belong to the backend, values to a model and its version. A server that was built
-// without metrics gives none, which is no error.
+// without metrics provides no families, which is not an error.
 //===----------------------------------------------------------------------===//
 #pragma once
 
@@ -32,12 +32,12 @@ public:
   Metrics(const Metrics &) = delete;
   Metrics &operator=(const Metrics &) = delete;
 
-  /// Takes the values of now. From one thread at a time.
+  /// Reports the current values. May be called from one thread at a time.
   void update(ingot_executor *executor);
 
 private:
   std::array<TRITONSERVER_Metric *, kMetrics> metrics = {};
-  std::array<double, kMetrics> told = {}; ///< of counters, which take differences
+  std::array<double, kMetrics> told = {}; ///< last values of counters, which take increments
 };
 
 } // namespace ingot::triton

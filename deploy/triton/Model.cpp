@@ -43,7 +43,7 @@ Outcome complete(TRITONBACKEND_Model *model, std::string &json) {
   const MessagePtr owned(message);
   if (Outcome failed = taken(TRITONBACKEND_ModelSetConfig(model, kConfigVersion, message)))
     return failed;
-  return configOf(model, json); // as the server took it
+  return configOf(model, json); // as the server accepted it
 }
 
 } // namespace
@@ -115,7 +115,7 @@ Model::~Model() {
     itsUnderWay.wake(stopping);
     watcher.join();
   }
-  ingot_executor_close(itsExecutor); // its thread of outputs is gone then
+  ingot_executor_close(itsExecutor); // ends its output thread
 }
 
 void Model::execute(TRITONBACKEND_ModelInstance *instance,
@@ -136,7 +136,7 @@ void Model::watch() {
     itsUnderWay.waitForAny(stopping);
     for (bool idle = false; !idle;) {
       itsUnderWay.waitFor(itsSettings.checkPeriodMs, stopping);
-      idle = itsUnderWay.none(); // before the look, so that the last one sees the end
+      idle = itsUnderWay.none(); // before the metrics update, so that the last one sees the end
       for (const uint64_t id : itsUnderWay.newlyCancelled())
         ingot_cancel(itsExecutor, id);
       metrics->update(itsExecutor);

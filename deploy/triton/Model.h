@@ -1,8 +1,8 @@
 //===- Model.h - A model that Triton has loaded ------------------------------===//
 //
-// A model has one executor, whose steps all requests share: instances add nothing to that, so they
-// share it too. Two of them take requests on two threads of Triton; they are neither two copies of
-// the KV cache nor two sets of threads.
+// A model has one executor, whose steps all requests share. Instances share it too, since further
+// executors would add nothing. Two instances accept requests on two threads of Triton, but there is
+// still one KV cache and one set of engine threads.
 //===----------------------------------------------------------------------===//
 #pragma once
 
@@ -14,21 +14,21 @@
 
 namespace ingot::triton {
 
-/// Nanoseconds, as Triton counts them.
+/// Returns the time in nanoseconds of the clock that Triton uses.
 uint64_t steadyNow();
 
 class Model {
 public:
   /// Completes and reads the configuration, and opens the engine.
   static Outcome open(TRITONBACKEND_Model *given, std::unique_ptr<Model> &into);
-  /// After its instances.
+  /// Must run after the model's instances are gone.
   ~Model();
   Model(const Model &) = delete;
   Model &operator=(const Model &) = delete;
 
-  /// Takes the requests; does not wait for them.
+  /// Takes ownership of the requests; does not wait for them.
   void execute(TRITONBACKEND_ModelInstance *instance, std::span<TRITONBACKEND_Request *> requests);
-  /// Cancels what an instance has under way, and waits for the ends.
+  /// Cancels the requests of an instance and waits until they have ended.
   void unload(TRITONBACKEND_ModelInstance *instance);
 
   const Settings &settings() const { return itsSettings; }
@@ -46,7 +46,7 @@ private:
   UnderWay itsUnderWay;
   std::unique_ptr<Metrics> metrics;
   bool stopping = false; ///< under itsUnderWay's lock
-  std::thread watcher;   ///< cancels what clients have cancelled, tells metrics
+  std::thread watcher;   ///< cancels requests for clients, updates metrics
 };
 
 } // namespace ingot::triton

@@ -33,14 +33,14 @@ template <typename T> void appendNumber(T value, std::string &data) {
   data.append(reinterpret_cast<const char *>(&value), sizeof value);
 }
 
-/// [rows]
+/// Writes a tensor [rows].
 template <typename Each> void column(std::span<const Part> rows, Tensor &into, Each &&each) {
   into.shape = {int64_t(rows.size())};
   for (const Part &row : rows)
     each(row, into.data);
 }
 
-/// [rows, longest], filled up.
+/// Writes a tensor [rows, longest], padded with `filler`.
 template <typename T>
 void table(std::span<const Part> rows, Tensor &into, const std::vector<T> Part::*member, T filler) {
   size_t longest = 0;

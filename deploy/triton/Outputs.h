@@ -1,7 +1,7 @@
-//===- Outputs.h - What answers are as tensors -------------------------------===//
+//===- Outputs.h - Answers as tensors ----------------------------------------===//
 //
-// While a request streams, each part of an answer is a response. Otherwise all answers of a request
-// are one response, in which each answer is a row. Names and shapes are those of TensorRT-LLM.
+// If a request streams, each part of an answer is one response. Otherwise all answers of a request
+// form one response, in which each answer is a row. Names and shapes are those of TensorRT-LLM.
 //===----------------------------------------------------------------------===//
 #pragma once
 
@@ -14,7 +14,7 @@
 
 namespace ingot::triton {
 
-/// Some more of an answer, or all of it.
+/// A part of an answer, or all of it.
 struct Part {
   int32_t choice = 0;
   int32_t finish = INGOT_FINISH_NONE;
@@ -25,13 +25,13 @@ struct Part {
   int64_t promptTokens = 0, cachedTokens = 0;
   int64_t newTokens = 0; ///< so far
 
-  /// Adds what `output` has to what is there.
+  /// Appends the content of `output`.
   void append(const ingot_output &output);
 };
 
 /// One tensor of a response, as bytes.
 struct Tensor {
-  std::vector<int64_t> shape; ///< without the batch
+  std::vector<int64_t> shape; ///< without the batch dimension
   std::string data;
 };
 
@@ -40,17 +40,17 @@ struct OutputPort {
   const char *type; ///< in config.pbtxt
   TRITONSERVER_DataType code;
   std::vector<int64_t> dims;
-  /// It is there only where log-probabilities were asked for.
+  /// Present only if log-probabilities were requested.
   bool needsLogprobs;
   void (*write)(std::span<const Part> rows, Tensor &into);
 };
-/// All of them, in the order in which a configuration is completed.
+/// Returns all outputs, in the order in which they are added to a configuration without outputs.
 std::span<const OutputPort> outputPorts();
 
-/// The outputs that a request wants; names that nobody knows are refused.
+/// Finds the outputs that a request wants. Unknown names are refused.
 Outcome wantedOutputs(TRITONBACKEND_Request *request, std::vector<const OutputPort *> &into);
 
-/// Puts `rows` into a response.
+/// Writes `rows` into a response.
 Outcome writeOutputs(TRITONBACKEND_Response *response, std::span<const OutputPort *const> ports,
                      std::span<const Part> rows, bool batched, bool logprobs);
 

@@ -1,4 +1,4 @@
-//===- Settings.cpp - config.pbtxt, read and completed -----------------------===//
+//===- Settings.cpp - Reading and completing config.pbtxt --------------------===//
 #include "deploy/triton/Settings.h"
 
 #include "deploy/triton/Call.h"
@@ -31,7 +31,7 @@ Outcome whole(const std::string &name, const std::string &text, int64_t least, i
   return {};
 }
 
-/// 123, 800M, 2GiB: as on the command line.
+/// Reads a number of bytes, written as on the command line: 123, 800M, 2GiB.
 Outcome bytes(const std::string &name, const std::string &text, uint64_t &into) {
   static constexpr std::pair<std::string_view, int> kUnits[] = {
       {"", 0}, {"K", 10}, {"KiB", 10}, {"M", 20}, {"MiB", 20}, {"G", 30}, {"GiB", 30}};
@@ -293,7 +293,7 @@ std::string completed(std::string_view text) {
   element json;
   simdjson::dom::object object;
   if (parser.parse(simdjson::padded_string(text)).get(json) || json.get_object().get(object))
-    return {}; // Settings::read says what is wrong
+    return {}; // Settings::read reports the error
   element policy;
   const bool inputs = !hasElements(json, "input"), outputs = !hasElements(json, "output"),
              streams = json["model_transaction_policy"].get(policy) != simdjson::SUCCESS;

@@ -1,7 +1,7 @@
-//===- Settings.h - What config.pbtxt says of a model ------------------------===//
+//===- Settings.h - A model's settings in config.pbtxt -----------------------===//
 //
-// Triton gives the configuration as JSON. Here it is read, checked, and completed where it lists no
-// inputs or outputs: a config.pbtxt of `backend: "ingot"` is enough.
+// Triton passes the configuration as JSON. This file reads and checks it, and completes it if it
+// lists no inputs or outputs, so a config.pbtxt of `backend: "ingot"` is enough.
 //===----------------------------------------------------------------------===//
 #pragma once
 
@@ -15,17 +15,17 @@
 namespace ingot::triton {
 
 struct Settings {
-  /// Of a model whose version lies in `folder`.
+  /// Reads the settings of a model whose version is in `folder`.
   static Outcome read(std::string_view json, const std::string &folder, Settings &into);
 
-  /// For ingot_executor_open; points into this.
+  /// Returns the configuration for ingot_executor_open. It points into this object.
   ingot_config config() const;
 
   std::string engine;     ///< path
   bool batched = false;   ///< max_batch_size > 0: the first dimension of all tensors is the batch
   bool decoupled = false; ///< a request may have more than one response
-  int64_t checkPeriodMs = 20;           ///< between two looks at who has cancelled
-  bool ignoreUnknownParameters = false; ///< of requests
+  int64_t checkPeriodMs = 20;           ///< time between checks for cancelled requests
+  bool ignoreUnknownParameters = false; ///< in requests
 
 private:
   Outcome readParameters(const simdjson::dom::element &json, const std::string &folder);
@@ -37,8 +37,8 @@ private:
   friend struct Parameter;
 };
 
-/// The configuration with inputs, outputs and the decoupled policy where it has none; empty if it
-/// lacks nothing.
+/// Returns the configuration with missing inputs, outputs and decoupled policy added; empty if
+/// nothing is missing.
 std::string completed(std::string_view json);
 
 } // namespace ingot::triton

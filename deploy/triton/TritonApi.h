@@ -1,12 +1,13 @@
-//===- TritonApi.h - The part of Triton's C interfaces that is used ----------===//
+//===- TritonApi.h - The part of Triton's C interfaces in use ----------------===//
 //
-// No package brings the headers of Triton Inference Server, so this declares what the backend calls
-// and what it is called by, from their documentation: TRITONBACKEND 1.19 and TRITONSERVER 1.34.
-// tests/deploy/triton/check_header.py holds each signature and value against the real headers.
-// All that is used is there since TRITONBACKEND 1.16.
+// No package provides the headers of Triton Inference Server. This file therefore declares, from
+// the documentation of TRITONBACKEND 1.19 and TRITONSERVER 1.34, the functions that the backend
+// calls and those that the server calls in it. tests/deploy/triton/check_header.py checks each
+// signature and value against the real headers. Everything used here exists since TRITONBACKEND
+// 1.16.
 //
-// Functions that return a TRITONSERVER_Error return nullptr for success, and the caller deletes
-// what else it gets. The server defines all of them but those of the last block.
+// Functions that return a TRITONSERVER_Error return nullptr on success; otherwise the caller
+// deletes the error. The server defines all functions except those in the last block.
 //===----------------------------------------------------------------------===//
 #pragma once
 
@@ -16,7 +17,7 @@
 extern "C" {
 
 #define TRITONBACKEND_API_VERSION_MAJOR 1
-/// The first that has all of this file.
+/// The first minor version that has everything in this file.
 #define INGOT_TRITONBACKEND_LEAST_MINOR 16
 
 struct TRITONSERVER_Error;
@@ -117,7 +118,7 @@ void TRITONSERVER_ParameterDelete(TRITONSERVER_Parameter *parameter);
 TRITONSERVER_Error *TRITONSERVER_MetricFamilyNew(TRITONSERVER_MetricFamily **family,
                                                  const TRITONSERVER_MetricKind kind,
                                                  const char *name, const char *description);
-/// After its metrics.
+/// Must be called after the family's metrics are deleted.
 TRITONSERVER_Error *TRITONSERVER_MetricFamilyDelete(TRITONSERVER_MetricFamily *family);
 TRITONSERVER_Error *TRITONSERVER_MetricNew(TRITONSERVER_Metric **metric,
                                            TRITONSERVER_MetricFamily *family,
@@ -142,12 +143,12 @@ TRITONSERVER_Error *TRITONBACKEND_ModelVersion(TRITONBACKEND_Model *model, uint6
 TRITONSERVER_Error *TRITONBACKEND_ModelRepository(TRITONBACKEND_Model *model,
                                                   TRITONBACKEND_ArtifactType *type,
                                                   const char **location);
-/// `config` is the caller's, to be deleted.
+/// The caller must delete `config`.
 TRITONSERVER_Error *TRITONBACKEND_ModelConfig(TRITONBACKEND_Model *model, const uint32_t version,
                                               TRITONSERVER_Message **config);
 TRITONSERVER_Error *TRITONBACKEND_ModelAutoCompleteConfig(TRITONBACKEND_Model *model,
                                                           bool *complete);
-/// In TRITONBACKEND_ModelInitialize alone. `config` stays the caller's.
+/// Only allowed in TRITONBACKEND_ModelInitialize. The caller still owns `config`.
 TRITONSERVER_Error *TRITONBACKEND_ModelSetConfig(TRITONBACKEND_Model *model, const uint32_t version,
                                                  TRITONSERVER_Message *config);
 TRITONSERVER_Error *TRITONBACKEND_ModelBackend(TRITONBACKEND_Model *model,
@@ -163,7 +164,7 @@ TRITONSERVER_Error *TRITONBACKEND_ModelInstanceState(TRITONBACKEND_ModelInstance
                                                      void **state);
 TRITONSERVER_Error *TRITONBACKEND_ModelInstanceSetState(TRITONBACKEND_ModelInstance *instance,
                                                         void *state);
-/// Times are nanoseconds of the steady clock. Before the request is released.
+/// Times are nanoseconds of the steady clock. Must be called before the request is released.
 TRITONSERVER_Error *TRITONBACKEND_ModelInstanceReportStatistics(
     TRITONBACKEND_ModelInstance *instance, TRITONBACKEND_Request *request, const bool success,
     const uint64_t executeStart, const uint64_t computeStart, const uint64_t computeEnd,
@@ -179,7 +180,7 @@ TRITONSERVER_Error *TRITONBACKEND_RequestInputCount(TRITONBACKEND_Request *reque
 TRITONSERVER_Error *TRITONBACKEND_RequestInputByIndex(TRITONBACKEND_Request *request,
                                                       const uint32_t index,
                                                       TRITONBACKEND_Input **input);
-/// Outputs that the client asked for; all of the configuration if it named none.
+/// Counts the outputs that the client asked for: all in the configuration if it named none.
 TRITONSERVER_Error *TRITONBACKEND_RequestOutputCount(TRITONBACKEND_Request *request,
                                                      uint32_t *count);
 TRITONSERVER_Error *TRITONBACKEND_RequestOutputName(TRITONBACKEND_Request *request,
@@ -196,7 +197,7 @@ TRITONSERVER_Error *TRITONBACKEND_InputProperties(TRITONBACKEND_Input *input, co
                                                   TRITONSERVER_DataType *type,
                                                   const int64_t **shape, uint32_t *dimensions,
                                                   uint64_t *size, uint32_t *buffers);
-/// `memory` and `memoryId`: what is preferred, then what it is.
+/// `memory` and `memoryId` are the preferred memory on entry and the actual memory on return.
 TRITONSERVER_Error *TRITONBACKEND_InputBuffer(TRITONBACKEND_Input *input, const uint32_t index,
                                               const void **buffer, uint64_t *size,
                                               TRITONSERVER_MemoryType *memory, int64_t *memoryId);
@@ -210,7 +211,7 @@ TRITONSERVER_Error *TRITONBACKEND_ResponseFactorySendFlags(TRITONBACKEND_Respons
                                                            const uint32_t flags);
 TRITONSERVER_Error *TRITONBACKEND_ResponseFactoryIsCancelled(TRITONBACKEND_ResponseFactory *factory,
                                                              bool *cancelled);
-/// All outputs of a response are made before the next response of its request is.
+/// All outputs of a response must be created before the next response of the same request.
 TRITONSERVER_Error *TRITONBACKEND_ResponseNewFromFactory(TRITONBACKEND_Response **response,
                                                          TRITONBACKEND_ResponseFactory *factory);
 TRITONSERVER_Error *TRITONBACKEND_ResponseDelete(TRITONBACKEND_Response *response);
@@ -221,11 +222,11 @@ TRITONSERVER_Error *TRITONBACKEND_ResponseOutput(TRITONBACKEND_Response *respons
 TRITONSERVER_Error *TRITONBACKEND_OutputBuffer(TRITONBACKEND_Output *output, void **buffer,
                                                const uint64_t size, TRITONSERVER_MemoryType *memory,
                                                int64_t *memoryId);
-/// Takes the response, also where it fails; `error` stays the caller's.
+/// Takes ownership of the response, even on failure. The caller still owns `error`.
 TRITONSERVER_Error *TRITONBACKEND_ResponseSend(TRITONBACKEND_Response *response,
                                                const uint32_t flags, TRITONSERVER_Error *error);
 
-//===------------------------------------------------------ what the backend defines
+//===------------------------------------------------------ functions that the backend defines
 
 #define INGOT_TRITON_ENTRY __attribute__((visibility("default"))) TRITONSERVER_Error *
 
@@ -237,7 +238,7 @@ INGOT_TRITON_ENTRY TRITONBACKEND_ModelInitialize(TRITONBACKEND_Model *model);
 INGOT_TRITON_ENTRY TRITONBACKEND_ModelFinalize(TRITONBACKEND_Model *model);
 INGOT_TRITON_ENTRY TRITONBACKEND_ModelInstanceInitialize(TRITONBACKEND_ModelInstance *instance);
 INGOT_TRITON_ENTRY TRITONBACKEND_ModelInstanceFinalize(TRITONBACKEND_ModelInstance *instance);
-/// An error leaves the requests with the server; success makes them the backend's.
+/// On error the server keeps the requests; on success the backend owns them.
 INGOT_TRITON_ENTRY TRITONBACKEND_ModelInstanceExecute(TRITONBACKEND_ModelInstance *instance,
                                                       TRITONBACKEND_Request **requests,
                                                       const uint32_t count);

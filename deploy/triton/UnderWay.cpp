@@ -24,7 +24,7 @@ void UnderWay::ending(const Answer &answer) {
 }
 
 void UnderWay::ended(const Answer &answer) {
-  std::shared_ptr<Answer> last; // goes after the lock
+  std::shared_ptr<Answer> last; // destroyed after the lock is released
   const std::lock_guard lock(mutex);
   const auto found = entries.find(&answer);
   last = std::move(found->second.answer);
@@ -75,7 +75,7 @@ std::vector<uint64_t> UnderWay::unload(const TRITONBACKEND_ModelInstance *instan
   for (auto &[answer, entry] : entries)
     if (answer->owner() == instance) {
       entry.answer->unload();
-      ids.push_back(entry.id); // known: nothing is being enqueued while an instance goes
+      ids.push_back(entry.id); // set: nothing is enqueued while an instance is unloaded
     }
   return ids;
 }

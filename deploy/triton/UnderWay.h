@@ -1,7 +1,7 @@
-//===- UnderWay.h - The requests of a model that are not answered yet --------===//
+//===- UnderWay.h - A model's requests that are not answered yet -------------===//
 //
-// Owns answers while libingot works on them. Its lock keeps the watch from asking about a request
-// whose last response is being sent.
+// Owns answers while libingot works on them. Its lock prevents the watcher thread from querying a
+// request whose last response is being sent.
 //===----------------------------------------------------------------------===//
 #pragma once
 
@@ -16,25 +16,25 @@ namespace ingot::triton {
 class UnderWay {
 public:
   void add(const std::shared_ptr<Answer> &answer);
-  /// libingot knows it by `id`. It may have ended by now.
+  /// Records libingot's id of an answer, which may already have ended.
   void started(const Answer &answer, uint64_t id);
-  /// From now on nobody asks whether it was cancelled.
+  /// From now on, the answer is not checked for cancellation.
   void ending(const Answer &answer);
-  /// Nothing of it is used any more: forgets it.
+  /// Forgets an answer, which is no longer in use.
   void ended(const Answer &answer);
 
   bool none() const;
-  /// Waits until there is a request, or `stop`.
+  /// Waits until there is a request, or until `stop` is set.
   void waitForAny(const bool &stop);
-  /// Waits so long, or until `stop`.
+  /// Waits for `ms` milliseconds, or until `stop` is set.
   void waitFor(int64_t ms, const bool &stop);
   bool stopped(const bool &stop) const;
-  /// Sets `stop`, and has it looked at.
+  /// Sets `stop` and wakes the threads that wait for it.
   void wake(bool &stop);
 
-  /// Those whose clients have cancelled them since the last look.
+  /// Returns the ids of requests that clients have cancelled since the last call.
   std::vector<uint64_t> newlyCancelled();
-  /// All of an instance that goes.
+  /// Marks all requests of an instance that is being unloaded, and returns their ids.
   std::vector<uint64_t> unload(const TRITONBACKEND_ModelInstance *instance);
   void waitUntilNone(const TRITONBACKEND_ModelInstance *instance);
 

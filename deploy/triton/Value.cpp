@@ -21,7 +21,8 @@ std::string written(const std::vector<int64_t> &shape) {
   return "[" + text + "]";
 }
 
-/// The bytes of all of its buffers, which the server may have put anywhere.
+/// Copies the bytes of all of an input's buffers. The server chooses their memory; GPU memory is
+/// refused.
 Outcome bytesOf(TRITONBACKEND_Input *input, const std::string &name, uint32_t buffers,
                 std::string &into) {
   for (uint32_t i = 0; i < buffers; ++i) {
@@ -107,7 +108,7 @@ Outcome Value::ofTensor(TRITONBACKEND_Input *input, bool batched, Value &into) {
     return failed;
   uint64_t count = 1;
   for (const int64_t extent : into.itsShape) {
-    // An element has a byte at least.
+    // An element has at least one byte.
     if (extent < 0 || (extent && count > bytes.size() / uint64_t(extent)))
       return wrongTensor(into.itsName, "its shape is " + written(into.itsShape) + " and it has " +
                                            std::to_string(bytes.size()) + " bytes");
@@ -279,7 +280,7 @@ template <typename T> bool parses(const std::string &text, T &into) {
 Outcome Value::integer(int64_t least, int64_t most, int64_t &into) const {
   int64_t value = 0;
   if (itsKind == Kind::Texts && count() == 1 && parses(texts[0], value)) {
-    // as written
+    // the string holds the number
   } else if (Outcome failed = one(Kind::Integers, "one integer")) {
     return failed;
   } else {
@@ -316,7 +317,7 @@ Outcome Value::real(float &into) const {
   if (itsKind == Kind::Integers && count() == 1)
     value = double(integers[0]);
   else if (itsKind == Kind::Texts && count() == 1 && parses(texts[0], value))
-    ; // as written
+    ; // the string holds the number
   else if (Outcome failed = one(Kind::Reals, "one number"))
     return failed;
   else

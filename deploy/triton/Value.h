@@ -1,7 +1,8 @@
-//===- Value.h - What a client gives under a name ----------------------------===//
+//===- Value.h - A named value from a client ---------------------------------===//
 //
-// Clients write an option of a request as a tensor, in JSON (`sampling_parameters`) or as a request
-// parameter. All three become a Value, so that an option has one reader, whose refusals name it.
+// Clients pass an option of a request as a tensor, in JSON (`sampling_parameters`) or as a request
+// parameter. All three become a Value, so each option has one reader, and its errors name the
+// option.
 //===----------------------------------------------------------------------===//
 #pragma once
 
@@ -27,7 +28,7 @@ public:
 
   const std::string &name() const { return itsName; }
   Kind kind() const { return itsKind; }
-  /// Of a tensor, without the batch.
+  /// Returns the shape of a tensor without the batch dimension.
   const std::vector<int64_t> &shape() const { return itsShape; }
   size_t count() const {
     return itsKind == Kind::Texts   ? texts.size()
@@ -35,7 +36,7 @@ public:
                                     : integers.size();
   }
 
-  // The one value of another kind or number is refused.
+  // Readers of exactly one value. Another kind or number of values is refused.
   Outcome integer(int64_t least, int64_t most, int64_t &into) const;
   Outcome int32(int32_t &into, int32_t least = std::numeric_limits<int32_t>::min()) const;
   Outcome seed(uint64_t &into) const; ///< all 64 bits
@@ -43,7 +44,7 @@ public:
   Outcome flag(bool &into) const;
   Outcome text(std::string &into) const;
   Outcome textWithoutNul(std::string &into) const;
-  // Any number of values.
+  // Readers of any number of values.
   Outcome integerList(std::vector<int32_t> &into) const;
   Outcome textList(std::vector<std::string> &into) const;
 
@@ -56,12 +57,12 @@ private:
   std::string itsName;
   Kind itsKind = Kind::Texts;
   std::vector<int64_t> itsShape;
-  std::vector<int64_t> integers; ///< flags too; 64-bit unsigned ones by their bits
+  std::vector<int64_t> integers; ///< flags too; unsigned 64-bit values as their bits
   std::vector<double> reals;
   std::vector<std::string> texts;
 };
 
-/// "INT32"; for messages.
+/// Returns a name such as "INT32", for messages.
 const char *nameOf(TRITONSERVER_DataType type);
 
 } // namespace ingot::triton

@@ -12,7 +12,7 @@ namespace ingot::service {
 
 namespace {
 
-// vLLM's buckets, so that its dashboards and recording rules fit.
+// vLLM's buckets, for its dashboards and recording rules.
 constexpr double kFirstToken[] = {0.001, 0.005, 0.01, 0.02,  0.04,  0.06,  0.08, 0.1,
                                   0.25,  0.5,   0.75, 1.0,   2.5,   5.0,   7.5,  10.0,
                                   20.0,  40.0,  80.0, 160.0, 640.0, 2560.0};
@@ -32,14 +32,14 @@ constexpr double kChoices[] = {1, 2, 5, 10, 20};
 
 std::string number(double value) {
   char text[32];
-  // Counts are whole, to the last digit.
+  // Counts are written as integers, exact to the last digit.
   const bool whole = value == std::floor(value) && std::fabs(value) < 9e15;
   std::snprintf(text, sizeof text, whole ? "%.0f" : "%.9g", value);
   return text;
 }
 
-/// In a label's value, backslash, quote and line feed are escaped; other control bytes are dropped.
-/// What is long is cut: it is written with every sample.
+/// Escapes backslash, quote and line feed in a label's value and drops other control bytes.
+/// Truncates long values, since every sample repeats them.
 std::string labelValue(std::string_view text) {
   constexpr size_t kMostBytes = 256;
   std::string out;
@@ -65,7 +65,7 @@ void sample(std::string &out, std::string_view name, std::string_view labels, do
 
 constexpr const char *kEndings[] = {"stop", "length", "abort", "error"};
 
-using Labelled = std::pair<std::string, Measurements>; ///< labels of the model, its numbers
+using Labelled = std::pair<std::string, Measurements>; ///< labels of the model, its measurements
 
 /// Writes families: a name, its help and type, and the samples of every model.
 struct Writer {
@@ -104,7 +104,7 @@ struct Writer {
     }
   }
 
-  /// An "info" metric: what is fixed, as labels.
+  /// An "info" metric: constants, as labels.
   void cacheConfig() {
     head(out, "vllm:cache_config_info", "How the KV cache is cut.", "gauge");
     for (const auto &[labels, numbers] : models)
@@ -114,9 +114,9 @@ struct Writer {
              1);
   }
 
-  /// Adapters: none are loaded, and none can be. Endpoint pickers want the series all the same, and
-  /// report an error at each scrape of a server without it. Its value is the time of the last
-  /// change, of which there has been none since the first answer.
+  /// Adapters, of which there are none: loading them is not supported. Endpoint pickers require the
+  /// series and report an error at each scrape of a server without it. Its value is the time of the
+  /// last change, which here is the time of the first scrape.
   void adapters() {
     static const auto since = std::chrono::duration_cast<std::chrono::seconds>(
         std::chrono::system_clock::now().time_since_epoch());
@@ -128,7 +128,7 @@ struct Writer {
              double(since.count()));
   }
 
-  /// Nothing is put to sleep here: every engine is awake.
+  /// Every engine is awake: there is no sleep mode.
   void sleepStates() {
     head(out, "vllm:engine_sleep_state", "1: the state that the engine is in.", "gauge");
     for (const auto &[labels, numbers] : models)
@@ -149,7 +149,7 @@ struct Writer {
 } // namespace
 
 void Histogram::observe(double value) {
-  // A value equal to a bound belongs below it: buckets are "less or equal".
+  // A value equal to a bound counts in that bound's bucket: buckets are "less than or equal".
   counts[size_t(std::lower_bound(bounds.begin(), bounds.end(), value) - bounds.begin())]++;
   ++total;
   added += value;
@@ -220,7 +220,7 @@ std::string exposition(std::span<const std::pair<std::string, Measurements>> mod
             [](const M &m) { return m.prefixQueries; });
   w.counter("vllm:prefix_cache_hits_total", "Prompt tokens found there.",
             [](const M &m) { return m.prefixHits; });
-  // A cache outside the process: there is none.
+  // There is no prefix cache outside the process.
   w.counter("vllm:external_prefix_cache_queries_total", "Prompt tokens looked up elsewhere: none.",
             [](const M &) { return 0; });
   w.counter("vllm:external_prefix_cache_hits_total", "Prompt tokens found there.",
@@ -245,7 +245,7 @@ std::string exposition(std::span<const std::pair<std::string, Measurements>> mod
   w.histogram("vllm:request_prefill_kv_computed_tokens",
               "Prompt tokens of a request that were not in the prefix cache.", &M::computedPrompt);
   w.histogram("vllm:request_generation_tokens", "New tokens of a request.", &M::answerLength);
-  // As much as a request had room for is known where it said it.
+  // The limit is known only for requests that state it.
   w.histogram("vllm:request_max_num_generation_tokens",
               "Most new tokens, where a request says it, over its choices.", &M::askedTokens);
   w.counter("vllm:prompt_tokens_cached_total", "Prompt tokens that were not computed again.",

@@ -1,4 +1,4 @@
-//===- ServedModel.cpp - Opening a model to serve, and finding it by name --===//
+//===- ServedModel.cpp - Opening served models and finding them by name ----===//
 #include "runtime/service/ServedModel.h"
 
 #include "runtime/engine/EngineFile.h"
@@ -10,8 +10,8 @@
 
 namespace ingot::service {
 
-/// What decides the bits of answers: the engine's table (which holds hashes of all segments) and
-/// the code that runs.
+/// Hashes everything that determines the bits of answers: the engine's table (which holds hashes of
+/// all segments) and the target whose code runs.
 static std::string fingerprintOf(const runtime::Session &session) {
   const runtime::EngineHeader &header = session.engine().header();
   std::string target(session.target());
@@ -97,8 +97,8 @@ text::OutputFormat ServedModel::asNamed(text::OutputFormat found) const {
 
 ServedModel::~ServedModel() {
   if (preparing.joinable())
-    preparing.join();             // it asks the engine
-  if (serving && serving->hung()) // its thread uses it, and would be waited for
+    preparing.join();             // it uses the engine
+  if (serving && serving->hung()) // its thread still uses it, and the destructor would wait
     (void)serving.release();
 }
 
@@ -133,8 +133,8 @@ void ServedModel::prepareGrammars() {
     return;
   preparing = std::jthread([this] {
     try {
-      (void)vocabulary();              // the first request that needs it is told what is wrong
-    } catch (const std::exception &) { // of memory: that request tries again
+      (void)vocabulary();              // the first request that needs it reports the error
+    } catch (const std::exception &) { // out of memory: that request tries again
     }
   });
 }
@@ -144,7 +144,7 @@ void ModelRegistry::add(std::shared_ptr<ServedModel> given) {
   std::shared_ptr<ServedModel> model(
       raw, [given, to = ends](ServedModel *) mutable { to->push([last = std::move(given)] {}); });
   given.reset();
-  std::shared_ptr<ServedModel> old; // ends outside the lock
+  std::shared_ptr<ServedModel> old; // released outside the lock
   std::unique_lock lock(mutex);
   for (auto &one : models)
     if (one->name() == model->name()) {
@@ -172,7 +172,7 @@ bool ModelRegistry::stopAll() {
         running.push_back(std::move(model));
   }
   bool ended = true;
-  for (const auto &model : running) // the step that is under way may be a long one
+  for (const auto &model : running) // the step under way may be a long one
     ended &= model->service().stop(kStopSeconds + 2 * model->session().longestStep());
   return ended;
 }

@@ -1,4 +1,4 @@
-//===- ServedModel.h - An engine under a name, with what its text needs ----===//
+//===- ServedModel.h - A named engine with chat templates and grammars -----===//
 #pragma once
 
 #include "runtime/service/Service.h"
@@ -14,67 +14,69 @@
 
 namespace ingot::service {
 
-/// What requests to a model may ask for.
+/// Limits and permissions of requests to a model.
 struct RequestRules {
   int32_t mostChoices = runtime::Session::kMostChoices; ///< "n"
-  size_t mostPrompts = 1024;                            ///< of one request
+  size_t mostPrompts = 1024;                            ///< in one request
   bool ownTemplates = false; ///< a request may bring its own chat template
   bool trustContent = false; ///< control tokens in messages are control tokens
-  bool anyName = false;      ///< where this is the only model, it is what every name means
+  bool anyName = false;      ///< if this is the only model, every name refers to it
 };
 
 struct ModelOptions {
-  std::string name;  ///< that requests give as "model"; empty: the model's name in the engine
-  std::string alias; ///< a second name, where no other model has it
+  std::string name;         ///< "model" in requests; empty: the model's name in the engine
+  std::string alias;        ///< a second name, valid unless another model has it
   std::string chatTemplate; ///< source; empty: the engine's
-  std::string
-      chatTemplateName; ///< of the engine's, the one for all requests; empty: as transformers chooses
-  std::string templateVariables; ///< JSON object: of the template, unless a request says otherwise
-  std::string toolFormat, reasoningFormat; ///< empty: what the template says
+  /// Which of the engine's templates serves all requests; empty: chosen as transformers does.
+  std::string chatTemplateName;
+  std::string templateVariables; ///< JSON object of template variables; a request may override them
+  std::string toolFormat, reasoningFormat; ///< empty: detected from the template
   ServiceOptions service;
   RequestRules rules;
 };
 
-/// Safe to use from any thread. A request keeps the model it began with, also when another takes
-/// the name: the old one ends with its last request.
+/// Safe to use from any thread. A request keeps the model it began with, even if another model
+/// takes over the name. The old model is destroyed after its last request.
 class ServedModel {
 public:
-  /// Errors: E0610, E0611 of a template; E0627 no template of that name; E0630 a format that is not known.
+  /// Errors: E0610 and E0611 a bad template; E0627 no template of that name; E0630 an unknown
+  /// format.
   static Result<std::shared_ptr<ServedModel>> create(std::unique_ptr<runtime::Session> session,
                                                      ModelOptions options);
-  ~ServedModel(); ///< of an engine that hangs, the engine stays
+  ~ServedModel(); ///< if the engine hangs, it is leaked
 
   const std::string &name() const { return options.name; }
   const std::string &alias() const { return options.alias; }
   const RequestRules &rules() const { return options.rules; }
-  int64_t created() const { return since; }                ///< seconds of the epoch
+  int64_t created() const { return since; }                ///< seconds since the epoch
   const std::string &fingerprint() const { return print; } ///< of engine and code: "fp_…"
   Service &service() { return *serving; }
   const runtime::Session &session() const { return serving->session(); }
   const text::Tokenizer *tokenizer() const { return session().tokenizer(); }
-  /// Of requests with tools or of others; null: there is none.
+  /// Returns the template for requests with or without tools; null if there is none.
   const text::ChatTemplate *chatTemplate(bool tools = false) const {
     return of(tools).parsed.get();
   }
   const text::ChatTemplate::Options &templateTokens() const { return tokens; }
-  /// A JSON object of variables that a request's own go before; "": none.
+  /// Returns a JSON object of template variables, which a request's own override; "": none.
   const std::string &templateVariables() const { return options.templateVariables; }
   const text::OutputFormat &outputFormat(bool tools = false) const { return of(tools).format; }
-  /// A format that was found, with what options of the server name instead.
+  /// Returns a detected format, with the parts that the server's options name replaced.
   text::OutputFormat asNamed(text::OutputFormat found) const;
-  /// Whether --tool-format names the format of calls.
+  /// Returns whether --tool-format names the format of calls.
   bool toolFormatIsNamed() const { return !options.toolFormat.empty(); }
   const std::string &templateSource(bool tools = false) const { return of(tools).source; }
-  /// A grammar over the engine's vocabulary, which is made when the first is asked for. E0520
+  /// Compiles a grammar over the engine's vocabulary. The first call builds the vocabulary. E0520
   /// without a tokenizer; E062x as Grammar::compile.
   Result<std::shared_ptr<const text::Grammar>> grammar(text::GrammarKind kind,
                                                        std::string_view source);
-  /// Makes the vocabulary on a thread of its own, so that no request has to wait for it (Gemma's
-  /// 262,144 ids take 2 s). Whoever wants a grammar meanwhile waits for the rest. Once, at most.
+  /// Builds the vocabulary on a thread of its own, so that no request has to wait for it (Gemma's
+  /// 262,144 ids take 2 s). A request that needs a grammar meanwhile waits until it is built. Call
+  /// at most once.
   void prepareGrammars();
 
 private:
-  /// A chat template, and how models that were trained with it write.
+  /// A chat template and the output format of models trained with it.
   struct Chat {
     std::string source;
     std::unique_ptr<text::ChatTemplate> parsed;
@@ -87,31 +89,32 @@ private:
 
   ModelOptions options;
   std::unique_ptr<Service> serving;
-  Chat plain, withTools; ///< the latter is empty where one serves all requests
+  Chat plain, withTools; ///< withTools is empty if one template serves all requests
   text::ChatTemplate::Options tokens;
   std::string print;
   int64_t since = 0;
-  std::mutex mutex; ///< of the vocabulary
+  std::mutex mutex; ///< guards `words`
   std::unique_ptr<text::Vocabulary> words;
-  std::jthread preparing; ///< last: it uses the rest
+  std::jthread preparing; ///< declared last: it uses the other fields
 };
 
-/// The models of one process, by name. What leaves it ends on a thread of the registry's: the last
-/// to let go of a model may be its own engine's thread, which cannot wait for itself.
+/// The models of one process, by name. Models are destroyed on a thread of the registry, because
+/// the last reference may be dropped on the model's own engine thread, which cannot wait for
+/// itself.
 class ModelRegistry {
 public:
   ModelRegistry() : ends(std::make_shared<WorkQueue>(1)) {}
-  /// A model takes the place of the one with its name; what runs on the old one goes on. The first
-  /// is what a request without a name gets.
+  /// Adds a model, or replaces the one with the same name; requests on the old model go on.
+  /// Requests without a model name get the first model.
   void add(std::shared_ptr<ServedModel> model);
-  /// Null if there is none of that name, and not one that alone has it as its alias; an empty name:
-  /// the first.
+  /// Finds a model by name, or by alias if exactly one model has it; null if there is none. An
+  /// empty name finds the first model.
   std::shared_ptr<ServedModel> find(std::string_view name) const;
   std::vector<std::shared_ptr<ServedModel>> all() const;
-  /// Why the first of the models that has failed did; null: none has.
+  /// Returns the failure of the first model that has failed; null if none has.
   std::shared_ptr<const Error> failure() const;
-  /// Service::stop() of all models, replaced ones that still run included. False: a step of one
-  /// does not end, kStopSeconds and twice its longest one later.
+  /// Calls Service::stop() on all models, including replaced ones that still run. Returns false if
+  /// a step of one has not ended after kStopSeconds plus twice the length of its longest step.
   bool stopAll();
   static constexpr double kStopSeconds = 5;
 

@@ -1,4 +1,4 @@
-//===- Service.cpp - The engine's thread, and the way in and out ----------===//
+//===- Service.cpp - The engine's thread and its queues -------------------===//
 #include "runtime/service/Service.h"
 
 #include "runtime/device/Trace.h"
@@ -58,7 +58,7 @@ Service::Service(std::unique_ptr<runtime::Session> session, ServiceOptions given
   if (!options.dispatch)
     options.dispatch = [](const std::function<void()> &work) { work(); };
   stepLimit = options.stepLimit;
-  if (stepLimit < 0) // an emulated step takes what it takes
+  if (stepLimit < 0) // an emulated step has no limit
     stepLimit = engine->target().starts_with("cuda-emulator")
                     ? 0
                     : std::max(kLeastStepLimit, 20 * engine->longestStep());
@@ -149,8 +149,8 @@ Result<void> Service::submit(runtime::Request request, int32_t choices, std::sha
     waitingTokens.fetch_sub(tokens);
     return failed ? *failed : shuttingDown();
   }
-  place.choices = 0;                            // the job's from now on
-  if (submitted.size() == submitted.capacity()) // as it grows, those that are gone are left out
+  place.choices = 0;                            // the job owns the place from now on
+  if (submitted.size() == submitted.capacity()) // drop jobs that are gone before the vector grows
     std::erase_if(submitted, [](const std::weak_ptr<Job> &one) { return one.expired(); });
   submitted.push_back(job);
   commands.push_back({std::move(request), choices, std::move(job)});
@@ -164,7 +164,7 @@ void Service::cancel(Job &job) {
 }
 
 size_t Service::end(std::string_view name, int owner) {
-  std::vector<std::shared_ptr<Job>> found, others; // let go of without the mutex
+  std::vector<std::shared_ptr<Job>> found, others; // references are released after the mutex
   std::lock_guard lock(mutex);
   for (const std::weak_ptr<Job> &one : submitted) {
     auto job = one.lock();
@@ -214,7 +214,7 @@ int64_t Service::retryAfter() const {
   const Measurements m = measured.read();
   if (m.endToEnd.count() == 0)
     return 1;
-  // As long as a request takes on average, shared by those that run at once.
+  // The mean time of a request, divided by the number of requests that run at once.
   double each = m.endToEnd.sum() / double(m.endToEnd.count()) / double(engine->maxSeqs());
   double wait = each * double(std::max<int64_t>(1, underWay() - engine->maxSeqs()));
   return std::clamp<int64_t>(int64_t(wait + 0.999), 1, 600);
@@ -231,7 +231,7 @@ void Service::run() {
   leftNow.notify_all();
 }
 
-/// As step(), in a time when nobody asks.
+/// Works ahead while idle. Increments `steps` as step() does.
 bool Service::workAhead() {
   if (broken)
     return false;
@@ -239,13 +239,14 @@ bool Service::workAhead() {
   bool more = false;
   try {
     more = engine->workAhead();
-  } catch (const std::exception &) { // steps take what they need themselves
+  } catch (const std::exception &) { // steps do this work themselves
   }
   steps.fetch_add(1);
   return more;
 }
 
-/// Has `turn`. What throws here leaves the engine as a step does that throws.
+/// Begins new commands. The caller holds `turn`. An exception here breaks the engine as one in a
+/// step does.
 void Service::take(std::vector<Command> &fresh) {
   for (auto command = fresh.begin(); command != fresh.end(); ++command) {
     std::shared_ptr<Job> job = command->job;
@@ -355,7 +356,7 @@ void Service::begin(Command command) {
   }
   for (size_t i = 0; i < job->ids.size(); ++i) {
     Output output;
-    output.error = ids.error(); // what was checked before cannot fail but for the device
+    output.error = ids.error(); // submit() has checked the request: only the device can fail
     output.reason = runtime::FinishReason::Cancelled;
     end(job, i, std::move(output));
   }
@@ -370,7 +371,7 @@ void Service::refuseUnstarted() {
     }
 }
 
-/// A job's wait ends with the step that it first takes part in.
+/// Ends the wait of jobs that took part in a step for the first time.
 void Service::noteStarted(uint64_t stepBegin) {
   for (const auto &job : jobs)
     if (!job->times.scheduled &&
@@ -407,7 +408,7 @@ void Service::onToken(const std::shared_ptr<Job> &job, int32_t choice,
                       const runtime::TokenEvent &event) {
   std::lock_guard hold(turn);
   if (abandoned)
-    return; // it has ended already
+    return; // the job has ended already
   const uint64_t now = nowNanoseconds();
   uint64_t &last = job->lastToken[size_t(choice)];
   if (event.id >= 0) {
@@ -435,7 +436,7 @@ void Service::onToken(const std::shared_ptr<Job> &job, int32_t choice,
   deliveries.push_back({job, std::move(output)});
 }
 
-/// Turns answers that have finished into Ends.
+/// Turns finished answers into Ends.
 void Service::collect() {
   const Error *failure = engine->failure();
   for (size_t j = 0; j < jobs.size();) {
@@ -512,17 +513,17 @@ void Service::end(const std::shared_ptr<Job> &job, size_t choice, Output output)
 void Service::deliver() {
   if (deliveries.empty())
     return;
-  // std::function wants what it holds to be copyable.
+  // std::function requires a copyable callable.
   auto step = std::make_shared<std::vector<Delivery>>(std::move(deliveries));
   deliveries.clear();
   deliveries.reserve(step->size());
-  // Moved, not copied: jobs shall go where outputs are wanted, not on this thread.
+  // Moved, not copied, so that jobs are released on the consumer's thread, not on this one.
   options.dispatch([step = std::move(step)] {
     for (Delivery &delivery : *step)
       try {
         delivery.job->take(delivery.output);
       } catch (
-          const std::exception &) { // of memory: this job's answer is lost, the others' are not
+          const std::exception &) { // out of memory: only this job's answer is lost, no other one
         delivery.job->cancelled.store(true, std::memory_order_relaxed);
       }
   });
@@ -549,7 +550,7 @@ std::vector<RequestView> Service::look() const {
 
 void Service::publish() {
   if (broken)
-    return; // what it says of itself means nothing
+    return; // the statistics of a broken engine are meaningless
   std::vector<RequestView> seen = look();
   const runtime::ScheduleStats now = engine->stats();
   measured.update([&](Measurements &m) {

@@ -1,23 +1,23 @@
-//===- Service.h - One engine answering many, from any thread -------------===//
+//===- Service.h - One engine that serves requests from any thread --------===//
 //
-// A Session is used from one thread. A Service owns one, and that thread: requests come in from
-// wherever they are made, outputs go back to whoever made them.
+// A Session may be used from one thread only. A Service owns a session and that thread: any thread
+// can submit requests, and the outputs go back to the submitter.
 //
-//   any thread                     the engine's thread                    where outputs are wanted
+//   any thread                     the engine's thread                    the consumer's thread
 //   reserve() submit() cancel() -> [ commands ] -> session.step() -> outputs of a whole step --
 //                                                                     dispatch(…) -> job->take()
 //
-// The outputs of one step travel together, so that a server is woken once a step and not once a
-// token. While nothing is asked for the thread sleeps.
+// The outputs of one step are delivered together, so a server wakes once per step and not once per
+// token. The thread sleeps while there are no requests.
 //
-// Nothing is lost: a request that was taken ends in exactly one output of kind End, whether it was
-// answered, cancelled, or the device failed. A device that fails, and a step that throws or does
-// not end, end all that is under way; nothing is taken from then on (failure()), and nothing that
-// the engine still says is passed on.
+// No request is lost: every choice of an accepted request ends in exactly one output of kind End,
+// whether it was answered, it was cancelled, or the device failed. If the device fails, or a step
+// throws or does not end, every job under way ends, no request is accepted any more (failure()),
+// and everything that the engine still reports is dropped.
 //
-// A second thread, the watchdog, looks at how long a step has taken. It counts its own waking time,
-// a second a look at most: a process that was stopped (SIGSTOP, a debugger) or a machine that slept
-// has not made a step any longer.
+// A second thread, the watchdog, measures how long a step takes. It adds up its own waking time in
+// bounded increments of one or two seconds at most. Time during which the process was stopped
+// (SIGSTOP, a debugger) or the machine slept therefore does not count as part of a step.
 //===----------------------------------------------------------------------===//
 #pragma once
 
@@ -35,13 +35,13 @@
 
 namespace ingot::service {
 
-/// Moments of a job, nanoseconds of the steady clock; 0: not yet.
+/// Times of events in a job, in nanoseconds of the steady clock; 0: not yet.
 struct JobTimes {
-  uint64_t scheduled = 0; ///< its first step began
+  uint64_t scheduled = 0; ///< begin of its first step
   uint64_t firstToken = 0, lastToken = 0;
 };
 
-/// What comes back of a job: tokens as they are drawn, and for each choice one end.
+/// An output of a job: tokens as they are drawn, and one End per choice.
 struct Output {
   enum class Kind : uint8_t { Token, End, Prompt, Progress };
   Kind kind = Kind::Token;
@@ -49,45 +49,45 @@ struct Output {
   // Token
   int32_t id = -1;  ///< -1: held-back text at the end, which belongs to no new id
   std::string text; ///< may be empty
-  std::vector<text::OutputPiece> pieces; ///< what it means, of a chat's answer
+  std::vector<text::OutputPiece> pieces; ///< the parsed text of a chat's answer
   std::vector<runtime::TokenLogprob> logprobs;
-  // Prompt: before the tokens of a job whose request asks for it (Request::promptLogprobs)
+  // Prompt: comes before the tokens if the request asks for it (Request::promptLogprobs)
   std::vector<runtime::PromptScore> scores;
-  // Progress: of a prompt before its tokens, where its request asks for it (Request::tellProgress)
-  int64_t computed = 0; ///< tokens of the prompt, those in cachedTokens among them
+  // Progress: of prefill, before the tokens, if the request asks for it (Request::tellProgress)
+  int64_t computed = 0; ///< prompt tokens, including those in cachedTokens
   uint64_t at = 0;      ///< ns
   // End
   runtime::FinishReason reason = runtime::FinishReason::Stop;
-  std::string stopString;       ///< that ended it, if one did
-  int64_t reasoningTokens = 0;  ///< of a chat's answer
-  int32_t toolCalls = 0;        ///< likewise: calls that it holds
-  int32_t stopId = -1;          ///< likewise; -1: none did
-  std::vector<float> embedding; ///< where the request pools
-  int64_t newTokens = 0;        ///< ids drawn, a stop id among them
-  int64_t cachedTokens = 0;     ///< of the prompt, found in the prefix cache; of a token, too
-  std::optional<Error> error;   ///< why it ended before its time: E05xx, E07xx
-  JobTimes times;               ///< of the job, so far; of a token, too
+  std::string stopString;       ///< the stop string that ended the choice, if any
+  int64_t reasoningTokens = 0;  ///< in a chat's answer
+  int32_t toolCalls = 0;        ///< calls in a chat's answer
+  int32_t stopId = -1;          ///< the stop id that ended the choice; -1: none
+  std::vector<float> embedding; ///< if the request pools
+  int64_t newTokens = 0;        ///< ids drawn, including a stop id
+  int64_t cachedTokens = 0;     ///< prompt tokens found in the prefix cache; set for tokens, too
+  std::optional<Error> error;   ///< why the choice ended early: E05xx, E07xx
+  JobTimes times;               ///< of the job so far; set for tokens, too
 };
 
-/// One request of a client, with as many choices as it asked for. The maker keeps a reference as
-/// long as it likes; the service keeps one until the last End.
+/// One request of a client, with the number of choices that it asked for. The creator may keep a
+/// reference; the service keeps one until the last End.
 class Job {
 public:
   virtual ~Job() = default;
-  /// Called where ServiceOptions::dispatch runs things, in order.
+  /// Receives the job's outputs in order, on the thread where ServiceOptions::dispatch runs work.
   virtual void take(Output &output) = 0;
 
-  std::string name; ///< what RequestView calls it; set before it is submitted
-  int owner = -1;   ///< the API key that it came with; likewise
+  std::string name; ///< its name in RequestView; set before submit()
+  int owner = -1;   ///< the API key that it came with; set before submit()
 
 private:
   friend class Service;
   std::atomic<bool> cancelled = false;
   std::atomic<bool> byHand = false;    ///< cancelled by Service::end()
-  std::atomic<bool> over = false;      ///< its last End is there
-  bool refused = false;                ///< cancelled since the service ends
-  bool resumed = false;                ///< goes on where another has ended
-  std::vector<runtime::RequestId> ids; ///< of choices under way; -1: ended
+  std::atomic<bool> over = false;      ///< its last End was produced
+  bool refused = false;                ///< cancelled because the service shuts down
+  bool resumed = false;                ///< continues a job that has ended
+  std::vector<runtime::RequestId> ids; ///< by choice; -1: ended
   int32_t open = 0;
   uint64_t reserved = 0; ///< ns
   JobTimes times;
@@ -96,20 +96,20 @@ private:
 };
 
 struct ServiceOptions {
-  int64_t queueRequests = 256;     ///< choices beyond what runs at once that may wait
+  int64_t queueRequests = 256;     ///< choices that may wait, beyond those that run at once
   int64_t queueTokens = 1'000'000; ///< prompt tokens that may wait
-  /// Seconds after which a step has failed (E0725); 0: never; < 0: 20 times what the engine's costs
-  /// say of a step at all limits, kLeastStepLimit at least, none on an emulator, and ten times as
-  /// many for the first one, which may have to read the weights from a disk.
+  /// Seconds after which a step fails (E0725); 0: no limit; < 0: 20 times the predicted time of a
+  /// step at all limits (by the engine's costs), at least kLeastStepLimit, no limit on an emulator,
+  /// and ten times that limit for the first step, which may have to read the weights from a disk.
   double stepLimit = -1;
-  /// Runs work, in order, where outputs are wanted; empty: on the engine's thread, or on the
-  /// watchdog's where that ends what the engine does not.
+  /// Runs work, in order, on the consumer's thread. Empty: runs it on the engine's thread, or on
+  /// the watchdog's when the watchdog ends jobs of a hung step.
   std::function<void(std::function<void()>)> dispatch;
 };
 constexpr double kLeastStepLimit = 60; ///< seconds
 
-/// A place among the requests under way, taken before the work of reading a request is done, so
-/// that what is too much is refused at once. Gives it back unless a job took it.
+/// A place among the requests under way. It is reserved before a request is read, so that excess
+/// requests are refused at once. The destructor releases the place unless a job took it over.
 class Reservation {
 public:
   Reservation() = default;
@@ -128,12 +128,12 @@ private:
   bool resumed = false;
 };
 
-/// A job as it stood after a step, for those who look on.
+/// A snapshot of a job after a step, for monitoring.
 struct RequestView {
   enum class State : uint8_t { Queued, Prefill, Decode };
   std::string name;
   State state = State::Queued;
-  int32_t choices = 0; ///< not ended yet
+  int32_t choices = 0; ///< choices that have not ended
   int64_t promptTokens = 0, newTokens = 0;
   double seconds = 0; ///< since it was submitted
 };
@@ -142,54 +142,56 @@ class Service {
 public:
   static std::unique_ptr<Service> create(std::unique_ptr<runtime::Session> session,
                                          ServiceOptions options);
-  ~Service(); ///< as stop(), however long it takes
+  ~Service(); ///< as stop(), without a time limit
   Service(const Service &) = delete;
   Service &operator=(const Service &) = delete;
 
-  /// Read-only uses of it are safe from any thread: engine, tokenizer, limits, validate.
+  /// Read-only uses of the session are safe from any thread: engine, tokenizer, limits, validate.
   const runtime::Session &session() const { return *engine; }
   Metrics &metrics() { return measured; }
 
-  /// Room for one more request, or E0560 (the queue is full) with its numbers: come again later.
-  /// `counts`: among those that the metrics call refused, since the client will be told so.
+  /// Reserves a place for one more request. E0560 (with the limits in force) if the queue is full:
+  /// try again later. `counts`: the metrics count a failure as a refused request, because the
+  /// caller reports it to the client.
   Result<Reservation> reserve(bool counts = true);
-  /// A place for what goes on where a job of the same request has ended: there is always one, and
-  /// what waits in the queue's name does not grow by it.
+  /// Reserves a place for a job that continues a request whose previous job has ended. Always
+  /// succeeds; the queue does not grow, since the ended job has released its place.
   Reservation resume();
-  /// Takes a request with `choices` answers (SamplingParams::choice counts up from the request's
-  /// own); outputs go to the job from now on. Errors: those of Session::submit, E0560 (choices or
-  /// prompt tokens beyond what may wait), E0561 (shutting down).
+  /// Queues a request for `choices` answers (SamplingParams::choice counts up from the request's
+  /// own). Outputs go to the job from now on. Errors: those of Session::submit, E0560 (choices or
+  /// prompt tokens exceed the limits of the queue), E0561 (shutting down).
   Result<void> submit(runtime::Request request, int32_t choices, std::shared_ptr<Job> job,
                       Reservation reservation);
   /// Ends a job within one step. Its Ends come with FinishReason::Cancelled.
   void cancel(Job &job);
-  /// Ends what is under way by that name and of that owner: E0559 for whoever waits for it. How
-  /// many there were.
+  /// Ends the jobs under way with this name and owner; their Ends carry E0559. Returns how many
+  /// jobs it ends.
   size_t end(std::string_view name, int owner);
 
-  /// From now on nothing is taken (E0561), and what has not had a step yet ends with E0561.
+  /// Refuses new requests from now on (E0561), and ends jobs that have not had a step with E0561.
   void refuseWaiting();
 
-  /// Cancels what is under way and waits for it to end, `patience` seconds at most, or until the
-  /// watchdog has given the step up. Not from the engine's thread; nothing is taken from then on.
-  /// False: a step does not end; leave the process without it. (The destructor waits for it.)
+  /// Cancels all jobs and waits until they have ended, for at most `patience` seconds, or until the
+  /// watchdog gives up the step. No request is accepted afterwards. Must not run on the engine's
+  /// thread. Returns false if a step does not end; the process must then exit without destroying
+  /// the service, whose destructor would wait for the step.
   bool stop(double patience = 1e9);
-  /// Session::writeTrace(), after stop() has said true.
+  /// Session::writeTrace(). Call it only after stop() has returned true.
   Result<void> writeTrace() { return engine->writeTrace(); }
 
-  /// Of the last step.
+  /// Returns the statistics of the last step.
   runtime::ScheduleStats stats() const;
-  /// What is under way, in the order it came. Kept up to date for a few seconds after each call, so
-  /// that nobody pays for a list that nobody reads: the first of a series may miss what is new.
+  /// Returns the jobs under way in order of arrival. The list is maintained only for a few seconds
+  /// after each call, since it costs time; the first call of a series may miss new jobs.
   std::vector<RequestView> requests() const;
-  /// Choices under way, waiting ones and reservations included.
+  /// Returns the number of choices under way, including waiting ones and reservations.
   int64_t underWay() const { return taken->load(); }
-  /// Seconds until a request that is refused now may find room, a guess from what ended lately; 1
-  /// at least.
+  /// Returns an estimate of the seconds until a refused request may find room, at least 1. It is
+  /// based on the mean time of ended requests.
   int64_t retryAfter() const;
-  /// Why the engine answers no more; null while all is well.
+  /// Returns the error that stopped the engine; null if there is none.
   std::shared_ptr<const Error> failure() const;
-  /// The step that the watchdog gave up has still not ended.
+  /// Returns true while a step that the watchdog gave up has not ended.
   bool hung() const;
 
 private:
@@ -232,32 +234,32 @@ private:
   Metrics measured;
   std::shared_ptr<std::atomic<int64_t>> taken = std::make_shared<std::atomic<int64_t>>(0);
   std::atomic<int64_t> waitingTokens = 0;
-  mutable std::atomic<uint64_t> lastLook = 0; ///< ns; requests() was called
+  mutable std::atomic<uint64_t> lastLook = 0; ///< ns; time of the last call of requests()
 
-  mutable std::mutex mutex; ///< of the fields down to `published`
+  mutable std::mutex mutex; ///< guards the fields from `commands` to `failed`
   std::condition_variable wake;
   std::vector<Command> commands;
-  std::vector<std::weak_ptr<Job>> submitted; ///< those under way, and some that no longer are
+  std::vector<std::weak_ptr<Job>> submitted; ///< jobs under way, and some that have ended
   bool stopping = false, refusing = false;
   runtime::ScheduleStats published;
   std::vector<RequestView> views;
   std::shared_ptr<const Error> failed;
 
-  /// The engine's thread has it, but while it waits and while the engine works; then the watchdog
-  /// may take it. Of what follows; taken before `mutex`.
+  /// Guards the fields below, down to `broken`. The engine's thread holds it except while it waits
+  /// and while the engine works; the watchdog may lock it then. Locked before `mutex`.
   std::mutex turn;
   std::vector<std::shared_ptr<Job>> jobs;
   std::vector<Delivery> deliveries;
-  bool abandoned = false;            ///< by the watchdog
+  bool abandoned = false;            ///< the watchdog has given up a step
   bool broken = false;               ///< a step has thrown
   std::atomic<bool> stepped = false; ///< the first step has ended
 
   double stepLimit = 0, firstStepLimit = 0; ///< seconds; 0: none
   std::atomic<uint64_t> steps = 0;          ///< odd while the engine works
-  std::condition_variable overNow;          ///< of the watchdog; with `mutex`
+  std::condition_variable overNow;          ///< for the watchdog; with `mutex`
   bool over = false;
-  std::condition_variable leftNow; ///< of stop(); with `mutex`
-  bool left = false, lost = false; ///< the engine's thread has ended; will not, as far as is known
+  std::condition_variable leftNow; ///< for stop(); with `mutex`
+  bool left = false, lost = false; ///< the engine's thread has ended; is stuck in a hung step
   std::thread thread, watchdog;
 };
 

@@ -5,8 +5,8 @@
 //   watchdog          look   look   look   limit: turn, steps is still the same
 //                                          -> everything under way ends, the engine is abandoned
 //
-// What the engine says after that is dropped: onToken() and serve() look at `abandoned` under
-// `turn`.
+// Everything that the engine reports after that is dropped: onToken() and serve() check `abandoned`
+// under `turn`.
 //===----------------------------------------------------------------------===//
 #include "runtime/service/Service.h"
 
@@ -34,8 +34,8 @@ Error Service::stepThrew(const char *what) {
   return {ExitCode::Device, "E0726", "a step of the engine broke off", what, "start it again"};
 }
 
-/// One step of the engine, with a number that the watchdog sees. A step that throws leaves the
-/// engine in a state that nobody knows: it makes no other.
+/// Runs one step of the engine and increments `steps` before and after it, for the watchdog. A step
+/// that throws leaves the engine in an unknown state, so no further step runs.
 bool Service::step() {
   if (broken)
     return false;
@@ -51,7 +51,7 @@ bool Service::step() {
   return worked;
 }
 
-/// Ends all that is under way.
+/// Ends every job under way.
 void Service::broke(Error why) {
   std::lock_guard hold(turn);
   if (abandoned)
@@ -60,7 +60,7 @@ void Service::broke(Error why) {
   fail(std::move(why));
 }
 
-/// A job that the engine does not know, among those that fail() ends.
+/// Adds a job that never reached the engine to those that fail() ends.
 void Service::adopt(std::shared_ptr<Job> job, int32_t choices) {
   job->ids.assign(size_t(choices), 0);
   job->open = choices;
@@ -68,12 +68,12 @@ void Service::adopt(std::shared_ptr<Job> job, int32_t choices) {
     jobs.push_back(std::move(job));
 }
 
-/// Has `turn`.
+/// Ends every job with an error. The caller holds `turn`.
 void Service::fail(Error why) {
   std::vector<Command> unread;
   {
     std::lock_guard lock(mutex);
-    failed = std::make_shared<Error>(std::move(why)); // nothing is taken from now on
+    failed = std::make_shared<Error>(std::move(why)); // no request is accepted from now on
     unread.swap(commands);
     views.clear();
     published.running = published.waiting = 0;
@@ -102,7 +102,7 @@ void Service::watch() {
   while (!overNow.wait_for(lock, look, [&] { return over; })) {
     const auto now = Clock::now();
     const double passed = std::min(std::chrono::duration<double>(now - last).count(),
-                                   2 * look.count()); // this thread was stopped, or the machine
+                                   2 * look.count()); // this thread or the machine was stopped
     last = now;
     const uint64_t number = steps.load();
     age = number == seen ? age + passed : 0;
@@ -116,13 +116,14 @@ void Service::watch() {
   }
 }
 
-/// Ends all that waits for a step that does not end; false if it just has.
+/// Ends every job that waits for a step which does not end. Returns false if the step has just
+/// ended.
 bool Service::giveUp(uint64_t step, double seconds) {
   std::lock_guard hold(turn);
   if (steps.load() != step)
     return false;
   abandoned = true;
-  deliveries.clear(); // of the step itself
+  deliveries.clear(); // outputs of the hung step
   fail(stepHangs(seconds, engine->longestStep()));
   deliver();
   {

@@ -1,4 +1,4 @@
-//===- WorkQueue.cpp - Threads over two lines -------------------------------===//
+//===- WorkQueue.cpp - Threads over two queues ------------------------------===//
 #include "runtime/service/WorkQueue.h"
 
 #include <exception>
@@ -10,14 +10,15 @@ namespace ingot::service {
 
 namespace {
 
-/// The allocator keeps what was freed, in as many arenas as there were threads.
+/// Returns freed memory to the system. The allocator would keep it, in as many arenas as threads.
 void giveMemoryBack() {
 #if defined(__GLIBC__)
   malloc_trim(0);
 #endif
 }
 
-constexpr size_t kMuch = 256 << 10; ///< bytes of a body that took some hundred times as much
+/// Bytes of a body. Reading a body takes some hundred times as much memory.
+constexpr size_t kMuch = 256 << 10;
 
 } // namespace
 
@@ -45,10 +46,10 @@ void WorkQueue::push(std::function<void()> work, size_t bytes) {
     (bytes <= kShort ? shortWork : longWork)
         .emplace(now.count() + double(bytes) / kBytesPerSecond, Work{std::move(work), bytes});
   }
-  wake.notify_all(); // one alone might be the one that leaves it
+  wake.notify_all(); // notify_one might wake a thread that does not take this work
 }
 
-/// The line whose first is to be taken; null: there is none for this thread.
+/// Returns the queue to take the next item from, or null if there is none for this thread.
 WorkQueue::Line *WorkQueue::next(bool shortOnly) {
   if (longWork.empty() || shortOnly)
     return shortWork.empty() ? nullptr : &shortWork;
@@ -69,7 +70,7 @@ void WorkQueue::run(bool shortOnly) {
     try {
       work.run();
     } catch (const std::exception &) {
-      // There was no memory for it: what it held goes, and answers by going (Responder).
+      // Out of memory. Destroying the work destroys its Responder, which then answers.
     }
     work.run = nullptr;
     if (work.bytes >= kMuch)

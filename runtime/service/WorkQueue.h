@@ -1,15 +1,15 @@
-//===- WorkQueue.h - A few threads that take short work first ---------------===//
+//===- WorkQueue.h - A thread pool that runs short work first ---------------===//
 //
-// Work comes with a size, that of the body it reads. What is taken next is what would be done first
-// if each began when it came and went on at kBytesPerSecond: short work passes long work that came
-// up to the difference before it, so that nothing waits for ever. Where there are several threads,
-// one of them takes short work alone: whoever asks little does not wait for all others to have read
-// megabytes.
+// Each item of work has a size: the bytes of the request body that it reads. Items run in the order
+// in which they would finish if each started on arrival and proceeded at kBytesPerSecond. Short
+// work thus overtakes long work, but only long work that arrived recently, so nothing waits
+// forever. If there are several threads, one of them takes short work only, so a small request does
+// not wait until the other threads have read megabytes.
 //
 //   8 MB at 0 s: done at 4 s  -------------------------------|
-//   200 bytes at 1 s:                 |  first, and a thread is free for it
+//   200 bytes at 1 s:                 |  runs first, and a thread is free for it
 //
-// What long work took of memory goes back to the system when it has ended.
+// Memory of long work is returned to the system when the work has ended.
 //===----------------------------------------------------------------------===//
 #pragma once
 
@@ -25,11 +25,11 @@ namespace ingot::service {
 
 class WorkQueue {
 public:
-  static constexpr size_t kShort = 64 << 10; ///< bytes of work that a thread is kept for
+  static constexpr size_t kShort = 64 << 10; ///< most bytes of short work
   static constexpr double kBytesPerSecond = 2 << 20;
 
   explicit WorkQueue(int threads);
-  /// Finishes what has begun; what has not is dropped.
+  /// Finishes the work that has begun and drops the rest.
   ~WorkQueue();
   void push(std::function<void()> work, size_t bytes = 0);
 
@@ -38,7 +38,7 @@ private:
     std::function<void()> run;
     size_t bytes;
   };
-  using Line = std::multimap<double, Work>; ///< by when it would be done
+  using Line = std::multimap<double, Work>; ///< by estimated finish time, in seconds
 
   void run(bool shortOnly);
   Line *next(bool shortOnly);

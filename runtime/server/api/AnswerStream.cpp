@@ -1,4 +1,4 @@
-//===- AnswerStream.cpp - Jobs of a response, and its common parts ---------===//
+//===- AnswerStream.cpp - Jobs and common parts of a response --------------===//
 #include "runtime/server/api/AnswerStream.h"
 
 #include "runtime/device/Trace.h"
@@ -21,7 +21,8 @@ public:
   void take(service::Output &output) override {
     output.choice += firstChoice;
     const bool last = output.kind == service::Output::Kind::End && --open == 0;
-    // The stream holds the model, and a failed engine what it had under way: this job.
+    // The stream owns the model, and a failed engine still owns this job: drop the reference, or
+    // they keep each other alive.
     const std::shared_ptr<AnswerStream> to = last ? std::move(stream) : stream;
     to->take(output);
   }
@@ -75,7 +76,8 @@ std::optional<ApiError> AnswerStream::submit(std::shared_ptr<AnswerStream> strea
   stream->later.assign(std::make_move_iterator(prompts.rbegin()),
                        std::make_move_iterator(prompts.rend() - std::ptrdiff_t(places.size())));
 
-  // All jobs stand before the first is queued: outputs may come at once, on the server's thread.
+  // All jobs are created before the first is queued, since outputs may arrive at once on the
+  // server's thread.
   for (size_t i = 0; i < prompts.size(); ++i) {
     auto job = std::make_shared<PromptJob>(stream, int32_t(i) * asked.choices);
     job->name = asked.requestId;
@@ -87,7 +89,7 @@ std::optional<ApiError> AnswerStream::submit(std::shared_ptr<AnswerStream> strea
     runtime::Request request = asked.request;
     request.promptIds = std::move(prompts[i]);
     service::Reservation place = std::move(places[i]);
-    if (inTurns && i) // those of one request are not refused one by one
+    if (inTurns && i) // the queue's limit counts the request once
       place = service.resume();
     auto queued = service.submit(std::move(request), asked.choices, jobs[i], std::move(place));
     if (queued)
@@ -96,17 +98,17 @@ std::optional<ApiError> AnswerStream::submit(std::shared_ptr<AnswerStream> strea
     if (error.status == 429)
       error.retryAfter = service.retryAfter();
     if (i == 0) {
-      stream->jobs.clear(); // each holds the stream
+      stream->jobs.clear(); // each job owns the stream
       return error;
     }
-    post([stream, error] { stream->abort(error); }); // others may be writing there already
+    post([stream, error] { stream->abort(error); }); // other jobs may be writing already
     return std::nullopt;
   }
   post([stream] { stream->start(); });
   return std::nullopt;
 }
 
-/// A prompt has been answered: the next takes its place.
+/// Submits the next prompt in place of one that has been answered.
 void AnswerStream::next() {
   if (later.empty() || broken)
     return;
@@ -124,7 +126,7 @@ void AnswerStream::start() {
   if (begun || broken)
     return;
   begun = true;
-  // Jobs hold the stream, and it the responder: a callback that held either would hold itself.
+  // Jobs own the stream, which owns the responder. A callback that owned either would own itself.
   responder->onGone([weak = weak_from_this()] {
     if (auto stream = weak.lock())
       stream->cancelJobs();
@@ -247,7 +249,7 @@ std::string ChoiceTimes::progressJson() const {
   return json.close().text();
 }
 
-/// What is known before the engine has seen it.
+/// Records the settings that are known before the engine sees the request.
 void AnswerStream::noteAsked() const {
   if (!generation.record)
     return;
@@ -262,7 +264,7 @@ void AnswerStream::noteAsked() const {
   record.topK = request.sampling.topK;
 }
 
-/// Adds the end of a choice; a response's times are the earliest and the latest of its jobs.
+/// Records the end of a choice. Times of a response are the earliest and latest of its jobs.
 void AnswerStream::noteEnd(const service::Output &output) const {
   if (!generation.record)
     return;

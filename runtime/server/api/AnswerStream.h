@@ -1,12 +1,12 @@
-//===- AnswerStream.h - From outputs of jobs to one HTTP response ----------===//
+//===- AnswerStream.h - Job outputs as one HTTP response -------------------===//
 //
-// A request may have several prompts, and several choices of each; all go into one response,
-// streamed or whole. A route derives from this and says how its protocol writes things down.
+// A request may have several prompts with several choices each. All of them go into one response,
+// streamed or whole. A route derives from AnswerStream and implements the format of its protocol.
 //
 //   job of prompt 0 --\                         begin()  token() …  ended()  finished()
 //   job of prompt 1 ---+--> AnswerStream.take() ------> the route's writer ----> Responder
 //
-// Used on the server's thread alone, but for submit().
+// Except for submit(), all functions run on the server's thread.
 //===----------------------------------------------------------------------===//
 #pragma once
 
@@ -24,24 +24,25 @@ struct Usage {
   int64_t prompt = 0, completion = 0, cached = 0, reasoning = 0;
 };
 
-/// llama.cpp's timings of one choice. Its prompt is what was computed, without what was cached; the
-/// first new token comes with the prompt, so that n of them are n - 1 steps.
+/// llama.cpp's timings of one choice. The prompt counts the computed tokens, without the cached
+/// ones. The first new token comes from the prompt's step, so n new tokens take n - 1 further
+/// steps.
 struct ChoiceTimes {
   int64_t prompt = 0, cached = 0, predicted = 0; ///< tokens
   uint64_t begun = 0, first = 0, last = 0;       ///< ns; 0: not yet
-  int64_t computed = 0;                          ///< tokens of the prompt, those cached among them
-  uint64_t computedAt = 0;                       ///< ns
+  int64_t computed = 0;     ///< prompt tokens computed so far, including cached ones
+  uint64_t computedAt = 0;  ///< ns
   std::string json() const; ///< {"cache_n":…,"prompt_n":…,"prompt_ms":…,"predicted_n":…,…}
-  /// {"total","cache","processed","time_ms"} of the prompt, so far.
+  /// Returns {"total","cache","processed","time_ms"} of the prompt so far.
   std::string progressJson() const;
 };
 
-/// What ended an answer: a stop string, an id of the request's or one that ends every answer, or
-/// nothing of these.
+/// What ended an answer: a stop string, a stop id of the request or of the engine, or none of
+/// these.
 struct StopCause {
   std::string text;
   int32_t id = -1;
-  bool ownId = false; ///< the request named it: stop_token_ids
+  bool ownId = false; ///< the id is in the request's stop_token_ids
 };
 
 class AnswerStream : public std::enable_shared_from_this<AnswerStream> {
@@ -49,10 +50,10 @@ public:
   virtual ~AnswerStream() = default;
 
   /// Queues a job for each prompt (ids), with the choices and settings of the generation. The first
-  /// reservation was made before the request was read. An error if one cannot be queued: then none
-  /// is. From any thread; the stream is the server's thread's from then on.
-  /// `inTurns`: takes as many of the server's places as are free, up to kMostAtOnce, and the
-  /// prompts one after the other in them.
+  /// reservation was made before the request was read. Returns an error if the first job cannot be
+  /// queued; a later failure aborts the stream. May be called from any thread, but only the
+  /// server's thread uses the stream from then on. `inTurns`: uses the free places of the service,
+  /// up to kMostAtOnce, and runs the prompts one after the other in them.
   static std::optional<ApiError> submit(std::shared_ptr<AnswerStream> stream,
                                         std::vector<std::vector<int32_t>> prompts,
                                         service::Reservation first, const Post &post,
@@ -62,37 +63,39 @@ public:
 protected:
   AnswerStream(Generation generation, std::shared_ptr<http::Responder> responder);
 
-  /// Once, before anything else, where the answer is streamed.
+  /// Called once, before anything else, if the answer is streamed.
   virtual void begin() {}
-  /// Of a prompt, before its choices' tokens, where Request::promptLogprobs asks for it. The choice
-  /// is the prompt's first.
+  /// Receives a prompt's log-probabilities before the tokens of its choices, if
+  /// Request::promptLogprobs asks for them. The choice is the prompt's first.
   virtual void prompt(const service::Output &output) {}
-  /// How far a prompt is (`timesOf`), where return_progress asks for it: before each step that
-  /// computes a part of it, and before its first token. The choice is the prompt's first.
+  /// Reports the progress of a prompt (see `timesOf`) if return_progress asks for it: before each
+  /// step that computes a part of the prompt, and before its first token. The choice is the
+  /// prompt's first.
   virtual void progress(int32_t choice) {}
   virtual void token(const service::Output &output) = 0;
-  virtual void ended(const service::Output &output) = 0; ///< of one choice
-  virtual void finished() = 0;                           ///< of all; sends the response or its end
+  virtual void ended(const service::Output &output) = 0; ///< a choice has ended
+  virtual void finished() = 0; ///< all have; sends the response or its end
   virtual const char *contentType() const {
     return "text/event-stream; charset=utf-8";
   } ///< of a stream
-  /// A streamed answer breaks off.
+  /// Ends a streamed answer with an error.
   virtual void failed(const ApiError &error);
-  /// An error as the protocol writes it.
+  /// Formats an error for the protocol.
   virtual std::string errorText(const ApiError &error) const { return error.body(); }
 
-  /// Writes an event of a stream: "data: …\n\n", with an event name if one is given.
+  /// Writes an event of a stream: "data: …\n\n", with an event name if there is one.
   void event(std::string_view data, std::string_view name = "");
-  /// What OpenAI's completions and chat begin with, up to their list: {"id":…,"choices":
+  /// Returns the beginning of OpenAI's completions and chats, up to their list: {"id":…,"choices":
   std::string listHead(std::string_view idPrefix, std::string_view object) const;
-  /// What ends a chunk of theirs, behind its list: usage where it is asked for.
+  /// Returns the end of such a chunk, after its list: usage if requested.
   std::string chunkEnd() const;
-  /// Their end: usage and [DONE] of a stream, or the whole response with the list of choices.
+  /// Ends such a response: usage and [DONE] of a stream, or the whole response with its list of
+  /// choices.
   void finishList(const std::string &head, std::string_view choices);
   const Generation &asked() const { return generation; }
   StopCause stopOf(const service::Output &output) const;
   const ChoiceTimes &timesOf(int32_t choice) const { return times[size_t(choice)]; }
-  /// More members of a whole response, ",…" before its usage; from finished().
+  /// Further members of a whole response, ",…" before its usage. Set in finished().
   std::string moreMembers;
   http::Responder &response() { return *responder; }
   int32_t choices() const { return total; }
@@ -104,7 +107,7 @@ private:
   void start();
   void next();
   void take(service::Output &output);
-  void abort(const ApiError &error); ///< answers by it, and ends what is under way
+  void abort(const ApiError &error); ///< answers with the error and ends jobs under way
   void cancelJobs();
   void close(); ///< after the last byte
   void noteTimes(const service::Output &output);
@@ -115,25 +118,25 @@ private:
   Generation generation;
   std::shared_ptr<http::Responder> responder;
   std::vector<std::shared_ptr<service::Job>> jobs; ///< until close()
-  std::vector<std::vector<int32_t>> later;         ///< prompts whose turn comes, the last first
+  std::vector<std::vector<int32_t>> later; ///< prompts that wait for their turn, last one first
   int32_t total = 0, open = 0;
-  int64_t told = 0; ///< tokens so far, of all choices
+  int64_t told = 0; ///< tokens so far, over all choices
   std::vector<ChoiceTimes> times;
   bool begun = false, broken = false;
 };
 
-/// vLLM's "stop_reason" (which does not name ids that end every answer) and SGLang's "matched_stop",
-/// as members of a choice.
+/// Writes members of a choice: vLLM's "stop_reason" (which omits the engine's own stop ids) and
+/// SGLang's "matched_stop".
 void stopJson(runtime::JsonText &json, const StopCause &stop);
 
-/// A model's fingerprint as llama.cpp writes its builds: "b0-…".
+/// Returns a model's fingerprint in the format of llama.cpp's builds: "b0-…".
 std::string llamaBuild(const service::ServedModel &model);
 
-/// "stop", "length" as OpenAI says them.
+/// Returns OpenAI's name of a finish reason: "stop", "length".
 const char *finishReason(runtime::FinishReason reason);
-/// A new id: the prefix and 24 random hexadecimal digits.
+/// Returns a new id: the prefix and 24 random hexadecimal digits.
 std::string newId(std::string_view prefix);
-/// {"prompt_tokens":…} as chat and completions give it.
+/// Returns {"prompt_tokens":…} as in chats and completions.
 std::string usageJson(const Usage &usage);
 
 } // namespace ingot::api

@@ -17,10 +17,10 @@ namespace {
 
 using runtime::JsonText;
 
-/// The version of Ollama whose routes these are.
+/// The version of Ollama whose routes are implemented.
 constexpr std::string_view kOllamaVersion = "0.14.0";
 
-/// Requests without a place in the queue that may be read or wait to be.
+/// Most requests without a place in the queue that are being read or wait for it.
 constexpr int kMostUnplaced = 64;
 
 void send(http::Responder &responder, const ApiError &error, Dialect dialect = Dialect::OpenAI) {
@@ -32,7 +32,7 @@ void send(http::Responder &responder, const ApiError &error, Dialect dialect = D
 
 constexpr const char *kMethods[] = {"GET", "HEAD", "POST", "PUT", "DELETE", "OPTIONS", "PATCH"};
 
-/// One of ours, so that a client's words are no label.
+/// Returns the name of a route of the table, so that client text never becomes a label.
 const char *routeName(std::string_view path) {
   for (const PostRoute &route : postRoutes())
     if (path == route.path)
@@ -43,7 +43,7 @@ const char *routeName(std::string_view path) {
   return path.starts_with("/v1/models/") ? "/v1/models" : "other";
 }
 
-/// Of a path that no route has.
+/// Returns the dialect for errors on a path without a route.
 Dialect dialectOf(std::string_view path) {
   return path.starts_with("/v1/messages") ? Dialect::Anthropic
          : path.starts_with("/api/")      ? Dialect::Ollama
@@ -92,7 +92,7 @@ std::shared_ptr<observe::RequestRecord> Api::record(const http::Request &request
   if (options.trace)
     record->trace = observe::newSpan(std::move(caller));
   else if (caller)
-    record->trace = std::move(*caller); // for the log
+    record->trace = std::move(*caller); // only for the log
   return record;
 }
 
@@ -102,7 +102,7 @@ void Api::refused(const http::RefusedRequest &request) const {
   unread.client = request.client;
   auto record = this->record(unread);
   record->method.clear();
-  record->route = "none"; // it was not looked for
+  record->route = "none"; // the route was not looked up
   record->trace = {};
   record->status = request.status;
   record->errorCode = request.code;
@@ -140,8 +140,8 @@ void Api::handle(http::Request request, std::shared_ptr<http::Responder> transpo
   call->generation.record = record;
   record->generates = entry->generates;
   if (entry->generates) {
-    // Room is asked for before the body is read: which model it is for shows there, so that with
-    // several models the first with room answers for now.
+    // The place is reserved before the body is read. Only the body names the model, so with several
+    // models the first one with room provides the place for now.
     Result<service::Reservation> place = Error{};
     for (const auto &model : models->all())
       if (place = model->service().reserve(); place) {
@@ -167,7 +167,7 @@ void Api::handle(http::Request request, std::shared_ptr<http::Responder> transpo
   auto kept = std::make_shared<http::Request>(std::move(request));
   const size_t bytes = kept->body.size();
   auto read = [this, call = std::move(call), kept = std::move(kept), entry, record] {
-    struct Done { // of those that take no place in the queue
+    struct Done { // for requests without a place in the queue
       std::atomic<int> *count;
       ~Done() {
         if (count)
@@ -203,7 +203,7 @@ void Api::handle(http::Request request, std::shared_ptr<http::Responder> transpo
       if (call->document.error())
         error = call->document.error();
       if (!error) {
-        auto model = call->generation.model; // routes take the generation away
+        auto model = call->generation.model; // routes move the generation out
         error = entry->route(*call);
         if (error && error->status == 429 && model)
           error->retryAfter = model->service().retryAfter();
@@ -222,8 +222,8 @@ void Api::get(const http::Request &request, http::Responder &responder) {
   if (path == "/health" || path == "/v1/health" || path == "/ping")
     return health(responder);
   if (path == "/version" || path == "/api/version") {
-    // Ollama's clients compare it with the version that brought what they use: VS Code wants 0.6.4,
-    // Codex 0.13.4 (/v1/responses), Claude Code 0.14.0 (/v1/messages).
+    // Ollama's clients compare this with the version that introduced the features they use: VS Code
+    // needs 0.6.4, Codex 0.13.4 (/v1/responses), Claude Code 0.14.0 (/v1/messages).
     const std::string_view version = path == "/version" ? options.version : kOllamaVersion;
     return responder.send(200, "application/json",
                           JsonText().open('{').key("version").value(version).close().text());
@@ -256,7 +256,8 @@ void Api::health(http::Responder &responder) {
   responder.send(200, "application/json", "{\"status\":\"ok\"}");
 }
 
-/// The text of OpenMetrics: a counter's family is called without "_total", and the end is marked.
+/// Converts the text to OpenMetrics: names of counter families lose "_total", and an end mark is
+/// added.
 static std::string openMetrics(std::string_view text) {
   std::string out;
   while (!text.empty()) {
@@ -264,7 +265,7 @@ static std::string openMetrics(std::string_view text) {
     std::string line(text.substr(0, end));
     text.remove_prefix(end + 1);
     if (line.starts_with("# ")) {
-      // HELP comes first: both lines of a counter have its name.
+      // HELP comes first. Both lines of a counter contain its name.
       const size_t name = line.find(' ', 2) + 1, last = line.find(' ', name);
       const bool total = line.substr(name, last - name).ends_with("_total");
       const bool type = line.starts_with("# TYPE");

@@ -4,9 +4,9 @@
 //                           POSTs: a place in the queue, or 429 -> reading threads -> engine's
 //                           thread
 //
-// Reading (JSON, templates, tokenizing, compiling grammars) takes milliseconds at worst seconds, so
-// it is done by threads of its own; the server's thread only moves bytes. What is too much is
-// refused before it is read.
+// Reading a request (JSON, templates, tokenizing, compiling grammars) takes milliseconds, at worst
+// seconds. Separate threads do it, and the server's thread only moves bytes. Excess requests are
+// refused before they are read.
 //===----------------------------------------------------------------------===//
 #pragma once
 
@@ -18,11 +18,11 @@ namespace ingot::api {
 
 struct ApiOptions {
   int readers = 2;                   ///< threads that read requests
-  std::string version = "";          ///< of this program
-  observe::Observers observers = {}; ///< hear of every request
-  bool trace = false;                ///< give every request a span (somebody exports them)
-  bool keepBodies = false;           ///< requests' bodies go into their records
-  /// More families for /metrics, in the exposition format; any thread.
+  std::string version = "";          ///< version of this program
+  observe::Observers observers = {}; ///< receive the record of every request
+  bool trace = false;                ///< give every request a span, for an exporter
+  bool keepBodies = false;           ///< keep request bodies in the records
+  /// Returns further families for /metrics in the exposition format. Called from any thread.
   std::function<std::string()> moreMetrics = {};
 };
 
@@ -31,9 +31,9 @@ public:
   /// `post` runs work on the server's thread; models' dispatch must be the same.
   Api(std::shared_ptr<service::ModelRegistry> models, ApiOptions options, Post post);
 
-  /// What http::Server calls.
+  /// The handler that http::Server calls.
   void handle(http::Request request, std::shared_ptr<http::Responder> responder);
-  /// Tells the observers of what the transport answered itself. On the server's thread.
+  /// Reports a request that the transport refused to the observers. Runs on the server's thread.
   void refused(const http::RefusedRequest &request) const;
   /// /health answers 503 from now on.
   void setDraining() { draining = true; }
@@ -48,10 +48,10 @@ private:
   ApiOptions options;
   Post post;
   std::atomic<bool> draining = false;
-  std::atomic<int> unplaced = 0; ///< requests under way that take no place in the queue
+  std::atomic<int> unplaced = 0; ///< requests under way without a place in the queue
   std::shared_ptr<observe::RouteCounts> counts = std::make_shared<observe::RouteCounts>();
-  std::shared_ptr<const observe::Observers> observers; ///< those given, and the counts
-  service::WorkQueue readers;                          ///< last: its threads use the rest
+  std::shared_ptr<const observe::Observers> observers; ///< those of the options, and `counts`
+  service::WorkQueue readers; ///< declared last: its threads use the other fields
 };
 
 } // namespace ingot::api

@@ -23,12 +23,12 @@ const char *ApiError::type() const {
   }
 }
 
-// Clients look for these words to shorten a conversation or to take another model: litellm
-// (is_error_str_context_window_exceeded), and agents by lists of their own.
+// Clients search for these phrases to shorten a conversation or switch to another model: litellm
+// (is_error_str_context_window_exceeded), and agents with their own lists.
 
 static std::string tokens(int64_t count) { return std::to_string(count) + " tokens"; }
 
-/// OpenAI's words, and in front of them those of its newer API.
+/// Returns OpenAI's text, preceded by the text of its newer API.
 static std::string openAiWords(const ApiError &error) {
   const Overflow &o = *error.overflow;
   const std::string where = error.param.empty() ? "prompt" : error.param;
@@ -54,7 +54,7 @@ static std::string llamaCppWords(const Overflow &o) {
          tokens(o.most) + "), try increasing it: the input is too large to process";
 }
 
-/// "field: message", unless the message begins so: Fields::fail does.
+/// Returns "field: message", unless the message already begins so, as those of Fields::fail do.
 static std::string named(const ApiError &error) {
   const bool is = error.param.empty() || error.message.starts_with(error.param + ":");
   return is ? error.message : error.param + ": " + error.message;

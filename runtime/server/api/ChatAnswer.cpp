@@ -1,4 +1,4 @@
-//===- ChatAnswer.cpp - From messages to a prompt, from text to pieces -----===//
+//===- ChatAnswer.cpp - Prompts from messages, pieces from text ------------===//
 #include "runtime/server/api/ChatAnswer.h"
 
 #include "runtime/server/api/PlainTools.h"
@@ -80,7 +80,7 @@ Result<std::shared_ptr<const text::ChatTemplate>> templateOf(const service::Serv
     return std::shared_ptr<const text::ChatTemplate>(std::move(*parsed));
   }
   const bool tools = input.tools.choice != Tools::Choice::None;
-  if (const text::ChatTemplate *own = model.chatTemplate(tools)) // which outlives the request
+  if (const text::ChatTemplate *own = model.chatTemplate(tools)) // the model outlives the request
     return std::shared_ptr<const text::ChatTemplate>(std::shared_ptr<void>(), own);
   return Error{
       ExitCode::Usage, "E0521", "this model has no chat template",
@@ -89,13 +89,14 @@ Result<std::shared_ptr<const text::ChatTemplate>> templateOf(const service::Serv
       "give one: ingot serve --chat-template FILE.jinja"};
 }
 
-/// Whether the prompt has to say itself what tools there are.
+/// Returns whether the tools must be described in the messages, because the template does not read
+/// them.
 static bool needsPlainTools(const text::ChatTemplate &own, const ChatInput &input) {
   return (input.tools.choice != Tools::Choice::None || input.toolMessages) && !own.uses("tools");
 }
 
 namespace {
-/// A template and all that it is given.
+/// A template and all of its inputs.
 struct Rendering {
   std::shared_ptr<const text::ChatTemplate> own;
   std::string messages;
@@ -150,7 +151,7 @@ Result<text::ChatTemplate::Encoded> encodeChat(const service::ServedModel &model
   return text::ChatTemplate::Encoded{std::move(*text), std::move(*ids)};
 }
 
-/// The body of a Lark rule that matches what a request's grammar does; "": it has none.
+/// Returns the body of a Lark rule that is equivalent to a request's grammar; "": there is none.
 static std::string larkOf(const AskedGrammar &asked) {
   using text::GrammarKind;
   switch (asked.kind) {
@@ -177,7 +178,7 @@ static std::string larkOf(const AskedGrammar &asked) {
   return "";
 }
 
-/// A tool's schema that cannot be used: an error that names the tool and the place in its schema.
+/// Checks a tool's schema. An error names the tool and the position in the schema.
 static std::optional<ApiError> schemaError(std::string_view schema, std::string_view tool,
                                            const std::string &field) {
   auto checked = text::checkSchema(schema);
@@ -189,10 +190,10 @@ static std::optional<ApiError> schemaError(std::string_view schema, std::string_
   return error;
 }
 
-/// Which schemas are looked at one by one, and not by the grammar alone that they all go into.
+/// Which schemas are checked one by one, and not only as part of the common grammar.
 enum class Check : uint8_t { None, Strict, All };
 
-/// Tools as a grammar needs them: those that are strict have closed objects, as OpenAI has them.
+/// Returns the tools for a grammar. Objects in strict tools are closed, as in OpenAI's API.
 static Outcome<std::string> closedTools(const Tools &tools, Check check) {
   simdjson::dom::parser parser;
   simdjson::dom::array list;
@@ -226,17 +227,19 @@ static Outcome<std::string> closedTools(const Tools &tools, Check check) {
   return json.close().text();
 }
 
-/// Whether calls hold all of a tool's schema as it is.
+/// Returns whether calls in this format are JSON that matches a tool's schema directly.
 static bool writesJson(const text::OutputFormat &format) {
   const text::ToolMarks *marks = text::toolMarks(format.tools);
   return marks &&
          (marks->syntax == text::CallSyntax::Object || marks->syntax == text::CallSyntax::Json);
 }
 
-/// The grammar that tools and a request's own grammar ask for together: where a call must be made,
-/// calls; where one may be made, a call or an answer in the shape, or any text with calls in it
-/// where a tool is strict; else the shape. JSON may come after reasoning, if the model reasons; other
-/// kinds are of the whole answer where no call may be made, and leave no room for it.
+/// Compiles the combined grammar of the tools and the request's own grammar. If a call is required,
+/// it allows calls only. If a call is allowed, it allows a call or an answer that matches the
+/// request's grammar; if there is none but a tool is strict, it allows any text with calls.
+/// Otherwise it is the request's grammar. JSON may follow reasoning, if the model reasons. If no
+/// call is allowed, grammars of other kinds apply to the whole answer and leave no room for
+/// reasoning.
 static std::optional<ApiError> addGrammar(Generation &generation, const ChatInput &input,
                                           text::OutputFormat &format) {
   using text::GrammarKind;
@@ -276,7 +279,7 @@ static std::optional<ApiError> addGrammar(Generation &generation, const ChatInpu
                       input.grammar->field + ": a grammar of this kind cannot be given together "
                                              "with tools: tool_choice \"none\" leaves them out",
                       input.grammar->field, ""};
-    // What is wrong with it is said in its own words.
+    // Compiled alone first, so that its errors refer to the request's own grammar.
     if (auto alone = compileGrammar(model, *input.grammar); !alone)
       return alone.error();
   }
@@ -285,7 +288,7 @@ static std::optional<ApiError> addGrammar(Generation &generation, const ChatInpu
     return apiError(grammar.error(), "tool_choice");
   auto compiled = model.grammar(GrammarKind::Lark, *grammar);
   if (!compiled) {
-    if (mayCall) // the one that is at fault, by its name
+    if (mayCall) // find and name the faulty tool
       if (auto named = closedTools(input.tools, Check::All); !named)
         return named.error();
     return apiError(compiled.error(), mayCall ? "tools" : input.grammar->field);
@@ -353,7 +356,7 @@ std::optional<ApiError> submitChat(Call &call, ChatPrompt prompt,
   return error;
 }
 
-/// A chat's stop strings are those of its content.
+/// Sets up a generation as a chat, whose stop strings apply to its content only.
 static Generation asChat(Generation generation, text::ChatReading reading) {
   if (generation.reasoning == Generation::Reasoning::InContent) {
     reading.format.reasoning.clear();
@@ -386,8 +389,8 @@ void ChatAnswer::settleReasoning(int32_t choice, std::vector<text::OutputPiece> 
     pieces.insert(pieces.begin(), {Kind::Reasoning, -1, std::exchange(held, {})});
 }
 
-/// Of reasoning that is hidden the log-probabilities are hidden, too, with those of its marks. An
-/// output without pieces may be part of a mark: what comes before or behind it tells of which.
+/// Hides the log-probabilities of hidden reasoning and of its marks. An output without pieces may
+/// be part of a mark; the outputs before and after it decide whether it belongs to reasoning.
 void ChatAnswer::hideLogprobs(service::Output &output) {
   using Kind = text::OutputPiece::Kind;
   Shown &shown = shownOf[size_t(output.choice)];

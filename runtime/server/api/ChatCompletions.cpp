@@ -29,7 +29,7 @@ private:
   struct Choice {
     std::string content, reasoning;
     std::vector<ToolCall> calls;
-    std::string logprobs; ///< items of the list
+    std::string logprobs; ///< items of the list of log-probabilities
     std::vector<int32_t> ids;
     std::string finish;
     StopCause stop;
@@ -54,7 +54,7 @@ private:
     json.close();
   }
 
-  /// {"token":…,"logprob":…,"bytes":[…],"top_logprobs":[…]}, or "".
+  /// Returns {"token":…,"logprob":…,"bytes":[…],"top_logprobs":[…]}, or "".
   std::string logprobOf(const service::Output *output) const {
     if (!output || output->id < 0 || output->logprobs.empty())
       return "";
@@ -96,7 +96,7 @@ private:
     return "," + object.substr(1, object.size() - 2);
   }
 
-  /// One chunk with a delta that is JSON already.
+  /// Sends one chunk with a delta in JSON.
   void chunk(int32_t index, std::string_view delta, std::string_view logprobs,
              std::string_view finish) {
     std::string text = head;
@@ -120,7 +120,7 @@ private:
     event(text + timings(index) + chunkEnd());
   }
 
-  /// llama.cpp's, once there is a token.
+  /// Returns llama.cpp's timings, once there is a token.
   std::string timings(int32_t index) const {
     return asked().timingsPerToken && (timesOf(index).predicted || timesOf(index).computedAt)
                ? ",\"timings\":" + timesOf(index).json()
@@ -133,7 +133,7 @@ private:
       chunk(i, std::string("{\"role\":\"assistant\",\"content\":") + content + "}", "", "");
   }
 
-  /// llama.cpp's.
+  /// Sends llama.cpp's progress event.
   void progress(int32_t choice) override {
     event(head + "[],\"prompt_progress\":" + timesOf(choice).progressJson() + timings(choice) +
           chunkEnd());
@@ -244,10 +244,10 @@ private:
     finishList(head, json.close().text());
   }
 
-  const std::vector<int32_t> promptIds; ///< where they are wanted
+  const std::vector<int32_t> promptIds; ///< if requested
   const std::string head;
   std::vector<Choice> answers;
-  bool isFirst = true; ///< no chunk is out yet
+  bool isFirst = true; ///< no chunk has been sent yet
   std::string scores;  ///< prompt_logprobs
 };
 

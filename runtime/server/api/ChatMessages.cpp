@@ -12,7 +12,7 @@ using runtime::JsonText;
 
 namespace {
 
-/// What a part of a content is to a model that reads text.
+/// The use of a content part for a model that reads text.
 enum class Use : uint8_t { Text, Reasoning, Nested, Document, None };
 
 struct Part {
@@ -40,7 +40,7 @@ void addLine(std::string &text, std::string_view piece) {
     text.append(text.empty() ? "" : "\n").append(piece);
 }
 
-/// Anthropic's: a text, or content in a source; a file or an address is none.
+/// Reads Anthropic's document: a text, or content in a source. Files and URLs are refused.
 void readDocument(const Fields &part, std::string &text) {
   addLine(text, part.text("title", kMostContentBytes).value_or(""));
   addLine(text, part.text("context", kMostContentBytes).value_or(""));
@@ -115,7 +115,7 @@ std::string callArguments(std::string_view text) {
   return object ? object->json() : JsonText().value(text).text();
 }
 
-/// A function's name and arguments, as a template takes them.
+/// Writes a function's name and arguments in the form that templates expect.
 static void functionJson(JsonText &json, const Fields &function) {
   function.require("name");
   json.open('{').key("name").value(function.text("name", 256).value_or("")).key("arguments");
@@ -127,7 +127,7 @@ static void functionJson(JsonText &json, const Fields &function) {
   json.close();
 }
 
-/// Tool calls of an assistant's message, arguments as objects.
+/// Writes the tool calls of an assistant message, with arguments as objects.
 static void toolCalls(JsonText &json, const Fields &message) {
   json.key("tool_calls").open('[');
   for (const Fields &call : message.objects("tool_calls", 0, kMostTools)) {
@@ -150,7 +150,7 @@ static void toolCalls(JsonText &json, const Fields &message) {
     }
     json.close();
   }
-  if (auto old = message.object("function_call")) { // OpenAI's older name of one call
+  if (auto old = message.object("function_call")) { // OpenAI's older name for a single call
     json.open('{').key("type").value("function").key("function");
     functionJson(json, *old);
     json.close();
@@ -158,18 +158,18 @@ static void toolCalls(JsonText &json, const Fields &message) {
   json.close();
 }
 
-/// A field that is a list with something in it.
+/// Returns whether a field is a non-empty list.
 static bool hasItems(const Fields &fields, std::string_view name) {
   auto found = fields.element(name);
   dom::array list;
-  return found && (found->get(list) || list.size() > 0); // what is no list is told later
+  return found && (found->get(list) || list.size() > 0); // other types are reported later
 }
 
 static bool holdsCalls(const Fields &message) {
   return hasItems(message, "tool_calls") || message.has("function_call");
 }
 
-/// One message; false: it has no role that is known.
+/// Writes one message. Returns false if its role is unknown.
 static bool messageJson(JsonText &json, const Fields &message, bool &toolMessages) {
   message.require("role");
   auto role =
@@ -185,13 +185,14 @@ static bool messageJson(JsonText &json, const Fields &message, bool &toolMessage
   std::string content = readContent(message, "content", &reasoning);
   if (content.empty() && assistant)
     content = message.text("refusal", kMostContentBytes).value_or("");
-  // Templates know no "developer": it is OpenAI's newer name of "system", as "tool" is of "function".
+  // Templates do not support "developer", OpenAI's newer name of "system". "tool" is its newer name
+  // of "function".
   json.open('{').key("role").value(role == "developer"  ? "system"
                                    : role == "function" ? "tool"
                                                         : *role);
   json.key("content");
   if (calls && content.empty() && !message.has("content"))
-    json.raw("null"); // as transformers gives it
+    json.raw("null"); // as transformers does
   else
     json.value(content);
   auto add = [&](const char *field, std::initializer_list<const char *> names, size_t most) {
@@ -201,7 +202,7 @@ static bool messageJson(JsonText &json, const Fields &message, bool &toolMessage
   };
   add("name", {"name", "tool_name"}, 256); // the latter is Ollama's
   add("tool_call_id", {"tool_call_id"}, 256);
-  if (reasoning.empty()) // vLLM and Ollama have names of their own
+  if (reasoning.empty()) // vLLM and Ollama use other names
     add("reasoning_content", {"reasoning_content", "reasoning", "thinking"}, kMostContentBytes);
   else
     json.key("reasoning_content").value(reasoning);
@@ -231,7 +232,7 @@ bool endsInAssistantText(const Fields &body) {
       const auto *known =
           std::ranges::find(kParts, part.text("type", 64).value_or(""), &Part::type);
       if (known == std::end(kParts) || known->use == Use::Nested || known->use == Use::Document)
-        return false; // a call, or what no template shows as text of the assistant
+        return false; // a call, or a part that no template shows as assistant text
     }
   return !readContent(list.back(), "content").empty();
 }
@@ -259,7 +260,7 @@ std::string withoutEmpty(const Fields &object) {
   JsonText json;
   json.open('{');
   for (auto [key, value] : object.members()) {
-    // A function without parameters is read by templates that look into them.
+    // Empty "parameters" are kept, because some templates read inside them.
     const std::string written = simdjson::minify(value);
     if (written == "null" || written == "\"\"" || written == "[]" ||
         (written == "{}" && key != "parameters"))
@@ -273,7 +274,7 @@ std::string withoutEmpty(const Fields &object) {
   return json.close().text();
 }
 
-/// The name of a tool, in chat's shape or that of responses.
+/// Returns the name of a tool in the format of chat or of responses.
 static std::string nameOf(const Fields &tool) {
   auto function = tool.object("function");
   return std::string((function ? *function : tool).text("name", 64).value_or(""));

@@ -17,7 +17,7 @@ using runtime::JsonText;
 
 class CompletionStream final : public AnswerStream {
 public:
-  /// `prompts`: where their ids are wanted in the answer.
+  /// `prompts`: their ids, if the answer needs them.
   CompletionStream(Generation generation, std::shared_ptr<http::Responder> responder,
                    std::vector<std::string> echoes, std::vector<std::vector<int32_t>> prompts,
                    bool promptLogprobs, bool promptsOfIds)
@@ -29,14 +29,14 @@ private:
   struct Choice {
     std::string text;
     std::vector<std::string> tokens;
-    std::vector<std::optional<double>> logprobs; ///< none: of a text's first token
+    std::vector<std::optional<double>> logprobs; ///< nullopt for a text's first token
     std::vector<std::vector<runtime::TokenLogprob>> top;
-    std::vector<size_t> offsets; ///< in the text that is shown, in code points, as Python counts
+    std::vector<size_t> offsets; ///< in the shown text, in code points, as Python counts
     size_t shown = 0;            ///< code points of the answer so far
     std::vector<int32_t> ids;
-    std::string finish, scores; ///< the latter: prompt_logprobs
+    std::string finish, scores; ///< scores: prompt_logprobs
     StopCause stop;
-    bool promptTold = false; ///< the prompt's ids have come in an event of a stream
+    bool promptTold = false; ///< an event of the stream has sent the prompt's ids
   };
 
   Choice &of(int32_t index) {
@@ -46,8 +46,8 @@ private:
     return choice;
   }
 
-  /// The name of a token; as OpenAI spells it where its bytes are part of a character:
-  /// "bytes:\xe6\x97".
+  /// Returns the text of a token, or OpenAI's "bytes:\xe6\x97" if its bytes are part of a
+  /// character.
   std::string spelled(int32_t token) const {
     const text::Tokenizer *tokenizer = asked().model->tokenizer();
     if (!tokenizer)
@@ -72,7 +72,7 @@ private:
       echo(i);
   }
 
-  /// The prompt's text, as the first chunk of a stream.
+  /// Sends the prompt's text as the first chunk of a stream.
   void echo(int32_t index) {
     Choice &choice = of(index);
     chunk(index, echoes[promptOf(index)], "", &choice);
@@ -88,7 +88,7 @@ private:
     choice.promptTold = true;
   }
 
-  /// What the model says of the prompt belongs to all of its choices.
+  /// Copies the prompt's scores to all of its choices.
   void prompt(const service::Output &output) override {
     for (int32_t i = 0; i < asked().choices; ++i) {
       const int32_t index = output.choice + i;
@@ -105,7 +105,7 @@ private:
   void addPrompt(int32_t index, const std::vector<runtime::PromptScore> &scores) {
     Choice &choice = of(index);
     const std::vector<int32_t> &ids = prompts[promptOf(index)];
-    // Of the text that is shown, to which part of a character and control tokens add nothing.
+    // Offsets are in the shown text, to which incomplete characters and control tokens add nothing.
     std::optional<text::StreamDecoder> decoder;
     if (const text::Tokenizer *tokenizer = asked().model->tokenizer())
       decoder.emplace(*tokenizer, /*skipSpecial=*/promptsOfIds);
@@ -126,7 +126,7 @@ private:
     }
   }
 
-  /// Those that were asked for, and the token itself, as vLLM and OpenAI have it.
+  /// Returns the requested likeliest tokens and the token itself, as vLLM and OpenAI do.
   static std::vector<runtime::TokenLogprob>
   likeliest(const std::vector<runtime::TokenLogprob> &told) {
     std::vector<runtime::TokenLogprob> top(told.begin() + 1, told.end());
@@ -163,13 +163,13 @@ private:
     Choice &choice = of(output.choice);
     choice.finish = finishReason(output.reason);
     choice.stop = stopOf(output);
-    if (asked().stream) // an answer of no tokens has no other event
+    if (asked().stream) // an answer without tokens has no other event
       chunk(output.choice, "", choice.finish,
             asked().returnIds && !choice.promptTold ? &choice : nullptr);
   }
 
-  /// By name. Of tokens with the same text the first, the likeliest, has it; others are called by
-  /// their ids, so that names are unique.
+  /// Writes log-probabilities by name. Of tokens with the same text, the first (likeliest) gets the
+  /// text as its name, and the others their ids, so names are unique.
   void topJson(JsonText &json, const std::vector<runtime::TokenLogprob> &top) const {
     std::vector<std::string> names;
     json.open('{');
@@ -242,14 +242,14 @@ private:
     event(head + json.text() + timings(index) + chunkEnd());
   }
 
-  /// llama.cpp's, once there is a token.
+  /// Returns llama.cpp's timings, once there is a token.
   std::string timings(int32_t index) const {
     return asked().timingsPerToken && (timesOf(index).predicted || timesOf(index).computedAt)
                ? ",\"timings\":" + timesOf(index).json()
                : std::string();
   }
 
-  /// llama.cpp's.
+  /// Sends llama.cpp's progress event.
   void progress(int32_t choice) override {
     event(head + "[],\"prompt_progress\":" + timesOf(choice).progressJson() + timings(choice) +
           chunkEnd());
@@ -269,10 +269,10 @@ private:
   }
 
   const std::string head;
-  std::vector<std::string> echoes; ///< of the prompts, where asked for
+  std::vector<std::string> echoes; ///< texts of the prompts, if requested
   std::vector<std::vector<int32_t>> prompts;
   bool promptLogprobs;
-  bool promptsOfIds; ///< echoes are what the ids say, without control tokens
+  bool promptsOfIds; ///< prompts were ids: echoes are their text without control tokens
   std::vector<Choice> answers;
 };
 
@@ -287,7 +287,7 @@ std::optional<ApiError> completions(Call &call) {
     generation.request.maxTokens = 16; // OpenAI's default
   if (auto given = body.element("logprobs");
       given && given->is_bool() && !body.boolean("logprobs").value_or(true))
-    ; // chat's name for none
+    ; // false means none, as in chat
   else if (auto top = body.integer("logprobs", 0, runtime::kMaxTopLogprobs))
     generation.request.sampling.topLogprobs = int32_t(*top);
   const auto grammar = readGrammar(body);
@@ -299,7 +299,8 @@ std::optional<ApiError> completions(Call &call) {
       body.fail("echo", "together with logprobs has no place in a search");
     generation.request.promptLogprobs =
         std::max(generation.request.promptLogprobs, generation.request.sampling.topLogprobs);
-    // Who sums a text's up leaves the last one out: it shall not be missing where that ends it.
+    // Clients that sum the log-probabilities of a text drop the last token. Report the stop id, so
+    // that they drop it and not a token of the text.
     generation.request.tellStop = true;
   }
   const bool special = body.boolean("add_special_tokens").value_or(true);
@@ -307,7 +308,7 @@ std::optional<ApiError> completions(Call &call) {
   std::vector<std::vector<int32_t>> prompts;
   std::vector<std::string> texts;
   readPrompts(body, "prompt", generation, prompts, texts, generation.model->rules().mostPrompts);
-  std::optional<std::string> suffix; // an empty one asks for nothing
+  std::optional<std::string> suffix; // an empty suffix requests nothing
   if (auto given = body.text("suffix", kMostPromptBytes); given && !given->empty())
     suffix = std::string(*given);
   if (call.document.error())
@@ -341,7 +342,7 @@ std::optional<ApiError> completions(Call &call) {
     truncatePrompt(generation, ids);
   if (generation.request.contrastive && prompts.size() > 1)
     if (auto fine = generation.model->session().validateTogether(generation.request, prompts);
-        !fine && fine.error().code == "E0534") // else submit() says it with the field
+        !fine && fine.error().code == "E0534") // else submit() reports it with the field
       return apiError(fine.error(), "penalty_alpha");
   const bool wantsIds = generation.returnIds || generation.request.promptLogprobs >= 0;
   const bool inTurns = prompts.size() > AnswerStream::kMostAtOnce && generation.choices == 1;

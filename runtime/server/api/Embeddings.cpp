@@ -1,7 +1,8 @@
 //===- Embeddings.cpp - /v1/embeddings --------------------------------------===//
 //
-// An embedding is the model's hidden state after its last norm: of the last token ("pooling":
-// "last", as decoders made for it are used) or the mean of all ("mean"), scaled to length 1.
+// An embedding is the model's hidden state after its last norm, scaled to length 1: of the last
+// token ("pooling": "last", for which decoder embedding models are trained) or the mean over all
+// tokens ("mean").
 //===----------------------------------------------------------------------===//
 #include "runtime/server/api/AnswerStream.h"
 #include "runtime/server/api/Prompts.h"
@@ -18,7 +19,7 @@ namespace {
 
 using runtime::JsonText;
 
-constexpr size_t kMostInputs = 2048; // OpenAI's
+constexpr size_t kMostInputs = 2048; // OpenAI's limit
 
 std::string base64(std::span<const float> values) {
   static_assert(std::endian::native == std::endian::little, "clients expect little-endian floats");
@@ -41,7 +42,7 @@ std::string base64(std::span<const float> values) {
 
 class EmbeddingStream final : public AnswerStream {
 public:
-  /// `llama`: in llama.cpp's shape, [{"index","embedding":[[…]]}].
+  /// `llama`: answers in llama.cpp's format, [{"index","embedding":[[…]]}].
   EmbeddingStream(Generation generation, std::shared_ptr<http::Responder> responder, bool asBase64,
                   bool llama)
       : AnswerStream(std::move(generation), std::move(responder)), asBase64(asBase64),
@@ -89,7 +90,7 @@ private:
   }
 
   bool asBase64, llama;
-  std::vector<std::string> found; ///< as they come, so that their end does not hold up others
+  std::vector<std::string> found; ///< formatted as they arrive, so the end delays no others
 };
 
 } // namespace
@@ -117,7 +118,7 @@ std::optional<ApiError> embeddings(Call &call) {
   }
   generation.request.pooling = pooling == "mean" ? runtime::Pooling::Mean : runtime::Pooling::Last;
   generation.request.maxTokens = 1;
-  generation.request.cachePrefix = false; // no salt is read here
+  generation.request.cachePrefix = false; // this route reads no salt
   auto stream = std::make_shared<EmbeddingStream>(std::move(generation), call.responder,
                                                   format == "base64", llama);
   auto error =

@@ -42,7 +42,7 @@ std::string outOfRange(const std::string &value, const std::string &least,
 
 std::string keyTwice(dom::object object, const std::string &where);
 
-/// The path of a key that stands twice in an object of `value`; empty if there is none.
+/// Returns the path of a key that occurs twice in an object of `value`; empty if there is none.
 std::string keyTwice(dom::element value, const std::string &where) {
   if (dom::object object; !value.get(object))
     return keyTwice(object, where);
@@ -161,7 +161,7 @@ std::optional<double> Fields::number(std::string_view name, double least, double
   return value;
 }
 
-/// A whole number, also where it is written 3.0.
+/// Reads an integer, including one written as 3.0.
 static std::optional<int64_t> wholeNumber(dom::element found) {
   int64_t value = 0;
   if (!found.get(value))
@@ -377,8 +377,8 @@ std::string Fields::json(std::string_view name) const {
 
 std::string Fields::json() const { return simdjson::minify(values); }
 
-/// The text with an exponent behind each whole number that no 64 bits hold: the parser would refuse
-/// the body for it, where the field that it stands in shall be named.
+/// Returns the text with an exponent added to each integer that does not fit in 64 bits. Otherwise
+/// the parser would refuse the whole body, and the error could not name the field.
 static std::string withWideNumbers(std::string_view text) {
   std::string out;
   size_t copied = 0;
@@ -407,7 +407,7 @@ static std::string withWideNumbers(std::string_view text) {
       out.append(text.substr(copied, end - copied)).append("e0");
       copied = end;
     }
-    // Fractions and exponents are not looked into.
+    // Skip fractions and exponents.
     i = std::min(text.find_first_not_of("0123456789.eE+-", end), text.size()) - 1;
   }
   return out.append(text.substr(copied));

@@ -1,7 +1,7 @@
-//===- Fields.h - A request's JSON, read field by field -------------------===//
+//===- Fields.h - Reads a request's JSON field by field -------------------===//
 //
-// Every field of every route is read through here, so that whatever stands there is either taken
-// or answered by 400 naming it:
+// Every field of every route is read through this file. Each value is either accepted or refused
+// with a 400 that names the field:
 //
 //   Document document;
 //   Fields body = document.parse(text);
@@ -10,8 +10,8 @@
 //     auto role = message.text("role", 64);
 //   if (auto error = document.error()) …                    // the first that was wrong
 //
-// After the first error all reads give nothing, so that a reader needs one check, at its end.
-// Fields that nobody asks for are passed over: clients send extras.
+// After the first error, all reads return nothing, so a reader needs only one check, at its end.
+// Unread fields are ignored, because clients send extra ones.
 //===----------------------------------------------------------------------===//
 #pragma once
 
@@ -30,7 +30,7 @@ constexpr size_t kJsonDepth = 64;
 
 class Document;
 
-/// What a reader asks for, noted by a document that describes (Document::describe).
+/// A field that a reader reads, recorded by a describing document (Document::describe).
 struct FieldNote {
   std::string path;
   std::string type; ///< JSON Schema's name; "texts", "integers", "list" (of objects); "": any
@@ -42,41 +42,41 @@ struct FieldNote {
 /// An object of the document. Cheap to copy; the document must outlive it.
 class Fields {
 public:
-  /// Present, and not null.
+  /// Returns whether a field is present and not null.
   bool has(std::string_view name) const;
   std::optional<double> number(std::string_view name, double least, double most) const;
   std::optional<int64_t> integer(std::string_view name, int64_t least, int64_t most) const;
   std::optional<bool> boolean(std::string_view name) const;
-  /// A string of at most that many bytes.
+  /// Reads a string of at most `most` bytes.
   std::optional<std::string_view> text(std::string_view name, size_t most) const;
-  /// A text that is more than white space.
+  /// Reads a text that is not only white space.
   std::optional<std::string_view> filledText(std::string_view name, size_t most) const;
-  /// A string of a closed set.
+  /// Reads a string from a fixed set.
   std::optional<std::string_view> oneOf(std::string_view name,
                                         std::initializer_list<std::string_view> allowed) const;
-  /// A string or a list of strings.
+  /// Reads a string or a list of strings.
   std::vector<std::string> texts(std::string_view name, size_t mostItems, size_t mostBytes) const;
   std::vector<int64_t> integers(std::string_view name, size_t mostItems, int64_t least,
                                 int64_t most) const;
   std::optional<Fields> object(std::string_view name) const;
   std::vector<Fields> objects(std::string_view name, size_t least, size_t most) const;
-  /// The members of an object, as they stand.
+  /// Returns the members of the object, unchecked.
   std::vector<std::pair<std::string_view, simdjson::dom::element>> members() const;
-  /// The value of a field, or of the object, as compact JSON.
+  /// Returns the value of a field, or the object itself, as compact JSON.
   std::string json(std::string_view name) const;
   std::string json() const;
   std::optional<simdjson::dom::element> element(std::string_view name) const;
 
-  /// "messages[2].content": a field's path, for errors.
+  /// Returns a field's path for errors: "messages[2].content".
   std::string path(std::string_view name) const;
   const std::string &path() const { return where; }
-  /// Notes an error at a field, unless there is one already.
+  /// Records an error at a field, unless there is one already.
   void fail(std::string_view name, std::string message) const;
-  void fail(ApiError error) const; ///< likewise, one that is whole
-  bool failed() const;             ///< of the document: something was wrong
-  /// Notes that a part of the request, of some type, is not used (Document::tellLeftOut).
+  void fail(ApiError error) const; ///< likewise, a complete error
+  bool failed() const;             ///< the document has an error
+  /// Records that a part of the request, of this type, is not used (Document::tellLeftOut).
   void leaveOut(std::string_view name, std::string_view type) const;
-  /// Present, and null.
+  /// Returns whether a field is present and null.
   bool null(std::string_view name) const;
   void require(std::string_view name) const; ///< an error if it is missing or null
 
@@ -85,29 +85,30 @@ private:
   Fields(Document &owner, simdjson::dom::object values, std::string where)
       : document(&owner), values(values), where(std::move(where)) {}
 
-  /// Where the document describes: notes the field. True: there is nothing to read.
+  /// If the document describes, records the field and returns true: there is nothing to read.
   bool noted(std::string_view name, const char *type, std::string least = "",
              std::string most = "") const;
 
   Document *document;
   simdjson::dom::object values;
-  std::string where; ///< "" at the top
+  std::string where; ///< path of the object; "" at the top
 };
 
 class Document {
 public:
-  /// Errors: no JSON, deeper than kJsonDepth, no object. The text need not stay.
+  /// Errors: the text is not JSON, is nested deeper than kJsonDepth, or is not an object. The text
+  /// need not outlive the call.
   std::optional<Fields> parse(std::string_view text);
-  /// An error if an object has a key twice: readers differ in which one counts, so that a gateway
-  /// in front may have checked another request than the one that would be served.
+  /// Records an error if an object has a key twice. Parsers differ in which value counts, so a
+  /// gateway in front might have checked a different request than the one served.
   void refuseTwice(const Fields &body);
   const std::optional<ApiError> &error() const { return failure; }
-  /// Where leaveOut() notes to from now on; null: nowhere.
+  /// Sets the list that leaveOut() appends to; null: none.
   void tellLeftOut(std::vector<std::string> *list) { leftOut = list; }
 
-  /// An empty object, of which all that is read is noted: every object in it is there, and empty,
-  /// and every list has one. It has an error from the start, so that a route reads and does no
-  /// more.
+  /// Returns an empty object that records every field read from it. Every object in it exists and
+  /// is empty, and every list has one item. The document has an error from the start, so a route
+  /// reads the fields and does nothing else.
   Fields describe();
   const std::vector<FieldNote> &notes() const { return found; }
 

@@ -1,4 +1,4 @@
-//===- FillMiddle.cpp - Marks of fill-in-the-middle --------------------------===//
+//===- FillMiddle.cpp - Fill-in-the-middle marks -----------------------------===//
 #include "runtime/server/api/FillMiddle.h"
 
 #include <algorithm>
@@ -7,8 +7,7 @@ namespace ingot::api {
 
 namespace {
 
-/// The marks of fill-in-the-middle that vocabularies have: before the prefix, the suffix, the
-/// middle.
+/// The fill-in-the-middle marks of vocabularies: before the prefix, the suffix and the middle.
 struct MiddleMarks {
   const char *prefix, *suffix, *middle;
 };
@@ -42,7 +41,7 @@ Result<std::vector<int32_t>> fillInTheMiddle(const service::ServedModel &model,
     auto tail = model.session().encodeToFit(suffix, runtime::PromptText::Literal);
     if (!head || !tail)
       return head ? tail.error() : head.error();
-    // Whatever encode("") and the BOS rule say, the marks' order is the model's own.
+    // The model defines the order of the marks, independently of encode("") and the BOS rule.
     std::vector<int32_t> ids{*before};
     ids.insert(ids.end(), head->begin(), head->end());
     ids.push_back(*after);

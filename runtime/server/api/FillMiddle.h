@@ -1,15 +1,15 @@
-//===- FillMiddle.h - Prompts around a gap -----------------------------------===//
+//===- FillMiddle.h - Fill-in-the-middle prompts -----------------------------===//
 #pragma once
 
 #include "runtime/service/ServedModel.h"
 
 namespace ingot::api {
 
-/// Whether the vocabulary has marks for it.
+/// Returns whether the vocabulary has marks for fill-in-the-middle.
 bool fillsMiddle(const service::ServedModel &model);
 
-/// prefix + suffix as ids around what is to be filled in; empty if the vocabulary has no marks for
-/// it.
+/// Encodes prefix and suffix around the gap to be filled. Returns no ids if the vocabulary has no
+/// marks for fill-in-the-middle.
 Result<std::vector<int32_t>> fillInTheMiddle(const service::ServedModel &model,
                                              std::string_view prefix, std::string_view suffix);
 

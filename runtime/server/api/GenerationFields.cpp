@@ -1,4 +1,4 @@
-//===- GenerationFields.cpp - Reading what generating routes share ---------===//
+//===- GenerationFields.cpp - Reading fields of all routes that generate ---===//
 #include "runtime/server/api/GenerationFields.h"
 
 #include "runtime/engine/Hash.h"
@@ -19,7 +19,7 @@ ApiError promptError(const Error &error, std::string param, const Generation &ge
     return out;
   const bool answers = generation.request.pooling == runtime::Pooling::None;
   const int64_t answer = answers ? std::max<int64_t>(generation.request.maxTokens, 0) : 0;
-  // One id of prompt takes a position, and the last new one none.
+  // A prompt id takes one position, and the last new id takes none.
   out.overflow = Overflow{promptIds, answer, generation.model->session().mostNewIds(1)};
   return out;
 }
@@ -32,7 +32,7 @@ ApiError promptError(const Error &error, std::string param, const Generation &ge
     auto ids = tokenizer->encode(text.substr(0, kMostCountedAgain));
     count = ids ? int64_t(ids->size()) : 0;
   }
-  const int64_t least = generation.model->session().context() + 1; // it was refused for that
+  const int64_t least = generation.model->session().context() + 1; // E0505 implies this many
   return promptError(error, std::move(param), generation, std::max(count, least));
 }
 
@@ -52,10 +52,10 @@ std::optional<std::shared_ptr<service::ServedModel>> readModel(const Fields &bod
                                                                std::string_view field) {
   auto name = body.text(field, 1 << 10);
   auto model = models.find(name.value_or(""));
-  constexpr std::string_view kTag = ":latest"; // Ollama's clients put it behind every name
+  constexpr std::string_view kTag = ":latest"; // Ollama's clients append it to every name
   if (!model && name && name->ends_with(kTag))
     model = models.find(name->substr(0, name->size() - kTag.size()));
-  if (!model && name) // llama-server takes every name
+  if (!model && name) // llama-server accepts every name
     if (const auto all = models.all(); all.size() == 1 && all[0]->rules().anyName)
       model = all[0];
   if (model)
@@ -75,7 +75,7 @@ void refuseUnsupported(const Fields &body, std::string_view name, std::string_vi
   body.fail(name, std::string(why));
 }
 
-/// Adds the bias of an id, or of each id of a text. `at` is the entry's path below the field.
+/// Adds the bias of an id, or of each id of a text. `at` is the entry's path inside the field.
 static void addBias(const Fields &body, const std::string &at, dom::element key, dom::element value,
                     Generation &out) {
   const int64_t vocab = out.model->session().vocab();
@@ -87,7 +87,7 @@ static void addBias(const Fields &body, const std::string &at, dom::element key,
   if (!key.get(text)) {
     const char *last = text.data() + text.size();
     const bool number = std::from_chars(text.data(), last, id).ptr == last && !text.empty();
-    if (!number && out.model->tokenizer()) // llama.cpp's
+    if (!number && out.model->tokenizer()) // llama.cpp's form
       if (auto found = out.model->tokenizer()->encode(text); found)
         ids = std::move(*found);
   } else if (key.get(id)) {
@@ -97,7 +97,7 @@ static void addBias(const Fields &body, const std::string &at, dom::element key,
     return body.fail(at, "is no token id; allowed: 0 to " + std::to_string(vocab - 1));
   if (ids.empty())
     ids.push_back(int32_t(id));
-  if (!value.get(off) && !off) // llama.cpp's way to say never
+  if (!value.get(off) && !off) // llama.cpp's form of "never"
     amount = -100;
   else if (!value.is_number() || value.get(amount))
     return body.fail(at, value.is_null() ? "must be a number, not null" : "must be a number");
@@ -108,7 +108,7 @@ static void addBias(const Fields &body, const std::string &at, dom::element key,
     out.request.sampling.logitBias.emplace_back(one, float(amount));
 }
 
-/// OpenAI's object of ids, or llama.cpp's list of pairs; in both a text stands for its ids.
+/// Reads OpenAI's object of ids, or llama.cpp's list of pairs. In both, a text stands for its ids.
 static void readBias(const Fields &body, Generation &out) {
   auto found = body.element("logit_bias");
   if (dom::array list; found && !found->get(list)) {
@@ -132,7 +132,7 @@ static void readBias(const Fields &body, Generation &out) {
   if (members.size() > kMostBias)
     return body.fail("logit_bias", "has " + std::to_string(members.size()) +
                                        " members; allowed: " + std::to_string(kMostBias));
-  dom::parser parser; // keys are views, and elements are wanted
+  dom::parser parser; // keys are views, but addBias needs elements
   for (auto [key, value] : members) {
     const std::string quoted = runtime::JsonText().value(key).text();
     addBias(body, "logit_bias." + std::string(key.substr(0, 32)),
@@ -140,7 +140,7 @@ static void readBias(const Fields &body, Generation &out) {
   }
 }
 
-/// Ids that may and may not come: vLLM's allowed_token_ids, bad_words, min_tokens.
+/// Reads rules about allowed and forbidden ids: vLLM's allowed_token_ids, bad_words, min_tokens.
 static void readIdRules(const Fields &body, Generation &out) {
   runtime::IdRules &rules = out.request.ids;
   const int64_t vocab = out.model->session().vocab();
@@ -155,7 +155,7 @@ static void readIdRules(const Fields &body, Generation &out) {
     const size_t begin = word.find_first_not_of(' ');
     if (begin == std::string::npos)
       return body.fail("bad_words", "has a word without a letter");
-    // Within a text and at its beginning a word has other ids.
+    // The ids of a word differ between the beginning and the inside of a text.
     for (const char *before : {"", " "}) {
       auto ids = tokenizer->encode(before + word.substr(begin), /*parseSpecial=*/false);
       if (ids && !ids->empty() && (rules.forbidden.empty() || rules.forbidden.back() != *ids))
@@ -169,8 +169,8 @@ static void readIdRules(const Fields &body, Generation &out) {
                                 std::to_string(most) + " may come");
 }
 
-/// Other servers' fields that would change the answer here, if they were known. What is harmless
-/// is what the field's own server does without it.
+/// Refuses unsupported fields of other servers that would change the answer. Harmless values are
+/// those that have the same effect as omitting the field on its own server.
 static void refuseForeign(const Fields &body, const Generation &out) {
   struct Foreign {
     const char *name;
@@ -201,7 +201,7 @@ static void refuseForeign(const Fields &body, const Generation &out) {
   };
   if (!out.llamaCpp)
     refuseUnsupported(body, "n_probs", "is not supported here: give logprobs", {"0"});
-  // As many candidates as answers are no choice.
+  // best_of equal to n selects nothing and is allowed.
   if (auto best = body.integer("best_of", 1, 1 << 30);
       best && *best != body.integer("n", 1, 1 << 30).value_or(1))
     body.fail("best_of", "is not supported");
@@ -209,7 +209,8 @@ static void refuseForeign(const Fields &body, const Generation &out) {
     refuseUnsupported(body, one.name, "is not supported", one.harmless);
 }
 
-/// A number that only this process can work out, so that nobody finds a text that makes another's.
+/// Returns a number that only this process can compute, so no client can find a text with another's
+/// number.
 static uint64_t hidden(std::string_view purpose, int apiKey, std::string_view text) {
   static const std::string secret = [] {
     std::random_device device;
@@ -235,7 +236,7 @@ void readGeneration(const Fields &body, Generation &out,
       to = std::remove_reference_t<decltype(to)>(*from);
   };
   const bool filtered = body.has("top_p") || body.has("top_k") || body.has("min_p");
-  if (auto topP = body.number("top_p", 0, 1)) // 0, for some clients: the likeliest alone
+  if (auto topP = body.number("top_p", 0, 1)) // some clients send 0 for "the likeliest only"
     p.topP = std::max(float(*topP), 1e-9f);
   if (auto k = body.integer("top_k", -1, INT32_MAX))
     p.topK = *k < 0 ? 0 : int32_t(*k);
@@ -248,7 +249,7 @@ void readGeneration(const Fields &body, Generation &out,
     if (!body.has("repetition_penalty") || *penalty != 1)
       p.repetitionPenalty = float(*penalty);
   }
-  set(p.penaltyWindow, body.integer("repeat_last_n", -1, 1 << 30)); // likewise
+  set(p.penaltyWindow, body.integer("repeat_last_n", -1, 1 << 30)); // llama.cpp's name
   set(p.presencePenalty, body.number("presence_penalty", -2, 2));
   set(p.frequencyPenalty, body.number("frequency_penalty", -2, 2));
   if (filtered && greedyByDefault)
@@ -292,7 +293,7 @@ void readGeneration(const Fields &body, Generation &out,
   set(out.timingsPerToken, body.boolean("timings_per_token"));
   out.request.tellProgress = body.boolean("return_progress").value_or(false) && out.stream;
   if (out.returnIds)
-    out.request.tellStop = true; // as in vLLM, it is among the ids
+    out.request.tellStop = true; // as in vLLM, the ids include it
   if (auto kept = body.integer("truncate_prompt_tokens", -1, 1 << 30)) {
     if (*kept == 0)
       body.fail("truncate_prompt_tokens", "is 0: nothing of the prompt would be left");
@@ -303,8 +304,8 @@ void readGeneration(const Fields &body, Generation &out,
   }
   set(out.request.cachePrefix, body.boolean("cache_prompt")); // llama.cpp's name
   set(out.request.priority, body.integer("priority", INT32_MIN, INT32_MAX));
-  // Prefixes are shared among requests of one key with one salt; shares are counted by key and
-  // user.
+  // Cached prefixes are shared among requests with the same key and salt. Fair-scheduling shares
+  // are per key and user.
   out.request.cacheSalt = hidden("salt", out.apiKey, body.text("cache_salt", 1 << 10).value_or(""));
   out.request.user = int64_t(hidden("user", out.apiKey, body.text("user", 1 << 10).value_or("")));
   refuseForeign(body, out);
@@ -330,7 +331,7 @@ std::string promptLogprobsJson(const service::ServedModel &model,
       if (i && one.id == score.logprobs[0].id)
         continue;
       json.key(std::to_string(one.id)).open('{').key("logprob").value(double(one.logprob));
-      // Of the likeliest the n-th is the n-th.
+      // The n-th likeliest token has rank n.
       json.key("rank").value(i ? int32_t(i) : score.rank).key("decoded_token");
       json.value(model.tokenizer() ? text::replaceInvalidUtf8(model.tokenizer()->tokenBytes(one.id))
                                    : std::to_string(one.id));
@@ -356,7 +357,7 @@ std::string withClosedObjects(std::string schema) {
   return closed ? std::move(*closed) : std::move(schema);
 }
 
-/// vLLM's structured_outputs: one of several kinds.
+/// Reads vLLM's structured_outputs, which has one of several kinds.
 template <typename Ask> static void readStructured(const Fields &wanted, Ask &&ask) {
   using text::GrammarKind;
   if (auto schema = wanted.element("json"))
@@ -388,7 +389,7 @@ std::optional<AskedGrammar> readGrammar(const Fields &body) {
   if (auto format = body.object("response_format"); format && format->json() != "{}") {
     format->require("type");
     auto type = format->oneOf("type", {"text", "json_object", "json_schema", "regex", "grammar"});
-    if (type == "json_object" && format->object("schema")) { // llama.cpp's shape
+    if (type == "json_object" && format->object("schema")) { // llama.cpp's form
       ask("response_format.schema", GrammarKind::JsonSchema,
           withClosedObjects(format->json("schema")));
     } else if (type == "json_object") {

@@ -16,7 +16,8 @@ using service::RequestView;
 
 constexpr size_t kMostRequests = 200;
 
-/// Bucket i counts what is above bounds[i - 1] and not above bounds[i]; the last has no bound.
+/// Writes a histogram. Bucket i counts values in (bounds[i - 1], bounds[i]]; the last one has no
+/// bound.
 void histogram(JsonText &json, std::string_view name, const service::Histogram &own) {
   json.key(name).open('{').key("bounds").open('[');
   for (double bound : own.upperBounds())

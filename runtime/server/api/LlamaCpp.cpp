@@ -1,7 +1,7 @@
 //===- LlamaCpp.cpp - llama.cpp's own routes ---------------------------------===//
 //
-// What its clients and editors' plugins ask for: /completion and /infill (which streams without a
-// [DONE]), /props and /slots.
+// The routes that llama.cpp's clients and editor plugins use: /completion and /infill (whose
+// streams end without [DONE]), /props and /slots.
 //===----------------------------------------------------------------------===//
 #include "runtime/server/api/FillMiddle.h"
 #include "runtime/server/api/Prompts.h"
@@ -18,17 +18,17 @@ namespace {
 
 using runtime::JsonText;
 
-/// What of a request only the answer's shape needs.
+/// Fields of a request that only affect the format of the answer.
 struct Shape {
-  bool tokens = false;              ///< return_tokens: ids also of a whole answer
+  bool tokens = false;              ///< return_tokens: ids in whole answers, too
   bool many = false;                ///< several prompts: a list of answers
-  int64_t asked = -1;               ///< n_predict, before it was cut to what fits
+  int64_t asked = -1;               ///< n_predict before it was reduced to what fits
   std::vector<std::string> fields;  ///< response_fields; empty: all
-  std::vector<std::string> prompts; ///< texts, of each prompt
+  std::vector<std::string> prompts; ///< texts of the prompts
 };
 
-/// What llama.cpp calls the settings of samplers, at what they are here; those that Ingot has not
-/// are at the values that switch them off.
+/// Writes llama.cpp's sampler settings with their values here. Samplers that Ingot lacks have the
+/// values that disable them.
 void settingsJson(JsonText &json, const service::ServedModel &model,
                   const runtime::SamplingParams &p, const runtime::Request *request) {
   json.key("seed").value(p.seed).key("temperature").value(double(p.temperature));
@@ -62,7 +62,7 @@ void settingsJson(JsonText &json, const service::ServedModel &model,
   json.close();
 }
 
-/// The values at "a/b" of an object, as one flat object by these paths.
+/// Returns the values of an object at paths such as "a/b", as one flat object keyed by path.
 std::string chosenFields(const std::string &object, const std::vector<std::string> &paths) {
   simdjson::dom::parser parser;
   simdjson::dom::element root, found;
@@ -104,7 +104,8 @@ private:
     json.close().key("logprob").value(double(one.logprob));
   }
 
-  /// Of n_probs: {"id","token","bytes","logprob","top_logprobs":[…]}; "" where none are asked for.
+  /// Returns the item for n_probs: {"id","token","bytes","logprob","top_logprobs":[…]}; "" if not
+  /// requested.
   std::string probabilityOf(const service::Output &output) const {
     if (output.id < 0 || output.logprobs.empty() || !asked().model->tokenizer())
       return "";
@@ -200,7 +201,7 @@ private:
   std::vector<Answer> answers;
 };
 
-/// What generates, and the answer's shape.
+/// Reads the generation and the format of the answer.
 Shape readShape(const Fields &body, Generation &generation) {
   generation.llamaCpp = true;
   readGeneration(body, generation, {"max_tokens"});
@@ -270,7 +271,7 @@ std::optional<ApiError> llamaInfill(Call &call) {
   if (!before.empty())
     before += "\n\n--- snippet ---\n\n";
   before += body.text("input_prefix", kMostPromptBytes).value_or("");
-  before += body.text("prompt", kMostPromptBytes).value_or(""); // goes on behind the prefix
+  before += body.text("prompt", kMostPromptBytes).value_or(""); // follows the prefix
   const std::string after(body.text("input_suffix", kMostPromptBytes).value_or(""));
   if (call.document.error())
     return call.document.error();
@@ -306,7 +307,7 @@ void llamaProps(const Looked &at, http::Responder &responder) {
   responder.send(200, "application/json", json.close().text());
 }
 
-/// A place that runs for each request, and the others.
+/// Lists all sequence slots: a processing one for each request, and the idle ones.
 void llamaSlots(const Looked &at, http::Responder &responder) {
   const auto model = at.models.find("");
   const auto requests = model->service().requests();

@@ -1,7 +1,7 @@
 //===- Messages.cpp - Anthropic's /v1/messages ------------------------------===//
 //
-// The same chat in another shape: content is a list of blocks, tool calls and their results are
-// blocks too, a streamed answer opens and closes each block by events.
+// The same chat in another format: content is a list of blocks, and so are tool calls and their
+// results. Events of a streamed answer open and close each block.
 //===----------------------------------------------------------------------===//
 #include "runtime/server/api/Prompts.h"
 #include "runtime/server/api/ReasoningFields.h"
@@ -48,7 +48,8 @@ private:
     json.close();
   }
 
-  /// Arguments as an object: those that were cut are closed, and stop_reason says it.
+  /// Returns arguments as an object. Truncated arguments are closed; stop_reason shows the
+  /// truncation.
   static std::string inputOf(std::string_view arguments) {
     Document document;
     auto object = document.parse(text::closedArguments(arguments));
@@ -72,7 +73,7 @@ private:
     json.close();
   }
 
-  /// The value of stop_reason, then stop_sequence.
+  /// Writes the value of stop_reason, then stop_sequence.
   void stopJson(JsonText &json) const {
     if (stopReason.empty())
       json.raw("null");
@@ -179,15 +180,14 @@ private:
   bool isOpen = false;
 };
 
-/// A block of a tool that ran on Anthropic's side: its use, or what came of it.
+/// Returns whether a block is the call or result of a tool that ran on Anthropic's side.
 bool isServersBlock(std::string_view type) {
   return type == "container_upload" || type.ends_with("_tool_use") ||
          type.ends_with("_tool_result");
 }
 
-/// The blocks of one message, as messages of a chat template: text, tool calls and tool results
-/// are messages of their own there.
-/// True if there were any of the latter two.
+/// Writes the blocks of one message as messages for a chat template, where text, tool calls and
+/// tool results are messages of their own. Returns true if there are any tool calls or results.
 bool messageBlocks(JsonText &json, const Fields &message, std::string_view role) {
   std::string text, thinking;
   JsonText calls;
@@ -227,7 +227,8 @@ bool messageBlocks(JsonText &json, const Fields &message, std::string_view role)
   return anyCall || anyResult;
 }
 
-/// A tool of the client's own; others run on Anthropic's side, or have a shape that its models know.
+/// Returns whether a tool is the client's own. Others run on Anthropic's side, or have schemas that
+/// only Anthropic's models know.
 bool isOwnTool(const Fields &tool) {
   auto type = tool.text("type", 256);
   if (!type || *type == "custom" || *type == "function")
@@ -312,14 +313,14 @@ ChatInput readChat(const Fields &body, Generation &generation) {
   input.messages = json.close().text();
   readTools(body, input.tools);
   readTemplateFields(body, *generation.model, input);
-  if (!body.has("continue_final_message")) // an answer that has begun is gone on with
+  if (!body.has("continue_final_message")) // the answer continues a final assistant message
     input.continueLast = endsInAssistantText(body);
   readReasoning(body, ReasoningApi::Messages, input, generation);
   return input;
 }
 
-/// output_config.format, which was output_format before: {"type":"json_schema","schema"}. Its objects
-/// are closed, as those of strict schemas are.
+/// Reads output_config.format, formerly output_format: {"type":"json_schema","schema"}. Its objects
+/// are closed, as in strict schemas.
 std::optional<AskedGrammar> readFormat(const Fields &body) {
   std::optional<AskedGrammar> asked;
   auto read = [&](const Fields &holder, std::string_view name) {

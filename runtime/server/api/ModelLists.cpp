@@ -1,6 +1,7 @@
 //===- ModelLists.cpp - /v1/models and /tokenizer_info -----------------------===//
 //
-// OpenAI's list and Anthropic's have the same path; a client of the latter says so by its header.
+// OpenAI's and Anthropic's lists have the same path. Anthropic's clients are recognised by a
+// header.
 //===----------------------------------------------------------------------===//
 #include "runtime/server/api/RouteTable.h"
 
@@ -13,7 +14,7 @@ namespace ingot::api {
 
 using runtime::JsonText;
 
-/// Seconds of the epoch as RFC 3339.
+/// Formats seconds since the epoch as RFC 3339.
 std::string timeText(int64_t seconds) {
   const std::time_t time = seconds;
   std::tm parts{};
@@ -69,7 +70,7 @@ void listModels(const Looked &at, http::Responder &responder) {
   responder.send(200, "application/json", json.close().text());
 }
 
-/// As vLLM has it; lm-eval's remote tokenizer reads it.
+/// vLLM's route, which lm-eval's remote tokenizer reads.
 void tokenizerInfo(const Looked &at, http::Responder &responder) {
   const auto model = at.models.find("");
   JsonText json;

@@ -6,7 +6,7 @@
 namespace ingot::api {
 
 namespace {
-constexpr int kClientLeft = 499; ///< what nginx writes down, and others after it
+constexpr int kClientLeft = 499; ///< the status that nginx and others log
 } // namespace
 
 ObservedResponder::ObservedResponder(std::shared_ptr<http::Responder> inner,
@@ -28,7 +28,7 @@ ObservedResponder::wrap(std::shared_ptr<http::Responder> inner,
 }
 
 ObservedResponder::~ObservedResponder() {
-  // The transport answers 500 to whom nobody answered.
+  // Without an answer, the transport sends 500.
   end(record->status ? record->status : record->gone ? kClientLeft : 500);
 }
 

@@ -1,4 +1,4 @@
-//===- ObservedResponder.h - Notes what becomes of a response --------------===//
+//===- ObservedResponder.h - Records the outcome of a response -------------===//
 #pragma once
 
 #include "runtime/server/http/Server.h"
@@ -8,8 +8,8 @@
 
 namespace ingot::api {
 
-/// Passes everything on, and tells the observers when the response is out, or nobody is left to
-/// give one.
+/// Forwards all calls to a responder, and notifies the observers when the response is complete, the
+/// client has left, or the responder is destroyed.
 class ObservedResponder final : public http::Responder {
 public:
   static std::shared_ptr<ObservedResponder>
@@ -37,7 +37,7 @@ private:
   std::shared_ptr<observe::RequestRecord> record;
   std::shared_ptr<const observe::Observers> observers;
   std::atomic<bool> ended{false};
-  std::mutex mutex; ///< of the callback
+  std::mutex mutex; ///< guards `callback`
   std::function<void()> callback;
 };
 

@@ -1,8 +1,7 @@
 //===- Ollama.cpp - Ollama's /api routes ------------------------------------===//
 //
-// Its streams are lines of JSON, its sampling fields stand in "options", and what is asked for
-// nothing (no messages, no prompt) has the model loaded, which it always is here. Names may end in
-// ":latest".
+// Streams are lines of JSON, and sampling fields are in "options". A request without messages or
+// prompt asks to load the model, which is always loaded here. Names may end in ":latest".
 //===----------------------------------------------------------------------===//
 #include "runtime/server/api/FillMiddle.h"
 #include "runtime/server/api/Prompts.h"
@@ -36,7 +35,7 @@ JsonText headOf(const service::ServedModel &model) {
   return json;
 }
 
-/// What nothing was asked of.
+/// Answers a request without messages or prompt: the model is loaded.
 std::optional<ApiError> loaded(Call &call, const char *field, std::string_view nothing) {
   JsonText json = headOf(*call.generation.model);
   json.key(field).raw(nothing).key("done").value(true).key("done_reason").value("load");
@@ -46,7 +45,7 @@ std::optional<ApiError> loaded(Call &call, const char *field, std::string_view n
 
 class OllamaStream final : public ChatAnswer {
 public:
-  /// `chat`: the answer is a message, else a text.
+  /// `chat`: the answer is a message, otherwise a text.
   OllamaStream(Generation generation, std::shared_ptr<http::Responder> responder,
                const ChatPrompt &prompt, bool chat)
       : ChatAnswer(std::move(generation), std::move(responder), prompt), chat(chat),
@@ -88,7 +87,7 @@ private:
       json.key("done").value(false);
       return line(json);
     }
-    case Kind::ToolName: // calls come whole
+    case Kind::ToolName: // calls are sent whole
       endCall();
       call = piece.text;
       return;
@@ -108,7 +107,7 @@ private:
     if (call.empty())
       return;
     Document document;
-    // Arguments are an object here: those that were cut are closed, and done_reason says it.
+    // Arguments are an object. Truncated arguments are closed; done_reason shows the truncation.
     auto object = document.parse(text::closedArguments(arguments));
     JsonText json;
     json.open('{').key("function").open('{').key("name").value(call).key("arguments");
@@ -153,14 +152,14 @@ private:
   const char *reason = "stop";
 };
 
-/// "options", "format", "stream", "think".
+/// Reads "options", "format", "stream" and "think".
 void readOptions(const Fields &body, Generation &generation, ChatInput &input) {
   static thread_local Document none;
   auto options = body.object("options");
   const Fields given = options ? *options : *none.parse("{}");
   readGeneration(given, generation, {});
   generation.choices = 1;
-  // -1: as many as there is room for, -2: to the end of the context. That is one here.
+  // -1 means as many as fit, -2 to the end of the context. Both are the same here.
   if (auto most = given.integer("num_predict", -2, 1 << 30)) {
     generation.request.maxTokens = std::max<int64_t>(-1, *most);
     generation.request.promptOnly = *most == 0;
@@ -232,7 +231,7 @@ private:
     return api::errorText(error, Dialect::Ollama);
   }
 
-  bool single; ///< the older route
+  bool single; ///< of the older route, with one embedding
   std::vector<std::string> found;
 };
 
@@ -342,7 +341,7 @@ std::optional<ApiError> ollamaShow(Call &call) {
   const std::string family = table->family()->str();
   JsonText json;
   json.open('{').key("modelfile").value("").key("parameters").value("");
-  // Whether a suffix is taken, clients see by this word of Ollama's own templates.
+  // Clients recognise support for a suffix by this word of Ollama's own templates.
   const bool fills = fillsMiddle(model);
   json.key("template").value(model.templateSource() + (fills ? "{# .Suffix #}" : ""));
   details(json, model);

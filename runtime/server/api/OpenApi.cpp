@@ -1,7 +1,7 @@
 //===- OpenApi.cpp - /openapi.json and /docs -----------------------------------===//
 //
-// Nobody writes the fields down a second time: every route is run on a body that only notes what is
-// read of it (Document::describe), so that this says what the routes read.
+// The fields are not listed a second time: every route runs on a body that records the fields read
+// from it (Document::describe). The description is therefore exactly what the routes read.
 //===----------------------------------------------------------------------===//
 #include "runtime/server/api/RouteTable.h"
 
@@ -27,14 +27,14 @@ std::vector<FieldNote> fieldsOf(const PostRoute &route, const Looked &at) {
   return call.document.notes();
 }
 
-/// A field with those inside of it.
+/// A field and the fields inside it.
 struct Node {
   std::string name;
   const FieldNote *note = nullptr;
   std::vector<Node> members;
 };
 
-/// "a[0].b" below a, which is a list.
+/// Places a field in the tree: "a[0].b" is inside a, which is a list.
 void place(Node &root, const FieldNote &note) {
   Node *at = &root;
   std::string_view rest = note.path;

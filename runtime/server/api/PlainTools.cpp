@@ -40,7 +40,7 @@ static std::string callsText(dom::array calls) {
   return text;
 }
 
-/// Whether a system message of this template reaches the prompt.
+/// Returns whether this template puts a system message into the prompt.
 static bool showsSystem(const text::ChatTemplate &own) {
   constexpr const char *kProbe = "ingot asks whether this is shown";
   auto text = own.render({{"system", kProbe}, {"user", "hello"}}, {});
@@ -76,7 +76,7 @@ static std::vector<PlainMessage> withoutCalls(dom::array list) {
   return plain;
 }
 
-/// Puts the description of the tools where the template shows it.
+/// Puts the description of the tools into a message that the template shows.
 static void tell(std::vector<PlainMessage> &messages, const text::ChatTemplate &own,
                  const std::string &told) {
   auto user = std::find_if(messages.begin(), messages.end(), [](const PlainMessage &message) {

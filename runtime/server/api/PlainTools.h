@@ -1,12 +1,13 @@
-//===- PlainTools.h - Tools for chat templates that know none --------------===//
+//===- PlainTools.h - Tools for chat templates without tool support --------===//
 //
-// A template without a variable for tools would leave them out without a word. Then the prompt says
-// itself what they are, calls and results stand in the messages' text, and answers are read in the
-// format that most small models have seen (Hermes: <tool_call>{"name", "arguments"}</tool_call>).
+// A template without a variable for tools would silently drop them. For such a template, the
+// description of the tools, the calls and the results become text of messages, and answers are read
+// in the format that most small models have seen (Hermes: <tool_call>{"name",
+// "arguments"}</tool_call>).
 //
-// The tools are described where the template shows it: in the system message, or before the text of
-// the first user message where the template refuses or drops system messages (Gemma 2). Results that
-// follow one another are one message, for templates whose roles must alternate.
+// The description goes where the template shows it: into the system message, or before the text of
+// the first user message if the template refuses or drops system messages (Gemma 2). Consecutive
+// results become one message, for templates whose roles must alternate.
 //===----------------------------------------------------------------------===//
 #pragma once
 
@@ -19,8 +20,9 @@ namespace ingot::api {
 
 constexpr const char *kPlainToolFormat = "hermes";
 
-/// Messages (a JSON array, as readMessages gives them) without "tool" roles and "tool_calls", for
-/// this template. `toolsJson`: the tools that may be called, in OpenAI's shape; or "".
+/// Converts messages (a JSON array from readMessages) to messages without "tool" roles and
+/// "tool_calls", for this template. `toolsJson`: the tools that may be called, in OpenAI's format;
+/// or "".
 std::string plainToolMessages(const text::ChatTemplate &own, std::string_view messages,
                               std::string_view toolsJson);
 

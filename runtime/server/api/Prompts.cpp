@@ -9,13 +9,13 @@ namespace dom = simdjson::dom;
 
 namespace {
 
-/// Reads prompts of ids and texts in llama.cpp's shapes.
+/// Reads prompts of ids and texts in llama.cpp's formats.
 struct MixedReader {
   const Fields &body;
   const Generation &generation;
 
   void add(const std::string &at, std::string_view text, std::vector<int32_t> &ids) const {
-    const bool begins = ids.empty(); // what comes before it is a prompt's beginning
+    const bool begins = ids.empty(); // a prompt's beginning may need BOS
     auto encoded = generation.model->session().encodeToFit(
         text, begins ? runtime::PromptText::Plain : runtime::PromptText::Rendered);
     if (!encoded)
@@ -23,7 +23,7 @@ struct MixedReader {
     ids.insert(ids.end(), encoded->begin(), encoded->end());
   }
 
-  /// An id, or a text within a list.
+  /// Adds an id or a text of a list.
   void piece(const std::string &at, dom::element one, std::vector<int32_t> &ids) const {
     const int64_t vocab = generation.model->session().vocab();
     std::string_view text;
@@ -73,7 +73,8 @@ struct MixedReader {
 
 bool isList(dom::element one) { return one.is_array() || one.is_object(); }
 
-/// One prompt: an object, or a list of ids and texts that begins or goes on with an id.
+/// Returns whether a value is a single prompt: an object, or a list of ids and texts with an id in
+/// it.
 bool isOnePrompt(dom::element found) {
   dom::array list;
   if (found.get(list))

@@ -1,4 +1,4 @@
-//===- Prompts.h - Text or ids, one or many --------------------------------===//
+//===- Prompts.h - Reads prompts of text or ids, one or many ---------------===//
 #pragma once
 
 #include "runtime/server/api/GenerationFields.h"
@@ -6,17 +6,17 @@
 namespace ingot::api {
 
 constexpr size_t kMostPromptBytes = 8 << 20;
-constexpr size_t kMostCountedBytes = 1 << 20; ///< that are told as ids, or counted
+constexpr size_t kMostCountedBytes = 1 << 20; ///< of a text returned as ids or counted
 
-/// A field that holds a text or a list of ids, or a list of up to `most` of either. One of
-/// `prompts` and `texts` is filled; false: neither, and the document has the error.
-/// llama.cpp's wider shapes become ids: lists of ids and texts as one prompt, {"prompt_string": …},
-/// {"content": [{"type": "text", …}]}, and lists of several kinds.
+/// Reads a field that holds a text or a list of ids, or a list of up to `most` of either. Fills one
+/// of `prompts` and `texts`. Returns false if it fills neither, and the document has the error.
+/// llama.cpp's additional formats become ids: lists of ids and texts as one prompt,
+/// {"prompt_string": …}, {"content": [{"type": "text", …}]}, and lists that mix these.
 bool readPrompts(const Fields &body, std::string_view name, const Generation &generation,
                  std::vector<std::vector<int32_t>> &prompts, std::vector<std::string> &texts,
                  size_t most);
 
-/// Why a rendered conversation is not told as ids or counted: it is too long for that.
+/// Returns an error if a rendered conversation is too long to be returned as ids or counted.
 std::optional<ApiError> tooLongToCount(std::string_view text);
 
 } // namespace ingot::api

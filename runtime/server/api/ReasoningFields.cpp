@@ -1,4 +1,4 @@
-//===- ReasoningFields.cpp - The table of switches, and what they do --------===//
+//===- ReasoningFields.cpp - The table of switches and their effects --------===//
 #include "runtime/server/api/ReasoningFields.h"
 
 #include "runtime/json/JsonText.h"
@@ -9,21 +9,21 @@ namespace {
 
 using runtime::JsonText;
 
-/// What a switch's value says.
+/// The meaning of a switch's value.
 enum class SwitchKind : uint8_t {
   Level,    ///< "none", "low", …: how much
-  Toggle,   ///< true: it reasons, false: it does not
+  Toggle,   ///< true: the model reasons, false: it does not
   Type,     ///< "enabled", "disabled", "adaptive"
   Think,    ///< Ollama's: a Toggle or a Level
-  Budget,   ///< tokens of reasoning at most; 0: it does not reason, -1: no limit
-  Show,     ///< false: the reasoning is not in the answer
-  Hide,     ///< true: likewise
-  Separate, ///< false: it stays in the content, marks and all
-  Format,   ///< llama.cpp's: "none" is that, "auto" and "deepseek" are the default
-  Display,  ///< Anthropic's: "omitted" hides it
-  Streamed, ///< false: a stream brings it in one piece
-  Summary,  ///< of it: "auto" leaves it to the server, which has none
-  Absent,   ///< there is no such thing here
+  Budget,   ///< most tokens of reasoning; 0: the model does not reason, -1: no limit
+  Show,     ///< false: the answer omits the reasoning
+  Hide,     ///< true: the answer omits the reasoning
+  Separate, ///< false: the reasoning stays in the content, with its marks
+  Format,   ///< llama.cpp's: "none" as Separate false, "auto" and "deepseek" the default
+  Display,  ///< Anthropic's: "omitted" hides the reasoning
+  Streamed, ///< false: a stream sends the reasoning in one piece
+  Summary,  ///< of the reasoning: "auto" lets the server choose, which has no summaries
+  Absent,   ///< not supported
 };
 
 constexpr uint8_t kOnChat = 1, kOnResponses = 2, kOnMessages = 4, kOnOllama = 8;
@@ -45,7 +45,7 @@ constexpr Switch kSwitches[] = {
     {kOnChat, "reasoning", "enabled", SwitchKind::Toggle},
     {kOnChat, "reasoning", "max_tokens", SwitchKind::Budget},
     {kOnChat, "reasoning", "exclude", SwitchKind::Hide},
-    // Anthropic; Z.ai and DeepSeek have the first in their chats
+    // Anthropic; Z.ai and DeepSeek have the first one in their chats
     {kOnMessages | kOnChat, "thinking", "type", SwitchKind::Type},
     {kOnMessages | kOnChat, "thinking", "budget_tokens", SwitchKind::Budget},
     {kOnMessages, "thinking", "display", SwitchKind::Display},
@@ -72,16 +72,17 @@ constexpr Switch kSwitches[] = {
     {kOnOllama, "", "think", SwitchKind::Think},
 };
 
-/// What all switches of a request ask for together, and the field that did.
+/// The combined demands of all switches of a request, and the fields that made them.
 struct Wish {
   std::optional<bool> reasons;
-  std::string level; ///< of those above "none"
+  std::string level; ///< a level above "none"
   std::optional<int64_t> budget;
   std::string reasonsField, budgetField;
-  bool anthropic = false; ///< its levels: "high" is what is had without the field
-  bool target = false;    ///< Anthropic's thinking: a wish, whose budget is a target
+  bool anthropic = false; ///< Anthropic's levels: "high" is the default
+  bool target = false;    ///< Anthropic's thinking: a preference, whose budget is a target
 
-  /// A model that does not reason does as it is asked. Clients send their level to every model.
+  /// Returns whether a model that does not reason satisfies the level. Clients send their level to
+  /// every model.
   bool asksForLittle() const { return level == "minimal" || level == "low"; }
 };
 
@@ -160,17 +161,17 @@ void readOne(const Fields &holder, const Switch &one, Wish &wish, Generation &ge
   }
 }
 
-/// What a chat template reads, of the names that templates have for these things.
+/// Which of the known reasoning variables a chat template reads.
 struct Reads {
-  bool enable, thinking, level, budget; ///< the second: the only name of some for the first
-  bool always;                          ///< the model reasons, whatever is said
-  bool served;                          ///< the server sets variables, which a wish goes before
+  bool enable, thinking, level, budget; ///< `thinking`: some templates' only name for `enable`
+  bool always;                          ///< the model's output format includes reasoning
+  bool served; ///< the server sets template variables, which a wish overrides
 };
 
 std::optional<Reads> readsOf(const service::ServedModel &model, const ChatInput &input) {
   auto found = templateOf(model, input);
   if (!found)
-    return std::nullopt; // rendering will say so
+    return std::nullopt; // rendering reports the error
   const text::ChatTemplate &own = **found;
   const text::OutputFormat format = input.ownTemplate.empty()
                                         ? model.outputFormat()
@@ -184,7 +185,7 @@ std::optional<Reads> readsOf(const service::ServedModel &model, const ChatInput 
                !model.templateVariables().empty()};
 }
 
-/// Adds variables of the template; those that the request has given by their own names win.
+/// Adds a template variable. A variable that the request sets by its own name takes precedence.
 void addVariable(ChatInput &input, std::string_view name, const std::string &json) {
   input.templateVariables =
       joinObjects("{" + JsonText().value(name).text() + ":" + json + "}", input.templateVariables);
@@ -195,7 +196,7 @@ void enableThinking(ChatInput &input, bool on) {
   addVariable(input, "enable_thinking", on ? "true" : "false");
 }
 
-/// Why the template cannot do it; "": it can.
+/// Applies a wish. Returns why the template cannot fulfil it; "": it can.
 std::string applyWish(const Wish &wish, const Reads &reads, ChatInput &input) {
   if (!wish.reasons)
     return "";
@@ -213,7 +214,7 @@ std::string applyWish(const Wish &wish, const Reads &reads, ChatInput &input) {
     addVariable(input, "reasoning_effort", JsonText().value(wish.level).text());
     if (reads.enable && reads.served)
       enableThinking(input, true);
-    else if (reads.thinking) // which is mostly off unless it is asked for
+    else if (reads.thinking) // usually off by default
       addVariable(input, "thinking", "true");
   } else if (reads.enable)
     enableThinking(input, true);
@@ -226,7 +227,8 @@ std::string applyWish(const Wish &wish, const Reads &reads, ChatInput &input) {
   return "";
 }
 
-/// A budget is the template's to keep; one that the answer cannot exceed is kept by itself.
+/// Applies a budget. Only the template can enforce one, but a budget that the answer cannot exceed
+/// is always met. Returns why the budget cannot be met; "": it can.
 std::string applyBudget(int64_t budget, const Reads &reads, const Generation &generation,
                         ChatInput &input) {
   if (reads.budget)
@@ -257,7 +259,7 @@ void readReasoning(const Fields &body, ReasoningApi api, ChatInput &input, Gener
   const auto reads = readsOf(*generation.model, input);
   if (!reads)
     return;
-  // Claude Code asks every model to think; what comes is what the model can do.
+  // Claude Code asks every model to think, so such a request is not an error.
   auto cannot = [&](const std::string &field, const std::string &why) {
     if (wish.target && wish.reasons != false)
       body.leaveOut(field, why);

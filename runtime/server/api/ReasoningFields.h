@@ -1,9 +1,9 @@
-//===- ReasoningFields.h - Switches for reasoning, of all APIs --------------===//
+//===- ReasoningFields.h - Reasoning switches of all APIs -------------------===//
 //
-// Each API has names of its own for whether a model reasons, how long, and whether the reasoning is
-// shown. One table (ReasoningFields.cpp) says what each of them asks for. Whether and how long
-// become variables of the chat template; what its template cannot do is refused by the field's
-// name, and what the answer shows is settled by Generation::reasoning.
+// Each API has its own names for whether a model reasons, for how long, and whether the reasoning
+// is shown. One table (ReasoningFields.cpp) defines the meaning of each name. Whether and how long
+// become variables of the chat template. Requests that the template cannot fulfil are refused with
+// the field's name. Generation::reasoning controls what the answer shows.
 //===----------------------------------------------------------------------===//
 #pragma once
 
@@ -11,11 +11,11 @@
 
 namespace ingot::api {
 
-/// Whose names a route takes; one bit each.
+/// The APIs whose names a route accepts; one bit each.
 enum class ReasoningApi : uint8_t { Chat = 1, Responses = 2, Messages = 4, Ollama = 8 };
 
-/// Reads the switches of an API; after readTemplateFields(), whose variables win, and after
-/// readGeneration(). Errors are the document's.
+/// Reads the switches of an API. Call it after readTemplateFields(), whose variables take
+/// precedence, and after readGeneration(). The document receives errors.
 void readReasoning(const Fields &body, ReasoningApi api, ChatInput &input, Generation &generation);
 
 } // namespace ingot::api

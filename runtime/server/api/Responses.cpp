@@ -1,9 +1,8 @@
 //===- Responses.cpp - OpenAI's /v1/responses -------------------------------===//
 //
-// Stateless: nothing is stored, so that a conversation is sent whole each time, and
+// The route is stateless: nothing is stored, so clients send the whole conversation each time, and
 // previous_response_id is refused. An answer is a list of items (reasoning, message, function
-// call); streamed, each item and each part of it is opened and closed by events with running
-// numbers.
+// call). In a stream, events with sequence numbers open and close each item and each part of it.
 //===----------------------------------------------------------------------===//
 #include "runtime/server/api/ReasoningFields.h"
 #include "runtime/server/api/RouteTable.h"
@@ -20,7 +19,7 @@ namespace {
 using runtime::JsonText;
 using Kind = text::OutputPiece::Kind;
 
-/// What the response object repeats of the request.
+/// Fields of the request that the response object repeats.
 struct Echo {
   std::string instructions = "null", tools = "[]", toolChoice = "\"auto\"", metadata = "{}",
               format = "{\"type\":\"text\"}", maxOutputTokens = "null", user = "null",
@@ -101,7 +100,7 @@ private:
     return json.key("user").raw(echo.user).key("metadata").raw(echo.metadata).close().text();
   }
 
-  /// An event with the fields that `write` adds.
+  /// Sends an event with the fields that `write` adds.
   template <typename Write> void numbered(std::string_view type, Write &&write) {
     if (!asked().stream)
       return;
@@ -120,7 +119,7 @@ private:
     whole("response.in_progress", "in_progress");
   }
 
-  /// llama.cpp's.
+  /// Sends llama.cpp's progress.
   void progress(int32_t choice) override {
     numbered("response.in_progress", [&](JsonText &json) {
       json.key("response").raw(responseJson("in_progress"));
@@ -205,7 +204,7 @@ private:
 
   void choiceEnded(int32_t, const service::Output &output, int32_t) override {
     cut = output.reason == runtime::FinishReason::Length;
-    if (items.empty()) // an answer of nothing is a message of nothing
+    if (items.empty()) // an empty answer is an empty message
       open({Kind::Content, newId("msg_"), "", "", ""});
     close(cut ? "incomplete" : "completed");
   }
@@ -239,7 +238,7 @@ private:
   int64_t sequence = 0;
 };
 
-/// A call of an earlier answer: one of a function, or of a tool that takes plain text.
+/// Writes a call of an earlier answer: of a function, or of a tool that takes plain text.
 void callItem(JsonText &json, const Fields &item, bool custom) {
   item.require("name");
   json.open('{').key("role").value("assistant").key("content").value("").key("tool_calls");
@@ -255,8 +254,9 @@ void callItem(JsonText &json, const Fields &item, bool custom) {
   json.close().close().close().close();
 }
 
-/// "input": a string, or items: messages, calls and their outputs. Items of tools that OpenAI runs
-/// on its own side are left out, and so is earlier reasoning, which is not shown to the model again.
+/// Reads the items of "input": messages, calls and their outputs. Items of tools that OpenAI runs
+/// on its own side are left out, and so is earlier reasoning, which is not shown to the model
+/// again.
 void inputItems(JsonText &json, const Fields &body, bool &toolMessages) {
   for (const Fields &item : body.objects("input", 0, kMostMessages)) {
     const std::string type(item.has("type") ? item.text("type", 256).value_or("") : "message");
@@ -291,7 +291,7 @@ void readParallel(const Fields &body, Tools &tools) {
   tools.parallel = body.boolean("parallel_tool_calls").value_or(true);
 }
 
-/// Tools of this route have their function's fields at the top.
+/// Reads this route's tools, which have the fields of their function at the top level.
 void readFlatTools(const Fields &body, Tools &tools) {
   JsonText json;
   json.open('[');
@@ -377,7 +377,7 @@ ChatInput readInput(const Fields &body, Generation &generation) {
     json.open('{').key("role").value("system").key("content").value(*system).close();
   if (auto given = body.element("input")) {
     simdjson::dom::array list;
-    if (!given->get(list) && list.size() == 0) // Codex asks so whether a server is there
+    if (!given->get(list) && list.size() == 0) // Codex uses this to check for a server
       json.open('{').key("role").value("user").key("content").value("").close();
     else if (given->is_array())
       inputItems(json, body, input.toolMessages);

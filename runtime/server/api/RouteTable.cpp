@@ -1,4 +1,4 @@
-//===- RouteTable.cpp - The rows, and what no engine has --------------------===//
+//===- RouteTable.cpp - The table, and unsupported routes -------------------===//
 #include "runtime/server/api/RouteTable.h"
 
 #include "runtime/server/api/Live.h"
@@ -10,7 +10,7 @@ namespace ingot::api {
 
 namespace {
 
-/// Rerankers and classifiers have another head: none of the engines that there are has one.
+/// Refuses scoring. Rerankers and classifiers need another head, which no engine has.
 std::optional<ApiError> scoring(Call &call) {
   if (call.request->path.ends_with("rerank")) {
     call.body->require("query");

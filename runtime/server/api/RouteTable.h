@@ -1,7 +1,7 @@
-//===- RouteTable.h - Which paths there are, and who answers them ----------===//
+//===- RouteTable.h - The paths of the server and their routes -------------===//
 //
-// One row for each path. Servers that people come from have other names for the same thing, and
-// leave the "/v1" out: rows of their own, with the same route.
+// The table has one row per path. Other servers use different names for the same route, or omit
+// "/v1"; such aliases have rows of their own with the same route.
 //===----------------------------------------------------------------------===//
 #pragma once
 
@@ -11,13 +11,13 @@
 
 namespace ingot::api {
 
-/// In whose shape an error is told.
+/// The API whose error format a route uses.
 enum class Dialect : uint8_t {
   OpenAI,
   Anthropic,
   Ollama,
   LlamaCpp,
-  Cohere, ///< "message" beside OpenAI's "error": vLLM's clients use the same paths
+  Cohere, ///< "message" next to OpenAI's "error", since vLLM's clients use the same paths
 };
 std::string errorText(const ApiError &error, Dialect dialect);
 
@@ -25,27 +25,27 @@ std::string errorText(const ApiError &error, Dialect dialect);
 struct PostRoute {
   const char *path;
   Route route;
-  bool generates; ///< takes a place in the queue
+  bool generates; ///< needs a place in the queue
   Dialect dialect;
-  const char *what; ///< a line for /openapi.json
+  const char *what; ///< description for /openapi.json
 };
 std::span<const PostRoute> postRoutes();
 
-/// What a GET may look at.
+/// The inputs of a GET route.
 struct Looked {
   const http::Request &request;
   service::ModelRegistry &models;
   const std::string &version;
 };
-/// A route that is answered at once, on the server's thread.
+/// A route that answers at once, on the server's thread.
 struct GetRoute {
   const char *path;
-  void (*answer)(const Looked &at, http::Responder &responder); ///< null: Api's own
+  void (*answer)(const Looked &at, http::Responder &responder); ///< null: Api answers it
   const char *what;
 };
 std::span<const GetRoute> getRoutes();
 
-// By file: ChatCompletions.cpp
+// Routes by file: ChatCompletions.cpp
 std::optional<ApiError> fillMiddle(Call &call); ///< POST /v1/fim/completions
 std::optional<ApiError> countChat(Call &call);  ///< POST /v1/chat/completions/input_tokens
 // Responses.cpp

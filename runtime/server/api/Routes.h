@@ -1,8 +1,8 @@
-//===- Routes.h - What a route is, and which there are ---------------------===//
+//===- Routes.h - The type of a route, and the main routes -----------------===//
 //
-// A route reads a request and either answers it, or hands it to the engine and returns; or says why
-// not. Routes that generate run on a thread of their own (Api.cpp): what they do may take a while
-// (tokenizing, templates, compiling a grammar).
+// A route reads a request and either answers it, submits it to the engine and returns, or returns
+// an error. Routes that generate run on the reading threads (Api.cpp), because their work
+// (tokenizing, templates, compiling a grammar) may take a while.
 //===----------------------------------------------------------------------===//
 #pragma once
 
@@ -10,13 +10,13 @@
 
 namespace ingot::api {
 
-/// A request of a route with a JSON body, its model found and a place in the queue taken.
+/// A request with a JSON body. Its model has been found and its place in the queue reserved.
 struct Call {
   const http::Request *request;
   std::shared_ptr<http::Responder> responder;
   Document document;
   std::optional<Fields> body;
-  Generation generation; ///< model and ids are set
+  Generation generation; ///< model, API key and request id are set
   service::Reservation place;
   Post post;
 };

@@ -12,7 +12,7 @@ namespace {
 
 using runtime::EarlyStopping;
 
-/// A value other than those listed is an error.
+/// Refuses a field unless its value is in `harmless`.
 void onlyTakes(const Fields &body, std::string_view name, std::initializer_list<double> harmless,
                const std::string &why) {
   constexpr double kMost = std::numeric_limits<double>::max();
@@ -21,7 +21,7 @@ void onlyTakes(const Fields &body, std::string_view name, std::initializer_list<
     body.fail(name, "is " + runtime::JsonText().value(*value).text() + "; " + why);
 }
 
-/// What would shape a draw.
+/// Refuses fields that only affect sampling.
 void refuseDraws(const Fields &body, const char *search) {
   const std::string why = std::string("has no place in a ") + search + ", which draws nothing";
   onlyTakes(body, "temperature", {0, 1}, why);
@@ -33,7 +33,7 @@ void refuseDraws(const Fields &body, const char *search) {
   onlyTakes(body, "frequency_penalty", {0}, why);
 }
 
-/// Boolean, or "never", as Hugging Face transformers have it.
+/// Reads a boolean or "never", as in Hugging Face transformers.
 EarlyStopping readEarlyStopping(const Fields &body) {
   auto given = body.element("early_stopping");
   if (!given)
@@ -81,7 +81,7 @@ void readContrastive(const Fields &body, Generation &out, double alpha) {
   out.request.contrastive = contrastive;
 }
 
-/// What is about the ids of a draw, or about one answer as it grows.
+/// Refuses fields that concern sampled ids, or one answer as it grows.
 void refuseBesideSearch(const Fields &body, const Generation &out) {
   auto refuse = [&](bool asked, std::string_view name) {
     if (asked)
@@ -99,7 +99,7 @@ void refuseBesideSearch(const Fields &body, const Generation &out) {
 
 void readSearch(const Fields &body, Generation &out) {
   const bool beams = body.boolean("use_beam_search").value_or(false);
-  const double alpha = body.number("penalty_alpha", 0, 1).value_or(0); // 0: a plain answer
+  const double alpha = body.number("penalty_alpha", 0, 1).value_or(0); // 0: no search
   if (beams && alpha > 0)
     return body.fail("penalty_alpha", "cannot be given together with use_beam_search");
   if (beams) {
@@ -115,7 +115,7 @@ void readSearch(const Fields &body, Generation &out) {
     readContrastive(body, out, alpha);
   if (beams || alpha > 0)
     refuseBesideSearch(body, out);
-  if (beams || alpha > 0) // the checkpoint's own settings are for draws, too
+  if (beams || alpha > 0) // the checkpoint's default settings are for sampling
     out.request.sampling.temperature = 0;
 }
 

@@ -14,12 +14,12 @@ static std::optional<ApiError> needTokenizer(const service::ServedModel &model) 
   return ApiError{400, "this engine has no tokenizer", "model", "E0520"};
 }
 
-/// llama.cpp's route takes a last message of the assistant as begun; vLLM's do not.
+/// llama.cpp's route continues a final assistant message; vLLM's do not.
 static ChatInput readChat(Call &call) {
   return readChat(call, /*mayContinue=*/call.request->path == "/apply-template");
 }
 
-/// llama.cpp's: bytes where they are no text by themselves.
+/// Writes llama.cpp's piece: a list of bytes if they are not valid text on their own.
 static void pieceJson(JsonText &json, int32_t id, std::string_view bytes) {
   json.open('{').key("id").value(id).key("piece");
   if (text::replaceInvalidUtf8(bytes) == bytes) {
@@ -32,8 +32,8 @@ static void pieceJson(JsonText &json, int32_t id, std::string_view bytes) {
   json.close().close();
 }
 
-/// vLLM's shape: {"prompt"} or {"messages"} in, {"tokens","count","max_model_len"} out; llama.cpp's
-/// "content" is taken for "prompt".
+/// Uses vLLM's format: {"prompt"} or {"messages"} in, {"tokens","count","max_model_len"} out.
+/// llama.cpp's "content" is accepted in place of "prompt".
 std::optional<ApiError> tokenize(Call &call) {
   const Fields &body = *call.body;
   const service::ServedModel &model = *call.generation.model;
@@ -56,7 +56,7 @@ std::optional<ApiError> tokenize(Call &call) {
     body.require(name);
     text = std::string(body.text(name, kMostCountedBytes).value_or(""));
   }
-  // llama.cpp's names, and its default.
+  // llama.cpp's names and default.
   const bool llama = body.has("content");
   const bool special = body.boolean("add_special_tokens")
                            .value_or(body.boolean("add_special").value_or(!chat && !llama));

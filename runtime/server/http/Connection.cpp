@@ -1,4 +1,4 @@
-//===- Connection.cpp - Reading requests, judging them --------------------===//
+//===- Connection.cpp - Reading and checking requests ---------------------===//
 #include "runtime/server/http/Connection.h"
 
 #include "runtime/server/http/ConnectionGuard.h"
@@ -27,7 +27,7 @@ void Connection::setPhase(Phase next, std::chrono::milliseconds limit) {
   }
   const bool idle = next == Phase::Handshake || next == Phase::Waiting || next == Phase::Header ||
                     next == Phase::Delayed || next == Phase::Lingering;
-  if (idle && !overLimit) { // one over the limit has no place to give
+  if (idle && !overLimit) { // a connection over the limit frees no slot
     core.evictable.push_back(this);
     evictablePlace = std::prev(core.evictable.end());
   }
@@ -81,7 +81,7 @@ void Connection::readMore() {
     return;
   paused = (phase == Phase::Answering || phase == Phase::Delayed) && input.size() >= kMostInput;
   if (paused)
-    return; // tick() looks whether the client is still there
+    return; // tick() checks whether the client is still there
   const size_t wanted = phase == Phase::Body ? 64 << 10 : 4 << 10;
   if (landingSize != wanted) {
     landing = std::make_unique_for_overwrite<char[]>(wanted);
@@ -102,7 +102,7 @@ void Connection::onRead(ErrorCode ec, size_t bytes) {
       return;
     }
     if (phase == Phase::Flushing || phase == Phase::Lingering) {
-      readMore(); // thrown away
+      readMore(); // the input is discarded
       return;
     }
     input.append(landing.get(), bytes);
@@ -110,7 +110,7 @@ void Connection::onRead(ErrorCode ec, size_t bytes) {
   });
 }
 
-/// The client has gone, or has said that it sends no more, which for requests is the same.
+/// The client has gone or has closed its sending side, which for requests is the same.
 void Connection::lost() {
   if (phase == Phase::Flushing && !output.empty())
     return; // a refusal may still reach it
@@ -132,7 +132,7 @@ void Connection::process() {
   readMore();
 }
 
-/// One step; true while there may be another.
+/// Performs one step of parsing. Returns true if another may follow.
 bool Connection::processOnce() {
   if (phase == Phase::Waiting && !input.empty())
     setPhase(Phase::Header, core.options.headerTimeout);
@@ -165,7 +165,7 @@ bool Connection::processOnce() {
   return false;
 }
 
-/// Counts a body against what all of them may take together.
+/// Counts a body towards the limit for all bodies together.
 void Connection::holdBody(size_t bytes) {
   core.bodyBytes += bytes - heldBody;
   heldBody = bytes;
@@ -173,7 +173,7 @@ void Connection::holdBody(size_t bytes) {
     refuse({503, "too many large requests are being read", "overloaded"}, false);
 }
 
-/// The header is whole: whether, and how, the request is answered.
+/// Decides, once the header is complete, whether and how the request is answered.
 void Connection::judge() {
   const RequestHead &head = reader.head();
   frame = {};
@@ -201,7 +201,7 @@ void Connection::judge() {
   setPhase(Phase::Body, core.options.bodyTimeout);
   holdBody(head.contentLength);
   if (phase != Phase::Body)
-    return; // too much already
+    return; // holdBody() has refused the request
   reader.acceptBody();
   if (head.expectsContinue && input.empty()) {
     append("HTTP/1.1 100 Continue\r\n\r\n");
@@ -227,8 +227,8 @@ std::optional<Refusal> Connection::whyRefused(const RequestHead &head) {
   }
   const auto &open = core.options.openPaths;
   const bool isOpen = std::find(open.begin(), open.end(), head.path) != open.end();
-  // A page of another site can send a POST without asking first. It cannot read the answer, but
-  // where no key is needed it could keep the machine busy.
+  // A page of another site can send a POST without a preflight request. It cannot read the answer,
+  // but if no key is needed, it could keep the machine busy.
   const bool reads = head.method == "GET" || head.method == "HEAD";
   if (foreign && core.keys.empty() && !reads)
     return Refusal{403, "pages of this origin may not use this server", "origin_not_allowed"};
@@ -253,16 +253,16 @@ std::optional<Refusal> Connection::whyRefused(const RequestHead &head) {
                      given ? "Incorrect API key provided."
                            : "No API key was given: send \"Authorization: Bearer KEY\".",
                      "invalid_api_key", given};
-    // What a browser was told once it sends along by itself, whichever page asks.
+    // A browser sends a stored password with every request, whichever page makes it.
     if (foreign && byBrowser && !reads)
       return Refusal{403, "pages of this origin may not use this server", "origin_not_allowed"};
   }
   if (core.draining && !isOpen)
-    return Refusal{core.drainStatus, "", ""}; // refuse() has the body
+    return Refusal{core.drainStatus, "", ""}; // refuse() fills in the body
   return std::nullopt;
 }
 
-/// Questions that browsers ask before a request, and OPTIONS *: answered here, without a key.
+/// Answers browsers' preflight requests and OPTIONS *, which need no key.
 bool Connection::answerPreflight(const RequestHead &head) {
   const bool preflight =
       !head.header("access-control-request-method").empty() && !head.header("origin").empty();
@@ -280,14 +280,14 @@ bool Connection::answerPreflight(const RequestHead &head) {
   }
   const bool goesOn = !head.hasBody && frame.keepAlive;
   frame.keepAlive = goesOn;
-  append(responseHead(200, "", headers, frame, 0)); // 204 is fine, too, but not to every client
+  append(responseHead(200, "", headers, frame, 0)); // some clients do not accept 204
   responseDone = true;
   setPhase(goesOn ? Phase::Answering : Phase::Flushing, {});
   flush();
   return true;
 }
 
-/// `mayContinue`: the request has been read to its end, so that another may follow.
+/// `mayContinue`: the request has been read completely, so another may follow.
 void Connection::refuse(const Refusal &refusal, bool mayContinue) {
   ++(refusal.status < 500 ? core.badRequests : core.refused);
   if (core.options.onRefusal)
@@ -301,7 +301,7 @@ void Connection::refuse(const Refusal &refusal, bool mayContinue) {
   if (refusal.status == 503)
     headers.emplace_back("Retry-After", "1");
   if (refusal.status == 401) {
-    // Somebody who opens a page is asked for the key by the browser.
+    // When a user opens a page, the browser prompts for the key.
     const bool page = reader.head().header("accept").find("text/html") != std::string_view::npos;
     headers.emplace_back(
         "WWW-Authenticate",
@@ -317,7 +317,7 @@ void Connection::refuse(const Refusal &refusal, bool mayContinue) {
   flush();
 }
 
-/// Nothing waits with it but this client: what it sends meanwhile is kept, up to kMostInput.
+/// Delays a refusal. Only this client waits; its input meanwhile is kept, up to kMostInput.
 void Connection::refuseLater(const Refusal &refusal, bool mayContinue,
                              std::chrono::milliseconds wait) {
   setPhase(Phase::Delayed, {});
@@ -337,7 +337,7 @@ void Connection::dispatch() {
   RequestHead &head = reader.head();
   core.bodyBytes -= std::exchange(heldBody, 0);
   Request request;
-  // A HEAD is a GET whose body stays here.
+  // A HEAD is handled as a GET whose body is not sent.
   request.method = frame.headOnly ? "GET" : std::move(head.method);
   request.path = std::move(head.path);
   request.query = std::move(head.query);
@@ -358,7 +358,7 @@ void Connection::dispatch() {
   try {
     core.handler(std::move(request), std::move(responder));
   } catch (...) {
-    // The responder has ended unanswered: that is a 500.
+    // The responder was destroyed without an answer, which is a 500.
   }
 }
 
@@ -383,7 +383,7 @@ void Connection::close(bool reset) {
     try {
       left->clientLeft();
     } catch (...) {
-      // The handler's callback; nobody is here to hear of it.
+      // The handler's callback threw; there is nowhere to report it.
     }
     core.responseEnds();
   }
@@ -400,7 +400,7 @@ void Connection::tick(Clock::time_point now) {
       switch (phase) {
       case Phase::Header:
       case Phase::Body:
-        if (phase == Phase::Header) { // no request is known yet
+        if (phase == Phase::Header) { // no request has been parsed yet
           frame = {};
           frame.requestId = core.newId();
         }

@@ -1,19 +1,18 @@
-//===- Connection.h - One client --------------------------------------------===//
+//===- Connection.h - A client connection -----------------------------------===//
 //
 //   Handshake ─▶ Waiting ─▶ Header ─▶ Body ─▶ Answering ─▶ (Waiting | Flushing ─▶ Lingering) ─▶
 //   Closed
 //
-// and Delayed between Header and the refusal of one wrong key among many (WrongKeys.h).
+// Delayed comes between Header and the refusal of a wrong key if there were several (WrongKeys.h).
 //
-// Requests are taken one after the other: what a client sends ahead stays in `input` until the
-// response before it is out. A read is under way all the time, also while a response is, because
-// that is how a client that leaves is noticed; only when `input` is full does polling take its
-// place.
+// Requests are processed one at a time. Pipelined input stays in `input` until the response before
+// it is out. A read is always in flight, even during a response, because it detects a client that
+// leaves. Only when `input` is full does polling take its place.
 //
-// Flushing and Lingering end a connection without the reset that would take the last response from
-// a client that is still sending: nothing more is sent, and what comes is thrown away for a while.
+// Flushing and Lingering close a connection without a reset, which could destroy the last response
+// for a client that is still sending. Nothing more is sent, and input is discarded for a while.
 //
-// Everything here runs on the server's thread. Each entry is guarded: an exception (there is no
+// Everything here runs on the server's thread. Each entry point is guarded: an exception (out of
 // memory) costs this connection, not the server.
 //===----------------------------------------------------------------------===//
 #pragma once
@@ -41,7 +40,7 @@ enum class Phase {
   Waiting,
   Header,
   Body,
-  Delayed, ///< a refusal that is told later
+  Delayed, ///< a refusal that is sent later
   Answering,
   Flushing,
   Lingering,
@@ -53,15 +52,15 @@ public:
   Connection(ServerCore &core, std::unique_ptr<Wire> wire, std::string client);
 
   void start();
-  /// Answers with a refusal whatever comes, and ends.
+  /// Answers any request with the refusal, and closes.
   void startRefused(const Refusal &refusal);
-  /// The exchange has something to send.
+  /// Sends what the exchange has pending.
   void pump();
-  /// Looks at deadlines; called every ServerCore::tickPeriod.
+  /// Checks deadlines. Called every ServerCore::tickPeriod.
   void tick(Clock::time_point now);
-  /// Closes if no request is under way; else the connection ends with the response.
+  /// Closes the connection now if no request is under way, otherwise after the response.
   void drain();
-  /// `reset`: what is still to be sent is thrown away.
+  /// `reset`: discards unsent output.
   void close(bool reset = false);
 
   // From the wire.
@@ -69,8 +68,8 @@ public:
   void onRead(ErrorCode ec, size_t bytes);
   void onWritten(ErrorCode ec, size_t bytes);
 
-  bool overLimit = false; ///< one more than there may be; it is only being told so
-  /// The place in ServerCore::evictable while this may be closed for a newcomer.
+  bool overLimit = false; ///< over maxConnections; the connection is only refused
+  /// The position in ServerCore::evictable while this connection may be closed for a new one.
   std::optional<std::list<Connection *>::iterator> evictablePlace;
   Clock::time_point phaseBegan{};
 
@@ -103,28 +102,28 @@ private:
   const std::string client;
   Phase phase = Phase::Waiting;
   Clock::time_point deadline = Clock::time_point::max();
-  std::unique_ptr<boost::asio::steady_timer> delay; ///< of a refusal
+  std::unique_ptr<boost::asio::steady_timer> delay; ///< of a delayed refusal
 
   // Coming in.
   RequestReader reader;
-  std::string input; ///< read and not yet taken
+  std::string input; ///< read but not yet parsed
   std::unique_ptr<char[]> landing;
   size_t landingSize = 0;
   bool reading = false, paused = false, ended = false;
-  size_t heldBody = 0; ///< of ServerCore::bodyBytes
+  size_t heldBody = 0; ///< this request's share of ServerCore::bodyBytes
   int apiKey = -1;
 
   // Going out.
   std::shared_ptr<Exchange> exchange;
   ResponseFrame frame;
-  bool bodyless = false;     ///< of this response nothing but the head is sent
-  bool events = false;       ///< server-sent events, kept alive by pings
-  bool betweenEvents = true; ///< the last one is whole: a ping may follow
-  bool responseDone = false; ///< all of it is in `output`
-  bool breaksOff = false;    ///< it ends in the middle
+  bool bodyless = false;     ///< only the head of this response is sent
+  bool events = false;       ///< the response is server-sent events, kept alive by pings
+  bool betweenEvents = true; ///< the last event is complete: a ping may follow
+  bool responseDone = false; ///< the whole response is in `output`
+  bool breaksOff = false;    ///< the response ends early
   std::deque<std::string> output;
-  size_t outputOffset = 0;  ///< of output.front(), already sent
-  size_t unsentPayload = 0; ///< of Exchange's backlog
+  size_t outputOffset = 0;  ///< bytes of output.front() already sent
+  size_t unsentPayload = 0; ///< unsent part of Exchange's backlog
   bool writing = false;
   Clock::time_point sendDeadline = Clock::time_point::max();
   Clock::time_point lastSent{};

@@ -1,11 +1,12 @@
-//===- ConnectionGuard.h - No exception gets past a connection ------------===//
+//===- ConnectionGuard.h - Contains exceptions of a connection ------------===//
 #pragma once
 
 #include "runtime/server/http/Connection.h"
 
 namespace ingot::http {
 
-/// Runs one entry of a connection, and keeps it alive meanwhile: it may close itself.
+/// Runs one entry point of a connection and keeps the connection alive meanwhile, since it may
+/// close itself.
 template <typename Work> void Connection::guarded(Work work) {
   auto self = shared_from_this();
   try {

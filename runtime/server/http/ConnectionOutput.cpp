@@ -1,9 +1,9 @@
 //===- ConnectionOutput.cpp - Sending responses ---------------------------===//
 //
-// Nothing here waits for a client. What it does not take stays in `output`: of a stream at most
-// maxBacklogBytes, and for at most sendTimeout without any of it being taken. The kernel takes
-// again when half of kMostUnsentBytes (Wire.cpp) has gone out, so that a byte now and then keeps
-// nothing alive.
+// Nothing here waits for a client. Bytes that the client does not accept stay in `output`: at most
+// maxBacklogBytes of a stream, and for at most sendTimeout without progress. The kernel accepts
+// more only when half of kMostUnsentBytes (Wire.cpp) has been sent, so a client that reads a byte
+// now and then does not keep its connection alive.
 //===----------------------------------------------------------------------===//
 #include "runtime/server/http/Connection.h"
 #include "runtime/server/http/ConnectionGuard.h"
@@ -14,7 +14,7 @@
 
 namespace ingot::http {
 
-/// Pieces up to this size are joined: a write each would cost more than the copy.
+/// Pieces up to this size are joined: separate writes would cost more than the copy.
 constexpr size_t kSmall = 16 << 10;
 
 void Connection::append(std::string bytes) {
@@ -27,7 +27,7 @@ void Connection::append(std::string bytes) {
     output.push_back(std::move(bytes));
 }
 
-/// Bytes of a stream, framed as the client's version of HTTP wants them.
+/// Appends bytes of a stream, framed for the client's version of HTTP.
 void Connection::appendData(std::string_view data) {
   if (!frame.http11) {
     append(std::string(data));
@@ -126,13 +126,13 @@ void Connection::took(size_t bytes) {
   }
   size_t payload = std::min(bytes, unsentPayload);
   if (output.empty())
-    payload = unsentPayload; // what the framing took of the count
+    payload = unsentPayload; // the rest of the count went to framing
   unsentPayload -= payload;
   if (exchange)
     exchange->taken(payload);
 }
 
-/// All that there was to send is with the kernel.
+/// Called when the kernel has accepted all output.
 void Connection::onDrained() {
   sendDeadline = Clock::time_point::max();
   lastSent = Clock::now();
@@ -157,7 +157,7 @@ void Connection::endResponse() {
     core.responseEnds();
   }
   if (breaksOff) {
-    // Without the last chunk the client sees that something is missing; HTTP/1.0 has only a reset.
+    // A missing last chunk shows the client that data is missing; HTTP/1.0 needs a reset for that.
     close(!frame.http11);
     return;
   }
@@ -169,7 +169,8 @@ void Connection::endResponse() {
   }
   reader.reset();
   setPhase(Phase::Waiting, core.options.idleTimeout);
-  // Not from within: a row of requests sent ahead, each refused at once, would go ever deeper.
+  // Posted, not called: a series of pipelined requests, each refused at once, would recurse ever
+  // deeper.
   boost::asio::post(core.io,
                     [self = shared_from_this()] { self->guarded([&] { self->process(); }); });
 }

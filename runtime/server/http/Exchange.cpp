@@ -1,4 +1,4 @@
-//===- Exchange.cpp - One response, between two threads -------------------===//
+//===- Exchange.cpp - Passing a response between two threads --------------===//
 #include "runtime/server/http/Exchange.h"
 
 #include <utility>
@@ -10,7 +10,7 @@ void Mailbox::put(std::shared_ptr<Exchange> exchange, bool urgent) {
   if (closed)
     return;
   ready.push_back(std::move(exchange));
-  // Posted under the lock: close() must not come between.
+  // Posted under the lock, so that close() cannot run in between.
   if (urgent && !std::exchange(woken, true))
     post(onMail);
   else if (!urgent && !woken && !std::exchange(wokenSoon, true))
@@ -41,8 +41,8 @@ void Mailbox::close() {
   dropped.swap(ready);
 }
 
-/// `lock` is on the exchange's mutex. Of many writes before the server's thread looks, the first
-/// goes on to the mailbox.
+/// `lock` holds the exchange's mutex. Of several writes before the server's thread fetches them,
+/// only the first notifies the mailbox.
 void Exchange::notify(std::unique_lock<std::mutex> lock, bool urgent) {
   const bool first = !std::exchange(inMailbox, true);
   lock.unlock();
@@ -126,7 +126,7 @@ void Exchange::onGone(std::function<void()> callback) {
   if (over)
     return;
   std::swap(goneCallback, callback);
-  lock.unlock(); // what it replaces is destroyed outside: its captures may come back here
+  lock.unlock(); // the old callback is destroyed after the lock: its captures may call back
 }
 
 Outgoing Exchange::take() {
@@ -151,7 +151,7 @@ void Exchange::clientLeft() {
 }
 
 void Exchange::responseIsOut() {
-  std::function<void()> callback; // holds on to the handler's state: end it outside the lock
+  std::function<void()> callback; // owns the handler's state: destroy it outside the lock
   std::lock_guard lock(mutex);
   over = true;
   callback.swap(goneCallback);

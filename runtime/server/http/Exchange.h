@@ -1,18 +1,19 @@
-//===- Exchange.h - One response, between the handler's threads and ours --===//
+//===- Exchange.h - Passes a response from handlers to the server's thread ===//
 //
-// The engine's thread calls write() for each of its streams after every step; it must not pay for
-// sockets, and the server's thread must not be woken thirty times for one step:
+// The engine's thread calls write() for each of its streams after every step. It must not spend
+// time on sockets, and the server's thread must not wake thirty times per step:
 //
 //   engine's thread    write() ─▶ Exchange::pending ─▶ Mailbox (once, until it is emptied)
 //                                                          │ wakes (once, until it is emptied)
 //   server's thread                                        ▼
-//                      Connection::pump() ◀── all that is pending, as one chunk
+//                      Connection::pump() ◀── all pending bytes, as one chunk
 //
-// Where all cores are busy, a thread that is woken takes the core of the one that woke it: without
-// more it would be woken by each of thirty writes, and send between them. So bytes of a stream are
-// fetched kBurst after the first; a response's beginning and a whole one are fetched at once.
+// If all cores are busy, a woken thread takes the core of the thread that woke it. Each of thirty
+// writes would then wake the server's thread, which would send between them. Bytes of a stream are
+// therefore fetched kBurst after the first write. The beginning of a response and a whole response
+// are fetched at once.
 //
-// No Boost here: the handles are used from everywhere.
+// This header does not include Boost, because the handles are used everywhere.
 //===----------------------------------------------------------------------===//
 #pragma once
 
@@ -30,39 +31,41 @@ namespace ingot::http {
 class Connection;
 class Exchange;
 
-/// Longer than a step's writes to all its streams, far shorter than a step.
+/// Longer than the writes of one step to all streams, and far shorter than a step.
 inline constexpr std::chrono::microseconds kBurst{200};
 
-/// Exchanges with something to send. Outlives the server: responders may.
+/// The exchanges with something to send. May outlive the server, because responders may.
 class Mailbox {
 public:
-  /// `post` runs work on the server's thread; it may be called from any.
+  /// `post` runs work on the server's thread. It may be called from any thread.
   explicit Mailbox(std::function<void(std::function<void()>)> post) : post(std::move(post)) {}
 
   void put(std::shared_ptr<Exchange> exchange, bool urgent);
   std::vector<std::shared_ptr<Exchange>> takeAll();
-  /// On the server's thread: at once. Elsewhere: later, there; after close(): here.
+  /// Runs work on the server's thread: at once if called there, else later. After close(), it runs
+  /// on the calling thread.
   void runOnServer(std::function<void()> work);
   void setThread(std::thread::id id) { thread = id; }
-  /// What fetches the mail, at once and in a moment; called on the server's thread.
+  /// Sets the functions that empty the mailbox at once and after kBurst. They run on the server's
+  /// thread.
   void setReader(std::function<void()> now, std::function<void()> soon) {
     onMail = std::move(now);
     onStreamMail = std::move(soon);
   }
-  /// The server ends: nothing is taken any more.
+  /// Stops delivery, because the server is shutting down.
   void close();
 
 private:
   std::mutex mutex;
   std::vector<std::shared_ptr<Exchange>> ready;
-  bool woken = false, wokenSoon = false; ///< takeAll() is on its way
+  bool woken = false, wokenSoon = false; ///< a call of takeAll() is scheduled
   bool closed = false;
   std::function<void(std::function<void()>)> post;
   std::function<void()> onMail, onStreamMail;
   std::atomic<std::thread::id> thread{};
 };
 
-/// What a handler has added since the last look.
+/// What a handler has added since the last take().
 struct Outgoing {
   bool head = false;  ///< status, contentType and headers are new
   bool whole = false; ///< send(): data is the body
@@ -72,7 +75,7 @@ struct Outgoing {
   std::string data;
   bool finished = false;
   bool overflowed = false; ///< more than maxBacklogBytes were left unread
-  bool broken = false;     ///< the responder ended in the middle of a stream
+  bool broken = false;     ///< the responder was destroyed in the middle of a stream
 };
 
 class Exchange : public std::enable_shared_from_this<Exchange> {
@@ -91,11 +94,11 @@ public:
 
   // The server's thread.
   Outgoing take();
-  /// Bytes of write() that the client's socket took.
+  /// Reports bytes of write() that the client's socket accepted.
   void taken(size_t bytes) { backlog.fetch_sub(bytes, std::memory_order_relaxed); }
   void clientLeft();
   void responseIsOut();
-  Connection *connection = nullptr; ///< null when that is closed, or done with this
+  Connection *connection = nullptr; ///< null once the connection is closed or the exchange is over
 
 private:
   enum class Stage { Nothing, Streaming, Finished };
@@ -106,15 +109,15 @@ private:
   std::atomic<size_t> backlog{0};
   std::atomic<bool> left{false};
 
-  std::mutex mutex; ///< guards what follows
+  std::mutex mutex; ///< guards the fields below
   Stage stage = Stage::Nothing;
   bool inMailbox = false;
-  bool over = false; ///< out, or gone
+  bool over = false; ///< the response is out, or the client is gone
   Outgoing pending;
   std::function<void()> goneCallback;
 };
 
-/// The handle that a handler holds; without an answer it answers 500.
+/// The handle that a handler holds. If it is destroyed without an answer, the answer is 500.
 class ExchangeResponder final : public Responder {
 public:
   explicit ExchangeResponder(std::shared_ptr<Exchange> exchange) : exchange(std::move(exchange)) {}

@@ -1,4 +1,4 @@
-//===- HeaderRules.cpp - Refusing what has two readings -------------------===//
+//===- HeaderRules.cpp - Refusing ambiguous headers -----------------------===//
 #include "runtime/server/http/HeaderRules.h"
 
 #include <algorithm>
@@ -90,7 +90,7 @@ std::optional<Target> parseTarget(std::string_view text) {
   return target;
 }
 
-/// Parts "HOST:PORT" and "[V6]:PORT"; the host is without brackets.
+/// Splits "HOST:PORT" and "[V6]:PORT"; the host is without brackets.
 static std::optional<std::pair<std::string_view, std::string_view>>
 splitAuthority(std::string_view text) {
   std::string_view host, port;
@@ -167,13 +167,13 @@ bool HostRules::allows(std::string_view authority) const {
     return false;
   if (isLoopbackName(parts->first))
     return true;
-  // A name may be listed with the port or without.
+  // A name may be listed with or without a port.
   return std::any_of(names.begin(), names.end(), [&](const std::string &name) {
     return equalsIgnoringCase(name, parts->first) || equalsIgnoringCase(name, authority);
   });
 }
 
-/// What follows the scheme of an origin, and the port that the scheme has unless one is given.
+/// Returns the part of an origin after the scheme, and the scheme's default port.
 static std::optional<std::pair<std::string_view, std::string_view>>
 placeOf(std::string_view origin) {
   for (auto [scheme, port] : {std::pair("http://", "80"), std::pair("https://", "443")})

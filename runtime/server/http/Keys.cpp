@@ -11,7 +11,7 @@
 namespace ingot::http {
 
 KeyRing::KeyRing(const std::vector<std::string> &keys) {
-  // Without randomness a guesser could still not do better than with plain SHA-256.
+  // If no randomness is available, an attacker still faces plain SHA-256.
   (void)RAND_bytes(secret.data(), static_cast<int>(secret.size()));
   replace(keys);
 }

@@ -1,9 +1,9 @@
-//===- Keys.h - Is this one of the API keys? ------------------------------===//
+//===- Keys.h - Checking API keys -----------------------------------------===//
 //
-// Comparing byte by byte tells a patient client how many bytes were right. Here both sides go
-// through HMAC-SHA-256 under a key that is random in every process, the digests are compared with
-// all configured ones, always to the end: time depends on the length of what was sent and on
-// nothing else.
+// A byte-by-byte comparison would reveal to a patient client how many bytes were right. Here both
+// sides go through HMAC-SHA-256 with a key that is random per process, and the digest is compared
+// with all configured ones, always to the end. The time depends only on the length of the presented
+// key.
 //===----------------------------------------------------------------------===//
 #pragma once
 
@@ -14,16 +14,18 @@
 
 namespace ingot::http {
 
-/// The password in `user:password`, which HTTP's Basic scheme writes in base64; "" if it is none.
+/// Returns the password in the base64 `user:password` of HTTP's Basic scheme, or "" if it is
+/// malformed.
 std::string basicPassword(std::string_view base64);
 
 class KeyRing {
 public:
   explicit KeyRing(const std::vector<std::string> &keys);
-  /// Other keys from now on. One that stays keeps its number; no number is given twice.
+  /// Replaces the keys. A key that stays keeps its number, and no number is reused.
   void replace(const std::vector<std::string> &keys);
   bool empty() const { return digests.empty(); }
-  /// The number of the key, at first its index, or -1. A process without memory for a digest gets -1.
+  /// Returns the number of the key (initially its index), or -1 if it is unknown or there is no
+  /// memory for a digest.
   int find(std::string_view presented) const;
 
 private:

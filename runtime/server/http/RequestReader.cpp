@@ -1,4 +1,4 @@
-//===- RequestReader.cpp - Beast's parser behind stricter rules -----------===//
+//===- RequestReader.cpp - Beast's parser with stricter rules -------------===//
 #include "runtime/server/http/RequestReader.h"
 
 #include "runtime/server/http/HeaderRules.h"
@@ -15,7 +15,7 @@ namespace beast = boost::beast;
 using beast::error_code;
 using BeastView = beast::string_view;
 
-/// Far more than any client sends; each costs memory in the handler.
+/// Far more than any client sends. Each field costs memory in the handler.
 constexpr size_t kMostFields = 128;
 
 static std::string_view view(BeastView text) { return {text.data(), text.size()}; }
@@ -32,12 +32,12 @@ std::string_view Request::header(std::string_view name) const { return firstHead
 
 static error_code badField() { return make_error_code(beast::http::error::bad_field); }
 
-/// Collects what Beast finds. What it finds in trailers is dropped: nothing there may change a
-/// request that was already judged by its header.
+/// Collects what Beast parses. Trailers are dropped, since they must not change a request whose
+/// header has already been checked.
 struct RequestReader::Parser final : beast::http::basic_parser<true> {
   RequestHead head;
   std::string content;
-  std::string reason; ///< of a refusal by on_field_impl, more exact than Beast's code
+  std::string reason; ///< why on_field_impl refuses; more exact than Beast's code
   bool headDone = false;
   bool tooManyFields = false;
   bool hasHost = false, hasLength = false, hasCoding = false;
@@ -149,7 +149,7 @@ size_t RequestReader::read(std::string_view bytes) {
 }
 
 size_t RequestReader::readHeader(std::string_view bytes) {
-  // A client may send an empty line before a request (RFC 9112, 2.2): two at most.
+  // A client may send empty lines before a request (RFC 9112, 2.2); at most two are skipped.
   size_t blank = 0;
   while (blank < 4 && bytes.substr(blank).starts_with("\r\n"))
     blank += 2;
@@ -164,7 +164,7 @@ size_t RequestReader::readHeader(std::string_view bytes) {
     return bytes.size();
   }
   if (end == std::string::npos) {
-    // What is wrong already need not be waited for.
+    // Refuse a malformed part at once, before the rest arrives.
     if (!rest.ends_with('\r'))
       if (const char *bad = whyBlockIsBad(rest.substr(from)))
         refuse(400, std::string("the request is malformed: ") + bad, "malformed_request");
@@ -222,7 +222,7 @@ size_t RequestReader::readBody(std::string_view bytes) {
     return taken;
   }
   if (ec == beast::http::error::need_more) {
-    // Only a chunk's first line and the trailer are waited for in one piece.
+    // Only a chunk's header line and the trailer must arrive in one piece.
     if (bytes.size() - taken > maxHeaderBytes)
       refuse(431,
              "a chunk's header or the trailer is longer than " + std::to_string(maxHeaderBytes) +

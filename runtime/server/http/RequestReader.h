@@ -1,8 +1,8 @@
-//===- RequestReader.h - Bytes of one client into requests ----------------===//
+//===- RequestReader.h - Parses a client's bytes into requests ------------===//
 //
-// The parser without a socket: bytes go in as they come, in any pieces, and a request or a refusal
-// comes out. Beast's basic_parser does the reading, HeaderRules decides what is not even shown to
-// it.
+// A parser without a socket: bytes go in as they arrive, in pieces of any size, and a request or a
+// refusal comes out. Beast's basic_parser parses; HeaderRules rejects bad headers before Beast sees
+// them.
 //
 //   Header --(block complete)--> Examine --acceptBody()--> Body --> Done
 //      \______________ Refused ______________________________/
@@ -22,17 +22,17 @@
 
 namespace ingot::http {
 
-/// What a client gets instead of an answer.
+/// The error that a client gets instead of an answer.
 struct Refusal {
   int status = 400;
   std::string message;
-  std::string code;     ///< of OpenAI's error object
-  bool guessed = false; ///< a key was given, and a wrong one
+  std::string code;     ///< in OpenAI's error object
+  bool guessed = false; ///< the request had a wrong key
 };
 
 struct RequestHead {
   std::string method, path, query;
-  std::string authority; ///< of the target if it has one, else the Host header
+  std::string authority; ///< from the target if it has one, else the Host header
   Headers headers;       ///< names in lower case
   bool http11 = true;
   bool keepAlive = true;
@@ -49,19 +49,20 @@ public:
   RequestReader(size_t maxHeaderBytes, size_t maxBodyBytes);
   ~RequestReader();
 
-  /// Looks at all bytes that came and were not taken before; returns how many it took. Bytes of an
-  /// incomplete header block are left with the caller, so that it is seen in one piece.
+  /// Parses bytes that arrived and were not consumed before, and returns how many it consumes.
+  /// Bytes of an incomplete header block stay with the caller, so that the block is parsed in one
+  /// piece.
   size_t read(std::string_view bytes);
-  /// After Examine: goes on to the body, or to Done if there is none.
+  /// After Examine: continues with the body, or with Done if there is none.
   void acceptBody();
-  /// For the next request of the connection.
+  /// Prepares for the next request of the connection.
   void reset();
 
   ReadState state() const { return current; }
   RequestHead &head();
   std::string &body();
   const Refusal &refusal() const { return why; }
-  /// The least that a caller must be able to hold for read() to get on.
+  /// Returns the size of the buffer that a caller needs for read() to make progress.
   size_t mostHeldBytes() const { return maxHeaderBytes + 4; }
 
 private:
@@ -72,7 +73,7 @@ private:
   struct Parser; ///< Beast's
   std::unique_ptr<Parser> parser;
   size_t maxHeaderBytes, maxBodyBytes;
-  size_t scanned = 0; ///< bytes of an incomplete header block that hold no end of it
+  size_t scanned = 0; ///< bytes of an incomplete header block already searched for its end
   ReadState current = ReadState::Header;
   Refusal why;
 };

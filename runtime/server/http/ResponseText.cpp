@@ -64,7 +64,8 @@ std::string_view errorType(int status) {
 
 bool hasNoBody(int status) { return status == 204 || status == 304 || status < 200; }
 
-/// RFC 9110's date; made once a second. Only the server's thread asks.
+/// Returns the date in RFC 9110's format, formatted once per second. Only called on the server's
+/// thread.
 static std::string_view dateNow() {
   static thread_local std::time_t last = 0;
   static thread_local char text[40];
@@ -76,7 +77,7 @@ static std::string_view dateNow() {
     static constexpr const char *months[] = {"Jan", "Feb", "Mar", "Apr", "May", "Jun",
                                              "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"};
     char rest[24];
-    std::strftime(rest, sizeof rest, "%Y %H:%M:%S GMT", &parts); // no names: those have locales
+    std::strftime(rest, sizeof rest, "%Y %H:%M:%S GMT", &parts); // names depend on the locale
     std::snprintf(text, sizeof text, "%s, %02d %s %s", days[parts.tm_wday], parts.tm_mday,
                   months[parts.tm_mon], rest);
     last = now;
@@ -98,7 +99,7 @@ static void appendHeader(std::string &out, std::string_view name, std::string_vi
   out += "\r\n";
 }
 
-/// How a message is framed is the transport's alone to say.
+/// Returns whether a header is reserved for the transport, as those that frame the message are.
 static bool isOurs(std::string_view name) {
   for (std::string_view ours : {"content-length", "transfer-encoding", "connection", "keep-alive",
                                 "date", "x-request-id", "upgrade", "trailer"})
@@ -135,7 +136,7 @@ std::string responseHead(int status, std::string_view contentType, const Headers
   if (contentType.starts_with("text/event-stream")) {
     if (!cacheControl)
       out += "Cache-Control: no-cache\r\n";
-    out += "X-Accel-Buffering: no\r\n"; // proxies of nginx's kind would hold tokens back
+    out += "X-Accel-Buffering: no\r\n"; // proxies such as nginx would buffer tokens
   }
   if (!frame.allowOrigin.empty()) {
     appendHeader(out, "Access-Control-Allow-Origin", frame.allowOrigin);
@@ -154,7 +155,7 @@ std::string responseHead(int status, std::string_view contentType, const Headers
 
 void appendChunk(std::string &out, std::string_view data) {
   if (data.empty())
-    return; // would be the last one
+    return; // an empty chunk would be the last one
   char digits[20];
   char *end = std::to_chars(digits, digits + sizeof digits, data.size(), 16).ptr;
   out.append(digits, end).append("\r\n").append(data).append("\r\n");

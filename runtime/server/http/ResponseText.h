@@ -9,29 +9,29 @@
 
 namespace ingot::http {
 
-/// What the request decides about the form of its response.
+/// Properties of a response that its request determines.
 struct ResponseFrame {
   std::string requestId;
   std::string allowOrigin; ///< Access-Control-Allow-Origin; empty: none
   bool http11 = true;
-  bool keepAlive = true; ///< the connection lives on afterwards
-  bool headOnly = false; ///< HEAD: all but the body
+  bool keepAlive = true; ///< the connection stays open afterwards
+  bool headOnly = false; ///< HEAD: no body is sent
 };
 
-/// The status line, the handler's headers and ours, with the empty line. Without `length` the body
-/// is chunked (HTTP/1.0: ends with the connection). Names that are no tokens are left out; control
-/// bytes in values become spaces, so that nothing a handler passes on can begin a header of its
-/// own.
+/// Returns the status line, the handler's headers and the transport's, and the empty line. Without
+/// `length` the body is chunked (HTTP/1.0: it ends with the connection). Headers whose names are
+/// not tokens are left out. Control bytes in values become spaces, so a handler's value cannot
+/// start another header.
 std::string responseHead(int status, std::string_view contentType, const Headers &headers,
                          const ResponseFrame &frame, std::optional<size_t> length);
 
-/// "400 Bad Request".
+/// Returns a status with its reason, such as "400 Bad Request".
 std::string_view statusLine(int status);
 
-/// The type that OpenAI's errors of this status have.
+/// Returns the type of OpenAI's errors with this status.
 std::string_view errorType(int status);
 
-/// Statuses that have no body at all (204, 304).
+/// Returns whether responses with this status have no body (204, 304).
 bool hasNoBody(int status);
 
 /// Appends `data` as one chunk.

@@ -1,4 +1,4 @@
-//===- Server.cpp - Listening, accepting, ending --------------------------===//
+//===- Server.cpp - Listening, accepting, shutting down -------------------===//
 #include "runtime/server/http/Server.h"
 
 #include "runtime/server/http/ServerCore.h"
@@ -54,7 +54,7 @@ void ServerCore::accept() {
           [this](ErrorCode ec, tcp::socket socket) { onAccepted(ec, std::move(socket)); });
       return;
     } catch (...) {
-      // There is no memory for the operation; without it nobody could ever come in again.
+      // Out of memory. Retry: without this operation, no client could connect any more.
       std::this_thread::sleep_for(std::chrono::milliseconds(5));
     }
 }
@@ -78,7 +78,7 @@ void ServerCore::onAccepted(ErrorCode ec, tcp::socket socket) {
     return;
   }
   if (ec && ec != asio::error::connection_aborted) {
-    acceptLater(); // whatever it is, it may be there the next time, too
+    acceptLater(); // the error may persist, so wait
     return;
   }
   if (!ec)
@@ -86,7 +86,7 @@ void ServerCore::onAccepted(ErrorCode ec, tcp::socket socket) {
       ++accepted;
       const bool full =
           connections.size() - refusing >= options.maxConnections && !evictOne(Clock::now());
-      // Told so where that is cheap; over TLS it would take a handshake.
+      // A refusal is sent only if that is cheap; over TLS it would need a handshake.
       if (full && (tls || refusing >= options.maxRefusing)) {
         ++refused;
         socket.close(ec);
@@ -109,12 +109,13 @@ void ServerCore::onAccepted(ErrorCode ec, tcp::socket socket) {
       if (!std::exchange(ticking, true))
         tick();
     } catch (...) {
-      // No memory for one more: it is closed by now.
+      // No memory for another connection, which is closed by now.
     }
   accept();
 }
 
-/// accept() would fail again and again: make room, or turn one away, and try later.
+/// Avoids a loop of failing accept() calls: evicts a connection or rejects a client, and retries
+/// later.
 void ServerCore::outOfDescriptors() {
   if (!evictOne(Clock::now()) && spareDescriptor >= 0) {
     ::close(spareDescriptor);
@@ -164,13 +165,13 @@ void ServerCore::tick() {
       for (const auto &connection : all())
         connection->tick(now);
     } catch (...) {
-      // No memory for the list: the next tick may have it.
+      // No memory for the list; the next tick may succeed.
     }
     tick();
   });
 }
 
-/// A copy: they may close while they are gone through.
+/// Returns a copy of the list, since connections may close during an iteration.
 std::vector<std::shared_ptr<Connection>> ServerCore::all() const {
   std::vector<std::shared_ptr<Connection>> list;
   list.reserve(connections.size());
@@ -187,7 +188,7 @@ void ServerCore::readMailSoon() {
         readMail();
     });
   } catch (...) {
-    readMail(); // no memory to wait with
+    readMail(); // no memory for the timer
   }
 }
 
@@ -209,8 +210,8 @@ void ServerCore::responseEnds() {
 }
 
 std::string ServerCore::newId() {
-  // splitmix64 of a counter under a random seed: unique here, not to be guessed by accident
-  // elsewhere.
+  // splitmix64 of a counter with a random seed: ids are unique in this process, and unlikely to
+  // collide with those of others.
   auto mix = [](uint64_t x) {
     x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9ull;
     x = (x ^ (x >> 27)) * 0x94d049bb133111ebull;
@@ -270,7 +271,8 @@ Error cannotListen(const ServerOptions &options, const std::string &why) {
           "give an address of this machine and a free port: --host 127.0.0.1 --port 0 takes any"};
 }
 
-/// A key that no header can carry would lock everybody out, an empty one nobody.
+/// Refuses keys that no header can carry, which would lock out every client, and empty keys, which
+/// would lock out none.
 Result<void> checkKeys(const ServerOptions &options) {
   for (size_t i = 0; i < options.apiKeys.size(); ++i) {
     const std::string &key = options.apiKeys[i];
@@ -373,7 +375,7 @@ Result<void> AsioServer::renew(const std::vector<std::string> &apiKeys) {
   auto tls = loadTls();
   if (!tls)
     return tls.error();
-  // Connections have what they need of the old certificate.
+  // Existing connections keep what they need of the old certificate.
   auto fresh = std::make_shared<std::optional<asio::ssl::context>>(std::move(*tls));
   asio::post(core.io, [this, apiKeys, fresh] {
     core.keys.replace(apiKeys);
@@ -388,7 +390,7 @@ void AsioServer::run() {
       core.io.run();
       return;
     } catch (...) {
-      // Work that was posted threw; connections keep their own. The rest goes on.
+      // Posted work threw (connections catch their own exceptions). The loop goes on.
     }
 }
 
@@ -400,7 +402,7 @@ void AsioServer::start() {
     core.mailbox->setThread(std::this_thread::get_id());
     core.accept();
   });
-  // Signals are the program's: none is to interrupt this thread, which has no handler to offer.
+  // The program handles signals on other threads, so all are blocked on this one.
   sigset_t all, before;
   sigfillset(&all);
   pthread_sigmask(SIG_SETMASK, &all, &before);

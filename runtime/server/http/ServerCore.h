@@ -1,4 +1,4 @@
-//===- ServerCore.h - What all connections of a server share --------------===//
+//===- ServerCore.h - State shared by all connections of a server ---------===//
 #pragma once
 
 #include "runtime/server/http/Connection.h"
@@ -19,19 +19,19 @@
 
 namespace ingot::http {
 
-/// A connection of which no request is under way may be closed for a newcomer after this long.
+/// A connection without a request under way may be closed for a new one after this time.
 inline constexpr std::chrono::milliseconds kEvictableAfter{1000};
-/// How long a connection that ends is read from, so that no reset overtakes the last response.
+/// How long a closing connection is still read from, so that no reset overtakes the last response.
 inline constexpr std::chrono::milliseconds kLingerTime{2000};
-/// Sent ahead and kept while a response is under way; beyond it nothing is read.
+/// Pipelined input that is kept while a response is under way. Beyond this, nothing is read.
 inline constexpr size_t kMostInput = 64 << 10;
 
-/// Touched by the server's thread alone but for what is atomic or under `idleMutex`.
+/// Only the server's thread uses it, except for atomics and fields under `idleMutex`.
 struct ServerCore {
   ServerCore(const ServerOptions &options, Handler handler);
   ~ServerCore();
 
-  boost::asio::io_context io{1}; ///< first: operations in flight end last
+  boost::asio::io_context io{1}; ///< declared first: operations in flight are destroyed last
   const ServerOptions options;
   Handler handler;
   KeyRing keys;
@@ -43,17 +43,17 @@ struct ServerCore {
   boost::asio::steady_timer ticker{io}, acceptAgain{io}, mailTimer{io};
   std::chrono::milliseconds tickPeriod;
   bool ticking = false;
-  int spareDescriptor = -1; ///< given up for a moment when there is no other
+  int spareDescriptor = -1; ///< closed briefly when the process has no descriptor left
 
   std::unordered_map<Connection *, std::shared_ptr<Connection>> connections;
-  std::list<Connection *> evictable; ///< the longest in its phase first
-  size_t refusing = 0;               ///< connections over the limit that are being told so
+  std::list<Connection *> evictable; ///< longest in its phase first
+  size_t refusing = 0;               ///< connections over the limit that are being refused
   std::shared_ptr<Mailbox> mailbox;
 
   bool draining = false, stopping = false;
   int drainStatus = 503;
   std::string drainBody;
-  size_t bodyBytes = 0; ///< of requests that are being read, together
+  size_t bodyBytes = 0; ///< total size of request bodies being read
   uint64_t idSeed[2] = {};
   uint64_t ids = 0;
 
@@ -61,7 +61,7 @@ struct ServerCore {
   std::atomic<size_t> connectionCount{0};
   std::mutex idleMutex;
   std::condition_variable idle;
-  size_t responses = 0; ///< under way
+  size_t responses = 0; ///< responses under way
 
   void accept();
   void onAccepted(ErrorCode ec, tcp::socket socket);

@@ -15,20 +15,21 @@ namespace ingot::http {
 
 namespace asio = boost::asio;
 
-/// What the kernel may hold unsent of a connection: enough to keep a fast line full (bytes under
-/// way do not count), little enough that a client who stops reading is noticed and costs little.
+/// Bytes of a connection that the kernel may hold unsent: enough to keep a fast line busy (bytes in
+/// flight do not count), and few enough that a client that stops reading is noticed and costs
+/// little.
 constexpr int kMostUnsentBytes = 128 << 10;
 
 static void setOption(int fd, int level, int name, int value) {
-  (void)::setsockopt(fd, level, name, &value, sizeof value); // each is an improvement, none a need
+  (void)::setsockopt(fd, level, name, &value, sizeof value); // optional, so errors are ignored
 }
 
 static void setOptions(tcp::socket &socket, std::chrono::milliseconds unackedTimeout) {
   const int fd = socket.native_handle();
   setOption(fd, IPPROTO_TCP, TCP_NODELAY, 1);
   setOption(fd, IPPROTO_TCP, TCP_NOTSENT_LOWAT, kMostUnsentBytes);
-  // A client whose machine or network died says nothing: probe silent ones, give up on unheard
-  // ones.
+  // A client whose machine or network died sends nothing. Probe silent clients, and give up on
+  // those that do not answer.
   setOption(fd, SOL_SOCKET, SO_KEEPALIVE, 1);
   setOption(fd, IPPROTO_TCP, TCP_KEEPIDLE, 15);
   setOption(fd, IPPROTO_TCP, TCP_KEEPINTVL, 5);
@@ -97,7 +98,7 @@ public:
   }
   size_t writeNow(std::string_view, ErrorCode &) override { return 0; }
   void endSending(std::shared_ptr<Connection> connection) override {
-    // Also waits for the client's close_notify; the connection's deadline ends that.
+    // Also waits for the client's close_notify, limited by the connection's deadline.
     tls.async_shutdown([connection](ErrorCode) {});
   }
 

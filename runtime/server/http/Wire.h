@@ -1,7 +1,7 @@
 //===- Wire.h - A socket, with TLS or without -----------------------------===//
 //
-// What Connection needs of a socket. Completions come back as Connection::onRead and its like, on
-// the server's thread; each operation in flight holds its connection alive.
+// The socket operations that Connection needs. Completions call Connection::onRead and similar
+// functions on the server's thread. Each operation in flight keeps its connection alive.
 //===----------------------------------------------------------------------===//
 #pragma once
 
@@ -25,15 +25,16 @@ public:
   virtual void handshake(std::shared_ptr<Connection> connection) = 0;
   virtual void read(std::shared_ptr<Connection> connection, char *to, size_t most) = 0;
   virtual void write(std::shared_ptr<Connection> connection, std::string_view bytes) = 0;
-  /// Writes what goes at once, without a round through the event loop; 0 with no error: write() it.
+  /// Writes as much as possible at once, without the event loop. Returns 0 without an error if
+  /// write() is needed.
   virtual size_t writeNow(std::string_view bytes, ErrorCode &ec) = 0;
-  /// Says that nothing more comes (FIN, close_notify); reading goes on.
+  /// Closes the sending side (FIN, close_notify). Reading goes on.
   virtual void endSending(std::shared_ptr<Connection> connection) = 0;
-  /// `reset`: throws away what the kernel still holds.
+  /// `reset`: discards data that the kernel still holds.
   void close(bool reset);
 };
 
-/// `unackedTimeout`: after which the kernel gives up a client that is silently gone.
+/// `unackedTimeout`: the time after which the kernel gives up a client that vanished silently.
 std::unique_ptr<Wire> makeWire(tcp::socket socket, boost::asio::ssl::context *tls,
                                std::chrono::milliseconds unackedTimeout);
 

@@ -6,7 +6,7 @@
 
 namespace ingot::http {
 
-/// The address, or of IPv6 its first 64 bits.
+/// Returns the address, or the first 64 bits of an IPv6 address.
 static std::string networkOf(const std::string &client) {
   boost::system::error_code ec;
   const auto address = boost::asio::ip::make_address(client, ec);

@@ -1,9 +1,10 @@
-//===- WrongKeys.h - How long the answer to a wrong key waits ---------------===//
+//===- WrongKeys.h - Delays answers to repeated wrong keys ------------------===//
 //
-// Who tries keys one after the other gets answers ever more slowly, so that a minute of guessing is
-// some thirty keys and as many lines of a log. It is counted by address (of IPv6 by network, which
-// is what one customer has); right keys, and requests without one, never wait. The table is small:
-// whoever has more addresses than it has rows is not slowed by this.
+// A client that tries one key after another gets answers ever more slowly, so a minute of guessing
+// is limited to some thirty keys and as many log lines. Wrong keys are counted by address (for IPv6
+// by network, since one customer has a whole network). Requests with a right key or without a key
+// never wait. The table is small: a client with more addresses than the table has rows is not
+// slowed down.
 //===----------------------------------------------------------------------===//
 #pragma once
 
@@ -16,14 +17,15 @@ namespace ingot::http {
 class WrongKeys {
 public:
   using Clock = std::chrono::steady_clock;
-  static constexpr int kFree = 5; ///< wrong keys that are answered at once: somebody mistypes
+  static constexpr int kFree = 5; ///< wrong keys that are answered at once: typing errors
   static constexpr size_t kMostAddresses = 1024;
   static constexpr std::chrono::seconds kForgottenAfter{60};
 
-  /// `first`: the wait after kFree wrong keys, doubled with each further one up to `most`; 0: none.
+  /// `first`: the delay after kFree wrong keys, doubled with each further one up to `most`; 0:
+  /// none.
   WrongKeys(std::chrono::milliseconds first, std::chrono::milliseconds most)
       : first(first), most(most) {}
-  /// Counts one of `client`, an IP address; how long its answer waits.
+  /// Counts a wrong key from `client`, an IP address. Returns the delay of its answer.
   std::chrono::milliseconds note(const std::string &client, Clock::time_point now);
   size_t addresses() const { return seen.size(); }
 

@@ -20,7 +20,8 @@ void family(std::string &out, const char *name, const char *help, const char *ty
   out.append(name).append(" ").append(number).append("\n");
 }
 
-/// Fields of /proc/self/stat count from 1; the second is a name in brackets that may hold anything.
+/// Reads /proc/self/stat. Its fields count from 1; the second is a name in brackets that may
+/// contain any character.
 bool readStat(uint64_t &userTicks, uint64_t &systemTicks, uint64_t &start, uint64_t &virtualBytes,
               uint64_t &residentPages) {
   char text[2048];
@@ -37,7 +38,7 @@ bool readStat(uint64_t &userTicks, uint64_t &systemTicks, uint64_t &start, uint6
                            &userTicks, &systemTicks, &start, &virtualBytes, &residentPages) == 5;
 }
 
-/// Seconds of the epoch at which the machine started.
+/// Returns the time at which the machine booted, in seconds since the epoch.
 double bootTime() {
   double value = 0;
   FILE *file = std::fopen("/proc/stat", "r");
@@ -55,7 +56,7 @@ int64_t openDescriptors() {
   DIR *folder = opendir("/proc/self/fd");
   if (!folder)
     return -1;
-  int64_t count = -1; // the folder's own
+  int64_t count = -1; // excludes the descriptor of the directory itself
   while (const dirent *entry = readdir(folder))
     count += entry->d_name[0] != '.';
   closedir(folder);

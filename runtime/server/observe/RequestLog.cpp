@@ -1,4 +1,4 @@
-//===- RequestLog.cpp - The thread that writes, and how lines look ----------===//
+//===- RequestLog.cpp - The writing thread and the format of lines ----------===//
 #include "runtime/server/observe/RequestLog.h"
 
 #include "runtime/device/Trace.h"
@@ -30,12 +30,12 @@ int openFile(const std::string &path) {
 }
 
 double milliseconds(uint64_t from, uint64_t to) {
-  // Two digits after the point are what the clock and the reader care for.
+  // Two decimals are precise enough for the clock and the reader.
   return from && to > from ? double((to - from) / 10'000) / 100.0 : 0.0;
 }
 
-/// A JSON string. Beyond what JSON asks for, the control characters U+0080 to U+009F are escaped:
-/// some terminals obey them.
+/// Returns a JSON string. In addition to JSON's escapes, the control characters U+0080 to U+009F
+/// are escaped, because some terminals obey them.
 std::string quoted(std::string_view text) {
   std::string out = JsonText().value(text).text();
   for (size_t at = 0; (at = out.find('\xC2', at)) != std::string::npos; ++at)
@@ -47,7 +47,7 @@ std::string quoted(std::string_view text) {
   return out;
 }
 
-/// Whatever a client sent, as part of a line of text, with JSON's escapes.
+/// Returns a client's text with JSON's escapes, for a line of the text format.
 std::string plain(std::string_view text) {
   const std::string out = quoted(text);
   return out.substr(1, out.size() - 2);
@@ -190,7 +190,7 @@ RequestLog::~RequestLog() {
 }
 
 void RequestLog::ended(const std::shared_ptr<const RequestRecord> &record) {
-  // Whoever asks for these, asks often.
+  // These routes are polled often, so successes are not logged.
   if (record->status < 400 &&
       (record->route == "/health" || record->route == "/metrics" || record->route == "/ping"))
     return;
@@ -199,9 +199,9 @@ void RequestLog::ended(const std::shared_ptr<const RequestRecord> &record) {
   put({wallNow(), record, {}, {}});
 }
 
-/// Between two lines of one client's refusals.
+/// Nanoseconds between two lines about one client's refusals.
 constexpr uint64_t kRefusalPeriod = 1'000'000'000;
-/// Clients that are told apart; those beyond are told together.
+/// Clients that are reported separately. Those beyond are reported together.
 constexpr size_t kMostRefused = 1024;
 
 bool RequestLog::counted(const RequestRecord &record) {
@@ -230,7 +230,7 @@ std::string RequestLog::tellRefusals(bool all) {
     auto &[who, sum] = *one;
     if (!all && now < sum.tellAt) {
       ++one;
-    } else if (sum.requests == 0) { // it has gone
+    } else if (sum.requests == 0) { // no refusals in the last period
       one = refusals.erase(one);
     } else {
       text += eventLine("refusals",
@@ -291,7 +291,7 @@ void RequestLog::run() {
         wake.wait_for(lock, std::chrono::nanoseconds(kRefusalPeriod / 4), work);
       leaving = stopping;
       anew = std::exchange(reopening, false);
-      // Few at a time: what is taken is no longer bounded by the queue.
+      // Few at a time, because entries taken here no longer count towards the queue's limit.
       for (size_t i = 0; i < 64 && !waiting.empty(); ++i) {
         taken.push_back(std::move(waiting.front()));
         waiting.pop_front();
@@ -323,7 +323,7 @@ void RequestLog::run() {
       std::lock_guard lock(mutex);
       if (missed == 0)
         told += missing;
-      else // the line that told of those before may be among these
+      else // the line that reported earlier losses may be among the missed ones
         lost += missed - (missing ? 1 : 0);
     }
     if (!goesOn)
@@ -331,11 +331,11 @@ void RequestLog::run() {
   }
 }
 
-/// A pipe that poll() calls ready takes PIPE_BUF bytes without blocking, so that even one that
-/// nobody reads cannot keep the process from ending. False: time is up.
+/// Writes text. A pipe that poll() reports as ready accepts PIPE_BUF bytes without blocking, so
+/// even an unread pipe cannot keep the process from exiting. Returns false if time is up.
 bool RequestLog::write(std::string_view text, uint64_t &missed) {
   const std::string whole = cut ? "\n" + std::string(text) : std::string();
-  if (cut) // what was begun stays apart from what comes now
+  if (cut) // keep the incomplete line apart from the new text
     text = whole;
   while (!text.empty()) {
     pollfd ready{descriptor, POLLOUT, 0};
@@ -347,7 +347,7 @@ bool RequestLog::write(std::string_view text, uint64_t &missed) {
     }
     const ssize_t done = ::write(descriptor, text.data(), std::min<size_t>(text.size(), 4096));
     if (done < 0 && errno != EINTR && errno != EAGAIN) {
-      // A full disk, a reader that left: these lines are lost, the next may do better.
+      // The disk is full or the reader has left. These lines are lost; the next may succeed.
       missed = uint64_t(std::ranges::count(text, '\n')) - (cut && text.size() == whole.size());
       return true;
     }

@@ -1,12 +1,13 @@
-//===- RequestRecord.h - What is known of one request ----------------------===//
+//===- RequestRecord.h - The record of one request -------------------------===//
 //
-// Filled on the way of a request through the server, told once, when its response is out or its
-// client gone: to the log (RequestLog.h), the traces (SpanExporter.h), the counts (RouteCounts.h).
+// A record is filled while its request passes through the server. When the response is out or the
+// client gone, it is reported once to the log (RequestLog.h), the traces (SpanExporter.h) and the
+// counts (RouteCounts.h).
 //
 //   Api::handle ──▶ record ──▶ reading thread ──▶ AnswerStream ──▶ ended ──▶ every RequestObserver
 //
-// One thread at a time writes to it: each hands it on with the request. Times are nanoseconds of
-// the steady clock (runtime/device/Trace.h), 0 where a thing did not happen.
+// One thread at a time writes to it, and passes it on with the request. Times are nanoseconds of
+// the steady clock (runtime/device/Trace.h); 0 means that the event did not happen.
 //===----------------------------------------------------------------------===//
 #pragma once
 
@@ -23,33 +24,32 @@ namespace ingot::observe {
 
 struct RequestRecord {
   std::string id;     ///< X-Request-Id
-  std::string method; ///< of a fixed set; "" where the transport refused
-  std::string route; ///< one of the server's own; "other" for what is none, "none" of the transport
-  std::string path;  ///< as asked for, at most 256 bytes: a client's text
+  std::string method; ///< one of a fixed set; "" if the transport refused
+  std::string route; ///< a route of the server; "other" if unknown, "none" if the transport refused
+  std::string path;  ///< as requested, at most 256 bytes of client text
   std::string client; ///< address
-  std::string model;  ///< name of a model that is served; or ""
-  TraceContext trace; ///< of the caller, with a span of our own
+  std::string model;  ///< name of a served model; or ""
+  TraceContext trace; ///< the caller's context, with a span of ours
   bool generates = false, stream = false;
-  int status = 0;                ///< 499: the client left before there was one
-  std::atomic<bool> gone{false}; ///< the client left
-  std::string errorCode;         ///< "E0505"; or ""
-  std::vector<std::string>
-      leftOut;      ///< parts of the request that were not used: "tools[1]: web_search"
-  std::string body; ///< of the request, only with --log-prompts; cut at 64 KiB
+  int status = 0;                   ///< 499: the client left before the response began
+  std::atomic<bool> gone{false};    ///< the client left
+  std::string errorCode;            ///< "E0505"; or ""
+  std::vector<std::string> leftOut; ///< unused parts of the request: "tools[1]: web_search"
+  std::string body;                 ///< of the request, only with --log-prompts; cut at 64 KiB
 
-  int64_t wallBegin = 0; ///< nanoseconds of the epoch
+  int64_t wallBegin = 0; ///< nanoseconds since the epoch
   uint64_t begin = 0, scheduled = 0, firstToken = 0, lastToken = 0, end = 0;
   int64_t promptTokens = 0, newTokens = 0, cachedTokens = 0;
   int32_t choices = 1;
-  std::vector<const char *> finishReasons; ///< of the choices that ended
+  std::vector<const char *> finishReasons; ///< of the choices that have ended
 
-  // What the request asked for, where it said so or the engine's defaults did.
+  // Settings of the request: its own, or the engine's defaults.
   int64_t maxTokens = -1;
   double temperature = 0, topP = 1;
   int32_t topK = 0;
 };
 
-/// Hears of every request once. Called from any thread; must return at once.
+/// Receives every request's record once. Called from any thread; must return at once.
 class RequestObserver {
 public:
   virtual ~RequestObserver() = default;

@@ -1,7 +1,7 @@
 //===- RouteCounts.h - http_requests_total ---------------------------------===//
 //
-// Requests by route and status. Both labels are of fixed sets (a client's path or a status that is
-// none of them counts as "other"), so that no client can make series.
+// Counts requests by route and status. Both labels have fixed sets of values (an unknown path or
+// status counts as "other"), so clients cannot create series.
 //===----------------------------------------------------------------------===//
 #pragma once
 
@@ -15,7 +15,7 @@ namespace ingot::observe {
 class RouteCounts final : public RequestObserver {
 public:
   void ended(const std::shared_ptr<const RequestRecord> &record) override;
-  /// The family in the exposition format.
+  /// Returns the family in the exposition format.
   std::string exposition() const;
 
 private:

@@ -1,4 +1,4 @@
-//===- SpanExporter.cpp - Batches, tries and pauses --------------------------===//
+//===- SpanExporter.cpp - Batches, retries and pauses ------------------------===//
 #include "runtime/server/observe/SpanExporter.h"
 
 #include "runtime/server/observe/Spans.h"
@@ -9,7 +9,7 @@ namespace ingot::observe {
 
 namespace {
 
-/// What OTLP/HTTP calls retryable.
+/// Returns whether OTLP/HTTP defines the status as retryable.
 bool comesBack(int status) {
   return status == 429 || status == 502 || status == 503 || status == 504;
 }
@@ -96,7 +96,7 @@ void SpanExporter::deliver(const Batch &batch) {
     }
     if (sent == Sent::Refused || attempt == options.tries || stopping) {
       counted.dropped += batch.size();
-      if (stopping) { // nor would it take the rest
+      if (stopping) { // the rest would fail too
         counted.dropped += waiting.size();
         waiting.clear();
       }

@@ -1,10 +1,10 @@
-//===- SpanExporter.h - Traces to an OpenTelemetry collector ---------------===//
+//===- SpanExporter.h - Exports traces to an OpenTelemetry collector -------===//
 //
-// OTLP over HTTP, in JSON (no SDK): POST <url>/v1/traces. A thread of its own sends what has come
-// together since the last time, at most kMostBatch requests or kInterval apart. A collector that is
-// slow, away or full (429, 502, 503, 504) is asked again, later and later; what it does not take in
-// kMostTries, and what finds the queue full, is dropped and counted. Nothing here makes a request
-// wait.
+// OTLP over HTTP, in JSON (no SDK): POST <url>/v1/traces. A thread of its own sends the collected
+// requests once there are ExportOptions::batch of them, or after ExportOptions::interval. If the
+// collector is slow, away or full (429, 502, 503, 504), the thread retries with growing pauses.
+// Requests that the collector does not accept in ExportOptions::tries attempts, and those that find
+// the queue full, are dropped and counted. No request ever waits for the exporter.
 //===----------------------------------------------------------------------===//
 #pragma once
 
@@ -20,14 +20,14 @@
 namespace ingot::observe {
 
 struct ExportOptions {
-  std::string url; ///< of the collector, as "http://127.0.0.1:4318"; "/v1/traces" is added
+  std::string url; ///< of the collector, such as "http://127.0.0.1:4318"; "/v1/traces" is added
   std::string version;
   size_t queue = 4096;
   size_t batch = 256;
   int tries = 5;
   std::chrono::milliseconds interval{1000}, timeout{5000}, firstPause{1000}, longestPause{30'000};
-  /// Called once when sending begins to fail, with why, and once ("") when it works again. From the
-  /// exporter's thread.
+  /// Called on the exporter's thread: once with the reason when sending begins to fail, and once
+  /// with "" when it works again.
   std::function<void(const std::string &)> onTrouble;
 };
 
@@ -37,9 +37,10 @@ struct ExportCounts {
 
 class SpanExporter final : public RequestObserver {
 public:
-  /// E0582 if the URL cannot be read. That nothing answers there is no error: it may come.
+  /// E0582 if the URL is malformed. An unreachable collector is not an error, since it may start
+  /// later.
   static Result<std::shared_ptr<SpanExporter>> create(ExportOptions options);
-  /// Sends what waits, once, for two seconds at most.
+  /// Sends the waiting requests in one attempt of at most two seconds.
   ~SpanExporter() override;
 
   void ended(const std::shared_ptr<const RequestRecord> &record) override;
@@ -63,7 +64,7 @@ private:
   std::deque<std::shared_ptr<const RequestRecord>> waiting;
   ExportCounts counted;
   bool stopping = false;
-  bool troubled = false; ///< the thread's own
+  bool troubled = false; ///< used by the thread only
   std::thread thread;
 };
 

@@ -51,7 +51,7 @@ private:
   JsonText &json;
 };
 
-/// gen_ai.operation.name; "" for what is none.
+/// Returns gen_ai.operation.name, or "" if the route has none.
 const char *operation(std::string_view route) {
   if (route == "/v1/completions")
     return "text_completion";
@@ -127,7 +127,7 @@ void serverSpan(JsonText &json, const RequestRecord &r) {
   if (r.gone)
     event("ingot.client_left", r.end);
   json.close();
-  // A server's span has failed where the server has; what a client did wrong is its own failure.
+  // A server span fails only through an error of the server; client errors leave it Unset.
   json.key("status").open('{').key("code").value(int(r.status >= 500 ? Failed : Unset)).close();
   json.close();
 }
@@ -153,7 +153,7 @@ std::string tracesJson(std::span<const std::shared_ptr<const RequestRecord>> rec
     if (!r.trace.sampled || r.trace.spanId.empty())
       continue;
     serverSpan(json, r);
-    // Where it ended before its time, so did the phase that it was in.
+    // If the request ended early, its current phase ended with it.
     const uint64_t last = r.lastToken ? r.lastToken : r.end;
     if (r.promptTokens) {
       phase(json, r, "queue", r.begin, r.scheduled ? r.scheduled : last);

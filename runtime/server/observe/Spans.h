@@ -5,9 +5,9 @@
 //     prefill               INTERNAL               first step ──▶ first token
 //     decode                INTERNAL                              first token ──▶ last token
 //
-// Names are those of the semantic conventions for HTTP servers and for generative AI (gen_ai.*,
-// status Development); what they have no name for is under ingot.*. Prompts and answers are never
-// in it. OTLP's JSON writes ids in hexadecimal and 64-bit integers as strings.
+// Names follow the semantic conventions for HTTP servers and for generative AI (gen_ai.*, status
+// Development). Attributes without a standard name are under ingot.*. Spans never contain prompts
+// or answers. OTLP's JSON writes ids in hexadecimal and 64-bit integers as strings.
 //===----------------------------------------------------------------------===//
 #pragma once
 
@@ -17,7 +17,7 @@
 
 namespace ingot::observe {
 
-/// A body for POST /v1/traces. Records without a sampled trace are left out.
+/// Returns a body for POST /v1/traces. Records without a sampled trace are left out.
 std::string tracesJson(std::span<const std::shared_ptr<const RequestRecord>> records,
                        const std::string &version);
 

@@ -10,23 +10,23 @@
 
 namespace ingot::observe {
 
-/// Lower-case hexadecimal; empty: there is none.
+/// Ids are lower-case hexadecimal; an empty id is absent.
 struct TraceContext {
   std::string traceId, parentId, spanId;
   bool sampled = false;
 
-  /// What we answer, and would send on.
+  /// Returns the traceparent header that the server sends.
   std::string header() const;
 };
 
-/// The caller's context, without a span of ours. Nothing of a header that breaks the rules (a newer
-/// version may say more than we know).
+/// Parses the caller's context, without a span of ours. Returns nullopt if the header is invalid.
+/// Headers of newer versions may have additional fields.
 std::optional<TraceContext> parseTraceparent(std::string_view header);
 
-/// A span in the caller's trace, or the first of a new one, which is sampled.
+/// Creates a span in the caller's trace, or the first span of a new, sampled trace.
 TraceContext newSpan(std::optional<TraceContext> caller);
 
-/// Random hexadecimal digits, not all of them zero.
+/// Returns random hexadecimal digits, not all zero.
 std::string randomHex(int digits);
 
 } // namespace ingot::observe

@@ -1,7 +1,7 @@
-//===- Assets.h - The files of the page, inside this program --------------===//
+//===- Assets.h - The files of the page, embedded in the program ----------===//
 //
-// web/ is built by Vite and turned into one C++ file (web/embed.js), so that a server is one file
-// and nothing is read at run time.
+// Vite builds web/, and web/embed.js turns the result into one C++ file. A server is therefore a
+// single file and reads no others for the page at run time.
 //===----------------------------------------------------------------------===//
 #pragma once
 
@@ -13,14 +13,14 @@ namespace ingot::page {
 struct Asset {
   std::string_view path; ///< as requested: "/", "/live", "/assets/…"
   std::string_view type; ///< Content-Type
-  std::string_view tag;  ///< of the content
-  bool immutable;        ///< the path names the content
+  std::string_view tag;  ///< hash of the content, for ETag
+  bool immutable;        ///< the path contains a hash of the content
   std::string_view plain, gzip;
 };
 
-/// Empty in a build without the page.
+/// Returns the assets; empty in a build without the page.
 std::span<const Asset> assets();
-/// Why there are none; "" if there are.
+/// Returns why there are no assets; "" if there are some.
 const char *whyNoAssets();
 
 } // namespace ingot::page

@@ -1,4 +1,4 @@
-//===- Page.cpp - Negotiating encodings and caches, headers ----------------===//
+//===- Page.cpp - Encodings, caching and headers of the page ---------------===//
 #include "runtime/server/page/Page.h"
 
 #include <algorithm>
@@ -20,7 +20,8 @@ std::string_view trim(std::string_view text) {
   return text;
 }
 
-/// Calls `visit` with each item of a list with commas until that says true; whether it did.
+/// Calls `visit` with each item of a comma-separated list until it returns true. Returns whether it
+/// did.
 template <typename Visit> bool anyItem(std::string_view list, Visit visit) {
   while (!list.empty()) {
     const size_t end = std::min(list.find(','), list.size());
@@ -31,7 +32,7 @@ template <typename Visit> bool anyItem(std::string_view list, Visit visit) {
   return false;
 }
 
-/// "gzip", "gzip;q=0.5" but not "gzip;q=0".
+/// Returns whether the client accepts gzip: "gzip" and "gzip;q=0.5", but not "gzip;q=0".
 bool takesGzip(std::string_view accepted) {
   return anyItem(accepted, [](std::string_view item) {
     const size_t end = std::min(item.find(';'), item.size());
@@ -66,7 +67,7 @@ bool answer(const http::Request &request, http::Responder &responder, std::span<
     return true;
   }
   const bool gzip = takesGzip(request.header("accept-encoding"));
-  // Two codings are two things, and have two tags.
+  // Each encoding is a representation of its own and needs its own tag.
   const std::string tag = "\"" + std::string(asset->tag) + (gzip ? "-gzip\"" : "\"");
   http::Headers headers = {
       {"ETag", tag},

@@ -1,8 +1,8 @@
 //===- Page.h - The chat page and the live page, over HTTP -----------------===//
 //
-// Static files with strict headers. The Content-Security-Policy has no exceptions: scripts and
-// styles come from here alone, nothing is inline, connections go nowhere else, and what a model
-// writes cannot become HTML (Trusted Types with no policy at all).
+// Serves static files with strict headers. The Content-Security-Policy has no exceptions: scripts
+// and styles come from this server only, nothing is inline, connections go to this server only, and
+// model output cannot become HTML (Trusted Types with no policy at all).
 //===----------------------------------------------------------------------===//
 #pragma once
 
@@ -11,8 +11,8 @@
 
 namespace ingot::page {
 
-/// Answers a GET if its path is one of the page's; false if it is not, and nothing was sent. In a
-/// build without the page, "/" and "/live" say how to get it. From any thread.
+/// Answers a GET if its path belongs to the page. Otherwise sends nothing and returns false. In a
+/// build without the page, "/" and "/live" explain how to get it. May be called from any thread.
 bool answer(const http::Request &request, http::Responder &responder,
             std::span<const Asset> from = assets());
 

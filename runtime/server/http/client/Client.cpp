@@ -1,4 +1,4 @@
-//===- Client.cpp - Connections, and the responses that come on them --------===//
+//===- Client.cpp - Connections and their responses -------------------------===//
 #include "runtime/server/http/client/Client.h"
 
 #include "runtime/server/http/client/ResponseParser.h"
@@ -59,7 +59,7 @@ Result<ServerUrl> parseUrl(std::string_view text) {
     if (bad != std::errc() || end != port.data() + port.size() || url.port == 0)
       return wrong;
   }
-  // What is no host would go into a header.
+  // The host and path go into headers, so control bytes and spaces are refused.
   for (char c : url.host + url.path)
     if (static_cast<unsigned char>(c) <= ' ' || c == 0x7f)
       return wrong;
@@ -78,8 +78,8 @@ struct Connection {
   tcp::socket socket;
   asio::steady_timer timer;
   std::array<char, kReadBytes> input;
-  bool used = false; ///< it has answered before
-  bool idle = false; ///< it waits in the pool
+  bool used = false; ///< it has carried a response before
+  bool idle = false; ///< it is in the pool
 };
 
 } // namespace
@@ -91,7 +91,7 @@ public:
   struct Call {
     ClientRequest request;
     ClientEvents events;
-    std::string bytes; ///< of the request
+    std::string bytes; ///< the serialised request
     std::shared_ptr<Connection> connection;
     std::optional<ResponseParser> parser;
     std::chrono::steady_clock::time_point deadline;
@@ -142,7 +142,7 @@ private:
       pool.pop_back();
       call->connection->idle = false;
       ErrorCode ignored;
-      call->connection->socket.cancel(ignored); // the read that waits for its end
+      call->connection->socket.cancel(ignored); // the read that waits for the connection's end
       call->connection->timer.expires_at(call->deadline);
       watch(ticket, call);
       return write(ticket, call);
@@ -154,7 +154,7 @@ private:
                                      std::chrono::steady_clock::duration(kConnectTimeout)));
     watch(ticket, call);
     if (places.empty()) {
-      // A name is looked up once; what it blocks is before any measurement.
+      // The name is looked up once. This blocks, but before any measurement.
       ErrorCode failed;
       tcp::resolver resolver(io);
       for (const auto &entry : resolver.resolve(server.host, std::to_string(server.port), failed))
@@ -192,7 +192,7 @@ private:
     auto connection = call->connection;
     asio::async_write(connection->socket, asio::buffer(call->bytes),
                       [this, ticket, call, connection](ErrorCode failed, size_t) {
-                        // A server may answer and close before it has read all.
+                        // A server may answer and close before it has read the whole request.
                         if (failed && call->connection == connection)
                           broken(ticket, call, "write: " + failed.message());
                       });
@@ -228,7 +228,7 @@ private:
             call->events.onData(data);
         });
     if (call->connection != connection)
-      return; // abandoned by what it heard
+      return; // abandoned in a callback
     if (!wrong.empty())
       return end(ticket, call, wrong);
     tellHead(*call, hadHead);
@@ -247,8 +247,8 @@ private:
       call.events.onHead(call.parser->status());
   }
 
-  /// A kept connection may have been closed by the server just when it was taken again: that is
-  /// no answer, and another connection is tried.
+  /// The server may have closed a kept connection just when it was reused. The request then counts
+  /// as unanswered and is tried on a new connection.
   void broken(Ticket ticket, const CallPointer &call, const std::string &why) {
     const bool again = call->connection->used && call->parser->untouched();
     if (!again)
@@ -272,7 +272,8 @@ private:
     dropIdleIfDone();
   }
 
-  /// What a server sends on an idle connection, its end above all, takes it out of the pool.
+  /// Pools a connection. Anything that arrives while it is idle, usually its end, removes it from
+  /// the pool.
   void keep(const std::shared_ptr<Connection> &connection) {
     connection->idle = true;
     pool.push_back(connection);
@@ -290,7 +291,7 @@ private:
     connection.socket.close(ignored);
   }
 
-  /// Connections that wait for nothing must not keep run() from ending.
+  /// Closes idle connections when nothing is under way, so that run() can return.
   void dropIdleIfDone() {
     asio::post(io, [this] {
       if (!calls.empty() || timers)

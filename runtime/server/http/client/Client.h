@@ -1,15 +1,15 @@
-//===- Client.h - Many HTTP requests from one thread -----------------------===//
+//===- Client.h - An asynchronous HTTP client ------------------------------===//
 //
-// What measures a server, or sends it something, must not be what is slow: one thread (Boost.Asio),
-// connections that are kept and taken again, bodies handed on as they arrive.
+// A client that measures a server, or sends data to one, must not be the bottleneck. It uses one
+// thread (Boost.Asio), keeps and reuses connections, and passes on bodies as they arrive.
 //
 //   ClientLoop loop(url);
 //   loop.send({.method = "POST", .path = "/v1/completions", .body = …}, {.onData = …, .onEnd = …});
 //   loop.after(10ms, [&] { … });
-//   loop.run();                 // until nothing is under way and no timer is left
+//   loop.run();                 // until no request or timer is left
 //
 // HTTP/1.1 without TLS; a response may be chunked, of known length, or end with its connection.
-// Everything here is used from the thread that calls run(), but for stop().
+// Except for stop(), all functions must be called on the thread that calls run().
 //===----------------------------------------------------------------------===//
 #pragma once
 
@@ -29,11 +29,11 @@ namespace ingot::http {
 struct ServerUrl {
   std::string host;
   uint16_t port = 80;
-  std::string path; ///< in front of every request's, without a '/' at its end; may be empty
+  std::string path; ///< prefix of every request's path, without a final '/'; may be empty
 };
 
-/// "http://host:port/path", with or without "http://". E0582 (exit 2) if it cannot be read, or is
-/// https.
+/// Parses "http://host:port/path", with or without "http://". E0582 (exit 2) if the URL is
+/// malformed or is https.
 Result<ServerUrl> parseUrl(std::string_view text);
 
 struct ClientRequest {
@@ -41,14 +41,14 @@ struct ClientRequest {
   std::string path; ///< begins with '/'
   std::vector<std::pair<std::string, std::string>> headers = {};
   std::string body = {};
-  std::chrono::milliseconds timeout{600'000}; ///< for all of it
+  std::chrono::milliseconds timeout{600'000}; ///< for the whole request
 };
 
-/// Called in this order, onEnd once and last.
+/// Callbacks, called in this order. onEnd is called exactly once, last.
 struct ClientEvents {
   std::function<void(int status)> onHead = {};
-  std::function<void(std::string_view)> onData = {}; ///< of the body, as it comes
-  /// `failure`: empty if the response came whole; else one line.
+  std::function<void(std::string_view)> onData = {}; ///< a piece of the body, as it arrives
+  /// `failure`: empty if the response is complete, else one line.
   std::function<void(const std::string &failure)> onEnd = {};
 };
 
@@ -62,15 +62,15 @@ public:
   ClientLoop &operator=(const ClientLoop &) = delete;
 
   Ticket send(ClientRequest request, ClientEvents events);
-  /// Closes the request's connection as a client that leaves does; none of its events follows.
-  /// Nothing if it has ended.
+  /// Closes the request's connection, as a client that leaves does. No events of the request
+  /// follow. Does nothing if the request has ended.
   void abandon(Ticket ticket);
   void after(std::chrono::nanoseconds delay, std::function<void()> work);
   void run();
-  /// run() returns soon; from any thread.
+  /// Makes run() return soon. May be called from any thread.
   void stop();
 
-  /// A whole response, for what needs but one. Runs the loop.
+  /// A whole response, for callers that send a single request. ask() runs the loop.
   struct Answer {
     int status = 0;
     std::string body, failure;

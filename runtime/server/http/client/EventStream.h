@@ -1,9 +1,9 @@
 //===- EventStream.h - Server-sent events, as they arrive ------------------===//
 //
-// The parsing rules of the HTML standard (section 9.2.6): lines end with CR, LF or both, also where
-// a CR and its LF come in different reads; a byte order mark is skipped; lines of data are joined
-// by a line feed; comments, ids and retry times are passed over; an event that its blank line does
-// not end is none.
+// Follows the parsing rules of the HTML standard (section 9.2.6). Lines end with CR, LF or both,
+// even if a CR and its LF arrive in different reads. A byte order mark is skipped. Lines of data
+// are joined by a line feed. Comments, ids and retry times are ignored. An event without its
+// closing blank line is dropped.
 //===----------------------------------------------------------------------===//
 #pragma once
 
@@ -15,9 +15,9 @@ namespace ingot::http {
 
 class EventStream {
 public:
-  /// `take`: an event's name ("" if none was given) and its data.
+  /// Receives an event's name ("" if it has none) and its data.
   using Take = std::function<void(std::string_view name, std::string_view data)>;
-  /// False if an event is longer than 16 MiB: the rest cannot be read.
+  /// Returns false if an event is longer than 16 MiB. The rest of the stream is then unreadable.
   bool put(std::string_view bytes, const Take &take);
 
 private:

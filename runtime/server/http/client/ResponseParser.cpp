@@ -33,7 +33,7 @@ bool number(std::string_view text, int base, uint64_t &value) {
 
 } // namespace
 
-/// Reads the block in `line`; sets the stage that follows.
+/// Parses the header block in `line` and sets the next stage.
 std::string ResponseParser::readHeader() {
   std::string_view rest = line;
   auto next = [&] {
@@ -85,7 +85,8 @@ std::string ResponseParser::readHeader() {
   return "";
 }
 
-/// Adds to `line` up to a line feed; true when it is whole (without its end).
+/// Appends bytes to `line` up to a line feed. Returns true when the line is complete (without its
+/// end).
 bool ResponseParser::takeLine(std::string_view &bytes) {
   const size_t end = bytes.find('\n');
   line += bytes.substr(0, end);

@@ -1,7 +1,7 @@
 //===- ResponseParser.h - An HTTP/1.1 response, as it arrives --------------===//
 //
-// Incremental: bytes in, pieces of the body out. Bounded: a header block of 64 KiB, chunk lines of
-// 1 KiB. RFC 9112; trailers are skipped.
+// The parser is incremental: it takes bytes and returns pieces of the body. A header block is
+// limited to 64 KiB and a chunk line to 1 KiB. It follows RFC 9112 and skips trailers.
 //===----------------------------------------------------------------------===//
 #pragma once
 
@@ -14,20 +14,21 @@ namespace ingot::http {
 
 class ResponseParser {
 public:
-  /// `toHead`: the response to HEAD, which has no body.
+  /// `toHead`: the request was HEAD, so the response has no body.
   explicit ResponseParser(bool toHead = false) : toHead(toHead) {}
 
-  /// What is wrong with the response, or "". Bytes after its end are wrong too: nothing was asked.
+  /// Parses bytes. Returns an error, or "". Bytes after the end are an error too, since no other
+  /// request was sent.
   std::string put(std::string_view bytes, const std::function<void(std::string_view)> &body);
 
-  int status() const { return code; } ///< 0 until the header is whole
+  int status() const { return code; } ///< 0 until the header is complete
   bool done() const { return stage == Stage::Done; }
   bool untouched() const { return nothingYet; }
-  /// The end of the connection is the end of the body.
+  /// Returns whether the body ends with the connection.
   bool endsWithConnection() const { return stage == Stage::UntilClose; }
   bool keepsConnection() const { return done() && keep; }
 
-  bool headTold = false; ///< the owner's note
+  bool headTold = false; ///< for the owner's use
 
 private:
   enum class Stage { Header, Sized, ChunkSize, ChunkData, ChunkEnd, Trailer, UntilClose, Done };
