@@ -1,7 +1,7 @@
-//===- Abi.h - Between the C interface and C++ ------------------------------===//
+//===- Abi.h - Common code of the C interface -------------------------------===//
 //
-// What the files of include/ingot.h share: handles, errors, and structures that grow. Nothing gets
-// past guarded() as an exception.
+// Handles, errors and growing structures, shared by the files that implement include/ingot.h.
+// guarded() lets no exception escape.
 //===----------------------------------------------------------------------===//
 #pragma once
 
@@ -21,7 +21,7 @@ struct ingot_error {
 
 struct ingot_executor {
   std::unique_ptr<ingot::embed::Executor> impl;
-  // What ingot_model points at.
+  // Storage that ingot_model points to.
   std::string device, remark, target;
   std::vector<int32_t> eos;
   int32_t bos = -1;
@@ -29,7 +29,7 @@ struct ingot_executor {
 
 namespace ingot::embed {
 
-/// Puts an error where the caller wants it; its status.
+/// Stores an error where the caller wants it, and returns its status.
 inline ingot_status report(Error error, ingot_error **where) {
   const auto status = ingot_status(error.exit);
   if (where)
@@ -37,13 +37,13 @@ inline ingot_status report(Error error, ingot_error **where) {
   return status;
 }
 
-/// Runs what gives a Result<ingot_status>, and lets no exception out.
+/// Runs a body that returns Result<ingot_status>. No exception escapes.
 template <typename Body> ingot_status guarded(ingot_error **error, Body &&body) noexcept {
   auto fail = [&](ExitCode exit, const char *code, const char *what, const char *why,
                   const char *fix) {
     try {
       return report({exit, code, what, why, fix}, error);
-    } catch (...) { // no memory for the words either
+    } catch (...) { // no memory for the text of the error either
       return ingot_status(exit);
     }
   };
@@ -62,8 +62,8 @@ template <typename Body> ingot_status guarded(ingot_error **error, Body &&body) 
   }
 }
 
-/// A structure of the caller's, which may be shorter or longer than ours: `defaults` fill up what
-/// it lacks. `least`: its size in version 1. E0570.
+/// Reads a structure of the caller, which may be shorter or longer than ours. `defaults` supplies
+/// the fields that it lacks. `least` is its size in version 1. E0570.
 template <typename T>
 Result<T> readStruct(const T &given, T defaults, size_t least, const char *name) {
   const size_t size = given.struct_size;
@@ -85,7 +85,8 @@ Result<T> readStruct(const T &given, T defaults, size_t least, const char *name)
   return defaults;
 }
 
-/// As much of `value` as the caller's structure holds; what it has beyond is zero.
+/// Writes as much of `value` as the caller's structure holds, and zeroes the rest of that
+/// structure.
 template <typename T> ingot_status writeStruct(T &value, T *out) {
   const size_t size = out->struct_size;
   if (size < sizeof(size_t) || size > (size_t(1) << 16))
@@ -98,7 +99,7 @@ template <typename T> ingot_status writeStruct(T &value, T *out) {
   return INGOT_OK;
 }
 
-/// `init` of a caller's structure of `size` bytes.
+/// Implements the _init functions: sets a caller's structure of `size` bytes to its defaults.
 template <typename T> void initStruct(T defaults, T *out, size_t size) {
   if (!out || size < sizeof(size_t))
     return;
@@ -107,24 +108,24 @@ template <typename T> void initStruct(T defaults, T *out, size_t size) {
   std::memcpy(out, &defaults, std::min(size, sizeof(T)));
 }
 
-/// What the C side sees of an output; `error` must live as long.
+/// Returns the C view of an output. `output` and `error` must outlive it.
 ingot_output describe(const Output &output, const ingot_error *error);
-/// Null unless the output has one.
+/// Returns the output's error, or null if it has none.
 std::unique_ptr<ingot_error> errorOf(const Output &output);
 
-/// The request of a caller, read. Hooks are told `id`. Errors: see ingot_enqueue.
+/// Reads and checks a caller's request. Hooks receive `id`. Errors: see ingot_enqueue.
 Result<Request> readRequest(const ingot_executor &executor, const ingot_request &given,
                             RequestId id);
 
-/// The prompt that messages become. E0520, E0521, E061x.
+/// Renders messages to the text of a prompt. E0520, E0521, E061x.
 Result<std::string> renderChat(const service::ServedModel &model, const char *messages,
                                const char *variables, bool addGenerationPrompt);
-/// Its ids, where the assistant begins. Control tokens in contents are text unless they are
-/// trusted.
+/// Returns the ids of that prompt, up to where the assistant's turn begins. Control tokens in
+/// contents are text unless the content is trusted.
 Result<std::vector<int32_t>> encodeChat(const service::ServedModel &model, const char *messages,
                                         const char *variables, bool trustContent);
 
-/// Memory that ingot_free takes, with a 0 behind; null if there is none.
+/// Copies data into memory for ingot_free, followed by a zero int32. Returns null if out of memory.
 void *copyOut(const void *data, size_t bytes);
 
 } // namespace ingot::embed

@@ -1,4 +1,4 @@
-//===- AbiExecutor.cpp - ingot.h: errors, executors, outputs, numbers -------===//
+//===- AbiExecutor.cpp - ingot.h: errors, executors, outputs, statistics ----===//
 #include "runtime/embed/Abi.h"
 #include "runtime/engine/EngineFile.h"
 #include "runtime/engine/Inspect.h"
@@ -11,7 +11,7 @@ using namespace ingot::embed;
 
 namespace {
 
-// Sizes of version 1. A field more than that, and INGOT_ABI_VERSION grows.
+// Sizes of version 1. Adding a field increments INGOT_ABI_VERSION.
 constexpr size_t kConfig1 = 128;
 static_assert(offsetof(ingot_config, step_limit) == kConfig1);
 static_assert(offsetof(ingot_config, lock_memory) == 136); // version 5
@@ -55,7 +55,7 @@ Executor::Options optionsOf(const ingot_config &config) {
 }
 
 Executor::Timeout timeoutOf(int64_t ms) {
-  constexpr int64_t kMost = int64_t(1) << 40; // a clock does not reach further
+  constexpr int64_t kMost = int64_t(1) << 40; // beyond the range of a clock
   return ms < 0 ? Executor::Timeout() : std::chrono::milliseconds(std::min(ms, kMost));
 }
 
@@ -151,7 +151,7 @@ ingot_status ingot_executor_open(const char *path, const ingot_config *config,
         return given.error();
       read = *given;
     }
-    // Written as !(in range) so that NaN is out of it.
+    // Written as !(in range) so that NaN is refused.
     if (constexpr double kMost = 1e9; !(read.step_limit >= 0 && read.step_limit <= kMost))
       return Error{ExitCode::Usage, "E0501", "the step limit is out of range",
                    "step_limit is " + std::to_string(read.step_limit) + ", allowed: 0 to 1e9 s",
@@ -204,7 +204,7 @@ ingot_status ingot_enqueue(ingot_executor *executor, const ingot_request *reques
 ingot_status ingot_await(ingot_executor *executor, uint64_t request, int64_t timeout_ms,
                          ingot_outputs **outputs, ingot_error **error) {
   return guarded(error, [&]() -> Result<ingot_status> {
-    auto came = std::make_unique<ingot_outputs>(); // before anything is taken that could be lost
+    auto came = std::make_unique<ingot_outputs>(); // allocated first: taken outputs cannot be lost
     auto taken = executor->impl->await(request, timeoutOf(timeout_ms));
     if (!taken)
       return taken.error();

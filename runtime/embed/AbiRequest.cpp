@@ -1,4 +1,4 @@
-//===- AbiRequest.cpp - ingot.h: a request, read and checked -----------------===//
+//===- AbiRequest.cpp - ingot.h: reading and checking a request --------------===//
 #include "runtime/embed/Abi.h"
 #include "runtime/embed/RowRules.h"
 
@@ -38,13 +38,13 @@ Result<std::vector<int32_t>> promptOf(const service::ServedModel &model,
                  "set one of them"};
   if (given.messages)
     return encodeChat(model, given.messages, given.template_variables, given.trust_content != 0);
-  if (given.prompt && given.prompt_size) // an empty one is E0503, also where BOS would make it one
+  if (given.prompt && given.prompt_size) // an empty prompt is E0503, even if the engine adds BOS
     return model.session().encodePrompt({given.prompt, given.prompt_size});
   return std::vector<int32_t>(given.prompt_ids, given.prompt_ids + given.prompt_id_count);
 }
 
-/// Engine defaults with what was given on top. As on the command line, a filter without a
-/// temperature turns sampling on.
+/// Returns the engine's defaults, overridden by the fields that are set. As on the command line, a
+/// filter without a temperature turns sampling on.
 runtime::SamplingParams samplingOf(const runtime::Session &session, const ingot_request &given) {
   runtime::SamplingParams params = session.defaultSampling();
   auto set = [](float value, float &into) {
@@ -96,10 +96,10 @@ Result<void> readSearch(const ingot_request &given, runtime::Request &what) {
                    "stop_beams is " + std::to_string(given.stop_beams) + ", allowed: 0 to 2",
                    "give one of INGOT_STOP_…"};
     what.beams = {given.beam_width, double(given.length_penalty), kStops[given.stop_beams]};
-    if (auto fine = what.beams->check(); !fine) // before choices are compared with a bad width
+    if (auto fine = what.beams->check(); !fine) // before `choices` is compared with the width
       return fine;
   }
-  if (given.penalty_alpha != 0) { // NaN is refused with the rest
+  if (given.penalty_alpha != 0) { // NaN passes here and is refused with other bad values
     what.contrastive.emplace();
     what.contrastive->alpha = double(given.penalty_alpha);
     if (given.top_k != -1)

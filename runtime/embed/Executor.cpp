@@ -1,4 +1,4 @@
-//===- Executor.cpp - From jobs to outputs that are waited for --------------===//
+//===- Executor.cpp - From jobs to awaitable outputs ------------------------===//
 #include "runtime/embed/Executor.h"
 
 #include <algorithm>
@@ -20,7 +20,7 @@ Error closedError() {
 
 } // namespace
 
-/// A request under way. Its fields belong to the executor's mutex.
+/// A request under way. The executor's mutex guards its fields.
 class Executor::Ticket final : public service::Job,
                                public std::enable_shared_from_this<Executor::Ticket> {
 public:
@@ -41,12 +41,12 @@ public:
   const RequestId id;
   const bool streaming;
   const std::function<void(const Output &)> onOutput;
-  std::deque<int32_t> readyChoices; ///< whose part may be fetched, each once
-  bool queued = false;              ///< in anyReady or calls
-  std::atomic<bool> over = false;   ///< no hook is called from now on; any thread
+  std::deque<int32_t> readyChoices; ///< choices with a part to fetch, each listed once
+  bool queued = false;              ///< the ticket is in anyReady or calls
+  std::atomic<bool> over = false;   ///< no hook is called any more; read and set by any thread
   std::condition_variable changed;
 
-  /// Moves the part of a ready choice out.
+  /// Moves out the part of the first ready choice.
   Output fetch();
 
 private:
@@ -60,7 +60,7 @@ private:
   struct Part {
     Output output;
     int64_t newTokens = 0;
-    bool listed = false; ///< in readyChoices
+    bool listed = false; ///< the choice is in readyChoices
   };
 
   std::vector<Part> parts;
@@ -91,13 +91,13 @@ void Executor::Ticket::take(service::Output &output) {
     out.error = std::move(output.error);
     out.stopString = std::move(output.stopString);
     out.cachedTokens = output.cachedTokens;
-    if (output.times.scheduled) // of the same clock
+    if (output.times.scheduled) // on the same clock
       out.queueMs =
           milliseconds(std::chrono::nanoseconds(output.times.scheduled) - begun.time_since_epoch());
     part.newTokens = output.newTokens;
     out.last = --open == 0;
-    over = out.last;           // a step that was given up may still come to the other rows
-    if (out.last && !onOutput) // else it ends with its last callback
+    over = out.last;           // a step that was given up may still reach other rows
+    if (out.last && !onOutput) // with a callback, it ends after the last call
       owner.ended();
   }
   out.newTokens = part.newTokens;
@@ -180,7 +180,7 @@ void Executor::ended() {
   --underWay;
   allEnded.notify_all();
   if (closed)
-    someReady.notify_all(); // whoever waits for any learns that nothing comes
+    someReady.notify_all(); // await(0) learns that no outputs will follow
 }
 
 void Executor::becameReady(const TicketRef &ticket) {
@@ -200,7 +200,8 @@ std::vector<Output> Executor::collect(const TicketRef &ticket) {
   std::vector<Output> outputs;
   while (!ticket->readyChoices.empty())
     outputs.push_back(ticket->fetch());
-  // A choice keeps its place while it goes on; what is the last shall come last.
+  // A choice keeps its place in readyChoices while its part grows; move the request's last output
+  // to the end.
   auto last = std::ranges::find(outputs, true, &Output::last);
   if (last != outputs.end())
     std::rotate(last, last + 1, outputs.end());

@@ -1,14 +1,13 @@
-//===- Executor.h - A service whose outputs are waited for ------------------===//
+//===- Executor.h - A service with awaitable outputs ------------------------===//
 //
-// What libingot's C interface (include/ingot.h) is a coat over. A service gives the outputs of a
-// step to jobs on the engine's thread; here they are kept until somebody comes for them.
+// libingot's C interface (include/ingot.h) wraps this class. A service delivers the outputs of a
+// step to jobs on the engine's thread; the executor keeps them until a caller fetches them.
 //
-//   engine's thread --take()--> Ticket: what each choice has new --+-- await(): any thread
-//                                                                  +-- callbacks: a thread of
-//                                                                  theirs
+//   engine's thread --take()--> Ticket: new part of each choice --+-- await(): any thread
+//                                                                 +-- callbacks: their own thread
 //
-// Parts that nobody has fetched yet become one output, so that a slow reader gets fewer and longer
-// ones, and the engine never waits for it.
+// Parts that have not been fetched yet are merged into one output. A slow consumer therefore gets
+// fewer and longer outputs, and the engine never waits for it.
 //===----------------------------------------------------------------------===//
 #pragma once
 
@@ -30,11 +29,11 @@ namespace ingot::embed {
 
 using RequestId = uint64_t;
 
-/// What a choice has new. At its end (`reason`) nothing follows.
+/// The new part of a choice. An output with a `reason` is the choice's last.
 struct Output {
   RequestId request = 0;
   int32_t choice = 0;
-  bool last = false; ///< of the whole request
+  bool last = false; ///< the last output of the whole request
   std::optional<runtime::FinishReason> reason;
   std::optional<Error> error; ///< then `reason` is Cancelled
   std::vector<int32_t> ids;
@@ -49,7 +48,7 @@ struct Output {
 struct Request {
   runtime::Request what;
   int32_t choices = 1;
-  bool streaming = false; ///< outputs as ids are drawn, else one per choice at its end
+  bool streaming = false; ///< outputs as ids are drawn; else one per choice, at its end
   std::function<void(const Output &)> onOutput; ///< empty: outputs are awaited
 };
 
@@ -62,7 +61,7 @@ public:
   };
   /// Errors: those of Session::open and ServedModel::create.
   static Result<std::unique_ptr<Executor>> open(const std::string &path, Options options);
-  /// Cancels what is under way and waits for it, callbacks included.
+  /// Cancels all requests and waits until they and their callbacks have ended.
   ~Executor();
   Executor(const Executor &) = delete;
   Executor &operator=(const Executor &) = delete;
@@ -70,13 +69,13 @@ public:
   service::ServedModel &model() const { return *served; }
   const runtime::Session &session() const { return served->session(); }
 
-  /// A number for the next request: hooks can be told before it is queued.
+  /// Returns the id for the next request, so that hooks have it before the request is queued.
   RequestId newId() { return nextId.fetch_add(1); }
   /// Errors: those of Service::reserve and submit; E0561 after shutdown().
   Result<void> enqueue(RequestId id, Request request);
-  using Timeout = std::optional<std::chrono::milliseconds>; ///< none: for ever
-  /// All outputs of a request (0: of any) that are there, at least one; none if the time passed.
-  /// E0561, E0571, E0573: see ingot_await.
+  using Timeout = std::optional<std::chrono::milliseconds>; ///< none: no limit
+  /// Waits for outputs of a request (0: of any) and returns all of them: at least one, or none if
+  /// the time runs out. E0561, E0571, E0573: see ingot_await.
   Result<std::vector<Output>> await(RequestId id, Timeout timeout);
   size_t ready(RequestId id);
   void cancel(RequestId id);
@@ -88,26 +87,26 @@ private:
   using TicketRef = std::shared_ptr<Ticket>;
 
   Executor() = default;
-  void becameReady(const TicketRef &ticket); ///< holds the mutex
+  void becameReady(const TicketRef &ticket); ///< the caller holds the mutex
   std::vector<Output> collect(const TicketRef &ticket);
   void ended();
   void runCallbacks();
 
   std::shared_ptr<service::ServedModel> served;
   std::atomic<RequestId> nextId = 1;
-  /// The engine's, while it is in a hook. Shared with hooks: the thread of a step that was given up
-  /// goes on when the executor has gone.
+  /// Id of the engine's thread while it runs a hook. Shared with the hooks, since the thread of a
+  /// step that was given up may outlive the executor.
   std::shared_ptr<std::atomic<std::thread::id>> hookThread =
       std::make_shared<std::atomic<std::thread::id>>();
 
-  std::mutex mutex;                                 ///< of all below, and of what tickets hold
-  std::unordered_map<RequestId, TicketRef> tickets; ///< until their last output was fetched
-  std::deque<TicketRef> anyReady;                   ///< for await(0); some may be empty by now
+  std::mutex mutex; ///< guards all fields below, and those of tickets
+  std::unordered_map<RequestId, TicketRef> tickets; ///< whose last output is not fetched yet
+  std::deque<TicketRef> anyReady;                   ///< for await(0); some may have no outputs left
   std::condition_variable someReady, allEnded, called;
-  int64_t underWay = 0; ///< tickets that have not ended, with their last callback if they have one
+  int64_t underWay = 0; ///< tickets that have not ended, or whose last callback has not
   bool closed = false, stopping = false;
-  std::deque<TicketRef> calls; ///< that have something for their callback
-  std::thread callbacks;       ///< begun with the first request that has one
+  std::deque<TicketRef> calls; ///< tickets with outputs for their callback
+  std::thread callbacks;       ///< started by the first request with a callback
 };
 
 } // namespace ingot::embed

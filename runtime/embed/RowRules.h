@@ -1,7 +1,8 @@
-//===- RowRules.h - Ids that may not come next -----------------------------===//
+//===- RowRules.h - Ids that may not be drawn next -------------------------===//
 //
-// Bad words, a least length and no repeated n-grams say of some ids that they may not come next. No
-// sampler needs to know them: they are edits of a row of logits (runtime::Request::onLogits).
+// Bad words, a minimum length and a ban on repeated n-grams each exclude some ids from the next
+// draw. They are edits of a row of logits (runtime::Request::onLogits), so samplers need no support
+// for them.
 //===----------------------------------------------------------------------===//
 #pragma once
 
@@ -12,14 +13,15 @@
 namespace ingot::embed {
 
 struct RowRules {
-  std::vector<int32_t> prompt;                ///< sequences count across the end of the prompt
-  std::vector<std::vector<int32_t>> badWords; ///< none empty
+  std::vector<int32_t> prompt;                ///< bad words and n-grams may begin in the prompt
+  std::vector<std::vector<int32_t>> badWords; ///< none is empty
   int64_t minTokens = 0;
-  std::vector<int32_t> endIds; ///< that may not come before minTokens new ids
+  std::vector<int32_t> endIds; ///< ids that may not be drawn before minTokens new ids
   int32_t noRepeatNgram = 0;   ///< 0: off
 
   bool any() const { return !badWords.empty() || minTokens > 0 || noRepeatNgram > 0; }
-  /// Sets what may not follow the prompt and `ids` to -inf. Ids outside the row are passed over.
+  /// Sets the logits of ids that may not follow the prompt and `ids` to -inf. Ignores ids outside
+  /// the row.
   void apply(std::span<const int32_t> ids, std::span<float> logits) const;
 };
 

@@ -1,4 +1,4 @@
-//===- ingot.hpp - Engines inside C++ programs ------------------------------===//
+//===- ingot.hpp - The C++ interface of libingot ----------------------------===//
 //
 //   ingot::Executor executor("smollm2.ingot");
 //
@@ -8,11 +8,11 @@
 //   auto id = executor.enqueue(request).value();
 //   std::cout << executor.await(id).value().front().text;
 //
-// C++20, this header and ingot.h alone; everything is inline over the C interface, so that
-// compiler, standard library and version of a program need not be those of libingot.
+// Needs C++20, this header and ingot.h only. Everything is inline over the C interface, so a
+// program may use another compiler, standard library or version than libingot.
 //
-// Every function may be called from any thread. Nothing throws but Executor's constructor and
-// Result::value(); those end the program where exceptions are off.
+// Every function may be called from any thread. Only Executor's constructor and Result::value()
+// throw; with exceptions disabled they abort the program.
 //===----------------------------------------------------------------------===//
 #ifndef INGOT_HPP
 #define INGOT_HPP
@@ -42,12 +42,12 @@ inline namespace v1 {
 
 // -------------------------------------------------------------------- errors
 
-/// What went wrong: a stable code ("E0505"), what, why with numbers, what to do.
+/// An error: a stable code ("E0505"), what failed, why (with numbers), and how to fix it.
 struct Error {
   ingot_status status = INGOT_INTERNAL;
   std::string code, what, why, fix;
 
-  /// All of it in up to three lines.
+  /// Returns the whole error in up to three lines.
   std::string text() const {
     std::string all = "error[" + code + "]: " + what + "\n";
     for (const std::string &line : {why, fix})
@@ -96,7 +96,7 @@ struct Free {
 
 } // namespace detail
 
-/// A value, or why there is none.
+/// A value or an error.
 template <typename T> class [[nodiscard]] Result {
 public:
   Result(T value) : state(std::in_place_index<0>, std::move(value)) {}
@@ -107,10 +107,10 @@ public:
   T &value() & { return need(), *std::get_if<0>(&state); }
   const T &value() const & { return need(), *std::get_if<0>(&state); }
   T value() && { return need(), std::move(*std::get_if<0>(&state)); }
-  /// The value, which must be there.
+  /// The value, which must exist.
   T &operator*() { return *std::get_if<0>(&state); }
   T *operator->() { return std::get_if<0>(&state); }
-  /// The error, which must be there.
+  /// The error, which must exist.
   const Error &error() const { return *std::get_if<1>(&state); }
 
 private:
@@ -136,37 +136,37 @@ private:
   std::optional<Error> failure;
 };
 
-// ------------------------------------------------------------ what is asked for
+// ----------------------------------------------------- configuration and requests
 
-/// Limits of an engine; all memory is taken, or refused, when it is opened.
+/// Limits of an engine. Opening the engine allocates all memory, or fails.
 struct Config {
-  int64_t context = 0;          ///< positions of a sequence; 0: the model's, at most 4096, that fit
+  int64_t context = 0;          ///< positions of a sequence; 0: min(the model's, 4096, what fits)
   int64_t maxSeqs = 8;          ///< sequences in one step
   int64_t maxBatchTokens = 512; ///< tokens in one step
   int64_t prefillChunk = 0;     ///< most tokens of one prompt in one step; 0: maxBatchTokens
-  uint64_t kvMemory = 0;        ///< bytes of KV pages; 0: as many as maxSeqs * context take
-  uint64_t swapMemory = 0;      ///< host bytes for KV of requests that were put aside; 0: recompute
-  bool prefixCache = true;      ///< requests find the KV of others that began alike
-  bool fair = false;            ///< of one priority, the share that was served least goes first
-  double targetTtftMs = 0;      ///< first ids that are wanted within this time; 0: none
-  double targetItlMs = 0;       ///< time between two ids to keep to while prompts come; 0: none
-  int64_t queueRequests = 256;  ///< that may wait beyond maxSeqs
+  uint64_t kvMemory = 0;        ///< bytes of KV pages; 0: enough for maxSeqs * context
+  uint64_t swapMemory = 0;      ///< host bytes for KV of preempted requests; 0: recompute it
+  bool prefixCache = true;      ///< requests reuse the KV of others with the same prefix
+  bool fair = false;            ///< within a priority, the least-served share goes first
+  double targetTtftMs = 0;      ///< target for the time to the first id; 0: none
+  double targetItlMs = 0;       ///< target for the time between ids during prefill; 0: none
+  int64_t queueRequests = 256;  ///< requests that may wait beyond maxSeqs
   int64_t queueTokens = 1'000'000; ///< prompt tokens that may wait
-  int32_t threads = 0;             ///< 0: every processor that this process may use
-  bool loadTokenizer = true;       ///< false: ids alone, for a quicker start
-  std::string device, isa;         ///< "cpu", "cuda", …; "avx2", …; "": what is best here
-  std::string chatTemplate;        ///< a Jinja template instead of the engine's
-  bool lockMemory = false;         ///< weights, KV and working memory of a CPU are never paged out
-  double stepLimit = 0; ///< seconds after which a step, hooks included, has failed (E0725); 0: none
+  int32_t threads = 0;             ///< 0: one for each processor that this process may use
+  bool loadTokenizer = true;       ///< false: token ids only, for a quicker start
+  std::string device, isa;         ///< "cpu", "cuda", …; "avx2", …; "": as for NULL in ingot_config
+  std::string chatTemplate;        ///< a Jinja template; "": the engine's
+  bool lockMemory = false;         ///< weights, KV and working memory of a CPU are locked in RAM
+  double stepLimit = 0; ///< seconds after which a step, hooks included, fails (E0725); 0: none
 };
 
-/// How ids are drawn. What is not set is the engine's own default.
+/// How ids are drawn. An unset field means the engine's default.
 struct Sampling {
   std::optional<float> temperature; ///< 0: greedy
   std::optional<int32_t> topK;      ///< 0: all
   std::optional<float> topP, minP, repetitionPenalty, presencePenalty, frequencyPenalty;
   float typicalP = 1;
-  int32_t noRepeatNgram = 0; ///< no sequence of so many ids comes twice; 0: off
+  int32_t noRepeatNgram = 0; ///< no n-gram of this length occurs twice; 0: off
   uint64_t seed = 0;         ///< the same seed draws the same ids
   std::vector<std::pair<int32_t, float>> logitBias;
 };
@@ -182,31 +182,32 @@ enum class Grammar : int32_t {
 };
 
 enum class Finish : int32_t {
-  None = INGOT_FINISH_NONE, ///< it goes on
+  None = INGOT_FINISH_NONE, ///< the answer goes on
   Stop = INGOT_FINISH_STOP,
   Length = INGOT_FINISH_LENGTH,
   Cancelled = INGOT_FINISH_CANCELLED,
   Error = INGOT_FINISH_ERROR,
 };
 
-/// When a beam search ends that has as many ended answers as beams.
+/// When a beam search ends, once it has as many finished answers as beams.
 enum class StopBeams : int32_t {
-  WhenWorse = INGOT_STOP_WHEN_WORSE, ///< and the best that goes on is worse, as it stands
-  Early = INGOT_STOP_EARLY,
-  NeverEarly = INGOT_STOP_NEVER_EARLY, ///< and nothing that goes on can become better
+  WhenWorse = INGOT_STOP_WHEN_WORSE,   ///< when the best unfinished answer currently scores worse
+  Early = INGOT_STOP_EARLY,            ///< at once
+  NeverEarly = INGOT_STOP_NEVER_EARLY, ///< when no unfinished answer can become better
 };
 
-/// The likeliest answers as a whole; all come at the end, best first.
+/// Beam search for the likeliest whole answers. All come at the end, best first.
 struct Beams {
-  int32_t width = 4;       ///< to 8; Request::choices of them are given out
-  float lengthPenalty = 1; ///< answers are compared by sum of logprobs / length^this
+  int32_t width = 4;       ///< 1 to 8; the best Request::choices answers are returned
+  float lengthPenalty = 1; ///< answers rank by sum of logprobs / length^this
   StopBeams stop = StopBeams::WhenWorse;
 };
 
-/// One answer whose tokens are unlike those before them: of the topK likeliest ids the one with the
-/// largest (1 - alpha) * probability - alpha * likeness of hidden states.
+/// Contrastive search: one answer whose tokens differ from those before them. Each step picks,
+/// among the topK likeliest ids, the one with the largest (1 - alpha) * probability - alpha *
+/// similarity of hidden states.
 struct Contrastive {
-  float alpha = 0.6f; ///< above 0, to 1
+  float alpha = 0.6f; ///< above 0, at most 1
   int32_t topK = 4;   ///< 2 to 8
 };
 
@@ -214,64 +215,65 @@ using RequestId = uint64_t;
 
 struct Logprob {
   int32_t id;
-  float logprob; ///< natural
+  float logprob; ///< natural logarithm
 };
 
-/// What a choice has answered since its last output.
+/// The part of a choice's answer that is new since its last output.
 struct Output {
   RequestId request = 0;
   int32_t choice = 0;
-  Finish finish = Finish::None; ///< else: the last output of this choice
-  bool last = false;            ///< of the request
-  std::vector<int32_t> ids;     ///< new ones; a stop id is not among them
+  Finish finish = Finish::None; ///< other than None: the last output of this choice
+  bool last = false;            ///< the last output of the request
+  std::vector<int32_t> ids;     ///< new ids, without a stop id
   std::string text;
   std::vector<std::vector<Logprob>> logprobs; ///< per id: the chosen one, then the likeliest
-  std::string stopString;                     ///< that ended it, or ""
+  std::string stopString;                     ///< the stop string that ended the choice, or ""
   int64_t promptTokens = 0, cachedTokens = 0, newTokens = 0;
   double queueMs = 0, ttftMs = 0, elapsedMs = 0;
   std::optional<v1::Error> error; ///< with Finish::Error
 };
 
-/// A row of logits before an id is drawn from it.
+/// A row of logits, before an id is drawn from it.
 struct LogitsRow {
   RequestId request;
   int32_t choice;
-  std::span<const int32_t> ids; ///< new ones so far
-  std::span<float> logits;      ///< [vocab]: what is left there is drawn from
+  std::span<const int32_t> ids; ///< new ids so far
+  std::span<float> logits;      ///< [vocab]; may be edited before the draw
 };
 
-/// The prompt is exactly one of: ids, text, messages.
+/// A request. Its prompt is exactly one of ids, text and messages.
 struct Request {
-  std::vector<int32_t> promptIds; ///< used as they are
-  std::string prompt;            ///< special tokens are recognised, BOS added where the engine says
+  std::vector<int32_t> promptIds; ///< used unchanged
+  std::string prompt;            ///< special tokens are recognised; BOS is added if the engine asks
   std::string messages;          ///< JSON array of {"role","content"}, for the chat template
-  std::string templateVariables; ///< JSON object of more variables ("tools", …)
-  bool trustContent = false;     ///< control tokens that these hold are tokens, not text
-  int64_t maxTokens = -1;        ///< new ids at most; -1: as many as the context leaves
+  std::string templateVariables; ///< JSON object of other variables ("tools", …)
+  bool trustContent = false;     ///< control tokens in these two are tokens, not text
+  int64_t maxTokens = -1;        ///< most new ids; -1: as many as the context allows
   int64_t minTokens = 0;
   std::vector<int32_t> stopIds;
   std::vector<std::string> stopStrings;
-  std::vector<std::vector<int32_t>> badWords; ///< sequences of ids that must not appear
+  std::vector<std::vector<int32_t>> badWords; ///< id sequences that the answer must not contain
   bool ignoreEos = false, showSpecial = false;
   Sampling sampling;
-  std::optional<Beams> beams;             ///< a search instead of draws; or
-  std::optional<Contrastive> contrastive; ///< this one. Of `sampling`, logitBias has an effect
+  std::optional<Beams> beams;             ///< a search instead of sampling: set one
+  std::optional<Contrastive> contrastive; ///< of the two. Only sampling.logitBias affects it
   int32_t choices = 1;
-  int32_t logprobs = -1; ///< -1: none; 0: of the chosen id; k: and of the k likeliest
+  int32_t logprobs = -1; ///< -1: none; 0: the chosen id's; k: also the k likeliest ids'
   bool streaming = false;
-  int32_t priority = 0;    ///< lower goes first, and may take the place of a higher one
-  int64_t share = 0;       ///< whose share it counts to (Config::fair)
-  bool prefixCache = true; ///< uses the prefix cache, and leaves its pages there
-  uint64_t cacheSalt = 0;  ///< meets only cached pages of requests with the same
+  int32_t priority = 0;    ///< lower runs first and may preempt a higher one
+  int64_t share = 0;       ///< the share that the request is charged to (Config::fair)
+  bool prefixCache = true; ///< reads the prefix cache and adds pages to it
+  uint64_t cacheSalt = 0;  ///< finds cached pages of requests with the same salt only
   Grammar grammarKind = Grammar::None;
   std::string grammar;
-  /// Outputs go here and cannot be awaited; on a thread of the executor's, one at a time.
+  /// Receives the outputs, which cannot be awaited. Runs on a thread of the executor, one call at a
+  /// time.
   std::function<void(const Output &)> onOutput;
-  /// Called before each id is drawn, on the engine's thread: every request waits for it.
+  /// Called on the engine's thread before each id is drawn. All requests wait until it returns.
   std::function<void(const LogitsRow &)> onLogits;
 };
 
-// -------------------------------------------------------------- what is there
+// -------------------------------------------------------- statistics and model
 
 struct Stats {
   int64_t running = 0, waiting = 0, kvPagesUsed = 0, kvPages = 0;
@@ -323,11 +325,11 @@ inline Output read(const ingot_output &from) {
   return out;
 }
 
-/// The functions of a request that is under way. Kept until the output that is the last.
+/// The callbacks of a request under way. They live until the request's last output.
 struct Hooks : std::enable_shared_from_this<Hooks> {
   std::function<void(const Output &)> onOutput;
   std::function<void(const LogitsRow &)> onLogits;
-  std::shared_ptr<Hooks> self; ///< of requests with onOutput: ends with their last output
+  std::shared_ptr<Hooks> self; ///< keeps a request with onOutput alive until its last output
 
   static void output(void *user, const ingot_output *from) {
     auto *hooks = static_cast<Hooks *>(user);
@@ -337,7 +339,7 @@ struct Hooks : std::enable_shared_from_this<Hooks> {
       hooks->self.reset();
   }
   static void logits(void *user, const ingot_logits_row *row) {
-    // A step that is given up may end the request while the hook still runs.
+    // If the step is given up, the request may end while this hook still runs.
     const auto hooks = static_cast<Hooks *>(user)->shared_from_this();
     hooks->onLogits(
         {row->request, row->choice, {row->ids, row->id_count}, {row->logits, row->vocab}});
@@ -348,12 +350,12 @@ struct Hooks : std::enable_shared_from_this<Hooks> {
 
 // ------------------------------------------------------------------- executor
 
-/// One engine, loaded, with the thread that runs it.
+/// A loaded engine and the thread that runs it.
 class Executor {
 public:
-  using Timeout = std::optional<std::chrono::milliseconds>; ///< none: for ever
+  using Timeout = std::optional<std::chrono::milliseconds>; ///< none: no limit
 
-  /// Opens an engine; throws Exception. open() gives the error back instead.
+  /// Opens an engine; throws Exception on failure. open() returns the error instead.
   explicit Executor(const std::string &path, const Config &config = {})
       : Executor(open(path, config).value()) {}
   static Result<Executor> open(const std::string &path, const Config &config = {}) {
@@ -384,16 +386,16 @@ public:
       return detail::take(error);
     return Executor(handle);
   }
-  /// Cancels what is under way and waits for it. Not from a callback.
+  /// Cancels all requests and waits until they have ended. Must not run in a callback.
   ~Executor() = default;
   Executor(Executor &&) = default;
   Executor &operator=(Executor &&other) noexcept {
-    handle = std::move(other.handle); // first: what runs on it may still call hooks
+    handle = std::move(other.handle); // first: requests under way may still call hooks
     kept = std::move(other.kept);
     return *this;
   }
 
-  /// Reads a request and queues it. Errors: ingot_enqueue.
+  /// Reads a request and queues it. Errors: see ingot_enqueue.
   Result<RequestId> enqueue(const Request &request) {
     Arguments arguments(request);
     std::shared_ptr<detail::Hooks> hooks;
@@ -411,7 +413,7 @@ public:
     }
     RequestId id = 0;
     ingot_error *error = nullptr;
-    // The mutex: another thread may take the last output before the hooks are noted.
+    // Locked because another thread may take the last output before the hooks are recorded.
     std::unique_lock lock(kept->mutex, std::defer_lock);
     const bool awaited = hooks && !request.onOutput;
     if (awaited)
@@ -426,7 +428,8 @@ public:
     return id;
   }
 
-  /// All outputs of a request that are there, at least one; none if the time passed.
+  /// Waits for outputs of a request and returns all of them: at least one, or none if the time runs
+  /// out.
   Result<std::vector<Output>> await(RequestId id, Timeout timeout = {}) {
     ingot_outputs *list = nullptr;
     ingot_error *error = nullptr;
@@ -450,12 +453,13 @@ public:
     ingot_outputs_free(list);
     return outputs;
   }
-  /// The same of whichever requests have some.
+  /// As await(), for all requests without onOutput.
   Result<std::vector<Output>> awaitAny(Timeout timeout = {}) { return await(INGOT_ANY, timeout); }
-  /// Outputs that could be had at once; INGOT_ANY: of all requests.
+  /// Returns the number of outputs that await() would return without waiting; INGOT_ANY: of all
+  /// requests.
   size_t ready(RequestId id = INGOT_ANY) const { return ingot_ready(handle.get(), id); }
 
-  /// Enqueues, waits and puts the outputs of each choice together.
+  /// Enqueues a request, waits for it and returns one output per choice.
   Result<std::vector<Output>> generate(Request request) {
     request.onOutput = {};
     request.streaming = false;
@@ -478,10 +482,10 @@ public:
     return all;
   }
 
-  /// Ends a request within one step; it finishes as Cancelled.
+  /// Ends a request within one step; its choices finish as Cancelled.
   void cancel(RequestId id) { ingot_cancel(handle.get(), id); }
 
-  /// Takes no more requests, waits for those under way, then cancels the rest.
+  /// Stops accepting requests, waits for those under way, then cancels the rest.
   Result<void> shutdown(Timeout wait = {}) {
     ingot_error *error = nullptr;
     if (ingot_executor_shutdown(handle.get(), wait ? wait->count() : -1, &error))
@@ -498,7 +502,7 @@ public:
             s.failed,        s.refused,     s.preemptions,   s.prefix_queries,  s.prefix_hits,
             s.step_seconds,  s.ttft_p50_ms, s.ttft_p99_ms,   s.itl_p50_ms,      s.itl_p99_ms};
   }
-  /// In Prometheus' text format.
+  /// Returns metrics in Prometheus text format.
   Result<std::string> metrics() const {
     return text([&](char **out, size_t *size, ingot_error **error) {
       return ingot_metrics(handle.get(), out, size, error);
@@ -530,7 +534,7 @@ public:
     return out;
   }
 
-  /// Ids of a text; `plainPrompt`: with the BOS that the engine asks for.
+  /// Encodes a text; `plainPrompt`: with the BOS that the engine asks for.
   Result<std::vector<int32_t>> encode(std::string_view from, bool plainPrompt = false) const {
     int32_t *ids = nullptr;
     size_t count = 0;
@@ -545,7 +549,7 @@ public:
       return ingot_decode(handle.get(), ids.data(), ids.size(), showSpecial, out, size, error);
     });
   }
-  /// The bytes of one id; they live as long as the executor.
+  /// Returns the bytes of one id. They live as long as the executor.
   Result<std::string_view> tokenBytes(int32_t id) const {
     const char *bytes = nullptr;
     size_t size = 0;
@@ -554,12 +558,12 @@ public:
       return detail::take(error);
     return std::string_view(bytes, size);
   }
-  /// The id spelled like that in the vocabulary ("<|im_end|>").
+  /// Returns the id of a token with this spelling ("<|im_end|>").
   std::optional<int32_t> tokenId(std::string_view token) const {
     const int32_t id = ingot_token_id(handle.get(), token.data(), token.size());
     return id < 0 ? std::nullopt : std::optional(id);
   }
-  /// The prompt that messages (JSON) become.
+  /// Renders messages (JSON) to the text of a prompt.
   Result<std::string> renderChat(const std::string &messages, const std::string &variables = "",
                                  bool addGenerationPrompt = true) const {
     return text([&](char **out, size_t *size, ingot_error **error) {
@@ -568,19 +572,19 @@ public:
     });
   }
 
-  /// For what this header lacks; stays this object's.
+  /// Returns the C handle, for functions that this header lacks. This object still owns it.
   ingot_executor *c() const { return handle.get(); }
 
 private:
   struct Close {
     void operator()(ingot_executor *executor) const { ingot_executor_close(executor); }
   };
-  /// Hooks of requests whose outputs are awaited.
+  /// The hooks of requests whose outputs are awaited.
   struct Kept {
     std::mutex mutex;
     std::unordered_map<RequestId, std::shared_ptr<detail::Hooks>> hooks;
   };
-  /// A request as C reads it; points into what it was made from.
+  /// A request in C form. It points into the Request that it was made from.
   struct Arguments {
     ingot_request c;
     std::vector<const char *> stops;
@@ -640,7 +644,7 @@ private:
       c.grammar_kind = int32_t(from.grammarKind);
       c.grammar = textOrNull(from.grammar);
       if (from.beams) {
-        c.beam_width = from.beams->width ? from.beams->width : -1; // 0 would be none
+        c.beam_width = from.beams->width ? from.beams->width : -1; // 0 would mean no search
         c.length_penalty = from.beams->lengthPenalty;
         c.stop_beams = int32_t(from.beams->stop);
       }
