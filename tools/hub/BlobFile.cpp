@@ -14,7 +14,7 @@ namespace fs = std::filesystem;
 
 namespace {
 
-/// The hash that an etag promises, over the bytes in order.
+/// Computes, over the bytes in order, the kind of hash that the etag is.
 class PromisedHash {
 public:
   explicit PromisedHash(const RemoteFile &file) : etag(file.etag), bytes(file.bytes) { restart(); }
@@ -26,7 +26,7 @@ public:
     if (!kind())
       return;
     EVP_DigestInit_ex(context, kind(), nullptr);
-    if (etag.size() == kSha1Digits) { // what git hashes begins with what it is
+    if (etag.size() == kSha1Digits) { // git's hash covers this header too
       const std::string head = "blob " + std::to_string(bytes) + '\0';
       EVP_DigestUpdate(context, head.data(), head.size());
     }
@@ -35,7 +35,7 @@ public:
     if (kind())
       EVP_DigestUpdate(context, piece.data(), piece.size());
   }
-  /// In hex; the etag itself where that promises nothing.
+  /// Returns the hash in hex, or the etag itself if the etag is not a hash.
   std::string finish() {
     if (!kind())
       return etag;
@@ -65,7 +65,7 @@ private:
   EVP_MD_CTX *context = EVP_MD_CTX_new();
 };
 
-/// A descriptor that is closed.
+/// Owns a file descriptor and closes it.
 struct Descriptor {
   explicit Descriptor(int number) : number(number) {}
   ~Descriptor() {
@@ -77,14 +77,14 @@ struct Descriptor {
   const int number;
 };
 
-/// blobs/ETAG.incomplete, open, with the hash of what is in it.
+/// The open file blobs/ETAG.incomplete and the hash of its contents.
 class Incomplete {
 public:
   Incomplete(const fs::path &path, const RemoteFile &file)
       : path(path), hash(file), whole(file.bytes),
         descriptor(::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0666)) {}
 
-  /// Reads what is there.
+  /// Hashes the bytes that an earlier run left; starts over if the file is too long.
   Result<void> resume() {
     if (descriptor.number < 0)
       return cannotKeep(path, errno);
@@ -118,9 +118,10 @@ public:
     }
     return {};
   }
-  /// The hash of all that came.
+  /// Returns the hash of all bytes.
   std::string finish() { return hash.finish(); }
-  /// Under its own name, once it lies on the disk: a crash must not leave a name without its bytes.
+  /// Syncs the file to disk and then renames it to the blob's name, so a crash cannot leave a name
+  /// without its bytes.
   Result<void> rename(const fs::path &blob) {
     if (::fsync(descriptor.number) != 0 || ::rename(path.c_str(), blob.c_str()) != 0)
       return cannotKeep(blob, errno);
@@ -136,7 +137,8 @@ private:
   const Descriptor descriptor;
 };
 
-/// Holds the lock of a blob until it is closed. Python programs take the same.
+/// Takes the lock of a blob and holds it until the descriptor is closed. Python programs take the
+/// same lock.
 Result<std::unique_ptr<Descriptor>> lockOf(const fs::path &path, const RemoteFile &file,
                                            Listener &listener) {
   std::error_code failure;
@@ -149,7 +151,7 @@ Result<std::unique_ptr<Descriptor>> lockOf(const fs::path &path, const RemoteFil
     return cannotKeep(path, errno);
   if (::flock(lock->number, LOCK_EX | LOCK_NB) == 0)
     return lock;
-  if (errno != EWOULDBLOCK) // a file system without locks: then nobody is warned
+  if (errno != EWOULDBLOCK) // the file system has no locks: go on without one
     return lock;
   listener.say("another program fetches " + file.path + ": waiting for it");
   while (::flock(lock->number, LOCK_EX) != 0 && errno == EINTR) {
@@ -162,7 +164,7 @@ bool isThere(const fs::path &blob, const RemoteFile &file) {
   return fs::is_regular_file(blob, failure) && fs::file_size(blob, failure) == file.bytes;
 }
 
-/// Until `part` has all bytes.
+/// Fetches bytes until `part` is complete.
 Result<void> fill(Incomplete &part, HubClient &client, const Reference &reference,
                   const RemoteFile &file, Listener &listener) {
   uint64_t fetched = 0;
@@ -185,7 +187,7 @@ Result<void> fill(Incomplete &part, HubClient &client, const Reference &referenc
     if (!got && !client.mayGoOn(fetched - before))
       return got;
     const bool startsOver = from > 0 && part.size == 0;
-    if (got && fetched == before && !startsOver) // it ended well, and brought nothing
+    if (got && fetched == before && !startsOver) // success, but no bytes
       return Error{ExitCode::File, "E0159", file.path + " is not what the hub announced",
                    std::to_string(part.size) + " bytes came, " + std::to_string(file.bytes) +
                        " were announced",
@@ -230,7 +232,7 @@ Result<void> fetchBlob(HubClient &client, const Reference &reference, const Remo
       break;
     if (auto restarted = part.restart(); !restarted)
       return restarted;
-    if (!again) // what lay there before cannot be the reason
+    if (!again) // the bytes of an earlier run cannot be the cause
       return Error{ExitCode::File, "E0159", file.path + " is not what the hub announced",
                    "its hash is " + found + ", announced was " + file.etag,
                    "try again later; a proxy in between may have changed it"};

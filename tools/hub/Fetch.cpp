@@ -23,7 +23,7 @@ std::string opened(const RepositoryCache &cache, const std::string &commit,
   return (wanted.opened.empty() ? folder : folder / wanted.opened).string();
 }
 
-/// What a snapshot's index adds to the weights.
+/// Sets `weights` to the shards that a snapshot's index names.
 Result<void> addShards(WantedFiles &wanted, const RepositoryCache &cache,
                        const std::string &commit) {
   if (wanted.index.empty())
@@ -36,7 +36,7 @@ Result<void> addShards(WantedFiles &wanted, const RepositoryCache &cache,
   return {};
 }
 
-/// E0158 before a byte is fetched instead of after most of them.
+/// Reports a lack of space (E0158) before the first byte is fetched rather than after most of them.
 Result<void> checkSpace(const RepositoryCache &cache, uint64_t needed) {
   fs::path there = cache.folder();
   std::error_code failure;
@@ -62,7 +62,7 @@ public:
       : reference(reference), client(client), cache(cache), commit(std::move(commit)),
         listener(listener) {}
 
-  /// Those of `paths` that the snapshot lacks.
+  /// Fetches the files of `paths` that the snapshot lacks.
   Result<void> fetch(const std::vector<std::string> &paths) {
     std::vector<RemoteFile> files;
     uint64_t bytes = 0, incomplete = 0;
@@ -72,8 +72,7 @@ public:
       auto file = client.look(reference, commit, path);
       if (!file)
         return file.error();
-      const uint64_t missing =
-          missingBytes(*file, cache); // none where another commit has the same file
+      const uint64_t missing = missingBytes(*file, cache); // 0 if another commit has the same file
       bytes += missing;
       incomplete += missing != 0;
       files.push_back(std::move(*file));
@@ -101,7 +100,7 @@ private:
   Listener &listener;
 };
 
-/// The wanted files of `repository`, fetched and linked.
+/// Fetches and links the wanted files of `repository`.
 Result<std::string> fetchRepository(const Reference &reference, const Repository &repository,
                                     HubClient &client, const RepositoryCache &cache,
                                     Listener &listener) {
@@ -115,7 +114,7 @@ Result<std::string> fetchRepository(const Reference &reference, const Repository
     return shards.error();
   if (auto weights = fetching.fetch(wanted->weights); !weights)
     return weights.error();
-  // At last, so that a ref never means a snapshot that is not whole.
+  // This comes last, so a ref never points to an incomplete snapshot.
   if (auto set = cache.setCommit(reference.revision, repository.commit); !set)
     return set.error();
   return opened(cache, repository.commit, *wanted);
@@ -134,7 +133,7 @@ Error isOffline(const Reference &reference, const Settings &settings) {
           "run it once without HF_HUB_OFFLINE"};
 }
 
-/// The header of one safetensors file of a hub.
+/// Fetches the header of one safetensors file from a hub.
 Result<Outline::Weights> headerOf(const Reference &reference, const std::string &commit,
                                   const std::string &path, HubClient &client) {
   auto file = client.look(reference, commit, path);
@@ -181,7 +180,7 @@ Result<std::string> fetchModel(const Reference &reference, const Settings &setti
       return *local;
   if (settings.offline)
     return isOffline(reference, settings);
-  // Where the hub gives no answer, what it gave before does: not where the answer is no.
+  // If the hub does not answer, the cached model serves instead; if the hub refuses, it does not.
   auto orLocal = [&](const Error &error) -> Result<std::string> {
     const bool isNo = error.code == "E0153" || error.code == "E0154";
     auto local = isNo ? std::nullopt : localModel(reference, settings);
@@ -201,7 +200,7 @@ Result<std::string> fetchModel(const Reference &reference, const Settings &setti
 }
 
 std::optional<uint64_t> headerBytes(std::string_view firstBytes) {
-  constexpr uint64_t kLargest = 100'000'000; // as the format has it
+  constexpr uint64_t kLargest = 100'000'000; // the limit of the format
   uint64_t bytes = 0;
   if (firstBytes.size() < sizeof bytes)
     return std::nullopt;

@@ -1,9 +1,9 @@
 //===- Fetch.h - From a model's name to a checkpoint on this machine ------===//
 //
-// The list of files is asked for each time, so that a branch that has moved on is noticed: one small
-// request. What its commit needs and the cache lacks is fetched, small files first. No request is made for a
-// commit that is all there, nor with HF_HUB_OFFLINE; and where nobody answers, what the cache has of the
-// revision is taken, with a line that says so.
+// Each fetch requests the list of files, which is one small request, to notice a branch that has moved.
+// The files that the commit needs and the cache lacks are fetched, small files first. No request is made
+// for a commit that is complete in the cache, nor with HF_HUB_OFFLINE. If the hub does not answer, the
+// cached files of the revision are used and a line reports it.
 //===----------------------------------------------------------------------===//
 #pragma once
 
@@ -15,15 +15,16 @@
 
 namespace ingot::hub {
 
-/// What openCheckpoint takes: the snapshot's folder, or a file in it. Errors: E0151 there is no place for
-/// models, E0160 offline and not all there, those of HubClient, WantedFiles and BlobFile.
+/// Fetches a model and returns the path for openCheckpoint: the snapshot's folder, or a file in it. Errors:
+/// E0151: there is no place for models; E0160: offline and not all files are cached; those of HubClient,
+/// WantedFiles and BlobFile.
 Result<std::string> fetchModel(const Reference &reference, const Settings &settings,
                                Listener &listener);
 
-/// The same from the cache alone, if all that it needs is there.
+/// Returns the same path from the cache alone, if the cache has all files that the model needs.
 std::optional<std::string> localModel(const Reference &reference, const Settings &settings);
 
-/// A model without its weights: what tells whether it would compile.
+/// A model without its weights: enough to decide whether it would compile.
 struct Outline {
   std::string folder; ///< the snapshot, with config.json and the files of the tokenizer
   struct Weights {
@@ -33,12 +34,12 @@ struct Outline {
   std::vector<Weights> weights;
 };
 
-/// Fetches the small files as fetchModel does, and of each safetensors its header alone, by ranges. Errors: as
-/// fetchModel; E0166 a GGUF, which says nothing of itself until it is here.
+/// Fetches the small files as fetchModel does, but only the header of each safetensors file, by range
+/// requests. Errors: as fetchModel; E0166: the model is a GGUF, which has no outline until it is fetched.
 Result<Outline> fetchOutline(const Reference &reference, const Settings &settings,
                              Listener &listener);
 
-/// The size of a safetensors' header, from the file's first 8 bytes; nothing for what no header has.
+/// Returns the size of a safetensors header, from the file's first 8 bytes; nothing if the size is not valid.
 std::optional<uint64_t> headerBytes(std::string_view firstBytes);
 
 } // namespace ingot::hub

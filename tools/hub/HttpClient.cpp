@@ -1,4 +1,4 @@
-//===- HttpClient.cpp - libcurl, opened when it is needed -----------------===//
+//===- HttpClient.cpp - libcurl, loaded on demand -------------------------===//
 #include "tools/hub/HttpClient.h"
 
 #include <algorithm>
@@ -15,7 +15,7 @@ namespace {
 
 constexpr long kConnectSeconds = 10, kSilentSeconds = 30;
 
-/// The functions of libcurl that are used. They stay for the life of the process.
+/// The libcurl functions that we use. They stay loaded for the life of the process.
 struct Curl {
   decltype(&curl_global_init) globalInit;
   decltype(&curl_easy_init) init;
@@ -34,7 +34,7 @@ template <typename F> bool bind(void *library, const char *name, F &function) {
   return function != nullptr;
 }
 
-/// Null where no libcurl is installed. Debian has two builds of one ABI.
+/// Returns null if libcurl is not installed. Debian has two builds with the same ABI.
 const Curl *loadCurl() {
   for (const char *name : {"libcurl.so.4", "libcurl-gnutls.so.4"}) {
     void *library = dlopen(name, RTLD_NOW | RTLD_LOCAL);
@@ -59,7 +59,7 @@ const Curl *theCurl() {
   return curl;
 }
 
-/// A transfer under way: what libcurl's callbacks are given.
+/// A transfer in progress; libcurl passes it to the callbacks.
 struct Transfer {
   const HttpRequest &request;
   HttpAnswer answer;
@@ -70,7 +70,7 @@ size_t onHeader(char *bytes, size_t, size_t size, void *given) {
   std::string_view line(bytes, size);
   while (line.ends_with('\n') || line.ends_with('\r'))
     line.remove_suffix(1);
-  if (line.starts_with("HTTP/")) { // a proxy's answer, or "100 Continue", came before
+  if (line.starts_with("HTTP/")) { // drop the headers of a proxy's answer or of "100 Continue"
     answer.headers.clear();
     const size_t blank = line.find(' ');
     answer.status = blank == std::string_view::npos ? 0 : std::atoi(line.data() + blank + 1);
@@ -128,7 +128,7 @@ HttpAnswer HttpClient::send(const HttpRequest &request) {
   CURL *handle = impl->handle;
   Transfer transfer{request, {}};
   char words[CURL_ERROR_SIZE] = {};
-  curl.reset(handle); // options go, connections stay
+  curl.reset(handle); // clears the options, keeps the connections
   curl.set(handle, CURLOPT_URL, request.url.c_str());
   curl.set(handle, CURLOPT_PROTOCOLS_STR, "http,https");
   curl.set(handle, CURLOPT_NOSIGNAL, 1L);
@@ -150,7 +150,7 @@ HttpAnswer HttpClient::send(const HttpRequest &request) {
             (request.upTo ? std::to_string(*request.upTo) : std::string());
     curl.set(handle, CURLOPT_RANGE, range.c_str());
   }
-  // A compressed body has another length and other bytes than the file.
+  // A compressed body would differ from the file in length and bytes.
   curl_slist *headers = curl.append(nullptr, "Accept-Encoding: identity");
   if (!request.token.empty())
     headers = curl.append(headers, ("Authorization: Bearer " + request.token).c_str());
@@ -171,7 +171,7 @@ HttpAnswer HttpClient::send(const HttpRequest &request) {
   const char *location = nullptr;
   if (curl.info(handle, CURLINFO_REDIRECT_URL, &location) == CURLE_OK && location)
     answer.location = location;
-  curl.set(handle, CURLOPT_ERRORBUFFER, nullptr); // they die here
+  curl.set(handle, CURLOPT_ERRORBUFFER, nullptr); // `words` goes out of scope
   return std::move(answer);
 }
 

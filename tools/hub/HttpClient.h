@@ -1,11 +1,11 @@
-//===- HttpClient.h - One request, one answer -----------------------------===//
+//===- HttpClient.h - HTTP requests through libcurl -----------------------===//
 //
-// libcurl behind a narrow door. Why libcurl: TLS with the system's roots, proxies, HTTP/2 and odd
-// servers are its daily work, and every Debian has it. Why it is opened at run time (dlopen of
-// libcurl.so.4): it brings some thirty libraries, and `ingot` needs none of them to run an engine.
+// This is a narrow interface to libcurl. Why libcurl: it handles TLS with the system's roots, proxies,
+// HTTP/2 and odd servers, and every Debian has it. Why it is opened at run time (dlopen of libcurl.so.4):
+// it pulls in some thirty libraries, and `ingot` needs none of them to run an engine.
 //
-// Redirects are not followed here: whoever does decides at each hop whom it tells the token
-// (HubClient.h).
+// This client does not follow redirects. HubClient does, and decides at each hop whether that host gets
+// the token.
 //===----------------------------------------------------------------------===//
 #pragma once
 
@@ -21,17 +21,17 @@
 
 namespace ingot::hub {
 
-/// What came back.
+/// The response to a request.
 struct HttpAnswer {
   int status = 0;                             ///< 0: no answer began
-  std::map<std::string, std::string> headers; ///< names in lower case, of the last answer alone
+  std::map<std::string, std::string> headers; ///< names in lower case; only of the last answer
   std::string body;                           ///< unless a sink took it; at most kMostBody bytes
   std::string location;                       ///< where a redirect leads, absolute; or empty
-  std::string failure;                        ///< why the transfer ended early; empty: it is whole
+  std::string failure;                        ///< why the transfer ended early; empty: complete
   bool refused = false;                       ///< the sink ended it
-  bool unreachable = false;                   ///< no connection came about
+  bool unreachable = false;                   ///< no connection could be made
 
-  /// Empty if there is none.
+  /// Returns the header's value; empty if there is none.
   std::string header(const std::string &name) const;
   bool succeeded() const { return status >= 200 && status < 300 && failure.empty(); }
 };
@@ -41,17 +41,18 @@ constexpr size_t kMostBody = size_t(64) << 20;
 struct HttpRequest {
   std::string url;
   bool head = false;
-  std::string token;                           ///< sent as it is to this very host; empty: none
+  std::string token;                           ///< sent unchanged to the host of `url`; empty: none
   uint64_t from = 0;                           ///< first byte that is wanted
-  std::optional<uint64_t> upTo = std::nullopt; ///< last byte, counted too; none: to the end
-  /// Takes the bytes of a successful body as they come; status and headers are there. False ends the transfer.
+  std::optional<uint64_t> upTo = std::nullopt; ///< last byte, inclusive; none: to the end
+  /// Takes the bytes of a successful body as they arrive; status and headers are already set. Returning false
+  /// ends the transfer.
   std::function<bool(const HttpAnswer &, std::span<const char>)> sink = nullptr;
 };
 
-/// One connection at a time, which is kept and used again. Not for several threads at once.
+/// Has one connection at a time, which is kept and reused. Not thread-safe.
 class HttpClient {
 public:
-  /// E0161 (exit 70): there is no libcurl.
+  /// Errors: E0161 (exit 70): libcurl is not installed.
   static Result<std::unique_ptr<HttpClient>> open();
   ~HttpClient();
 

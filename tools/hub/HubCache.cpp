@@ -17,9 +17,9 @@ namespace fs = std::filesystem;
 namespace {
 
 constexpr std::string_view kKind = "models--";
-constexpr size_t kLongestName = 240; ///< with an ending it fits the 255 bytes of a file's name
+constexpr size_t kLongestName = 240; ///< with an ending it fits a file name's 255 bytes
 
-/// What cannot be listed has no entries.
+/// Returns the sorted entries of a folder; none if the folder cannot be listed.
 std::vector<fs::path> entriesOf(const fs::path &folder) {
   std::vector<fs::path> entries;
   std::error_code failure;
@@ -41,7 +41,7 @@ std::chrono::system_clock::time_point timeOf(const timespec &time) {
   return std::chrono::system_clock::time_point(std::chrono::seconds(time.tv_sec));
 }
 
-/// The refs of a repository that mean `commit`; a ref's name may have slashes.
+/// Returns the refs of a repository that point to `commit`; a ref's name may contain slashes.
 std::vector<std::string> revisionsOf(const fs::path &refs, const std::string &commit) {
   std::vector<std::string> names;
   std::error_code failure;
@@ -123,7 +123,8 @@ Result<void> RepositoryCache::link(const std::string &commit, const std::string 
   fs::create_directories(at.parent_path(), failure);
   if (failure)
     return cannotKeep(at.parent_path(), failure.value());
-  // Under a name of its own first: another process may be doing the same.
+  // The link is created under a name of our own and then renamed, since another process may do the
+  // same.
   const fs::path fresh = at.string() + "." + std::to_string(getpid());
   const fs::path target = fs::relative(blob(etag), at.parent_path(), failure);
   fs::remove(fresh, failure);

@@ -1,14 +1,14 @@
-//===- HubCache.h - Fetched models, where Python programs keep them -------===//
+//===- HubCache.h - Cache of fetched models, shared with Python -----------===//
 //
 //   CACHE/models--ORG--NAME/
 //     blobs/ETAG                       a file's bytes, named by their hash (sha256, or git's sha1)
-//     blobs/ETAG.incomplete            as far as they have come
-//     refs/REVISION                    the commit that a branch or tag meant when it was fetched
+//     blobs/ETAG.incomplete            the bytes fetched so far
+//     refs/REVISION                    the commit that a branch or tag pointed to when it was fetched
 //     snapshots/COMMIT/PATH            a link to ../../blobs/ETAG
-//   CACHE/.locks/models--ORG--NAME/ETAG.lock   held (flock) by whoever fetches that blob
+//   CACHE/.locks/models--ORG--NAME/ETAG.lock   held (flock) by the process that fetches that blob
 //
-// This is the layout of the Python package huggingface_hub, name for name: what it has fetched is
-// not fetched again, and the other way round.
+// This is exactly the layout of the Python package huggingface_hub. Files that the package has fetched
+// are not fetched again here, nor the other way round.
 //===----------------------------------------------------------------------===//
 #pragma once
 
@@ -23,7 +23,7 @@
 
 namespace ingot::hub {
 
-/// One repository's folder. Nothing is made on disk until something is linked or fetched.
+/// One repository's folder. Nothing is created on disk until a file is linked or fetched.
 class RepositoryCache {
 public:
   RepositoryCache(std::filesystem::path cache, const std::string &repository);
@@ -39,13 +39,13 @@ public:
     return root / "snapshots" / commit;
   }
 
-  /// The commit that `revision` meant when it was last asked for; a commit means itself.
+  /// Returns the commit that `revision` pointed to when it was last fetched; a commit maps to itself.
   std::optional<std::string> commitOf(const std::string &revision) const;
-  /// Paths of the files of a snapshot whose bytes are there, sorted.
+  /// Returns the sorted paths of a snapshot's files whose bytes are present.
   std::vector<std::string> filesOf(const std::string &commit) const;
   bool has(const std::string &commit, const std::string &path) const;
 
-  /// Links snapshots/COMMIT/PATH to the blob. E0158 with the system's words, as below.
+  /// Links snapshots/COMMIT/PATH to the blob. Errors here and in setCommit: E0158 with the system's message.
   Result<void> link(const std::string &commit, const std::string &path,
                     const std::string &etag) const;
   Result<void> setCommit(const std::string &revision, const std::string &commit) const;
@@ -54,27 +54,28 @@ private:
   std::filesystem::path root, locks;
 };
 
-/// "models--ORG--NAME" and back; nothing for folders of another kind.
+/// Converts a repository to "models--ORG--NAME" and back. repositoryOf returns nothing for other folders.
 std::string folderName(const std::string &repository);
 std::optional<std::string> repositoryOf(const std::string &folderName);
 
-/// Whether a hub's etag can name a file: letters, digits, '-', '_' and '.', at most 255 less an ending.
+/// Whether a hub's etag can name a file: letters, digits, '-', '_' and '.', no leading '.', and at most 255
+/// characters with an ending appended.
 bool isBlobName(const std::string &etag);
 
 /// A snapshot, as `ingot list` shows it.
 struct FetchedModel {
   std::string repository, commit;
-  std::vector<std::string> revisions; ///< the refs that mean it, sorted; maybe none
+  std::vector<std::string> revisions; ///< the refs that point to it, sorted; may be empty
   uint64_t bytes = 0;                 ///< of its blobs, each counted once
   uint64_t files = 0;
-  std::chrono::system_clock::time_point fetched; ///< the youngest of its links
+  std::chrono::system_clock::time_point fetched; ///< time of its newest link
 };
 
-/// All snapshots of all models in `cache`, by name; blobs that are not whole count for nothing. Of a cache that is
-/// not there: none.
+/// Returns all snapshots of all models in `cache`, by name. Incomplete blobs do not count. A cache that does
+/// not exist has no models.
 std::vector<FetchedModel> fetchedModels(const std::filesystem::path &cache);
 
-/// The error of a disk that refuses: E0158, with the way out of a full one.
+/// Returns the error for a failed write, E0158; for a full disk it includes the remedy.
 Error cannotKeep(const std::filesystem::path &path, int reason);
 
 } // namespace ingot::hub

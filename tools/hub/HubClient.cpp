@@ -15,8 +15,8 @@ namespace {
 
 constexpr int kMostRedirects = 10;
 
-/// "scheme://host:port" of an address, in lower case. Two that mean the same may differ (":443"): then
-/// the token stays at home, which is the safe side.
+/// Returns "scheme://host:port" of an address, in lower case. Two spellings of one origin may differ
+/// (":443"); the token is then not sent, which is the safe choice.
 std::string originOf(const std::string &address) {
   const size_t host = address.find("://");
   std::string origin =
@@ -25,7 +25,7 @@ std::string originOf(const std::string &address) {
   return origin;
 }
 
-/// As part of an address; `kept` are the characters beside letters and digits that stay.
+/// Percent-encodes `text` for an address. Letters, digits and the characters in `kept` stay unchanged.
 std::string escaped(const std::string &text, std::string_view kept) {
   std::string out;
   for (const unsigned char c : text) {
@@ -45,7 +45,7 @@ std::optional<uint64_t> number(const std::string &text) {
   return whole ? std::optional(value) : std::nullopt;
 }
 
-/// W/"abc" and "abc" are abc.
+/// Reduces W/"abc" and "abc" to abc.
 std::string bareEtag(std::string etag) {
   if (etag.starts_with("W/"))
     etag.erase(0, 2);
@@ -53,7 +53,7 @@ std::string bareEtag(std::string etag) {
   return etag;
 }
 
-/// Where the bytes of a 206 begin: "bytes 100-199/1000".
+/// Returns the first byte's offset from a Content-Range header ("bytes 100-199/1000") of a 206 response.
 std::optional<uint64_t> firstOfRange(const std::string &range) {
   const size_t blank = range.find(' '), dash = range.find('-');
   if (blank == std::string::npos || dash == std::string::npos || dash < blank)
@@ -63,7 +63,7 @@ std::optional<uint64_t> firstOfRange(const std::string &range) {
 
 bool isBusy(int status) { return status == 408 || status == 429 || status >= 500; }
 
-/// Text of a server, for a line: no control characters, not too long.
+/// Returns a server's text in a form fit for one line: no control characters and at most 200 bytes.
 std::string printable(std::string text) {
   std::erase_if(text, [](unsigned char c) { return c < 0x20 || c == 0x7f; });
   return text.substr(0, 200);
@@ -137,7 +137,7 @@ Result<HttpAnswer> HubClient::ask(const HttpRequest &request, bool ownOnly,
         ownOnly && answer.status >= 300 && answer.status < 400 && answer.failure.empty();
     if (answer.succeeded() || redirected || answer.refused)
       return answer;
-    // Who was never reached is not there: a user without a network waits for nothing.
+    // A hub that was never reached is not retried, so a user without a network does not wait.
     const bool worthIt =
         isBusy(answer.status) || (!answer.failure.empty() && (everAnswered || !answer.unreachable));
     if (!worthIt || !wait(answer, attempt))
@@ -215,7 +215,7 @@ Result<Repository> HubClient::repository(const Reference &reference) {
     std::string_view path;
     uint64_t bytes = 0;
     if (sibling["rfilename"].get(path) || !isPlainPath(path))
-      continue; // nothing of ours has such a name
+      continue; // no file that we need has such a name
     const bool sized = !sibling["size"].get(bytes);
     found.files.push_back({std::string(path), sized ? std::optional(bytes) : std::nullopt});
   }
@@ -267,7 +267,7 @@ Result<void> HubClient::get(const Reference &reference, const RemoteFile &file, 
     return kept;
   if (last.succeeded())
     return {};
-  if (last.status == 416 && from > 0) // the range is not there: from the beginning, then
+  if (last.status == 416 && from > 0) // no such range: start over
     return sink({}, /*restart=*/true);
   broken = isBusy(last.status) || !last.failure.empty();
   return refusal(last, reference, file.path);
@@ -286,7 +286,7 @@ Result<std::string> HubClient::part(const Reference &reference, const RemoteFile
   request.upTo = to;
   std::string bytes;
   request.sink = [&](const HttpAnswer &answer, std::span<const char> piece) {
-    if (answer.status != 206) // all of a large file, for a few bytes of it
+    if (answer.status != 206) // the server would send all of a large file
       return false;
     bytes.append(piece.data(), piece.size());
     return bytes.size() <= to - from + 1;

@@ -15,7 +15,8 @@ bool isWordCharacter(char c) {
          c == '_' || c == '-';
 }
 
-/// "ORG" or "NAME". Two dashes separate the parts of a name in the cache, so no part has them.
+/// Whether `part` is a valid ORG or NAME. The cache separates the parts of a name with two dashes,
+/// so no part may contain them.
 bool isNamePart(std::string_view part) {
   auto isEdge = [](char c) { return c == '.' || c == '-'; };
   return !part.empty() && part.size() <= kLongestPart &&

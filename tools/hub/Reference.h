@@ -1,8 +1,8 @@
 //===- Reference.h - The name of a model on a hub -------------------------===//
 //
-//   hf:ORG/NAME                    a model, as its hub has it now (revision main)
+//   hf:ORG/NAME                    the current revision of a model on the hub (main)
 //   hf:ORG/NAME@REVISION           a branch, a tag or a commit
-//   hf:ORG/NAME:FILE.gguf          one GGUF of a repository of several; the first part names a split one
+//   hf:ORG/NAME:FILE.gguf          one GGUF of a repository with several; a split GGUF is named by its first part
 //   hf:ORG/NAME@REVISION:FILE.gguf
 //===----------------------------------------------------------------------===//
 #pragma once
@@ -15,26 +15,26 @@
 namespace ingot::hub {
 
 struct Reference {
-  std::string repository; ///< "ORG/NAME"; old models have a NAME alone
+  std::string repository; ///< "ORG/NAME"; old models have only a NAME
   std::string revision = "main";
   bool revisionGiven = false;
   std::string file; ///< a GGUF's path inside the repository, or empty
 
-  /// As it is typed.
+  /// Returns the reference as it is typed.
   std::string text() const;
 };
 
-/// Whether `model` is meant as a reference: it begins with "hf:".
+/// Whether `model` is a reference, that is, begins with "hf:".
 bool isReference(std::string_view model);
 
-/// Error: E0150, exit 2. Nothing that is accepted can lead out of a folder.
+/// Parses a reference. No path in an accepted reference can lead out of its folder. Errors: E0150, exit 2.
 Result<Reference> parseReference(std::string_view model);
 
-/// Whether a path of a repository may be used as one below a folder: relative, no "..", no empty
-/// part, no control character, no backslash.
+/// Whether a path in a repository is safe to use below a local folder: relative, with no ".." or ".", no
+/// empty part, no control character and no backslash.
 bool isPlainPath(std::string_view path);
 
-/// 40 hexadecimal digits: such a revision never means anything else.
+/// Whether `revision` is 40 hexadecimal digits, and therefore a commit that never moves.
 bool isCommit(std::string_view revision);
 
 } // namespace ingot::hub

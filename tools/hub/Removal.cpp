@@ -15,7 +15,8 @@ namespace fs = std::filesystem;
 
 namespace {
 
-/// A link of a snapshot, and the blob behind it; empty if that does not lie in the repository's blobs.
+/// A link of a snapshot and the blob that it resolves to; `blob` is empty if the target is not one of the
+/// repository's blobs.
 struct Link {
   fs::path path, blob;
 };
@@ -35,7 +36,7 @@ std::vector<Link> linksOf(const fs::path &snapshot, const fs::path &blobs) {
   return links;
 }
 
-/// Bytes below a folder that is removed; links count as nothing.
+/// Returns the bytes of the regular files below a folder; links do not count.
 uint64_t bytesBelow(const fs::path &folder) {
   uint64_t bytes = 0;
   std::error_code failure;
@@ -48,7 +49,7 @@ uint64_t bytesBelow(const fs::path &folder) {
   return bytes;
 }
 
-/// Whether somebody fetches a blob of it right now.
+/// Whether a process holds one of the locks, that is, is fetching a blob of the repository.
 bool isBeingFetched(const fs::path &locks) {
   std::error_code failure;
   for (fs::directory_iterator at(locks, failure), end; !failure && at != end;
@@ -69,7 +70,7 @@ Error untouchable(const Reference &reference, const std::string &why) {
           "remove it by hand, if it is meant"};
 }
 
-/// The refs that mean one of `commits`.
+/// Adds the refs that point to one of `commits`.
 void addRefs(const fs::path &refs, const std::set<std::string> &commits, const RepositoryCache &own,
              Removal &removal) {
   std::error_code failure;
@@ -81,7 +82,7 @@ void addRefs(const fs::path &refs, const std::set<std::string> &commits, const R
         removal.paths.push_back(at->path());
 }
 
-/// Links that go, and the blobs that no other link needs.
+/// Adds the links to delete and the blobs that no remaining link needs.
 void addLinks(const std::vector<Link> &going, const std::vector<Link> &staying, Removal &removal) {
   std::set<fs::path> needed, gone;
   for (const Link &link : staying)
@@ -130,15 +131,14 @@ Result<Removal> planRemoval(const fs::path &cache, const Reference &reference) {
     commits = all;
   else if (auto commit = own.commitOf(reference.revision); commit && all.contains(*commit))
     commits = {*commit};
-  if (reference.file.empty() && !commits.empty() &&
-      commits == all) // nothing would be left but refs
+  if (reference.file.empty() && !commits.empty() && commits == all) // only refs would remain
     return wholeRepository();
   std::vector<Link> going, staying;
   for (const std::string &commit : all) {
     std::vector<ListedFile> files;
     for (const Link &link : linksOf(own.snapshot(commit), own.folder() / "blobs"))
       files.push_back({link.path.lexically_relative(own.snapshot(commit)).string(), std::nullopt});
-    std::set<std::string> parts; // of the file that is meant; none: all
+    std::set<std::string> parts; // parts of the file to remove; empty: all files
     if (!reference.file.empty())
       if (auto wanted = wantedFiles(reference, files))
         parts.insert(wanted->weights.begin(), wanted->weights.end());
@@ -158,7 +158,7 @@ Result<Removal> planRemoval(const fs::path &cache, const Reference &reference) {
     for (const std::string &commit : commits) {
       removal.paths.push_back(own.snapshot(commit));
       removal.paths.push_back(own.folder() / "trees" /
-                              (commit + ".json")); // huggingface_hub's list of it
+                              (commit + ".json")); // huggingface_hub's list of its files
     }
   }
   return removal;
@@ -167,7 +167,7 @@ Result<Removal> planRemoval(const fs::path &cache, const Reference &reference) {
 Result<void> carryOut(const Removal &removal) {
   for (const fs::path &path : removal.paths) {
     std::error_code failure;
-    fs::remove_all(path, failure); // of a link, the link
+    fs::remove_all(path, failure); // removes a link itself, not its target
     if (failure)
       return Error{ExitCode::File, "E0158", "cannot remove " + path.string(), failure.message(),
                    "look at its permissions"};

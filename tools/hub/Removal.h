@@ -1,7 +1,7 @@
-//===- Removal.h - Fetched models, taken away ------------------------------===//
+//===- Removal.h - Removal of fetched models -------------------------------===//
 //
-// Only what lies in the cache: links are never followed out of it, and a repository's folder that is itself
-// a link is left to its owner. Blobs go when no snapshot that stays links to them.
+// Only files in the cache are removed. Links are never followed out of it, and a repository's folder that
+// is itself a link is left to its owner. A blob is removed when no remaining snapshot links to it.
 //===----------------------------------------------------------------------===//
 #pragma once
 
@@ -9,18 +9,18 @@
 
 namespace ingot::hub {
 
-/// What a removal takes away, in this order.
+/// The paths that a removal deletes, in this order.
 struct Removal {
   std::vector<std::filesystem::path> paths; ///< files, links and whole folders
-  uint64_t bytes = 0;                       ///< that become free
+  uint64_t bytes = 0;                       ///< space that becomes free
 };
 
-/// The whole model; with a revision that snapshot alone; with a file that file (a split one: all parts) alone.
-/// E0162 it is not there, E0163 it must not be touched: a link leads out of the cache, or another program
-/// fetches it.
+/// Plans the removal of the whole model, of one snapshot if the reference has a revision, or of one file (all
+/// parts of a split one) if it has a file. Errors: E0162: it does not exist; E0163: it must not be touched,
+/// because a link leads out of the cache or another program is fetching it.
 Result<Removal> planRemoval(const std::filesystem::path &cache, const Reference &reference);
 
-/// E0158 with the system's words.
+/// Deletes the paths. Errors: E0158 with the system's message.
 Result<void> carryOut(const Removal &removal);
 
 } // namespace ingot::hub

@@ -12,13 +12,14 @@ namespace fs = std::filesystem;
 
 namespace {
 
-/// Empty counts as not set.
+/// Returns the variable's value; an empty value counts as not set.
 std::string variable(const char *name) {
   const char *value = std::getenv(name);
   return value ? value : "";
 }
 
-/// "~/models" as a shell would have it: values from configuration files were never seen by one.
+/// Expands a leading "~" as a shell would, because values from configuration files do not pass
+/// through a shell.
 fs::path withHome(const std::string &path) {
   const std::string home = variable("HOME");
   return path == "~" || path.starts_with("~/") ? fs::path(home + path.substr(1)) : fs::path(path);
@@ -29,7 +30,7 @@ bool isTrue(std::string value) {
   return value == "1" || value == "true" || value == "yes" || value == "on";
 }
 
-/// The folder of huggingface_hub; empty if neither the environment nor a home names one.
+/// Returns the home folder of huggingface_hub; empty if neither the environment nor HOME names one.
 fs::path homeOfHub() {
   if (std::string home = variable("HF_HOME"); !home.empty())
     return withHome(home);
@@ -75,7 +76,8 @@ Result<Settings> Settings::fromEnvironment() {
     settings.cache = home / "hub";
   settings.token = tokenOfUser(home);
   auto isOdd = [](unsigned char c) { return c <= 0x20 || c >= 0x7f; };
-  if (std::ranges::any_of(settings.token, isOdd)) // it would end the header, and begin another
+  if (std::ranges::any_of(settings.token, isOdd)) // such a character could end the header and begin
+                                                  // another
     return Error{ExitCode::Usage, "E0150", "the token of the hub cannot be used",
                  "it has a blank or a character that is not ASCII",
                  "set HF_TOKEN to the token alone, or: hf auth login"};

@@ -1,16 +1,16 @@
-//===- Settings.h - Which hub, whose cache, as whom -----------------------===//
+//===- Settings.h - Hub, cache and token ----------------------------------===//
 //
-// The environment says it, by the names that huggingface_hub reads: whoever has set up Python
-// programs has set up `ingot`.
+// The settings come from the environment variables that huggingface_hub reads, so a machine that is set up
+// for Python programs is set up for `ingot` too.
 //
-//   HF_ENDPOINT     another hub than the public one
-//   HF_HUB_CACHE    the folder of models; else HF_HOME/hub, XDG_CACHE_HOME/huggingface/hub,
+//   HF_ENDPOINT     a hub other than the public one
+//   HF_HUB_CACHE    the folder of models; else HF_HOME/hub, XDG_CACHE_HOME/huggingface/hub or
 //                   ~/.cache/huggingface/hub
-//   HF_TOKEN        for models that are not open to all; else the file HF_TOKEN_PATH or HF_HOME/token,
+//   HF_TOKEN        the token for gated and private models; else the file HF_TOKEN_PATH or HF_HOME/token,
 //                   which `hf auth login` writes
 //   HF_HUB_OFFLINE  1: no request is made
 //
-// Proxies (https_proxy, no_proxy) are libcurl's matter.
+// libcurl handles the proxy variables (https_proxy, no_proxy).
 //===----------------------------------------------------------------------===//
 #pragma once
 
@@ -22,24 +22,25 @@
 
 namespace ingot::hub {
 
-/// The public hub: a fact of the product. HF_ENDPOINT names another.
+/// The public hub, fixed in the product. HF_ENDPOINT overrides it.
 inline constexpr char kPublicHub[] = "https://huggingface.co";
 
-/// What is done about a hub that is busy and connections that break.
+/// How often and how soon requests are retried when a hub is busy or a connection breaks.
 struct RetryPolicy {
-  int attempts = 5;                      ///< in a row without a byte gained
-  std::chrono::milliseconds first{500};  ///< then twice as long each time
-  std::chrono::seconds longestAsked{60}; ///< of Retry-After; beyond it we give up and say so
+  int attempts = 5;                      ///< maximum in a row without a byte gained
+  std::chrono::milliseconds first{500};  ///< first wait; doubles each time
+  std::chrono::seconds longestAsked{60}; ///< longest Retry-After that we honour; else an error
 };
 
 struct Settings {
-  std::string endpoint = kPublicHub; ///< without a slash at its end
-  std::filesystem::path cache;       ///< folder of models--ORG--NAME; empty: there is no place
-  std::string token;                 ///< empty: nobody
+  std::string endpoint = kPublicHub; ///< without a trailing slash
+  std::filesystem::path cache;       ///< folder of models--ORG--NAME; empty: none is set
+  std::string token;                 ///< empty: anonymous
   bool offline = false;
   RetryPolicy retry;
 
-  /// Error: E0150 for an endpoint that is no http or https address, or a token that no header can hold.
+  /// Reads the settings. Errors: E0150: the endpoint is not an http or https address, or the token cannot
+  /// stand in a header.
   static Result<Settings> fromEnvironment();
 };
 

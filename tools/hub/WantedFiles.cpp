@@ -13,7 +13,7 @@ namespace ingot::hub {
 namespace {
 
 constexpr char kSingle[] = "model.safetensors", kIndex[] = "model.safetensors.index.json";
-constexpr size_t kMostListed = 40; ///< of the files in an error
+constexpr size_t kMostListed = 40; ///< files listed in an error
 
 bool isText(const std::string &path) {
   static constexpr std::array<std::string_view, 13> kNames = {
@@ -30,7 +30,7 @@ bool isText(const std::string &path) {
           !path.ends_with(".bin"));
 }
 
-/// Of "x-00002-of-00003.gguf": "x", ".gguf" and 3.
+/// The parts of the name of a split file: "x-00002-of-00003.gguf" gives "x", ".gguf" and 3.
 struct Split {
   std::string stem, ending;
   int parts = 0;
@@ -54,7 +54,7 @@ std::string partOf(const Split &split, int part) {
   return split.stem + digits + split.ending;
 }
 
-/// All parts of a GGUF: itself, if it is not split.
+/// Returns all parts of a GGUF; just the GGUF itself if it is not split.
 std::vector<std::string> partsOf(const std::string &gguf) {
   const auto split = splitOf(gguf, ".gguf");
   if (!split)
@@ -65,27 +65,28 @@ std::vector<std::string> partsOf(const std::string &gguf) {
   return parts;
 }
 
-/// The first of them, without making all: a list of files may name a hundred thousand parts of each.
+/// Returns the first part without building the whole list: a file name may claim a hundred thousand
+/// parts.
 std::string firstPartOf(const std::string &gguf) {
   const auto split = splitOf(gguf, ".gguf");
   return split ? partOf(*split, 1) : gguf;
 }
 
-/// A GGUF that holds a language model: no projector of pictures, no statistics for a quantiser.
+/// Whether a GGUF holds a language model, not an image projector or a quantiser's statistics.
 bool isModelGguf(const std::string &path) {
   const std::string name = path.substr(path.find_last_of('/') + 1);
   return name.ends_with(".gguf") && !name.starts_with("mmproj") && !name.starts_with("imatrix") &&
          name.find("-imatrix.") == std::string::npos;
 }
 
-/// A safetensors at the top that may be a model by itself, under a name of its own.
+/// Whether `path` is a top-level safetensors file with an unusual name that may be a whole model.
 bool isOtherSafetensors(const std::string &path) {
   return path.ends_with(".safetensors") && path.find('/') == std::string::npos &&
          !path.starts_with("consolidated") && !path.starts_with("adapter_") && path != kSingle &&
          !splitOf(path, ".safetensors");
 }
 
-/// The models among the GGUFs, by the first part of each, with the bytes of all parts.
+/// Returns the models among the GGUFs, keyed by first part, with the total bytes of their parts.
 std::map<std::string, std::optional<uint64_t>> modelsAmong(const std::vector<ListedFile> &files) {
   std::map<std::string, std::optional<uint64_t>> models;
   for (const ListedFile &file : files) {
@@ -135,7 +136,8 @@ Result<WantedFiles> wantedGguf(const Reference &reference, const std::vector<Lis
   return wanted;
 }
 
-/// Why there is nothing to compile, with what is there instead.
+/// Returns the error for a repository without usable weights; it names what the repository has
+/// instead.
 Error noWeights(const Reference &reference, const std::set<std::string> &paths) {
   auto any = [&](auto holds) { return std::ranges::any_of(paths, holds); };
   std::string why = "its " + std::to_string(paths.size()) +

@@ -1,11 +1,11 @@
-//===- WantedFiles.h - Which files of a repository make a model -----------===//
+//===- WantedFiles.h - The files of a repository that make a model --------===//
 //
-// A repository holds much that a compiler does not read: the same weights pickled, as ONNX, for
-// other frameworks, pictures. Fetched are
+// A repository holds many files that a compiler does not read: the same weights pickled, as ONNX or for
+// other frameworks, and pictures. Only these files are fetched:
 //
 //   config.json, generation_config.json, files of the tokenizer and of the chat template
 //   model.safetensors, or the shards of model.safetensors.index.json
-//   or else a GGUF: the one that was named, or the only one; of a split one all parts
+//   or else a GGUF: the one that was named, or the only one; all parts of a split one
 //===----------------------------------------------------------------------===//
 #pragma once
 
@@ -21,25 +21,26 @@ namespace ingot::hub {
 /// A file of a repository as its hub lists it.
 struct ListedFile {
   std::string path;
-  std::optional<uint64_t> bytes; ///< if the list says it
+  std::optional<uint64_t> bytes; ///< if the list has it
 };
 
-/// What openCheckpoint needs.
+/// The files that openCheckpoint needs.
 struct WantedFiles {
   std::vector<std::string> texts;   ///< small: fetched first
   std::string index;                ///< of the shards, one of `texts`; or empty
-  std::vector<std::string> weights; ///< without shards: those stand in the index
-  /// What is opened, inside the snapshot: a GGUF, its first part, or a single safetensors of an odd name.
-  /// Empty: the folder.
+  std::vector<std::string> weights; ///< without shards, which the index names
+  /// The path to open inside the snapshot: a GGUF, its first part, or a single safetensors file with an
+  /// unusual name. Empty: the folder.
   std::string opened;
 };
 
-/// E0154: the named file is not there; E0156: several GGUFs, of which one must be named (all are listed, with
-/// their sizes); E0157: no weights that Ingot reads.
+/// Selects the files of a model. Errors: E0154: the named file does not exist; E0156: there are several GGUFs
+/// and the reference must name one (the error lists them with their sizes); E0157: there are no weights that
+/// Ingot reads.
 Result<WantedFiles> wantedFiles(const Reference &reference, const std::vector<ListedFile> &files);
 
-/// The shards of a model.safetensors.index.json, sorted. E0155 if it is none, or one of them is no
-/// plain path. `where` is for messages.
+/// Returns the sorted shards of a model.safetensors.index.json. `where` is for messages. Errors: E0155: the
+/// text is not such an index, or a shard is not a plain file name.
 Result<std::vector<std::string>> shardsOf(const std::string &indexJson, const std::string &where);
 
 /// "105.3 MiB", "4.1 GiB"

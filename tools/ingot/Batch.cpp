@@ -1,11 +1,11 @@
-//===- Batch.cpp - ingot batch: a file of requests through the routes --------===//
+//===- Batch.cpp - ingot batch: answers a file of requests -------------------===//
 //
-// What `ingot serve` does for clients, without sockets: requests go straight into the routes, which
-// answer a responder that writes lines (BatchFile.h). As many are under way as the engine runs at
-// once, and a few more, so that a place that becomes free is filled in the next step.
+// This is `ingot serve` without sockets: requests go straight to the routes, which answer through a
+// responder that writes lines (BatchFile.h). As many requests are in flight as the engine runs at
+// once, plus a few more so that a free sequence slot is filled in the next step.
 //
 //   this thread: next line -> Api::handle -> reading threads -> engine's thread
-//                line of the results <- … <- what they post to the loop below
+//                line of the results <- … <- work that they post to the loop below
 //===----------------------------------------------------------------------===//
 #include "runtime/server/api/Api.h"
 #include "tools/ingot/BatchFile.h"
@@ -26,7 +26,7 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-constexpr int64_t kReadAhead = 4; ///< requests beyond those that run at once
+constexpr int64_t kReadAhead = 4; ///< requests in flight beyond those that run at once
 
 struct BatchOptions {
   EngineOptions engine;
@@ -34,7 +34,7 @@ struct BatchOptions {
   std::string input, output, modelName;
 };
 
-/// Work that other threads want done on this one.
+/// Runs work that other threads post to this thread.
 class Loop {
 public:
   void post(std::function<void()> work) {
@@ -44,7 +44,7 @@ public:
     }
     wake.notify_one();
   }
-  /// Waits for some work and does it.
+  /// Waits for one piece of work and runs it.
   void runOne() {
     std::unique_lock lock(mutex);
     wake.wait(lock, [&] { return !waiting.empty(); });
@@ -60,7 +60,7 @@ private:
   std::deque<std::function<void()>> waiting;
 };
 
-/// On a terminal a line that is drawn anew, elsewhere one for each tenth.
+/// Shows the progress: on a terminal as one line that is redrawn, elsewhere as one line per tenth.
 class BatchProgress {
 public:
   BatchProgress(int64_t total, bool quiet) : total(total), quiet(quiet) {}
@@ -103,7 +103,7 @@ private:
   int64_t lastTenth = 0;
 };
 
-/// A response that becomes a line.
+/// Turns a response into a result line.
 class LineResponder final : public http::Responder {
 public:
   using Done = std::function<void(int status, std::string body)>;
@@ -115,11 +115,11 @@ public:
   void send(int status, std::string_view, std::string body, http::Headers) override {
     give(status, std::move(body));
   }
-  // Requests that ask for a stream are not sent (BatchFile.cpp): nothing of these is called.
+  // Requests for a stream are not sent (BatchFile.cpp), so none of these is called.
   void begin(int, std::string_view, http::Headers) override {}
   void write(std::string) override {}
   void finish() override {}
-  void onGone(std::function<void()>) override {} // a file does not hang up
+  void onGone(std::function<void()>) override {} // a file never disconnects
   bool gone() const override { return false; }
 
 private:
@@ -135,7 +135,7 @@ private:
 Result<std::shared_ptr<service::ServedModel>> openModel(const BatchOptions &options,
                                                         const api::Post &post) {
   service::ServiceOptions service;
-  // Who is too many is decided here, not there.
+  // This file limits the requests in flight, so the service's own limits are set out of reach.
   service.queueRequests = service.queueTokens = int64_t(1) << 40;
   service.dispatch = post;
   return options.served.open(options.engine, options.modelName, {}, std::move(service));
@@ -160,12 +160,12 @@ private:
   BatchOutput output;
   Loop loop;
   std::shared_ptr<service::ServedModel> model;
-  std::unique_ptr<api::Api> routes; ///< its threads end before the rest
+  std::unique_ptr<api::Api> routes; ///< last, so its threads end before the rest is destroyed
   int64_t underWay = 0, mostUnderWay = 0;
   int64_t done = 0, failures = 0, skipped = 0;
   std::string firstFailure;
   bool allRead = false;
-  std::optional<Error> fatal; ///< nothing more is sent
+  std::optional<Error> fatal; ///< if set, no more requests are sent
 };
 
 Result<int> Batch::run() {
@@ -230,7 +230,7 @@ void Batch::ended(const BatchRequest &request, int status, const std::string &bo
   --underWay;
   if (fatal)
     return;
-  // What a broken device did not answer is left for the next time.
+  // Requests that a failed device did not answer get no line, so the next run repeats them.
   if (auto failure = model->service().failure()) {
     fatal = *failure;
     return;
@@ -292,7 +292,7 @@ Action defineBatch(CommandLine &command) {
       "  ingot batch smollm2.ingot -i requests.jsonl -o results.jsonl\n"
       "  ingot batch smollm2.ingot -i requests.jsonl -o results.jsonl --max-seqs 64\n");
   return [options]() -> Result<int> {
-    // Both files before the engine, which takes longer.
+    // Open both files before the engine, which takes longer.
     auto input = BatchInput::open(options->input);
     if (!input)
       return input.error();

@@ -22,7 +22,7 @@ bool blank(std::string_view line) {
   return line.find_first_not_of(" \t\r") == std::string_view::npos;
 }
 
-/// Of a line that has passed the first reading: its custom_id is there.
+/// Reads a request from a line that has passed the first read, so it has a custom_id.
 BatchRequest readRequest(std::string_view line) {
   BatchRequest request;
   api::Document document;
@@ -35,7 +35,7 @@ BatchRequest readRequest(std::string_view line) {
   auto body = fields->object("body");
   if (!method && !document.error())
     fields->fail("method", "is missing; a batch sends POST");
-  // Ollama's routes stream unless they are told not to.
+  // Ollama's routes stream by default.
   const bool ollama = request.url == "/api/chat" || request.url == "/api/generate";
   if (body && body->boolean("stream").value_or(ollama))
     body->fail("stream", "a batch has nobody to stream to");
@@ -117,8 +117,8 @@ Result<BatchOutput> BatchOutput::open(const std::string &path) {
     output.done.emplace(*id);
     whole += int64_t(line.size()) + 1;
   }
-  // What is behind the last line's end was being written when something ended us.
-  if (::ftruncate(output.descriptor, whole) != 0 && errno != EINVAL) // EINVAL: no regular file
+  // Bytes after the last newline are a partial line of an interrupted run.
+  if (::ftruncate(output.descriptor, whole) != 0 && errno != EINVAL) // EINVAL: not a regular file
     return Error{ExitCode::File, "E0121", "cannot write " + path, std::strerror(errno),
                  "give another place for the results"};
   return output;

@@ -1,15 +1,15 @@
-//===- BatchFile.h - Requests and results of a batch, a line each -----------===//
+//===- BatchFile.h - The request and result files of a batch ----------------===//
 //
 // OpenAI's batch format. A request:
 //
 //   {"custom_id":"a","method":"POST","url":"/v1/chat/completions","body":{…}}
 //
-// and its result, in the order that they end:
+// and its result; results are in the order in which requests finish:
 //
 //   {"id":"batch_req_…","custom_id":"a","response":{"status_code":200,"request_id":"req_…","body":{…}},"error":null}
 //
-// A line is written whole and at once, so that a batch that was interrupted, however, goes on where
-// it was: what has a line is done, and a line without an end is taken back.
+// A result line is written whole and at once, so a batch that was interrupted in any way can resume. A
+// request with a result line is done; an incomplete last line is removed.
 //===----------------------------------------------------------------------===//
 #pragma once
 
@@ -26,17 +26,17 @@ namespace ingot::cli {
 
 struct BatchRequest {
   std::string customId, url, body; ///< body: JSON
-  std::string refusal;             ///< why it cannot be sent, or ""
+  std::string refusal;             ///< why it cannot be sent; empty: it can
 };
 
 class BatchInput {
 public:
-  /// Reads all of it once. E0120 where there is no file; E0144, exit 3, with the line, for one that
-  /// is not JSON or has no custom_id of its own: there would be no way to say so in the results.
+  /// Reads the whole file once. Errors: E0120: there is no file; E0144, exit 3, with the line number: a line
+  /// is not JSON or has no unique custom_id, so no result could report the problem.
   static Result<BatchInput> open(const std::string &path);
 
   int64_t requests() const { return count; }
-  /// From the first on.
+  /// Returns the next request, starting with the first.
   std::optional<BatchRequest> next();
 
 private:
@@ -46,16 +46,16 @@ private:
 
 class BatchOutput {
 public:
-  /// Creates the file, or opens one to go on with. E0121; E0141 it holds something else; E0142
-  /// another process is at it; all exit 3.
+  /// Creates the file, or opens an existing one to resume. Errors, all with exit 3: E0121; E0141: it holds
+  /// something else; E0142: another process is using it.
   static Result<BatchOutput> open(const std::string &path);
   BatchOutput(BatchOutput &&other) noexcept;
   ~BatchOutput();
 
   bool has(const std::string &customId) const { return done.contains(customId); }
-  /// A whole line. E0121.
+  /// Writes one whole line. Errors: E0121.
   Result<void> add(const BatchRequest &request, int status, std::string_view body);
-  /// Of a request that was not sent.
+  /// Writes the result of a request that was not sent.
   Result<void> addRefused(const BatchRequest &request);
 
 private:

@@ -13,7 +13,7 @@ namespace fs = std::filesystem;
 
 namespace {
 
-/// "int8", "as stored": how the weights were asked for; "made up" where they are no checkpoint's.
+/// Returns the requested weight formats ("int8", "as stored"), with "made up" for dummy weights.
 std::string formatsOf(const fb::Engine &table) {
   std::string formats, weights;
   if (const auto *attributes = table.provenance())
@@ -44,7 +44,9 @@ std::vector<CachedEngine> cachedEngines(const fs::path &folder) {
       engine.model = (*file)->table().model()->name()->str();
       engine.formats = formatsOf((*file)->table());
     }
-    const timespec times[2] = {info.st_atim, {0, UTIME_OMIT}}; // reading may have changed it
+    const timespec times[2] = {info.st_atim,
+                               {0, UTIME_OMIT}}; // restore the access time, which reading may
+                                                 // have changed
     ::utimensat(AT_FDCWD, at->path().c_str(), times, 0);
     engines.push_back(std::move(engine));
   }
@@ -53,7 +55,7 @@ std::vector<CachedEngine> cachedEngines(const fs::path &folder) {
 }
 
 void noteUse(const fs::path &engine) {
-  // The time of access, set by hand: most disks are mounted so that reading changes it once a day at most.
+  // Sets the access time explicitly, because on most mounts a read updates it at most once a day.
   const timespec times[2] = {{0, UTIME_NOW}, {0, UTIME_OMIT}};
   ::utimensat(AT_FDCWD, engine.c_str(), times, 0);
 }

@@ -1,6 +1,7 @@
-//===- CachedEngines.h - What was compiled and kept ------------------------===//
+//===- CachedEngines.h - Engines in the cache ------------------------------===//
 //
-// The engines of the cache (EngineCache.h) and the generated code beside them, for `ingot list` and `ingot rm`.
+// Lists the engines of the cache (EngineCache.h) and the generated code next to them, for `ingot list` and
+// `ingot rm`.
 //===----------------------------------------------------------------------===//
 #pragma once
 
@@ -13,16 +14,16 @@
 namespace ingot::cli {
 
 struct CachedEngine {
-  std::string name;           ///< of its file, without .ingot
-  std::string model, formats; ///< of its checkpoint; empty where this build cannot read the engine
+  std::string name;           ///< file name without .ingot
+  std::string model, formats; ///< of its checkpoint; empty if this build cannot read the engine
   uint64_t bytes = 0;
-  std::time_t used = 0; ///< when `ingot` took it last
+  std::time_t used = 0; ///< when `ingot` last used it
 };
 
-/// Those in `folder`, by name. To look at them does not count as use.
+/// Returns the engines in `folder`, by name. Listing them does not count as use.
 std::vector<CachedEngine> cachedEngines(const std::filesystem::path &folder);
 
-/// Takes note that the engine is used now.
+/// Records that the engine is used now.
 void noteUse(const std::filesystem::path &engine);
 
 struct GeneratedCode {

@@ -1,9 +1,8 @@
 //===- Chat.cpp - ingot chat: a conversation in the terminal ---------------===//
 //
-// Lines that start with '/' are for ingot, all others for the model; """ opens and closes a
-// message of several lines. Ctrl-C ends the answer that is being written, never the
-// program; Ctrl-D or /bye leaves. A conversation that no longer fits the context is
-// said so, not cut.
+// Lines that start with '/' are commands for ingot; all others go to the model. """ opens and
+// closes a message of several lines. Ctrl-C ends the current answer, never the program; Ctrl-D or
+// /bye leaves. A conversation that no longer fits the context causes an error; it is not truncated.
 //===----------------------------------------------------------------------===//
 #include "runtime/engine/EngineFile.h"
 #include "runtime/error/Suggest.h"
@@ -24,10 +23,11 @@ namespace ingot::cli {
 
 namespace {
 
-/// Set by Ctrl-C; every request looks at it once a step.
+/// Set by Ctrl-C; every request checks it once per step.
 std::atomic<bool> interrupted = false;
 
-/// Set when the program is asked to end: leaving the prompt gives the terminal its modes back.
+/// Set when a signal asks the program to end. The program then leaves the prompt, which restores
+/// the terminal's modes.
 std::atomic<bool> terminated = false;
 
 void onInterrupt(int signal) {
@@ -41,7 +41,7 @@ void catchInterrupts() {
   action.sa_handler = onInterrupt;
   sigaction(SIGINT, &action, nullptr);
   if (!isTerminal(STDIN_FILENO))
-    return; // std::getline would go on reading
+    return; // std::getline would continue to read
   sigaction(SIGTERM, &action, nullptr);
   sigaction(SIGHUP, &action, nullptr);
 }
@@ -70,10 +70,11 @@ public:
   Chat(runtime::Session &session, const ChatPrompt &prompt, ChatSettings settings, bool json)
       : session(session), prompt(prompt), settings(std::move(settings)), json(json) {}
 
-  /// The exit code: 0, or from a pipe that of the first error, which nobody was there to mend.
+  /// Returns the exit code: 0 or, if the input is a pipe, that of the first error, since no user
+  /// could react to it.
   int loop() {
     for (;;) {
-      interrupted = false; // what stopped an answer does not end the next line
+      interrupted = false; // the Ctrl-C that stopped an answer must not end the next line
       if (terminated)
         break;
       LineEditor::Input input = editor.read(">>> ");
@@ -107,7 +108,7 @@ private:
       code = exit;
   }
 
-  /// The rest of a """ message; false if it was given up.
+  /// Reads the rest of a """ message. Returns false if the user abandons it.
   bool readBlock(std::string &text) {
     text.erase(0, 3);
     for (;;) {
@@ -159,11 +160,12 @@ private:
     runtime::Request request;
     request.promptIds = std::move(*ids);
     request.sampling = settings.sampling;
-    request.sampling.choice = static_cast<uint32_t>(history.size()); // each turn draws anew
+    request.sampling.choice = static_cast<uint32_t>(history.size()); // each turn samples with a
+                                                                     // different seed
     request.maxTokens = settings.maxTokens;
     request.stopStrings = settings.stopStrings;
     request.ignoreEos = settings.ignoreEos;
-    if (terminated) // and a Ctrl-C since the line was typed counts: the flag stays
+    if (terminated) // a Ctrl-C since the line was typed counts too, so the flag is not cleared
       interrupted = true;
     request.cancel = &interrupted;
     if (!json)
@@ -203,7 +205,7 @@ private:
       emit("\n");
   }
 
-  /// False: leave.
+  /// Runs a command. Returns false to leave the program.
   bool command(const std::string &line) {
     const size_t space = line.find(' ');
     const std::string name = line.substr(0, space);

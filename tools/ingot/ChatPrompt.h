@@ -14,15 +14,15 @@ namespace ingot::cli {
 /// A chat template bound to a session's tokenizer, which must outlive it.
 class ChatPrompt {
 public:
-  /// The template of `file`, or the engine's of that name where that is empty ("": its main one).
-  /// Errors: E0521 there is none (exit 2), E0627 none of that name, E0520 no tokenizer, E0610 a
-  /// template that does not parse.
+  /// Opens the template in `file` or, if `file` is empty, the engine's template called `name` ("":
+  /// the main one). Errors: E0521: there is none (exit 2); E0627: there is none of that name;
+  /// E0520: no tokenizer; E0610: the template does not parse.
   static Result<std::unique_ptr<ChatPrompt>> open(const runtime::Session &session,
                                                   const std::string &file, const std::string &name);
 
-  /// Control tokens in contents are control tokens, not text.
+  /// Whether control tokens in message contents are encoded as control tokens rather than text.
   bool trustContent = false;
-  /// Nothing is added to what the template renders (it writes BOS itself).
+  /// Returns the ids of the rendered template, with nothing added (the template writes BOS itself).
   Result<std::vector<int32_t>> ids(const std::vector<ChatMessage> &messages) const;
 
 private:

@@ -1,4 +1,4 @@
-//===- ChatSettings.h - What /set changes in a conversation ----------------===//
+//===- ChatSettings.h - Settings that /set changes in a conversation -------===//
 #pragma once
 
 #include "runtime/sample/SamplingParams.h"
@@ -11,17 +11,17 @@ namespace ingot::cli {
 
 struct ChatSettings {
   runtime::SamplingParams sampling;
-  int64_t maxTokens = -1; ///< -1: what the context leaves
+  int64_t maxTokens = -1; ///< -1: as many as the context leaves room for
   std::string system;
   std::vector<std::string> stopStrings;
   bool ignoreEos = false;
   bool verbose = false;
   int64_t vocab = 0;
 
-  /// "temperature 0.7". E0108 with the names, or with the value that cannot be; then
-  /// nothing has changed.
+  /// Applies a setting such as "temperature 0.7". Errors: E0108, with the valid names or the
+  /// invalid value; nothing changes then.
   Result<void> set(std::string_view text);
-  /// One line each, for /show.
+  /// Returns one line per setting, for /show.
   std::string text() const;
 };
 

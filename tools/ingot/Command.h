@@ -1,9 +1,9 @@
-//===- Command.h - What a subcommand of `ingot` is ------------------------===//
+//===- Command.h - A subcommand of `ingot` --------------------------------===//
 //
-// One file per subcommand. It defines its options on a CommandLine of its own and gives
-// back what to do once they are parsed. Each has its own, not a subcommand of
-// one big command: CLI11 would take a prompt that happens to be "run" for a subcommand,
-// and only the options of the command that was typed are built.
+// Each subcommand has a file of its own. The file defines the options on a CommandLine of its own
+// and returns the action to run once they are parsed. The subcommands do not share one large CLI11
+// command for two reasons: CLI11 would take a prompt that happens to be "run" for a subcommand, and
+// this way only the options of the typed command are built.
 //===----------------------------------------------------------------------===//
 #pragma once
 
@@ -15,7 +15,7 @@
 
 namespace ingot::cli {
 
-/// Runs after parsing; the exit code, or an error that main prints.
+/// Runs after parsing. Returns the exit code, or an error that main prints.
 using Action = std::function<Result<int>()>;
 
 struct Command {
@@ -24,7 +24,7 @@ struct Command {
   Action (*define)(CommandLine &command);
 };
 
-/// In the order of `ingot --help`.
+/// Returns all subcommands, in the order of `ingot --help`.
 std::span<const Command> commands();
 
 Action defineCompile(CommandLine &command);

@@ -1,7 +1,7 @@
 //===- Compile.cpp - ingot compile and ingot passes ------------------------===//
 //
-// `compile` is forwarded whole to the compiler library by main; what is defined here is
-// for `ingot completion` alone. The compiler's own --help is the reference.
+// main forwards `compile` with all its arguments to the compiler library. The options defined here
+// serve only `ingot completion`; the compiler's own --help is the reference.
 //===----------------------------------------------------------------------===//
 #include "tools/ingot/Command.h"
 #include "tools/ingot/CompilerLibrary.h"

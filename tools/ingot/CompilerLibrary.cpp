@@ -48,7 +48,7 @@ Result<std::string> compilerFingerprint() {
   return runtime::fingerprint(std::as_bytes(std::span(*bytes)));
 }
 
-/// A function of the library.
+/// Loads the library and returns one of its functions.
 static Result<void *> compilerFunction(const char *name) {
   Result<std::string> path = compilerLibraryPath();
   if (!path)
@@ -98,7 +98,7 @@ namespace {
 volatile pid_t childOfOurs = 0;
 volatile std::sig_atomic_t endedBy = 0;
 
-/// Whoever ends this process means its child too.
+/// Passes a signal that ends this process on to its child.
 void passOn(int signal) {
   const int before = errno;
   endedBy = signal;
@@ -107,8 +107,8 @@ void passOn(int signal) {
   errno = before;
 }
 
-/// While it lives, what would end this process ends the child first; its destructor then ends
-/// this process by the same signal.
+/// While this object lives, a signal that would end this process ends the child first. The destructor then
+/// ends this process with the same signal.
 class SignalsPassedOn {
 public:
   SignalsPassedOn() {
@@ -117,12 +117,12 @@ public:
     action.sa_handler = passOn;
     for (size_t i = 0; i < kSignals.size(); ++i) {
       sigaction(kSignals[i], nullptr, &before[i]);
-      if (before[i].sa_handler == SIG_IGN) // as nohup wants it
+      if (before[i].sa_handler == SIG_IGN) // nohup relies on this
         continue;
       sigaction(kSignals[i], &action, nullptr);
       sigaddset(&ours, kSignals[i]);
     }
-    sigprocmask(SIG_BLOCK, &ours, &mask); // until there is a child to pass them on to
+    sigprocmask(SIG_BLOCK, &ours, &mask); // until the child exists
   }
   void start(pid_t child) {
     childOfOurs = child;
@@ -144,7 +144,8 @@ private:
   sigset_t ours = {}, mask = {};
 };
 
-/// Memory that a child of ours writes its error to, in fields that end in a zero (compiler/driver/Main.cpp).
+/// A memory file to which a child process writes its error, in zero-terminated fields
+/// (compiler/driver/Main.cpp).
 class ErrorPlace {
 public:
   ErrorPlace() : descriptor(memfd_create("ingot-error", MFD_CLOEXEC)) {}
@@ -155,7 +156,7 @@ public:
   ErrorPlace(const ErrorPlace &) = delete;
   ErrorPlace &operator=(const ErrorPlace &) = delete;
 
-  /// What was written, with the child's exit code.
+  /// Returns the error that the child wrote, with the child's exit code.
   std::optional<Error> read(int exitCode) const {
     std::string text;
     char bytes[4096];
@@ -170,10 +171,10 @@ public:
     return Error{static_cast<ExitCode>(exitCode), fields[0], fields[1], fields[2], fields[3]};
   }
 
-  const int descriptor; ///< -1: there is none
+  const int descriptor; ///< -1: creation failed
 };
 
-/// `kept` stays open in the child, if it is not negative.
+/// Runs the child and waits for it. The descriptor `kept`, unless negative, stays open in the child.
 Result<int> spawnAndWait(const std::vector<std::string> &arguments, bool silent, int kept) {
   std::string self = ownPath().string();
   std::vector<char *> argv = {const_cast<char *>("ingot")};
@@ -187,7 +188,7 @@ Result<int> spawnAndWait(const std::vector<std::string> &arguments, bool silent,
     posix_spawn_file_actions_addopen(&actions, STDERR_FILENO, "/dev/null", O_WRONLY, 0);
   posix_spawn_file_actions_adddup2(&actions, STDERR_FILENO, STDOUT_FILENO);
   if (kept >= 0)
-    posix_spawn_file_actions_adddup2(&actions, kept, kept); // takes close-on-exec away
+    posix_spawn_file_actions_adddup2(&actions, kept, kept); // clears close-on-exec
   SignalsPassedOn signals;
   posix_spawnattr_t attributes;
   posix_spawnattr_init(&attributes);

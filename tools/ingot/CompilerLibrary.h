@@ -1,10 +1,10 @@
-//===- CompilerLibrary.h - The compiler, opened when it is needed ----------===//
+//===- CompilerLibrary.h - The compiler library, loaded on demand ----------===//
 //
-// libingot-compiler.so lies beside this binary (../lib, or the same folder) and exports
+// libingot-compiler.so is in ../lib or in the same folder as this binary. It exports
 //
 //   extern "C" int ingotCompilerMain(int argc, const char *const *argv)
 //
-// which takes the whole command line ("ingot", "compile", …) and gives the exit code.
+// which takes the whole command line ("ingot", "compile", …) and returns the exit code.
 //===----------------------------------------------------------------------===//
 #pragma once
 
@@ -15,33 +15,31 @@
 
 namespace ingot::cli {
 
-/// Where the library is; E0110 with the places looked at.
+/// Returns the path of the library. Errors: E0110, with the places searched.
 Result<std::string> compilerLibraryPath();
 
-/// XXH3-128 of the library, in hex: which compiler made an engine in the cache.
+/// Returns the XXH3-128 of the library, in hex. It identifies the compiler of a cached engine.
 Result<std::string> compilerFingerprint();
 
-/// Calls the compiler in this process. E0110, or E0111 if it cannot be loaded.
+/// Calls the compiler in this process. Errors: E0110; E0111: it cannot be loaded.
 Result<int> callCompiler(int argc, const char *const *argv);
 
 /// The code of a code object as text (compiler/driver/ListCode.cpp).
 struct CodeListing {
-  std::string
-      packed; ///< JSON from a kernel's name to its text, compressed as zlib does; empty: there is none
-  std::string why; ///< there is none
+  std::string packed; ///< JSON from a kernel's name to its text, zlib-compressed; empty: no listing
+  std::string why;    ///< the reason if there is no listing
 };
-/// `kernels`: their IR, one behind the other.
+/// Lists the code of a code object. `kernels` is the kernels' IR, concatenated.
 CodeListing listCode(const std::string &target, std::string_view object, const std::string &kernels,
                      bool batchInvariant);
 
-/// Runs `ingot ARGUMENTS…` as a child, so that LLVM's memory is gone before the model is
-/// served. Its stdout goes to stderr, which keeps an answer's stdout clean, or, with
-/// `silent`, nowhere, and its stderr too. SIGINT, SIGTERM and SIGHUP end both. The exit code;
-/// E0112, E0113.
+/// Runs `ingot ARGUMENTS…` as a child process, so LLVM's memory is freed before the model is served. The
+/// child's stdout goes to stderr, to keep an answer's stdout clean; with `silent`, its stdout and stderr are
+/// discarded. SIGINT, SIGTERM and SIGHUP end both processes. Returns the exit code. Errors: E0112, E0113.
 Result<int> runAsChild(const std::vector<std::string> &arguments, bool silent = false);
 
-/// The same for `ingot compile`, whose error comes back as it is instead of being printed there.
-/// E0133 for one that could not hand it over: it crashed, or had no memory left, and printed that.
+/// Runs `ingot compile` in the same way, but returns the child's error unchanged instead of letting the child
+/// print it. Errors: E0133: the child crashed or ran out of memory and could only print its error.
 Result<void> compileAsChild(const std::vector<std::string> &arguments);
 
 } // namespace ingot::cli

@@ -1,6 +1,6 @@
 //===- Completion.cpp - ingot completion: scripts for shells ---------------===//
 //
-// Written from the very definitions that are parsed, so that they cannot differ.
+// The scripts are generated from the definitions that the parser uses, so the two cannot differ.
 //===----------------------------------------------------------------------===//
 #include "tools/ingot/Command.h"
 #include "tools/ingot/Console.h"

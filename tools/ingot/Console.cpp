@@ -50,7 +50,7 @@ void emit(std::string_view text) {
 
 int finishOutput(int code) {
   flushOutput();
-  if (!outputFailure && std::ferror(stdout)) // lost on the way, in a printf
+  if (!outputFailure && std::ferror(stdout)) // a printf failed earlier
     outputFailure = EIO;
   if (!outputFailure || outputFailure == EPIPE || code != 0)
     return code;

@@ -1,7 +1,7 @@
-//===- Console.h - What the user sees on a terminal ------------------------===//
+//===- Console.h - Output to the user --------------------------------------===//
 //
-// Answers go to stdout, everything else to stderr. Colour and live lines only on a
-// terminal; the NO_COLOR convention (no-color.org) is kept.
+// Answers go to stdout, everything else to stderr. Colour and live lines appear only on a
+// terminal, and the NO_COLOR convention (no-color.org) is respected.
 //===----------------------------------------------------------------------===//
 #pragma once
 
@@ -16,23 +16,23 @@ namespace ingot::cli {
 bool isTerminal(int descriptor);
 bool colourWanted(int descriptor);
 
-/// Prints the three lines to stderr; the exit code.
+/// Prints the error's three lines to stderr and returns its exit code.
 int printError(const Error &error);
 
-/// A line to stderr.
+/// Writes a line to stderr.
 void note(std::string_view line);
 
-/// Text to stdout, at once (streamed answers).
+/// Writes text to stdout and flushes it, for streamed answers.
 void emit(std::string_view text);
 
-/// At the end of a command: `code`, or 3 after E0124 if what went to stdout was not all taken.
-/// A reader that has left (`| head`) is no error.
+/// Ends a command's output. Returns `code`, or prints E0124 and returns 3 if some output to stdout
+/// was lost. A closed pipe (`| head`) is not an error.
 int finishOutput(int code);
 
-/// As printf would write it, whatever its length.
+/// Formats as printf does, to any length.
 std::string formatted(const char *pattern, ...) __attribute__((format(printf, 1, 2)));
 using runtime::grouped;
-/// "412.3" with the digits that matter: three at least.
+/// Formats a number with its significant digits, at least three: "412.3".
 std::string shortNumber(double value);
 
 } // namespace ingot::cli

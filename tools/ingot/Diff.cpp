@@ -1,7 +1,7 @@
 //===- Diff.cpp - ingot diff ----------------------------------------------===//
 //
-// An engine is a list of facts (its recipe, its weights, its kernels, …), each with a name; two engines are compared
-// fact by fact. Bytes that facts cannot show, of code and weights, are in them as hashes.
+// An engine is treated as a list of named facts (its recipe, its weights, its kernels, …), and two engines
+// are compared fact by fact. The bytes of code and weights enter the facts as hashes.
 //===----------------------------------------------------------------------===//
 #include "tools/ingot/Diff.h"
 #include "runtime/engine/ElfImage.h"
@@ -34,7 +34,8 @@ public:
     if (isNew)
       all.emplace_back(name, value);
     else
-      all[place->second].second += "; " + value; // patterns, disabled passes: a list
+      all[place->second].second +=
+          "; " + value; // a repeated key (patterns, disabled passes) forms a list
   }
   const std::string *find(const std::string &name) const {
     auto found = numbers.find(name);
@@ -47,7 +48,7 @@ private:
   std::map<std::string, size_t> numbers;
 };
 
-/// In this order they are printed.
+/// The parts, in the order in which they are printed.
 constexpr const char *kParts[] = {"model", "recipe",   "provenance", "weights",  "kernels",
                                   "code",  "launches", "memory",     "evidence", "text"};
 using Parts = std::map<std::string, Facts>;
@@ -59,7 +60,7 @@ std::string hashed(std::span<const std::byte> bytes) {
 
 std::string textOf(const flatbuffers::String *text) { return text ? text->str() : ""; }
 
-/// Keys of a recipe; a list may go over several lines.
+/// Adds the keys of a recipe. A list may span several lines.
 void addRecipe(const std::string &recipe, Facts &to) {
   std::string key, value;
   auto end = [&] {
@@ -110,7 +111,7 @@ void addWeights(const EngineFile &engine, const fb::Program &program, const std:
   }
 }
 
-/// The bytes of a kernel's variants: each has a module.
+/// Returns the hashes of a kernel's variants, each of which has a module.
 std::string codeOf(const EngineFile &engine, const fb::CodeObject &code, unsigned kernel) {
   std::string all;
   if (!code.variants() || kernel >= code.variants()->size())
@@ -123,14 +124,14 @@ std::string codeOf(const EngineFile &engine, const fb::CodeObject &code, unsigne
   return all;
 }
 
-/// Of a CPU's code, for each function how long it is, up to the next one. Its bytes say less: they hold distances to
-/// constants, which change when any other function does.
+/// Returns the size of each function in CPU code, measured up to the next function. Hashes would be less
+/// useful, because the bytes hold distances to constants, which change whenever another function does.
 std::map<std::string, uint64_t, std::less<>> functionSizes(const EngineFile &engine,
                                                            const fb::CodeObject &code) {
   std::map<std::string, uint64_t, std::less<>> sizes;
   auto image = runtime::parseElf(engine.segment(code.segment()), code.target()->str());
   if (!image)
-    return sizes; // GPU code, which codeOf knows
+    return sizes; // GPU code, which codeOf handles
   std::vector<runtime::ElfImage::Symbol> functions = image->symbols;
   std::sort(functions.begin(), functions.end(),
             [](const auto &a, const auto &b) { return a.address < b.address; });
@@ -198,7 +199,7 @@ void addMemory(const fb::Program &program, const std::string &device, Facts &to)
     to.add(device + name, grouped(bytes) + " bytes");
 }
 
-/// `numbers`: weights are hashed as well, which reads them.
+/// Collects the facts of an engine. With `numbers`, weights are hashed too, which reads all of them.
 Parts factsOf(const EngineFile &engine, bool numbers) {
   Parts parts;
   const fb::Engine &table = engine.table();
@@ -236,7 +237,7 @@ Parts factsOf(const EngineFile &engine, bool numbers) {
   return parts;
 }
 
-/// Whether stored weights are the same bytes, by the hashes that the engines have of them.
+/// Whether the stored weights have the same bytes, according to the hashes in the engines.
 bool sameWeightSegments(const fb::Engine &a, const fb::Engine &b) {
   auto hashes = [](const fb::Engine &engine) {
     std::vector<std::pair<uint64_t, uint64_t>> all;
@@ -250,7 +251,7 @@ bool sameWeightSegments(const fb::Engine &a, const fb::Engine &b) {
 
 struct Difference {
   std::string part, name;
-  const std::string *first, *second; ///< null: that engine has none
+  const std::string *first, *second; ///< null: absent from that engine
 };
 
 std::vector<Difference> differences(Parts &a, Parts &b) {
@@ -272,7 +273,7 @@ std::string text(const std::vector<Difference> &all, const std::string &first,
                  const std::string &second) {
   if (all.empty())
     return first + " and " + second + " are the same in all that they hold\n";
-  constexpr size_t kShown = 16; // of a part
+  constexpr size_t kShown = 16; // differences per part
   std::string out = "- " + first + "\n+ " + second + "\n";
   std::map<std::string, size_t> counts;
   for (const Difference &one : all)

@@ -1,4 +1,4 @@
-//===- Diff.h - What differs between two engines --------------------------===//
+//===- Diff.h - Differences between two engines ---------------------------===//
 #pragma once
 
 #include "runtime/error/Error.h"
@@ -7,7 +7,8 @@
 
 namespace ingot::cli {
 
-/// Prints it, as text or JSON. 0: they are the same in all that they hold, 1: they are not. Errors: those of opening them.
+/// Prints the differences, as text or JSON. Returns 0 if the engines have the same contents and 1 if not.
+/// Errors: those of opening an engine.
 Result<int> diff(const std::string &first, const std::string &second, bool asJson);
 
 } // namespace ingot::cli

@@ -1,4 +1,4 @@
-//===- Doctor.cpp - ingot doctor: is all here that is needed? --------------===//
+//===- Doctor.cpp - ingot doctor: checks of this machine -------------------===//
 #include "runtime/device/cpu/HostMemory.h"
 #include "runtime/engine/Inspect.h"
 #include "runtime/engine/Isa.h"
@@ -46,7 +46,7 @@ Check checkThreads() {
           usable == there ? "" : "an affinity mask limits this process"};
 }
 
-/// "MemAvailable:  123 kB" of /proc/meminfo, in bytes; 0 if there is none.
+/// Returns an entry of /proc/meminfo ("MemAvailable:  123 kB") in bytes; 0 if it is missing.
 uint64_t memoryInfo(const char *key) {
   std::ifstream file("/proc/meminfo");
   for (std::string line; std::getline(file, line);)
@@ -144,7 +144,7 @@ Action defineDoctor(CommandLine &command) {
   command.flag("--mixes", *mixes,
                "print what goes with what: features, and what each of them needs");
   common->define(command);
-  command.remove(command.find("--trace")); // nothing runs
+  command.remove(command.find("--trace")); // no engine runs
   model->compile.define(command);
   command.remove(command.find("--weights"));
   command.remove(command.find("--weights-seed"));

@@ -25,14 +25,15 @@ namespace fs = std::filesystem;
 
 namespace {
 
-/// What is looked at.
+/// The model under examination.
 struct Patient {
-  std::string model; ///< what is compiled: a checkpoint, or the config.json of one on a hub
+  std::string model; ///< the path to compile: a checkpoint, or config.json of a model on a hub
   WeightSurvey weights;
-  bool hasTensors = false; ///< of a GGUF, say
+  bool hasTensors = false; ///< whether the opened checkpoint lists tensors (a GGUF)
 };
 
-/// Whether the numbers of tensors, which are not here, say what they are: versions, shapes and scales of quantised ones.
+/// Whether the model is quantised, so that its import depends on values in tensors that were not fetched
+/// (versions, shapes and scales).
 bool isQuantised(const fs::path &folder) {
   for (const char *name : {"quantize_config.json", "quant_config.json", "hf_quant_config.json"})
     if (fs::exists(folder / name))
@@ -42,7 +43,8 @@ bool isQuantised(const fs::path &folder) {
   return text.find("\"quantization") != std::string::npos;
 }
 
-/// Makes a checkpoint of what was fetched of one: its small files, and files of weights that are a header above a hole.
+/// Builds a checkpoint from a fetched outline: the small files, and sparse weight files that have a header
+/// and then a hole.
 Result<void> layOut(const hub::Outline &outline, const fs::path &folder) {
   std::error_code failure;
   fs::create_directories(folder, failure);
@@ -65,12 +67,12 @@ Result<void> layOut(const hub::Outline &outline, const fs::path &folder) {
                "name another folder: TMPDIR=DIR ingot doctor …"};
 }
 
-/// `place`: a folder for what is compiled.
+/// Prepares a model on a hub. `place` is the folder in which the checkpoint is built.
 Result<Patient> patientOnHub(const std::string &model, bool quiet, const fs::path &place) {
   auto outline = outlineOf(model, quiet);
   if (!outline)
     return outline.error();
-  if (outline->weights.empty()) // all of it is here
+  if (outline->weights.empty()) // all of the model is local
     return Patient{outline->folder, {}};
   Patient patient{outline->folder + "/config.json", {}};
   if (!isQuantised(outline->folder)) {
@@ -84,7 +86,7 @@ Result<Patient> patientOnHub(const std::string &model, bool quiet, const fs::pat
   return patient;
 }
 
-/// Counts the tensors of a checkpoint that compiles.
+/// Counts the tensors of a checkpoint that has compiled.
 Result<void> survey(Patient &patient) {
   auto checkpoint = import::openCheckpoint(patient.model, import::Hashed::Beginnings);
   if (!checkpoint)
@@ -96,9 +98,10 @@ Result<void> survey(Patient &patient) {
   return {};
 }
 
-/// What compiling it takes at most beside the page cache (docs/models.md has what was measured): the
-/// checks run a plan of one layer over some prompts, the tokenizer is read as trees of JSON, and each
-/// thread has what it packs and writes at once. Weights are in none of that: they pass through.
+/// Returns the most memory that compilation takes, apart from the page cache (docs/models.md has the
+/// measurements). The checks run a plan of one layer over some prompts, the tokenizer is read as JSON trees,
+/// and each thread holds the bytes that it packs and writes at once. Weights are not included, since they
+/// stream through.
 uint64_t memoryToCompile(const fb::Engine &engine, uint64_t engineBytes, uint64_t textBytes,
                          int threads) {
   constexpr uint64_t kMiB = uint64_t(1) << 20, kCode = 96 * kMiB, kThread = 8 * kMiB,
@@ -107,7 +110,7 @@ uint64_t memoryToCompile(const fb::Engine &engine, uint64_t engineBytes, uint64_
          uint64_t(threads) * (kThread + compiler::bytesAtOnce(engineBytes, threads));
 }
 
-/// Compiles it, for this machine unless targets are given.
+/// Compiles the model with dummy weights, for this machine unless targets are given.
 Result<void> compileSeeded(const Patient &patient, const CompileOptions &given,
                            const std::string &engine) {
   CompileOptions wanted = given;
@@ -122,18 +125,18 @@ Result<void> compileSeeded(const Patient &patient, const CompileOptions &given,
   return compileAsChild(arguments);
 }
 
-/// What it would be.
+/// The properties that the engine would have.
 struct Diagnosis {
   const fb::Model &model;
   uint64_t engineBytes = 0,
-           memoryBytes = 0; ///< of a real engine, which holds what the shape makes from a seed
+           memoryBytes = 0; ///< of a real engine, whose weights are not generated
   runtime::MemoryStatement memory;
   double kvPerToken = 0; ///< inside every attention window
   bool tokenizer = false, chatTemplate = false;
-  uint64_t toCompile = 0, toCompileAlone = 0; ///< memory, on all threads, and on one
-  uint64_t available = 0;                     ///< of it; 0: nobody knows
-  std::string text;                           ///< what it is made of
-  std::string passedOver; ///< keys of the configuration that change nothing, with their values
+  uint64_t toCompile = 0, toCompileAlone = 0; ///< memory to compile: on all threads, on one
+  uint64_t available = 0;                     ///< available memory; 0: not known
+  std::string text;                           ///< description of the weights
+  std::string passedOver;                     ///< ignored configuration keys, with their values
 };
 
 Result<Diagnosis> diagnose(const runtime::EngineFile &engine, int64_t context) {
@@ -165,7 +168,7 @@ Result<Diagnosis> diagnose(const runtime::EngineFile &engine, int64_t context) {
   return found;
 }
 
-/// A warning, where there is less memory than compiling takes.
+/// Returns a warning if there is less memory than compilation takes; otherwise an empty string.
 std::string tooLittle(const Diagnosis &found) {
   using runtime::humanBytes;
   if (found.available == 0 || found.available >= found.toCompile)
@@ -241,7 +244,7 @@ Result<int> doctorModel(const DoctorModelOptions &options) {
   const std::string path = (*place)->path + "/model.ingot";
   if (auto compiled = compileSeeded(*patient, options.compile, path); !compiled)
     return compiled.error();
-  if (patient->weights.files == 0) // of one on a hub they were counted
+  if (patient->weights.files == 0) // for a model on a hub they are already counted
     if (auto counted = survey(*patient); !counted)
       return counted.error();
   auto engine = runtime::EngineFile::open(path);

@@ -1,10 +1,11 @@
-//===- DoctorModel.h - ingot doctor MODEL: would it compile, and to what? --===//
+//===- DoctorModel.h - ingot doctor MODEL: a trial compilation -------------===//
 //
-// The model is compiled for this machine with weights made up from a seed, which takes no time and no disk whatever its size
-// (docs/command-line.md, "Weights made up"). What is on this machine is opened and imported as `ingot compile` does it, so
-// the two agree; a NaN among the weights alone is found when they are packed. Of a model on a hub the small files and the
-// headers of its weights are fetched, by ranges, which is as much; of a quantised one, whose numbers say what they are,
-// config.json alone is compiled.
+// The model is compiled for this machine with dummy weights generated from a seed, which takes little time
+// and disk whatever the model's size (docs/command-line.md, "Weights made up"). A local model is opened and
+// imported as `ingot compile` does it, so the two agree, except that a NaN among the weights shows only when
+// they are packed. For a model on a hub, the small files and the headers of the weights are fetched by
+// ranges, which gives the same answer. For a quantised model on a hub, whose import depends on values in the
+// tensors, only config.json is compiled.
 //===----------------------------------------------------------------------===//
 #pragma once
 
@@ -21,8 +22,8 @@ struct DoctorModelOptions {
   bool json = false, quiet = false;
 };
 
-/// Prints what it would be. Errors: why it would not compile, in the compiler's words (E0417: it is an engine); E0165
-/// weights without a header, E0189 the temporary folder cannot be written.
+/// Prints what the engine would be. Errors: the compiler's, if the model would not compile (E0417: it is an
+/// engine); E0165: weights without a header; E0189: the temporary folder cannot be written.
 Result<int> doctorModel(const DoctorModelOptions &options);
 
 } // namespace ingot::cli

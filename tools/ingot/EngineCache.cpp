@@ -99,7 +99,8 @@ static bool namesCheckpoint(const fs::path &path) {
   return extension == ".gguf" || extension == ".safetensors" || extension == ".json";
 }
 
-/// "HuggingFaceTB/SmolLM2-135M-Instruct": an owner and a name, no file's ending.
+/// Whether `model` is an owner and a name without a file extension:
+/// "HuggingFaceTB/SmolLM2-135M-Instruct".
 static bool looksLikeHubName(const std::string &model) {
   const size_t slash = model.find('/');
   return slash != std::string::npos && slash > 0 && slash + 1 < model.size() &&
@@ -107,7 +108,7 @@ static bool looksLikeHubName(const std::string &model) {
          !namesCheckpoint(model) && fs::path(model).extension() != ".ingot";
 }
 
-/// "smollm2-0123456789abcdef.ingot"
+/// Returns the engine's file name in the cache: "smollm2-0123456789abcdef.ingot".
 static Result<std::string> cacheName(const std::string &model, const CompileOptions &options) {
   auto checkpoint = import::openCheckpoint(model);
   if (!checkpoint)
@@ -124,7 +125,7 @@ Result<std::string> resolveEngine(const std::string &named, const CompileOptions
   if (!found)
     return found.error();
   std::string model = std::move(*found);
-  while (model.size() > 1 && model.ends_with('/')) // errors show the last part of the path
+  while (model.size() > 1 && model.ends_with('/')) // errors show the path's last component
     model.pop_back();
   std::error_code failure;
   const fs::file_status status = fs::status(model, failure);
@@ -146,7 +147,7 @@ Result<std::string> resolveEngine(const std::string &named, const CompileOptions
   }
   if (!folder && !import::isCheckpointFile(model)) {
     if (fs::path(model).extension() == ".ingot")
-      return model; // the loader says what is wrong with it
+      return model; // the loader reports what is wrong with it
     return Error{ExitCode::File, "E0131", model + " is neither an engine nor a checkpoint",
                  "it begins as neither an engine, GGUF, safetensors nor JSON, and is no folder",
                  "give an engine, a checkpoint folder, a GGUF or a safetensors file"};
@@ -157,7 +158,8 @@ Result<std::string> resolveEngine(const std::string &named, const CompileOptions
     return Error{ExitCode::File, "E0132", "there is no place for the compiled engine",
                  "neither XDG_CACHE_HOME nor HOME is set",
                  "give --cache DIR, or: ingot compile " + model + " -o E"};
-  // It stays on this machine, whose own level may be none of those that an engine for all has.
+  // A cached engine stays on this machine, so it also gets this CPU's level, which a general engine
+  // may lack.
   CompileOptions wanted = options;
   if (const auto best = runtime::hostCpu().best();
       wanted.targets.empty() &&
@@ -179,7 +181,7 @@ Result<std::string> resolveEngine(const std::string &named, const CompileOptions
                  failure.message(), "give --cache DIR, or: ingot compile " + model + " -o E"};
   if (!quiet)
     note("compiling " + model + "; kept in " + engine.string());
-  // Models of one shape differ in weights alone: their code is generated once.
+  // Models of the same shape differ only in weights, so their code is generated once and cached.
   std::vector<std::string> arguments = {model, "-o", engine.string(), "--cache", cache.string()};
   for (std::string &argument : wanted.arguments())
     arguments.push_back(std::move(argument));

@@ -1,14 +1,14 @@
-//===- EngineCache.h - From what the user named to an engine file ----------===//
+//===- EngineCache.h - Resolving MODEL to an engine file -------------------===//
 //
-// MODEL may be an engine, which is taken as it is, or a checkpoint. A checkpoint is
+// MODEL may be an engine, which is used unchanged, or a checkpoint. A checkpoint is
 // compiled once into the cache:
 //
 //   $XDG_CACHE_HOME/ingot/NAME-KEY.ingot      (else ~/.cache/ingot; or --cache DIR)
 //   …/code                                    generated code, by `ingot compile --cache`
 //
-// KEY hashes the checkpoint's content, the compile options and the compiler
-// library itself: a changed file, option or compiler is another engine, and nothing
-// stale is ever served.
+// KEY is a hash of the checkpoint's content, the compile options and the compiler library
+// itself. A changed file, option or compiler therefore gives another engine, and a stale
+// engine is never used.
 //===----------------------------------------------------------------------===//
 #pragma once
 
@@ -21,10 +21,10 @@
 
 namespace ingot::cli {
 
-/// Of a seed: 0 to 2^64-1. CLI11 alone lets a sign and an overflow pass.
+/// Checks a seed, which is 0 to 2^64-1. CLI11 itself accepts a sign and an overflow.
 std::string seedProblem(const std::string &text);
 
-/// The options of `ingot compile` that `run` and its like pass on.
+/// The options of `ingot compile` that `run` and similar commands pass on.
 struct CompileOptions {
   std::vector<std::string> targets, ignoredKeys;
   std::string quantize, precision, weights, cacheFolder;
@@ -32,20 +32,20 @@ struct CompileOptions {
   std::optional<uint64_t> weightsSeed;
 
   void define(CommandLine &command);
-  /// As arguments of `ingot compile`; what the cache key covers.
+  /// Returns the options as arguments of `ingot compile`. The cache key covers them.
   std::vector<std::string> arguments() const;
 };
 
-/// The engine for MODEL. Errors: E0130 nothing there, E0131 neither engine nor checkpoint
-/// (exit 3), E0132 no place for the cache, E0134 compile options for an engine (exit 2),
-/// what the importer and the compiler say, E0133.
+/// Returns the path of the engine for MODEL. Errors: E0130: nothing is there; E0131: it is neither
+/// an engine nor a checkpoint (exit 3); E0132: there is no place for the cache; E0134: compile
+/// options were given for an engine (exit 2); the errors of the importer and the compiler; E0133.
 Result<std::string> resolveEngine(const std::string &model, const CompileOptions &options,
                                   bool quiet);
 
-/// True for a file that starts as an engine does.
+/// Whether the file starts as an engine does.
 bool isEngineFile(const std::string &path);
 
-/// Where engines are kept; empty if there is neither XDG_CACHE_HOME nor HOME.
+/// Returns the cache folder; empty if neither XDG_CACHE_HOME nor HOME is set.
 std::string cacheFolder(const CompileOptions &options);
 
 } // namespace ingot::cli

@@ -80,7 +80,7 @@ void LimitOptions::define(CommandLine &command) {
       .group(group);
 }
 
-/// 0 to 100, or the driver's choice.
+/// Parses "default" (the driver's choice) or a percentage from 0 to 100.
 static std::optional<int> parseCarveout(const std::string &text) {
   if (text == "default")
     return cuda::kDriversCarveout;
@@ -91,7 +91,7 @@ static std::optional<int> parseCarveout(const std::string &text) {
 }
 
 void GpuKnobs::define(CommandLine &command) {
-  // The parser's own messages leave out the names of options that the help hides.
+  // The parser's own messages omit the names of hidden options, so the check adds them.
   auto hidden = [&](const char *name, std::string &value, const char *help, const char *allowed,
                     bool (*fits)(const std::string &)) {
     auto check = [=](const std::string &text) {
@@ -145,7 +145,7 @@ EngineOptions::open(runtime::SessionOptions defaults) const {
   return open(*path, std::move(defaults));
 }
 
-/// The way out of E0502: what the user gave is what can be lowered.
+/// Returns the remedy for E0502: the limits that the user gave and can lower.
 static std::string smallerLimits(const LimitOptions &given,
                                  const runtime::SessionOptions &options) {
   std::string lower;
@@ -274,7 +274,7 @@ void SamplingOptions::define(CommandLine &command) {
   command.flag("--ignore-eos", ignoreEos, "go on where the model would stop").group(group);
 }
 
-/// "42=-1.5" (or "42:-1.5").
+/// Parses "42=-1.5" or "42:-1.5".
 static Result<std::pair<int32_t, float>> parseBias(const std::string &text) {
   const size_t sign = text.find_first_of("=:");
   std::pair<int32_t, float> bias{};

@@ -1,8 +1,7 @@
 //===- EngineOptions.h - Options that several subcommands share ------------===//
 //
-// Which model, on which device, within which limits; and from there to an open
-// session. Where the model is a checkpoint it is compiled first, into the cache
-// (EngineCache.h).
+// These options choose the model, the device and the limits, and open a session. A model
+// that is a checkpoint is first compiled into the cache (EngineCache.h).
 //===----------------------------------------------------------------------===//
 #pragma once
 
@@ -18,34 +17,35 @@ namespace ingot::cli {
 
 /// Options of every subcommand.
 struct CommonOptions {
-  std::string device; ///< empty: the CPU, unless the engine has GPU code alone
-  std::string isa;    ///< empty: the best here
+  std::string device; ///< empty: the CPU, unless the engine has only GPU code
+  std::string isa;    ///< empty: the best that this machine has
   int threads = 0;    ///< 0: all processors
   std::string trace;
   bool quiet = false;
   bool json = false;
 
   void define(CommandLine &command);
-  /// A line to stderr unless --quiet or --json.
+  /// Writes a line to stderr unless --quiet or --json is given.
   void say(std::string_view line) const;
 };
 
 struct LimitOptions {
   int64_t context = 0;
-  int64_t maxSeqs = 0;        ///< 0: what the command needs
+  int64_t maxSeqs = 0;        ///< 0: as many as the command needs
   int64_t maxBatchTokens = 0; ///< 0: the device's default
   uint64_t kvMemory = 0;
-  std::optional<uint64_t> swap; ///< not given: what the command needs
+  std::optional<uint64_t> swap; ///< not given: as much as the command needs
   bool noPrefixCache = false;
   bool lock = false;
 
   void define(CommandLine &command);
 };
 
-/// What is compared on a device (docs/gpu.md): not in the help, without effect on CPUs.
+/// Tuning options for experiments on a GPU (docs/gpu.md). They are not in the help and have no
+/// effect on CPUs.
 struct GpuKnobs {
   std::string edges = "programmatic";
-  std::string carveout; ///< empty: GpuOptions'
+  std::string carveout; ///< empty: the default of GpuOptions
   std::string graphs = "on";
 
   void define(CommandLine &command);
@@ -58,26 +58,26 @@ struct EngineOptions {
   LimitOptions limits;
   GpuKnobs gpu;
   CompileOptions compile;
-  bool verify = false; ///< every byte of the engine, before it runs
+  bool verify = false; ///< check every byte of the engine before it runs
 
-  /// The positional MODEL, then everything above.
+  /// Defines the positional MODEL and then all options above.
   void define(CommandLine &command);
-  /// The engine's path; compiles a checkpoint if it is not in the cache. E0121 before that
-  /// where the trace could not be written.
+  /// Returns the engine's path; compiles a checkpoint that is not in the cache. If the trace cannot
+  /// be written, returns E0121 before compiling.
   Result<std::string> enginePath() const;
-  /// A session with the limits given; `defaults` holds what the command would like.
-  /// Says what memory is taken.
+  /// Opens a session with the given limits; `defaults` holds the command's preferences. Reports the
+  /// memory that the session takes.
   Result<std::unique_ptr<runtime::Session>> open(runtime::SessionOptions defaults = {}) const;
   Result<std::unique_ptr<runtime::Session>> open(const std::string &enginePath,
                                                  runtime::SessionOptions defaults) const;
-  /// `defaults` with what was given on top.
+  /// Returns `defaults`, overridden by the given limits.
   runtime::SessionOptions withLimits(runtime::SessionOptions defaults) const;
-  /// The end of a command: writes the trace, if one was asked for. 0, or E0703; or why the device
-  /// failed on the way.
+  /// Ends a command: writes the trace if one was requested. Returns 0. Errors: E0703, or the
+  /// failure of the device during the run.
   Result<int> close(runtime::Session &session) const;
 };
 
-/// Those of a command that measures an engine, and says nothing of what it takes.
+/// Returns options for a command that measures an engine and does not report the memory it takes.
 EngineOptions quietly(const std::string &path, const CommonOptions &common,
                       const LimitOptions &limits);
 
@@ -92,13 +92,13 @@ struct SamplingOptions {
   bool ignoreEos = false;
 
   void define(CommandLine &command);
-  /// The engine's defaults with what was given on top. A filter without a temperature
-  /// turns sampling on (temperature 1); sampling without a seed draws one. E0104 for a
-  /// bias that cannot be read.
+  /// Returns the engine's defaults, overridden by the given options. A filter without a temperature
+  /// turns sampling on (temperature 1). Sampling without a seed draws one. Errors: E0104: a bias
+  /// cannot be parsed.
   Result<runtime::SamplingParams> apply(runtime::SamplingParams defaults) const;
 };
 
-/// "93.1 MiB engine + 90.0 MiB KV (…) + …": what the session took.
+/// Returns a line about the memory that the session took: "93.1 MiB engine + 90.0 MiB KV (…) + …".
 std::string memoryLine(const runtime::Session &session);
 
 } // namespace ingot::cli

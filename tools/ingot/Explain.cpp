@@ -21,7 +21,7 @@ Action defineExplain(CommandLine &command) {
       .range(int64_t{1}, int64_t{1} << 40)
       .showDefault();
   common->define(command);
-  for (const char *name : {"--trace", "--device", "--isa"}) // nothing runs
+  for (const char *name : {"--trace", "--device", "--isa"}) // no engine runs
     command.remove(command.find(name));
   options->compile.define(command);
   command.remove(command.find("--weights"));

@@ -23,13 +23,13 @@ Error cannotWrite(const std::string &path, int reason) {
           full ? "free some space, or give another place" : "give another place"};
 }
 
-/// Where `path` leads; the end of a chain of links need not exist.
+/// Returns the target of `path` with links resolved. The end of a chain of links need not exist.
 std::string behindLinks(const std::string &path) {
-  constexpr int kMostLinks = 40; // as the kernel has it
+  constexpr int kMostLinks = 40; // the kernel's limit
   std::error_code failure;
   fs::path at = path;
   for (int i = 0; i < kMostLinks && fs::is_symlink(fs::symlink_status(at, failure)); ++i)
-    at = at.parent_path() / fs::read_symlink(at, failure); // of an absolute one, only that remains
+    at = at.parent_path() / fs::read_symlink(at, failure); // an absolute target replaces the path
   return at.string();
 }
 

@@ -1,4 +1,4 @@
-//===- Files.h - Files read and written whole ------------------------------===//
+//===- Files.h - Reading and writing whole files ---------------------------===//
 #pragma once
 
 #include "runtime/error/Error.h"
@@ -10,39 +10,39 @@
 
 namespace ingot::cli {
 
-/// The bytes of a file; "-" is stdin. E0120, exit 3, with the system's reason.
+/// Returns the bytes of a file; "-" is stdin. Errors: E0120, exit 3, with the system's reason.
 Result<std::string> readFile(const std::string &path);
 
-/// A file that changes whole or not at all: the bytes go to a temporary file beside it, which
-/// takes its name when they are all there. Symbolic links are followed. What is no regular
-/// file (a device, a pipe) is written as it stands, never replaced.
+/// A file that changes completely or not at all. The bytes go to a temporary file next to it, which
+/// is renamed once it is complete. Symbolic links are followed. A target that is not a regular file
+/// (a device, a pipe) is written directly and never replaced.
 class OutputFile {
 public:
-  /// E0121, exit 3, here and below.
+  /// Errors here and below: E0121, exit 3.
   static Result<std::unique_ptr<OutputFile>> create(const std::string &path);
-  /// Without a commit(): the file stays as it was.
+  /// Leaves the file unchanged unless commit() has succeeded.
   ~OutputFile();
   OutputFile(const OutputFile &) = delete;
   OutputFile &operator=(const OutputFile &) = delete;
 
   void write(const void *bytes, size_t size);
-  /// Says as well what failed in write().
+  /// Completes the file. Also reports a failure of an earlier write().
   Result<void> commit();
 
 private:
   OutputFile() = default;
-  std::string path;      ///< as it was given
-  std::string target;    ///< behind the links
-  std::string temporary; ///< empty where `path` itself is written
+  std::string path;      ///< as given
+  std::string target;    ///< `path` with links resolved
+  std::string temporary; ///< empty if `path` is written directly
   FILE *file = nullptr;
   int failure = 0; ///< errno of the first write that failed
 };
 
-/// As OutputFile does it.
+/// Writes a whole file through OutputFile.
 Result<void> writeFile(const std::string &path, std::string_view bytes);
 
-/// Whether `path` could be written, without touching it: E0121 before any work instead of after
-/// all of it.
+/// Checks that `path` can be written, without touching it, so that E0121 is reported before any
+/// work rather than after all of it.
 Result<void> checkWritable(const std::string &path);
 
 } // namespace ingot::cli

@@ -48,7 +48,7 @@ runtime::MemoryLimits memoryLimits(const InspectOptions &options) {
   return limits;
 }
 
-/// `says`: that every byte is as it was written.
+/// Verifies every byte of an engine. With `says`, reports success.
 Result<int> verify(const std::string &path, const CommonOptions &common, bool says = true) {
   auto engine = EngineFile::open(path, VerifyLevel::Everything);
   if (!engine)
@@ -73,7 +73,8 @@ Result<int> verify(const std::string &path, const CommonOptions &common, bool sa
   return 0;
 }
 
-/// Of the files that a user names, the one called so, and else the one in this folder; empty: there is none.
+/// Returns the file called `name` among the files that the user named, else the one in the current folder;
+/// empty if there is none.
 std::filesystem::path fileCalled(const std::string &name, const std::vector<std::string> &named) {
   std::error_code failure;
   for (const std::string &path : named)
@@ -83,8 +84,8 @@ std::filesystem::path fileCalled(const std::string &name, const std::vector<std:
   return !failure && std::filesystem::exists(here, failure) ? here : std::filesystem::path();
 }
 
-/// An engine keeps the names of the files that it was compiled with: those that are named, or in this folder, are linked
-/// into `place`, where its recipe is.
+/// Links the files that an engine was compiled with into `place`, next to its recipe. The engine holds only
+/// their names; the files themselves are those that the user named or that are in the current folder.
 Result<void> linkFilesOfRecipe(const EngineFile &engine, const std::string &path,
                                const std::vector<std::string> &plugins, const std::string &place) {
   std::vector<std::string> taken;
@@ -124,7 +125,7 @@ Result<void> linkFilesOfRecipe(const EngineFile &engine, const std::string &path
   return {};
 }
 
-/// The engine that its own recipe makes of the checkpoint now, beside it.
+/// Recompiles the checkpoint with the engine's own recipe and compares the result with the engine.
 Result<int> compileAgain(const std::string &path, const std::string &model,
                          const std::vector<std::string> &plugins, const CommonOptions &common) {
   auto engine = EngineFile::open(path);
@@ -167,7 +168,7 @@ Result<int> inspect(const InspectOptions &options) {
     return 0;
   }
   const runtime::MemoryLimits limits = memoryLimits(options);
-  // What nobody can open needs no statement: the words are those of run.
+  // A context that no session can open needs no memory plan; the error is the same as that of `ingot run`.
   if (const uint64_t most = (*engine)->table().model()->context(); limits.context > most)
     return Error{ExitCode::Usage, "E0501", "the context is out of range",
                  "--context " + std::to_string(limits.context) + "; the model was made for 1 to " +
@@ -237,7 +238,7 @@ Action defineInspect(CommandLine &command) {
       .typeName("FILE")
       .needs(roofline);
   options->common.define(command);
-  command.find("--trace").needs(roofline); // nothing else runs it
+  command.find("--trace").needs(roofline); // only --roofline runs the engine
   options->limits.define(command);
   command.examples(
       "  ingot inspect smollm2.ingot\n"
@@ -259,7 +260,7 @@ Action defineVerify(CommandLine &command) {
       .typeName("FILE")
       .needs(again);
   options->common.define(command);
-  command.remove(command.find("--trace")); // nothing runs
+  command.remove(command.find("--trace")); // no engine runs
   command.examples("  ingot verify smollm2.ingot\n"
                    "  ingot verify smollm2.ingot --replay smollm2.gguf\n"
                    "Hashes find damage, not attackers: an engine holds native code, so run only "

@@ -1,8 +1,8 @@
 //===- Json.h - Writing JSON ------------------------------------------------===//
 //
-// Objects are written field by field in the order given; keys of the command line's
-// answers are stable (docs/command-line.md). Numbers are the shortest that read back
-// equal; what JSON cannot say (NaN, infinities) is null.
+// Objects are written field by field in the order given. The keys of the command line's
+// answers are stable (docs/command-line.md). Numbers use the shortest text that reads back
+// equal; values that JSON cannot express (NaN, infinities) become null.
 //===----------------------------------------------------------------------===//
 #pragma once
 
@@ -17,7 +17,7 @@
 
 namespace ingot::cli {
 
-/// The text as a JSON string, quotes included.
+/// Returns the text as a JSON string, including the quotes.
 std::string jsonQuote(std::string_view text);
 std::string jsonNumber(double value);
 
@@ -43,7 +43,7 @@ public:
   template <typename T> JsonObject &field(std::string_view key, const T &value) {
     return raw(key, jsonValue(value));
   }
-  /// `json` is written as it is.
+  /// Adds a field whose value `json` is written unchanged.
   JsonObject &raw(std::string_view key, std::string_view json);
   std::string str() const { return body.empty() ? "{}" : "{" + body + "}"; }
 
@@ -51,26 +51,26 @@ private:
   std::string body;
 };
 
-/// Whether an option's value is a JSON object. E0122, exit 2.
+/// Checks that an option's value is a JSON object. Errors: E0122, exit 2.
 Result<void> checkJsonObject(std::string_view json, const std::string &where,
                              const std::string &fix);
 
-/// Reading, for the two small inputs of the command line. `where` names the file, or
-/// file and line, in errors (E0122, exit 3; E0123 for ids outside int32).
+/// Parses an array of ids. Here and below, `where` names the file, or the file and line, in errors.
+/// Errors: E0122, exit 3; E0123: an id is outside int32.
 Result<std::vector<int32_t>> parseIds(std::string_view json, const std::string &where);
 
 struct PromptLine {
   std::string prompt;
-  std::vector<int32_t> ids; ///< used instead of `prompt` where hasIds
+  std::vector<int32_t> ids; ///< used instead of `prompt` if hasIds
   bool hasIds = false;
 };
-/// {"prompt": "…"} or {"prompt_ids": […]}.
+/// Parses {"prompt": "…"} or {"prompt_ids": […]}.
 Result<PromptLine> parsePromptLine(std::string_view json, const std::string &where);
 
 struct ChatMessage {
   std::string role, content;
 };
-/// [{"role": …, "content": …}, …], as /save writes it.
+/// Parses [{"role": …, "content": …}, …], as written by /save.
 Result<std::vector<ChatMessage>> parseMessages(std::string_view json, const std::string &where);
 std::string messagesJson(const std::vector<ChatMessage> &messages);
 

@@ -1,8 +1,8 @@
-//===- KvBudget.h - One memory for the KV pages of several models ------------===//
+//===- KvBudget.h - Division of KV memory among several models ---------------===//
 //
-// Models of one server share what there is of memory for KV pages. `--kv-memory SIZE` is the sum
-// (default: half of what is free), NAME=SIZE what one of them gets of it; the others share the rest
-// by what each needs for all its sequences at their longest:
+// The models of one server share the memory for KV pages. `--kv-memory SIZE` is the total (default:
+// half of the free memory), and NAME=SIZE is the part of one model. The other models share the rest
+// in proportion to what each needs for all its sequences at full length:
 //
 //   free 22 GiB, --kv-memory small=1G      small  1 GiB
 //   half of the other 21: 10.5 GiB         needs 2 : 1 of the others: 7.0 and 3.5 GiB
@@ -17,15 +17,16 @@
 
 namespace ingot::cli {
 
-/// Names that a user may give it by.
+/// A model that uses KV memory, with the names by which the user may refer to it.
 struct KvUser {
   std::vector<std::string> names;
   uint64_t need; ///< bytes
 };
 
-/// Bytes for each of two or more models, or of one; 0 of a single one of which nothing was said.
-/// `given` is what stands behind --kv-memory. E0556 where that cannot be read, or names no model;
-/// E0557 where named parts are more than the sum, or than is free (0: not known).
+/// Returns the bytes for each model; 0 for a single model without a given size. `given` holds the
+/// values of --kv-memory. `available` is the free memory; 0: not known. Errors: E0556: a value
+/// cannot be parsed or does not name a model; E0557: the named parts exceed the total or the free
+/// memory.
 Result<std::vector<uint64_t>> divideKv(const std::vector<std::string> &given,
                                        const std::vector<KvUser> &users, uint64_t available);
 

@@ -1,8 +1,8 @@
-//===- LastWords.cpp - No memory, or no file under a mapping ---------------===//
+//===- LastWords.cpp - Out of memory, or a truncated mapping ---------------===//
 //
-// An engine is read where it is mapped. If somebody cuts the file meanwhile, or its disk fails,
-// the kernel answers the next read with SIGBUS: there is no call that could return an
-// error, so the handler says what happened. Which file it was stands in /proc/self/maps.
+// An engine is read through a memory mapping. If the file is truncated in the meantime, or its disk fails,
+// the next read raises SIGBUS. No call can return an error, so the handler reports what happened. It finds
+// the file in /proc/self/maps.
 //===----------------------------------------------------------------------===//
 #include "tools/ingot/LastWords.h"
 
@@ -21,7 +21,8 @@ namespace ingot::cli {
 
 namespace {
 
-/// The path in a line of /proc/self/maps ("from-to … /path") if it covers `address`; else null.
+/// Returns the path in a line of /proc/self/maps ("from-to … /path") if the mapping covers `address`; else
+/// null.
 const char *pathIfCovers(const char *line, uintptr_t address) {
   char *end = nullptr;
   const uintptr_t from = std::strtoull(line, &end, 16);
@@ -29,8 +30,8 @@ const char *pathIfCovers(const char *line, uintptr_t address) {
   return from <= address && address < to ? std::strchr(end, '/') : nullptr;
 }
 
-/// The file that is mapped at `address`; empty if there is none. Takes no memory; snprintf of %s and %llx takes
-/// none and no lock in glibc.
+/// Finds the file that is mapped at `address`; `path` stays empty if there is none. Allocates no memory; in
+/// glibc, snprintf with %s and %llx allocates none either and takes no lock.
 void mappedFile(uintptr_t address, std::span<char> path) {
   path[0] = '\0';
   const int maps = ::open("/proc/self/maps", O_RDONLY | O_CLOEXEC);
@@ -55,7 +56,7 @@ void onFileFault(int signal, siginfo_t *info, void *) {
   char path[512], text[900];
   const auto address = reinterpret_cast<uintptr_t>(info->si_addr);
   mappedFile(address, path);
-  if (!path[0]) { // no file: our bug, which should crash as such
+  if (!path[0]) { // no mapped file: our bug, which should crash as usual
     ::signal(signal, SIG_DFL);
     return;
   }

@@ -1,10 +1,11 @@
-//===- LastWords.h - Ends that no caller can report ------------------------===//
+//===- LastWords.h - Fatal-error handler -----------------------------------===//
 #pragma once
 
 namespace ingot::cli {
 
-/// From here on, a process without memory (E0507) and one whose mapped file became shorter
-/// under it (E0388) end with three lines and exit code 3 instead of a signal.
+/// Installs the fatal-error handler. After this call, running out of memory (E0507) and the
+/// truncation of a mapped file (E0388) end the process with three lines and exit code 3 instead of
+/// a signal.
 void prepareLastWords();
 
 } // namespace ingot::cli

@@ -38,10 +38,10 @@ bool waitForInput(const std::atomic<bool> &flag) {
   pollfd files[] = {{STDIN_FILENO, POLLIN, 0}, {wakeUps, POLLIN, 0}};
   while (!flag) {
     if (::poll(files, std::size(files), -1) < 0)
-      continue; // a signal
+      continue; // interrupted by a signal
     uint64_t count;
     if (files[1].revents && ::read(wakeUps, &count, sizeof count) > 0)
-      continue; // the flag may have been taken back since
+      continue; // the flag may have been cleared since
     if (files[0].revents)
       return true;
   }
@@ -50,9 +50,9 @@ bool waitForInput(const std::atomic<bool> &flag) {
 
 char *promptOf(EditLine *line) { return stateOf(line).prompt.data(); }
 
-/// One character. libedit's own reader goes on after a signal, so that Ctrl-C would be lost;
-/// this one ends the line. A signal may come before the wait begins, or to another thread: so
-/// the wait is for the flag as well, not for EINTR.
+/// Reads one character. libedit's own reader continues after a signal, which would lose a Ctrl-C;
+/// this reader ends the line. A signal may arrive before the wait begins or in another thread, so
+/// the reader waits for the flag rather than for EINTR.
 int readCharacter(EditLine *line, wchar_t *out) {
   std::mbstate_t shift{};
   for (;;) {

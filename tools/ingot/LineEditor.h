@@ -12,7 +12,7 @@ namespace ingot::cli {
 
 class LineEditor {
 public:
-  /// `interrupted`: set by signal handlers, which then call wake(). It must outlive this.
+  /// Signal handlers set `interrupted` and then call wake(). The flag must outlive this object.
   explicit LineEditor(const std::atomic<bool> &interrupted);
   ~LineEditor();
   LineEditor(const LineEditor &) = delete;
@@ -23,19 +23,19 @@ public:
     Event event;
     std::string line; ///< without its newline
   };
-  /// `prompt` is shown on a terminal only. Interrupted: the flag is set, or gets set while
-  /// the user types; whichever thread the signal came to.
+  /// Reads a line. `prompt` is shown only on a terminal. Returns Interrupted if the flag is set, or
+  /// becomes set while the user types, whichever thread received the signal.
   Input read(const std::string &prompt);
 
-  /// Lets read() look at the flag. For signal handlers.
+  /// Makes read() check the flag. Safe in signal handlers.
   static void wake();
 
   bool interactive() const { return state != nullptr; }
 
-  struct State; ///< libedit's
+  struct State; ///< state of libedit
 
 private:
-  std::unique_ptr<State> state; ///< null where stdin is no terminal
+  std::unique_ptr<State> state; ///< null if stdin is not a terminal
 };
 
 } // namespace ingot::cli

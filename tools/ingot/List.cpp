@@ -1,4 +1,4 @@
-//===- List.cpp - ingot list: what was fetched, what was compiled ----------===//
+//===- List.cpp - ingot list: fetched models and cached engines ------------===//
 #include "tools/hub/HubCache.h"
 #include "tools/hub/Settings.h"
 #include "tools/hub/WantedFiles.h"
@@ -27,7 +27,7 @@ std::time_t fetchedAt(const hub::FetchedModel &model) {
   return std::chrono::system_clock::to_time_t(model.fetched);
 }
 
-/// "main, v1.0", or the commit where no ref means it.
+/// Returns the refs ("main, v1.0"), or the commit if no ref points to it.
 std::string revisionsText(const hub::FetchedModel &model) {
   std::string text;
   for (const std::string &revision : model.revisions)
@@ -37,7 +37,7 @@ std::string revisionsText(const hub::FetchedModel &model) {
 
 using Row = std::vector<std::string>;
 
-/// Columns two blanks apart.
+/// Formats rows as columns, separated by two blanks.
 std::string tableText(const std::vector<Row> &rows) {
   std::vector<size_t> widths;
   for (const Row &row : rows)

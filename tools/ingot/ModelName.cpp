@@ -14,14 +14,14 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-/// "1:05", "2:03:04"
+/// Formats a duration as "1:05" or "2:03:04".
 std::string clockTime(double seconds) {
   const auto whole = static_cast<long long>(seconds + 0.5);
   return whole < 3600 ? formatted("%lld:%02lld", whole / 60, whole % 60)
                       : formatted("%lld:%02lld:%02lld", whole / 3600, whole / 60 % 60, whole % 60);
 }
 
-/// What comes, on stderr.
+/// Shows the progress of a fetch on stderr.
 class FetchProgress : public hub::Listener {
 public:
   explicit FetchProgress(bool quiet) : quiet(quiet), terminal(isTerminal(STDERR_FILENO)) {}

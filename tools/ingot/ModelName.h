@@ -1,8 +1,8 @@
-//===- ModelName.h - Models by name, on the command line -------------------===//
+//===- ModelName.h - Model references on the command line ------------------===//
 //
-// Wherever MODEL is a checkpoint it may be a reference, hf:ORG/NAME (tools/hub/Reference.h): it is fetched
-// into the cache of Python programs, and what was named is then a folder or a file there. What comes is shown
-// on stderr, on a terminal as one line that is redrawn.
+// Wherever MODEL may be a checkpoint, it may also be a reference, hf:ORG/NAME (tools/hub/Reference.h). The
+// model is fetched into the cache that Python programs use, and the reference then stands for a folder or a
+// file there. Progress is shown on stderr; on a terminal it is one line that is redrawn.
 //===----------------------------------------------------------------------===//
 #pragma once
 
@@ -13,19 +13,19 @@
 
 namespace ingot::cli {
 
-/// `model` itself, unless it is a reference: then where its checkpoint lies, fetched if need be. Errors: those of
-/// tools/hub/Fetch.h.
+/// Returns `model` itself or, if it is a reference, the path of its checkpoint, fetched if necessary. Errors:
+/// those of tools/hub/Fetch.h.
 Result<std::string> checkpointOf(const std::string &model, bool quiet);
 
 bool isModelName(const std::string &model);
 
-/// Of a reference, what `ingot doctor` looks at: `weights` is empty where all of the model is here, and `folder`
-/// is then what checkpointOf gives.
+/// Returns the outline of a reference for `ingot doctor`. If the whole model is local, `weights` is empty and
+/// `folder` is the result of checkpointOf.
 Result<hub::Outline> outlineOf(const std::string &model, bool quiet);
 
-/// The arguments of `ingot compile` and `ingot tune`, whose MODEL may be a reference too: a copy with what it
-/// stands for. They are parsed elsewhere, so any argument that begins with hf: is taken for one, but for the value
-/// of -o.
+/// Returns a copy of the arguments of `ingot compile` or `ingot tune`, with references replaced by checkpoint
+/// paths. The arguments are parsed elsewhere, so any argument that begins with hf: counts as a reference,
+/// except the value of -o.
 Result<std::vector<std::string>> withCheckpoint(int argc, const char *const *argv);
 
 } // namespace ingot::cli

@@ -1,8 +1,8 @@
 //===- NpyWriter.h - NumPy's file format, row by row -----------------------===//
 //
-// Version 1.0 of the format: a magic, a Python dict in text padded to 64 bytes, then
-// the values in C order. Rows are written as they come, so that a matrix of any
-// size needs no memory. A file at `path` stays as it is unless finish() succeeds.
+// This is version 1.0 of the format: a magic, a Python dict as text padded to a multiple of
+// 64 bytes, then the values in C order. Rows are written as they arrive, so a matrix of any
+// size needs no memory. A file at `path` stays unchanged unless finish() succeeds.
 //===----------------------------------------------------------------------===//
 #pragma once
 
@@ -16,12 +16,12 @@ namespace ingot::cli {
 
 class NpyWriter {
 public:
-  /// f32 [rows, columns]. E0121, exit 3.
+  /// Creates a file for f32 [rows, columns]. Errors: E0121, exit 3.
   static Result<std::unique_ptr<NpyWriter>> create(const std::string &path, uint64_t rows,
                                                    uint64_t columns);
 
   void row(const float *values);
-  /// E0121 if anything could not be written (a full disk).
+  /// Completes the file. Errors: E0121: something could not be written (a full disk).
   Result<void> finish();
 
 private:

@@ -1,7 +1,7 @@
-//===- Remove.cpp - ingot rm: fetched models and engines, taken away -------===//
+//===- Remove.cpp - ingot rm: removes fetched models and engines -----------===//
 //
-// All names are looked at before anything goes. Nothing outside the two caches is touched: an engine is named
-// by its file's name alone, and models are removed by tools/hub/Removal.h.
+// All names are checked before anything is removed. Nothing outside the two caches is touched: an engine is
+// named only by its file name, and tools/hub/Removal.h removes models.
 //===----------------------------------------------------------------------===//
 #include "tools/hub/Removal.h"
 #include "tools/hub/Settings.h"
@@ -23,11 +23,11 @@ namespace fs = std::filesystem;
 
 struct RemoveOptions {
   std::vector<std::string> names;
-  CompileOptions compile; ///< for its cache
+  CompileOptions compile; ///< for its cache folder
   bool allEngines = false, yes = false, dryRun = false;
 };
 
-/// One thing that goes.
+/// One model or engine to remove.
 struct Doomed {
   std::string name;
   hub::Removal removal;

@@ -19,16 +19,16 @@ using runtime::Completion;
 using runtime::Request;
 using runtime::Session;
 
-constexpr int64_t kDefaultNewIds = 256; ///< of a plain completion, which seldom ends by itself
-constexpr int64_t kMostSeqs = 64;       ///< of a prompts file, unless --max-seqs says more
+constexpr int64_t kDefaultNewIds = 256; ///< for a plain completion, which seldom ends by itself
+constexpr int64_t kMostSeqs = 64;       ///< for a prompts file, unless --max-seqs allows more
 
 struct RunOptions {
   EngineOptions engine;
   SamplingOptions sampling;
   std::optional<std::string> text;
   std::string promptsFile, system, chatTemplate, chatTemplateName;
-  std::vector<std::string> prompts; ///< -p; one at most
-  std::vector<int32_t> promptIds;   ///< instead of a text
+  std::vector<std::string> prompts; ///< values of -p; at most one
+  std::vector<int32_t> promptIds;   ///< given instead of text
   int64_t newIds = 0;               ///< 0: not given
   int32_t logprobs = -1;
   int32_t choices = 1; ///< answers to each prompt of a file
@@ -68,10 +68,10 @@ std::string completionJson(const Completion &answer) {
   return object.str();
 }
 
-/// The ids of a prompt: the template's rendering with --chat, else BOS and text.
+/// Returns the ids of a prompt: with --chat the rendered template, otherwise BOS and the text.
 Result<std::vector<int32_t>> promptIds(const Session &session, const ChatPrompt *chat,
                                        const RunOptions &options, const std::string &text) {
-  if (text.empty()) // even where a BOS would make it one id long
+  if (text.empty()) // an error even if a BOS would give one id
     return Error{ExitCode::Usage, "E0503", "the prompt is empty",
                  "0 characters, at least 1 is needed",
                  "ingot run MODEL \"The capital of France is\""};
@@ -93,7 +93,7 @@ Result<Request> makeRequest(const Session &session, const RunOptions &options,
   request.sampling = *sampling;
   request.sampling.topLogprobs = options.logprobs;
   request.maxTokens = options.maxTokens();
-  if (!options.newIds && request.maxTokens > 0) // nobody asked for more than fits
+  if (!options.newIds && request.maxTokens > 0) // the default must not exceed the context
     request.maxTokens =
         std::min(request.maxTokens, session.mostNewIds(static_cast<int64_t>(promptIds.size())));
   request.promptIds = std::move(promptIds);
@@ -102,7 +102,7 @@ Result<Request> makeRequest(const Session &session, const RunOptions &options,
   return request;
 }
 
-/// nullptr unless --chat.
+/// Opens the chat prompt; nullptr without --chat.
 Result<std::unique_ptr<ChatPrompt>> openChat(const Session &session, const RunOptions &options) {
   if (!options.chat)
     return std::unique_ptr<ChatPrompt>();
@@ -112,7 +112,7 @@ Result<std::unique_ptr<ChatPrompt>> openChat(const Session &session, const RunOp
   return prompt;
 }
 
-/// The ids with a space between two: the answer of an engine without a tokenizer.
+/// Returns the ids separated by spaces: the answer of an engine without a tokenizer.
 std::string idsText(const std::vector<int32_t> &ids) {
   std::string text;
   for (int32_t id : ids)
@@ -120,7 +120,7 @@ std::string idsText(const std::vector<int32_t> &ids) {
   return text;
 }
 
-/// `text` is not looked at where ids are given.
+/// Runs one prompt. `text` is ignored if ids are given.
 Result<int> runOne(const RunOptions &options, const std::string &text) {
   auto session = options.engine.open();
   if (!session)
@@ -187,9 +187,9 @@ Result<std::vector<PromptLine>> readPrompts(const std::string &path) {
   return prompts;
 }
 
-/// Limits for a file of prompts: as many sequences as there are prompts, and the context
-/// that the longest can need (a text has no more tokens than bytes), so that KV memory
-/// does not grow with what nobody asked for.
+/// Returns the limits for a file of prompts: as many sequences as there are prompts, and the
+/// context that the longest may need (a text has no more tokens than bytes). KV memory therefore
+/// does not exceed the need.
 runtime::SessionOptions limitsFor(const std::vector<PromptLine> &prompts,
                                   const RunOptions &options) {
   runtime::SessionOptions limits;
@@ -244,7 +244,7 @@ Result<int> runFile(const RunOptions &options) {
     }
     ids.insert(ids.end(), answers->begin(), answers->end());
   }
-  // Answers leave in order, each as soon as those before it have left.
+  // Answers are printed in order, each as soon as all earlier ones are printed.
   const bool idsOnly = (*session)->tokenizer() == nullptr;
   size_t next = 0;
   auto flush = [&] {
@@ -277,7 +277,7 @@ Result<int> run(const RunOptions &options) {
   auto text = readFile("-");
   if (!text)
     return text.error();
-  if (text->ends_with('\n')) // that of echo
+  if (text->ends_with('\n')) // drop the newline that echo adds
     text->pop_back();
   return runOne(options, *text);
 }

@@ -1,4 +1,4 @@
-//===- Score.cpp - ingot score and ingot logits: what the model thinks of ids -===//
+//===- Score.cpp - ingot score and ingot logits -------------------------------===//
 #include "runtime/engine/EngineFile.h"
 #include "tools/ingot/Command.h"
 #include "tools/ingot/Console.h"
@@ -13,7 +13,7 @@ namespace ingot::cli {
 
 namespace {
 
-/// Logits of a long text go through in chunks of this many rows.
+/// The logits of a long text are computed in chunks of this many rows.
 constexpr int64_t kRows = 64;
 
 struct IdsOptions {
@@ -49,7 +49,7 @@ Result<std::vector<int32_t>> readIds(const IdsOptions &options) {
   return parseIds(*text, options.idsFile);
 }
 
-/// A session with room for exactly this text (or for what --context says).
+/// Opens a session with room for exactly this text, or for the context given by --context.
 Result<std::unique_ptr<runtime::Session>> openFor(const std::vector<int32_t> &ids,
                                                   const IdsOptions &options) {
   runtime::SessionOptions wanted;
@@ -63,7 +63,7 @@ Result<std::unique_ptr<runtime::Session>> openFor(const std::vector<int32_t> &id
     auto engine = runtime::EngineFile::open(*path);
     if (!engine)
       return engine.error();
-    // A longer text than the model was made for is refused by the session, with numbers.
+    // The session refuses a text longer than the model's context; its error has the numbers.
     wanted.context = std::min<int64_t>((*engine)->table().model()->context(),
                                        static_cast<int64_t>(ids.size()) + 1);
   }

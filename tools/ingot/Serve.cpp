@@ -1,15 +1,15 @@
 //===- Serve.cpp - ingot serve: engines behind an HTTP server ---------------===//
 //
-// The port is bound before a model is loaded, so that what is wrong with it is said at once, and
+// The port is bound before a model is loaded, so a problem with it is reported at once. It is
 // opened to clients when all models are ready.
 //
-//   SIGTERM, SIGINT   new requests are refused, what runs may finish within --drain; a second one
-//                     ends the rest
-//   a failed engine   as SIGTERM, but what asked it ends at once, and the exit code is 4: whoever
-//                     watches over the process starts it again
-//   SIGHUP            keys and certificates are read again; every engine file is opened again,
-//                     verified, and takes over; requests under way finish on the engine that they
-//                     began with
+//   SIGTERM, SIGINT   new requests are refused and running ones may finish within --drain; a second
+//                     signal ends the rest
+//   a failed engine   as SIGTERM, but the engine's requests end at once and the exit code is 4, so that a
+//                     supervisor restarts the process
+//   SIGHUP            keys and certificates are read again; every engine file is opened again, verified,
+//                     and replaces the old engine; requests in flight finish on the engine on which they
+//                     began
 //===----------------------------------------------------------------------===//
 #include "runtime/server/http/Server.h"
 #include "tools/ingot/Command.h"
@@ -31,7 +31,8 @@ struct ServeOptions : ServeModels {
   int64_t drainSeconds = 30;
 };
 
-/// Signals that a server listens to; blocked in every thread, taken by sigwait in the main one.
+/// The signals that a server handles. They are blocked in every thread, and the main thread takes
+/// them with sigtimedwait.
 sigset_t serverSignals() {
   sigset_t set;
   sigemptyset(&set);
@@ -62,7 +63,7 @@ Result<std::vector<std::string>> readKeys(const ServeOptions &options) {
   return keys;
 }
 
-/// The next of the signals, or 0 as soon as a model has failed.
+/// Returns the next signal, or 0 as soon as a model has failed.
 int nextSignal(const sigset_t &signals, const service::ModelRegistry &models,
                std::shared_ptr<const Error> &failure) {
   constexpr timespec kLook{.tv_sec = 0, .tv_nsec = 250'000'000};
@@ -74,7 +75,7 @@ int nextSignal(const sigset_t &signals, const service::ModelRegistry &models,
   }
 }
 
-/// Families for /metrics: what the transport counts.
+/// Returns the metric families of /metrics for the transport's counters.
 std::string connectionMetrics(const http::ServerStats &stats) {
   std::string out;
   auto family = [&](const std::string &name, const char *help, const char *type, uint64_t value) {
@@ -92,7 +93,7 @@ std::string connectionMetrics(const http::ServerStats &stats) {
   return out;
 }
 
-/// Keys and certificates as their files are now; what cannot be read changes nothing.
+/// Reloads keys and certificates from their files. A file that cannot be read changes nothing.
 void renewAccess(const ServeOptions &options, const std::vector<std::string> &given,
                  http::Server &server, const ServerLog &log) {
   ServeOptions now = options;
@@ -105,7 +106,7 @@ void renewAccess(const ServeOptions &options, const std::vector<std::string> &gi
   log.say("keys and certificates stay as they were", "renew_failed", {});
 }
 
-/// Opens what the files hold now; a file that cannot be opened leaves the old engine in place.
+/// Reopens the engine files. A file that cannot be opened leaves the old engine in place.
 void reload(const ServeOptions &options, const std::vector<ModelSource> &sources,
             service::ModelRegistry &models, const api::Post &post, const ServerLog &log) {
   for (const ModelSource &source : sources) {
@@ -123,7 +124,7 @@ void reload(const ServeOptions &options, const std::vector<ModelSource> &sources
 
 Result<int> serve(ServeOptions options) {
   const sigset_t signals = serverSignals();
-  pthread_sigmask(SIG_BLOCK, &signals, nullptr); // inherited by all threads that come
+  pthread_sigmask(SIG_BLOCK, &signals, nullptr); // later threads inherit the mask
   const std::vector<std::string> givenKeys = options.http.apiKeys;
   auto keys = readKeys(options);
   if (!keys)
@@ -196,7 +197,8 @@ Result<int> serve(ServeOptions options) {
                            : api::ApiError{503, "the server is shutting down", "", "E0561"}.body());
   for (const auto &model : models->all())
     model->service().refuseWaiting();
-  // A second signal ends the wait. After a failure there is a second for those who ask for /health.
+  // A second signal ends the wait. After a failure, /health stays reachable for at least one
+  // second.
   for (int64_t tenths = 0; tenths < options.drainSeconds * 10; ++tenths) {
     const bool idle = (*server)->waitUntilIdle(std::chrono::milliseconds(100));
     if (idle && (!failure || tenths >= 10))
@@ -208,7 +210,7 @@ Result<int> serve(ServeOptions options) {
   (*server)->stop();
   routes.reset();
   const bool ended = models->stopAll();
-  if (!failure && (failure = models->failure())) // meanwhile
+  if (!failure && (failure = models->failure())) // failed in the meantime
     log->say(*failure);
   if (!failure && !ended) {
     failure = std::make_shared<Error>(Error{ExitCode::Device, "E0725",
@@ -222,9 +224,8 @@ Result<int> serve(ServeOptions options) {
   for (const auto &model : models->all())
     if (model->service().stop(0))
       (void)model->service().writeTrace();
-  // A thread that hangs is no company for what ends at a program's end: a device's own library may
-  // wait for it.
-  log = Error{}; // what is not written yet is
+  // Skip the exit handlers, because a thread may hang and a device's own library may wait for it.
+  log = Error{}; // flushes the pending log lines
   std::_Exit(int(failure->exit));
 }
 

@@ -2,9 +2,9 @@
 //
 //   ask() ──▶ api::Api ──▶ readers ──▶ engine's thread ──▶ desk's thread ──▶ News ──▶ take()
 //
-// The desk stands for the thread of http::Server. What comes of a step is written into the news
-// there, which the program takes when it gets to it: a call for each token would wait each time for
-// the lock of an interpreter.
+// The desk takes the place of the thread of http::Server. It writes the results of a step into the
+// news, which the program takes when it is ready. A callback per token would wait for the
+// interpreter's lock each time.
 //===----------------------------------------------------------------------===//
 #include "tools/ingot/ServeInside.h"
 
@@ -28,7 +28,7 @@ struct ingot_server_error {
 
 namespace {
 
-/// A thread that does what it is given, in order.
+/// A thread that runs the work posted to it, in order.
 class Desk {
 public:
   Desk() : thread([this] { run(); }) {}
@@ -59,7 +59,7 @@ private:
       waiting.pop_front();
       lock.unlock();
       work();
-      work = nullptr; // what it holds may end here, and post
+      work = nullptr; // destroying its captures may post more work
       lock.lock();
     }
   }
@@ -71,7 +71,7 @@ private:
   std::thread thread;
 };
 
-/// What has come of requests and has not been taken.
+/// The answers to requests that the program has not yet taken.
 class News {
 public:
   News() : descriptor(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)) {}
@@ -101,7 +101,7 @@ private:
   std::string coming, taken;
 };
 
-/// A request under way. Its responder and whoever cancels it hold it.
+/// A request in flight, shared by its responder and its canceller.
 class Asked {
 public:
   Asked(std::shared_ptr<News> news, uint64_t user, std::string id)
@@ -122,7 +122,7 @@ public:
     news->tell({user, kind, status, uint32_t(lines.size()), uint32_t(data.size())}, lines, data);
   }
 
-  /// Gives what is to be called on the desk's thread.
+  /// Marks the request as left by its client. Returns the callback to run on the desk's thread.
   std::function<void()> leave() {
     std::lock_guard lock(mutex);
     if (over)
@@ -138,7 +138,7 @@ public:
       lock.unlock();
       callback();
     } else {
-      std::swap(onGone, callback); // the old one ends without the lock
+      std::swap(onGone, callback); // the old callback is destroyed without the lock
       lock.unlock();
     }
   }
@@ -182,7 +182,7 @@ private:
   std::function<void()> done;
 };
 
-/// "name: value" lines.
+/// Parses lines of "name: value".
 http::Headers readHeaders(std::string_view text) {
   http::Headers out;
   while (!text.empty()) {
@@ -195,7 +195,7 @@ http::Headers readHeaders(std::string_view text) {
   return out;
 }
 
-/// Numbers of requests under way.
+/// The requests in flight, by number.
 struct UnderWay {
   std::mutex mutex;
   uint64_t last = 0;
@@ -214,7 +214,7 @@ struct ingot_server {
   Desk desk;
   api::Post post = [this](std::function<void()> work) { desk.post(std::move(work)); };
   std::shared_ptr<service::ModelRegistry> models;
-  std::unique_ptr<api::Api> routes; ///< ends first: its threads use the rest
+  std::unique_ptr<api::Api> routes; ///< destroyed first: its threads use the rest
 
   Result<void> open(const char *const *arguments, size_t count) {
     if (news->descriptor < 0)
@@ -249,7 +249,8 @@ struct ingot_server {
     return {};
   }
 
-  /// Ends what is under way. False: a step does not end, and its thread would be waited for.
+  /// Cancels the requests in flight. Returns false if a step does not end, so that destruction
+  /// would wait for its thread.
   bool stop() {
     std::vector<std::shared_ptr<Asked>> open;
     {

@@ -32,10 +32,10 @@ openModel(const ServeModels &options, const ModelSource &source, const api::Post
   return model;
 }
 
-/// What each model gets of the memory for KV pages. Several share it.
+/// Divides the memory for KV pages among the models.
 Result<void> shareKv(const ServeModels &options, std::vector<ModelSource> &sources) {
   std::vector<KvUser> users;
-  uint64_t locked = 0; // of weights, which do not give way to KV then
+  uint64_t locked = 0; // locked weights, whose memory KV pages cannot take
   for (const ModelSource &source : sources) {
     EngineOptions engine = options.engine;
     engine.model = source.path;
@@ -53,7 +53,7 @@ Result<void> shareKv(const ServeModels &options, std::vector<ModelSource> &sourc
       locked += (*file)->fileBytes();
     users.push_back({{source.name.empty() ? own : source.name, fileStem(source.path)}, *need});
   }
-  // A device whose memory is taken at once: each takes its part of what is left.
+  // Some device takes its memory at once; each model then takes its part of the rest when it opens.
   if (options.kvMemory.empty() && std::ranges::any_of(users, [](auto &user) { return !user.need; }))
     return {};
   uint64_t available = cpu::availableMemory();
@@ -67,7 +67,8 @@ Result<void> shareKv(const ServeModels &options, std::vector<ModelSource> &sourc
   return {};
 }
 
-/// E0557 where what all models take does not fit what was free before; says the sum.
+/// Reports the total memory of all models. Errors: E0557: it exceeds the memory that was free
+/// before.
 Result<void> checkSum(const ServeModels &options, const service::ModelRegistry &models,
                       uint64_t available) {
   if (models.all().size() < 2)
@@ -152,7 +153,7 @@ openVerified(const ServeModels &options, const ModelSource &source, const api::P
 
 void ServeModels::defineEngine(CommandLine &command) {
   engine.define(command);
-  // Here it is of all models together, or of one by name.
+  // In a server the option applies to all models together, or to one by name.
   Option single = command.find("--kv-memory");
   const std::string limits = single.group();
   command.remove(single);

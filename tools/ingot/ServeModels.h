@@ -1,7 +1,7 @@
-//===- ServeModels.h - The models of a server, from its options --------------===//
+//===- ServeModels.h - Opening the models of a server ------------------------===//
 //
-// What `ingot serve` and the server inside of other programs (ServeInside.cpp) have in common: all
-// but how requests come in. One set of options, so that both answer alike.
+// `ingot serve` and the server inside other programs (ServeInside.cpp) share everything but the way
+// in which requests arrive. They have one set of options, so both answer alike.
 //===----------------------------------------------------------------------===//
 #pragma once
 
@@ -23,26 +23,26 @@ struct ServeModels {
   int64_t queueRequests = 256, queueTokens = 1'000'000;
   double stepLimit = -1;
 
-  static constexpr const char *kGroup = "Service"; ///< of the options, in --help
+  static constexpr const char *kGroup = "Service"; ///< heading of the options in --help
   void defineEngine(CommandLine &command);
   void defineService(CommandLine &command);
 };
 
 struct ModelSource {
   std::string name, path;
-  uint64_t kvMemory = 0; ///< 0: what a single model gets
+  uint64_t kvMemory = 0; ///< bytes; 0: the default of a single model
 };
 
-/// The models that the options name. E0554, E0564.
+/// Returns the models that the options name. Errors: E0554, E0564.
 Result<std::vector<ModelSource>> modelSources(const ServeModels &options);
 
-/// Opens them all; their names are filled in. E0555 for two of one name, E0557 where they do not fit
-/// together, and what opening an engine says.
+/// Opens all models and fills in their names. Errors: E0555: two models have the same name; E0557:
+/// the models do not fit in memory together; those of opening an engine.
 Result<std::shared_ptr<service::ModelRegistry>>
 openModels(const ServeModels &options, std::vector<ModelSource> &sources, const api::Post &post);
 
-/// A model of a file whose every byte is as it was written. Weights are not looked at when an
-/// engine is opened; here there is time for that, since the old one serves meanwhile.
+/// Opens a model after verifying every byte of its file. Opening an engine normally does not check
+/// its weights; here there is time for that, because the old engine serves in the meantime.
 Result<std::shared_ptr<service::ServedModel>>
 openVerified(const ServeModels &options, const ModelSource &source, const api::Post &post);
 

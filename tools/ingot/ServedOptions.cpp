@@ -1,4 +1,4 @@
-//===- ServedOptions.cpp - Opening a model that many ask ----------------------===//
+//===- ServedOptions.cpp - See ServedOptions.h --------------------------------===//
 #include "tools/ingot/ServedOptions.h"
 
 #include "tools/ingot/Files.h"
@@ -62,7 +62,7 @@ void ServedOptions::define(CommandLine &command, const char *group) {
 runtime::SessionOptions ServedOptions::defaults(runtime::SessionOptions session) {
   session.maxSeqs = kDefaultSeqs;
   session.swapBytes = kDefaultSwap;
-  // Pages are taken as they are needed, so that all sequences need not fit at their longest.
+  // Pages are allocated on demand, so not all sequences need to fit at full length.
   session.kvShare = 0.5;
   return session;
 }

@@ -1,6 +1,7 @@
-//===- ServedOptions.h - From options to a model with routes -----------------===//
+//===- ServedOptions.h - Options of a served model ---------------------------===//
 //
-// What `serve` and `batch` share: an engine for many requests at once, and how its text is read.
+// `serve` and `batch` share these options: an engine for many concurrent requests, and the formats
+// of its text.
 //===----------------------------------------------------------------------===//
 #pragma once
 
@@ -11,22 +12,22 @@ namespace ingot::cli {
 
 struct ServedOptions {
   std::string chatTemplate;      ///< a file
-  std::string chatTemplateName;  ///< of the engine's templates
-  std::string templateVariables; ///< a JSON object, where requests give none of that name
+  std::string chatTemplateName;  ///< one of the engine's templates
+  std::string templateVariables; ///< a JSON object; requests override its values
   std::string toolFormat, reasoningFormat;
   service::RequestRules rules;
 
   void define(CommandLine &command, const char *group);
-  /// Sequences, KV and swap memory of a server on top of `session`.
+  /// Returns `session` with a server's defaults for sequences, KV and swap memory.
   static runtime::SessionOptions defaults(runtime::SessionOptions session);
-  /// The model at engine.model. `session` and `service` hold what the command wants; sequences, KV
-  /// and swap memory are filled in where the user gave none.
+  /// Opens the model at engine.model. `session` and `service` hold the command's settings.
+  /// Sequences, KV and swap memory that the user did not give get defaults.
   Result<std::shared_ptr<service::ServedModel>> open(EngineOptions engine, std::string name,
                                                      runtime::SessionOptions session,
                                                      service::ServiceOptions service) const;
 };
 
-/// What a model's file is called, without what says its kind: "smollm2".
+/// Returns the name of a model's file or folder without its extension: "smollm2".
 std::string fileStem(const std::string &path);
 
 } // namespace ingot::cli

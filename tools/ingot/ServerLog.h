@@ -1,7 +1,8 @@
-//===- ServerLog.h - What `ingot serve` says while it runs -----------------===//
+//===- ServerLog.h - Log, traces and messages of `ingot serve` -------------===//
 //
-// Its log (one line a request), its traces, and its words about itself. Those go to stderr as
-// notes; where the log is JSON on stderr too, they are lines of it, so that stderr stays JSON.
+// The server writes a log (one line per request), traces, and messages about itself. The messages
+// go to stderr as notes. If the log is JSON on stderr too, they become lines of the log, so stderr
+// stays JSON.
 //===----------------------------------------------------------------------===//
 #pragma once
 
@@ -21,27 +22,27 @@ struct ServerLogOptions {
 
 class ServerLog {
 public:
-  /// E0580 a log file, E0582 a collector's address, E0581 --log-prompts without a log. Threads are
-  /// started: block signals first.
+  /// Opens the log and starts threads; block signals first. Errors: E0580: the log file; E0582: the
+  /// collector's address; E0581: --log-prompts without a log.
   static Result<ServerLog> open(const ServerLogOptions &options, bool quiet,
                                 const std::string &version);
 
   observe::Observers observers() const;
   bool traces() const { return exporter != nullptr; }
-  /// To stderr, and as an event with its fields where events are kept.
+  /// Writes a message to stderr and, if events are logged, as an event with its fields.
   void say(const std::string &words, const std::string &name,
            observe::RequestLog::Fields fields) const;
-  /// An error of the running server.
+  /// Reports an error of the running server.
   void say(const Error &error) const;
-  /// After SIGHUP: the log file may have been renamed.
+  /// Reopens the log file, which may have been renamed. Called after SIGHUP.
   void reopen() const;
-  /// Families for /metrics: what did not get through.
+  /// Returns the metric families of /metrics for lost log lines and spans.
   std::string metrics() const;
 
 private:
   std::shared_ptr<observe::RequestLog> log;
   std::shared_ptr<observe::SpanExporter> exporter;
-  bool onlyEvents = false; ///< stderr is the log's, in JSON
+  bool onlyEvents = false; ///< stderr carries the JSON log
   bool keepsEvents = false;
 };
 

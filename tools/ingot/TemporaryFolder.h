@@ -1,4 +1,4 @@
-//===- TemporaryFolder.h - A folder for as long as a command runs -------------===//
+//===- TemporaryFolder.h - Temporary folder of a command ----------------------===//
 #pragma once
 
 #include "runtime/error/Error.h"
@@ -8,9 +8,9 @@
 
 namespace ingot::cli {
 
-/// Removed at the end, with what is in it.
+/// A folder that is removed with its contents when the object is destroyed.
 struct TemporaryFolder {
-  /// In $TMPDIR, else /tmp. E0148.
+  /// Creates the folder in $TMPDIR, else in /tmp. Errors: E0148.
   static Result<std::unique_ptr<TemporaryFolder>> make(const std::string &name);
   ~TemporaryFolder();
   TemporaryFolder(const TemporaryFolder &) = delete;

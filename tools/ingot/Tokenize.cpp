@@ -19,10 +19,10 @@ struct TokenizeOptions {
   bool lines = false;
 };
 
-/// What turns text into ids as a plain prompt's is.
+/// Encodes text as a plain prompt is encoded.
 struct Encoder {
   std::unique_ptr<text::Tokenizer> tokenizer;
-  std::vector<int32_t> prefix; ///< comes first
+  std::vector<int32_t> prefix; ///< ids placed first
 
   Result<std::vector<int32_t>> ids(std::string_view text) const {
     auto ids = tokenizer->encode(text);
@@ -32,7 +32,7 @@ struct Encoder {
   }
 };
 
-/// A JSON object a line, each at once: who reads them need not wait for the last.
+/// Prints one JSON object per line and flushes each, so a consumer need not wait for the last.
 Result<int> tokenizeLines(const Encoder &encoder, std::string_view text) {
   while (!text.empty()) {
     const size_t end = std::min(text.find('\n'), text.size());
@@ -92,7 +92,7 @@ Result<int> tokenize(const TokenizeOptions &options) {
 Action defineTokenize(CommandLine &command) {
   auto options = std::make_shared<TokenizeOptions>();
   options->engine.define(command);
-  command.remove(command.find("--trace")); // nothing runs
+  command.remove(command.find("--trace")); // no engine runs
   auto text = command.option("--text", options->text, "the text");
   command.option("--text-file", options->textFile, "a file of text; - is stdin (default)")
       .excludes(text);

@@ -1,7 +1,7 @@
 //===- Tune.cpp - ingot tune ----------------------------------------------===//
 //
-// Forwarded whole to the compiler library by main, as `compile` is; what is defined here is for
-// `ingot completion` alone.
+// main forwards `tune` with all its arguments to the compiler library, as it does `compile`. The
+// options defined here serve only `ingot completion`.
 //===----------------------------------------------------------------------===//
 #include "tools/ingot/Command.h"
 

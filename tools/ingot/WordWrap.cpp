@@ -8,12 +8,12 @@
 
 namespace ingot::cli {
 
-/// Bytes of the character that begins so; 1 for what begins none.
+/// Returns the length in bytes of the character that starts with `first`; 1 if no character does.
 static size_t lengthOf(unsigned char first) {
   return first >= 0xf0 ? 4 : first >= 0xe0 ? 3 : first >= 0xc0 ? 2 : 1;
 }
 
-/// Two for the scripts and signs that terminals draw so wide.
+/// Returns the width of a character: 2 for the scripts and symbols that terminals draw wide, else 1.
 static size_t columnsOf(std::string_view character) {
   if (character.size() < 3)
     return 1;
@@ -37,7 +37,8 @@ void WordWrap::add(std::string &out, std::string_view character) {
   const size_t width = columnsOf(character);
   const bool blank = character == " " || character == "\t";
   if (column + width > columns && !blank && wordColumns > 0 && wordColumns < column) {
-    // Back to where the word began: a cursor behind the last column still stands on it. 0 would mean 1.
+    // Moves back to the start of the word. After the last column is filled, the cursor stays on it, hence the
+    // -1. A count of 0 is skipped, because the escape sequence treats it as 1.
     const size_t back = wordColumns - (column == columns ? 1 : 0);
     if (back > 0)
       out += "\033[" + std::to_string(back) + "D";

@@ -1,8 +1,8 @@
 //===- main.cpp - The `ingot` command line ---------------------------------===//
 //
-// Thin: finds the subcommand, parses its options, runs it, prints errors. The exit codes
-// are those of runtime/error/Error.h. `compile` and `tune` are forwarded whole to
-// libingot-compiler.so, so that this binary needs no LLVM.
+// main finds the subcommand, parses its options, runs it and prints errors. The exit codes
+// are those of runtime/error/Error.h. `compile` and `tune` are forwarded with all arguments
+// to libingot-compiler.so, so this binary needs no LLVM.
 //===----------------------------------------------------------------------===//
 #include "runtime/engine/Header.h"
 #include "runtime/engine/Isa.h"
@@ -132,7 +132,8 @@ int dispatch(int argc, const char *const *argv) {
 } // namespace ingot::cli
 
 int main(int argc, char **argv) {
-  // What a library throws is our bug or the machine's state, never a stack trace for the user.
+  // An exception from a library is our bug or the machine's state. The user gets an error, never a
+  // stack trace.
   ingot::cli::prepareLastWords();
   try {
     return ingot::cli::finishOutput(ingot::cli::dispatch(argc, argv));

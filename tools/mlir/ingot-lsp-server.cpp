@@ -1,7 +1,7 @@
-//===- ingot-lsp-server.cpp - What editors ask about our IR ---------------===//
+//===- ingot-lsp-server.cpp - Language server for Ingot's IR --------------===//
 //
-// mlir-lsp-server with Ingot's dialects: errors as you type, definitions, uses, hover. An editor's
-// MLIR extension takes the path of this program (docs/debugging.md).
+// This is mlir-lsp-server with Ingot's dialects: errors as you type, definitions, uses and hover.
+// An editor's MLIR extension takes the path of this program (docs/debugging.md).
 //===----------------------------------------------------------------------===//
 #include "passes/Passes.h"
 

@@ -1,6 +1,7 @@
 //===- ingot-opt.cpp - mlir-opt over Ingot's dialects and passes ----------===//
 //
-//   --plugin=F.so    as --plugin of `ingot compile`: its dialects and passes are known, and those of reproducers of crashes
+//   --plugin=F.so    registers the plugin's dialects and passes, as --plugin of `ingot compile` does;
+//                    crash reproducers may use them
 //===----------------------------------------------------------------------===//
 #include "compiler/extend/KernelFile.h"
 #include "compiler/extend/Plugins.h"

@@ -1,7 +1,7 @@
-//===- ingot-reduce.cpp - A smaller program that still fails --------------===//
+//===- ingot-reduce.cpp - Reduction of a failing program ------------------===//
 //
-// mlir-reduce with Ingot's dialects and passes: it leaves out what a script does not need to find a
-// program interesting (docs/debugging.md).
+// This is mlir-reduce with Ingot's dialects and passes. It removes the parts of a program that a
+// test script does not need to find the program interesting (docs/debugging.md).
 //===----------------------------------------------------------------------===//
 #include "compiler/targets/CodeTarget.h"
 

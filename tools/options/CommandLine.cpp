@@ -33,7 +33,8 @@ std::string HelpText::make_usage(const CLI::App *app, std::string name) const {
   return usage + "\n";
 }
 
-/// " N" for numbers, " TEXT" for what has no better name, " a|b" for a closed set.
+/// Returns " N" for numbers, " a|b" for a closed set and " TEXT" for other values without a type
+/// name.
 std::string HelpText::make_option_opts(const CLI::Option *option) const {
   if (option->get_positional() || option->get_type_size() == 0)
     return "";
@@ -51,7 +52,7 @@ std::string HelpText::make_option_opts(const CLI::Option *option) const {
   return " " + type;
 }
 
-/// CLI11's words about a wrong command line, in three lines.
+/// Turns CLI11's message about a wrong command line into an error of three lines.
 Error usageError(const CLI::App &app, const CLI::ParseError &error) {
   Error result{ExitCode::Usage, "E0102", error.what(), "",
                app.get_name() + " --help shows the options"};
@@ -61,7 +62,7 @@ Error usageError(const CLI::App &app, const CLI::ParseError &error) {
       at != std::string::npos) {
     std::vector<std::string> names;
     for (const CLI::Option *option : app.get_options())
-      if (!option->get_group().empty()) // not those that --help leaves out
+      if (!option->get_group().empty()) // skip the options that --help leaves out
         for (const std::string &name : option->get_lnames())
           names.push_back("--" + name);
     result.why =
@@ -70,8 +71,8 @@ Error usageError(const CLI::App &app, const CLI::ParseError &error) {
   return result;
 }
 
-/// In the reverse order that CLI11 takes. It reads `--text=` as an option whose value is
-/// the next argument; what is meant is an empty one.
+/// Returns the arguments in reverse order, as CLI11 expects them. CLI11 reads `--text=` as an
+/// option whose value is the next argument, so an explicit empty value is inserted.
 std::vector<std::string> reversedArguments(int argc, const char *const *argv) {
   std::vector<std::string> arguments;
   for (int i = 1; i < argc; ++i) {
@@ -128,7 +129,7 @@ std::vector<std::string> Option::values() const { return option->results(); }
 
 std::optional<uint64_t> parseBytes(std::string text) {
   try {
-    if (!CLI::AsSizeValue(/*kb_is_1000=*/false)(text).empty()) // leaves the number in it
+    if (!CLI::AsSizeValue(/*kb_is_1000=*/false)(text).empty()) // replaces `text` with the number
       return std::nullopt;
   } catch (const CLI::Error &) {
     return std::nullopt;
@@ -165,7 +166,7 @@ Option CommandLine::flag(const std::string &names, bool &value, const std::strin
 Option CommandLine::option(const std::string &names) { return Option(impl->app.add_option(names)); }
 Option CommandLine::flag(const std::string &names) { return Option(impl->app.add_flag(names)); }
 
-// What options can hold.
+// The types of value that an option can hold.
 template Option CommandLine::option(const std::string &, std::string &, const std::string &);
 template Option CommandLine::option(const std::string &, uint16_t &, const std::string &);
 template Option CommandLine::option(const std::string &, int32_t &, const std::string &);

@@ -1,8 +1,9 @@
-//===- CommandLine.h - How commands look and fail ---------------------------===//
+//===- CommandLine.h - Command-line options, help and errors ----------------===//
 //
-// Every command of `ingot` has one CommandLine, those of the compiler library too: one look of
-// --help, and one error with the option that was meant. CLI11 does the parsing; CommandLine.cpp
-// alone includes it, since its headers cost every file that does some three seconds.
+// Every command of `ingot` has one CommandLine, including the commands in the compiler library. All
+// of them therefore share one layout of --help and one error that suggests the intended option.
+// CLI11 does the parsing. Only CommandLine.cpp includes it, because its headers add some three
+// seconds to the compilation of every file that includes them.
 //
 //   CommandLine line("Repeats a text.", "ingot repeat");
 //   line.option("TEXT", text, "what to repeat").required();
@@ -29,20 +30,21 @@ class Option;
 
 namespace ingot::cli {
 
-/// An option of a CommandLine, which owns it: for saying more of it, and for asking whether it was
-/// given. As cheap to copy as a pointer.
+/// A handle to an option that a CommandLine owns. It refines the option and reports whether the
+/// option was given. It is as cheap to copy as a pointer.
 class Option {
 public:
   Option required();
-  /// The heading it stands under in --help; empty: it is left out there.
+  /// The heading under which --help lists the option. An empty heading hides the option from
+  /// --help.
   Option group(const std::string &heading);
   std::string group() const;
-  /// What --help calls its value, instead of TEXT or N.
+  /// The name that --help gives the value, instead of TEXT or N.
   Option typeName(const std::string &name);
-  /// --help shows the value that the variable has now.
+  /// Makes --help show the variable's current value as the default.
   Option showDefault();
 
-  /// Values from `least` to `most` alone.
+  /// Accepts only values from `least` to `most`.
   template <std::integral T> Option range(T least, T most) {
     return rangeOf(static_cast<int64_t>(least), static_cast<int64_t>(most));
   }
@@ -51,20 +53,21 @@ public:
   }
   Option notNegative();
   Option oneOf(std::initializer_list<const char *> words);
-  /// `problem` says what is wrong with a value, or nothing.
+  /// `problem` returns the message for an invalid value, or an empty string for a valid one.
   Option check(std::function<std::string(const std::string &value)> problem);
   /// A number of bytes: 123, 800M, 2GiB.
   Option bytes();
 
-  /// One value each time it is given: what follows is not its own. A list grows with each.
+  /// Takes one value per occurrence; the argument after the value is not another value. Each
+  /// occurrence appends to a list.
   Option takesOne();
-  /// One value, once.
+  /// Takes one value, and only once.
   Option onlyOnce();
-  /// One argument may hold several values.
+  /// Lets one argument hold several values.
   Option separatedBy(char separator);
-  /// It is an error to give both.
+  /// Giving both options is an error.
   Option excludes(Option other);
-  /// It is an error to give this without the other.
+  /// Giving this option without the other is an error.
   Option needs(Option other);
 
   bool given() const;
@@ -80,34 +83,38 @@ private:
   CLI::Option *option;
 };
 
-/// "123", "800M", "2GiB"; nothing for 0 and for what is no number of bytes.
+/// Parses "123", "800M" or "2GiB". Returns nothing for 0 and for text that is not a number of
+/// bytes.
 std::optional<uint64_t> parseBytes(std::string text);
 
 class CommandLine {
 public:
-  /// `summary` is the first line of --help, `name` what is typed before the options.
+  /// `summary` is the first line of --help; `name` is the command as typed before the options.
   explicit CommandLine(const std::string &summary = "", const std::string &name = "");
   ~CommandLine();
 
-  /// An option with a value, by all its names ("-n,--times"), or a positional one ("TEXT"). `value`
-  /// outlives the command line. T: a string, a number, an optional or a vector of them.
+  /// Adds an option with a value, under all its names ("-n,--times"), or a positional argument
+  /// ("TEXT"). `value` must outlive the command line. T is a string, a number, or an optional or
+  /// vector of either.
   template <typename T>
   Option option(const std::string &names, T &value, const std::string &help = "");
   Option flag(const std::string &names, bool &value, const std::string &help = "");
-  /// For completion alone: options of a command that parses them elsewhere.
+  /// Adds an option of a command that parses its options elsewhere; only completion uses it.
   Option option(const std::string &names);
   Option flag(const std::string &names);
 
-  /// The option of that name, which is there.
+  /// Returns the option of that name, which must exist.
   Option find(const std::string &name) const;
   void remove(Option option);
-  /// The examples under --help.
+  /// Sets the examples that --help prints last.
   void examples(std::string_view text);
 
-  /// Parses what stands behind the command's name, argv[0]. False: --help was printed. E0102.
+  /// Parses the arguments after the command's name, argv[0]. Returns false if --help was printed.
+  /// Errors: E0102.
   Result<bool> parse(int argc, const char *const *argv);
 
-  /// "--name" of each option that --help shows, "-n" of those without a long name; --help first.
+  /// Returns "--name" for each option that --help shows, or "-n" for an option without a long name;
+  /// --help comes first.
   std::vector<std::string> optionNames() const;
 
 private:

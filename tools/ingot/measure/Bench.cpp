@@ -2,14 +2,14 @@
 //
 //   pp512           a prompt of 512 ids, to its first new id
 //   tg128           128 new ids, one after the other
-//   tg128 @ b8      8 sequences that decode together, 128 new ids each: of all of them per second
+//   tg128 @ b8      8 sequences that decode together, 128 new ids each: new ids of all per second
 //   pp512 @ d4096   the same with 4,096 positions in the KV already; tg128 @ d4096 likewise
 //   parallel8       8 requests at once, 128 prompt ids and 64 new ones each: new ids per
 //                   second over the whole of it
 //
-// One warm-up, then --repeat times; the figure is the median. Where a step or more lies
-// before what is timed (a depth), that is the warm-up. Ids are random but the same in
-// every run. `samples` holds every measurement.
+// Each test runs one warm-up and then --repeat times; the figure is the median. If untimed
+// steps precede the timed ones (a depth), they are the warm-up. Ids are random but the same
+// in every run. `samples` holds every measurement.
 //===----------------------------------------------------------------------===//
 #include "runtime/abi/Batch.h"
 #include "runtime/engine/EngineFile.h"
@@ -37,30 +37,30 @@ using runtime::Request;
 using runtime::Session;
 
 constexpr int64_t kParallelPrompt = 128, kParallelNew = 64;
-constexpr int64_t kLeastPrompt = 8; ///< before the new ids of a decode test
+constexpr int64_t kLeastPrompt = 8; ///< prompt before the new ids of a decode test
 
 struct BenchOptions {
   EngineOptions engine;
-  std::vector<std::string> kernels;                ///< these alone, instead of all else
-  std::vector<int64_t> kernelTokens = {1, 8, 512}; ///< of their steps
+  std::vector<std::string> kernels;                ///< only these, instead of all other tests
+  std::vector<int64_t> kernelTokens = {1, 8, 512}; ///< sizes of their steps
   std::vector<int64_t> prompts = {512}, news = {128}, depths = {0}, batches = {1}, parallel;
   int repeat = 5;
   std::string format = "md";
 };
 
-/// What is measured: `sequences` of them at once, each of `prompt` ids after `depth` others, or of
-/// `newIds` new ones, or (parallel) both.
+/// A test: `sequences` at once, each with `prompt` ids after `depth` others, or with `newIds` new
+/// ids, or (parallel) with both.
 struct Test {
   std::string name;
   int64_t prompt = 0, newIds = 0, depth = 0, sequences = 1;
 
-  /// What tokens per second count.
+  /// The number of tokens that tokens per second count.
   double tokens() const { return static_cast<double>((newIds ? newIds : prompt) * sequences); }
 };
 
 struct Row {
   Test test;
-  std::vector<double> samples; ///< tokens per second; one or more
+  std::vector<double> samples; ///< tokens per second; at least one
 
   double median() const {
     std::vector<double> sorted = samples;
@@ -105,8 +105,8 @@ class Bench {
 public:
   Bench(Session &session, int64_t chunk) : session(session), chunk(chunk) {}
 
-  /// Tokens per second of `tokens` prompt ids that follow `depth` others. The steps
-  /// that take those are not timed: with whole chunks they end exactly at `depth`.
+  /// Measures the tokens per second of `tokens` prompt ids that follow `depth` others. The steps of
+  /// the `depth` ids are not timed; they are whole chunks and therefore end exactly at `depth`.
   Result<double> prompt(int64_t tokens, int64_t depth) {
     auto id = session.submit(request(depth + tokens, 1));
     if (!id)
@@ -120,8 +120,8 @@ public:
     return static_cast<double>(tokens) / seconds;
   }
 
-  /// New ids per second of `sequences` that decode together. The clock starts when each of them
-  /// has its first id; those that were first have got some more by then (idsBefore()).
+  /// Measures the new ids per second of `sequences` that decode together. The clock starts when
+  /// each sequence has its first id; the earlier ones have some more by then (idsBefore()).
   Result<double> decode(int64_t tokens, int64_t depth, int64_t sequences) {
     const int64_t prompt = std::max(depth, kLeastPrompt);
     const int64_t most = idsBefore(prompt, sequences, chunk) + tokens;
@@ -149,7 +149,8 @@ public:
     for (int64_t i = 0; i < tokens; ++i)
       session.step();
     const double seconds = since(start);
-    const int64_t timed = found - before; // tokens * sequences: idsBefore() leaves room for them
+    const int64_t timed = found - before; // equals tokens * sequences, since idsBefore() leaves
+                                          // room
     enough = true;
     session.runUntilDone();
     for (runtime::RequestId id : ids)
@@ -173,19 +174,20 @@ public:
     return static_cast<double>(requests * kParallelNew) / seconds;
   }
 
-  /// Ids that the first of `sequences` may get before the last has its first one: a step takes one
-  /// token of each that decodes, then `chunk` less those of prompts.
+  /// Returns the number of ids that the first of `sequences` may get before the last has its first
+  /// one. A step takes one token of each decoding sequence and fills the rest of `chunk` with
+  /// prompt tokens.
   static int64_t idsBefore(int64_t prompt, int64_t sequences, int64_t chunk) {
     auto steps = [](int64_t tokens, int64_t each) { return (tokens + each - 1) / each; };
-    const int64_t budget = std::max(chunk, sequences); // as the session raises it
+    const int64_t budget = std::max(chunk, sequences); // the session raises it likewise
     return steps(prompt * sequences, budget - sequences + 1) - steps(prompt, budget);
   }
 
   const Error *failure() const { return session.failure(); }
 
 private:
-  /// E0137 where not all of `sequences` would be admitted at once: the scheduler would have the
-  /// last wait for the first.
+  /// Returns E0137 if not all of `sequences` would be admitted at once, since the scheduler would
+  /// make the last wait for the first.
   Result<void> fitTogether(int64_t sequences, int64_t positions) const {
     const int64_t pages = sequences * ((positions + kPageTokens - 1) / kPageTokens);
     const auto there = static_cast<int64_t>(session.memory().pages);
@@ -219,7 +221,7 @@ private:
   std::mt19937 random{0};
 };
 
-/// Formats but jsonl, which is printed row by row.
+/// Prints all rows in any format except jsonl, which is printed row by row.
 void print(const BenchOptions &options, const std::vector<Row> &rows) {
   const std::string format = options.engine.common.json ? "json" : options.format;
   if (format == "json") {
@@ -248,7 +250,8 @@ void print(const BenchOptions &options, const std::vector<Row> &rows) {
   }
 }
 
-/// The tests in order of the table. Depths of prompts are whole steps of `chunk`.
+/// Returns the tests in the order of the table. Prompt depths are rounded up to whole steps of
+/// `chunk`.
 std::vector<Test> testsOf(const BenchOptions &options, int64_t chunk) {
   std::vector<Test> tests;
   auto at = [](const char *what, int64_t n) { return n ? what + std::to_string(n) : ""; };
@@ -271,13 +274,13 @@ std::vector<Test> testsOf(const BenchOptions &options, int64_t chunk) {
   return tests;
 }
 
-/// Room for every test.
+/// Returns session limits with room for every test.
 runtime::SessionOptions limitsOf(const std::vector<Test> &tests, int64_t chunk) {
   runtime::SessionOptions limits;
   limits.loadTokenizer = false;
   limits.maxBatchTokens = chunk;
-  limits.prefixCache = false; // what is timed is computed
-  limits.balance = false;     // in steps of `chunk` tokens
+  limits.prefixCache = false; // timed work must be computed
+  limits.balance = false;     // steps must have `chunk` tokens
   for (const Test &test : tests) {
     int64_t positions = test.depth + test.prompt + test.newIds;
     if (!test.prompt) {
@@ -301,13 +304,13 @@ Result<Row> measure(Bench &run, Test test, int repeat, int64_t chunk) {
       return figure.error();
     if (const Error *failed = run.failure())
       return *failed;
-    if (i > 0) // the one before warms caches
+    if (i > 0) // the first run warms the caches
       row.samples.push_back(*figure);
   }
   return row;
 }
 
-/// Tokens of a step where nobody says how many: what a session would take.
+/// Returns the default number of tokens in a step, which is that of a session.
 int64_t defaultChunk(const CommonOptions &common, const fb::Engine &table) {
   runtime::SessionOptions where;
   where.device = common.device;
@@ -350,7 +353,7 @@ Result<int> bench(const BenchOptions &options) {
     auto row = measure(run, test, options.repeat, chunk);
     if (!row)
       return row.error();
-    if (lines) // as they come: what was measured is there whatever comes after
+    if (lines) // print at once: rows stay even if a later test fails
       emit(row->json() + "\n");
     rows.push_back(std::move(*row));
   }
@@ -361,7 +364,7 @@ Result<int> bench(const BenchOptions &options) {
 
 } // namespace
 
-/// `ingot bench --kernel`: bench-kernels at the steps that matter most.
+/// Implements `ingot bench --kernel`: runs bench-kernels at the most important step sizes.
 static Result<int> benchOf(const BenchOptions &options) {
   BenchKernelsOptions own;
   own.engine = options.engine;
@@ -418,7 +421,7 @@ Action defineBench(CommandLine &command) {
     if (!options->kernels.empty())
       return benchOf(*options);
     for (auto *values : {&options->prompts, &options->news, &options->parallel})
-      std::erase(*values, 0); // -p 0 leaves the prompt test out
+      std::erase(*values, 0); // -p 0 skips the prompt test
     return bench(*options);
   };
 }

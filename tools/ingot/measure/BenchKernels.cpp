@@ -1,14 +1,13 @@
 //===- BenchKernels.cpp - ingot bench-kernels: each kernel alone -----------===//
 //
-//   for each number of tokens        1 … 256: so many sequences decode; more: a prompt
-//     for each context               attention alone beyond the first
-//       a step, which makes the batch the device's
-//       for each kernel              its launches in all layers, again and again
+//   for each number of tokens        1 … 256: that many sequences decode; more: a prompt
+//     for each context               beyond the first, only attention
+//       a step, which copies the batch to the device
+//       for each kernel              its launches in all layers, repeatedly
 //         for each kind of edge
-//     the whole step, its kernels' sum beside it, and a decode step without each
+//     the whole step and the sum of its kernels, and a decode step without each kernel
 //
-// A line is written as soon as it is known, so that what was measured is there whatever comes
-// after.
+// A line is written as soon as it is known, so measured results stay even if a later one fails.
 //===----------------------------------------------------------------------===//
 #include "tools/ingot/measure/BenchKernels.h"
 #include "runtime/device/KernelBench.h"
@@ -38,9 +37,9 @@ namespace {
 using runtime::KernelBench;
 
 constexpr int kRounds = 5;
-constexpr double kSeconds = 0.3; ///< of one figure, if its repeats may be fewer for that
+constexpr double kSeconds = 0.3; ///< time limit of one figure, which may reduce its repeats
 
-/// What is measured where nobody says what, and the KV positions that are taken for it.
+/// The default sizes to measure, and the KV positions that they need.
 struct Sizes {
   std::vector<int64_t> tokens, contexts;
   int64_t positions;
@@ -53,10 +52,10 @@ Sizes defaultSizes(std::string_view device) {
             int64_t{1} << 18};
   if (device == "cpu")
     return {{1, 8, 32, 128, 512}, {128, 1024, 8192}, int64_t{1} << 15};
-  return {{1, 8}, {128}, int64_t{1} << 12}; // the emulator takes seconds for what a GPU does in one
+  return {{1, 8}, {128}, int64_t{1} << 12}; // the emulator is far slower than a GPU
 }
 
-/// Steps with so many tokens, by context; a prompt is never longer than its context.
+/// Returns the steps with `tokens` tokens, by context. A prompt is never longer than its context.
 std::vector<BenchStep> stepsOf(int64_t tokens, bool prompt, const std::vector<int64_t> &contexts) {
   std::set<int64_t> own;
   for (int64_t context : contexts)
@@ -68,15 +67,15 @@ std::vector<BenchStep> stepsOf(int64_t tokens, bool prompt, const std::vector<in
 }
 
 struct Figure {
-  std::string kernel, variant; ///< variant: empty if there is one alone
+  std::string kernel, variant; ///< variant: empty if there is only one
   int64_t tokens;
-  std::optional<int64_t> context; ///< of attention
-  std::string edges;              ///< empty: the device knows no kinds
+  std::optional<int64_t> context; ///< only for attention
+  std::string edges;              ///< empty: the device has only one kind
   uint64_t launches = 0;
-  std::vector<double> us; ///< of a launch, sorted; one or more
-  KernelWork work;        ///< of a launch
+  std::vector<double> us; ///< per launch, sorted; at least one
+  KernelWork work;        ///< per launch
   double boundUs = 0;     ///< 0: not known
-  double foretoldUs = 0;  ///< by the cost model; 0: it cannot say
+  double foretoldUs = 0;  ///< predicted by the cost model; 0: not known
 
   double median() const { return (us[(us.size() - 1) / 2] + us[us.size() / 2]) / 2; }
   double gbPerS() const { return work.bytes / median() / 1e3; }
@@ -90,7 +89,7 @@ struct StepFigure {
   std::optional<double> sumUs, hostUs;
 };
 
-/// What is written, as it comes.
+/// Writes the results as they arrive.
 class Report {
 public:
   explicit Report(bool json) : json(json) {}
@@ -210,12 +209,12 @@ public:
         addKernels(*one);
   }
 
-  /// E0139: an unknown one.
+  /// Checks the kernels' names. Errors: E0139: an unknown kernel.
   Result<void> checkNames() const;
   void setLimits(const KernelBench::Limits &known) { limits = known; }
   const KernelBatch &batches() const { return batch; }
-  /// Steps of one number of tokens, shortest context first. An error is the end: the device is
-  /// gone.
+  /// Runs the steps of one number of tokens, shortest context first. An error means that the device
+  /// has failed and ends the benchmark.
   Result<void> run(const std::vector<BenchStep> &steps);
 
 private:
@@ -258,9 +257,9 @@ private:
   KernelBatch batch;
   const fb::CodeObject *costs;
   KernelBench::Limits limits;
-  std::vector<uint32_t> kernels;            ///< in order of their first launch
+  std::vector<uint32_t> kernels;            ///< in the order of their first launch
   std::map<std::string, double> sumOfEdges; ///< µs of a step's kernels, by kind of edge
-  bool complete = true;                     ///< all kernels of the step are in the sum
+  bool complete = true;                     ///< the sum has all kernels of the step
 };
 
 Result<void> KernelRuns::checkNames() const {
@@ -281,7 +280,7 @@ Result<void> KernelRuns::checkNames() const {
   return {};
 }
 
-/// The kinds of edges to measure, of launches that can start early or not.
+/// Returns the kinds of edges to measure for launches that can start early (`overlap`) or cannot.
 std::vector<std::string> KernelRuns::edgesOf(bool overlap) const {
   if (session.target().starts_with("cpu:"))
     return {""};
@@ -292,8 +291,8 @@ std::vector<std::string> KernelRuns::edgesOf(bool overlap) const {
   return {"programmatic", "full"};
 }
 
-/// Of one run of the launches in each round. The first run says how many there may be; where it
-/// takes long it is the figure.
+/// Returns the seconds of one run of the launches in each round. The time of the first run decides
+/// the number of repeats; a long first run is itself the figure.
 Result<std::vector<double>> KernelRuns::seconds(const KernelBench::Choice &choice) {
   auto once = bench.time(choice, 1, 1);
   if (!once)
@@ -307,11 +306,12 @@ Result<std::vector<double>> KernelRuns::seconds(const KernelBench::Choice &choic
   return bench.time(choice, rounds, repeats / rounds);
 }
 
-/// Of a launch, the mean over layers and cases.
+/// Returns the work of a launch, as the mean over layers and specialisations.
 KernelWork KernelRuns::workOf(uint32_t kernel, const BenchStep &step) const {
   KernelWork sum;
   int count = 0;
-  // Cases differ in kernels; one that several launch is alike in all.
+  // Specialisations differ in their kernels, but a kernel that several launch does the same work in
+  // each.
   for (const fb::Step *layer : *runtime::generateEntry(program).steps())
     for (const fb::Case *one : *program.sections()->Get(layer->section())->cases())
       for (const fb::Launch *launch : *one->launches())
@@ -342,7 +342,7 @@ double KernelRuns::foretold(const KernelWork &work, const fb::KernelCost *cost) 
   return us > 0 && gpu ? us + gpu->exposedUs : us;
 }
 
-/// Writes it down. The error itself where nothing can be run any more.
+/// Records a failure. Returns the error if the device can run nothing more.
 Result<void> KernelRuns::failed(const std::string &kernel, const BenchStep &step,
                                 const std::string &edges, const Error &error) {
   report.fail(kernel, step, edges, error);
@@ -353,7 +353,7 @@ Result<void> KernelRuns::failed(const std::string &kernel, const BenchStep &step
 Result<void> KernelRuns::kernelRuns(uint32_t kernel, const BenchStep &step) {
   const KernelBench::Launches launches = bench.launches({.only = kernel});
   if (launches.count == 0)
-    return {}; // others do its work in such steps
+    return {}; // other kernels do its work in such steps
   for (const std::string &edges : edgesOf(launches.overlap)) {
     auto each = seconds({.only = kernel, .overlap = edges != "full"});
     if (!each) {
@@ -374,13 +374,14 @@ Result<void> KernelRuns::kernelRuns(uint32_t kernel, const BenchStep &step) {
     figure.foretoldUs = foretold(figure.work, costOf(kernel));
     report.add(figure);
     sumOfEdges[edges] += figure.median() * count;
-    if (!launches.overlap) // it has these edges in every step
+    if (!launches.overlap) // it has full edges in every step
       sumOfEdges["programmatic"] += figure.median() * count;
   }
   return {};
 }
 
-/// The step as a whole, and, if it decodes, without each of its kernels: a prompt's takes long.
+/// Measures the whole step and, for a decode step, the step without each of its kernels. Prompt
+/// steps take too long for that.
 Result<void> KernelRuns::stepRuns(const BenchStep &step) {
   auto host = bench.hostSeconds();
   if (!host)
@@ -434,8 +435,7 @@ Result<void> KernelRuns::run(const std::vector<BenchStep> &steps) {
   return {};
 }
 
-/// A session with KV for as many positions as are wanted, halved until the device has room for
-/// them.
+/// Opens a session with the wanted number of KV pages, halved until the device has room.
 Result<std::unique_ptr<runtime::Session>> open(EngineOptions engine, const std::string &path,
                                                const runtime::SessionOptions &wanted, int64_t pages,
                                                uint64_t pageBytes) {

@@ -1,11 +1,11 @@
-//===- BenchServe.cpp - ingot bench-serve: what clients of a server see -----===//
+//===- BenchServe.cpp - ingot bench-serve: benchmark of a server ------------===//
 //
-// Loads any server that speaks OpenAI's /v1/completions or /v1/chat/completions, streaming, and
-// reports what vLLM's `bench serve` does, under the same names (load/Figures.h).
+// Sends a load to any server with OpenAI's streaming /v1/completions or /v1/chat/completions, and
+// reports the same figures as vLLM's `bench serve`, under the same names (load/Figures.h).
 //
-// Before the run it asks which model there is, and makes one or two small requests: they say what
-// is wrong (no server, no key, no such model) before a thousand do, and how many tokens the server
-// makes of a word.
+// Before the run it requests the list of models and sends one or two small requests. They reveal a
+// problem (no server, no key, no such model) before a thousand requests fail, and show how many
+// tokens a word takes.
 //===----------------------------------------------------------------------===//
 #include "tools/ingot/Command.h"
 #include "tools/ingot/Console.h"
@@ -39,7 +39,7 @@ Error nobodyThere(const std::string &url, const std::string &why) {
           "start one: ingot serve MODEL; or give its address"};
 }
 
-/// Why the server did not take a request, from its status and body.
+/// Returns the error for a request that the server refused, from its status and body.
 Error refused(const std::string &url, const std::string &model, int status,
               const std::string &body) {
   std::string message = body.substr(0, 300);
@@ -73,7 +73,7 @@ http::ClientRequest modelsRequest(const BenchServeOptions &options) {
   return request;
 }
 
-/// The first model that the server lists.
+/// Returns the first model that the server lists.
 Result<std::string> firstModel(const BenchServeOptions &options, const http::ServerUrl &server) {
   const auto answer = http::ClientLoop(server).ask(modelsRequest(options));
   if (!answer.failure.empty())
@@ -89,14 +89,14 @@ Result<std::string> firstModel(const BenchServeOptions &options, const http::Ser
   return std::string(name);
 }
 
-/// One small request; its tokens as the server counts them.
+/// Sends one small request and returns its tokens as the server counts them.
 Result<int64_t> tryOut(const BenchServeOptions &options, const Target &target, int64_t count) {
   std::mt19937_64 generator(options.load.seed + uint64_t(count));
   Prompt prompt;
   prompt.body = bodyOf(target.route, words(count, generator), 2);
   Probe tried = probe(target, prompt);
   if (tried.status == 400 && !options.promptsFile.empty() && target.route == Route::Completions) {
-    // A server without a tokenizer takes ids alone, as the file may have them.
+    // A server without a tokenizer accepts only ids, and the file may hold ids.
     prompt.body = "{\"prompt\":[1,2,3,4],\"max_tokens\":2";
     tried = probe(target, prompt);
   }
@@ -140,9 +140,9 @@ std::string today() {
   return text;
 }
 
-/// Prompts whose tokens are the server's own.
+/// Makes prompts whose lengths are in the server's own tokens.
 Result<Prompts> makePrompts(const BenchServeOptions &options, const Target &target) {
-  // Both short, so that they fit whatever context there is.
+  // Both are short enough for any context.
   constexpr int64_t kFew = 4, kMany = 36;
   auto few = tryOut(options, target, kFew);
   if (!few)
@@ -156,7 +156,7 @@ Result<Prompts> makePrompts(const BenchServeOptions &options, const Target &targ
                          options.load.seed);
 }
 
-/// A count on a terminal, now and then.
+/// Returns a callback that shows the count on a terminal, at most once per second.
 std::function<void(int64_t)> progressLine(const BenchServeOptions &options) {
   if (options.quiet || !isTerminal(STDERR_FILENO))
     return {};
@@ -173,7 +173,7 @@ Result<int> benchServe(BenchServeOptions options) {
   auto server = http::parseUrl(options.url);
   if (!server)
     return server.error();
-  // As clients are told to give it: with the version in its path.
+  // Clients usually take the URL with the version in its path, so accept it here too.
   if (server->path.ends_with("/v1"))
     server->path.resize(server->path.size() - 3);
   Goodput goodput;

@@ -15,14 +15,15 @@ namespace {
 
 using Load = runtime::Session::ExpertLoad;
 
-constexpr size_t kBusiest = 6; ///< experts that are named
+constexpr size_t kBusiest = 6; ///< number of experts that are listed
 
 Error none(const std::string &why) {
   return {ExitCode::Usage, "E0567", "there are no experts to count", why,
           "give an engine of a mixture of experts"};
 }
 
-/// How many experts an even load of the same entropy would have: all of them if it is even.
+/// Returns the number of experts over which an even load would have the same entropy; all experts
+/// if the load is even.
 double effective(const std::vector<uint64_t> &tokens, double total) {
   double entropy = 0;
   for (uint64_t count : tokens)

@@ -1,7 +1,8 @@
 //===- Explain.cpp - ingot explain ----------------------------------------===//
 //
-// Launches and their costs are the engine's. Why they are not fewer, the compiler says while it makes one, as remarks:
-// of a checkpoint the shape is compiled, with weights made up, and its remarks are read.
+// Launches and their costs come from the engine. The compiler reports its fusion decisions as remarks while
+// it makes an engine. The shape of a checkpoint is therefore compiled with dummy weights, and the remarks are
+// read.
 //===----------------------------------------------------------------------===//
 #include "tools/ingot/measure/Explain.h"
 
@@ -34,14 +35,14 @@ struct FusionRemark {
 };
 
 struct ExplainedLaunch {
-  std::string kernel, family, ops; ///< ops: empty where no remark tells
-  double bytes = 0, us = 0;        ///< us: 0 where the model cannot say
+  std::string kernel, family, ops; ///< ops: empty if no remark names them
+  double bytes = 0, us = 0;        ///< us: 0 if the cost model cannot predict it
 };
 
-/// A section of the program: a layer kind, or what stands before and behind the layers.
+/// A stage (section) of the program: a layer kind, or the work before or after the layers.
 struct ExplainedSection {
   std::string name;
-  uint64_t steps = 0; ///< how often it is run in a step of the model
+  uint64_t steps = 0; ///< how often it runs in a step of the model
   std::vector<ExplainedLaunch> launches;
 
   double sum(double ExplainedLaunch::*what) const {
@@ -79,7 +80,7 @@ std::vector<FusionRemark> readRemarks(const std::string &path) {
   return remarks;
 }
 
-/// "gate_up" of "gate_up_0", "linear" of "linear_0_keys".
+/// Returns the pattern in a kernel's name: "gate_up" for "gate_up_0", "linear" for "linear_0_keys".
 std::string patternOf(const std::string &kernel) {
   for (size_t at = kernel.find('_'); at != std::string::npos; at = kernel.find('_', at + 1))
     if (at + 1 < kernel.size() && kernel[at + 1] >= '0' && kernel[at + 1] <= '9')
@@ -87,7 +88,8 @@ std::string patternOf(const std::string &kernel) {
   return kernel;
 }
 
-/// What is in a launch: the ops of the fusion that it is named for, of the functions that became the section.
+/// Returns the ops of a launch: those of the fusion that the kernel is named after, preferably in the
+/// function that became the stage.
 std::string opsOf(const std::string &kernel, const std::string &section,
                   std::vector<FusionRemark> &unused) {
   const std::string pattern = patternOf(kernel);
@@ -111,14 +113,14 @@ Explanation explained(const runtime::EngineFile &engine, std::vector<FusionRemar
   const MachineLimits limits = limitsFor(all.target, threads);
   const fb::CodeObject *code = codeWithCosts(program, all.target);
   const runtime::GpuMachine *gpu = runtime::gpuMachineFor(all.target);
-  const double startUs = gpu ? gpu->exposedUs : 0; // of each launch
+  const double startUs = gpu ? gpu->exposedUs : 0; // start-up time of each launch
   all.foretold = limits.readGbPerS > 0 && code;
   const auto tokens = static_cast<double>(options.tokens);
   const StepLoad load{1, tokens, std::max(tokens, static_cast<double>(options.positions)), 1};
   const runtime::StepCounts counts{fb::Mode::Greedy, static_cast<uint64_t>(options.tokens), 1,
                                    static_cast<uint64_t>(options.tokens)};
   std::vector<FusionRemark> unused = remarks;
-  std::map<uint32_t, size_t> known; // sections of the engine
+  std::map<uint32_t, size_t> known; // engine section -> index in all.sections
   for (const fb::Step *step : *runtime::generateEntry(program).steps()) {
     auto [place, isNew] = known.try_emplace(step->section(), all.sections.size());
     if (!isNew) {
@@ -224,7 +226,7 @@ std::string json(const Explanation &all, const std::string &model, const Explain
          "\n";
 }
 
-/// Compiles the shape of the checkpoint into the folder, for this machine unless targets are given.
+/// Compiles the shape of the checkpoint to `engine`, for this machine unless targets are given.
 Result<void> compileShape(const std::string &checkpoint, const ExplainOptions &options,
                           const std::string &engine, const std::string &remarks) {
   CompileOptions wanted = options.compile;
@@ -240,7 +242,7 @@ Result<void> compileShape(const std::string &checkpoint, const ExplainOptions &o
   return compileAsChild(arguments);
 }
 
-/// What of a model is compiled: of one on a hub its configuration is enough.
+/// Returns the path to compile. For a model on a hub, its configuration is enough.
 Result<std::string> shapeOf(const ExplainOptions &options) {
   if (!isModelName(options.model))
     return options.model;

@@ -14,11 +14,11 @@ namespace {
 
 int64_t pagesFor(int64_t positions) { return (positions + kPageTokens - 1) / kPageTokens; }
 
-/// Kernels may read the positions of a window in blocks of so many (docs/scheduling.md).
+/// Kernels may read the positions of a window in blocks of this size (docs/scheduling.md).
 constexpr int64_t kWindowBlock = 128;
 
-/// `count` values of the format. Codes of integers are any byte; of E4M3 those whose magnitude is
-/// below 2.
+/// Writes `count` values in the format. Integer codes are arbitrary bytes; E4M3 codes have a
+/// magnitude below 2.
 void fillValues(std::byte *to, uint64_t count, KvFormat format, std::mt19937 &random) {
   if (!kvFormat(format).isPlain()) {
     const auto kept = std::byte{static_cast<unsigned char>(format == KvFormat::FP8 ? 0xBF : 0xFF)};
@@ -41,7 +41,7 @@ void fillValues(std::byte *to, uint64_t count, KvFormat format, std::mt19937 &ra
   }
 }
 
-/// `count` scales of 1/64.
+/// Writes `count` scales of 1/64.
 void fillScales(std::byte *to, uint64_t count, int bits) {
   const float scale = 1.0F / 64;
   const auto half = static_cast<_Float16>(scale);
@@ -52,7 +52,7 @@ void fillScales(std::byte *to, uint64_t count, int bits) {
       std::memcpy(to + 2 * i, &half, 2);
 }
 
-/// A page of a state: the values of its streams, then their scales.
+/// Appends a page of a state: the values of its streams, then their scales.
 void addPage(const fb::State &state, std::mt19937 &random, std::vector<std::byte> &page) {
   size_t at = page.size();
   page.resize(at + state.page_bytes());
@@ -72,7 +72,7 @@ void addPage(const fb::State &state, std::mt19937 &random, std::vector<std::byte
   }
 }
 
-/// A page of each state of the group, one after the other as PageMover has them.
+/// Returns one page of each state of the group, concatenated in PageMover's order.
 std::vector<std::byte> pageOf(const runtime::Executor &executor, size_t group) {
   const auto &states = *executor.program().states();
   std::vector<std::byte> page;

@@ -1,12 +1,12 @@
 //===- KernelBatch.h - Steps for a benchmark, without a scheduler ----------===//
 //
-// A batch of sequences that are alike, each with KV pages of its own:
+// A batch consists of identical sequences, each with KV pages of its own:
 //
-//   decode    n sequences, one token each, the last of `context` positions
-//   prompt    one sequence, its last n of `context` positions, in tiles of kAttentionTile
+//   decode    n sequences, one token each, at the last of `context` positions
+//   prompt    one sequence, the last n of `context` positions, in tiles of kAttentionTile
 //
-// Positions before are as if earlier steps had written them: fillPages() puts numbers there. Layers
-// with a window go round in pages that hold a window and the step.
+// Earlier positions look as if earlier steps had written them, because fillPages() puts numbers
+// there. Layers with a window use their pages as a ring that holds a window and the step.
 //===----------------------------------------------------------------------===//
 #pragma once
 
@@ -19,29 +19,29 @@
 namespace ingot::cli {
 
 struct BenchStep {
-  int64_t sequences = 1, tokens = 1; ///< of each
+  int64_t sequences = 1, tokens = 1; ///< tokens: per sequence
   int64_t context = 1;
 
   int64_t allTokens() const { return sequences * tokens; }
-  int64_t rows() const { return sequences; } ///< the last token of each has one
+  int64_t rows() const { return sequences; } ///< one for the last token of each
   StepLoad load() const {
     return {static_cast<double>(sequences), static_cast<double>(tokens),
             static_cast<double>(context), static_cast<double>(rows())};
   }
 };
 
-/// Pages of a group of KV slots that each sequence of the step has.
+/// Returns the number of pages that each sequence of the step has in a group of KV slots.
 int64_t pagesOfEach(const runtime::KvPages &group, const BenchStep &step);
 
 class KernelBatch {
 public:
-  /// The executor's pages and limits; `vocab` ids.
+  /// `memory` has the executor's pages and limits; ids are below `vocab`.
   KernelBatch(const runtime::MemoryStatement &memory, int64_t vocab)
       : memory(memory), vocab(vocab) {}
 
-  /// Whether its sequences have pages, and limits let it be.
+  /// Whether there are pages for the step's sequences and the limits allow it.
   bool fits(const BenchStep &step) const;
-  /// Of a step that fits. Good until the next call.
+  /// Fills a batch for a step that fits. The view is valid until the next call.
   const BatchView &fill(const BenchStep &step);
 
 private:
@@ -49,15 +49,15 @@ private:
   int64_t vocab;
   std::vector<int32_t> ids, positions, sequenceOf, rowTokens;
   std::vector<AttentionTile> tiles;
-  std::vector<std::vector<int32_t>> tables; ///< of each group
+  std::vector<std::vector<int32_t>> tables; ///< page table of each group
   std::vector<const int32_t *> tableOf;
-  std::vector<StateSpan> spans;   ///< where the engine has fixed states: each sequence
-  std::vector<StateWrite> writes; ///< replaces its version
+  std::vector<StateSpan> spans;   ///< one per sequence, if the engine has fixed states
+  std::vector<StateWrite> writes; ///< each replaces a sequence's state version
   BatchView view{};
 };
 
-/// Writes every KV page: one of numbers between -2 and 2 in the slots' type, and copies of it.
-/// Memory that nobody has written may be one page for all, and be read from a cache.
+/// Fills every KV page with a copy of one page of numbers between -2 and 2 in the slots' type.
+/// Memory that was never written may be a single shared page, which would be read from a cache.
 void fillPages(runtime::Executor &executor);
 
 } // namespace ingot::cli

@@ -15,7 +15,7 @@ bool gathers(const fb::Program &program, const fb::Launch &launch) {
   return family && family->string_view() == "gather";
 }
 
-/// The state that the launch reads or writes; null: none.
+/// Returns the state that the launch reads or writes; null if none.
 const fb::State *stateOf(const fb::Program &program, const fb::Launch &launch,
                          const fb::Step &step) {
   for (unsigned i = 0; launch.args() && i < launch.args()->size(); ++i)
@@ -24,8 +24,8 @@ const fb::State *stateOf(const fb::Program &program, const fb::Launch &launch,
   return nullptr;
 }
 
-/// Pairs of a token and a position that it meets, of one sequence: at position p they are
-/// min(p + 1, window).
+/// Returns the number of (token, attended position) pairs of one sequence. A token at position p
+/// attends to min(p + 1, window) positions.
 double pairsOf(const StepLoad &load, double window) {
   const double first = load.positions - load.tokens + 1,
                whole = std::max(0.0, load.positions - std::max(first, window));
@@ -66,7 +66,7 @@ double weightBytesOf(const fb::Program &program, const fb::Launch &launch, const
 
 void addLaunch(const fb::Program &program, const fb::Launch &launch, const fb::Step &step,
                const fb::KernelCost *cost, const StepLoad &load, KernelWork &work) {
-  // The costs of a gather count its row.
+  // The cost of a gather includes its row.
   const double weights = cost && gathers(program, launch)
                              ? 0
                              : weightBytesOf(program, launch, step, load.sequences * load.tokens);

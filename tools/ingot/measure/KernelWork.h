@@ -1,6 +1,7 @@
 //===- KernelWork.h - Bytes and operations of an engine's launches ---------===//
 //
-// What plan and costs (fb::KernelCost) say of launches in a step of some size; nothing is measured.
+// The figures come from the plan and the costs (fb::KernelCost) of launches in a step of a given size;
+// nothing is measured.
 //===----------------------------------------------------------------------===//
 #pragma once
 
@@ -10,31 +11,32 @@
 
 namespace ingot::cli {
 
-/// A step of sequences that are alike.
+/// The size of a step of identical sequences.
 struct StepLoad {
   double sequences = 1;
-  double tokens = 1;    ///< of each
-  double positions = 1; ///< of each, behind its last token
-  double rows = 1;      ///< of logits, of all of them
+  double tokens = 1;    ///< per sequence
+  double positions = 1; ///< per sequence, up to and including its last token
+  double rows = 1;      ///< rows of logits, of all sequences
 };
 
-/// Of one launch, or of several.
+/// The work of one launch or of several.
 struct KernelWork {
-  double bytes = 0; ///< from memory and between launches
+  double bytes = 0; ///< weights, KV, and values that pass between launches
   double operations = 0;
-  double coreSeconds = 0; ///< the model's, on one core (of a GPU: all of it); 0: it has none
-  double memoryBytes = 0; ///< of `bytes` those that come from memory: weights and KV
-  double kvBytes = 0;     ///< of `bytes` those of keys and values that are read
+  double coreSeconds = 0; ///< predicted time on one core (GPU: on all of it); 0: no prediction
+  double memoryBytes = 0; ///< part of `bytes` that comes from memory: weights and KV
+  double kvBytes = 0;     ///< part of `bytes` that is keys and values read
 };
 
-/// The costs of the code for `target`; null if the program has none.
+/// Returns the code object for `target`, which has the costs; null if the program has none.
 const fb::CodeObject *codeWithCosts(const fb::Program &program, std::string_view target);
 
-/// Bytes of weights that a launch of the step reads: a gather, one row; experts, those that so many tokens may go to.
+/// Returns the bytes of weights that a launch of the step reads: one row for a gather; for experts, the
+/// weights of those to which `tokens` tokens may go.
 double weightBytesOf(const fb::Program &program, const fb::Launch &launch, const fb::Step &step,
                      double tokens);
 
-/// Adds a launch of the step. `cost` may be null: then its weights are all that is known.
+/// Adds a launch of the step to `work`. If `cost` is null, only its weights are known.
 void addLaunch(const fb::Program &program, const fb::Launch &launch, const fb::Step &step,
                const fb::KernelCost *cost, const StepLoad &load, KernelWork &work);
 

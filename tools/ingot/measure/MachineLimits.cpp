@@ -1,6 +1,6 @@
 //===- MachineLimits.cpp - See MachineLimits.h ----------------------------===//
 //
-// Intrinsics are right here: a probe measures instructions, it is no kernel of ours.
+// Intrinsics are allowed here, because a probe measures instructions and is not one of our kernels.
 //===----------------------------------------------------------------------===//
 #include "tools/ingot/measure/MachineLimits.h"
 
@@ -33,10 +33,10 @@ constexpr size_t kMappedBytes = size_t(192) << 20,
 constexpr int kChains = 16, kRepeats = 5;
 constexpr long kSteps = 400000;
 
-/// What keeps the compiler from leaving the work out.
+/// Keeps the compiler from removing the work.
 volatile long long sink;
 
-/// A block asks for what comes later in one of the two ways that kernels have (docs/cpu.md).
+/// Prefetches later bytes for a block, in one of the two ways that kernels have (docs/cpu.md).
 inline void ask(const char *block, bool eachLine) {
   if (!eachLine)
     return _mm_prefetch(block + 16384, _MM_HINT_T1);
@@ -78,7 +78,7 @@ AVX512 void int8Avx512() {
   for (long step = 0; step < kSteps; ++step) {
     for (__m512i &sum : sums)
       sum = _mm512_dpbusd_epi32(sum, x, y);
-    asm volatile("" : "+v"(x)); // no product may be taken out of the loop
+    asm volatile("" : "+v"(x)); // keeps the product in the loop
   }
   long long all = 0;
   for (__m512i sum : sums)
@@ -111,7 +111,7 @@ AVX512 void f32Avx512() {
   sink = static_cast<long long>(all);
 }
 
-// Sixteen registers: twelve chains leave room for the operands. A chain of int8 adds its products
+// AVX2 has sixteen registers; twelve chains leave room for the operands. An int8 chain adds its products
 // in int16, as the kernels do.
 constexpr int kChainsAvx2 = 12;
 AVX2 void int8Avx2() {
@@ -146,7 +146,8 @@ AVX2 void f32Avx2() {
     sink = sink + static_cast<long long>(_mm256_cvtss_f32(sum));
 }
 
-/// Seconds of each repeat of work(thread) on all threads, falling apart only at its ends.
+/// Returns the seconds of each repeat of work(thread) on all threads, sorted. The threads start and end
+/// together.
 std::vector<double> timesOf(int threads, const std::function<void(int)> &work) {
   std::vector<double> times;
   for (int repeat = 0; repeat < kRepeats; ++repeat) {
@@ -169,8 +170,8 @@ double readRate(runtime::IsaLevel level, int threads) {
       mmap(nullptr, kMappedBytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
   if (memory == MAP_FAILED)
     return 0;
-  // Engines are mapped by huge pages where the file system gives them (HugePageWriter.h). Small pages
-  // read a quarter slower.
+  // Engines are mapped with huge pages if the file system supports them (HugePageWriter.h). Reads through
+  // small pages are a quarter slower.
   madvise(memory, kMappedBytes, MADV_HUGEPAGE);
   std::memset(memory, 1, kMappedBytes);
   const size_t part = kMappedBytes / static_cast<size_t>(threads) / kBlock * kBlock;
@@ -178,7 +179,7 @@ double readRate(runtime::IsaLevel level, int threads) {
   for (bool eachLine : {false, true}) {
     auto times = timesOf(threads, [&](int t) {
       const char *from = static_cast<const char *>(memory) + static_cast<size_t>(t) * part;
-      // The last prefetches would leave the mapping; they fault nowhere.
+      // The last prefetches go beyond the mapping, but a prefetch never faults.
       level >= runtime::IsaLevel::Avx512Vnni ? readAvx512(from, part, eachLine)
                                              : readAvx2(from, part, eachLine);
     });

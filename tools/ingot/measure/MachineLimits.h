@@ -1,13 +1,13 @@
-//===- MachineLimits.h - What this machine can do at most, right now ------===//
+//===- MachineLimits.h - Measured peak rates of this machine --------------===//
 //
-// The two kinds of roof that kernels are held against, measured in the run that uses them: a shared
-// machine gives another half of itself every minute.
+// Kernels are compared with two kinds of roof. Both are measured in the run that uses them, because the
+// available part of a shared machine changes by the minute.
 //
-//   read    memory in huge pages, panel by panel as a decode step reads int4 weights: 9 cache lines,
-//           prefetched in the faster of both ways that kernels have (runtime/device/cpu/ReadAhead.h),
-//           a dot each. The median of five passes over 192 MiB
-//   rates   16 independent chains of one instruction, no memory: dots of u8 x s8, of bf16, f32 fma;
-//           the best of five
+//   read    reads memory in huge pages, panel by panel, as a decode step reads int4 weights: 9 cache
+//           lines, one dot each, prefetched in the faster of the two ways that kernels have
+//           (runtime/device/cpu/ReadAhead.h). The figure is the median of five passes over 192 MiB
+//   rates   16 independent chains (12 for AVX2) of one instruction, without memory: u8 x s8 dots, bf16
+//           dots and f32 fma. The figure is the best of five
 //===----------------------------------------------------------------------===//
 #pragma once
 
@@ -18,28 +18,30 @@
 
 namespace ingot::cli {
 
-/// All threads together.
+/// Limits of all threads together.
 struct MachineLimits {
   double readGbPerS = 0;
-  double int8Gops = 0, bf16Gflops = 0, f32Gflops = 0; ///< a multiplication and an addition are two
+  double int8Gops = 0, bf16Gflops = 0, f32Gflops = 0; ///< a multiply-add counts as two
 
   double highest() const { return std::max(int8Gops, bf16Gflops); }
 };
 
-/// About half a second. Without memory for that readGbPerS stays 0.
+/// Measures all limits, in about half a second. If there is no memory for the test, readGbPerS stays 0.
 MachineLimits measureLimits(runtime::IsaLevel level, int threads);
 
-/// Its rates alone, readGbPerS is 0: a few milliseconds.
+/// Measures only the rates, in a few milliseconds; readGbPerS is 0.
 MachineLimits measureRates(runtime::IsaLevel level, int threads);
 
-/// What was measured before and after something else was: the higher of each, since others' work only takes away.
+/// Returns the higher of each limit from two measurements, before and after another one, since other
+/// processes can only lower a limit.
 MachineLimits higher(const MachineLimits &before, const MachineLimits &after);
 
-/// Processes that wanted to run during the last minute, the system's own figure.
+/// Returns the system's load average of the last minute.
 double loadAverage();
 
-/// Why figures of this run say little, or nothing: the limits differ by more than a quarter, or others keep more than
-/// half of the processors (`load`, from before this run did anything). One line without its end.
+/// Returns a line, without a newline, on why the figures of this run are unreliable; empty if they are not.
+/// The reasons are that the limits differ by more than a quarter, or that other processes use more than half
+/// of the processors (`load`, measured before this run did anything).
 std::string busyNote(const MachineLimits &before, const MachineLimits &after, double load);
 
 } // namespace ingot::cli

@@ -24,7 +24,7 @@ struct PageLoad {
   uint64_t sequences, tokens, positions;
 };
 
-/// Steps that everybody has: one that decodes, a prompt, and a few sequences together.
+/// Returns typical steps: decode of one sequence, a prompt, and decode of a few sequences together.
 std::vector<PageLoad> loadsOf(const fb::Engine &engine) {
   const uint64_t context = std::max(1u, engine.model()->context()),
                  prompt = std::min<uint64_t>(512, context),
@@ -36,12 +36,14 @@ runtime::StepCounts countsOf(const PageLoad &load) {
   return {fb::Mode::Greedy, load.sequences * load.tokens, load.sequences, load.tokens};
 }
 
-/// What runs code of each target at most. Memory is measured once, at the best level of this CPU.
+/// The limits of the machine that runs the code of each target. Memory is measured once, at the
+/// best level of this CPU.
 class Limits {
 public:
   Limits(int threads, const MeasuredKernels &measured) : threads(threads), measured(measured) {}
 
-  /// `source`: where they are from. readGbPerS is 0 where they are not known.
+  /// Returns the limits for a target and sets `source` to their origin. readGbPerS is 0 if they are
+  /// not known.
   MachineLimits of(const std::string &target, std::string &source) {
     if (const auto *gpu = runtime::gpuMachineFor(target)) {
       source = std::string("data sheet of an ") + gpu->name;
@@ -87,7 +89,7 @@ std::string base64(std::string_view bytes) {
   return out;
 }
 
-/// The IR of a program's kernels, one behind the other; empty where the engine has none.
+/// Returns the concatenated IR of a program's kernels; empty if the engine has none.
 std::string kernelsOf(const simdjson::dom::element &listing, size_t program) {
   std::string all;
   simdjson::dom::array kernels;
@@ -101,7 +103,8 @@ std::string kernelsOf(const simdjson::dom::element &listing, size_t program) {
   return all;
 }
 
-/// Whether some of its variants may give other bits than others (docs/gpu.md).
+/// Whether the code has wgmma variants, whose results may differ in bits from the other variants
+/// (docs/gpu.md).
 bool hasWgmma(const fb::CodeObject &code) {
   for (unsigned k = 0; code.variants() && k < code.variants()->size(); ++k)
     for (const fb::Variant *variant : *code.variants()->Get(k)->variants())
@@ -122,7 +125,7 @@ void writeLimits(JsonText &j, const MachineLimits &limits, const std::string &so
   j.key("source").value(source).close();
 }
 
-/// The step of the entry that runs the section first; null: none does.
+/// Returns the first step of the entry point that runs the section; null if none does.
 const fb::Step *stepOf(const fb::Program &program, unsigned section) {
   for (const fb::Step *step : *runtime::generateEntry(program).steps())
     if (step->section() == section)
@@ -176,7 +179,7 @@ void writeWork(JsonText &j, const PageTarget &of, const std::vector<PageLoad> &l
   j.close();
 }
 
-/// Of each load, which case each section runs.
+/// Writes the index of the specialisation (case) that each stage (section) runs, for each load.
 void writeChosen(JsonText &j, const fb::Program &program, const std::vector<PageLoad> &loads) {
   j.key("chosen").open('[');
   for (const PageLoad &load : loads) {

@@ -1,4 +1,4 @@
-//===- PageFigures.h - What `ingot inspect --html` shows beside the engine ---===//
+//===- PageFigures.h - Figures for the page of `ingot inspect --html` --------===//
 #pragma once
 
 #include "runtime/engine/EngineFile.h"
@@ -8,18 +8,18 @@
 
 namespace ingot::cli {
 
-/// JSON for runtime::inspectHtml, of each program:
+/// Returns JSON for runtime::inspectHtml, with the figures of each program:
 ///
-///   "loads":[{"name","sequences","tokens","positions"}]     steps that are told of
+///   "loads":[{"name","sequences","tokens","positions"}]     the steps that the page describes
 ///   "programs":[{
-///     "chosen":[[case of each section] of each load],
+///     "chosen":[[index of the case of each section] for each load],
 ///     "targets":[{"target","limits":{"read","int8","bf16","f32","source","exposed_us"} or null,
-///                 "code": base64 of what the compiler lists (CompilerLibrary.h), or null with "no_code", why
-///                 "work":[[[[ [bytes, of weights, of KV, operations, µs] of each load] launches] cases] sections]}]}],
-///   "measured": what `inspect --roofline --json` prints of the code for "measured_target", or null
+///                 "code": base64 of the listing (CompilerLibrary.h), or null and the reason in "no_code"
+///                 "work":[[[[ [bytes, of weights, of KV, operations, µs] per load] launches] cases] sections]}]}],
+///   "measured": the output of `inspect --roofline --json` for the code of "measured_target", or null
 ///
-/// The time is the cost model's (StepTime.h); 0 where no limits are known. Measures what this machine can do at most,
-/// which takes some 0.3 s, unless that was measured with the kernels. `measured` may be empty.
+/// The time is that of the cost model (StepTime.h); 0 if no limits are known. Measures the limits of this
+/// machine, which takes some 0.3 s, unless they were measured with the kernels. `measured` may be empty.
 std::string pageFigures(const runtime::EngineFile &engine, int threads,
                         const MeasuredKernels &measured);
 

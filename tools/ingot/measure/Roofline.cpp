@@ -1,8 +1,9 @@
 //===- Roofline.cpp - ingot inspect --roofline ----------------------------===//
 //
-// Bytes and operations are the plan's and the compiler's (fb::KernelCost), times are measured here,
-// and so are the machine's limits, before and after: where they differ, others were at work. A kernel that only moves activations finds them in a cache and
-// may be faster than memory: its share of the limit is above 100 %.
+// Bytes and operations come from the plan and the compiler (fb::KernelCost). Times are measured here, and so
+// are the machine's limits, before and after the run; if these differ, other processes were running. A kernel
+// that only moves activations finds them in a cache and may be faster than memory, so its fraction of the
+// limit may exceed 100 %.
 //===----------------------------------------------------------------------===//
 #include "tools/ingot/measure/Roofline.h"
 
@@ -28,12 +29,12 @@ using runtime::Session;
 
 constexpr int64_t kPrompt = 512, kSteps = 128;
 
-/// Of one step.
+/// The work and times of one kernel in one step.
 struct Phase : KernelWork {
   uint64_t launches = 0, weightBytes = 0; ///< weights are read once per launch
   double us = 0;                          ///< measured: thread time / threads
   double predictedUs = 0;
-  double boundUs = 0; ///< of the limit that binds; 0: no limits are known
+  double boundUs = 0; ///< by the limit that binds; 0: no limits are known
   const char *binds = "";
 
   double gbPerS() const { return us > 0 ? bytes / us / 1e3 : 0; }
@@ -48,7 +49,7 @@ struct Row {
   int64_t readAhead = 0; ///< of Executor::readAhead()
 };
 
-/// A row per kernel; decode at the mean of positions 0 … steps - 1.
+/// Returns one row per kernel; decode is at the mean of positions 0 … steps - 1.
 std::vector<Row> workPerStep(const Session &session, int64_t prompt, int64_t steps) {
   const fb::Program &program = session.program();
   const fb::CodeObject *code = codeWithCosts(program, session.target());
@@ -62,7 +63,7 @@ std::vector<Row> workPerStep(const Session &session, int64_t prompt, int64_t ste
   }
   for (const fb::Step *step : *runtime::generateEntry(program).steps()) {
     const fb::Section &section = *program.sections()->Get(step->section());
-    auto add = [&](Phase Row::*phase, int64_t tokens, const StepLoad &load) { // of a greedy step
+    auto add = [&](Phase Row::*phase, int64_t tokens, const StepLoad &load) { // for a greedy step
       const runtime::StepCounts counts{fb::Mode::Greedy, static_cast<uint64_t>(tokens), 1};
       for (const fb::Launch *launch : *runtime::caseFor(section, counts).launches()) {
         Row &row = rows[launch->kernel()];
@@ -79,8 +80,8 @@ std::vector<Row> workPerStep(const Session &session, int64_t prompt, int64_t ste
   return rows;
 }
 
-/// What the limits say of a phase: the roof that binds, and the model's time on this machine.
-/// `startsUs`: of its launches, where they take time of their own.
+/// Sets the roof that binds a phase and the predicted time on this machine. `startsUs` is the start-up time
+/// of its launches, if they have one.
 void hold(Phase &phase, const fb::KernelCost *cost, const MachineLimits &limits, double threads,
           double startsUs) {
   if (limits.readGbPerS <= 0 || !cost)
@@ -102,7 +103,7 @@ std::map<std::string, double> seconds(const Session &session) {
   return times;
 }
 
-/// Thread seconds per kernel for one request, the part before it taken off.
+/// Returns the thread seconds per kernel of one request, without the time before it.
 Result<std::map<std::string, double>> measure(Session &session, int64_t prompt, int64_t newIds) {
   auto before = seconds(session);
   runtime::Request request;
@@ -172,7 +173,7 @@ std::string phaseLine(const char *name, const char *family, const Phase &phase, 
                    phase.gbPerS(), phase.gops(), limit.c_str());
 }
 
-/// Kernels of one phase and their sum. What binds the sum is said per kernel alone.
+/// Formats the kernels of one phase and their sum. The binding limit is given per kernel but not for the sum.
 std::string table(const std::vector<Row> &rows, Phase Row::*phase) {
   Phase sum;
   for (const Row &row : rows) {
@@ -259,18 +260,18 @@ Result<int> roofline(const std::string &path, const CommonOptions &common,
   const MachineLimits before =
       level ? measureLimits(*level, (*session)->threads()) : MachineLimits();
   (*session)->profile(true);
-  for (int round = 0; round < 2; ++round) // the first touches every page
+  for (int round = 0; round < 2; ++round) // the first round touches every page
     if (auto warm = measure(**session, 1, steps / 4 + 1); !warm)
       return warm.error();
   auto promptTimes = measure(**session, prompt, 1);
   if (!promptTimes)
     return promptTimes.error();
-  auto decodeTimes = measure(**session, 1, steps); // its prompt of one id is a decode step as well
+  auto decodeTimes = measure(**session, 1, steps); // its one-id prompt counts as a decode step too
   if (!decodeTimes)
     return decodeTimes.error();
 
   const double threads = (*session)->threads();
-  // By now the pool's threads have gone to sleep again.
+  // By now the pool's threads are asleep again.
   MachineLimits limits;
   std::string busy;
   const runtime::GpuMachine *gpu = runtime::gpuMachineFor((*session)->target());

@@ -1,4 +1,4 @@
-//===- Roofline.h - Where the time of a step goes --------------------------===//
+//===- Roofline.h - Time of a step per kernel ------------------------------===//
 #pragma once
 
 #include "tools/ingot/EngineOptions.h"
@@ -6,18 +6,19 @@
 
 namespace ingot::cli {
 
-/// What was measured, and of which code.
+/// Measured kernels and the target of their code.
 struct MeasuredKernels {
-  std::string rows; ///< as --json prints them
+  std::string rows; ///< in the format of --json
   std::string target;
   MachineLimits limits;
   std::string busy; ///< busyNote()
 };
 
-/// `ingot inspect E --roofline`: runs the engine (128 decode steps, and a prompt of 512 ids)
-/// and prints for each kernel the bytes and operations of a step, its predicted and its measured
-/// time, and its share of the limit that binds it (MachineLimits.h). `svg`, if not empty, is the
-/// file of the same as a picture. With `measured` nothing is printed: that gets it. Errors: those of Session::open and submit; E0121 the picture.
+/// Implements `ingot inspect E --roofline`. Runs the engine (128 decode steps and a prompt of 512 ids) and
+/// prints, for each kernel, the bytes and operations of a step, its predicted and measured time, and its
+/// fraction of the limit that binds it (MachineLimits.h). `svg`, if not empty, is the file for a picture of
+/// the same. If `measured` is not null, the results go there and nothing is printed. Errors: those of
+/// Session::open and submit; E0121: the picture cannot be written.
 Result<int> roofline(const std::string &path, const CommonOptions &common,
                      const LimitOptions &given, const std::string &svg,
                      MeasuredKernels *measured = nullptr);

@@ -12,7 +12,7 @@ namespace ingot::cli {
 namespace {
 
 constexpr double kWidth = 960, kHeight = 560, kLeft = 80, kRight = 30, kTop = 50, kBottom = 60;
-constexpr double kLabelHeight = 13, kCharacter = 7.2; ///< of a text in 12 px, at most
+constexpr double kLabelHeight = 13, kCharacter = 7.2; ///< upper bounds for 12 px text
 
 constexpr const char *kStyle = R"(<style>
 svg { background: #fff; color: #1a1a1a; font: 12px system-ui, sans-serif }
@@ -38,14 +38,14 @@ std::string escaped(const std::string &text) {
   return out;
 }
 
-/// "0.25", "16", "2k", "1M": of the axes.
+/// Formats an axis label: "0.25", "16", "2k", "1M".
 std::string tick(double value) {
   return value >= 1e6   ? formatted("%gM", value / 1e6)
          : value >= 1e3 ? formatted("%gk", value / 1e3)
                         : formatted("%g", value);
 }
 
-/// One axis: powers of ten between two numbers, onto pixels.
+/// One axis: maps powers of ten between two numbers to pixels.
 struct Axis {
   double low, high, from, to; ///< low, high: exponents of ten
   double at(double value) const {
@@ -121,7 +121,7 @@ private:
     return svg;
   }
 
-  /// The slope of memory up to the fastest unit, and a level for each unit.
+  /// Draws the memory slope up to the fastest unit, and a horizontal roof for each unit.
   std::string roofs() {
     std::string svg;
     if (limits.readGbPerS <= 0)
@@ -132,7 +132,7 @@ private:
     double ridge = limits.highest() / limits.readGbPerS;
     svg += line("roof", x.at(from), y.at(from * limits.readGbPerS), x.at(ridge),
                 y.at(limits.highest()));
-    // Where no kernel can be: few operations per byte, and many a second.
+    // The label goes where no kernel can be: few operations per byte and many per second.
     svg += text(kLeft + 8, kTop + 18, "", formatted("slope: %.1f GB/s read", limits.readGbPerS));
     auto level = [&](const char *name, const char *unit, double rate) {
       if (rate <= 0)
@@ -155,7 +155,7 @@ private:
   };
   static double width(const std::string &text) { return kCharacter * double(text.size()); }
 
-  /// The place itself, or the next one below that no label covers.
+  /// Returns the label's own place, or the next one below that is free.
   Label freeBelow(Label label) const {
     for (bool moved = true; moved;) {
       moved = false;
@@ -167,7 +167,7 @@ private:
     return label;
   }
 
-  /// Labels stand right of their points, left at the right edge.
+  /// Places labels to the right of their points, or to the left at the right edge.
   void placeLabels() {
     std::sort(shown.begin(), shown.end(),
               [](const RooflinePoint &a, const RooflinePoint &b) { return gops(a) > gops(b); });
@@ -204,8 +204,8 @@ private:
 
   MachineLimits limits;
   std::vector<RooflinePoint> shown;
-  std::vector<Label> labels; ///< of shown, same order
-  std::vector<Label> taken;  ///< where something stands
+  std::vector<Label> labels; ///< of `shown`, in the same order
+  std::vector<Label> taken;  ///< occupied places
   Axis x{}, y{};
 };
 

@@ -11,14 +11,14 @@ namespace ingot::cli {
 /// A kernel in one phase.
 struct RooflinePoint {
   std::string kernel;
-  bool prompt;       ///< else decode
-  double operations; ///< of a step
+  bool prompt;       ///< false: decode
+  double operations; ///< per step
   double bytes, seconds;
 };
 
-/// Operations per byte against operations per second, both logarithmic; the roofs of `limits`, a
-/// point and its label for each kernel and phase that multiplies. Self-contained, in light and
-/// dark.
+/// Draws operations per second over operations per byte, both logarithmic, with the roofs of
+/// `limits` and a labelled point for each kernel and phase that multiplies. The SVG is
+/// self-contained and supports light and dark themes.
 std::string rooflineSvg(const std::vector<RooflinePoint> &points, const MachineLimits &limits,
                         const std::string &title);
 

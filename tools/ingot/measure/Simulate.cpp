@@ -1,8 +1,8 @@
 //===- Simulate.cpp - ingot simulate ---------------------------------------===//
 //
-// Runs the scheduler under a virtual clock (runtime/schedule/simulate) with an engine's own costs,
-// or those of a file, and compares policies on the same requests. Nothing is computed: it answers
-// in moments what a service would show in hours.
+// Runs the scheduler under a virtual clock (runtime/schedule/simulate), with an engine's own costs
+// or those of a file, and compares policies on the same requests. No model runs, so results that
+// would take a service hours take moments.
 //===----------------------------------------------------------------------===//
 #include "runtime/abi/Batch.h"
 #include "runtime/engine/EngineFile.h"
@@ -47,7 +47,7 @@ Error wrong(std::string what, std::string why, std::string fix) {
   return {ExitCode::Usage, "E0140", std::move(what), std::move(why), std::move(fix)};
 }
 
-/// Costs, pages and limits, before any policy.
+/// Returns the setup without a policy: costs, pages and limits.
 Result<SimulationSetup> setupOf(const SimulateOptions &options) {
   SimulationSetup setup;
   setup.rows = options.limits.maxSeqs ? options.limits.maxSeqs : 32;
@@ -80,7 +80,7 @@ Result<SimulationSetup> setupOf(const SimulateOptions &options) {
         if (auto costs = engineCost(program, code->target()->string_view(), options.threads,
                                     setup.limits.maxBatchTokens);
             !costs.points.empty())
-          setup.cost = std::move(costs); // the last is the best level
+          setup.cost = std::move(costs); // the last code object is the best level
     if (setup.cost.points.empty())
       return Error{ExitCode::File, "E0141", "the engine has no costs to go by",
                    "no code in it says what a launch takes",
@@ -147,7 +147,7 @@ Result<std::vector<SimulatedRequest>> requestsOf(const SimulateOptions &options,
   return requests;
 }
 
-/// What a run goes by, as it was named.
+/// The policy of a run, by the names that the user gave.
 struct Policy {
   std::string order, chunks, prompts;
 };
@@ -192,7 +192,7 @@ std::string ratesText(const std::vector<double> &rates) {
   return text;
 }
 
-/// What is simulated, in a line above the table.
+/// Returns the line above the table, which describes the load.
 std::string loadText(const SimulateOptions &options, size_t requests,
                      const SimulationSetup &setup) {
   const SyntheticLoad &load = options.load;
@@ -215,7 +215,7 @@ std::string loadText(const SimulateOptions &options, size_t requests,
          std::to_string(setup.limits.maxBatchTokens) + " tokens a step\n\n";
 }
 
-/// What options say of each other, beside what fits into the context.
+/// Checks that the options agree with each other and that the load fits into the context.
 Result<void> checkLoad(const SimulateOptions &options) {
   if (options.engine.empty() == options.cost.empty())
     return wrong("there is nothing to take times from, or too much",
@@ -231,7 +231,7 @@ Result<void> checkLoad(const SimulateOptions &options) {
   return {};
 }
 
-/// The policy of a row, told to `setup`.
+/// Sets the policy of a row in `setup`.
 void set(const Policy &policy, SimulationSetup &setup) {
   setup.policy.order = policy.order == "fcfs"   ? QueueOrder::Arrival
                        : policy.order == "fair" ? QueueOrder::Fair
@@ -242,7 +242,7 @@ void set(const Policy &policy, SimulationSetup &setup) {
   setup.policy.chunks.loneStep = policy.prompts == "arrival" ? 0 : kLoneStep;
 }
 
-/// Of one service, a row for each policy.
+/// Simulates one service, with a row for each policy.
 std::string simulateOne(const SimulateOptions &options,
                         const std::vector<SimulatedRequest> &requests, SimulationSetup &setup) {
   std::vector<std::string> chunks = options.chunks;
@@ -266,7 +266,7 @@ std::string simulateOne(const SimulateOptions &options,
   return text + (options.json ? "]\n" : "");
 }
 
-/// Of many, with one policy.
+/// Simulates many replicas, with one policy.
 Result<std::string> simulateMany(const SimulateOptions &options,
                                  const std::vector<FleetLoad> &loads, SimulationSetup &setup) {
   if (options.orders.size() > 1 || options.chunks.size() > 1 || options.prompts.size() > 1)
@@ -287,7 +287,7 @@ Result<int> simulateAll(const SimulateOptions &options) {
     return setup.error();
   std::vector<FleetLoad> loads;
   bool follows = false;
-  const bool timed = options.trace.empty() && !options.closed; // by --rate
+  const bool timed = options.trace.empty() && !options.closed; // arrivals follow --rate
   for (double rate : timed ? options.rates : std::vector<double>{0}) {
     auto requests = requestsOf(options, rate, *setup);
     if (!requests)

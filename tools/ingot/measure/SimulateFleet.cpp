@@ -14,7 +14,7 @@ namespace {
 using namespace runtime;
 
 constexpr int64_t kMostReplicas = 1024;
-constexpr int64_t kMostFound = 128; ///< --find-replicas without --replicas
+constexpr int64_t kMostFound = 128; ///< limit of --find-replicas without --replicas
 
 Error wrong(std::string what, std::string why, std::string fix) {
   return {ExitCode::Usage, "E0140", std::move(what), std::move(why), std::move(fix)};
@@ -29,7 +29,7 @@ RoutePolicy policyNamed(const std::string &name) {
                                  : RoutePolicy::Least;
 }
 
-/// "120" or "3@120".
+/// Parses "120" or "3@120".
 bool parseFailure(const std::string &text, ReplicaFailure &failure) {
   const size_t at = text.find('@');
   const char *first = text.data(), *last = first + text.size();
@@ -43,12 +43,12 @@ bool parseFailure(const std::string &text, ReplicaFailure &failure) {
   return bad == std::errc() && end == last && failure.at >= 0 && failure.at <= 1e9;
 }
 
-/// Of prompt tokens that were looked up, those that were found.
+/// Returns the fraction of looked-up prompt tokens that the prefix cache had.
 double hitRate(const ScheduleStats &stats) {
   return stats.prefixQueries ? double(stats.prefixHits) / double(stats.prefixQueries) : 0;
 }
 
-/// One row.
+/// One run, a row of the table.
 struct Run {
   std::string router;
   double rate;
@@ -60,7 +60,7 @@ struct Run {
   double goodShare() const { return all() ? double(result.whole.good) / double(all()) : 0; }
   double hitRate() const { return ingot::cli::hitRate(result.whole.stats); }
   double paidHours() const { return result.paid / 3600; }
-  /// Of what was paid, for a million of such tokens.
+  /// Returns the cost of a million tokens if all that was paid went to `tokens` tokens.
   double costOf(int64_t tokens, double pricePerHour) const {
     return tokens > 0 ? paidHours() * pricePerHour / double(tokens) * 1e6 : 0;
   }
@@ -84,19 +84,20 @@ public:
 
   Result<void> check();
   const Run &run(const FleetLoad &load, const std::string &router, int64_t replicas);
-  /// The fewest replicas that do, in a row of its own; more than there may be: none.
+  /// Finds the smallest number of replicas that is enough, as a row of its own; 0 if the maximum is
+  /// too few.
   void find(const FleetLoad &load, const std::string &router);
 
   std::string json() const;
   std::string table() const;
 
-  std::vector<int64_t> counts; ///< of replicas
+  std::vector<int64_t> counts; ///< numbers of replicas to run
 
 private:
   struct Found {
     std::string router;
     double rate;
-    int64_t replicas; ///< 0: too few
+    int64_t replicas; ///< 0: the maximum is too few
   };
 
   bool does(const FleetLoad &load, const std::string &router, int64_t replicas) {
@@ -164,7 +165,7 @@ const Run &Fleets::run(const FleetLoad &load, const std::string &router, int64_t
 
 void Fleets::find(const FleetLoad &load, const std::string &router) {
   const int64_t most = counts.front();
-  int64_t tooFew = 0, enough = 1; // doubled, then halved between
+  int64_t tooFew = 0, enough = 1; // doubles, then bisects between the two
   while (!does(load, router, enough)) {
     tooFew = enough;
     if (enough == most) {
@@ -283,7 +284,7 @@ std::string Fleets::header() const {
   return text + "\n" + line + "\n";
 }
 
-/// The last run, replica by replica.
+/// Formats a run replica by replica.
 std::string Fleets::details(const Run &run) const {
   std::string text = formatted("\nEach of the %lld behind %s:\n\n",
                                static_cast<long long>(run.replicas), run.router.c_str()) +

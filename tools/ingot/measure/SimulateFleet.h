@@ -1,7 +1,7 @@
 //===- SimulateFleet.h - ingot simulate with a router and replicas ---------===//
 //
-// What `ingot simulate` says of many machines: its options, the runs that they ask for, and how
-// those are told. docs/many-machines.md has the reasons.
+// The part of `ingot simulate` for many machines: its options, the runs that they request, and the
+// report. docs/many-machines.md has the reasons.
 //===----------------------------------------------------------------------===//
 #pragma once
 
@@ -27,20 +27,21 @@ struct FleetOptions {
   bool find = false, details = false;
 
   void define(CommandLine &command);
-  /// Whether any of them was given.
+  /// Whether any of these options was given.
   bool given() const;
 
 private:
   std::vector<Option> own;
 };
 
-/// One load, with what its rows say of it.
+/// One load and its label in the rows.
 struct FleetLoad {
-  double rate = 0; ///< 0: recorded, or a closed loop
+  double rate = 0; ///< requests per second; 0: recorded, or a closed loop
   std::vector<runtime::SimulatedRequest> requests;
 };
 
-/// A table, or JSON, of all runs that the options ask for. `title`: a line above the table. E0140.
+/// Returns a table, or JSON, of all runs that the options request. `title` is the line above the
+/// table. Errors: E0140.
 Result<std::string> simulateFleets(const FleetOptions &options, const std::vector<FleetLoad> &loads,
                                    const runtime::SimulationSetup &setup, const std::string &title,
                                    bool json);

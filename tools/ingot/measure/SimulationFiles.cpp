@@ -21,7 +21,8 @@ Error bad(const std::string &where, std::string why) {
           "docs/scheduling.md shows the form"};
 }
 
-/// The number of a key, if it is there; false if it is no number from `least` to `most`.
+/// Reads the number of a key, if the key is present. Returns false if the value is not a number
+/// from `least` to `most`.
 bool read(const dom::object &object, const char *key, double least, double most, double &value) {
   dom::element element;
   if (object[key].get(element))
@@ -29,7 +30,7 @@ bool read(const dom::object &object, const char *key, double least, double most,
   return !element.get(value) && value >= least && value <= most;
 }
 
-/// Seconds since 1970 of "2026-11-21T19:25:31.898Z".
+/// Converts "2026-11-21T19:25:31.898Z" to seconds since 1970.
 std::optional<double> secondsOf(std::string_view time) {
   int year = 0, month = 0, day = 0, hour = 0, minute = 0;
   double second = 0;
@@ -45,8 +46,9 @@ std::optional<double> secondsOf(std::string_view time) {
          minute * 60 + second;
 }
 
-/// A line of `ingot serve --log json`: a request that was answered, or nothing. It came when its
-/// end was written down, less what it took. What prompts begin with is not in a log.
+/// Reads a line of `ingot serve --log json`. Returns a request if the line is one that was
+/// answered, otherwise nothing. Its arrival is the time of the log line less the request's
+/// duration. A log does not contain the prefixes of prompts.
 Result<std::optional<runtime::SimulatedRequest>>
 readLogged(const dom::object &object, std::string_view event, const std::string &here) {
   double prompt = 0, output = 0, status = 0, took = 0;
@@ -67,7 +69,7 @@ readLogged(const dom::object &object, std::string_view event, const std::string 
   return std::optional(one);
 }
 
-/// Those of one session follow each other.
+/// Chains the requests of each session.
 void linkTurns(std::vector<runtime::SimulatedRequest> &requests) {
   std::map<int64_t, int64_t> last;
   for (size_t i = 0; i < requests.size(); ++i)
@@ -163,14 +165,14 @@ Result<std::vector<runtime::SimulatedRequest>> parseTrace(std::string_view lines
   }
   if (requests.empty())
     return bad(where, "it holds no request");
-  std::vector<std::pair<double, size_t>> order; // equals stay as they were
+  std::vector<std::pair<double, size_t>> order; // the index keeps equal arrivals in order
   for (const runtime::SimulatedRequest &one : requests)
     order.emplace_back(one.arrival, order.size());
   std::ranges::sort(order);
   std::vector<runtime::SimulatedRequest> sorted;
   for (auto [arrival, index] : order)
     sorted.push_back(requests[index]);
-  if (isLog) // from the first that came
+  if (isLog) // times count from the first arrival
     for (const double first = sorted.front().arrival; runtime::SimulatedRequest &one : sorted)
       one.arrival -= first;
   linkTurns(sorted);

@@ -1,4 +1,4 @@
-//===- SimulationFiles.h - What `ingot simulate` reads ---------------------===//
+//===- SimulationFiles.h - Input files of `ingot simulate` -----------------===//
 #pragma once
 
 #include "runtime/error/Error.h"
@@ -11,14 +11,15 @@
 
 namespace ingot::cli {
 
-/// {"points": [[tokens, seconds], ...] rising, "per_row", "per_position", "per_read": seconds}, the
-/// last three may be left out. E0142, exit 3; `where` names the file.
+/// Parses {"points": [[tokens, seconds], ...], "per_row", "per_position", "per_read": seconds}. The
+/// points rise, and the last three are optional. `where` names the file. Errors: E0142, exit 3.
 Result<runtime::StepCostTable> parseCost(std::string_view json, const std::string &where);
 
-/// A line per request: {"arrival_s", "prompt_tokens", "output_tokens"}, and where wanted
-/// "priority", "user", "prefix_id", "prefix_tokens", and "session", "think_s" (turns of a
-/// conversation, which begin with all that was said before). Or the lines of `ingot serve --log
-/// json`, of which those count that were answered. Sorted by arrival here. E0142, exit 3.
+/// Parses one request per line: {"arrival_s", "prompt_tokens", "output_tokens"} and optionally
+/// "priority", "user", "prefix_id", "prefix_tokens", and "session", "think_s" (the turns of a
+/// conversation, each of which begins with the whole conversation so far). Also accepts the lines
+/// of `ingot serve --log json`, of which only answered requests count. Returns the requests sorted
+/// by arrival. Errors: E0142, exit 3.
 Result<std::vector<runtime::SimulatedRequest>> parseTrace(std::string_view lines,
                                                           const std::string &where);
 

@@ -1,4 +1,4 @@
-//===- SimulationJson.h - What a simulation saw, as JSON -------------------===//
+//===- SimulationJson.h - Simulation results as JSON -----------------------===//
 #pragma once
 
 #include "runtime/schedule/simulate/Tally.h"
@@ -6,9 +6,9 @@
 
 namespace ingot::cli {
 
-/// The fields that one replica and many have in common, under the same names.
+/// Writes the fields that results of one replica and of many share, under the same names.
 void writeSimulation(JsonObject &json, const runtime::SimulationResult &result);
-/// Milliseconds; with `mean`, as the first field.
+/// Returns percentiles in milliseconds; with `mean`, the mean is the first field.
 std::string percentilesJson(const runtime::Percentiles &p, bool mean = false);
 
 } // namespace ingot::cli

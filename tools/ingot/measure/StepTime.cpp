@@ -12,7 +12,8 @@ MachineLimits limitsFor(std::string_view target, int threads) {
   return level && runtime::hostCpu().has(*level) ? measureLimits(*level, threads) : MachineLimits();
 }
 
-/// The model's sum of two things that run side by side (codegen/cpu/schedule/MatmulCost.h).
+/// Returns the cost model's combined time of two overlapping activities
+/// (codegen/cpu/schedule/MatmulCost.h).
 static double overlap(double a, double b) { return std::max(a, b) + std::min(a, b) / 8; }
 
 double foretoldUs(const KernelWork &work, const fb::KernelCost *cost, const MachineLimits &limits,

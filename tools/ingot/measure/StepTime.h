@@ -1,4 +1,4 @@
-//===- StepTime.h - What the cost model says that launches take ---------------===//
+//===- StepTime.h - Predicted time of launches --------------------------------===//
 #pragma once
 
 #include "tools/ingot/measure/KernelWork.h"
@@ -8,11 +8,12 @@
 
 namespace ingot::cli {
 
-/// Limits of the machine that code for `target` runs on: of a CPU level measured now on this one, of a GPU those of its
-/// data sheet. readGbPerS is 0 where they are not known.
+/// Returns the limits of the machine that runs code for `target`. Those of a CPU level are measured now on
+/// this machine; those of a GPU come from its data sheet. readGbPerS is 0 if they are not known.
 MachineLimits limitsFor(std::string_view target, int threads);
 
-/// Of some launches of one kernel, in microseconds; 0: it cannot say. `cost` may be null.
+/// Returns the time that the cost model predicts for launches of one kernel, in microseconds; 0 if it cannot
+/// predict. `cost` may be null.
 double foretoldUs(const KernelWork &work, const fb::KernelCost *cost, const MachineLimits &limits,
                   double threads);
 

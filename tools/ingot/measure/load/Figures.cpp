@@ -1,4 +1,4 @@
-//===- Figures.cpp - From outcomes to a result -------------------------------===//
+//===- Figures.cpp - See Figures.h -------------------------------------------===//
 #include "tools/ingot/measure/load/Figures.h"
 
 #include "tools/ingot/Console.h"
@@ -35,7 +35,7 @@ bool isGood(const Outcome &one, const Goodput &limits) {
          within(limits.itl, double(longest)) && within(limits.e2el, one.finish - one.start);
 }
 
-/// Tokens in the best second; as vLLM, a piece of text counts as one.
+/// Returns the tokens in the best second. As in vLLM, a piece of text counts as one token.
 double peakOutput(const std::vector<Outcome> &outcomes) {
   std::vector<int64_t> seconds;
   for (const Outcome &one : outcomes) {
@@ -61,14 +61,14 @@ int64_t peakRequests(const std::vector<Outcome> &outcomes) {
     changes.emplace_back(one.start, 1);
     changes.emplace_back(one.finish, -1);
   }
-  std::ranges::sort(changes); // at one moment, ends before starts
+  std::ranges::sort(changes); // ends come before starts at the same time
   int64_t now = 0, most = 0;
   for (const auto &[time, change] : changes)
     most = std::max(most, now += change);
   return most;
 }
 
-/// "99" or "99.9", as in "p99_ttft_ms".
+/// Returns "99" or "99.9", as in "p99_ttft_ms".
 std::string rankName(double p) { return cli::jsonNumber(p); }
 
 } // namespace

@@ -1,13 +1,13 @@
-//===- Figures.h - What a load run measured --------------------------------===//
+//===- Figures.h - Results of a load run -----------------------------------===//
 //
-// Names and definitions are those of vLLM's `bench serve`, so that results can be put side by side:
+// Names and definitions are those of vLLM's `bench serve`, so results can be compared directly:
 //
 //   ttft   from sending a request to its first text
-//   tpot   (end - first text) / (tokens - 1), of requests with two tokens or more
-//   itl    between two pieces of text
+//   tpot   (end - first text) / (tokens - 1), for requests with two tokens or more
+//   itl    between two consecutive pieces of text
 //   e2el   from sending to the last byte
 //
-// Percentiles are linear between ranks and deviations are of the population, as NumPy has them.
+// As in NumPy, percentiles are linear between ranks and deviations are of the population.
 //===----------------------------------------------------------------------===//
 #pragma once
 
@@ -23,26 +23,26 @@ namespace ingot::load {
 
 enum class End : uint8_t { Completed, Failed, Left };
 
-/// Of one request; seconds, from the start of the run.
+/// The outcome of one request. Times are in seconds from the start of the run.
 struct Outcome {
   End end = End::Failed;
-  double start = 0, firstText = 0, finish = 0; ///< firstText 0: there was none
+  double start = 0, firstText = 0, finish = 0; ///< firstText 0: no text came
   std::vector<float> gaps;                     ///< between pieces of text
   int64_t inputTokens = 0, outputTokens = 0;
   std::string error;
 };
 
-/// Milliseconds that a good request keeps to; "itl" is of its longest gap.
+/// The limits of a good request, in milliseconds; "itl" limits its longest gap.
 struct Goodput {
   std::optional<double> ttft, tpot, itl, e2el;
   bool any() const { return ttft || tpot || itl || e2el; }
 };
-/// "ttft:500,tpot:50". E0586 (exit 2).
+/// Parses "ttft:500,tpot:50". Errors: E0586, exit 2.
 Result<Goodput> parseGoodput(const std::string &text);
 
 struct Spread {
   double mean = 0, median = 0, deviation = 0;
-  std::vector<double> percentiles; ///< as asked
+  std::vector<double> percentiles; ///< those requested
 };
 Spread spread(std::vector<double> values, const std::vector<double> &percentiles);
 
@@ -53,13 +53,13 @@ struct Figures {
   std::optional<double> requestGoodput;
   double requestThroughput = 0, outputThroughput = 0, totalThroughput = 0;
   double peakOutput = 0;        ///< tokens in the best second
-  int64_t peakRequests = 0;     ///< at once
+  int64_t peakRequests = 0;     ///< highest number at once
   Spread ttft, tpot, itl, e2el; ///< ms
 };
 Figures figures(const std::vector<Outcome> &outcomes, double duration, const Goodput &goodput,
                 const std::vector<double> &percentiles);
 
-/// What the run was, for its result file.
+/// The facts about a run, for its result file.
 struct RunFacts {
   std::string date, backend, model;
   int64_t requests = 0;
@@ -69,7 +69,7 @@ struct RunFacts {
   std::vector<double> percentiles;
 };
 
-/// vLLM's result object; with `outcomes`, each request's figures too.
+/// Returns vLLM's result object; with `outcomes`, includes each request's figures.
 std::string resultJson(const Figures &figures, const RunFacts &facts,
                        const std::vector<Outcome> *outcomes);
 std::string resultTable(const Figures &figures, const RunFacts &facts);

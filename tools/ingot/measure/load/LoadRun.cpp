@@ -1,4 +1,4 @@
-//===- LoadRun.cpp - Sending, listening, leaving -----------------------------===//
+//===- LoadRun.cpp - See LoadRun.h -------------------------------------------===//
 #include "tools/ingot/measure/load/LoadRun.h"
 
 #include "runtime/server/http/client/EventStream.h"
@@ -26,7 +26,7 @@ std::chrono::nanoseconds nanoseconds(double seconds) {
   return std::chrono::nanoseconds(int64_t(std::min(seconds, 1e9) * 1e9));
 }
 
-/// One request under way.
+/// One request in flight.
 class Client {
 public:
   Client(simdjson::dom::parser &parser, Clock::time_point begin) : parser(parser), begin(begin) {}
@@ -56,7 +56,7 @@ public:
   Outcome outcome;
 
 private:
-  /// One event: text, usage, an error, or the end.
+  /// Handles one event: text, usage, an error, or the end.
   void take(std::string_view event) {
     if (event == "[DONE]") {
       done = true;
@@ -83,7 +83,8 @@ private:
         return heard();
   }
 
-  /// Text of completions, or what a chat's delta may bring: content, reasoning, calls of tools.
+  /// Whether a choice has text: that of a completion, or the content, reasoning or tool calls of a
+  /// chat delta.
   static bool hasText(simdjson::dom::element choice) {
     std::string_view text;
     if (!choice["text"].get(text))
@@ -119,7 +120,7 @@ private:
     if (!counted)
       outcome.outputTokens = pieces;
     outcome.end = outcome.error.empty() ? End::Completed : End::Failed;
-    if (outcome.firstText == 0) // an answer without text: all of it took as long
+    if (outcome.firstText == 0) // an answer without text: use its end
       outcome.firstText = outcome.finish;
   }
 
@@ -178,8 +179,8 @@ private:
            (options.duration <= 0 || secondsSince(begin) < options.duration);
   }
 
-  /// The open loop: one request comes, and the time of the next is drawn. Times are added to the
-  /// one before and not to the clock, so that a late timer delays nobody after it.
+  /// Open loop: one request arrives, and the time of the next is drawn. Each time is relative to
+  /// the previous arrival rather than to the clock, so a late timer does not delay later requests.
   void arrive() {
     if (arrived >= options.requests || (options.duration > 0 && nextArrival >= options.duration))
       return;
@@ -203,7 +204,7 @@ private:
     outcomes.emplace_back();
     client->outcome.inputTokens = prompt.inputTokens;
     client->outcome.start = outcomes[place].start = secondsSince(begin);
-    // The events hold the client: it lives as long as its request.
+    // The events own the client, so it lives as long as its request.
     auto events = client->events([] {});
     events.onEnd = [this, client, place, inner = events.onEnd](const std::string &failure) {
       inner(failure);
@@ -219,7 +220,7 @@ private:
                  });
   }
 
-  /// Seconds within which those who leave do: what requests have taken so far.
+  /// Returns the seconds within which leaving clients leave: the mean duration of requests so far.
   double typical() const { return finished ? spent / double(finished) : 1.0; }
 
   void leave(size_t place, http::ClientLoop::Ticket ticket, Client &client) {
@@ -247,7 +248,8 @@ private:
         ask();
       }
     } else if (mayBegin()) {
-      // Not from within the end of another: a server that refuses at once would pile up calls.
+      // Do not start a request inside the end of another: with a server that refuses at once, calls
+      // would nest.
       loop.after({}, [this] {
         if (mayBegin())
           ask();

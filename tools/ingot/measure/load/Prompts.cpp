@@ -1,4 +1,4 @@
-//===- Prompts.cpp - Random words, and requests of files ---------------------===//
+//===- Prompts.cpp - Random words and requests from files --------------------===//
 #include "tools/ingot/measure/load/Prompts.h"
 
 #include "tools/ingot/Files.h"
@@ -31,14 +31,14 @@ Error badFile(const std::string &path, const std::string &why) {
           "conversations"};
 }
 
-/// Even in n (1 - r) … n (1 + r), 1 at least.
+/// Draws uniformly from n (1 - r) … n (1 + r), with a minimum of 1.
 int64_t drawn(int64_t around, double ratio, std::mt19937_64 &generator) {
   const auto low = std::max<int64_t>(1, int64_t(std::floor(double(around) * (1 - ratio))));
   const auto high = std::max(low, int64_t(std::ceil(double(around) * (1 + ratio))));
   return std::uniform_int_distribution<int64_t>(low, high)(generator);
 }
 
-/// The text of the first turn that a person says.
+/// Finds the text of the first human turn.
 bool shareGpt(simdjson::dom::element entry, std::string_view &text) {
   simdjson::dom::array turns;
   if (entry["conversations"].get(turns))
@@ -51,7 +51,7 @@ bool shareGpt(simdjson::dom::element entry, std::string_view &text) {
   return false;
 }
 
-/// The members of a body but those that the run sets itself.
+/// Returns the members of a body except those that the run sets itself.
 std::string kept(simdjson::dom::object body, int64_t &outputTokens) {
   std::string out = "{";
   bool limited = false;
@@ -103,7 +103,7 @@ bool readEntry(simdjson::dom::element entry, Route route, int64_t outputTokens, 
 TokenFit fit(int64_t fewWords, int64_t fewTokens, int64_t manyWords, int64_t manyTokens) {
   TokenFit out;
   if (manyTokens <= fewTokens || fewTokens <= 0)
-    return out; // a server that does not count
+    return out; // the server does not count tokens
   out.perWord = double(manyTokens - fewTokens) / double(manyWords - fewWords);
   out.fixed = std::max(0.0, double(fewTokens) - out.perWord * double(fewWords));
   return out;
@@ -165,7 +165,7 @@ Result<Prompts> Prompts::file(const std::string &path, Route route, int64_t outp
       return badFile(path, simdjson::error_message(wrong));
     for (simdjson::dom::element entry : list)
       if (!add(entry) && !entry["conversations"].error())
-        --number; // ShareGPT has conversations that no person begins
+        --number; // some ShareGPT conversations have no human turn
       else if (prompts.fixed.size() != number)
         return unknown();
   } else {
