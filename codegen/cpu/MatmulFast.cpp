@@ -83,18 +83,26 @@ private:
     if (tile.tokens == 1)
       return tile.prefetchBehind(k, group,
                                  groupsOfBlock == 1 ? layout.blockBytes : layout.groupCodeBytes);
-    const bool rises = int64_t(tile.vectors.size()) * k.lanes == kPanelRows;
-    if (tile.prefetch && rises && tile.tokens < format.bits)
-      return k.when(tile.readsEachLine(k), [&] {
-        tile.prefetchLines(k, group,
-                           groupsOfBlock == 1 ? layout.blockBytes : layout.groupCodeBytes);
-      });
     if (!tile.prefetch)
       return;
+    const bool rises = int64_t(tile.vectors.size()) * k.lanes == kPanelRows;
+    if (rises && tile.tokens < format.bits) {
+      if (mayReadEachLine())
+        k.when(tile.readsEachLine(k), [&] {
+          tile.prefetchLines(k, group,
+                             groupsOfBlock == 1 ? layout.blockBytes : layout.groupCodeBytes);
+        });
+      return;
+    }
     constexpr int64_t kAhead = 4096;
     for (int64_t line = 0; line < layout.blockBytes / groupsOfBlock; line += 64)
       k.prefetch(k.at(group, kAhead + line));
   }
+
+  /// Returns whether the runtime chooses how the tile asks for weights. Its choice is for steps of up to three
+  /// tokens (runtime/device/cpu/ReadAhead.h). Tiles of two tokens with two dots a group would spill around the
+  /// branch.
+  bool mayReadEachLine() const { return tile.tokens == 1 || (tile.tokens == 2 && !halves); }
 
   /// Reads a word of each line of a block's scales. The groups of the block need these lines one by one, but
   /// the CPU's prefetchers lose a stream that skips several lines and comes back to them.
@@ -105,7 +113,7 @@ private:
       Value block = PackedGroup::blockOf(k, layout, tile.vectors[v].panel, firstGroup);
       for (int64_t at = 0; at < layout.codeOffset; at += 64)
         k.touch(k.at(block, at));
-      if (tile.prefetch)
+      if (tile.prefetch && mayReadEachLine())
         k.when(tile.readsEachLine(k), [&] { tile.prefetchLines(k, block, layout.codeOffset); });
     }
   }
