@@ -20,6 +20,7 @@ from dataclasses import dataclass, field
 HERE = pathlib.Path(__file__).parent
 sys.path.append(str(HERE / "peers"))
 
+from peers import PARALLEL_NEW, PARALLEL_PROMPT  # noqa: E402  (peers/peers.py)
 from shapes import SHAPES  # noqa: E402
 
 PEER_NAMES = {"llama": "llama.cpp", "ik": "ik_llama.cpp", "openvino": "OpenVINO GenAI", "vllm": "vLLM bf16"}
@@ -31,7 +32,6 @@ MADE_UP = {"1b-q4_0": ("1b", "Q4_0"), "1b-q8_0": ("1b", "Q8_0"), "7b-a1b-q4_0": 
 # Configurations of shapes.py, whose weights the runtime makes up, and what `ingot compile` is told beside that.
 SEEDED = {"1b-nf4": (("1b", "nf4"), []), "1b-int4-g64": (("1b",), ["--quantize", "int4-g64"])}
 LONGEST = 900  # seconds a measurement may take
-PARALLEL_PROMPT, PARALLEL_NEW = 128, 64  # ids of a request, as `ingot bench --parallel` has them
 START_PROMPT = 16  # ids of the start-to-first-token measurement
 
 

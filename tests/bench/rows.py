@@ -4,6 +4,7 @@ To add one, append a Row in `rows()`. Its functions take a measure.Bench and ret
 them, measures the limits before and after each, and `report.py` makes shares, ratios and verdicts of that.
 """
 from dataclasses import dataclass
+from functools import partial
 from typing import Callable, Optional
 
 from measure import PEER_NAMES, Figure
@@ -74,14 +75,14 @@ def peers_of(name, test, kinds, reps=3):
     return {kind: (lambda b, kind=kind: Figure(b.peer(kind, name, test, reps=reps)[0])) for kind in kinds}
 
 
-def decode(row, work, name, count, bars, kinds, small=False):
-    return Row(row, work, "tok/s", lambda b: Figure(b.bench(b.engine(name), "-p", 0, "-n", count, "-r", 3)[0]), bars,
-               peers_of(name, f"tg{count}", kinds), "mapped_read_GBps", lambda b: b.step_bytes(name) / 1e9, small)
+def decode(row, work, name, count, bars, kinds, small=False, reps=3):
+    return Row(row, work, "tok/s", lambda b: Figure(b.bench(b.engine(name), "-p", 0, "-n", count, "-r", reps)[0]), bars,
+               peers_of(name, f"tg{count}", kinds, reps), "mapped_read_GBps", lambda b: b.step_bytes(name) / 1e9, small)
 
 
-def prefill(row, work, name, bars, kinds, small=False):
-    return Row(row, work, "tok/s", lambda b: Figure(b.bench(b.engine(name), "-p", 512, "-n", 0, "-r", 3)[0]), bars,
-               peers_of(name, "pp512", kinds, reps=2), "int8_TOPS", lambda b: b.token_operations(name) / 1e12, small)
+def prefill(row, work, name, bars, kinds, small=False, count=512, reps=3):
+    return Row(row, work, "tok/s", lambda b: Figure(b.bench(b.engine(name), "-p", count, "-n", 0, "-r", reps)[0]), bars,
+               peers_of(name, f"pp{count}", kinds, reps - 1), "int8_TOPS", lambda b: b.token_operations(name) / 1e12, small)
 
 
 def parallel(count, reps):
@@ -125,24 +126,26 @@ NO_GGUF = ("int4-g64", "nf4")
 def formats():
     """--formats: one token, eight sequences and a prompt of 256 in each format of the 1B shape; and what does not depend
     on the format, of some."""
+    # Once a round, and twice for Ingot: there are many rows.
+    short_decode, short_prefill = partial(decode, reps=2), partial(prefill, count=256, reps=2)
     made = []
     for key, (title, least) in FORMATS.items():
         name, kinds = f"1b-{key}", () if key in NO_GGUF else ("llama", "ik")
         prompt = 1.3 if key in ("q2_k", "q3_k") else 1.6
         made += [
-            step(f"decode-{name}", f"decode, {title}", name, 32,
+            short_decode(f"decode-{name}", f"decode, {title}", name, 32,
                  (share(least), *([times("ik", 1.05)] if kinds else [])), kinds),
             Row(f"batch8-{name}", f"8 sequences, {title}", "tok/s",
-                lambda b, name=name: Figure(b.bench(b.engine(name), "-p", 0, "-n", 24, "--batch", 8, "-r", 2)[0]),
-                (times("ik", 1.5),) if kinds else (), peers_of(name, "tg24 @ b8", kinds, reps=1)),
-            prompt_of(f"prefill-{name}", f"prefill 256, {title}", name, (times("ik", prompt),) if kinds else (), kinds)]
+                eight(lambda b, name=name: b.bench(b.engine(name), "-p", 0, "-n", 24, "--batch", "1,8", "-r", 2)),
+                (STEP_OF_8, *([times("ik", 1.5)] if kinds else [])), peers_of(name, "tg24 @ b8", kinds, reps=1)),
+            short_prefill(f"prefill-{name}", f"prefill 256, {title}", name, (times("ik", prompt),) if kinds else (), kinds)]
     made.append(Row("deep-decode-1b-q4_k", "decode behind 8,192 positions, Q4_K", "tok/s",
                     lambda b: Figure(b.bench(b.engine("1b-q4_k"), "-p", 0, "-n", 16, "-d", 8192, "--context", 16384,
                                              "-r", 1)[0]),
                     (times("ik", 1.5),), peers_of("1b-q4_k", "tg16 @ d8192", ("ik",)), once=True))
     for name, title in (("smollm2", "SmolLM2 Q4_1"), ("gemma3", "Gemma3 270M Q4_K_M")):
-        made += [step(f"decode-{name}", f"decode, {title}", name, 128, (times("ik", 1.05),), ("llama", "ik")),
-                 prompt_of(f"prefill-{name}", f"prefill 256, {title}", name, (times("ik", 1.6),), ("llama", "ik"))]
+        made += [short_decode(f"decode-{name}", f"decode, {title}", name, 128, (times("ik", 1.05),), ("llama", "ik")),
+                 short_prefill(f"prefill-{name}", f"prefill 256, {title}", name, (times("ik", 1.6),), ("llama", "ik"))]
     for name, title, count in (("smollm2", "SmolLM2", 8), ("smollm2", "SmolLM2", 32), ("1b-q4_k", "Q4_K", 8),
                                ("1b-q4_k", "Q4_K", 32)):
         made.append(Row(f"parallel{count}-{name}", f"{count} parallel requests (128 + 64), {title}", "tok/s",
@@ -152,20 +155,9 @@ def formats():
     name, title = "7b-a1b-qwen3moe-q4_0", "7B-A1B shape of 64 experts Q4_0"  # ik_llama.cpp has no OLMoE
     # Several sequences are not compared: llama-batched-bench decodes the same id in all of them, which go to the same
     # experts.
-    made += [step(f"decode-{name}", f"decode, {title}", name, 32, (times("ik", 1.05),), ("ik",)),
-             prompt_of(f"prefill-{name}", f"prefill 256, {title}", name, (times("ik", 1.6),), ("ik",))]
+    made += [short_decode(f"decode-{name}", f"decode, {title}", name, 32, (times("ik", 1.05),), ("ik",)),
+             short_prefill(f"prefill-{name}", f"prefill 256, {title}", name, (times("ik", 1.6),), ("ik",))]
     return made
-
-
-def step(row, work, name, count, bars, kinds):
-    """Decoding, once a round: --formats has many rows."""
-    return Row(row, work, "tok/s", lambda b: Figure(b.bench(b.engine(name), "-p", 0, "-n", count, "-r", 2)[0]), bars,
-               peers_of(name, f"tg{count}", kinds, reps=1), "mapped_read_GBps", lambda b: b.step_bytes(name) / 1e9)
-
-
-def prompt_of(row, work, name, bars, kinds):
-    return Row(row, work, "tok/s", lambda b: Figure(b.bench(b.engine(name), "-p", 256, "-n", 0, "-r", 2)[0]), bars,
-               peers_of(name, "pp256", kinds, reps=1), "int8_TOPS", lambda b: b.token_operations(name) / 1e12)
 
 
 def experts(name, work):
@@ -187,6 +179,17 @@ def deep_prefill(kv):
                       {"start_tokens_per_s": (before + after) / 2, "deep_tokens_per_s": deep})
     return Row(f"deep-prefill-{kv}", f"prefill 512 with 8,192 in {kv} KV, 1B Q4_0: rate kept", "%", measured,
                (at_least(65, " %"),), {})
+
+
+STEP_OF_8 = Bar("a step ≤ 1.15 × that of one", lambda s: s["also"]["step_over_one"] <= 1.15)
+
+
+def eight(step):
+    """Tokens per second of 8 sequences, and the time of their step over that of one."""
+    def measured(b):
+        one, all_eight = step(b)
+        return Figure(all_eight, {"one_tokens_per_s": one, "step_over_one": 8 * one / all_eight})
+    return measured
 
 
 def wider(step):
