@@ -80,18 +80,15 @@ private:
   /// it leaves out half of each pair of lines and its stream does not ascend; and if a line has so many dots
   /// that the CPU sees too little of the stream (measured on Zen 4: from as many tokens on as a code has bits).
   void prefetchFor(Value group) {
+    const int64_t bytes = groupsOfBlock == 1 ? layout.blockBytes : layout.groupCodeBytes;
     if (tile.tokens == 1)
-      return tile.prefetchBehind(k, group,
-                                 groupsOfBlock == 1 ? layout.blockBytes : layout.groupCodeBytes);
+      return tile.prefetchBehind(k, group, bytes);
     if (!tile.prefetch)
       return;
     const bool rises = int64_t(tile.vectors.size()) * k.lanes == kPanelRows;
     if (rises && tile.tokens < format.bits) {
       if (mayReadEachLine())
-        k.when(tile.readsEachLine(k), [&] {
-          tile.prefetchLines(k, group,
-                             groupsOfBlock == 1 ? layout.blockBytes : layout.groupCodeBytes);
-        });
+        k.when(tile.readsEachLine(k), [&] { tile.prefetchLines(k, group, bytes); });
       return;
     }
     constexpr int64_t kAhead = 4096;
