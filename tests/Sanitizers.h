@@ -1,6 +1,6 @@
-//===- Sanitizers.h - Which sanitizer watches this build -------------------===//
+//===- Sanitizers.h - Which sanitizer this build uses ----------------------===//
 //
-// Clang answers __has_feature, GCC defines a macro for each.
+// Clang has __has_feature; GCC defines a macro for each sanitizer.
 //===----------------------------------------------------------------------===//
 #pragma once
 

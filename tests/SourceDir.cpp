@@ -1,4 +1,4 @@
-//===- SourceDir.cpp - Where the tests' files are -------------------------===//
+//===- SourceDir.cpp - Location of the test files -------------------------===//
 #include "tests/SourceDir.h"
 
 std::string ingot::test::sourceDir() { return INGOT_SOURCE_DIR; }

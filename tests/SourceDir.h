@@ -1,7 +1,7 @@
-//===- SourceDir.h - Where the tests' files are ---------------------------===//
+//===- SourceDir.h - Location of the test files ---------------------------===//
 //
-// A function, not a macro: only SourceDir.cpp knows a path of this machine, so that
-// another clone finds everything else in ccache.
+// This is a function, not a macro: only SourceDir.cpp contains a path of this machine, so another
+// clone still gets ccache hits for every other file.
 //===----------------------------------------------------------------------===//
 #pragma once
 
@@ -9,7 +9,7 @@
 
 namespace ingot::test {
 
-/// The root of the source tree, without a slash at the end.
+/// Returns the root of the source tree, without a trailing slash.
 std::string sourceDir();
 
 } // namespace ingot::test

@@ -14,6 +14,6 @@ config.test_exec_root = config.suite_exec
 config.environment["PATH"] = os.pathsep.join([config.ingot_bin, config.llvm_bin, config.environment.get("PATH", "")])
 config.environment["FILECHECK_OPTS"] = "--enable-var-scope --dump-input=fail"
 config.substitutions += [("%sample_plugin", config.sample_plugin), ("%python", sys.executable)]
-# The pinned NVRTC, as codegen/cuda/Nvrtc.cpp looks for it.
+# Looks for the pinned NVRTC where codegen/cuda/Nvrtc.cpp does.
 if glob.glob(os.path.join(os.path.dirname(config.ingot_bin), "venv/lib/python*/site-packages/nvidia/*/lib/libnvrtc.so*")):
     config.available_features.add("nvrtc")

@@ -1,5 +1,5 @@
-"""Adds up what the parts of `dev test` reported; prints the failures and, as the last line,
-"N passed, N failed[, N skipped]". Exit status 1 if anything failed.
+"""Adds up the results of all parts of `dev test`; prints the failures and, as the last line, "N passed, N failed[, N
+skipped]". Exit status 1 if anything failed.
 
   summary.py FOLDER
 
@@ -25,21 +25,21 @@ class Tally:
 
 
 def cases(path):
-    """(name, failed, skipped) of each test case in a JUnit file."""
+    """Yields (name, failed, skipped) of each test case in a JUnit file."""
     for case in ElementTree.parse(path).getroot().iter("testcase"):
         name = ".".join(x for x in (case.get("classname"), case.get("name")) if x)
         status = case.get("status", "")
         failed = case.find("failure") is not None or case.find("error") is not None or status == "fail"
         reason = case.find("skipped")
         if reason is not None and (reason.get("message") or "").startswith("Test not selected"):
-            continue  # by lit's --filter
+            continue  # excluded by lit's --filter
         skipped = reason is not None or status in ("notrun", "disabled")
         yield name, failed, skipped
 
 
 def add_ctest(tally, path, gtest_folder):
-    """A GoogleTest program counts by its own cases. One that dies has no report, or one without the
-    failure: then the program counts as a failed test itself."""
+    """A GoogleTest program counts by its own cases. If it dies, its report is missing or lacks the failure; then
+    the program itself counts as a failed test."""
     for name, failed, skipped in cases(path):
         program = name.split(".")[-1]
         report = (gtest_folder.parent / "gtest-long" if program.endswith("-long") else gtest_folder) / f"{program}.xml"
@@ -65,7 +65,7 @@ def main():
                 tally.add(*case)
     for name, status in rows(folder / "steps.tsv"):
         tally.add(name, status != "0")
-    if not tally.failures:  # a part that failed without a failing test to show for it
+    if not tally.failures:  # a part that failed without any failed test
         for name, status in rows(folder / "reported.tsv"):
             if status != "0":
                 tally.add(f"{name} (exit status {status}, no test reported it)", True)

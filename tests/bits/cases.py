@@ -1,4 +1,4 @@
-"""What is in the list of bits: models × options × devices. A case of `long` is run by --long alone."""
+"""The cases of the bit list: models × options × devices. Cases marked `long` run only with --long."""
 from dataclasses import dataclass
 
 EMULATOR = "cuda-emulator:sm_90a"
@@ -9,13 +9,13 @@ FLOATS = ("llama3-tied", "llama-biases-sharded", "llama-old-config", "mistral-wi
           "gptneox-sequential-tied", "lfm2-old-config", "lfm2-biases-untied", "olmo3-windows", "cohere2-layer-types",
           "hunyuan-untied", "apertus-old-config", "qwen3moe-old-config", "gpt-oss-old-config",
           "ernie4_5-moe-old-config", "qwen2moe-dense-layer")  # models with float matrices
-MIXED = ("gemma3-gguf-mixed", "lfm2-gguf-mixed")  # with some of bf16 among others
+MIXED = ("gemma3-gguf-mixed", "lfm2-gguf-mixed")  # with some bf16 matrices among others
 
 
 @dataclass(frozen=True)
 class Case:
     model: str
-    options: tuple = ()  # of `ingot compile`
+    options: tuple = ()  # options of `ingot compile`
     long: bool = False
     emulator: bool = False
 
@@ -26,7 +26,8 @@ class Case:
 
     @property
     def by_level(self):
-        """bf16 matrices are multiplied by vdpbf16ps at avx512 and by fma at avx2: the one kind whose bits differ by level."""
+        """At avx512 bf16 matrices are multiplied by vdpbf16ps, at avx2 by fma: the only
+        kind whose bits differ by level."""
         exact = "exact" in self.options
         return self.model in (*FLOATS, *MIXED) and not exact and not self.emulator and "--quantize" not in self.options
 
@@ -62,7 +63,7 @@ def cpu():
     for kv in ("int8", "int4"):
         yield Case("smollm2", ("--kv", kv))
     yield Case("gemma3")
-    # What is left out above: formats of matrices that end inside of blocks, and caches behind windows.
+    # Cases not covered above: formats whose matrices end inside a block, and caches with windows.
     for model in ("gemma3-layer-types", "llama-biases-sharded"):
         for kind in QUANTIZED:
             yield Case(model, ("--quantize", kind), long=True)

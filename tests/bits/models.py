@@ -1,5 +1,6 @@
-"""The models that the list of bits is made of: the tiny checkpoints of tests/checkpoints, shapes whose weights come from a seed, GGUFs
-whose blocks are random in one format each, and the real checkpoints where they are there. The same bytes every time.
+"""The models of the bit list: the tiny checkpoints of tests/checkpoints, shapes with
+weights generated from a seed, GGUFs with random blocks of one format each, and the real
+checkpoints if they are present. The bytes are the same every time.
 """
 import json
 import pathlib
@@ -16,12 +17,12 @@ import make_tiny as gguf  # noqa: E402
 
 @dataclass(frozen=True)
 class Model:
-    """`make` returns the path of the checkpoint, or None where this machine does not have it."""
+    """`make` returns the path of the checkpoint, or None if this machine does not have it."""
     name: str
     vocabulary: int
-    positions: int  # that a prompt of the logits takes, with the answers' ids behind it
+    positions: int  # positions that the prompt of the logits takes, including the answer's ids
     make: callable
-    compile: tuple = ()  # options that the model always wants
+    compile: tuple = ()  # options that the model always needs
 
 
 # ---------------------------------------------------------------- the tiny checkpoints
@@ -41,7 +42,7 @@ LLAMA = {"architectures": ["LlamaForCausalLM"], "model_type": "llama", "dtype": 
          "num_hidden_layers": 2, "num_attention_heads": 4, "num_key_value_heads": 2, "head_dim": 64, "vocab_size": 331,
          "max_position_embeddings": 512, "rms_norm_eps": 1e-5, "rope_theta": 10000.0, "hidden_act": "silu", "attention_bias": False,
          "mlp_bias": False, "tie_word_embeddings": True, "bos_token_id": 1, "eos_token_id": 2}
-# Heads that are wider together than the hidden rows, one key for all of them, and a width that no tile divides.
+# Heads whose total width exceeds the hidden size, a single KV head, and a width that no tile divides.
 ODD = {**LLAMA, "hidden_size": 160, "intermediate_size": 352, "num_attention_heads": 5, "num_key_value_heads": 1, "head_dim": 48,
        "tie_word_embeddings": False}
 MISTRAL = {**LLAMA, "architectures": ["MistralForCausalLM"], "model_type": "mistral", "sliding_window": 70}
@@ -62,8 +63,8 @@ def shape(name, config, kind="random"):
 
 # ---------------------------------------------------------------- GGUFs of one format
 
-# GGUF's number of the format, weights and bytes of a block, what codes go up to, where its f16 scale stands; and where that of the minimum
-# does, with its ratio to the scale that puts the mean of the weights at 0.
+# Per format: GGUF's number, weights per block, bytes per block, largest code, offset of the f16 scale. Formats with
+# a minimum also have its offset, and the ratio of the minimum to the scale that gives the weights a mean of 0.
 BLOCKS = {"q4_0": (2, 32, 18, 8, 0), "q4_1": (3, 32, 20, 16, 0, 2, -7.5), "q5_0": (6, 32, 22, 16, 0), "q5_1": (7, 32, 24, 32, 0, 2, -15.5),
           "q8_0": (8, 32, 34, 127, 0), "q4_k": (12, 256, 144, 900, 0, 2, 7.6), "q5_k": (13, 256, 176, 1800, 0, 2, 15.7),
           "q6_k": (14, 256, 210, 4000, 208), "q2_k": (10, 256, 84, 24, 80, 82, 1.5), "q3_k": (11, 256, 110, 128, 108),
@@ -89,7 +90,7 @@ def of_one_format(kind):
         entries, _ = gguf.metadata(2, False, False)
         sizes = {b"llama.context_length": 512, b"llama.embedding_length": HIDDEN, b"llama.feed_forward_length": FEED_FORWARD,
                  b"llama.rope.dimension_count": HIDDEN // gguf.HEADS, b"llama.vocab_size": VOCABULARY}
-        # A U32 entry ends in its value; its key stands behind eight bytes of length.
+        # A U32 entry ends with its value; its key follows eight bytes of length.
         entries = [entry[:-4] + struct.pack("<I", next((size for key, size in sizes.items() if entry[8:8 + len(key)] == key)))
                    if any(entry[8:8 + len(key)] == key for key in sizes) else entry for entry in entries]
         source, infos, data, count = random.Random(number), b"", b"", 0
@@ -110,7 +111,8 @@ def of_one_format(kind):
 
 
 def tensors():
-    """(name, shape outermost first): make_tiny's names at sizes that every format's blocks divide."""
+    """(name, shape, outermost dimension first): make_tiny's names, at sizes that every format's block size
+    divides."""
     head = HIDDEN // gguf.HEADS
     yield "token_embd.weight", (VOCABULARY, HIDDEN)
     yield "output_norm.weight", (HIDDEN,)

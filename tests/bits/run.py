@@ -1,14 +1,15 @@
-"""The guard of bits: what models answer, byte for byte, against the stored list (bits.json).
+"""Guards bits: checks that models' answers equal the stored list (bits.json), byte for byte.
 
-  run.py --check [--long] [--filter TEXT] [--junit FILE]     exit code 1 where a case moved
-  run.py --write [--long] [--filter TEXT] [--missing]        stores what is computed now, for those cases
-         --ingot BIN --checkpoints DIR --work DIR            (of ./dev, by default)
+  run.py --check [--long] [--filter TEXT] [--junit FILE]     exit code 1 if a case changed
+  run.py --write [--long] [--filter TEXT] [--missing]        stores the current results of those cases
+         --ingot BIN --checkpoints DIR --work DIR            (default: those of ./dev)
 
-A case is a model compiled with some options. Kept of it are a hash of the logits of a long prompt (longer than a step, a page, a block of
-attention and a window), one of `score`, and the ids of four prompts of different lengths, answered together, greedy and drawn with a seed.
-Each is computed at every level of CPU that this machine has, with other numbers of threads, tokens in a step and sequences at once; all of
-that must agree, but for float matrices in `fast`, which have bits of their own at each level. So the list may be written on a machine
-without AVX-512: it then lacks the rows of float matrices at that level, and --check says so. docs/numerics.md says what it promises.
+A case is a model compiled with some options. The list stores a hash of the logits of a long prompt (longer than a
+step, a page, an attention block and a window), a hash of `score`, and the ids of four prompts of different lengths,
+answered together, both greedy and sampled with a seed. Each result is computed at every CPU level that this machine
+has, with several numbers of threads, tokens per step and concurrent sequences. All of them must agree, except float
+matrices in `fast`, whose bits differ by level. So the list may be written on a machine without AVX-512: it then
+lacks the rows of float matrices at that level, and --check reports that. docs/numerics.md has the guarantees.
 """
 import argparse
 import concurrent.futures
@@ -30,7 +31,7 @@ import models as made  # noqa: E402
 from suite import Ingot, Skip, Suite  # noqa: E402
 
 LIST = HERE / "bits.json"
-PROMPTS = (1, 17, 40, 53)  # ids of each
+PROMPTS = (1, 17, 40, 53)  # number of ids of each
 
 
 def levels():
@@ -47,7 +48,7 @@ def ids_of(model, count, salt=0):
 
 
 class Run:
-    """One way to compute a case; its answers must not depend on it, but for the level."""
+    """One way to compute a case. Its answers must not depend on it, except on the level."""
 
     def __init__(self, level, threads, tokens, sequences):
         self.level, self.sequences = level, sequences
@@ -79,7 +80,7 @@ def logits(ingot, engine, model, run, count):
 
 
 def answers(ingot, engine, model, run, count, *options):
-    """The new ids of each prompt, in words of the list: "5 6 7 | 8 9 10 | …"."""
+    """The new ids of each prompt, as the list writes them: "5 6 7 | 8 9 10 | …"."""
     lengths = [length for length in PROMPTS if length + count <= model.positions]
     prompts = ingot.file("prompts.jsonl", [{"prompt_ids": ids_of(model, length, length)} for length in lengths])
     lines = ingot.json_lines("run", engine, "--prompts-file", prompts, "-n", count, "--ignore-eos", "--max-seqs", run.sequences,
@@ -95,7 +96,7 @@ def score(ingot, engine, model, run, count):
 
 
 def computed(ingot, case, model, long):
-    """{what: {level: value}}; an error where two ways of one level differ."""
+    """Returns {what: {level: value}}; fails if two runs at the same level differ."""
     path = model.make(ingot.work)
     if path is None:
         raise Skip(f"{model.name} is not on this machine")
@@ -118,14 +119,14 @@ def computed(ingot, case, model, long):
 
 
 def checked_levels(case, found):
-    """All levels agree, but where the case may differ by level."""
+    """Checks that all levels agree, unless the case may differ by level."""
     for what, by_level in found.items():
         assert case.by_level or len(set(by_level.values())) == 1, f"{what} differ by level: {by_level}"
 
 
 def folded(case, found, old):
-    """As the list has it: one value of all levels, or {level: value} for float matrices. A level that this machine lacks keeps what it had,
-    as long as nothing else of the case moved."""
+    """The list's representation: one value for all levels, or {level: value} for float matrices. A level that
+    this machine lacks keeps its old value if nothing else of the case changed."""
     if not case.by_level:
         return {what: next(iter(by_level.values())) for what, by_level in found.items()}
     kept = old and all(old.get(what, {}).get(level) == value for what, by_level in found.items() for level, value in by_level.items())
@@ -133,7 +134,7 @@ def folded(case, found, old):
 
 
 def first_difference(what, stored, found):
-    """Where two values of the list part."""
+    """Describes the first difference of two values of the list."""
     if what in ("logits", "score"):
         return f"the hash of the {what} is {found}, the list has {stored}"
     for prompt, (old, new) in enumerate(zip(stored.split(" | "), found.split(" | "))):
@@ -144,7 +145,7 @@ def first_difference(what, stored, found):
 
 
 def compare(entry, found):
-    """(what moved, one line each; levels that the list lacks)"""
+    """Returns (changes, one line each; levels that the list lacks)."""
     moved, lacks = [], set()
     for what, by_level in found.items():
         for level, value in by_level.items():
@@ -201,7 +202,7 @@ def main():
         finally:
             shutil.rmtree(folder, ignore_errors=True)
 
-    # The longest begin first: real checkpoints and the emulator.
+    # The slowest cases begin first: real checkpoints and the emulator.
     order = sorted(chosen, key=lambda case: not (case.emulator or case.model in ("smollm2", "gemma3")))
     start, suite = time.monotonic(), Suite()
     with concurrent.futures.ThreadPoolExecutor(options.jobs) as workers:

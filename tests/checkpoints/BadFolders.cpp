@@ -32,7 +32,7 @@ CheckpointFiles config(const char *code, const char *name, const std::string &te
   return folder(code, name, [&](CheckpointFiles &bad) { bad.files["config.json"] = text; });
 }
 
-/// The valid index with the shard of b and c renamed.
+/// Returns the valid index with the shard of b and c renamed.
 std::string indexNaming(const std::string &shard) {
   return R"({"weight_map": {"a": "model-00001-of-00002.safetensors", "b": ")" + shard +
          R"(", "c": ")" + shard + "\"}}";
@@ -117,7 +117,7 @@ void addBadFolders(std::vector<CheckpointFiles> &bad) {
   bad.push_back(folder("E0291", "two-models", [](CheckpointFiles &bad) {
     for (const auto &[name, content] : validShardedFolder().files)
       bad.files.try_emplace(name, content);
-    bad.files["model-00001-of-00002.safetensors"].back() ^= 1; // the same but for one bit
+    bad.files["model-00001-of-00002.safetensors"].back() ^= 1; // identical except for one bit
   }));
 }
 

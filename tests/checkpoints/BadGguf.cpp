@@ -23,7 +23,7 @@ CheckpointFiles withEntry(const char *code, const char *name, const std::string 
   return changed(code, name, [&](GgufImage &image) { image.entries.push_back(entry); });
 }
 
-/// A file that ends inside its last entry, of which `rest` is there.
+/// Returns a file that ends inside its last entry, which holds only `rest`.
 CheckpointFiles cutEntry(const char *code, const char *name, const std::string &rest) {
   GgufImage image = GgufImage::valid();
   image.keyCount = image.entries.size() + 1;

@@ -8,7 +8,7 @@ namespace ingot::test {
 
 namespace {
 
-/// The valid image with its last tensor, its data or more of it changed.
+/// The valid image with a change to its last tensor, to its data or to more.
 CheckpointFiles changed(const char *code, const char *name,
                         const std::function<void(GgufImage &, GgufTensor &)> &change) {
   GgufImage image = GgufImage::valid();
@@ -16,7 +16,7 @@ CheckpointFiles changed(const char *code, const char *name,
   return badGguf(code, name, image.bytes());
 }
 
-/// A file that ends inside its last tensor's record, of which `rest` is there.
+/// Returns a file that ends inside the record of its last tensor, which holds only `rest`.
 CheckpointFiles cutRecord(const char *code, const char *name, const std::string &rest) {
   GgufImage image = GgufImage::valid();
   return badGguf(code, name,

@@ -8,7 +8,7 @@
 
 namespace ingot::test {
 
-/// A file of these bytes, which is refused with that code.
+/// Returns a file with these bytes, which the importer must refuse with `code`.
 inline CheckpointFiles badGguf(const char *code, const char *name, std::string bytes) {
   return {
       .name = name, .code = code, .open = "bad.gguf", .files = {{"bad.gguf", std::move(bytes)}}};

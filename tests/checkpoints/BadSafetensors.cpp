@@ -1,4 +1,4 @@
-//===- BadSafetensors.cpp - safetensors files that are wrong --------------===//
+//===- BadSafetensors.cpp - Invalid safetensors files ---------------------===//
 #include "tests/checkpoints/BadFolders.h"
 #include "tests/checkpoints/CheckpointFiles.h"
 #include "tests/checkpoints/SafetensorsImage.h"
@@ -97,7 +97,7 @@ void addTensorData(std::vector<CheckpointFiles> &bad) {
   bad.push_back(changed("E0222", "hole", [](SafetensorsImage &image) {
     image.data += std::string(8, '\0');
     image.add("d", "F16", {1}, 2);
-    image.entries.erase(image.entries.end() - 2); // c, and with it 2 + 8 bytes without owner
+    image.entries.erase(image.entries.end() - 2); // removes c: 2 + 8 bytes have no owner
   }));
   bad.push_back(changed("E0223", "trailing-bytes",
                         [](SafetensorsImage &image) { image.data += "appended"; }));

@@ -1,4 +1,4 @@
-//===- CheckpointFiles.cpp - Putting test checkpoints on disk -------------===//
+//===- CheckpointFiles.cpp - Writes test checkpoints to disk --------------===//
 #include "tests/checkpoints/CheckpointFiles.h"
 #include "tests/checkpoints/GgufImage.h"
 #include "tests/checkpoints/SafetensorsImage.h"

@@ -1,7 +1,7 @@
-//===- GgufImage.h - A GGUF file in the making ----------------------------===//
+//===- GgufImage.h - Builder for GGUF files -------------------------------===//
 //
-// A tiny writer whose every field can be wrong. `valid()` is a file that the
-// importer takes; a bad kind changes one thing of it.
+// A small writer that can make any field wrong. `valid()` is a file that the importer accepts; each
+// bad kind changes one thing in it.
 //===----------------------------------------------------------------------===//
 #pragma once
 
@@ -31,10 +31,10 @@ std::string ggufArray(const std::string &key, uint32_t type, uint64_t count,
 
 struct GgufTensor {
   std::string name;
-  std::vector<uint64_t> extents; ///< innermost first, as the file has them
+  std::vector<uint64_t> extents; ///< innermost first, as in the file
   uint32_t type;
   uint64_t offset;
-  std::optional<uint32_t> dims; ///< another count than extents.size()
+  std::optional<uint32_t> dims; ///< overrides the count extents.size()
 
   std::string record() const;
 };
@@ -42,14 +42,14 @@ struct GgufTensor {
 struct GgufImage {
   std::string magic = "GGUF";
   uint32_t version = 3;
-  std::optional<uint64_t> tensorCount, keyCount; ///< other counts than the real ones
+  std::optional<uint64_t> tensorCount, keyCount; ///< override the real counts
   std::vector<std::string> entries;
   std::vector<GgufTensor> tensors;
   uint64_t alignment = 32;
   std::string data;
 
-  /// Two entries that every image needs, nine more, and the tensors a (F32 [4][8]),
-  /// b (Q4_0 [2][32]) and c (F16 [2][16]): 128 + 36 + 28 padding + 64 bytes.
+  /// Two entries that every image needs, nine more, and the tensors a (F32 [4][8]), b (Q4_0
+  /// [2][32]) and c (F16 [2][16]): 128 + 36 + 28 padding + 64 bytes.
   static GgufImage valid();
 
   std::string head() const; ///< magic, version, counts

@@ -1,4 +1,4 @@
-//===- SafetensorsImage.h - A safetensors file in the making --------------===//
+//===- SafetensorsImage.h - Builder for safetensors files -----------------===//
 #pragma once
 
 #include <cstdint>
@@ -10,8 +10,8 @@ namespace ingot::test {
 
 struct SafetensorsImage {
   std::vector<std::string> entries;  ///< JSON members of the header, in order
-  std::optional<std::string> header; ///< another header than the entries'
-  std::optional<uint64_t> length;    ///< another length than the header's
+  std::optional<std::string> header; ///< replaces the header built from `entries`
+  std::optional<uint64_t> length;    ///< replaces the header's real length
   std::string data;
 
   /// Appends an entry of `bytes` bytes at the end of the data.

@@ -1,7 +1,7 @@
 //===- WriteBadCheckpoints.cpp - bad-checkpoints FOLDER -------------------===//
 //
-// Writes every bad checkpoint below FOLDER, each in a folder of its own, and prints
-// "CODE PATH" lines: what to open and the error it must give.
+// Writes every bad checkpoint to its own folder below FOLDER and prints "CODE PATH" lines: the
+// expected error and the path to open.
 //===----------------------------------------------------------------------===//
 #include "tests/checkpoints/CheckpointFiles.h"
 

@@ -1,8 +1,8 @@
 //===- WriteFuzzSeeds.cpp - fuzz-seeds FOLDER -----------------------------===//
 //
-// Writes the seeds of the import fuzzers, FOLDER/gguf-fuzzer and so on: the valid
-// checkpoints, and one bad kind of each code (small ones). They are committed under
-// tests/fuzz/corpus; run this again when a kind is added.
+// Writes the seeds of the import fuzzers, FOLDER/gguf-fuzzer and so on: the valid checkpoints and,
+// for each code, one small bad checkpoint. The seeds are committed under tests/fuzz/corpus; rerun
+// this program when a kind is added.
 //===----------------------------------------------------------------------===//
 #include "tests/checkpoints/CheckpointFiles.h"
 #include "tests/checkpoints/GgufImage.h"
@@ -15,7 +15,7 @@ using namespace ingot::test;
 
 namespace {
 
-/// Blocks of two bits and of one.
+/// Tensors in blocks of two bits and of one bit.
 std::string ggufOfFewBits() {
   GgufImage image = GgufImage::valid();
   image.tensors = {{"a", {128, 2}, 42, 0, {}}, {"b", {128, 2}, 41, 96, {}}};
@@ -23,7 +23,8 @@ std::string ggufOfFewBits() {
   return image.bytes();
 }
 
-/// A matrix of a few words, all zeros, and the configuration of its method, in one file (QuantizedFuzzer.cpp).
+/// A matrix of a few words, all zeros, and the configuration of its quantisation method, in one file
+/// (QuantizedFuzzer.cpp).
 std::string quantized(
     const std::string &config,
     std::initializer_list<std::tuple<const char *, const char *, std::vector<int64_t>, size_t>>
@@ -37,7 +38,7 @@ std::string quantized(
          image.bytes();
 }
 
-/// Numbers of four bits, whose magnitudes are quantised too.
+/// 4-bit numbers whose magnitudes (absmax) are quantised too.
 std::string bitsandbytesSeed() {
   const std::string state =
       R"({"quant_type": "fp4", "blocksize": 64, "shape": [2, 64], "nested_blocksize": 256, "nested_offset": 0.5})";
@@ -159,7 +160,7 @@ int main(int argc, char **argv) {
   safetensors.files["valid-index"] = validShardedFolder().files["model.safetensors.index.json"];
   for (const auto &[name, content] : validSplitGguf().files)
     gguf.files["valid-" + name.substr(0, 7)] = content;
-  SafetensorsImage wrapped; // of an odd size, which makes a wrapper of it there
+  SafetensorsImage wrapped; // the fuzzer wraps files of an odd size
   wrapped.add("language_model.model.norm.weight", "F32", {2}, 8);
   wrapped.add("vision_tower.a", "F4", {3, 2}, 3);
   safetensors.files["valid-wrapper"] = wrapped.bytes();

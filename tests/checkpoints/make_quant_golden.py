@@ -1,10 +1,9 @@
 """Writes quant_golden.bin: stored blocks of every format and the numbers they stand for.
 
-The numbers are gguf.quants.dequantize's (PyPI: gguf), the reference arithmetic; the
-blocks are random bytes of a fixed seed with finite scales: denormal, negative, zero and
-the largest ones included. gguf 0.19 has no arithmetic for Q2_0 and Q1_0: theirs is written
-here from llama.cpp's dequantize_row_q2_0 and dequantize_row_q1_0 (ggml-quants.c), whose
-compiled code gave the same bits. Run it again only to add a format:
+The numbers come from gguf.quants.dequantize (PyPI: gguf), the reference arithmetic. The blocks are random bytes from
+a fixed seed with finite scales, including denormal, negative, zero and maximal ones. gguf 0.19 does not implement
+Q2_0 and Q1_0: theirs is implemented here after llama.cpp's dequantize_row_q2_0 and dequantize_row_q1_0
+(ggml-quants.c), whose compiled code gave the same bits. Run it again only to add a format:
 
     python3 make_quant_golden.py quant_golden.bin
 
@@ -18,7 +17,7 @@ import numpy as np
 from gguf import GGML_QUANT_SIZES, GGMLQuantizationType
 from gguf.quants import dequantize
 
-# Name, number of blocks, byte offsets of the f16 scales in a block.
+# Name, number of blocks, byte offsets of the f16 scales within a block.
 FORMATS = [
     ("F32", 512, []),
     ("F16", 2048, [0]),
@@ -53,15 +52,15 @@ EXTREMES = [0x0000, 0x8000, 0x0001, 0x83FF, 0x0400, 0x7BFF, 0xFBFF]
 
 
 def codes_times_scale(blocks, bits):
-    """Blocks of an f16 and codes, the first in the lowest bits of the first byte: Q2_0's code q is q - 1, Q1_0's 2 q -
-    1."""
+    """Blocks of an f16 scale and codes, the first code in the lowest bits of the first byte. A Q2_0 code q stands
+    for q - 1, a Q1_0 code for 2 q - 1."""
     scale = blocks[:, :2].copy().view(np.float16).astype(np.float32)
     shifts = np.arange(0, 8, bits, dtype=np.uint8)
     codes = (blocks[:, 2:, None] >> shifts & ((1 << bits) - 1)).reshape(len(blocks), -1).astype(np.float32)
     return scale * (codes - 1 if bits == 2 else 2 * codes - 1)
 
 
-# Of a block: its bytes, and how it becomes numbers.
+# The bytes of a block, and the function that dequantises it.
 WRITTEN_HERE = {"Q2_0": (18, lambda blocks: codes_times_scale(blocks, 2)),
                 "Q1_0": (18, lambda blocks: codes_times_scale(blocks, 1))}
 
@@ -75,13 +74,13 @@ def blocks_of(name, count, scales, random):
         turn = np.roll(np.array(EXTREMES, np.uint16), 3 * place)
         bits[: len(turn)] = turn[:count]
         blocks[:, offset : offset + 2] = bits.view(np.uint8).reshape(count, 2)
-    if name == "IQ1_M":  # bits 12 … 15 of four words are the scale's: none is NaN or infinite
+    if name == "IQ1_M":  # bits 12 … 15 of four words form the scale: make it neither NaN nor infinite
         blocks[:, 55] &= 0xBF
-    if name == "MXFP4":  # 255 is NaN, which ggml takes for 2^128
+    if name == "MXFP4":  # 255 is NaN, which ggml reads as 2^128
         blocks[:, 0] = np.minimum(blocks[:, 0], 254)
     if name == "NVFP4":  # scales have no sign
         blocks[:, :4] &= 0x7F
-    if name in ("F32", "BF16"):  # no NaN: its payload is nobody's affair
+    if name in ("F32", "BF16"):  # no NaN: payloads are not tested
         kind, exponent = (np.uint32, 0x7F800000) if name == "F32" else (np.uint16, 0x7F80)
         words = blocks.view(kind)
         words[(words & exponent) == exponent] &= 0x7F

@@ -1,14 +1,15 @@
 """Writes quantized_golden.bin: quantised matrices as safetensors checkpoints store them, and their numbers.
 
-Nothing here is shared with the importer: codes are packed bit by bit with Python's integers, by what the projects that
-write such files publish (AutoGPTQ, AutoAWQ, compressed-tensors, bitsandbytes, OCP Microscaling); a number is
-scale * (code - zero point) in f32, rounded once. Codes, scales and zero points are random, of a fixed seed. Run it
-again only to add a case:
+Shares no code with the importer: codes are packed bit by bit with Python's integers, as
+documented by the projects that write such files (AutoGPTQ, AutoAWQ, compressed-tensors,
+bitsandbytes, OCP Microscaling). A number is scale * (code - zero point) in f32, rounded once.
+Codes, scales and zero points are random, from a fixed seed. Run it again only to add a case:
 
     python3 make_quantized_golden.py quantized_golden.bin
 
-Layout, per case: name | quantization_config (JSON) | u32 tensors | per tensor: name | dtype | u32 dimensions | u64
-extents | bytes | then: name of the matrix made | u64 values | f32 values. A name or bytes: u32 length, then themselves.
+Layout, per case: name | quantization_config (JSON) | u32 tensors | per tensor: name | dtype
+| u32 dimensions | u64 extents | bytes | then: name of the resulting matrix | u64 values |
+f32 values. Names and bytes have a u32 length first.
 """
 
 import json
@@ -23,7 +24,7 @@ DTYPES = {"I32": np.int32, "I64": np.int64, "I8": np.int8, "U8": np.uint8, "U32"
 
 
 def bf16(values):
-    """The nearest bf16 numbers below, as f32."""
+    """Truncates to bf16; the result is f32."""
     return (values.astype(np.float32).view(np.uint32) & 0xFFFF0000).view(np.float32)
 
 
@@ -37,12 +38,12 @@ def some_scales(shape, dtype):
     values = random.uniform(0.001, 0.02, shape) * random.choice([1, 1, 1, -1], shape)
     if dtype == "F16":
         return values.astype(np.float16).astype(np.float32)
-    # bf16 scales as small as f16 does not hold them: otherwise they would be read as f16.
+    # bf16 scales too small for f16, to detect a reader that takes them for f16.
     return bf16(values / 1024) if dtype == "BF16" else values.astype(np.float32)
 
 
 def stream(codes, bits):
-    """Codes as 32-bit words, the lowest bit first, without gaps."""
+    """Packs codes into 32-bit words, lowest bit first, without gaps."""
     whole = 0
     for place, code in enumerate(codes):
         whole |= int(code) << (bits * place)
@@ -50,7 +51,7 @@ def stream(codes, bits):
 
 
 def words(codes, bits):
-    """Codes as 32-bit words, as many to a word as there is room for whole ones; the last is padded with zeros."""
+    """Packs codes into 32-bit words, as many whole codes per word as fit; the last word is padded with zeros."""
     each = 32 // bits
     return [sum(int(code) << (bits * i) for i, code in enumerate(codes[at : at + each]))
             for at in range(0, len(codes), each)]
@@ -94,7 +95,7 @@ def awq(n, k, group):
     codes, zeros = random.integers(0, 16, (n, k)), random.integers(0, 16, (n, groups))
     scales = some_scales((n, groups), "F16")
 
-    def packed(columns):  # [rows][n] of codes
+    def packed(columns):  # [rows][n] codes
         order = [0, 2, 4, 6, 1, 3, 5, 7]
         return signed([words([row[at + order[i]] for at in range(0, n, 8) for i in range(8)], 4) for row in columns])
 
@@ -142,7 +143,7 @@ def mxfp4(form):
     stack, n, k = (2, 4, 96) if form == "mxfp4" else (1, 5, 160)
     codes = random.integers(0, 16, (stack, n, k))
     powers = random.integers(100, 140, (stack, n, k // 32))
-    powers[0, 0, :2] = 0, 1  # the smallest there are
+    powers[0, 0, :2] = 0, 1  # the smallest two
     packed = codes[..., ::2] | codes[..., 1::2] << 4
     values = E2M1[codes] * np.repeat(np.ldexp(np.float64(1), powers - 127), 32, axis=-1)
     if form == "mxfp4":
@@ -167,16 +168,16 @@ def bitsandbytes():
     return config, tensors, numbers(codes, np.zeros((n, 1), int), (largest / np.float32(127))[:, None], k)
 
 
-# Of all codes; subnormals are multiples of 2^-9. The last of each sign is NaN.
+# All codes; subnormals are multiples of 2^-9. The last code of each sign is NaN.
 E4M3 = np.array([(-1) ** (q >> 7) * ((8 + q % 8) * 2.0 ** ((q >> 3 & 15) - 10) if q >> 3 & 15 else q % 8 * 2.0 ** -9)
                  for q in range(256)],
                 np.float32)
 
 
 def nvfp4(form, n, k, factor=None):
-    """f32 throughout: what modelopt's NVFP4QTensor.dequantize and compressed_tensors' dequantize compute."""
+    """Uses f32 throughout, as modelopt's NVFP4QTensor.dequantize and compressed_tensors' dequantize do."""
     codes, scales = random.integers(0, 16, (n, k)), random.integers(1, 0x7F, (n, k // 16))
-    scales[0, :3] = 0, 1, 0x7E  # nothing, the least, the largest
+    scales[0, :3] = 0, 1, 0x7E  # zero, the smallest, the largest
     packed = (codes[:, ::2] | codes[:, 1::2] << 4).astype(np.uint8)
     factor = np.float32(random.uniform(1e-4, 1e-3) if factor is None else factor)
     if form == "modelopt":
@@ -210,7 +211,7 @@ def mxfp8(codes):
 
 
 def compressed_mxfp8():
-    """MXFP8 of compressed-tensors, compressors/mxfp8."""
+    """compressed-tensors' MXFP8 (compressors/mxfp8)."""
     codes = random.integers(0, 0x7F, (7, 96)) | random.integers(0, 2, (7, 96)) << 7
     powers, values = mxfp8(codes)
     config = {"quant_method": "compressed-tensors", "format": "mxfp8-quantized", "quantization_status": "compressed",
@@ -241,7 +242,7 @@ def modelopt8(algorithm):
     return config, tensors, (wide * E4M3[codes]).astype(np.float32)
 
 
-# functional.py of bitsandbytes, get_4bit_type.
+# From bitsandbytes' functional.py, get_4bit_type.
 NF4 = np.array([-1.0, -0.6961928009986877, -0.5250730514526367, -0.39491748809814453, -0.28444138169288635,
                 -0.18477343022823334,
                 -0.09105003625154495, 0.0, 0.07958029955625534, 0.16093020141124725, 0.24611230194568634,
@@ -274,7 +275,7 @@ def bitsandbytes4(kind, nested, block=64):
 
 
 def act_order(form, asymmetric, version="gptq"):
-    """Groups of columns in an order of their own."""
+    """Groups whose columns are permuted."""
     n, k, group = 8, 160, 32
     order = random.permutation(np.arange(k) // group)
     codes = random.integers(0, 16, (n, k))
@@ -301,7 +302,8 @@ def act_order(form, asymmetric, version="gptq"):
 
 
 def mlx(bits, group, dtype, mode="affine", own=None):
-    """scales * q + biases in f32, each rounded once. `own`: the matrix says it for itself, all others otherwise."""
+    """scales * q + biases in f32, each rounded once. `own`: this matrix has settings of its
+    own, and all others have different ones."""
     n, k = 6, 256
     said = {"group_size": group, "bits": bits} | ({"mode": mode} if mode != "affine" or own else {})
     whole = {"group_size": 64, "bits": 4, "w": said, "lm_head": False} if own else said
@@ -327,7 +329,7 @@ def mlx(bits, group, dtype, mode="affine", own=None):
 
 
 def fp8_stack(form):
-    """Experts in one tensor, as transformers and vLLM save DeepSeek's kin."""
+    """Experts in one tensor, as transformers and vLLM save models like DeepSeek."""
     experts, n, k = 2, 130, 20
     codes = random.integers(0, 0x7F, (experts, n, k))
     scales = random.uniform(0.001, 0.01, (experts, 2, 1) if form == "block" else (experts, 1, 1)).astype(np.float32)

@@ -1,7 +1,7 @@
 //===- ConvReference.h - kernel.causal_conv in scalar C++ ------------------===//
 //
-// Four sequences in one step: one that goes on and keeps its slot, one that begins and leaves two
-// versions, one of a single token (fewer than the rows it remembers), one whose versions nobody wants.
+// One step has four sequences: one continues and keeps its slot, one begins and leaves two versions, one has
+// a single token (fewer than the rows of its history), and one leaves no versions.
 //===----------------------------------------------------------------------===//
 #pragma once
 
@@ -23,8 +23,8 @@ struct ConvCase {
   std::vector<StateWrite> writes = {{2, 1}, {6, 3}, {13, 5}, {14, 4}};
   int64_t tokens = 17, slots = 6;
 
-  std::vector<float> x = {}, weight = {}, bias = {}, states = {}; ///< as kernels want them
-  std::vector<float> y = {}, statesAfter = {};                    ///< what they should make of it
+  std::vector<float> x = {}, weight = {}, bias = {}, states = {}; ///< as kernels expect them
+  std::vector<float> y = {}, statesAfter = {};                    ///< the expected results
 
   int64_t stride() const { return roundUp(channels, kPanelRows); }
   int64_t slotBytes() const { return fixedStreamBytes(history, channels); }
@@ -51,7 +51,7 @@ struct ConvCase {
     y.assign(x.size(), 0);
     statesAfter = states;
     for (const StateSpan &span : spans) {
-      std::vector<float> rows(static_cast<size_t>(history * channels)); // the newest last
+      std::vector<float> rows(static_cast<size_t>(history * channels)); // newest last
       if (span.from >= 0)
         std::copy_n(states.begin() + span.from * slotBytes() / 4, rows.size(), rows.begin());
       int32_t write = span.firstWrite;
@@ -71,7 +71,7 @@ struct ConvCase {
     }
   }
 
-  /// Counts and spans. The lists are the caller's to place.
+  /// Returns counts and spans. The caller places the lists.
   BatchView batch() const {
     BatchView batch{};
     batch.tokens = tokens;

@@ -1,9 +1,9 @@
-"""clean_root_test.py PACKAGES CHECKPOINT WORK [--mirror URL]: packages, installed where nothing else is.
+"""clean_root_test.py PACKAGES CHECKPOINT WORK [--mirror URL]: tests packages installed on an otherwise empty system.
 
-Roots are Debian 12 with `Essential: yes` and apt alone (debootstrap, minbase), so without a toolchain, Python or LLVM. In
-each a package is installed as its page says, by root; then a user that may write nothing but a home folder compiles the
-checkpoint, runs it, and what is left after uninstalling is looked for. Needs root, debootstrap and a Debian mirror;
-`./dev test --long` runs it where those are.
+Roots are Debian 12 with only `Essential: yes` packages and apt (debootstrap, minbase), so without a toolchain,
+Python or LLVM. In each root a package is installed as root, as its page describes. Then a user who can write only a
+home folder compiles the checkpoint and runs it. After uninstalling, the test looks for leftovers. Needs root,
+debootstrap and a Debian mirror; `./dev test --long` runs it where those are available.
 """
 import argparse
 import os
@@ -29,7 +29,7 @@ def sources(mirror):
 
 
 class Root:
-    """A copy of the base, entered in a mount namespace of its own."""
+    """A copy of the base, entered through a mount namespace of its own."""
 
     def __init__(self, name):
         self.path = options.work / name
@@ -43,7 +43,7 @@ class Root:
         shutil.rmtree(self.path, ignore_errors=True)
 
     def do(self, script, user=0, ok=True, ulimit=""):
-        """A shell inside. /proc is there, as everywhere; the network is the machine's."""
+        """Runs a shell script inside. /proc is mounted, as usual; the network is the machine's."""
         environment = {"PATH": "/usr/sbin:/usr/bin:/sbin:/bin", "HOME": "/home/user" if user else "/root", "LANG": "C.UTF-8", "DEBIAN_FRONTEND": "noninteractive"}
         inside = f"mount -t proc proc {self.path}/proc && mount --bind /dev {self.path}/dev && exec chroot --userspec={user}:{user} {self.path} /bin/sh -ec \"$SCRIPT\""
         return run("unshare", "--mount", "--propagation", "private", "sh", "-c", inside, env=environment | {"SCRIPT": script}, ok=ok).stdout
@@ -59,14 +59,14 @@ class Root:
 
 
 def make_base():
-    """Once; a user, and Debian's security archive beside the release."""
+    """Makes the base once: adds a user, and Debian's security archive in addition to the release."""
     base = options.work / "base"
     if not (base / "etc/passwd").exists():
         shutil.rmtree(base, ignore_errors=True)
         run("debootstrap", "--variant=minbase", "bookworm", base, options.mirror)
     (base / "etc/apt/sources.list").write_text(sources(options.mirror))
     shutil.copy("/etc/resolv.conf", base / "etc/resolv.conf")
-    # Proxies of this machine, if it has any: names are resolved by them.
+    # Copies this machine's proxy settings, if any: the proxies resolve host names.
     for name in pathlib.Path("/etc/apt/apt.conf.d").glob("*prox*"):
         shutil.copy(name, base / "etc/apt/apt.conf.d")
     shutil.copy("/etc/hosts", base / "etc/hosts")
@@ -85,12 +85,12 @@ def only(pattern):
 
 
 def answers(root, ingot, what):
-    """Compiles and answers as a user; then from the cache; no program but ours is there to run."""
+    """Compiles and answers as a user, then answers from the cache, without any other program to start."""
     root.do("for tool in cc gcc clang ld ld.lld as python3; do ! command -v $tool; done" if what != "wheel" else "for tool in cc gcc clang ld ld.lld as; do ! command -v $tool; done")
     root.put(options.checkpoint, "/home/user")
     version = root.do(f"{ingot} --version", user=1000).strip()
     start = time.monotonic()
-    # A PATH that leads nowhere: whatever would be started by its name is not found.
+    # A PATH that leads nowhere: any program started by name is not found.
     first = root.do(f"cd; I=$(command -v {ingot}); PATH=/nonexistent $I run {options.checkpoint.name} '{PROMPT}' -n 8 --greedy --quiet", user=1000)
     compiled = time.monotonic() - start
     start = time.monotonic()
@@ -108,7 +108,7 @@ def tarball():
             root.do(f"mkdir -p /opt && tar -xzf /packages/{one.name} -C /opt")
         folder, small = f"/opt/{file.name.removesuffix('.tar.gz')}", f"/opt/{runtime.name.removesuffix('.tar.gz')}"
         answers(root, f"{folder}/bin/ingot", "tarball")
-        # Elsewhere, by a link, and the runtime alone with the engine that the other has made.
+        # Moved and started through a link; then the runtime package with the engine that the other package has made.
         root.do(f"mv {folder} /srv/moved && ln -s /srv/moved/bin/ingot /usr/bin/ingot")
         root.do(f"cd; ingot run {options.checkpoint.name} '{PROMPT}' -n 2 --quiet; {small}/bin/ingot run .cache/ingot/*.ingot '{PROMPT}' -n 2 --quiet", user=1000)
         refused = root.do(f"{small}/bin/ingot compile /home/user/{options.checkpoint.name} -o /home/user/x.ingot 2>&1 || true", user=1000)
@@ -122,7 +122,7 @@ def wheel():
         root.do("apt-get update -q && apt-get install -q -y --no-install-recommends python3 python3-venv")
         root.put(only("ingot-*.whl"))
         root.do("python3 -m venv /opt/venv")
-        # What pip writes when it is first run is not ours.
+        # Files that pip writes on its first run are not ours.
         root.do("/opt/venv/bin/pip list -q")
         before = {name for name in root.listing() if "__pycache__" not in name}
         root.do("/opt/venv/bin/pip install --no-index --disable-pip-version-check /packages/*.whl")

@@ -1,9 +1,10 @@
-"""image_test.py BUILD ENGINE WORK [--checkpoint FILE]: the image's root, under chroot as its user, with nothing writable.
+"""image_test.py BUILD ENGINE WORK [--checkpoint FILE]: tests the image's root under chroot,
+as its user, with nothing writable.
 
-make_root.sh makes the same folder that the Dockerfile copies into an empty image. It is bound read-only, as
-`docker run --read-only` has it, and a server in it answers; time is measured from chroot to the first token. With
---checkpoint the root with the compiler makes the engine first, as the init container does, twice at once. Where buildah
-is, images are built of the same folders. Needs root.
+make_root.sh makes the same folder that the Dockerfile copies into an empty image. It is bind-mounted read-only, as
+with `docker run --read-only`, and a server in it answers; time is measured from chroot to the first token. With
+--checkpoint, the root with the compiler first makes the engine, as the init container does, twice at once. If
+buildah is installed, images are built from the same folders. Needs root.
 """
 import argparse
 import json
@@ -28,7 +29,7 @@ def run(*command, **more):
 
 
 def start(root, engines, *arguments, writable=False):
-    """The image's program as PID 1's child would be: its user, its root read-only, /engines a volume."""
+    """Starts the image's program as a child of PID 1: its user, its root read-only, /engines as a volume."""
     script = (f"mount --bind {root} {root} && mount -o remount,bind,ro {root} && mount -t proc proc {root}/proc && mount -t tmpfs tmpfs {root}/tmp && mount --bind {engines} {root}/engines"
               + ("" if writable else f" && mount -o remount,bind,ro {root}/engines")
               + f" && exec chroot --userspec=65532:65532 {root} /usr/bin/ingot \"$@\"")
@@ -59,7 +60,7 @@ def ask(port, path, body=None, key="secret"):
 
 
 def first_token(port):
-    """Waits for the server, asks, and returns when the first piece of text has come."""
+    """Waits for the server, sends a request, and returns when the first piece of text has arrived."""
     while True:
         try:
             socket.create_connection(("127.0.0.1", port), 1).close()
@@ -86,7 +87,7 @@ def serve(root, engines, engine, context):
         metrics = ask(port, "/metrics", key="").read().decode()
         for name in ("num_requests_waiting", "num_requests_running", "kv_cache_usage_perc", "lora_requests_info", "cache_config_info"):
             assert re.search(rf"^vllm:{name}{{", metrics, re.M), name
-        # As a pod ends: the process that chroot became.
+        # Ends as a pod does: the signal goes to the process that chroot became.
         child = server.pid
         os.kill(child, signal.SIGTERM)
         assert server.wait(30) == 0, server.stdout.read()
@@ -97,7 +98,7 @@ def serve(root, engines, engine, context):
 
 
 def build_images(work, roots):
-    """By buildah, from nothing, without a registry."""
+    """Builds the images with buildah, from scratch, without a registry."""
     if not shutil.which("buildah"):
         return "buildah is not here: no image was built"
     storage = ["--root", work / "storage", "--runroot", work / "run", "--storage-driver", "vfs"]
@@ -112,7 +113,7 @@ def build_images(work, roots):
 
 
 def same_stages():
-    """Both Dockerfiles end alike."""
+    """Checks that both Dockerfiles have the same last stages."""
     whole, prebuilt = ((ROOT / "deploy/image" / name).read_text() for name in ("Dockerfile", "Dockerfile.prebuilt"))
     stages = re.sub(r"COPY --from=build /(\w+)-root /", r"COPY \1-root /", whole[whole.index("FROM scratch AS compiler"):])
     assert prebuilt.endswith(stages), "Dockerfile.prebuilt is not the end of Dockerfile"

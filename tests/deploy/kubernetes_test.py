@@ -1,7 +1,8 @@
-"""kubernetes_test.py [--ingot PROGRAM]: the chart and the program speak of the same things. Needs neither helm nor a cluster.
+"""kubernetes_test.py [--ingot PROGRAM]: checks that chart and program agree. Needs neither helm nor a cluster.
 
-Manifests are of the chart as it is; what it passes are options of `ingot`; metrics that autoscaling, the endpoint picker
-and the page name are exposed. validate_objects.py holds objects against schemas (`./dev test --long`).
+The manifests match the current chart; the options that it passes exist in `ingot`; the metrics that
+autoscaling, the endpoint picker and the page use are exposed. validate_objects.py checks objects against
+schemas (`./dev test --long`).
 """
 import argparse
 import pathlib
@@ -36,7 +37,7 @@ if options.ingot:
         text = (CHART / "templates" / template).read_text()
         passed = set(re.findall(r"^ +- (--[a-z-]+)$", text, re.M))
         assert len(passed) > 1 and passed <= known(command), passed - known(command)
-    # A quantity of Kubernetes becomes a size of ours: Mi is MiB.
+    # Kubernetes quantities become sizes in ingot's notation: Mi is MiB.
     for size in ("512MiB", "8GiB", "800M"):
         refused = subprocess.run([options.ingot, "serve", "/nonexistent.ingot", "--kv-memory", size], capture_output=True, text=True)
         assert "E0130" in refused.stderr, refused.stderr

@@ -1,8 +1,8 @@
-"""packages_test.py BUILD WORK: what must hold of every package, on the smallest: the tarball of the runtime.
+"""packages_test.py BUILD WORK: checks properties of every package on the smallest one, the runtime tarball.
 
-It runs from wherever it lies and loads nothing from elsewhere but glibc; no path of this machine is in it; its SBOM names
-every file, and every licence that it names is there; the same build makes the same bytes. Each check is shown to find
-what it is for. The others, and clean roots, are of `./dev test --long` (clean_root_test.py).
+It runs from any folder and loads nothing from outside but glibc; it contains no path of this machine; its SBOM lists
+every file, and every licence that it names is present; the same build makes the same bytes. Each check is shown to
+find its own error. `./dev test --long` covers the other packages and clean roots (clean_root_test.py).
 """
 import hashlib
 import json
@@ -62,7 +62,7 @@ def check_sbom(made):
     contained = {relation["relatedSpdxElement"] for relation in document["relationships"]}
     assert all(file["SPDXID"] in contained for file in document["files"])
     names = {(package["name"], package["externalRefs"][0]["referenceLocator"].split("/")[0]) for package in document["packages"]}
-    # One of each way to get in: crates, headers, copied libraries, the page, what a C library in a crate brings.
+    # One of each kind of input: crates, headers, copied libraries, the page, dependencies of a C library in a crate.
     for name in (("tokenizers", "pkg:cargo"), ("onig_sys", "pkg:cargo"), ("simdjson", "pkg:deb"), ("boost1.74", "pkg:deb"), ("flatbuffers", "pkg:deb"),
                  ("openssl", "pkg:deb"), ("libedit", "pkg:deb"), ("gcc-12", "pkg:deb"), ("preact", "pkg:npm"), ("katex", "pkg:npm")):
         assert name in names, f"the SBOM does not know of {name}"
@@ -80,7 +80,7 @@ def check_sbom(made):
 
 
 def check_checks(made):
-    """Every rule of tree.problems finds what it is for."""
+    """Checks that every rule of tree.problems finds its error."""
     forbidden = make_packages.paths_of_this_machine(build)
     program, library = made.root / "bin/ingot", next(path for path in (made.root / "lib").glob("*.so*") if not path.is_symlink())
     before = program.read_bytes()
@@ -101,7 +101,7 @@ def check_checks(made):
 shutil.rmtree(work, ignore_errors=True)
 made, problems = make("first")
 assert not problems, problems
-# The compiler is in other packages, and is held to the same.
+# The compiler is in other packages and must meet the same rule.
 compiler = (build / "lib/libingot-compiler.so").read_bytes()
 assert not any(tree.names_folder(compiler, folder) for folder in make_packages.paths_of_this_machine(build)), "libingot-compiler.so names a folder of this machine"
 check_tree(made)

@@ -1,9 +1,10 @@
-"""validate_objects.py --helm HELM --crds FOLDER: what the chart renders is what a cluster takes.
+"""validate_objects.py --helm HELM --crds FOLDER: checks that a cluster accepts what the chart renders.
 
-Needs helm, PyPI's kubernetes-validate and jsonschema, and a folder of custom resource definitions; `./dev test --long` has
-them fetched. Renderings of the examples and of many values are held against the API's own schemas, strictly (a field that
-no schema has is an error), of the oldest and the newest version; custom kinds against the definitions of their projects.
-Then what no schema says: selectors, ports, mounts, security. Bad values must be refused by words that help.
+Needs helm, PyPI's kubernetes-validate and jsonschema, and a folder of custom resource definitions; `./dev test
+--long` fetches them. Renderings of the examples and of many values are checked against the API's own schemas,
+strictly (a field that no schema has is an error), of the oldest and the newest version; custom kinds against the
+definitions of their projects. Then it checks what no schema covers: selectors, ports, mounts, security. Bad values
+must be rejected with helpful messages.
 """
 import argparse
 import itertools
@@ -17,7 +18,7 @@ import yaml
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 CHART, EXAMPLES = ROOT / "deploy/kubernetes/helm/ingot", ROOT / "deploy/kubernetes/examples"
-VERSIONS = ("1.30", "1.37")  # the chart's kubeVersion, and the newest there is
+VERSIONS = ("1.30", "1.37")  # the chart's kubeVersion, and the newest version
 BASE = ["model.checkpoint=hf:org/name", "apiKeys.secret=keys"]
 CHECKPOINT = ["model.checkpoint=m.gguf", "storage.checkpoints.claim=c", "apiKeys.secret=keys"]
 VARIANTS = [
@@ -49,7 +50,7 @@ def render(*arguments):
 
 
 def closed(schema):
-    """The same, where a field that is not described is an error, as the API server has it (it prunes them)."""
+    """The same schema, but undescribed fields are errors; the API server prunes them."""
     if isinstance(schema, list):
         return [closed(one) for one in schema]
     if not isinstance(schema, dict):
@@ -90,7 +91,7 @@ def pods(things):
 
 
 def check_together(things):
-    """What a schema does not say."""
+    """Checks what a schema does not cover."""
     names = {(thing["kind"], thing["metadata"]["name"]) for thing in things}
     assert len(names) == len(things), "two objects of one kind and name"
     labels = [own for _, own, _ in pods(things)]
@@ -152,7 +153,7 @@ def main():
         check_together(things)
         kinds |= {thing["kind"] for thing in things}
         count += len(things)
-    # The check itself: a field too many and a wrong type are found, of the API's kinds and of others'.
+    # Tests the check itself: it finds an extra field and a wrong type, in the API's kinds and in others.
     for kind, spoil in (("Deployment", lambda t: t["spec"].update(replica=1)), ("Service", lambda t: t["spec"]["ports"][0].update(port="x")),
                         ("InferencePool", lambda t: t["spec"].update(selektor={})), ("HTTPRoute", lambda t: t["spec"].update(hostnames=3))):
         thing = next(t for t in yaml.safe_load_all(render("--values", EXAMPLES / "gateway.yaml").stdout) if t and t["kind"] == kind)

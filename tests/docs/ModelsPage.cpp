@@ -1,10 +1,12 @@
 //===- ModelsPage.cpp - models-page PAGE [--write] ------------------------===//
 //
-// The tables of docs/models.md, from the compiler's own: families, methods of quantisation, formats of weights with what
-// they take on each device, types of GGUF that are refused. They stand between markers of the page; what is around them
-// is written by hand, and so is the column of families that says which models one is.
+// Writes the tables of docs/models.md from the compiler's own: families, methods of quantisation, weight
+// formats with their size on each device, and GGUF types that are refused. The tables are between markers of
+// the page. The text around them is written by hand, and so is the families' column that lists the models of
+// each family.
 //
-// Without --write nothing is changed: exit status 1, and the lines that differ, where page and tables do.
+// Without --write, nothing is changed. If page and tables differ, the exit status is 1 and the differing
+// lines are printed.
 //===----------------------------------------------------------------------===//
 #include "compiler/import/Codes.h"
 #include "compiler/import/Gguf.h"
@@ -44,7 +46,7 @@ std::string head(const Cells &titles) {
   return row(titles) + rule + "\n";
 }
 
-/// The second cells of the page's rows, by their first.
+/// Returns the second cells of the page's rows, keyed by the first cell.
 std::map<std::string, std::string> handWritten(const std::string &page) {
   std::map<std::string, std::string> cells;
   std::istringstream lines(page);
@@ -57,7 +59,7 @@ std::map<std::string, std::string> handWritten(const std::string &page) {
   return cells;
 }
 
-/// Of a family that the page does not have: what somebody has to write.
+/// For a family missing from the page; the text must be written by hand.
 constexpr char kUnsaid[] = "?";
 
 std::string familyTable(const std::string &page) {
@@ -107,7 +109,7 @@ std::string bitsInGguf(WeightFormat format) {
   return bitsOf(import::storedBlockBytes(format), import::storedBlockValues(format));
 }
 
-/// What a value of a matrix of 4096 x 4096 takes, scales and padding included.
+/// Lists the bits per value of a 4096 x 4096 matrix, including scales and padding.
 std::string formatTable(const std::string &) {
   constexpr int64_t n = 4096, k = 4096;
   std::string text = head({"format", "GGUF", "bits in a GGUF", "bits on CPUs", "bits on GPUs"});
@@ -138,7 +140,7 @@ constexpr Table kTables[] = {{"families", familyTable},
                              {"formats", formatTable},
                              {"refusals", refusalTable}};
 
-/// The page with its tables made anew; empty where a marker is missing.
+/// Returns the page with its tables regenerated; empty if a marker is missing.
 std::string withTables(const std::string &page) {
   std::string text = page;
   for (const Table &table : kTables) {
@@ -155,7 +157,7 @@ std::string withTables(const std::string &page) {
   return text;
 }
 
-/// Prints the lines that one of the two has and the other has not.
+/// Prints the lines that only one of the two has.
 void printDifferences(const std::string &page, const std::string &made) {
   const auto linesOf = [](const std::string &text) {
     std::multiset<std::string> lines;

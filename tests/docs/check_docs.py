@@ -1,8 +1,8 @@
-"""The documents against the tree and the program: links lead somewhere, lines fit, options exist, and the numbered
+"""Checks the documents against the tree and the program: links resolve, lines fit, options exist, and the numbered
 constraints of dialects/SPEC.md are those that the verifiers cite.
 
   check_docs.py --source FOLDER [--ingot PROGRAM]      checks; exit status 1 and a line for each mistake
-  check_docs.py --source FOLDER --wrap                 breaks the long lines of prose anew
+  check_docs.py --source FOLDER --wrap                 rewraps long lines of prose
 """
 import argparse
 import pathlib
@@ -11,14 +11,14 @@ import subprocess
 import sys
 import unicodedata
 
-MOST = 120  # characters of a line, its end counted: editors and diffs show that many
+MOST = 120  # characters per line, newline included: editors and diffs show that many
 
 HINTS = {"prose": "check_docs.py --wrap mends prose", "table": "shorten the cells or make it a list", "fence": "break it"}
 
-# Pages whose lines are still to be broken.
+# Pages whose long lines have not been wrapped yet.
 LONG = set()
 
-# Options of other programs that the documents speak of.
+# Options of other programs that the documents mention.
 FOREIGN = {
     "cmake, ctest, lit, gdb": "--build --component --install --prefix --strip --preset --target --test-dir --filter --args",
     "GoogleTest": "--gtest_filter --gtest_list_tests",
@@ -40,7 +40,7 @@ def documents(source):
 
 
 class Document:
-    """The lines of a Markdown file, each with what it is part of."""
+    """The lines of a Markdown file, each with its kind."""
 
     def __init__(self, path):
         self.path, self.lines = path, path.read_text().split("\n")
@@ -54,7 +54,7 @@ class Document:
             self.kinds.append("made" if made else "fence" if fence or border else "table" if line.startswith("|") else "prose")
 
     def anchors(self):
-        """As GitHub makes them from headings."""
+        """The anchors that GitHub makes from headings."""
         found = set()
         for line, kind in zip(self.lines, self.kinds):
             if kind == "prose" and (heading := re.match(r"#+ (.*)", line)):
@@ -95,7 +95,7 @@ def options_in(text):
 
 
 def of_scripts(source):
-    """What the repository's own scripts take, and what `ingot` takes without saying so."""
+    """The options of the repository's own scripts, and undocumented options of `ingot`."""
     text = ""
     for pattern in ("dev", "tests/**/*.py", "tests/**/*.sh", "tests/**/*.c", "tools/**/*.cpp"):
         text += "".join(path.read_text() for path in source.glob(pattern))
@@ -103,7 +103,7 @@ def of_scripts(source):
 
 
 def known_options(source, ingot):
-    """Command -> its options; "" has those of `ingot`, ./dev and the scripts."""
+    """Command -> its options; "" holds those of `ingot` itself, ./dev and the scripts."""
     overview = help_of(ingot, "help")
     commands = re.findall(r"^  ([a-z][a-z-]+) +\S", overview, re.M)
     known = {command: options_in(help_of(ingot, command, "--help")) | {"--help"} for command in commands if command != "ingot"}
@@ -132,7 +132,7 @@ def strange_options(document, known):
 # ------------------------------------------------------------- the specification
 
 def specification(source):
-    """Constraints that stand on one side alone."""
+    """Constraints that appear on only one side."""
     page = source / "dialects" / "SPEC.md"
     written = {name: number for number, line in enumerate(page.read_text().split("\n"), 1) for name in re.findall(r"\*\*(\w+_c\d+)\*\*", line)}
     code = "".join(path.read_text() for path in sorted((source / "dialects").rglob("*")) if path.suffix in (".cpp", ".h", ".td"))
@@ -146,7 +146,7 @@ def specification(source):
 # ------------------------------------------------------------- wrapping
 
 def wrapped(first, rest, words):
-    """Never inside `code` or a [link](…)."""
+    """Wraps words, but never inside `code` or a [link](…)."""
     lines, current, empty = [], first, True
     for word in re.findall(r"(?:`[^`]*`|\[[^\]]*\]\([^)]*\)|[^\s`\[]|\[|`)+", words):
         if not empty and len(current) + 1 + len(word) >= MOST:

@@ -1,4 +1,5 @@
-"""One chat through each of the four routes, whole and streamed, as one kind of answer that can be compared."""
+"""Sends one chat through each of the four routes, whole and streamed, and converts the
+answers to a common form for comparison."""
 import dataclasses
 import json
 
@@ -11,11 +12,11 @@ class Answer:
     content: str = ""
     reasoning: str = ""
     calls: list = dataclasses.field(default_factory=list)  # [name, text of the arguments]
-    finish: str = ""  # stop, length or tool_calls, whatever the route calls it
-    reasoning_tokens: int | None = None  # None: the route does not say
+    finish: str = ""  # stop, length or tool_calls, whatever the route's own name
+    reasoning_tokens: int | None = None  # None: the route does not report them
 
     def arguments(self):
-        """[(name, value)]; a text that does not parse stays one."""
+        """[(name, value)]; text that does not parse stays a string."""
         def value(text):
             try:
                 return json.loads(text)
@@ -25,7 +26,8 @@ class Answer:
 
 
 def body(route, model, message, stream=False, tools=None, choice=None, parallel=None, stop=None, shape=None, most=900, strict=None):
-    """A request. `tools`: {name: schema}; `choice`: none, required or a tool's name; `shape`: the schema of the content."""
+    """A request. `tools`: {name: schema}; `choice`: none, required or a tool's name;
+    `shape`: the schema of the content."""
     turns = [{"role": "user", "content": message}]
     asked = {"model": model, "stream": stream}
     extra = {} if strict is None else {"strict": strict}
@@ -57,7 +59,7 @@ def body(route, model, message, stream=False, tools=None, choice=None, parallel=
 
 
 def ask(server, route, connection=None, **request):
-    """The answer, whole or joined of its stream."""
+    """The answer, whole or joined from its stream."""
     asked = body(route, **request)
     status, headers, answer = server.post(route, asked, connection=connection)
     assert status == 200, f"{route}: {status} {str(answer)[:600]}"

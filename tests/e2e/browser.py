@@ -1,4 +1,4 @@
-"""Chromium without a window, driven over its debugging pipe (the DevTools protocol); no package in between.
+"""Headless Chromium, driven over its debugging pipe (the DevTools protocol), with no package in between.
 
   with Browser(program) as browser:
       page = browser.open("http://127.0.0.1:8000/")
@@ -32,14 +32,14 @@ class Browser:
         self.profile = tempfile.mkdtemp(prefix="ingot-browser-")
         commands, self.out = os.pipe()
         self.into, answers = os.pipe()
-        # The browser reads descriptor 3 and writes 4; out of the way of both first.
+        # The browser reads descriptor 3 and writes 4, so move other descriptors out of the way first.
         ends = [fcntl.fcntl(fd, fcntl.F_DUPFD, 10) for fd in (commands, answers)]
 
         def place():
             os.dup2(ends[0], 3)
             os.dup2(ends[1], 4)
 
-        # It opens our own page alone; its sandbox needs rights that containers do not give.
+        # It opens only our own page; its sandbox needs rights that containers do not give.
         self.log = open(os.path.join(self.profile, "log"), "w")
         self.process = subprocess.Popen(
             [self.program, "--headless=new", "--remote-debugging-pipe", f"--user-data-dir={self.profile}", "--no-sandbox", "--disable-gpu",
@@ -84,7 +84,7 @@ class Browser:
         return answer["result"]
 
     def receive(self, seconds):
-        """Takes in what the browser says within that time."""
+        """Processes the browser's messages for up to `seconds`."""
         if not select.select([self.into], [], [], seconds)[0]:
             return
         data = os.read(self.into, 1 << 20)
@@ -106,12 +106,12 @@ class Browser:
 
 
 class Page:
-    """`complaints`: errors of the console, exceptions, violations of the policy. `requests`: all URLs."""
+    """`complaints`: console errors, exceptions, policy violations. `requests`: all URLs."""
 
     def __init__(self, browser, session, target, password=None):
         self.browser, self.session, self.target, self.password = browser, session, target, password
         self.requests, self.complaints, self.counts = [], [], collections.Counter()
-        self.answers = {}  # part of a URL -> (status, content type, body) instead of the server's
+        self.answers = {}  # part of a URL -> (status, content type, body), used instead of the server's answer
 
     def command(self, method, **parameters):
         return self.browser.command(method, self.session, **parameters)
@@ -120,7 +120,7 @@ class Page:
         for domain in ("Page", "Runtime", "Network", "Log", "Accessibility"):
             self.command(f"{domain}.enable")
         self.size(width, height)
-        # Violations are reported to the console as well; this says which directive.
+        # Violations are reported to the console as well; this adds the directive.
         self.command("Page.addScriptToEvaluateOnNewDocument",
                      source="addEventListener('securitypolicyviolation', e => console.error('policy', e.violatedDirective, e.blockedURI))")
         if self.password:
@@ -154,15 +154,15 @@ class Page:
         self.browser.send("Fetch.continueRequest", self.session, requestId=of["requestId"])
 
     def instead(self, part, status, kind, body):
-        """From now on requests whose URL holds `part` get this answer, not the server's."""
+        """From now on requests whose URL contains `part` get this answer instead of the server's."""
         self.answers = {part: (status, kind, body), "health?caught": (200, "text/plain", "caught")}
         self.command("Fetch.enable", patterns=[{"urlPattern": f"*{part}*"}, {"urlPattern": "*health?caught*"}])
-        # The page learns of it some time after the browser has answered: until then requests go to the server.
+        # The page's requests are intercepted only some time after the browser has answered: wait for that.
         if self.evaluate("location.protocol.startsWith('http')"):
             self.wait("fetch('health?caught').then(answer => answer.text()).then(text => text === 'caught')")
 
     def hold_answer(self, text):
-        """The next answer of a conversation begins with this text, and does not end before it is stopped."""
+        """The next answer of a conversation begins with this text and does not end until it is stopped."""
         self.evaluate(f"""(real => {{ window.fetch = (url, more) => {{
             if (!/chat.completions/.test(url)) return real(url, more)
             window.fetch = real
@@ -206,7 +206,7 @@ class Page:
         return value
 
     def wait(self, script, seconds=20):
-        """Until the expression is true; its value."""
+        """Waits until the expression is true; returns its value."""
         try:
             return self.until(lambda: self.evaluate(f"(v => v instanceof Node || v)({script})"), "", seconds)
         except AssertionError as error:
@@ -220,7 +220,7 @@ class Page:
         return self.evaluate(f"[...document.querySelectorAll({json.dumps(selector)})].map(e => e.innerText)")
 
     def click(self, selector):
-        """With the mouse, where it is: what is covered, hidden or disabled cannot be clicked."""
+        """Clicks with the mouse at its position: a covered, hidden or disabled element cannot be clicked."""
         place = self.wait(f"""(() => {{
             const e = document.querySelector({json.dumps(selector)})
             if (!e || e.disabled) return null
@@ -231,7 +231,7 @@ class Page:
             self.command("Input.dispatchMouseEvent", type=kind, x=place[0], y=place[1], button="left", clickCount=1)
 
     def fill(self, selector, text):
-        """Replaces what is in a field, as typing does."""
+        """Replaces the contents of a field, as typing does."""
         self.click(selector)
         self.evaluate("document.activeElement.select?.()")
         if text:
@@ -250,7 +250,7 @@ class Page:
         self.command("DOM.setFileInputFiles", files=[str(path)], objectId=found)
 
     def nameless(self):
-        """Roles of what can be used and has no name for those who listen."""
+        """The roles of controls that have no accessible name."""
         nodes = self.command("Accessibility.getFullAXTree")["nodes"]
         roles = {"button", "link", "textbox", "combobox", "spinbutton", "checkbox", "meter", "img", "dialog", "region"}
         return [node["role"]["value"] for node in nodes

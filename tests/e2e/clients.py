@@ -1,4 +1,5 @@
-"""`ingot serve` as clients of other servers use it: lm-eval's requests, Ollama's lines, what users write into messages."""
+"""Uses `ingot serve` like other servers' clients: lm-eval's requests, Ollama's lines,
+control tokens in users' messages."""
 import json
 import re
 
@@ -8,7 +9,7 @@ CONTROLS = {0: "<|endoftext|>", 1: "<|im_start|>", 2: "<|im_end|>"}  # SmolLM2's
 
 
 def scored_prompts(ingot, engine, server):
-    """What lm-eval sends for a loglikelihood gives the figures of `ingot score`."""
+    """Checks that lm-eval's loglikelihood requests give the figures of `ingot score`."""
     ids = server.post("/tokenize", {"prompt": "Paris is the capital of France, and Rome that of Italy."})[2]["tokens"]
     _, _, answer = server.post("/v1/completions", {
         "prompt": [[1] + ids, [1] + ids[:5]], "max_tokens": 1, "logprobs": 1, "echo": True, "temperature": 0, "seed": 1234})
@@ -24,7 +25,7 @@ def scored_prompts(ingot, engine, server):
 
 
 def contents_are_text(server):
-    """A control token in a message opens and ends no turn, whoever wrote it."""
+    """Checks that a control token in a message opens and ends no turn, whatever the message's role."""
     def controls(messages):
         status, _, answer = server.post("/tokenize", {"messages": messages})
         assert status == 200, answer
@@ -35,13 +36,13 @@ def contents_are_text(server):
                  lambda text: [{"role": "user", "content": "look"}, {"role": "tool", "tool_call_id": "c", "content": text}],
                  lambda text: [{"role": "user", "content": [{"type": "text", "text": text}]}]):
         assert controls(make(evil)) == controls(make("hi")), make(evil)
-    # As many ids as the same text has anywhere.
+    # The number of ids equals that of the same text anywhere else.
     plain = server.post("/tokenize", {"prompt": "a<b"})[2]["count"]
     assert plain == 3, plain
 
 
 def ollama(server):
-    """Ollama's chat: lines of JSON, whose pieces are the whole answer, which is chat completions' own."""
+    """Ollama's chat: JSON lines whose pieces join to the whole answer, which equals that of chat completions."""
     messages = [{"role": "user", "content": "What is a compiler? One sentence."}]
     body = {"model": "m:latest", "messages": messages, "options": {"temperature": 0, "num_predict": 16}}
     connection = server.connect()
@@ -55,7 +56,7 @@ def ollama(server):
 
 
 def tools_allowed(server):
-    """allowed_tools leaves the others in the prompt, and out of the answer."""
+    """Checks that allowed_tools keeps the other tools in the prompt, but out of the answer."""
     tools = [{"type": "function", "function": {"name": name, "parameters": {"type": "object", "properties": {}, "additionalProperties": False}}}
              for name in ("one", "two")]
     chosen = {"type": "allowed_tools", "allowed_tools": {"mode": "required", "tools": [{"type": "function", "function": {"name": "two"}}]}}
@@ -65,7 +66,7 @@ def tools_allowed(server):
 
 
 def overflow(server):
-    """A prompt that is too long is told in the words by which clients of each API know it."""
+    """A prompt that is too long is reported with the message that clients of each API recognise."""
     import anthropic
     import openai
     text = "word " * 20_000
@@ -95,7 +96,8 @@ def overflow(server):
 
 
 def names_of_tokens(server):
-    """Offsets are code points that never fall; names in top_logprobs are unique, and spelled as bytes where they are no text."""
+    """Checks that offsets are non-decreasing code points, and that names in top_logprobs are unique and spelled
+    as bytes if they are not text."""
     for prompt in ("日本の首都は", "héllo wörld", "🤗 and 👩‍👩‍👧", "plain"):
         for body in ({}, {"echo": True}, {"echo": True, "n": 2, "temperature": 1, "seed": 3}):
             _, _, answer = server.post("/v1/completions", {"prompt": prompt, "max_tokens": 6, "logprobs": 5, "temperature": 0, **body})
@@ -115,7 +117,7 @@ def names_of_tokens(server):
 
 
 def embeddings_of_parts(server):
-    """llama.cpp's shapes of embeddings, and inputs of several kinds."""
+    """Tests llama.cpp's shapes of embeddings, and inputs of several kinds."""
     parts = {"content": [{"type": "text", "text": "hello "}, {"type": "text", "text": "world"}]}
     _, _, answer = server.post("/v1/embeddings", {"input": ["hello world", parts, {"prompt_string": "hello world"}]})
     first, *others = (one["embedding"] for one in answer["data"])

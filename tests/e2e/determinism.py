@@ -1,19 +1,18 @@
-"""D1 and D4: what a request answers does not depend on its company.
+"""D1 and D4: a request's answer does not depend on the batch composition.
 
 `logits` is compared byte for byte between chunk sizes and thread counts. In batches, the ids and the 20
-highest log-probabilities of every step are compared as printed (shortest text that reads back equal): a
-log-probability sums over the whole row, so a changed bit anywhere in the logits shows.
-"""
+highest log-probabilities of every step are compared as printed (the shortest text that reads back equal): a
+log-probability sums over the whole row, so any changed bit of the logits shows."""
 import contextlib
 import random
 
 import goldens
 
-PROMPT = 70  # crosses KV pages and attention tiles
+PROMPT = 70  # longer than a KV page and an attention tile
 
 
 def prompts_of(checkpoint, count):
-    """Prompts of many lengths cut from the golden text, so that they need no tokenizer."""
+    """Cuts prompts of many lengths from the golden text, so that no tokenizer is needed."""
     random_source = random.Random(1)
     ids = checkpoint.golden["text"]["ids"]
     for _ in range(count):
@@ -42,7 +41,7 @@ def answers(ingot, checkpoint, precision, prompts, *options):
 
 
 def batches(ingot, checkpoint, precision, long):
-    count = 64 if long or checkpoint.name == "smollm2" else 20  # no fewer than are in two tiles
+    count = 64 if long or checkpoint.name == "smollm2" else 20  # at least as many as two tiles hold
     prompts = ingot.file("batch.jsonl", prompts_of(checkpoint, count))
     alone = answers(ingot, checkpoint, precision, prompts, "--max-seqs", 1)
     assert len(alone) == count and all(len(ids) == 6 and len(rows) == 6 for _, ids, rows in alone)
@@ -58,7 +57,8 @@ def batches(ingot, checkpoint, precision, long):
 
 
 def ids_alone(ingot, checkpoint, precision):
-    """Whoever wants no log-probabilities gets ids that the head found (up to 64 rows a step), and they are the same."""
+    """Requests without log-probabilities get ids that the head itself finds (for up to 64
+    rows a step); they must be the same."""
     prompts = ingot.file("ids.jsonl", prompts_of(checkpoint, 70))
     common = ["--prompts-file", prompts, "--greedy", "-n", 5, "--ignore-eos", "--context", 128]
     wanted = [a["ids"] for a in ingot.json_lines("run", checkpoint.engines[precision], *common, "--logprobs", 0, "--max-seqs", 16)]
@@ -68,7 +68,7 @@ def ids_alone(ingot, checkpoint, precision):
 
 
 def prefixes(ingot, checkpoint, precision):
-    """Prompts that begin like earlier ones find their KV pages, and answer as if they did not."""
+    """Prompts that share a prefix with earlier ones reuse their KV pages, and must answer as if they did not."""
     ids = checkpoint.golden["text"]["ids"]
     prompts = ingot.file("prefixes.jsonl", [{"prompt_ids": ids[:n]} for n in (PROMPT, 40, PROMPT, 65, 90, 33, 64)])
     common = [checkpoint.engines[precision], "--prompts-file", prompts, "--greedy", "-n", 6, "--ignore-eos", "--logprobs", 20,
@@ -83,7 +83,8 @@ def prefixes(ingot, checkpoint, precision):
 
 
 def preempted(ingot, checkpoint, precision):
-    """Too little KV memory for all, who then take turns, on the host or computed again; and choices of one prompt, forked."""
+    """With too little KV memory for all, requests take turns, swapped to the host or
+    recomputed; also forks choices of one prompt."""
     ids = checkpoint.golden["text"]["ids"]
     prompts = ingot.file("preempted.jsonl", [{"prompt_ids": ids[i * 9 : i * 9 + 12 + i * 7]} for i in range(5)])
     common = [checkpoint.engines[precision], "--prompts-file", prompts, "--temp", 1, "--seed", 3, "-n", 60, "--ignore-eos",
@@ -97,8 +98,8 @@ def preempted(ingot, checkpoint, precision):
 
 
 def seeds(ingot, checkpoint, precision):
-    """D2: a seed fixes the text, whatever else runs; another seed gives another one. With a bias all logits are read, else
-    those where the head's maxima say that one of the largest may be."""
+    """D2: a seed fixes the text, whatever else runs; another seed gives another text. With a bias all logits are
+    read, otherwise only those that the head's maxima leave as candidates for the largest."""
     prompts = ingot.file("seeds.jsonl", [{"prompt_ids": checkpoint.golden["text"]["ids"][:9]}] * 5)
     engine = checkpoint.engines[precision]
     common = ["--prompts-file", prompts, "--temp", 1, "--top-k", 40, "-n", 12, "--ignore-eos"]
@@ -113,7 +114,7 @@ def seeds(ingot, checkpoint, precision):
 
 @contextlib.contextmanager
 def other_caches(ingot, checkpoint, name, *options):
-    """An engine of that name with other KV caches, for as long as it is looked at."""
+    """Compiles an engine of that name with other KV caches, and removes it after use."""
     engine = ingot.work / f"{checkpoint.name}-kv-{name}.ingot"
     ingot("compile", checkpoint.path, "-o", engine, "--quiet", *options)
     checkpoint.engines[name] = engine
@@ -125,13 +126,14 @@ def other_caches(ingot, checkpoint, name, *options):
 
 
 def int8_cache(ingot, checkpoint):
-    """KV in int8: the same bits in chunks and with any number of threads, and at both levels."""
+    """KV in int8: the same bits in chunks, with any number of threads, and at both levels."""
     with other_caches(ingot, checkpoint, "int8", "--kv", "int8"):
         chunks(ingot, checkpoint, "int8", ["--isa", "avx2", "--max-batch-tokens", 33])
 
 
 def mixed_caches(ingot, checkpoint):
-    """Layers whose caches differ in type, and so in the bytes of a page: all that moves pages, or begins in the middle."""
+    """Layers with different cache types, and so different bytes per page: tests everything
+    that moves pages or begins in the middle."""
     with other_caches(ingot, checkpoint, "mixed", "--target", "cpu:avx2", "--kv", "int4", "--kv", "0-3,26-=bf16", "--kv", "12=int8"):
         chunks(ingot, checkpoint, "mixed", ["--isa", "avx2", "--max-batch-tokens", 33])
         prefixes(ingot, checkpoint, "mixed")

@@ -1,4 +1,5 @@
-"""libingot with a real model: the Python package beside the command line, and, with --long, installed by pip."""
+"""Tests libingot with a real model: compares the Python package with the command line, and
+with --long installs it with pip."""
 import functools
 import json
 import pathlib
@@ -43,13 +44,13 @@ def check_answers(ingot, engine, got):
     assert got["chat"] == chat["text"], (got["chat"], chat["text"])
     if got["told_end"] == "stop":
         assert isinstance(json.loads(got["told"])["n"], int), got["told"]
-    else:  # a number that goes on as long as it may
+    else:  # a number may continue as long as allowed
         assert got["told"].lstrip().startswith("{"), got["told"]
 
 
 def add(suite, ingot, checkpoint, long):
     @functools.cache
-    def engine():  # of this run: what an older build left may be of another format
+    def engine():  # compiled in this run: an older build may have left one of another format
         path = ingot.work / "embed.ingot"
         ingot("compile", checkpoint.path, "-o", path, "--quiet")
         return path
@@ -59,11 +60,11 @@ def add(suite, ingot, checkpoint, long):
         check_answers(ingot, engine(), call(sys.executable, ROOT / "python" / "src", library, engine()))
 
     def installed():
-        """As a user would: a fresh environment, and nothing of the tree on its path."""
+        """Installs as a user would: a fresh environment, without the tree on its path."""
         environment = ingot.work / "embed-venv"
         subprocess.run([sys.executable, "-m", "venv", "--clear", environment], check=True)
         python = environment / "bin" / "python"
-        # The crates are compiled already, for this build's C compiler; the rest of the library is built anew.
+        # The crates are already compiled for this build's C compiler; the rest of the library is rebuilt.
         build = pathlib.Path(ingot.path).parents[1]
         cache = (build / "CMakeCache.txt").read_text()
         same = {"INGOT_CARGO_TARGET_DIR": build / "cargo"}

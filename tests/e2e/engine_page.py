@@ -1,6 +1,7 @@
-"""The page of `ingot inspect --html` in Chromium: every view, in both themes and two widths, of engines of several kinds.
+"""Tests the page of `ingot inspect --html` in Chromium: every view, in both themes and two
+widths, for engines of several kinds.
 
-Pictures of what was seen are left beside the JUnit file, in page/.
+Screenshots are written to page/ next to the JUnit file.
 """
 import base64
 import contextlib
@@ -23,7 +24,7 @@ class Checks:
 
     @contextlib.contextmanager
     def opened(self, engine, *options, width=1400, height=900, at=""):
-        """The engine's page; nothing on it complains, and it asks for no other file."""
+        """Opens the engine's page; checks that there are no complaints and that it requests no other file."""
         path = self.ingot.work / "engine.html"
         self.ingot("inspect", engine, "--html", path, *options)
         page = self.browser.open(f"file://{path}{at}", width, height)
@@ -41,7 +42,7 @@ class Checks:
     # ------------------------------------------------------------- checks
 
     def views(self, engine):
-        """Each view has what it is for; no sideways scrolling, in either theme and width."""
+        """Checks that each view has its contents, without sideways scrolling, in either theme and width."""
         with self.opened(engine) as page:
             for theme in ("light", "dark"):
                 page.prefer(theme)
@@ -63,7 +64,8 @@ class Checks:
             return f"{page.evaluate('performance.getEntriesByType(`navigation`)[0].domComplete | 0')} ms, {size // 1000} kB"
 
     def launches(self, engine):
-        """A launch shows its region, kernel and code; cases and steps can be chosen; the address leads back to it."""
+        """A launch shows its region, kernel and code; specialisations and steps can be
+        chosen; the address leads back to it."""
         with self.opened(engine) as page:
             page.evaluate("[...document.querySelectorAll('.launch')].find(e => e.innerText.startsWith('gate_up_0')).id = 'gate'")
             page.click("#gate b")
@@ -80,7 +82,7 @@ class Checks:
             times = page.text(".facts")
             page.evaluate("[...document.querySelectorAll('.group button')].find(e => e.innerText.startsWith('prompt')).click()")
             page.wait(f"document.querySelector('.facts').innerText !== {json.dumps(times)}")
-            # The case of another mode has other launches.
+            # The specialisation of another mode has other launches.
             case = "[...document.querySelectorAll('#view .cases button')].find(e => e.getAttribute('aria-pressed') === 'false')"
             words = page.evaluate(f"{case}.innerText")
             page.evaluate(f"{case}.click()")
@@ -91,7 +93,7 @@ class Checks:
             page.wait(f"document.querySelector('.details h2').innerText === {json.dumps(name)}")
 
     def searches(self, engine):
-        """By the keyboard: launches, weights, lines of IR and of code."""
+        """Searches by keyboard: launches, weights, lines of IR and of code."""
         with self.opened(engine) as page:
             def search(text, kind):
                 page.press("/")
@@ -119,7 +121,7 @@ class Checks:
             page.wait("document.querySelector('#found').hidden")
 
     def tables(self, engine):
-        """Weights are filtered and sorted; the theme's button outlives a reload."""
+        """Filters and sorts the weights; checks that the theme survives a reload."""
         with self.opened(engine) as page:
             page.click("#tab-weights")
             page.fill("#weight-filter", "ffn q4_1")
@@ -136,7 +138,7 @@ class Checks:
             page.evaluate("localStorage.clear()")
 
     def hostile(self, engine):
-        """A model's name stays text."""
+        """Checks that a model's name is treated as text."""
         with self.opened(engine) as page:
             for view in VIEWS:
                 page.click(f"#tab-{view}")
@@ -146,7 +148,8 @@ class Checks:
             assert page.evaluate("document.querySelectorAll('script').length") == 4
 
     def kinds(self, engines):
-        """Experts, fixed states, GPUs, several programs, and engines of an older compiler: all views draw, none complains."""
+        """Experts, recurrent states, GPUs, several programs, and engines of older
+        compilers: all views render without complaints."""
         for name, engine in engines.items():
             with self.opened(engine, width=400, height=800) as page:
                 programs = page.evaluate("document.querySelectorAll('#program option').length") or 1
@@ -161,7 +164,7 @@ class Checks:
                         assert wide <= 400, f"{name}: {view} is {wide} wide"
                 page.size(1400, 900)
                 page.click("#tab-model")
-                if name == "two":  # the second program is shown: GPUs'
+                if name == "two":  # the second program is shown, the GPU's
                     page.wait("[...document.querySelectorAll('.details pre')].some(e => e.innerText.includes('EXPORT_KERNEL'))")
                 self.picture(page, f"of-{name}")
 
@@ -181,7 +184,7 @@ def add(suite, ingot, checkpoint, pictures):
         for name in ("qwen3moe-gguf", "lfm2-gguf-mixed"):
             engines[name] = ingot.work / f"page-{name}.ingot"
             ingot("compile", TESTS / "checkpoints" / "tiny" / name / "model.gguf", "-o", engines[name], "--target", "cpu:avx2")
-        # Its name is no HTML, and it has two programs.
+        # Its name looks like HTML, and it has two programs.
         subprocess.run([sys.executable, TESTS / "tools" / "make_tiny.py", ingot.work / "hostile.gguf", "--name", NAME], check=True)
         engines["two"] = ingot.work / "hostile.ingot"
         ingot("compile", ingot.work / "hostile.gguf", "-o", engines["two"], "--target", "cpu:avx2", "--target", "cuda-emulator:sm_80")

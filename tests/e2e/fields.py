@@ -1,6 +1,6 @@
-"""The fields of every route, for the walk over bad values (S1).
+"""The fields of every route, for the test of bad values (S1).
 
-A kind is (type, least, most): numbers with their range; "str", "bool", "list", "object" without.
+A kind is (type, least, most) for numbers, and "str", "bool", "list" or "object" otherwise.
 """
 import copy
 
@@ -19,7 +19,7 @@ SEARCH = {
     "use_beam_search": ("bool",), "beam_width": ("int", 1, 8), "length_penalty": ("number", -8, 8), "early_stopping": ("any",),
     "penalty_alpha": ("number", 0, 1),
 }
-OPTIONS = {  # of Ollama and llama.cpp
+OPTIONS = {  # Ollama and llama.cpp
     "temperature": ("number", 0, 2), "top_p": ("number", 0, 1), "top_k": ("int", -1, 2 ** 31 - 1), "min_p": ("number", 0, 1),
     "typical_p": ("number", 1e-9, 1), "repeat_penalty": ("number", 1e-3, 100), "repeat_last_n": ("int", -1, 2 ** 30),
     "presence_penalty": ("number", -2, 2), "frequency_penalty": ("number", -2, 2), "seed": ("int", -2 ** 63, 2 ** 63 - 1), "stop": ("any",),
@@ -71,7 +71,7 @@ ROUTES = [
     ("/apply-template", {"messages": CHAT}, {"messages": ("list",), "messages.0.content": ("any",), "add_generation_prompt": ("bool",)}),
 ]
 
-NAN, HUGE = "@NaN@", "@huge@"  # written into the JSON text as they are
+NAN, HUGE = "@NaN@", "@huge@"  # replaced in the JSON text
 
 
 def placed(base, name, value):

@@ -1,4 +1,4 @@
-"""Engine files as a whole: the same bytes from the same input, never half a file, and refusals."""
+"""Engine files as a whole: the same bytes from the same input, never a partial file, and rejections."""
 import concurrent.futures
 import pathlib
 import random
@@ -10,7 +10,7 @@ import time
 
 
 def rebuild(ingot, checkpoint):
-    """F8: another folder, one thread or two: the same bytes."""
+    """F8: another folder, and one thread or two, give the same bytes."""
     folder = ingot.work / "elsewhere"
     folder.mkdir(exist_ok=True)
     copy = folder / ("renamed" + checkpoint.path.suffix)
@@ -29,7 +29,7 @@ def start_compile(ingot, checkpoint, engine, **options):
 
 
 def killed(ingot, checkpoint, times):
-    """F5: SIGKILL at random moments leaves the old engine whole, or the new one."""
+    """F5: SIGKILL at random moments leaves either the complete old engine or the new one."""
     whole = checkpoint.engines["fast"].read_bytes()
     folder = ingot.work / "killed"
     shutil.rmtree(folder, ignore_errors=True)
@@ -52,7 +52,7 @@ def killed(ingot, checkpoint, times):
 
 
 def disk_full(ingot, checkpoint):
-    """A file that may not grow stands in for a full disk: an error, and the old engine stays."""
+    """A file size limit stands in for a full disk: compile fails, and the old engine stays."""
     engine = ingot.work / "full.ingot"
     engine.write_bytes(b"the old engine")
 
@@ -73,7 +73,7 @@ TINY = pathlib.Path(__file__).parent.parent / "checkpoints" / "tiny" / "llama-gg
 
 
 def refused(ingot, code, *command):
-    """Exit 3 and three lines that start with the code; a crash is another exit code."""
+    """Checks for exit code 3 and three lines that start with the error code; a crash has another exit code."""
     done = subprocess.run([ingot.path, *map(str, command)], capture_output=True, text=True, timeout=60)
     lines = done.stderr.splitlines()
     assert done.returncode == 3 and len(lines) <= 3 and lines[0].startswith(f"error[{code}"), \
@@ -81,7 +81,8 @@ def refused(ingot, code, *command):
 
 
 def damaged(ingot, flips, cuts):
-    """F3 and F4: every cut is refused at load, every flipped bit by verify. A tiny engine, two processes at a time."""
+    """F3 and F4: every truncation is rejected at load, every flipped bit by verify. Uses a
+    tiny engine, two processes at a time."""
     engine = ingot.work / "tiny-whole.ingot"
     ingot("compile", TINY, "-o", engine, "--quiet")
     whole = engine.read_bytes()
@@ -105,13 +106,13 @@ def damaged(ingot, flips, cuts):
     with concurrent.futures.ThreadPoolExecutor(2) as workers:
         list(workers.map(worker, range(2)))
     each = (time.monotonic() - start) / len(cases)
-    ingot("verify", engine)  # the refusals were of the damage
+    ingot("verify", engine)  # shows that the rejections were due to the damage
     engine.unlink()
     return f"{flips} flips, {cuts} cuts, {1000 * each:.1f} ms each"
 
 
 def listed_by(ingot, program, folder):
-    """What one of the writers of bad files made: (code, path) of each."""
+    """The (code, path) of each file that a writer of bad files made."""
     shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir()
     written = subprocess.run([pathlib.Path(ingot.path).parent / program, folder], check=True, capture_output=True, text=True)
@@ -119,7 +120,7 @@ def listed_by(ingot, program, folder):
 
 
 def bad_checkpoints(ingot):
-    """F2: every hand-made bad checkpoint is refused with its own code, and an existing engine stays."""
+    """F2: every hand-made bad checkpoint is rejected with its own code, and an existing engine stays."""
     folder = ingot.work / "bad"
     listed = listed_by(ingot, "bad-checkpoints", folder)
     gguf = sum(path.endswith(".gguf") for _, path in listed)
@@ -134,13 +135,13 @@ def bad_checkpoints(ingot):
 
 
 def bad_engines(ingot):
-    """F2: every hand-made bad engine is refused with its own code by whoever opens it."""
+    """F2: every hand-made bad engine is rejected with its own code by every command that opens it."""
     folder = ingot.work / "bad"
     listed = listed_by(ingot, "bad-engines", folder)
     assert len(listed) >= 60, f"only {len(listed)}"
     for code, path in listed:
         refused(ingot, code, "inspect", "--verify", path)
-        # A load reads no weights, and what begins as a GGUF is read as one, whatever its name.
+        # A load reads no weights, and a file that begins like a GGUF is read as one, whatever its name.
         if "weight_byte" not in path and not path.endswith("gguf.ingot"):
             refused(ingot, code, "run", path, "-p", "Hello")
     shutil.rmtree(folder)
@@ -148,7 +149,7 @@ def bad_engines(ingot):
 
 
 def cache(ingot, checkpoint):
-    """`run` on a checkpoint compiles once into the cache and says so."""
+    """`run` on a checkpoint compiles once into the cache and reports it."""
     folder = ingot.work / "cache"
     shutil.rmtree(folder, ignore_errors=True)
     arguments = ["run", checkpoint.path, "-p", "Hello", "-n", 1, "--greedy", "--cache", folder]
@@ -165,7 +166,7 @@ def cache(ingot, checkpoint):
 
 
 def memory(ingot, checkpoint):
-    """Stated memory within 3 % of what the process holds after a full-context run."""
+    """The stated memory is within 3 % of what the process holds after a full-context run."""
     engine, context = checkpoint.engines["fast"], 2048
     total = ingot.json("inspect", engine, "--context", context)["programs"][0]["statement"]["total"]
     ids = (checkpoint.golden["text"]["ids"] * 2)[: context - 64]
@@ -183,7 +184,7 @@ def memory(ingot, checkpoint):
 
 
 def resident(pid, engine):
-    """RssAnon, and the pages of the engine's mapping that are in memory."""
+    """RssAnon, and the resident pages of the engine's mapping."""
     try:
         with open(f"/proc/{pid}/status") as file:
             anonymous = next(int(line.split()[1]) for line in file if line.startswith("RssAnon"))
@@ -196,7 +197,7 @@ def resident(pid, engine):
                     mapped += int(line.split()[1]) * (1 if line.startswith("Rss:") else -1)
         return (anonymous + mapped) * 1024
     except (StopIteration, FileNotFoundError, ProcessLookupError):
-        return 0  # it has just ended
+        return 0  # the process has just ended
 
 
 def add(suite, ingot, checkpoint, long):

@@ -1,6 +1,7 @@
-"""Spellings of single formats beside those that formats.py makes: {format: [(title, what the model says, the parts it means)]}.
+"""Variants of single formats in addition to those of formats.py: {format: [(title, the
+model's output, the parts it means)]}.
 
-A fourth element is the word of the prompt. Parts are None where there is only no call.
+A fourth element is the word of the prompt. Parts are None if it is enough that there is no call.
 """
 from formats import CODER, M3
 

@@ -1,7 +1,7 @@
-"""How each format of answers is written: a table with one entry a format, from which scripted.py makes its scripts.
+"""How each answer format is written: a table with one entry per format, from which scripted.py makes its scripts.
 
-An answer is a list of parts: ("think", text), ("text", text) and ("call", name, arguments). A format writes them as a model of it does.
-To add a format, add one entry to FORMATS.
+An answer is a list of parts: ("think", text), ("text", text) and ("call", name, arguments). A format writes them
+as its models do. To add a format, add one entry to FORMATS.
 """
 import dataclasses
 import json
@@ -12,32 +12,32 @@ from collections.abc import Callable
 class Format:
     name: str
     write: Callable  # parts -> the text that a model writes
-    special: str | tuple = ""  # control tokens of the vocabulary; a text has blanks between them
-    plain: str | tuple = ""  # its ordinary added tokens; marks that are in neither are text
-    also: str = ""  # what else a chat template of this format has by which it is found
+    special: str | tuple = ""  # control tokens of the vocabulary, separated by spaces
+    plain: str | tuple = ""  # ordinary added tokens; marks in neither list are plain text
+    also: str = ""  # further text in this format's chat templates by which it is detected
     arguments: str = "json"  # or typed (by the tool's schema), python, gemma
     key: str = ""  # calls are JSON objects {"name": …, KEY: …}
     before: bool = True  # text may come before calls
     after: bool = True  # and after them
     several: bool = True  # an answer may have several calls
-    forced: bool = True  # grammars write calls as the model does; False: with other blanks or quotes
-    verbatim: bool = True  # what is no call is content with all of its marks; False: the answer is a sequence of messages
-    prose: tuple = ()  # marks of calls that ordinary text may hold
+    forced: bool = True  # grammars write calls as the model does; False: with other whitespace or quotes
+    verbatim: bool = True  # what is not a call is content, including marks; False: the answer is a sequence of messages
+    prose: tuple = ()  # marks of calls that may occur in ordinary text
     think: tuple = ()  # marks around reasoning; (): the model does not reason
-    prompts: dict = dataclasses.field(default_factory=lambda: {"": ""})  # what the template ends with, by a word of the last message
-    opened: str = ""  # the one of them after which the model is reasoning
+    prompts: dict = dataclasses.field(default_factory=lambda: {"": ""})  # word of the last message -> end of the prompt
+    opened: str = ""  # the word after whose prompt the model is reasoning
 
     def __post_init__(self):
         self.special, self.plain = (tuple(marks.split()) if isinstance(marks, str) else marks for marks in (self.special, self.plain))
 
 
 def json_text(value):
-    """Arguments as JSON; a text is some already."""
+    """Arguments as JSON; a string is taken as JSON text."""
     return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
 
 
 def json_object(key="arguments", name="name", head="{"):
-    """{"name": …, KEY: …}; a call without a name is given as the whole object."""
+    """{"name": …, KEY: …}; a call without a name is passed as the whole object."""
     def one(called, arguments, _index):
         return json_text(arguments) if called is None else f'{head}"{name}": "{called}", "{key}": {json_text(arguments)}}}'
     return one
@@ -66,12 +66,12 @@ def gemma_call(quote):
 
 
 def plain_text(value):
-    """A value between marks: a string as it is, else JSON."""
+    """A value between marks: a string unchanged, anything else as JSON."""
     return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
 
 
 def xml_call(open, parameter, close):
-    """`open` with NAME, `parameter` with KEY, VALUE and where it has one TYPE, `close`."""
+    """`open` with NAME, `parameter` with KEY, VALUE and, if it has one, TYPE, `close`."""
     def one(name, arguments, index):
         made = open.replace("NAME", name).replace("INDEX", str(index + 1))
         for key, value in arguments.items():
@@ -83,7 +83,8 @@ def xml_call(open, parameter, close):
 
 
 def marks(one, join="\n", prefix="", suffix="", think=("<think>\n", "\n</think>\n\n"), answer="SAID"):
-    """A format of marks around calls and reasoning: calls that follow each other are `prefix`, calls with `join` between, `suffix`."""
+    """A format with marks around calls and reasoning: consecutive calls are `prefix`, the
+    calls joined by `join`, `suffix`."""
     def write(parts):
         made, at = "", 0
         while at < len(parts):
@@ -100,7 +101,8 @@ def marks(one, join="\n", prefix="", suffix="", think=("<think>\n", "\n</think>\
 
 
 def messages(join, think, text, last, calls):
-    """A format whose answer is a sequence of messages. `calls` writes calls that follow each other; `last` is a text that ends the answer."""
+    """A format whose answer is a sequence of messages. `calls` writes consecutive calls;
+    `last` is a text that ends the answer."""
     def write(parts):
         made, at = [], 0
         while at < len(parts):
@@ -183,7 +185,7 @@ K3 = xml_call('<|open|>call tool="NAME" index="INDEX"<|sep|>', '<|open|>argument
               "<|close|>call<|sep|>")
 HERMES = around("<tool_call>\n", "\n</tool_call>", json_object())
 FINAL = "[BEGIN FINAL RESPONSE]"
-THINK = DIRECT = ("<think>", "</think>")  # the marks, and reasoning without line feeds around them
+THINK = DIRECT = ("<think>", "</think>")  # the marks, and the marks of reasoning without line feeds
 OPEN = {"": "", "open": "<think>\n"}
 VL = ("◁think▷", "◁/think▷")
 
@@ -207,7 +209,8 @@ FORMATS = [
     Format("functiongemma", marks(around("<start_function_call>", "<end_function_call>", gemma_call("<escape>")), ""), arguments="gemma",
            special="<start_function_call> <end_function_call> <escape> <start_of_turn>", also="<start_of_turn>",
            prose=("<start_function_call>", "<end_function_call>")),
-    # With its control tokens, of which <|call|> and <|return|> end an answer, and without, so that messages may follow each other.
+    # With its control tokens, where <|call|> and <|return|> end an answer, and without, so
+    # that several messages can follow each other.
     Format("harmony", HARMONY, special="<|channel|> <|message|> <|end|> <|start|> <|call|> <|return|> <|constrain|>", verbatim=False, after=False,
            several=False, think=("<|channel|>analysis<|message|>", "<|end|>"), prompts={"": "<|start|>assistant"}),
     Format("harmony-text", HARMONY, plain="<|end|>", verbatim=False, think=("<|channel|>analysis<|message|>", "<|end|>"), prompts={"": "<|start|>assistant"}),

@@ -1,10 +1,9 @@
-"""fp8 checkpoints of every layout against the same numbers stored as F32.
+"""Compares fp8 checkpoints of every layout with the same numbers stored as F32.
 
-A small random Llama is written four times: its matrices as E4M3 with a scale per 128 x 128 block (as DeepSeek
-stores them), per tensor (as vLLM does) and per row with bf16 scales (compressed-tensors), and, for each of these,
-with every scale multiplied out, as F32. In exact precision both are one chain of the same products, so logits are
-the same bits; in fast precision they are near. N and K are off every block.
-"""
+A small random Llama is written with its matrices as E4M3: with a scale per 128 x 128 block (as DeepSeek stores
+them), per tensor (as vLLM does) and per row with bf16 scales (compressed-tensors), and for each of these also
+with every scale multiplied out, as F32. In exact precision both are the same chain of products, so logits are
+bit-identical; in fast precision they are close. N and K are not multiples of the block size."""
 import json
 import struct
 
@@ -31,7 +30,7 @@ IDS = [3, 17, 88, 41, 0, 5, 63, 29, 29, 71, 12]
 
 
 def numbers():
-    """What each code of E4M3 stands for; NaN for the two that are none."""
+    """The value of each E4M3 code; NaN for the two NaN codes."""
     codes = numpy.arange(256)
     exponent, mantissa = codes >> 3 & 15, (codes & 7).astype(numpy.float64)
     size = numpy.where(exponent > 0, (8 + mantissa) * 2.0 ** (exponent - 10), mantissa * 2.0 ** -9)
@@ -40,8 +39,8 @@ def numbers():
 
 
 def to_codes(values):
-    """The nearest code of each value (any of two that are as near)."""
-    table = numbers()[:127]  # rising
+    """The nearest code of each value (either one in a tie)."""
+    table = numbers()[:127]  # ascending
     size = abs(values)
     above = numpy.clip(numpy.searchsorted(table, size), 1, 126)
     nearest = numpy.where(size - table[above - 1] < table[above] - size, above - 1, above)
@@ -58,7 +57,7 @@ def from_bf16(bits):
 
 
 def write_folder(folder, config, tensors):
-    """`tensors`: name -> (dtype of safetensors, array of its bytes, shape)."""
+    """`tensors`: name -> (dtype in safetensors, array of its bytes, shape)."""
     folder.mkdir(parents=True, exist_ok=True)
     (folder / "config.json").write_text(json.dumps(config))
     header, data = {}, b""
@@ -71,7 +70,7 @@ def write_folder(folder, config, tensors):
 
 
 def scales_of(layout, w):
-    """Per element, and as stored: (name ending, dtype, array, shape)."""
+    """The scales per element, and as stored: (name suffix, dtype, array, shape)."""
     rows, columns = w.shape
     if layout == "tensor":
         scale = numpy.float32(abs(w).max() / 448)
@@ -86,7 +85,7 @@ def scales_of(layout, w):
 
 
 def write_pair(work, layout):
-    """The fp8 folder and its twin of F32."""
+    """Writes the fp8 folder and its F32 twin."""
     random = numpy.random.default_rng(7)
     c = CONFIG
     q, kv, hidden, inner = (c["num_attention_heads"] * c["head_dim"], c["num_key_value_heads"] * c["head_dim"],
@@ -145,7 +144,8 @@ def add(suite, ingot, long):
             ingot("compile", packed, "-o", engine, "--target", gpu.EMULATOR, "--quiet")
             worst = abs(gpu.logits(ingot, engine, IDS, "cuda-emulator") - expected).max()
             assert worst <= 0.1 * expected.std(), f"largest difference {worst:.2f}, logits deviate {expected.std():.2f}"
-            # In a step of more than 64 tokens activations are rounded to fp8 too: the ids that follow are the best or nearly so.
+            # In steps of more than 64 tokens activations are rounded to fp8 too: the first new ids must have the
+            # highest logit or nearly so.
             prompts = numpy.random.default_rng(3).integers(0, CONFIG["vocab_size"], (6, 80)).tolist()
             answers = ingot.json_lines("run", engine, "--prompts-file", ingot.file("fp8.jsonl", [{"prompt_ids": p} for p in prompts]), "-n", 1,
                                        "--greedy", "--ignore-eos", "--context", 128, "--device", "cuda-emulator")

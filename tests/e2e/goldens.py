@@ -1,13 +1,12 @@
-"""Real checkpoints against HF transformers on the same weights in f32 (goldens/*.json).
+"""Compares real checkpoints with HF transformers on the same weights in f32 (goldens/*.json).
 
-The rules, per precision:
+The tolerances, per precision:
                           exact        fast
-  greedy ids may leave    never, but where the margin of the choice is under
+  greedy ids may differ   never, except where the margin of the choice is below
                           0.001        0.5
   perplexity within       0.05 %       1 %
   mean |nll - golden|     0.001        llama.cpp's own on the same file
-  mean KL(exact || fast)               0.01
-"""
+  mean KL(exact || fast)               0.01"""
 import subprocess
 import time
 
@@ -49,7 +48,7 @@ def greedy(ingot, checkpoint, precision):
         if same == len(wanted):
             continue
         if answer["finish_reason"] == "stop" and same == len(got) == len(wanted) - 1:
-            continue  # the stop id ends the golden and is not among ours
+            continue  # the golden ends with the stop id, which our answer does not contain
         margin = case["margin"][same]
         assert margin < MARGIN[precision], (
             f"{case['prompt']!r}: id {same} is {got[same] if same < len(got) else 'missing'}, expected {wanted[same]} "
@@ -59,7 +58,7 @@ def greedy(ingot, checkpoint, precision):
 
 
 def run_alone(ingot, checkpoint, precision):
-    """A prompt on the command line answers as in the batch of the file."""
+    """A prompt on the command line gives the same answer as in the file's batch."""
     case = checkpoint.golden["greedy"][0]
     answer = ingot.json("run", checkpoint.engines[precision], case["prompt"], "--greedy", "-n", 8)
     in_batch = ingot.json_lines("run", checkpoint.engines[precision], "--prompts-file",
@@ -74,12 +73,12 @@ def run_alone(ingot, checkpoint, precision):
 
 
 def first_step(ingot, checkpoint, precision):
-    """The likeliest ten ids after each prompt and their log-probabilities."""
+    """The ten most probable ids after each prompt and their log-probabilities."""
     worst = 0.0
     for case in checkpoint.golden["greedy"]:
         answer = ingot.json("run", checkpoint.engines[precision], case["prompt"], "--greedy", "-n", 1, "--logprobs", 20)
         if not answer["ids"]:
-            continue  # it stops at once: no id to show
+            continue  # it stops at once: there is no id to compare
         got = {int(i): p for i, p in answer["logprobs"][0]}
         worst = max(worst, *(abs(got.get(i, -99) - p) for i, p in case["first_top10"]))
     limit = 0.002 if precision == "exact" else 1.0
@@ -117,7 +116,7 @@ def log_softmax(rows):
 
 
 def divergence(ingot, checkpoint, long):
-    """Mean KL of fast from exact, and each position's argmax against the golden."""
+    """The mean KL divergence of fast from exact, and each position's argmax compared with the golden."""
     golden = checkpoint.golden["text"]
     count = (LONG_KL_POSITIONS if long else KL_POSITIONS)[checkpoint.name]
     ids = golden["ids"][:count]
@@ -148,7 +147,7 @@ def tokenizer(ingot, checkpoint, precision):
 def chat(ingot, checkpoint, precision):
     golden = checkpoint.golden["chat"]
     engine = checkpoint.engines[precision]
-    if "error" in golden:  # no template in the checkpoint
+    if "error" in golden:  # the checkpoint has no template
         done = ingot("run", engine, "--chat", "Hello", code=2)
         assert "--chat-template" in done.stderr, done.stderr
         return "no template: refused, with the way out"

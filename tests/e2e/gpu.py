@@ -1,7 +1,8 @@
 """One engine with code for CPUs and for the CUDA emulator: the same checkpoint gives the same model on both.
 
-The GPU program computes in bf16 where the CPU's rounds to int8, bf16 or not at all (by its level), so numbers are compared
-with HF's within what one rounding per projection costs, and greedy ids with the CPU's wherever their lead is larger than that.
+The GPU program computes in bf16, while the CPU's rounds to int8, to bf16 or not at all (depending on the level).
+So numbers are compared with HF's within the error of one rounding per projection, and greedy ids with the CPU's
+wherever their margin is larger.
 """
 import json
 
@@ -29,8 +30,9 @@ def tiny(ingot, model, ids, expected):
     assert targets == [EMULATOR], targets
     cpu, gpu = logits(ingot, engine, ids, "cpu"), logits(ingot, engine, ids, "cuda-emulator")
     assert numpy.isfinite(gpu).all()
-    # bf16 in models of 36 to 64 channels: they differ by 0.2 to 1.9 % on average, one logit of 3,700 by 12 %. Routers round
-    # nothing, but what they read was: of a prompt's 45 tokens two may go elsewhere, where experts have about the same score.
+    # bf16 in models of 36 to 64 channels: logits differ by 0.2 to 1.9 % on average, one of
+    # 3,700 by 12 %. Routers do not round, but their inputs are rounded: of a prompt's 45
+    # tokens, two may go elsewhere, where experts have about the same score.
     most = 2 if any(kernel["family"] == "route" for kernel in program["kernels"]) else 0
     difference, unit = abs(gpu - expected), expected.std()
     said = f"difference from HF {difference.mean():.1e}, at most {difference.max():.1e}, the CPU's at most {abs(cpu - expected).max():.1e}"
@@ -53,7 +55,7 @@ def seeded(ingot, model):
 
 
 def greedy(ingot, checkpoint, tokens=4):
-    """The first ids of a real model, decoded one by one, against the CPU's exact ones."""
+    """Compares the first ids of a real model, decoded one by one, with the CPU's exact ones."""
     exact, engine = ingot.work / "gpu-exact.ingot", ingot.work / "gpu-real.ingot"
     ingot("compile", checkpoint.path, "-o", exact, "--precision", "exact", "--target", "cpu:avx2", "--quiet")
     ingot("compile", checkpoint.path, "-o", engine, "--target", EMULATOR, "--quiet")
@@ -66,13 +68,13 @@ def greedy(ingot, checkpoint, tokens=4):
 
 
 def scaled_kv(ingot, checkpoint):
-    """A KV cache of fp8 beside one of bf16, on one text: its 17 tokens differ by 0.052 on
-    average, twice of which would be another arithmetic."""
+    """Compares an fp8 KV cache with a bf16 one on a text of 17 tokens: they differ by 0.052 on average; twice
+    that would mean different arithmetic."""
     wide, scaled = ingot.work / "gpu-real.ingot", ingot.work / "gpu-kv8.ingot"
     ingot("compile", checkpoint.path, "-o", wide, "--target", EMULATOR, "--quiet")
     ingot("compile", checkpoint.path, "-o", scaled, "--target", EMULATOR, "--kv", "fp8", "--quiet")
     pages = [ingot.json("inspect", engine)["programs"][0]["memory"]["bytes_per_page"] for engine in (wide, scaled)]
-    assert pages[1] * 128 == pages[0] * 68, pages  # heads of 64: 2 * 64 + 8 bytes instead of 4 * 64
+    assert pages[1] * 128 == pages[0] * 68, pages  # head size 64: 2 * 64 + 8 bytes instead of 4 * 64
     ids = ingot.work / "text.json"
     ids.write_text(json.dumps(ingot.json("tokenize", scaled, "--text", TEXT)["ids"]))
     nll = [numpy.array(ingot.json("score", engine, "--ids-file", ids, "--device", "cuda-emulator", "--context", 128)["nll"])
@@ -86,7 +88,7 @@ SHAPE = {"architectures": ["LlamaForCausalLM"], "model_type": "llama", "dtype": 
          "num_hidden_layers": 2, "num_attention_heads": 4, "num_key_value_heads": 1, "head_dim": 64, "vocab_size": 320,
          "max_position_embeddings": 512, "rms_norm_eps": 1e-5, "rope_theta": 10000.0, "hidden_act": "silu", "attention_bias": False,
          "mlp_bias": False, "tie_word_embeddings": True, "bos_token_id": 1, "eos_token_id": 2}
-# Of 150 tokens each expert gets more than 64 rows on average.
+# With 150 tokens each expert gets more than 64 rows on average.
 EXPERTS = {key: value for key, value in SHAPE.items() if key != "mlp_bias"} | {
     "architectures": ["GptOssForCausalLM"], "model_type": "gpt_oss", "intermediate_size": 72, "num_local_experts": 4,
     "num_experts_per_tok": 2, "layer_types": ["sliding_attention", "full_attention"], "sliding_window": 128,
@@ -94,8 +96,9 @@ EXPERTS = {key: value for key, value in SHAPE.items() if key != "mlp_bias"} | {
 
 
 def long_prompt(ingot, shape, quantize):
-    """More than 64 tokens of prompt, with heads that are wider together than the hidden rows: x of different projections lie at
-    one address and differ in width. On the emulator wgmma makes the bits of mma.sync, so engines with and without it agree."""
+    """A prompt of more than 64 tokens, with heads whose total width exceeds the hidden size: inputs of different
+    projections share an address but differ in width. On the emulator wgmma gives the same bits as mma.sync, so
+    engines with and without it agree."""
     config, prompts, answers = ingot.work / "wide.json", ingot.work / "wide.jsonl", []
     config.write_text(json.dumps(shape))
     prompts.write_text(json.dumps({"prompt_ids": [(7 * i * i + 3 * i) % 317 + 3 for i in range(150)]}) + "\n")
@@ -109,7 +112,7 @@ def long_prompt(ingot, shape, quantize):
     return f"ids {wgmma[0]}, on the CPU {cpu['ids']}"
 
 
-QUICK = ("gemma3-layer-types", "llama3-tied")  # of the tiny checkpoints; the list of bits (tests/bits) has more
+QUICK = ("gemma3-layer-types", "llama3-tied")  # two of the tiny checkpoints; the bit list (tests/bits) has more
 
 
 def add(suite, ingot, long):
@@ -129,7 +132,7 @@ def add(suite, ingot, long):
 
 
 class Real:
-    """The checks of a real model, as a part of its own."""
+    """The checks of a real model, as a separate part."""
 
     def __init__(self, checkpoints):
         self.checkpoint = Checkpoint("smollm2", (checkpoints / "smollm2.gguf").resolve(), {})

@@ -1,7 +1,7 @@
-"""The page of `ingot serve` in Chromium: what it asks for, what it shows, what it keeps, what it does not let happen.
+"""Tests the page of `ingot serve` in Chromium: its requests, what it shows, what it stores, and what it blocks.
 
-Answers come from the engine, but where a check needs certain words: then the browser is given a stream of them in place
-of the server's. Pictures of what was seen are left beside the JUnit file, in page/.
+Answers come from the engine, unless a check needs particular words: then the browser gets a scripted stream
+instead of the server's. Screenshots are written to page/ next to the JUnit file.
 """
 import gzip
 import json
@@ -59,7 +59,7 @@ class Checks:
         self.page = None
 
     def afresh(self, check):
-        """A check that begins on the page as it loads, whatever the one before has left."""
+        """Runs a check on a freshly loaded page, whatever state the previous one has left."""
         def run():
             self.page = self.page or self.browser.open(self.url)
             self.page.size(1280, 800)
@@ -71,7 +71,7 @@ class Checks:
         return run
 
     def settle(self, page, url=None):
-        """Nothing under way, nothing said twice, nothing complained about."""
+        """Waits until nothing is in progress; checks that there are no complaints and no requests to other hosts."""
         page.wait("!document.querySelector('#stop')", 60)
         assert not page.complaints, f"the console: {page.complaints}"
         own = url or self.url
@@ -95,7 +95,7 @@ class Checks:
     # ------------------------------------------------------------- checks, in order
 
     def headers(self):
-        """Files, their types, caches and policy."""
+        """Checks files, their types, caching and the content security policy."""
         status, head, html = self.server.request("GET", "/")
         assert status == 200 and head["Content-Type"] == "text/html; charset=utf-8", (status, head.items())
         policy = head["Content-Security-Policy"]
@@ -147,11 +147,11 @@ class Checks:
             assert str(kept[name] if kept[name] is not None else "") == value, f"{name} is {kept[name]!r}, not {value!r}"
 
     def watch_copying(self):
-        """`window.copied` is what the clipboard was given; reading it back would take a permission."""
+        """`window.copied` is what was written to the clipboard; reading the clipboard would need a permission."""
         self.page.evaluate("(clip => { const write = clip.writeText.bind(clip); clip.writeText = text => write(text).then(() => { window.copied = text }) })(navigator.clipboard)")
 
     def reopen(self, word):
-        """The conversation with that word in its title."""
+        """Opens the conversation with this word in its title."""
         self.page.evaluate(f"[...document.querySelectorAll('.history .title')].find(e => /{word}/.test(e.innerText)).click()")
         self.page.wait("document.querySelector('.message')")
 
@@ -262,7 +262,7 @@ class Checks:
         for _ in range(4):
             backgrounds.append(page.evaluate("getComputedStyle(document.documentElement).backgroundColor"))
             page.click("#theme")
-        dark, light = backgrounds[0], backgrounds[1]  # as the (dark) system, light, dark, as the system
+        dark, light = backgrounds[0], backgrounds[1]  # system (dark), light, dark, system again
         assert dark != light and backgrounds == [dark, light, dark, dark], backgrounds
         page.click("#theme")
         page.click("#settings")
@@ -278,7 +278,7 @@ class Checks:
         return f"{light} and {dark}, kept {kept}"
 
     def harmless(self):
-        """What a model writes, and what a file brings, stays text."""
+        """Checks that a model's output, and the contents of imported files, stay text."""
         page = self.page
         page.instead("v1/chat/completions", 200, "text/event-stream",
                      scripted({"reasoning_content": EVIL}, *in_pieces(EVIL, 5), {"content": "\n\n```html\n" + EVIL + "\n```\n\n[ref]: javascript:window.evil=8\n[ref] | [x][ref]"}))
@@ -305,12 +305,12 @@ class Checks:
             page.wait(f"document.querySelector('.notice').innerText !== {json.dumps(before)}")
             assert "mported one" not in page.text(".notice"), page.text(".notice")
         file.unlink()
-        # What is exported comes in again.
+        # An export can be imported again.
         exported = page.evaluate("""new Promise(done => { const make = URL.createObjectURL
             URL.createObjectURL = blob => { blob.text().then(done); return make(blob) }; document.querySelector('#export').click() })""")
         titles = [one["title"] for one in json.loads(exported)["conversations"]]
         assert len(titles) == page.evaluate("document.querySelectorAll('.history li').length") and EVIL[:200] in titles, titles
-        # Deleting can be taken back.
+        # Deleting can be undone.
         before = page.texts(".history .title")
         page.click("#delete-all")
         page.wait("!document.querySelector('.history li')")
@@ -321,11 +321,11 @@ class Checks:
         self.settle(page)
 
     def fails_in_words(self):
-        """What goes wrong is said, and there is a way on."""
+        """Checks that errors are shown, and that there is a way to continue."""
         page = self.page
         page.click("#new")
         self.set({"max_tokens": "8"})
-        long = "word " * 200  # 512 positions hold two of them, not three
+        long = "word " * 200  # 512 positions fit two of them, but not three
         for asked in range(1, 4):
             self.ask(long)
             page.wait(f"document.querySelectorAll('.message.user').length === {asked}")
@@ -339,12 +339,12 @@ class Checks:
             self.ask("Hello?")
             page.wait(f"new RegExp({json.dumps(words)}).test(document.querySelector('.failure')?.innerText)")
             assert way in page.text(".failure .row"), page.text(".failure")
-        # A stream that breaks off keeps what has come.
+        # A stream that breaks off keeps the text that has arrived.
         page.instead("v1/chat/completions", 200, "text/event-stream", scripted({"content": "Half an"}).split("data: [DONE]")[0])
         page.click(".failure .row button:last-child")
         page.wait("/broke off/.test(document.querySelector('.failure')?.innerText)")
         assert page.texts(".markdown")[-1] == "Half an" and "broke off" in page.texts(".facts")[-1]
-        # A full storage is said; what is on the page goes on.
+        # A full storage is reported; the page continues to work.
         page.evaluate("""(() => { let kept = ''
             for (let n = 1 << 23; n; n >>= 1) try { localStorage.filler = kept + 'x'.repeat(n); kept += 'x'.repeat(n) } catch {} })()""")
         page.instead("v1/chat/completions", 200, "text/event-stream", scripted({"content": "Not kept."}))
@@ -353,13 +353,14 @@ class Checks:
         page.wait("[...document.querySelectorAll('.markdown')].at(-1).innerText === 'Not kept.'")
         page.evaluate("localStorage.removeItem('filler')")
         page.no_more_instead()
-        # Chromium itself reports answers that are errors to the console.
+        # Chromium itself logs error responses to the console.
         assert len([c for c in page.complaints if "the server responded with a status of" in c]) >= 5, page.complaints
         page.complaints = [c for c in page.complaints if "the server responded with a status of" not in c]
         self.settle(page)
 
     def reachable(self):
-        """Everything that can be used has a name; Tab reaches it; a phone's width needs no sideways scrolling."""
+        """Checks that every control has a name, that Tab reaches it, and that a phone's
+        width needs no sideways scrolling."""
         page = self.page
         assert not page.nameless(), f"nameless: {page.nameless()}"
         page.click("#settings")
@@ -392,24 +393,26 @@ class Checks:
         self.settle(page)
 
     def no_bar_in_the_field(self):
-        """The field is as high as its text: no scroll bar over the send button, however wide the window is."""
+        """Checks that the field is as high as its text, so that no scroll bar covers the
+        send button at any window width."""
         page = self.page
         page.click("#new")
-        # Bars that lie over the text have no width.
+        # Overlay scroll bars have no width.
         over = """(e => { return [e.scrollHeight - e.clientHeight, e.offsetWidth - e.clientWidth] })
             (document.querySelector('#question'))"""
         for width, height in ((1280, 800), (900, 700), (390, 844)):
             page.size(width, height)
             for text in ("", "one line", "a line\nand another\nand a third", "word " * 60):
                 page.fill("#question", text)
-                page.wait(f"{over}[0] <= 0")  # the height follows the text when the page has drawn it
+                page.wait(f"{over}[0] <= 0")  # the height follows the text once the page is drawn
                 past, beside = page.evaluate(over)
                 assert past <= 0 and beside <= 2, f"{width} x {height}, {text!r}: {past} px more than the field has, {beside} px beside it"
         page.fill("#question", "")
         page.size(1280, 800)
 
     def live(self, server):
-        """On a server of its own, with room for answers that a fast machine is not done with before they were looked at."""
+        """Uses a server of its own, with room for answers so long that a fast machine does
+        not finish them before they are inspected."""
         url = f"http://127.0.0.1:{server.port}/"
         page = self.browser.open(url + "live", height=1000)
         page.wait("document.querySelector('#requests')")
@@ -453,7 +456,7 @@ class Checks:
 
 
 def with_key(ingot, engine, browser):
-    """With --api-key a browser asks for the key before it gets a byte of the page."""
+    """With --api-key, a browser is asked for the key before it gets any byte of the page."""
     with Server(ingot, engine, "--api-key", "secret-1", "--context", "512") as server:
         for path in ("/", "/live", "/live.json"):
             assert server.request("GET", path, headers={"Accept": "text/html"})[0] == 401, path
@@ -469,7 +472,7 @@ def with_key(ingot, engine, browser):
 
 
 def live_report(ingot, engine):
-    """/live.json of a server with one place: who answers, who waits, under their own ids."""
+    """/live.json of a server with one sequence slot: running and waiting requests, under their own ids."""
     with Server(ingot, engine, "--max-seqs", "1", "--context", "512") as server:
         streams = [Stream(server, "Once upon a time", max_tokens=400, ignore_eos=True) for _ in range(3)]
         assert streams[0].head() == 200

@@ -1,4 +1,4 @@
-"""What talking to the page takes beside an answer: that it is heard, counted, coloured, named and found again."""
+"""Tests the page around an answer: it is announced, counted, highlighted, named and found again."""
 import json
 import re
 
@@ -26,7 +26,7 @@ LUMINANCE = """(() => {
 
 
 def scripted(*contents):
-    """A stream with these pieces of text, whole."""
+    """A complete stream with these pieces of text."""
     deltas = [{"choices": [{"index": 0, "delta": {"content": content}, "finish_reason": None}]} for content in contents]
     deltas.append({"choices": [{"index": 0, "delta": {}, "finish_reason": "stop"}]})
     return "".join(f"data: {json.dumps(delta)}\n\n" for delta in deltas) + "data: [DONE]\n\n"
@@ -37,12 +37,12 @@ def told(page):
 
 
 def heard(checks):
-    """A screen reader is told each sentence once; code is named, not read; a stream's half sentence waits."""
+    """A screen reader hears each sentence once; code is named, not read; a stream's partial sentence waits."""
     page = checks.page
     page.click("#new")
     role = page.evaluate("(e => [e.role, e.ariaLive])(document.querySelector('#spoken'))")
     assert role == ["log", "polite"], role
-    # What is written into the region, piece by piece: nothing twice, nothing taken back.
+    # Checks the text added to the live region, piece by piece: nothing twice, nothing removed.
     page.evaluate("""window.added = []; new MutationObserver(all => all.forEach(one => one.addedNodes.forEach(node =>
         node.nodeType === 1 ? window.added.push(...(node.matches('p') ? [node] : node.querySelectorAll('p'))) : window.added.push(node))))
         .observe(document.querySelector('#spoken'), {childList: true, subtree: true, characterData: true})""")
@@ -73,7 +73,7 @@ def coloured(checks):
 
 
 def counted(checks):
-    """The tokens of what would be sent stand below the field, and say when they are too many."""
+    """The token count of the pending message is shown below the field, with a warning if it is too large."""
     page = checks.page
     page.click("#new")
     checks.set({"system": "You are brief."})
@@ -92,7 +92,7 @@ def counted(checks):
 
 
 def attached(checks):
-    """A text file goes with a question, folded on the page and whole to the model; other files are refused."""
+    """A text file is sent with a question, folded on the page and whole to the model; other files are rejected."""
     page = checks.page
     page.click("#new")
     notes, picture = checks.pictures / "notes.txt", checks.pictures / "small.png"
@@ -119,7 +119,7 @@ def attached(checks):
 
 
 def found_again(checks):
-    """Conversations take a name, and are found by their words."""
+    """Conversations can be renamed, and found by their words."""
     page = checks.page
     checks.reopen("Which word")
     page.evaluate("document.querySelector('.history .current .rename').click()")
@@ -134,7 +134,7 @@ def found_again(checks):
     page.wait("document.querySelector('.history .title')")
     before = page.texts(".history .title")
     assert before.count("Fruit") == 1 and "Vegetable" not in before, before
-    page.fill("#search", "PLUM")  # in the answer, not in the name
+    page.fill("#search", "PLUM")  # in the answer, not in the title
     page.wait("document.querySelectorAll('.history .title').length === 1")
     assert page.texts(".history .title") == ["Fruit"]
     page.fill("#search", "no such words")
@@ -145,10 +145,10 @@ def found_again(checks):
 
 
 def says_why(checks):
-    """Enter while an answer streams, an error of the server, a model among several, examples, a phone's hints."""
+    """Enter while an answer streams, a server error, a choice of models, examples, hints on a phone."""
     page = checks.page
     page.click("#new")
-    # What has come of an answer is shown while it streams. (An engine's may be over before the next question is typed.)
+    # The partial answer is shown while it streams. (A real engine's may be over before the next question is typed.)
     page.hold_answer(scripted("Well, then").split("\n\n")[0] + "\n\n")
     page.click(".examples button")
     page.wait("document.querySelector('.message.assistant .markdown')?.innerText === 'Well, then'")
@@ -161,7 +161,7 @@ def says_why(checks):
     page.press("Enter")
     page.wait("document.querySelector('.failure p')")
     assert page.text(".failure p") == "This is wrong." and page.text(".failure p code") == "wrong", page.text(".failure")
-    page.complaints.clear()  # Chromium reports the 400
+    page.complaints.clear()  # Chromium logs the 400
     assert page.evaluate("matchMedia('(hover: none)').matches === (getComputedStyle(document.querySelector('.keys')).display === 'none')")
     models = {"data": [{"id": name, "max_model_len": 512} for name in ("small", "large")]}
     page.instead("v1/models", 200, "application/json", json.dumps(models))
@@ -173,7 +173,7 @@ def says_why(checks):
 
 
 def live_of_many(checks):
-    """Two models with 60 requests each are one after the other on a screen or two; no tile comes late."""
+    """Two models with 60 requests each are stacked on a screen or two; no tile arrives late."""
     server = checks.server
     stream = Stream(server, "Once", max_tokens=2)
     assert stream.head() == 200

@@ -1,4 +1,5 @@
-"""What a conversation keeps: versions of its answers and questions, a place at the top of the list; and how formulas stand in it."""
+"""Tests what a conversation keeps: versions of its answers and questions, its place at the
+top of the list; also how formulas appear."""
 import json
 
 from page_talk import scripted, told
@@ -22,7 +23,8 @@ def said(page):
 
 
 def versions(checks):
-    """Another answer and another question stand beside the first; each has what followed it; a reload changes nothing."""
+    """Another answer or question becomes a version of the first; each version has its own
+    continuation; a reload changes nothing."""
     page = checks.page
     page.click("#new")
     answer(checks, "First.")
@@ -52,7 +54,7 @@ def versions(checks):
     page.picture(checks.pictures / "versions-dark.png")
     page.prefer("light")
     assert not page.nameless(), f"nameless: {page.nameless()}"
-    page.click(".versions button:last-child")  # the second answer, after which nothing was asked
+    page.click(".versions button:last-child")  # the second answer, which has no continuation
     page.wait("document.querySelectorAll('.message').length === 2")
     assert said(page) == ["One?", "Second."], said(page)
     page.reload()
@@ -65,12 +67,12 @@ def versions(checks):
     page.click(".message.user:nth-of-type(3) .versions button:first-child")
     page.wait("document.querySelectorAll('.message')[2]?.innerText.includes('More?')")
     assert said(page) == ["One?", "First.", "More?", "Third."], said(page)
-    # An answer that fails takes no version's place.
+    # A failed answer does not become a version.
     page.instead("v1/chat/completions", 503, "application/json", '{"error": {"message": "no"}}')
     page.click(".again")
     page.wait("document.querySelector('.failure')")
     assert said(page) == ["One?", "First.", "More?", "Third."], said(page)
-    page.complaints.clear()  # Chromium reports the 503
+    page.complaints.clear()  # Chromium logs the 503
     page.no_more_instead()
     checks.settle(page)
 
@@ -92,7 +94,8 @@ def pinned(checks):
 
 
 def formulas(checks):
-    """Drawn by the browser; what draws them is fetched with the first one; dollars of money stay."""
+    """Formulas are drawn by the browser; the code for them is fetched with the first one; currency signs stay
+    text."""
     page = checks.page
     page.click("#new")
     assert not [url for url in page.requests if "katex" in url], "it is fetched before it is needed"

@@ -1,9 +1,9 @@
-"""Quantised checkpoints of safetensors against the numbers that they stand for.
+"""Compares quantised safetensors checkpoints with the numbers that they represent.
 
-A small model whose matrices are codes and scales is written in each packing, and with the numbers themselves as f32.
-What `--precision exact` computes from the packed one must be what it computes from the numbers, but for the order in
-which a scale is multiplied, or by what their table rounds; `fast` must be near. The packings are written here from
-their published layouts.
+A small model whose matrices are codes and scales is written in each packing, and with the numbers themselves as
+f32. The results of `--precision exact` on the packed model must equal those on the numbers, except for the order
+in which a scale is multiplied and the rounding that their table allows; `fast` must be close. The packings are
+implemented here from their published layouts.
 """
 import json
 import struct
@@ -41,7 +41,7 @@ def write_safetensors(path, tensors):
 
 
 def packed(codes, bits, axis):
-    """Codes behind each other in words of 32 bits, the first in the lowest bits, along an axis."""
+    """Packs codes contiguously into 32-bit words along an axis, the first in the lowest bits."""
     codes = numpy.moveaxis(codes.astype(numpy.uint32), axis, -1)
     codes = codes.reshape(*codes.shape[:-1], -1, 32 // bits)
     words = numpy.zeros(codes.shape[:-1], numpy.uint32)
@@ -51,7 +51,7 @@ def packed(codes, bits, axis):
 
 
 class Matrix:
-    """Codes [n][k], and of each group of k a zero [n][k / GROUP] and a scale of f16."""
+    """Codes [n][k], and per group of k a zero point [n][k / GROUP] and an f16 scale."""
 
     def __init__(self, random, shape, bits, symmetric):
         rows, columns = shape
@@ -73,7 +73,7 @@ def e4m3(codes):
 
 
 class Nvfp4:
-    """Codes of E2M1, scales of E4M3 for 16, and a factor that each matrix has for itself."""
+    """E2M1 codes, an E4M3 scale per 16, and one factor per matrix."""
 
     def __init__(self, random, shape):
         self.q = random.integers(0, 16, shape)
@@ -91,7 +91,7 @@ class Nvfp4:
 
 
 class Fp8:
-    """Codes of E4M3 and a scale for each row."""
+    """E4M3 codes and one scale per row."""
 
     def __init__(self, random, shape):
         self.q = random.integers(0, 0x48, shape) | random.integers(0, 2, shape) << 7
@@ -105,7 +105,7 @@ class Fp8:
 
 
 class Mxfp8:
-    """Codes of E4M3 and a power of two for 32, as MLX stores them: four codes to a word, the first in the lowest
+    """E4M3 codes and a power of two per 32, as MLX stores them: four codes per word, the first in the lowest
     byte."""
 
     def __init__(self, random, shape):
@@ -121,7 +121,7 @@ class Mxfp8:
 
 
 class Nf4:
-    """Codes of NF4 in blocks of 64, whose magnitudes are numbers of a table times those of 256 blocks."""
+    """NF4 codes in blocks of 64. The block scales are table values times a scale per 256 blocks."""
 
     def __init__(self, random, shape):
         self.shape, count = shape, shape[0] * shape[1]
@@ -145,7 +145,8 @@ class Nf4:
 
 
 class Ordered(Matrix):
-    """Groups whose columns lie anywhere. Matrices of one height have one order, as projections of one input have."""
+    """Groups of permuted columns. Matrices of the same height share a permutation, as projections of one input
+    do."""
 
     def __init__(self, random, shape):
         super().__init__(random, shape, 4, True)
@@ -157,7 +158,7 @@ class Ordered(Matrix):
 
 
 class Mlx:
-    """Codes of 4 bits, and for each group of 64 a scale and a bias."""
+    """4-bit codes, and a scale and a bias per group of 64."""
 
     def __init__(self, random, shape):
         self.q = random.integers(0, 16, shape)
@@ -182,7 +183,7 @@ def gptq(name, m, version):
 
 
 def awq(name, m):
-    order = [0, 2, 4, 6, 1, 3, 5, 7]  # which column is the i-th nibble
+    order = [0, 2, 4, 6, 1, 3, 5, 7]  # the column of the i-th nibble
     turned = lambda values: values.T.reshape(values.shape[1], -1, 8)[:, :, order].reshape(values.shape[1], -1)
     return {f"{name}.qweight": packed(turned(m.q), 4, 1), f"{name}.qzeros": packed(turned(m.z), 4, 1),
             f"{name}.scales": m.s.T}
@@ -209,7 +210,7 @@ integers = lambda bits, symmetric: lambda random, shape: Matrix(random, shape, b
 BNB = {"quant_method": "bitsandbytes", "load_in_4bit": True, "bnb_4bit_quant_type": "nf4",
        "bnb_4bit_use_double_quant": True}
 one = lambda number: numpy.array([number], numpy.float32)
-# A matrix of a shape, how it is written, quantization_config, how far exact may be off (of the largest logit).
+# Matrix type, its writer, quantization_config, tolerance of exact (relative to the largest logit).
 PACKINGS = {
     "gptq 4 bits": (integers(4, False), lambda name, m: gptq(name, m, 1), settings(4, False, quant_method="gptq"),
                     1e-5),
@@ -237,7 +238,7 @@ PACKINGS = {
 
 
 def write_model(folder, matrix, quantization):
-    """`matrix`: what tensors there are for a matrix, by its name and shape."""
+    """`matrix` returns the tensors of a matrix, from its name and shape."""
     folder.mkdir(parents=True)
     random = numpy.random.default_rng(7)
     noise = lambda *shape: random.standard_normal(shape).astype(numpy.float32)

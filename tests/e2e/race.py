@@ -1,11 +1,13 @@
-"""256 streams against a server under TSan, 64 of which leave, while it is scraped and its engine is swapped [S18].
+"""256 streams against a server under TSan, 64 of which disconnect, while it is scraped and
+its engine is swapped [S18].
 
   race.py --ingot build/tsan/bin/ingot --engine tiny.ingot --work build/soak [--minutes 5]
 
-The engine is the runtime tests' (build/tsan/bin/write-test-engine PATH): its steps take microseconds, so that what runs is the server, the
-scheduler and what is between. Answers are checked too: those that stay get what each got alone. Every engine serves for some seconds
-before the next takes its place, and every third, and the last, is looked at with all clients at rest: it holds no page. Rust's parts (tokenizer,
-grammars) and OpenSSL are not instrumented, nor are the engine's kernels; tsan.supp says what that hides.
+The engine is the runtime tests' (build/tsan/bin/write-test-engine PATH). Its steps take microseconds, so the code
+that runs is mostly the server, the scheduler and everything between. Answers are checked too: streams that stay get
+the answer that each got alone. Every engine serves for some seconds before the next one replaces it. Every third
+engine, and the last, is inspected with all clients idle: it must hold no page. The Rust parts (tokenizer, grammars),
+OpenSSL and the engine's kernels are not instrumented; tsan.supp says what that hides.
 """
 import argparse
 import json
@@ -26,7 +28,7 @@ SCHEMA = {"type": "json_schema", "json_schema": {"name": "x", "schema": {"type":
 
 
 def asked(i):
-    """The i-th of the requests whose answers are known: (path, prompt, fields)."""
+    """The i-th of the requests with known answers: (path, prompt, fields)."""
     source = random.Random(i)
     text = "".join(source.choice("abcdefgh ") for _ in range(source.randint(4, 60)))
     fields = {"max_tokens": source.randint(8, 48)}
@@ -62,7 +64,7 @@ def main():
     os.environ["TSAN_OPTIONS"] = f"log_path={reports}:exitcode=66:second_deadlock_stack=1:suppressions={pathlib.Path(__file__).parent / 'tsan.supp'}"
     counts = {"exact": 0, "left": 0, "scrapes": 0, "swaps": 0}
     wrong, lock, over = [], threading.Lock(), threading.Event()
-    turn, busy, resting = threading.Condition(), set(), threading.Event()  # the condition is of the other two
+    turn, busy, resting = threading.Condition(), set(), threading.Event()  # the condition protects the other two
 
     def count(what, problem=None):
         with lock:
@@ -96,7 +98,7 @@ def main():
                 turn.notify_all()
 
     def look(server):
-        """Waits until no client asks for anything; the pages that are in use then."""
+        """Waits until no client has a request in progress; returns the pages that are in use then."""
         with turn:
             resting.set()
             assert turn.wait_for(lambda: not busy, 300), f"{len(busy)} clients do not end: a hang"
@@ -119,7 +121,7 @@ def main():
             time.sleep(0.2)
 
     with Server(ingot, options.engine.resolve(), "--max-seqs", 32, "--queue", 512, "--kv-memory", "2M", "--swap", "8M", "--log", "json", "--log-file", work / "requests.log") as server:
-        server.patience = 900  # a machine that is stopped for some minutes is not what is looked for
+        server.patience = 900  # the machine may be suspended for some minutes, which is not an error here
         expected = [one(server, i) for i in range(PROMPTS)]
         threads = [threading.Thread(target=client, args=(server, i, expected), daemon=True) for i in range(STREAMS)]
         threads += [threading.Thread(target=scraper, args=(server,), daemon=True)]
@@ -128,10 +130,10 @@ def main():
         end = time.monotonic() + options.minutes * 60
         while (left := end - time.monotonic()) > 0:
             time.sleep(min(5, left))
-            if left < 10:  # the engine that is looked at in the end has served for a while
+            if left < 10:  # so that the last engine has served for a while before it is inspected
                 continue
             if counts["swaps"] % 3 == 2:
-                look(server)  # then under load again when it is swapped
+                look(server)  # then under load again before the swap
                 time.sleep(1)
             server.process.send_signal(signal.SIGHUP)
             counts["swaps"] += 1

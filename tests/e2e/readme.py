@@ -1,9 +1,10 @@
-"""The first example of the README says what it says, and would on another machine: no near tie decides its answer."""
+"""Checks that the README's first example gives its stated answer, and would on another
+machine: no near tie decides it."""
 import pathlib
 import re
 
 README = pathlib.Path(__file__).resolve().parents[2] / "README.md"
-LEAD = 0.8  # of log-probability; int8 rows move a difference by 0.08 in the mean, 0.37 at most (docs/numerics.md)
+LEAD = 0.8  # of log-probability; int8 rows change a difference by 0.08 on average, 0.37 at most (docs/numerics.md)
 
 
 def example(ingot, checkpoint):

@@ -1,11 +1,11 @@
-"""What applications really send, replayed: conversations/*.json, written down from the applications' sources.
+"""Replays requests that applications really send: conversations/*.json, taken from the applications' sources.
 
-A step is a GET or a POST with what its client reads of the answer:
-  has       {path: pattern}: of the JSON; a path is keys and indices with dots, a pattern is searched for
-  lines     of lines of JSON (Ollama): {"each": {path: pattern}, "last": {…}, "text": path}
-  events    of server-sent events up to [DONE], or to the end with "done": false: the same
-  status    200 where it is not said
-`text` names what the client shows: joined, it must not be empty. "{model}" is the model's name.
+A step is a GET or a POST with the parts of the answer that its client reads:
+  has       {path: pattern}: in the JSON; a path is keys and indices with dots, a pattern is searched for
+  lines     in lines of JSON (Ollama): {"each": {path: pattern}, "last": {…}, "text": path}
+  events    in server-sent events up to [DONE], or to the end with "done": false: the same
+  status    default 200
+`text` is the path of what the client shows: joined, it must not be empty. "{model}" is the model's name.
 """
 import json
 import pathlib
@@ -35,7 +35,7 @@ def joined(items, path):
     for item in items:
         try:
             parts.append(at(item, path) or "")
-        except (KeyError, IndexError):  # a chunk without choices, or without a text
+        except (KeyError, IndexError):  # a chunk without choices or without text
             pass
     return "".join(parts)
 

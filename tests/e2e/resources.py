@@ -1,6 +1,7 @@
-"""What runs out or goes away: address space, the file under a mapping, the user's patience.
+"""Resources that run out or disappear: address space, a mapped file, the user's patience.
 
-No crash, three lines, the exit code of the cause; files and the terminal stay whole.
+Checks that there is no crash but a three-line error with the cause's exit code, and that
+files and the terminal stay intact.
 """
 import os
 import random
@@ -22,7 +23,7 @@ def said(done):
 
 
 def little_memory(ingot, checkpoint):
-    """Whatever `ulimit -v` says: an answer, or an error. Below what the engine states, E0502 with the sum."""
+    """Any `ulimit -v` gives an answer or an error. Below what the engine states, it is E0502 with the sum."""
     engine, context = checkpoint.engines["fast"], 2048
 
     def limited(mebibytes, *command, stdin=subprocess.DEVNULL):
@@ -36,7 +37,7 @@ def little_memory(ingot, checkpoint):
         done = limited(mebibytes, *run)
         if done.returncode == 0:
             break
-        if limited(mebibytes, "--version").returncode == 0:  # else not even the program fits
+        if limited(mebibytes, "--version").returncode == 0:  # otherwise not even the program fits
             assert done.returncode == 3, (mebibytes, done.returncode, done.stderr)
             codes.setdefault(said(done), []).append(int(mebibytes))
         mebibytes *= 1.03
@@ -56,7 +57,7 @@ def little_memory(ingot, checkpoint):
 
 
 def cut_while_mapped(ingot, checkpoint):
-    """Somebody cuts the engine while a chat holds it: the next answer ends in E0388."""
+    """Truncates the engine while a chat has it mapped: the next answer ends in E0388."""
     engine = ingot.work / "cut.ingot"
     shutil.copyfile(checkpoint.engines["fast"], engine)
     for keep in (1 << 20, 0):
@@ -64,7 +65,7 @@ def cut_while_mapped(ingot, checkpoint):
         shutil.copyfile(checkpoint.engines["fast"], engine)
         chat = subprocess.Popen([ingot.path, "chat", str(engine), "--greedy", "-n", "4"], stdin=subprocess.PIPE,
                                 stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
-        assert "KV" in chat.stderr.readline()  # the line of memory: it is loaded
+        assert "KV" in chat.stderr.readline()  # the memory line: the engine is loaded
         os.truncate(engine, keep)
         _, stderr = chat.communicate("Hello\n", timeout=60)
         assert chat.returncode == 3 and "error[E0388]" in stderr and str(engine) in stderr, (chat.returncode, stderr)
@@ -74,7 +75,7 @@ def cut_while_mapped(ingot, checkpoint):
 
 
 def interrupted_compile(ingot, checkpoint, times):
-    """Ctrl-C and SIGTERM at random moments: the old engine stays, and nothing beside it."""
+    """Ctrl-C and SIGTERM at random moments: the old engine stays, with no other file next to it."""
     folder = ingot.work / "interrupted"
     shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir()
@@ -96,15 +97,15 @@ def interrupted_compile(ingot, checkpoint, times):
         assert engine.read_bytes() == whole, "the engine is not what it was"
         left = sorted(path.name for path in folder.iterdir())
         assert left == ["e.ingot"], f"temporary files stay behind: {left}"
-    # In the cache, where a child of `run` compiles: both get the Ctrl-C of a terminal.
+    # In the cache, where `run` compiles in a child process: both get the terminal's Ctrl-C.
     cache = folder / "cache"
     run = subprocess.Popen([ingot.path, "run", str(checkpoint.path), "-p", "Hello", "-n", "1", "--cache", str(cache)],
                            stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, start_new_session=True)
     time.sleep(0.7 * lasts)
     os.killpg(run.pid, signal.SIGINT)
     assert run.wait(timeout=60) == -signal.SIGINT
-    time.sleep(0.5)  # the child ends by itself
-    left = [str(path) for path in cache.rglob("*tmp*")]  # of the engine and of the code kept beside it
+    time.sleep(0.5)  # lets the child end by itself
+    left = [str(path) for path in cache.rglob("*tmp*")]  # of the engine and of the cached code
     assert not left, left
     shutil.rmtree(folder)
     assert ended, "all were over before the signal"
@@ -112,7 +113,7 @@ def interrupted_compile(ingot, checkpoint, times):
 
 
 class Screen:
-    """A program on a terminal of its own, with the modes that it had before."""
+    """A program on a terminal of its own, with the modes from before it started."""
 
     def __init__(self, *command):
         try:

@@ -1,9 +1,9 @@
-"""End to end: real checkpoints through the command line, as a user would.
+"""End-to-end tests: real checkpoints through the command line, as a user would.
 
   run.py --ingot build/bin/ingot --checkpoints build/checkpoints --work build/e2e --junit e2e.xml [--long] [--only NAME] [--filter TEXT]
 
---long takes the whole matrices (many minutes); --only takes one checkpoint; --filter takes the checks whose name holds TEXT (and compiles
-what they may need). Needs numpy.
+--long runs the whole matrices (many minutes); --only runs one checkpoint; --filter runs the checks whose name
+contains TEXT (and compiles what they may need). Needs numpy.
 """
 import argparse
 import concurrent.futures
@@ -65,7 +65,7 @@ def main():
             page.add(suite, ingot, checkpoint, options.junit.parent.resolve() / "page")
             engine_page.add(suite, ingot, checkpoint, options.junit.parent.resolve() / "page")
     if options.only is None:
-        # Side by side: each is one process of one thread most of the time, and none of them looks at the clock.
+        # In parallel: each part is mostly one process with one thread, and none measures time.
         parts = {"gpu": gpu, "gpu-real": gpu.Real(options.checkpoints), "tiny": tiny, "fp8": fp8, "seed": seed, "quantised": quantised,
                  "scripted": scripted}
         with concurrent.futures.ThreadPoolExecutor(2) as workers:

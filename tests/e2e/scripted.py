@@ -1,5 +1,5 @@
-"""Answers in every format (formats.py), said by a scripted model (scripted_model.py) through one `ingot serve`: what is a call, what is
-reasoning and what is text, whole and streamed, on the four routes of chats (answers.py).
+"""Answers in every format (formats.py), given by a scripted model (scripted_model.py) through one `ingot serve`:
+checks which parts are calls, reasoning and text, whole and streamed, on the four chat routes (answers.py).
 """
 import concurrent.futures
 import contextlib
@@ -30,12 +30,13 @@ TOOLS = {
 WEATHER = ("call", "get_weather", {"city": "Oslo", "n": 1, "o": {"k": [True, False]}})
 NOTHING = ("call", "f", {})
 EVERY = ("call", "every", {"s": 'a "b" \\ c\nd <e> & {f: [g]}, é', "t": "12", "i": -3, "x": 1.5, "b": True, "l": [1, 2], "o": {"k": {"m": "v w"}}})
-# Bounded, so that a model without a will comes to an end.
+# Bounded, so that a model without preferences ends its answer.
 FORCED = {"pick": structure(["colour", "count", "sure"], colour={"enum": ["red", "dark blue"]}, sure=BOOLEAN,
                             count={"type": "integer", "minimum": 0, "maximum": 9}),
           "other": structure()}
-# What the routes make of an answer is the same for all formats. These have readers of different kinds: their cases are tried on the other
-# routes by turns. Those of other formats are on one route, unless a case says `everywhere` or the run is long.
+# The routes convert answers of all formats alike. These formats have readers of different
+# kinds: their cases are tried on the other routes in turn. Cases of other formats use one
+# route, unless a case says `everywhere` or the run is long.
 ROUTED = ("hermes", "llama3-json", "mistral-args", "harmony", "qwen3-coder", "gemma4", "kimi-k3")
 SHAPE = structure(["a"], a={"enum": ["x", "y"]})
 
@@ -44,19 +45,19 @@ SHAPE = structure(["a"], a={"enum": ["x", "y"]})
 class Case:
     title: str
     script: str
-    expected: Answer | None  # None: only that whole and streamed are alike
+    expected: Answer | None  # None: only whole and streamed are compared
     prompt: str = ""  # the word of Format.prompts
     tools: dict | None = dataclasses.field(default_factory=lambda: TOOLS)
     routes: tuple = ROUTES
-    counted: range | None = None  # tokens of reasoning
+    counted: range | None = None  # expected tokens of reasoning
     everywhere: bool = False  # on all of its routes, whatever the format
     words: bool = False  # in tokens that hold parts of marks
     request: dict = dataclasses.field(default_factory=dict)
-    must: object = None  # what else holds for an answer, a function that asserts
+    must: object = None  # a function that asserts further properties of the answer
 
 
 def expected(parts, finish=None):
-    """What the parts of an answer mean."""
+    """The answer that the parts mean."""
     calls = [[name, json.dumps(arguments)] for kind, name, arguments in (part for part in parts if part[0] == "call")]
     return Answer("".join(part[1] for part in parts if part[0] == "text"), "".join(part[1] for part in parts if part[0] == "think"),
                   calls, finish or ("tool_calls" if calls else "stop"))
@@ -86,7 +87,7 @@ class Scripts:
         self.places = {}
 
     def message(self, case):
-        """The last message of a request that makes the model say the script."""
+        """The last message of a request that makes the model say the case's script."""
         word, key = case.prompt, (case.prompt, case.script, case.words)
         tail = len(self.model.tokens(self.format.prompts[word]))
         if key not in self.places:
@@ -94,11 +95,11 @@ class Scripts:
         return f"{self.places[key]} {word}".strip()
 
     def nowhere(self):
-        """The message after which no script is left: the model says nothing but what it must."""
+        """A message after which no script is left: the model writes only what it must."""
         return str(self.model.free + 64)
 
     def written(self, parts, prompt=""):
-        """The text of an answer after a prompt that may have begun it."""
+        """The text of an answer, after a prompt that may already contain its beginning."""
         begun = self.format.prompts[prompt].removeprefix(self.format.prompts[""])
         return self.format.write(parts).removeprefix(begun)
 
@@ -107,7 +108,7 @@ class Scripts:
 
     @property
     def thinking(self):
-        """The prompt of a case that has reasoning."""
+        """The prompt of a case with reasoning."""
         return "" if self.open else self.format.opened
 
     def calls(self):
@@ -128,7 +129,7 @@ class Scripts:
 
     def no_calls(self):
         call = self.written([WEATHER])
-        # Control tokens are hidden where nobody asks for a format that has them.
+        # Control tokens are hidden if the request does not ask for a format that has them.
         shown = {call, re.sub("|".join(map(re.escape, self.format.special)) or "$.", "", call)} if self.format.verbatim else None
         for title, tools, request in (("no tools", None, {}), ("tool_choice none", TOOLS, {"choice": "none"})):
             yield Case(title, call, None, tools=tools, request=request, must=lambda answer: has_no_call(answer, shown),
@@ -233,7 +234,7 @@ def is_cut(answer):
 
 
 def differences(answer, case, route):
-    """What is not as it should be."""
+    """Lists deviations from the expected answer."""
     right = case.expected
     if right:
         for field in ("content", "reasoning", "finish"):
@@ -251,7 +252,7 @@ def differences(answer, case, route):
 
 
 def routes_of(number, case, name, long):
-    """The routes on which a topic's case is tried, which is the topic's case of that number."""
+    """The routes on which a topic's case is tried; `number` is the case's index within the topic."""
     others = [route for route in case.routes if route != CHAT]
     if long or case.everywhere or (name in ROUTED and not number):
         return case.routes
@@ -261,7 +262,7 @@ def routes_of(number, case, name, long):
 
 
 def run(server, connection, name, scripts, cases, long):
-    """What each case answers on its routes; a text of what is wrong."""
+    """Runs each case on its routes; returns a text of the errors."""
     wrong, asked = [], 0
     for number, case in enumerate(cases):
         found = []
@@ -283,7 +284,7 @@ def run(server, connection, name, scripts, cases, long):
 
 
 def fits(schema, value):
-    """Whether a value is one of FORCED's schemas, or SHAPE's."""
+    """Whether a value fits one of FORCED's schemas, or SHAPE."""
     if set(value) != set(schema["required"]):
         return False
     return all(each in part["enum"] if "enum" in part else isinstance(each, bool) if part["type"] == "boolean"
@@ -292,7 +293,8 @@ def fits(schema, value):
 
 
 def forced(server, connection, name, scripts, long):
-    """Each way to force a call gives calls of the right tools with arguments that fit, whatever the model wants to say."""
+    """Each way to force a call gives calls of the right tools with arguments that fit,
+    whatever the model would write."""
     wrong, answered = [], 0
     for title, request, names, most in (
             ("required", {"choice": "required"}, FORCED, 9), ("named", {"choice": "pick"}, ("pick",), 1),
@@ -317,14 +319,14 @@ def forced(server, connection, name, scripts, long):
 
 
 def allowed(scripts, call):
-    """A call that a grammar allows: it writes the values of Python's calls as JSON has them."""
+    """A call that a grammar allows: it writes the values of Python-style calls as JSON does."""
     if scripts.format.arguments != "python":
         return call
     return call[:2] + ({name: value for name, value in call[2].items() if "True" not in str(value)},)
 
 
 def forced_scripts(scripts):
-    """Under the grammar of a forced call the model can write a call as it does by itself."""
+    """Under the grammar of a forced call the model can write a call in its own form."""
     if not scripts.format.forced:
         return
     weather, every = allowed(scripts, WEATHER), allowed(scripts, EVERY)
@@ -340,7 +342,8 @@ def forced_scripts(scripts):
 
 
 def shaped(scripts):
-    """A schema of the answer beside tools: a call or the shape (auto), a call (required), the shape (none)."""
+    """A schema for the answer in addition to tools: a call or the shape (auto), a call
+    (required), the shape (none)."""
     text, call = ("text", '{"a": "x"}'), allowed(scripts, WEATHER)
     yield scripts.case("the shape", [text], request={"shape": SHAPE})
     if scripts.format.think:
@@ -360,7 +363,7 @@ def has_shape(answer):
 
 
 def choices_count(server, name, scripts):
-    """Tokens of reasoning are those of all choices."""
+    """Tokens of reasoning are summed over all choices."""
     case = scripts.case("", [("think", "Plan."), ("text", "Hello!")])  # one of Scripts.reasoning
     usage = [server.post(CHAT, {**answers.body(CHAT, name, scripts.message(case)), "n": count})[2]["usage"] for count in (1, 3)]
     one, three = (each.get("completion_tokens_details", {}).get("reasoning_tokens") for each in usage)
@@ -368,7 +371,7 @@ def choices_count(server, name, scripts):
 
 
 def empty_values(server):
-    """An empty list of calls is none: templates ask whether there is one."""
+    """An empty list of calls counts as none: templates test whether there is one."""
     template = ("{%- for m in messages -%}({{ m.role }}:{% if m.tool_calls is defined %}CALLS{{ m.tool_calls|length }}{% else %}{{ m.content }}{% endif %})"
                 "{%- endfor -%}{%- if tools -%}TOOLS{%- endif -%}")
     for more in ({}, {"tool_calls": []}, {"tool_calls": None}, {"function_call": None},
@@ -380,7 +383,8 @@ def empty_values(server):
 
 
 def strict_scripts(scripts):
-    """Strict tools that may be called: what the model writes by itself, and an argument that is masked because it does not fit."""
+    """Strict tools that may be called: the model's own output, and an argument that is
+    masked because it does not fit."""
     if not scripts.format.forced:
         return
     strict, routes = {"strict": True}, (CHAT, RESPONSES, MESSAGES)
@@ -401,7 +405,8 @@ def is_a_pick(answer):
 
 
 def raw_reasoning(server, name, scripts):
-    """reasoning_format none: reasoning is in the content, and a call is a call, wherever its header names the tool."""
+    """reasoning_format none: reasoning stays in the content, and calls are still calls,
+    wherever the header names the tool."""
     for title, said, parts, *_ in format_cases.CASES[name]:
         calls = expected(parts or []).arguments()
         if not calls:
@@ -441,7 +446,7 @@ def add(suite, ingot, long):
             for case in cases:
                 made[name].message(case)
         first, *rest = made
-        one(first)  # makes the code that all of them have
+        one(first)  # fills the code cache for all of them
         with concurrent.futures.ThreadPoolExecutor(3) as workers:
             list(workers.map(one, rest))
 

@@ -1,13 +1,13 @@
-"""A model that says exactly what a script says, so that answers are tested through the real server.
+"""A model that says exactly what a script says, to test answers through the real server.
 
-It is a GPT-2 of one layer whose attention and MLP add nothing, so that the position alone decides the next id:
+It is a one-layer GPT-2 whose attention and MLP add nothing, so the position alone decides the next id:
 
   position        0 … P-2        P-1      P     P+1   …  P+n-1    P+n …
   prompt          x x x x         x
   said after it                  id 0    id 1   id 2  …   end      end …
 
-The row of each position is 20 times the embedding of the id that is to follow it, and the head is tied to the embeddings.
-A script begins at a position P of its own: a prompt of P tokens says it. One model holds many scripts.
+The row of each position is 20 times the embedding of the id to follow it, and the head is tied to the embeddings.
+Each script begins at its own position P: a prompt of P tokens selects it. One model holds many scripts.
 """
 import json
 import re
@@ -15,35 +15,36 @@ import struct
 
 import numpy
 
-# The same for every model, so that they have the same kernels, which are compiled once. The one head is small, since attention over
-# thousands of positions, of which nothing is added, would take most of the time.
+# The same sizes for every model, so that all share kernels, which are compiled once. The single head is small,
+# because attention over thousands of positions, whose result is not added, would take most of the time.
 WIDTH, HEAD, CONTEXT, VOCABULARY = 256, 16, 8192, 320
 END = "<|scripted_end|>"
-# Parts of marks and of JSON, so that a token may hold the end of a mark and what follows it.
+# Parts of marks and of JSON, so that a token may hold the end of a mark and the text after it.
 WORDS = ("tool", "_call", "call>", ">\n", '{"name', '": "', '"}', "}\n</", "think>", ">\n\n", "</", "think", "arg", "function", "=get_", "[{", "}]")
 
 
 def byte_letters():
-    """The letter that a byte-level vocabulary has for each byte, as GPT-2's."""
+    """The letter that a byte-level vocabulary has for each byte, as in GPT-2."""
     shown = [*range(33, 127), *range(161, 173), *range(174, 256)]
     hidden = [byte for byte in range(256) if byte not in shown]
     return {**{byte: chr(byte) for byte in shown}, **{byte: chr(256 + index) for index, byte in enumerate(hidden)}}
 
 
 class ScriptedModel:
-    """`special` and `plain`: added tokens, control tokens and ordinary ones. `closers`: ids that come before others where a grammar
-    forbids what the script says, so that an answer that is forced comes to an end. A colon, a comma and values come before blanks, so that
-    it does so soon."""
+    """`special` and `plain`: added tokens, control tokens and ordinary ones. `closers`: ids that are preferred
+    where a grammar forbids the script's id, so that a forced answer ends. A colon, a comma and values are
+    preferred to blanks, so that it ends soon."""
 
     def __init__(self, template, special=(), plain=()):
         self.template, self.special, self.plain = template, [END, *special], list(plain)
         self.ids = {text: 256 + index for index, text in enumerate([*WORDS, *self.special, *self.plain])}
         self.closers = []
         self.rows = {}  # position -> the id after it
-        self.free = 8  # the first position that no script has
+        self.free = 8  # the first position that no script uses
 
     def tokens(self, text, words=False):
-        """Each mark is one token and all else is bytes. `words`: WORDS too, and ordinary marks are spelled out."""
+        """Each mark is one token and everything else is bytes. `words`: uses WORDS too, and
+        spells out ordinary marks."""
         wanted = [*self.special, *(WORDS if words else self.plain)]
         pattern = "|".join(map(re.escape, sorted(wanted, key=len, reverse=True)))
         ids = []
@@ -52,7 +53,7 @@ class ScriptedModel:
         return ids
 
     def add(self, text, words=False, least=8):
-        """The length of the prompt after which the model says `text`, at least `least`."""
+        """The length of the prompt, at least `least`, after which the model says `text`."""
         ids, begin = self.tokens(text, words), max(self.free, least)
         for index, id in enumerate([*ids, self.ids[END]]):
             self.rows[begin - 1 + index] = id
@@ -84,7 +85,7 @@ class ScriptedModel:
         def filled(value, *shape):
             return numpy.full(shape, value, numpy.float32)
 
-        # Marks, words and ASCII are orthogonal, so that the order of what is next best is exact.
+        # Marks, words and ASCII are orthogonal, so that the order of the next-best ids is exact.
         wte = (2 * numpy.random.default_rng(1).integers(0, 2, (VOCABULARY, WIDTH)) - 1).astype(numpy.float32)
         hadamard = numpy.ones((1, 1), numpy.float32)
         while len(hadamard) < WIDTH:
@@ -105,7 +106,7 @@ class ScriptedModel:
 
 
 def write_tensors(path, tensors):
-    """A safetensors file: the length of a JSON header, the header, the values."""
+    """Writes a safetensors file: the length of a JSON header, the header, the values."""
     header, at = {}, 0
     for name, values in tensors.items():
         values = tensors[name] = numpy.ascontiguousarray(values, numpy.float16)

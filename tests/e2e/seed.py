@@ -1,5 +1,5 @@
-"""Weights made from a seed: packed (`--weights random`) and made at load (`--weights seed`) are the same numbers, a shape
-of a billion parameters is a file of a few megabytes, and the memory it takes is what is stated.
+"""Weights generated from a seed: packed (`--weights random`) and generated at load (`--weights seed`), they are
+the same numbers; a shape of a billion parameters is a file of a few megabytes; and it takes the stated memory.
 """
 import json
 import shutil
@@ -64,7 +64,7 @@ def billion(ingot):
 
 
 def add(suite, ingot, long):
-    # tests/tools/seed.test has every format on one shape; here are the families and their layers.
+    # tests/tools/seed.test covers every format on one shape; this covers the families and their layers.
     for folder in sorted(path for path in FOLDER.iterdir() if path.is_dir()):
         if not long and folder.name not in ("gemma3-layer-types", "llama-biases-sharded", "llama-gguf-mixed"):
             continue

@@ -1,4 +1,4 @@
-"""`ingot serve` as a child, and a client that knows HTTP and nothing else."""
+"""`ingot serve` as a child process, and a client that uses only HTTP."""
 import contextlib
 import http.client
 import json
@@ -11,13 +11,13 @@ import time
 
 
 class Server:
-    """Started in a `with`; ends by SIGTERM (exit code 0) unless the check has ended it."""
+    """Started in a `with`; ended by SIGTERM (exit code 0) unless the check has ended it."""
 
     def __init__(self, ingot, engine, *options, name="m"):
         self.log = ingot.work / "serve.log"
         self.command = [ingot.path, "serve", str(engine), "--port", "0", "--model-name", name, *map(str, options)]
         self.port = 0
-        self.patience = 120  # seconds that an answer may take
+        self.patience = 120  # the time that an answer may take
 
     def __enter__(self):
         start = time.monotonic()
@@ -50,7 +50,7 @@ class Server:
         return http.client.HTTPConnection("127.0.0.1", self.port, timeout=self.patience)
 
     def request(self, method, path, body=None, headers=None, connection=None):
-        """(status, headers, body as JSON if it is JSON)."""
+        """Returns (status, headers, body as JSON if it is JSON)."""
         own = connection or self.connect()
         if isinstance(body, (dict, list)):
             body = json.dumps(body)
@@ -82,7 +82,7 @@ class Server:
         return sum(float(value) for value in found)
 
     def idle(self, seconds=20):
-        """Waits until nothing is under way; the seconds it took."""
+        """Waits until nothing is in progress; returns the seconds it took."""
         start = time.monotonic()
         while True:
             under_way = self.metric("vllm:num_requests_running") + self.metric("vllm:num_requests_waiting")
@@ -94,7 +94,7 @@ class Server:
 
 
 class Stream:
-    """A streamed completion on a socket of its own, read event by event."""
+    """A streamed completion on its own socket, read event by event."""
 
     def __init__(self, server, prompt, path="/v1/completions", **fields):
         self.socket = socket.create_connection(("127.0.0.1", server.port), timeout=server.patience)
@@ -129,7 +129,7 @@ class Stream:
         return self.status
 
     def events(self):
-        """Each event's JSON, until [DONE]."""
+        """Yields each event's JSON, until [DONE]."""
         assert self.head() == 200, f"status {self.status}: {self.held!r}"
         while True:
             line = self._line()

@@ -1,6 +1,6 @@
-"""`ingot serve` with real clients: the official openai and anthropic packages, and clients that misbehave.
+"""Tests `ingot serve` with real clients: the official openai and anthropic packages, and clients that misbehave.
 
-Names in brackets are the tests of the service's acceptance list (docs/serving.md).
+Names in brackets are the tests of the acceptance list (docs/serving.md).
 """
 import concurrent.futures
 import json
@@ -25,7 +25,7 @@ def words(count, seed):
 
 
 def openai_client(server):
-    """Every call of the official client that we serve, streamed and not."""
+    """Every call of the official client that the server supports, streamed and not."""
     import openai
     client = openai.OpenAI(base_url=f"http://127.0.0.1:{server.port}/v1", api_key="none", max_retries=0)
     assert [model.id for model in client.models.list()] == ["m"]
@@ -83,7 +83,7 @@ def openai_client(server):
 
 
 def openai_async(server):
-    """Sixteen streams at once through the asynchronous client: what each alone answers."""
+    """Sixteen concurrent streams through the asynchronous client: each gets the answer that it gets alone."""
     import asyncio
     import openai
 
@@ -121,7 +121,7 @@ def anthropic_client(server):
 
 
 def structured(server):
-    """Answers that must match: JSON schema, JSON object, regex, choice, GBNF; in one batch with free ones."""
+    """Constrained answers: JSON schema, JSON object, regex, choice, GBNF; in one batch with unconstrained ones."""
     import openai
     client = openai.OpenAI(base_url=f"http://127.0.0.1:{server.port}/v1", api_key="none", max_retries=0)
     schema = {"type": "object", "additionalProperties": False, "required": ["name", "age", "kind"],
@@ -159,7 +159,8 @@ def structured(server):
 
 
 def searches(server):
-    """Beam search and contrastive search through the official client: scores, company, streams, leaving."""
+    """Beam search and contrastive search through the official client: scores, batch
+    composition, streams, disconnects."""
     import openai
     client = openai.OpenAI(base_url=f"http://127.0.0.1:{server.port}/v1", api_key="none", max_retries=0)
 
@@ -262,8 +263,8 @@ def every_field(server):
                 if status == 200:
                     continue
                 error = answer.get("error", {}) if isinstance(answer, dict) else {}
-                named = error if isinstance(error, str) else f"{error.get('param')} {error.get('message')}"  # Ollama's are texts
-                # What makes a prompt too long is named as the prompt.
+                named = error if isinstance(error, str) else f"{error.get('param')} {error.get('message')}"  # Ollama: strings
+                # A field that makes the prompt too long is reported as the prompt.
                 blamed = {name.split(".")[0], *(("messages", "input", "prompt") if "1 MiB" in label else ())}
                 if status not in (400, 404) or not (any(part in named for part in blamed) or label.startswith("no JSON")):
                     wrong.append(f"{path} {name} {label}: {status} {str(answer)[:200]}")
@@ -274,7 +275,7 @@ def every_field(server):
 
 
 def never_fits(server):
-    """[S7] What can never fit is refused at once, with the numbers."""
+    """[S7] A request that can never fit is refused at once, with the numbers."""
     start = time.monotonic()
     for body in ({"prompt": "a", "max_tokens": 100_000}, {"prompt": [500] * 9000, "max_tokens": 1}):
         status, _, answer = server.post("/v1/completions", body)
@@ -285,7 +286,7 @@ def never_fits(server):
 
 
 def leaving(server, streams, leavers):
-    """[S3] Of many streams some leave at random moments: the rest is exact, and all KV comes back."""
+    """[S3] Some of many streams disconnect at random moments: the others stay exact, and all KV pages are freed."""
     prompts = [words(12, 1000 + i) for i in range(streams)]
     expected = {}
     with concurrent.futures.ThreadPoolExecutor(16) as pool:
@@ -311,7 +312,7 @@ def leaving(server, streams, leavers):
 
 
 def cancelled_at_once(server):
-    """[S3] A client that leaves frees its place within a step."""
+    """[S3] A client that disconnects frees its sequence slot within a step."""
     times = []
     for i in range(5):
         stream = Stream(server, PROMPT, max_tokens=3000, ignore_eos=True)
@@ -325,11 +326,11 @@ def cancelled_at_once(server):
 
 
 def overload(ingot, engine):
-    """[S5] Ten times the queue at once: what is over it gets 429 with Retry-After, quickly; the rest is answered."""
+    """[S5] Ten times the queue at once: the excess gets 429 with Retry-After, quickly; the rest is answered."""
     running, queue = 4, 8
     with Server(ingot, engine, "--max-seqs", running, "--queue", queue) as server:
         server.complete(PROMPT, max_tokens=4)
-        # Fill all places first, so that the count is exact.
+        # Fill all sequence slots first, so that the count is exact.
         holders = [Stream(server, words(20, i), max_tokens=400, ignore_eos=True) for i in range(running + queue)]
         deadline = time.monotonic() + 10
         while server.metric("vllm:num_requests_running") + server.metric("vllm:num_requests_waiting") < running + queue:
@@ -354,7 +355,7 @@ def overload(ingot, engine):
 
 
 def squeezed(ingot, engine, count):
-    """[S6] Several times more KV asked for than there is: all progress, and preemption changes no token."""
+    """[S6] Several times more KV requested than exists: all requests progress, and preemption changes no token."""
     source = random.Random(6)
     jobs = [(words(source.randint(20, 160), k), source.randint(40, 160), 1 + k % 3) for k in range(count)]
 
@@ -380,7 +381,8 @@ def squeezed(ingot, engine, count):
 
 
 def drained(ingot, engine):
-    """[S8] SIGTERM: running ones finish, queued ones and new ones get 503, exit 0; a second one ends it."""
+    """[S8] SIGTERM: running requests finish, queued and new ones get 503, exit 0; a second SIGTERM ends it at
+    once."""
     with Server(ingot, engine, "--max-seqs", 4) as server:
         streams = [Stream(server, words(10, i), max_tokens=150, ignore_eos=True) for i in range(8)]
         deadline = time.monotonic() + 10
@@ -433,7 +435,7 @@ def restarted(ingot, engine):
 
 
 def swapped(ingot, engine, other):
-    """Hot swap: SIGHUP takes the file that is there now; no request is dropped."""
+    """Hot swap: SIGHUP loads the file's current version; no request is dropped."""
     import shutil
     path = ingot.work / "swap.ingot"
     shutil.copyfile(engine, path)
@@ -460,8 +462,9 @@ def swapped(ingot, engine, other):
 
 
 def hung(ingot, engine):
-    """[S11] A step beyond its limit: what is under way gets 503 engine_error, /health says 503, the server ends with exit code 4."""
-    long = [500 + k for k in range(1900)]  # in steps of up to a tenth of a second, each longer than that
+    """[S11] A step beyond its limit: requests in progress get 503 engine_error, /health
+    returns 503, the server ends with exit code 4."""
+    long = [500 + k for k in range(1900)]  # in steps of up to a tenth of a second, each longer than the limit
     with Server(ingot, engine, "--step-limit", 0.005) as server:
         start = time.monotonic()
         with concurrent.futures.ThreadPoolExecutor(3) as pool:
@@ -479,7 +482,7 @@ def hung(ingot, engine):
 
 
 def suspended(ingot, engine):
-    """[S11] A process that was stopped is not one that hangs: the watchdog does not count that time."""
+    """[S11] A suspended process is not a hanging one: the watchdog does not count that time."""
     with Server(ingot, engine, "--step-limit", 1.5) as server:
         expected = server.complete(PROMPT, max_tokens=200, ignore_eos=True)["choices"][0]["text"]
         stream = Stream(server, PROMPT, max_tokens=200, ignore_eos=True)
@@ -496,7 +499,8 @@ def suspended(ingot, engine):
 
 
 def many_embeddings(server):
-    """As many inputs as OpenAI takes, which is more than the queue holds: each as alone, and others are served meanwhile."""
+    """As many inputs as OpenAI allows, which is more than the queue holds: each result is
+    as alone, and others are served meanwhile."""
     source = random.Random(5)
     inputs = [[source.randrange(100, 40_000) for _ in range(source.randint(1, 3))] for _ in range(2048)]
     refused = server.metric("ingot:requests_refused_total")
@@ -516,7 +520,7 @@ def many_embeddings(server):
         assert alone == answer["data"][i]["embedding"], f"embedding {i} depends on its company"
     status, _, answer = server.post("/v1/embeddings", {"input": inputs + [[1]]})
     assert status == 400 and "2048" in answer["error"]["message"], answer
-    leaver = server.connect()  # whose other inputs are not computed
+    leaver = server.connect()  # its other inputs are not computed
     leaver.request("POST", "/v1/embeddings", json.dumps({"input": inputs}), {"Content-Type": "application/json"})
     time.sleep(0.3)
     leaver.close()
@@ -527,13 +531,13 @@ def many_embeddings(server):
 
 
 def keyed(ingot, engine):
-    """[S15] With keys nothing but /health answers without one."""
+    """[S15] With keys, only /health answers without one."""
     with Server(ingot, engine, "--api-key", "secret-1", "--api-key", "secret-2") as server:
         routes = [("GET", p) for p in ("/v1/models", "/metrics", "/version", "/", "/live.json")]
         routes += [("POST", path) for path, _, _ in fields.ROUTES]
         for method, path in routes:
             wrong = ({"Authorization": "Bearer wrong"}, {"Authorization": "Bearer secret-"}, {"x-api-key": "secret-11"})
-            for headers in ({}, *(wrong if path in ("/v1/models", "/v1/completions") else ())):  # who guesses more waits longer
+            for headers in ({}, *(wrong if path in ("/v1/models", "/v1/completions") else ())):  # more guesses wait longer
                 status = server.request(method, path, {} if method == "POST" else None, headers=headers)[0]
                 assert status == 401, f"{method} {path} with {headers}: {status}"
         assert server.get("/health")[0] == 200

@@ -1,18 +1,21 @@
-"""The soak: hours of mixed load on `ingot serve`, and what must not move meanwhile [S10].
+"""The soak test: hours of mixed load on `ingot serve`, and the properties that must not drift meanwhile [S10].
 
   soak.py --ingot build/bin/ingot --checkpoints build/checkpoints --work build/soak --report build/soak/soak.json [--minutes 120]
 
-Clients ask without a pause, each in a closed loop: chat, completions, embeddings (some of 40 inputs, which take turns), streamed or not,
-several choices, beam and contrastive searches, schemas, forced tools. 5 % leave in the middle, 1 % send what is no request. Every now and then the load stops, and at rest is looked at
+Clients send requests without a pause, each in a closed loop: chat, completions, embeddings (some of 40 inputs, which
+take turns), streamed or not, several choices, beam and contrastive searches, schemas, forced tools. 5 % disconnect
+in the middle, 1 % send invalid requests. Now and then the load stops, and these are measured at rest:
 
-  memory      the resident set, with a line fitted through what it was after the warm-up (a fifth of the time, ten minutes at least)
-  descriptors, threads, KV pages in use, requests under way: what they were at the start, or none
-  speed       the same burst (`bench-serve`, whose client costs little) on this server and on one that was just started, alternating:
-              the machine's own speed drifts by more than what is looked for, and touches both
-  answers     a fixed set of greedy requests, which the load asks all the time too: each answer is the first one, to the byte
+  memory      the resident set, with a line fitted through its values after the warm-up (a fifth of the time, at
+              least ten minutes)
+  descriptors, threads, KV pages in use, requests in progress: their values at the start, or zero
+  speed       the same burst (`bench-serve`, whose client costs little) on this server and on a freshly started one,
+              alternating: the machine's own speed drifts by more than the effect, and affects both
+  answers     a fixed set of greedy requests, also part of the load: each answer is the first one, to the byte
 
-The report has every sample. A slope comes with its 95 % interval (as if rests were independent): the check fails where the whole
-interval is beyond the bar, and says `open` where it holds the bar, as it will after short runs and on machines that do other work.
+The report has every sample. A slope comes with its 95 % interval (as if rests were
+independent): the check fails if the whole interval is beyond the bar, and reports `open` if
+the interval contains the bar, as after short runs and on busy machines.
 """
 import argparse
 import json
@@ -30,10 +33,11 @@ from server import Server, Stream
 from suite import Ingot
 
 CLIENTS = 8
-HANGS = 900  # seconds without an answer; the machine may be stopped for some minutes, which is not what is looked for
+HANGS = 900  # seconds without an answer; the machine may be suspended for some minutes
 LEAVING, BAD, FIXED = 0.05, 0.01, 0.25
-SLOPE_BAR, DRIFT_BAR = 1.0, 0.03  # MiB an hour; share of the speed, over the whole run
-# Few enough pages that all of them have been used when the warm-up ends: memory that is touched for the first time is no leak.
+SLOPE_BAR, DRIFT_BAR = 1.0, 0.03  # MiB per hour; fraction of the speed, over the whole run
+# So few pages that all of them have been used when the warm-up ends: memory touched for the
+# first time is not a leak.
 LIMITS = ("--kv-memory", "96M", "--swap", "64M", "--max-seqs", 16, "--log", "none")
 WORDS = "alpha beta gamma delta one two three red green blue cat dog house tree sky river stone".split()
 SCHEMA = {"type": "object", "additionalProperties": False, "required": ["name", "age", "kind"],
@@ -59,7 +63,7 @@ def said(text):
 
 
 def drawn_request(source):
-    """(path, body) of one of the kinds; what it draws is seeded by what it is."""
+    """The (path, body) of a random kind of request; the sampling seed is derived from the request."""
     kind = source.random()
     sampling = {"temperature": source.choice([0, 0.7, 1]), "seed": source.randrange(1 << 30), "max_tokens": source.randint(4, 48)}
     if kind < 0.04:
@@ -102,7 +106,7 @@ def fixed_requests():
 
 
 def content(path, answer):
-    """What must be the same each time: not ids and times."""
+    """The part of an answer that must be the same each time, without ids and times."""
     if path == "/v1/embeddings":
         return [one["embedding"] for one in answer["data"]]
     if path == "/v1/responses":
@@ -116,11 +120,11 @@ def content(path, answer):
 
 
 def checked(path, body, answer):
-    """What must hold of any answer; a sentence if it does not."""
+    """Checks what must hold of any answer; returns a message if it does not."""
     if "response_format" in body:
         choice = answer["choices"][0]
         if choice["finish_reason"] != "stop":
-            return None  # cut by max_tokens
+            return None  # cut off by max_tokens
         pet = json.loads(choice["message"]["content"])
         if set(pet) != {"name", "age", "kind"} or pet["kind"] not in ("cat", "dog") or not 0 <= pet["age"] <= 150:
             return f"no pet: {pet}"
@@ -138,7 +142,7 @@ def checked(path, body, answer):
 
 
 class Load:
-    """The clients. pause() returns when none has a request under way."""
+    """The clients. pause() returns when none has a request in progress."""
 
     def __init__(self, server, fixed, expected):
         self.server, self.fixed, self.expected = server, fixed, expected
@@ -166,7 +170,7 @@ class Load:
                 self.busy += 1
             try:
                 self.ask(source)
-            except Exception as error:  # whatever it is, it was not wanted
+            except Exception as error:  # any exception is an error here
                 self.count("errors", f"{type(error).__name__}: {error}")
             with self.lock:
                 self.busy -= 1
@@ -215,7 +219,7 @@ class Load:
 
 
 def process_figures(server):
-    """Of the server's process: KiB, counts, seconds of processor."""
+    """Figures of the server's process: KiB, counts, seconds of processor time."""
     pid = server.process.pid
     status = dict(line.split(":", 1) for line in pathlib.Path(f"/proc/{pid}/status").read_text().splitlines())
     ticks = pathlib.Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()
@@ -224,7 +228,7 @@ def process_figures(server):
 
 
 def burst(ingot, server, seed):
-    """Tokens a second, by the clock and by the server's processor time, of one fixed load."""
+    """Tokens per second of a fixed load, by wall-clock time and by the server's processor time."""
     before = process_figures(server)["cpu_seconds"]
     done = subprocess.run([ingot.path, "bench-serve", f"http://127.0.0.1:{server.port}", "--users", "8", "--requests", "24", "--prompt-tokens", "48",
                            "--output-tokens", "48", "--ignore-eos", "--seed", str(seed), "--quiet", "--json", "-"], capture_output=True, text=True, timeout=600)
@@ -236,13 +240,13 @@ def burst(ingot, server, seed):
 
 
 def rest(server, began, connections):
-    """Looks at a server that nobody asks anything."""
+    """Measures an idle server."""
     server.idle(60)
     deadline = time.monotonic() + 10
     while server.metric("ingot:connections") > connections and time.monotonic() < deadline:
         time.sleep(0.05)
     looked = process_figures(server)
-    for _ in range(20):  # the connection that asked last may still be closing
+    for _ in range(20):  # the connection of the last request may still be closing
         time.sleep(0.02)
         looked["descriptors"] = min(looked["descriptors"], process_figures(server)["descriptors"])
     sample = {"minute": (time.monotonic() - began) / 60, **looked, "kv_pages_used": server.metric("ingot:kv_pages_used"),
@@ -252,7 +256,7 @@ def rest(server, began, connections):
 
 
 def compared(ingot, server, fresh, number):
-    """The speed of both, in turns: what changes steadily meanwhile meets both alike."""
+    """Measures the speed of both, alternating: steady changes of the machine affect both alike."""
     taken = {"aged": [], "fresh": []}
     for turn, name in enumerate(("aged", "fresh", "fresh", "aged")):
         taken[name].append(burst(ingot, server if name == "aged" else fresh, 2 * number + (turn in (1, 3))))
@@ -283,7 +287,7 @@ def verdict(line, bar):
 
 
 def judge(samples, minutes, load):
-    """The report: figures, and for each bar holds, open or fails."""
+    """The report: figures, and for each bar `holds`, `open` or `fails`."""
     warm = [s for s in samples if s["minute"] >= max(minutes / 5, min(10, minutes / 2))]
     memory = fitted([(s["minute"] / 60, s["rss_kib"] / 1024) for s in warm])
     anonymous = fitted([(s["minute"] / 60, s["anonymous_kib"] / 1024) for s in warm])
@@ -291,7 +295,8 @@ def judge(samples, minutes, load):
     report = {"minutes": minutes, "counts": load.counts, "rss_mib_per_hour": memory, "anonymous_mib_per_hour": anonymous}
     results = {"memory": verdict(memory, SLOPE_BAR)}
     for by in ("tokens_per_s", "tokens_per_cpu_s"):
-        # The logarithm of the aged server's speed over the fresh one's: its slope is the share that is lost (or won) an hour.
+        # The logarithm of the aged server's speed over the fresh one's: its slope is the
+        # fraction lost (or gained) per hour.
         line = fitted([(s["minute"] / 60, math.log(s["aged"][by] / s["fresh"][by])) for s in warm if "aged" in s])
         control = [s["fresh"][by] for s in warm if "fresh" in s]
         loss = {key: (None if value is None else -value * hours) if key in ("slope", "low", "high") else value for key, value in line.items()}
@@ -300,7 +305,7 @@ def judge(samples, minutes, load):
         report["loss_" + by] = loss
         report["control_" + by] = {"median": statistics.median(control), "spread": (max(control) - min(control)) / statistics.median(control)} if control else None
         report["aged_over_fresh_" + by] = statistics.median(s["aged"][by] / s["fresh"][by] for s in warm if "aged" in s) if control else None
-    # By the clock the neighbours of this machine are in it too; processor time is what the server itself needs.
+    # Wall-clock time includes the load of this machine's neighbours; processor time is what the server itself uses.
     results["speed"] = verdict(report["loss_tokens_per_cpu_s"], DRIFT_BAR)
     first = samples[0]
     for name in ("descriptors", "threads"):

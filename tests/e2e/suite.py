@@ -1,4 +1,4 @@
-"""Named checks with a JUnit file at the end, and one way to call `ingot`."""
+"""Named checks with a JUnit file at the end, and a common way to call `ingot`."""
 import json
 import pathlib
 import subprocess
@@ -8,12 +8,12 @@ import xml.etree.ElementTree as ElementTree
 
 
 class Skip(Exception):
-    """Raised by a check that cannot be made on this machine; says why."""
+    """Raised by a check that cannot run on this machine, with the reason."""
 
 
 class Suite:
-    """Runs checks; a check is a function that asserts and may return a remark to print. With `only`, those alone whose name holds it
-    in either case, and those that others need."""
+    """Runs checks; a check is a function that asserts and may return a remark to print. With `only`, runs just
+    the checks whose name contains it (ignoring case), and those that others need."""
 
     def __init__(self, only=""):
         self.only = only.lower()
@@ -21,7 +21,7 @@ class Suite:
         self.skipped = {}  # name -> why
 
     def check(self, name, function, needed=False):
-        """Whether it passed, or did not run."""
+        """Returns whether the check passed or was skipped."""
         if self.only not in name.lower() and not needed:
             return True
         start = time.monotonic()
@@ -32,7 +32,7 @@ class Suite:
             self.skipped[name] = remark = str(why)
         except AssertionError as error:
             failure = str(error) or traceback.format_exc()
-        except Exception:  # a crash of ingot, a file that is not there: the check failed
+        except Exception:  # a crash of ingot or a missing file also fails the check
             failure = traceback.format_exc()
         seconds = time.monotonic() - start
         self.results.append((name, seconds, failure))
@@ -59,9 +59,10 @@ class Suite:
 
 
 class Ingot:
-    """The program under test. Calls fail the check with its own words if it exits with another code. `code`: a folder where its
-    compiler keeps the code it generated, since many checks compile the same kernels; that engines are the same with and without is a
-    test of its own (tests/tools/code_cache.test). A call that says -j wants its code made."""
+    """The program under test. A call fails the check with the program's output if the exit
+    code is unexpected. `code`: a folder for the compiler's code cache, because many
+    checks compile the same kernels; tests/tools/code_cache.test checks that engines are
+    the same with and without it. A call with -j does not use it."""
 
     def __init__(self, path, work, code=None):
         self.path, self.work, self.code = str(path), pathlib.Path(work), code
@@ -83,7 +84,7 @@ class Ingot:
         return [json.loads(line) for line in self(*arguments, "--json").stdout.splitlines()]
 
     def file(self, name, lines):
-        """Writes JSON values, one a line, into the work folder."""
+        """Writes JSON values into a file of the work folder, one per line."""
         path = self.work / name
         path.write_text("".join(json.dumps(line) + "\n" for line in lines))
         return path

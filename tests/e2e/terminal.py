@@ -1,4 +1,4 @@
-"""`ingot chat` in a real terminal (a pty): streaming, Ctrl-C, the commands, leaving."""
+"""Tests `ingot chat` in a real terminal (a pty): streaming, Ctrl-C, the commands, exit."""
 import os
 import pty
 import select
@@ -19,7 +19,7 @@ class Terminal:
         self.seen = ""
 
     def read_until(self, text, seconds=60):
-        """What came up to and with `text`; what follows stays for the next call."""
+        """The output up to and including `text`; the rest is kept for the next call."""
         end = time.monotonic() + seconds
         while text not in self.seen:
             left = end - time.monotonic()
@@ -54,7 +54,7 @@ def chat(ingot, checkpoint):
     terminal.type("\x03")
     terminal.read_until("[stopped]")
     terminal.read_until(">>> ")
-    terminal.type("half a line\x03")  # at the prompt it gives the line up
+    terminal.type("half a line\x03")  # at the prompt, Ctrl-C discards the line
     terminal.read_until("/bye leaves")
     terminal.read_until(">>> ")
     terminal.type("/set max-tokens 4\n")

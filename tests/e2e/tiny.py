@@ -1,8 +1,8 @@
-"""Tiny random checkpoints of every family and feature against HF's logits (tests/checkpoints/tiny).
+"""Compares tiny random checkpoints of every family and feature with HF's logits (tests/checkpoints/tiny).
 
-exact: within 1e-4 of HF at both levels of CPU, whatever the weights are. fast: integer formats give the same bits
-at both levels. Quantised engines of float checkpoints must compile and stay near. With one expert a token every
-family compiles, which its compilation checks: the plan computes what the model does.
+exact: within 1e-4 of HF at both CPU levels, for all weights. fast: integer formats give the same bits at both
+levels. Quantised engines of float checkpoints must compile and stay close. With one expert per token every family
+must compile; compilation checks that the plan computes what the model does.
 """
 import json
 import pathlib
@@ -11,7 +11,7 @@ import shutil
 import numpy
 
 PER_TOKEN = ("num_experts_per_tok", "experts_per_token", "moe_topk", "moe_k")
-ONE_EXPERT = ("mixtral-fused", "qwen2moe-dense-layer", "granitemoe-shared", "gpt-oss-mxfp4")  # of all families with --long
+ONE_EXPERT = ("mixtral-fused", "qwen2moe-dense-layer", "granitemoe-shared", "gpt-oss-mxfp4")  # with --long, all families
 FOLDER = pathlib.Path(__file__).parent.parent / "checkpoints" / "tiny"
 
 
@@ -79,11 +79,11 @@ def add(suite, ingot, long):
         if folder.name in ONE_EXPERT or (long and any(f'"{key}"' in config_of(folder) for key in PER_TOKEN)):
             suite.check(f"tiny one expert a token: {folder.name}", one_expert)
 
-        # Another container and another spelling of the configuration give the same module: that is what test-models shows of all
-        # of them, on the interpreter; what compiled code makes of it is shown by one of each kind.
+        # Another container and another form of the configuration give the same module: test-models shows that for
+        # all of them, on the interpreter; for compiled code one of each kind is enough.
         if long or not folder.name.endswith(("-gguf", "-old-config")):
             suite.check(f"tiny {folder.name}: exact", exact)
             suite.check(f"tiny {folder.name}: fast", fast)
-        # Near HF, always of two; that none moved since is what the list of bits says (tests/bits).
+        # Checks closeness to HF, always for two; the bit list (tests/bits) shows whether any has changed.
         if not gguf.exists() and (long or folder.name in ("gemma3-layer-types", "llama3-tied")):
             suite.check(f"tiny {folder.name}: quantized", quantized)

@@ -1,6 +1,6 @@
-/*===- AbiTest.c - ingot.h as a C program has it ---------------------------------===*
- * abi-test ENGINE: exits 0 if all holds. Structures that are shorter and longer than the library's
- * are those of programs that were built against an older and a newer header.
+/*===- AbiTest.c - ingot.h used from a C program ---------------------------------===*
+ * abi-test ENGINE: exits 0 if every check passes. Structures shorter or longer than the library's
+ * stand for programs that were built against an older or a newer header.
  *===-------------------------------------------------------------------------------===*/
 #include "ingot.h"
 
@@ -21,7 +21,7 @@ static int is(const ingot_error *error, const char *code) {
   return strcmp(ingot_error_code(error), code) == 0;
 }
 
-/* Frees the error, which must have that code. */
+/* Checks that the error has the given code, and frees it. */
 static void expect(ingot_error *error, const char *code) {
   if (!is(error, code))
     fprintf(stderr, "expected %s: %s", code, ingot_error_text(error));
@@ -39,9 +39,9 @@ static void errors(const char *engine) {
   CHECK(strncmp(ingot_error_text(error), "error[E0", 8) == 0);
   ingot_error_free(error);
   CHECK(ingot_executor_open("none.ingot", NULL, &executor, NULL) ==
-        INGOT_FILE); /* no error wanted */
+        INGOT_FILE); /* no error pointer */
 
-  /* None of these is there. */
+  /* None of these files exists. */
   CHECK(ingot_error_status(NULL) == INGOT_OK && strcmp(ingot_error_text(NULL), "") == 0);
   CHECK(ingot_outputs_count(NULL) == 0);
   ingot_error_free(NULL);
@@ -93,7 +93,7 @@ static void generate(ingot_executor *executor) {
   CHECK(ingot_await(executor, INGOT_ANY, 0, &outputs, &error) == INGOT_TIMEOUT && error == NULL);
 }
 
-/* A caller of an older header has the first fields alone; one of a newer has more. */
+/* A caller built against an older header has only the first fields; a newer one has more. */
 static void growth(const char *engine, ingot_executor *executor) {
   struct {
     ingot_config config;
@@ -107,14 +107,14 @@ static void growth(const char *engine, ingot_executor *executor) {
   ingot_error *error = NULL;
   CHECK(ingot_executor_open(engine, &config.config, &other, &error) == INGOT_OK);
   ingot_executor_close(other);
-  /* A configuration of version 1, with nothing behind its last field. */
+  /* A version 1 configuration that ends at its last field. */
   ingot_config first;
   memset(&first, 0xff, sizeof first);
   ingot_config_init(&first, offsetof(ingot_config, step_limit));
   CHECK(first.struct_size == offsetof(ingot_config, step_limit));
   CHECK(ingot_executor_open(engine, &first, &other, &error) == INGOT_OK);
   ingot_executor_close(other);
-  config.newer[1] = 1; /* a wish that this library cannot know */
+  config.newer[1] = 1; /* an option that this library does not know */
   CHECK(ingot_executor_open(engine, &config.config, &other, &error) == INGOT_USAGE);
   expect(error, "E0570");
 
@@ -127,7 +127,7 @@ static void growth(const char *engine, ingot_executor *executor) {
   CHECK(ingot_stats_get(executor, &longer.stats) == INGOT_OK);
   CHECK(longer.stats.struct_size == sizeof longer && longer.newer == 0);
 
-  /* A request of version 1, with nothing behind its last field. */
+  /* A version 1 request that ends at its last field. */
   ingot_request old;
   memset(&old, 0xff, sizeof old);
   ingot_request_init(&old, offsetof(ingot_request, beam_width));
@@ -141,7 +141,7 @@ static void growth(const char *engine, ingot_executor *executor) {
   CHECK(ingot_await(executor, id, -1, &outputs, &error) == INGOT_OK);
   ingot_outputs_free(outputs);
 
-  /* One of version 3: its contents are text. */
+  /* A version 3 request, whose contents are text. */
   ingot_request chat;
   memset(&chat, 0xff, sizeof chat);
   ingot_request_init(&chat, offsetof(ingot_request, trust_content));
@@ -161,7 +161,7 @@ static void growth(const char *engine, ingot_executor *executor) {
   shorter.struct_size = offsetof(ingot_model, vocab);
   CHECK(ingot_model_get(executor, &shorter) == INGOT_OK);
   CHECK(strcmp(shorter.name, "fake") == 0 &&
-        shorter.vocab == -1); /* beyond it nothing is written */
+        shorter.vocab == -1); /* nothing is written beyond the structure */
 }
 
 int main(int argc, char **argv) {

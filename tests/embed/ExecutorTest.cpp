@@ -1,6 +1,6 @@
-//===- ExecutorTest.cpp - ingot.hpp as its users have it ----------------------===//
+//===- ExecutorTest.cpp - ingot.hpp as its users see it -----------------------===//
 //
-// Of Ingot this file sees ingot.hpp and libingot.so alone.
+// The only parts of Ingot that this file uses are ingot.hpp and libingot.so.
 //===----------------------------------------------------------------------===//
 #include "tests/embed/TestEngine.h"
 
@@ -47,14 +47,14 @@ protected:
   static std::vector<int32_t> expected(int seed, int64_t count) {
     return expectedIds(testPrompt(12, seed), count);
   }
-  /// One that goes on until it is cancelled: its hook takes its time.
+  /// Returns a request that runs until it is cancelled. Its hook is slow.
   static Request endless() {
     Request wanted = request(0, -1);
     wanted.streaming = true;
     wanted.onLogits = [](const LogitsRow &) { std::this_thread::sleep_for(1ms); };
     return wanted;
   }
-  /// All outputs of a request.
+  /// Waits for and returns all outputs of a request.
   static std::vector<Output> all(Executor &executor, RequestId id) {
     std::vector<Output> outputs;
     while (outputs.empty() || !outputs.back().last)
@@ -114,7 +114,7 @@ TEST_F(ExecutorTest, oneOutputPerChoiceWithoutStreaming) {
   auto answers = executor.generate(wanted).value();
   ASSERT_EQ(answers.size(), 3u);
   for (const Output &answer : answers) {
-    EXPECT_EQ(answer.ids, expected(1, 20)); // greedy: all the same
+    EXPECT_EQ(answer.ids, expected(1, 20)); // greedy: all choices agree
     EXPECT_EQ(answer.text, executor.decode(answer.ids).value());
     EXPECT_EQ(answer.finish, Finish::Length);
     EXPECT_EQ(answer.promptTokens, 12);
@@ -125,7 +125,7 @@ TEST_F(ExecutorTest, oneOutputPerChoiceWithoutStreaming) {
   wanted.sampling.temperature = 2;
   answers = executor.generate(wanted).value();
   EXPECT_NE(answers[0].ids, answers[1].ids);
-  EXPECT_EQ(executor.generate(wanted).value()[1].ids, answers[1].ids); // the same seed
+  EXPECT_EQ(executor.generate(wanted).value()[1].ids, answers[1].ids); // same seed
 }
 
 TEST_F(ExecutorTest, beamsAndHooksOnThem) {
@@ -136,7 +136,7 @@ TEST_F(ExecutorTest, beamsAndHooksOnThem) {
   wanted.beams = Beams{4, 0.5f, StopBeams::NeverEarly};
   wanted.choices = 3;
   wanted.logprobs = 0;
-  wanted.streaming = true; // all the same at the end
+  wanted.streaming = true; // beams still arrive only at the end
   const auto outputs = all(executor, executor.enqueue(wanted).value());
   std::map<int32_t, double> sums;
   std::map<int32_t, std::vector<int32_t>> ids;
@@ -157,14 +157,14 @@ TEST_F(ExecutorTest, beamsAndHooksOnThem) {
   for (const Output &one : executor.generate(wanted).value())
     EXPECT_EQ(std::ranges::count(one.ids, ids[0][3]), 0);
   EXPECT_EQ(places, 15);
-  for (Beams bad : {Beams{0}, Beams{9}, Beams{2}, Beams{4, 9.0f}}) { // of three choices
+  for (Beams bad : {Beams{0}, Beams{9}, Beams{2}, Beams{4, 9.0f}}) { // three choices are asked for
     wanted.beams = bad;
     EXPECT_EQ(executor.enqueue(wanted).error().code, "E0530");
   }
   wanted.beams = Beams{0};
   EXPECT_NE(executor.enqueue(wanted).error().why.find("width"), std::string::npos);
   wanted.beams = Beams{5};
-  EXPECT_EQ(executor.enqueue(wanted).error().code, "E0533"); // of four sequences
+  EXPECT_EQ(executor.enqueue(wanted).error().code, "E0533"); // more than the four sequences
   wanted.beams.reset();
   wanted.choices = 1;
   wanted.contrastive = Contrastive{0};
@@ -182,7 +182,7 @@ TEST_F(ExecutorTest, contrastiveAnswers) {
     ids.insert(ids.end(), one.ids.begin(), one.ids.end());
   EXPECT_EQ(ids.size(), 20u);
   EXPECT_NE(ids, expected(3, 20));
-  wanted.contrastive->alpha = 1e-9f; // nothing but likelihood
+  wanted.contrastive->alpha = 1e-9f; // likelihood alone decides
   EXPECT_EQ(executor.generate(wanted).value()[0].ids, expected(3, 20));
 }
 
@@ -258,7 +258,7 @@ TEST_F(ExecutorTest, whatIsNotThereCannotBeAwaited) {
   EXPECT_TRUE(all(executor, id).back().last);
   EXPECT_EQ(executor.await(id).error().code, "E0571");
   EXPECT_EQ(executor.ready(id), 0u);
-  executor.cancel(id); // nothing happens
+  executor.cancel(id); // no effect: it has ended
   Request called = request(0, 3);
   std::atomic<bool> ended = false;
   called.onLogits = [&](const LogitsRow &) { std::this_thread::sleep_for(5ms); };
@@ -296,7 +296,7 @@ TEST_F(ExecutorTest, closingEndsWhatIsUnderWay) {
       wanted.onOutput = [&](const Output &one) { cancelled += one.finish == Finish::Cancelled; };
       executor.enqueue(wanted).value();
     }
-    executor.enqueue(endless()).value(); // nobody fetches it
+    executor.enqueue(endless()).value(); // its outputs are never fetched
     std::this_thread::sleep_for(5ms);
   }
   EXPECT_EQ(cancelled, 5);
@@ -339,7 +339,7 @@ TEST_F(ExecutorTest, aFullQueueRefuses) {
 TEST_F(ExecutorTest, priorityGoesFirst) {
   Executor executor(path, config(1));
   const RequestId first = executor.enqueue(endless()).value();
-  EXPECT_FALSE(executor.await(first).value().empty()); // it runs
+  EXPECT_FALSE(executor.await(first).value().empty()); // it is running
   Request later = request(1, 5), sooner = request(2, 5);
   later.priority = 2;
   sooner.priority = 1;
@@ -383,7 +383,7 @@ TEST_F(ExecutorTest, shutdownWaitsThenCancels) {
   const RequestId finite = executor.enqueue(request(4, 5)).value();
   executor.shutdown().value();
   EXPECT_EQ(executor.enqueue(request(4, 5)).error().code, "E0561");
-  EXPECT_EQ(all(executor, finite).back().ids, expected(4, 5)); // can still be had
+  EXPECT_EQ(all(executor, finite).back().ids, expected(4, 5)); // can still be fetched
   EXPECT_EQ(executor.awaitAny().error().code, "E0561");
 
   Executor other(path, config());
@@ -436,9 +436,9 @@ TEST_F(ExecutorTest, hooksSeeAndChangeTheirRows) {
   EXPECT_EQ(all(executor, other).back().ids, expected(6, 6));
 }
 
-/// A hook that does not return costs its request, and no other is called for it afterwards.
+/// A hook that does not return fails its request, and no further hook is called for that request.
 TEST_F(ExecutorTest, aStepLimitEndsHooks) {
-  struct Shared { // outlives the request, as a hook that still runs asks for
+  struct Shared { // must outlive the request, since a hook may still run
     std::atomic<int> calls = 0;
     std::atomic<bool> held = true;
   };
@@ -447,7 +447,7 @@ TEST_F(ExecutorTest, aStepLimitEndsHooks) {
   limited.stepLimit = 0.2;
   Executor executor(path, limited);
   Request wanted = request(5, 6);
-  wanted.choices = 2; // two calls for the first row
+  wanted.choices = 2; // the first row calls it twice
   wanted.onLogits = [shared](const LogitsRow &) {
     ++shared->calls;
     shared->held.wait(true);
@@ -461,7 +461,7 @@ TEST_F(ExecutorTest, aStepLimitEndsHooks) {
   wanted = Request{};
   shared->held = false;
   shared->held.notify_all();
-  while (shared.use_count() > 1) // what is left of the request goes with its hook
+  while (shared.use_count() > 1) // the last hook to return frees the request
     std::this_thread::sleep_for(1ms);
   executor.shutdown().value();
   std::this_thread::sleep_for(50ms);
@@ -482,7 +482,7 @@ TEST_F(ExecutorTest, rulesKeepIdsOut) {
   for (size_t i = 1; i < ids.size(); ++i)
     EXPECT_FALSE(ids[i - 1] == plain[1] && ids[i] == plain[2]) << i;
 
-  // An answer that stops soon does so no sooner than it may.
+  // An answer that would stop early stops no earlier than minTokens allows.
   int seed = 0;
   while (expectedIds(testPrompt(12, seed), 20, true).size() >= 10)
     ++seed;
@@ -541,13 +541,13 @@ TEST_F(ExecutorTest, controlTokensInContentsAreText) {
   const std::string rendered = executor.renderChat(chat.messages).value();
   ASSERT_EQ(rendered, "[user]a<eos>[assistant]");
   const Output plain = executor.generate(chat).value().front();
-  EXPECT_EQ(plain.promptTokens, int64_t(rendered.size())); // each letter is an id
+  EXPECT_EQ(plain.promptTokens, int64_t(rendered.size())); // one id per character
   chat.trustContent = true;
   const Output trusted = executor.generate(chat).value().front();
   EXPECT_EQ(trusted.promptTokens, int64_t(rendered.size() - std::string("<eos>").size() + 1));
   EXPECT_EQ(trusted.ids, expectedIds(executor.encode(rendered).value(), 4));
   chat.trustContent = false;
-  chat.messages = R"([{"role":"user","content":"b"}])"; // ids as ever
+  chat.messages = R"([{"role":"user","content":"b"}])"; // ids are unaffected
   EXPECT_EQ(executor.generate(chat).value().front().ids,
             expectedIds(executor.encode("[user]b[assistant]").value(), 4));
 }

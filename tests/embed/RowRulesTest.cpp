@@ -1,4 +1,4 @@
-//===- RowRulesTest.cpp - What may not come next -----------------------------===//
+//===- RowRulesTest.cpp - Which ids the rules rule out -----------------------===//
 #include "runtime/embed/RowRules.h"
 
 #include <cmath>
@@ -9,7 +9,7 @@ using namespace ingot::embed;
 
 namespace {
 
-/// The ids of a row of 10 that are ruled out.
+/// Returns the ids that the rules exclude in a row of 10 logits.
 std::vector<int32_t> banned(const RowRules &rules, std::vector<int32_t> ids) {
   std::vector<float> row(10, 1.0f);
   rules.apply(ids, row);
@@ -33,7 +33,7 @@ TEST(RowRules, badWordsEndWhereTheyWouldBeComplete) {
   EXPECT_EQ(banned(rules, {0, 2}), (Ids{4, 7}));
   EXPECT_EQ(banned(rules, {1, 2, 2}), (Ids{4, 7}));
   rules.prompt = {5, 1};
-  EXPECT_EQ(banned(rules, {2}), (Ids{3, 4, 7})); // begun by the prompt
+  EXPECT_EQ(banned(rules, {2}), (Ids{3, 4, 7})); // the prompt starts the banned word
 }
 
 TEST(RowRules, endsComeAfterTheLeastLength) {
@@ -60,7 +60,7 @@ TEST(RowRules, ngramsComeOnce) {
   rules.prompt.clear();
   EXPECT_EQ(banned(rules, {}), Ids{});
   rules.noRepeatNgram = 4;
-  EXPECT_EQ(banned(rules, {1, 1}), Ids{}); // shorter than what could repeat
+  EXPECT_EQ(banned(rules, {1, 1}), Ids{}); // too short to repeat an n-gram
 }
 
 } // namespace

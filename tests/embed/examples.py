@@ -1,4 +1,5 @@
-"""examples.py PAGE LIBRARY INCLUDE CC CXX ENGINE WORK: the programs of docs/embedding.md do what they say they do."""
+"""examples.py PAGE LIBRARY INCLUDE CC CXX ENGINE WORK: checks that the programs of
+docs/embedding.md do what the page says."""
 import os
 import pathlib
 import re

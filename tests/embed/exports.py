@@ -1,5 +1,5 @@
-"""exports.py LIBRARY HEADER: libingot gives out what ingot.h declares and nothing else, under a symbol version, is
-called libingot.so.0, and needs no LLVM, no Python and no HTTP or TLS library."""
+"""exports.py LIBRARY HEADER: checks that libingot exports what ingot.h declares and nothing else, under a symbol
+version, that its soname is libingot.so.0, and that it needs no LLVM, no Python and no HTTP or TLS library."""
 import re
 import subprocess
 import sys
@@ -17,7 +17,7 @@ def main():
     declared = set(re.findall(r"INGOT_API[^;{]*?\b(ingot_\w+)\(", text))
     assert len(declared) > 20, declared
     exported = {}
-    versions = []  # also those that came with fields alone
+    versions = []  # including versions that only added fields
     for line in output("nm", "-D", "--defined-only", library).splitlines():
         kind, name = line.split()[-2:]
         if kind == "A":
@@ -27,7 +27,7 @@ def main():
     assert set(exported) == declared, f"only one has: {sorted(set(exported) ^ declared)}"
     unversioned = [name for name in exported.values() if not re.search(r"@@INGOT_\d+$", name)]
     assert not unversioned, unversioned
-    # The newest version is that of the header.
+    # The newest version equals the header's.
     newest = max(int(name.rsplit("_", 1)[1]) for name in versions if re.match(r"INGOT_\d", name))
     assert f"#define INGOT_ABI_VERSION {newest}\n" in text, newest
 

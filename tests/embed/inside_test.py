@@ -1,5 +1,5 @@
-"""inside_test.py LIBRARY INGOT ENGINE [unittest options]: libingot-server answers as `ingot serve` does, byte for byte but
-for ids and times. The engine is tests/embed/TestEngine.h's.
+"""inside_test.py LIBRARY INGOT ENGINE [unittest options]: checks that libingot-server answers like `ingot serve`,
+byte for byte except for ids and times. The engine comes from tests/embed/TestEngine.h.
 """
 import asyncio
 import http.client
@@ -53,7 +53,7 @@ def masked(data):
 
 
 class Served:
-    """`ingot serve`, for a `with`."""
+    """`ingot serve`, for use in a `with`."""
 
     def __enter__(self):
         self.process = subprocess.Popen([INGOT, "serve", ENGINE, "--port", "0", "--model-name", "m", "--log", "none", *command_options(OPTIONS)],
@@ -81,7 +81,7 @@ class Served:
 
 
 async def ask(server, method, path, body):
-    """(status, content type, body), and how many pieces it came in."""
+    """Returns (status, content type, body), and the number of pieces."""
     head, pieces = None, []
     async for item in server.answer(method, path, [("content-type", "application/json")], body):
         if isinstance(item, Head):
@@ -129,7 +129,7 @@ class InsideTest(unittest.TestCase):
 
             async def leaves():
                 pieces = server.answer("POST", "/v1/completions", [], endless)
-                await pieces.__anext__()  # the head, which comes while it still waits for its turn
+                await pieces.__anext__()  # the head, which arrives while the request still waits for its turn
                 await pieces.aclose()
 
             answers = await asyncio.gather(*(ask(server, "POST", "/v1/completions", body) for _ in range(12)), *(leaves() for _ in range(6)))
@@ -138,7 +138,7 @@ class InsideTest(unittest.TestCase):
             self.assertEqual([answer[0][0] for answer in answers[:12]], [200] * 12, texts)
             self.assertTrue(all(text.endswith(b"data: [DONE]\n\n") for text in texts), texts)
             (_, _, metrics), _ = await ask(server, "GET", "/metrics", b"")
-            # Those that left are not under way any more, a step later.
+            # Cancelled requests are no longer in progress a step later.
             for _ in range(100):
                 if re.search(rb"^vllm:num_requests_running{[^}]*} 0$", metrics, re.M):
                     break
@@ -148,7 +148,7 @@ class InsideTest(unittest.TestCase):
                 self.fail("a request that was left runs on")
             self.assertRegex(metrics, rb'vllm:request_success_total{[^}]*finished_reason="abort"[^}]*} [1-9]')
             self.assertEqual(server._queues, {})
-            # Ends with a request under way, which is told so.
+            # Closes the server with a request in progress, which gets an error.
             open_one = server.answer("POST", "/v1/completions", [], endless)
             await open_one.__anext__()
             await server.stop(0)

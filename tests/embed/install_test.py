@@ -1,5 +1,5 @@
-"""install_test.py BUILD CMAKE CC CXX ENGINE WORK: installs the library into an empty prefix, moves that elsewhere, and
-builds and runs another project on it by find_package, and again by pkg-config."""
+"""install_test.py BUILD CMAKE CC CXX ENGINE WORK: installs the library into an empty prefix, moves the prefix,
+and builds and runs another project with it, first by find_package, then by pkg-config."""
 import pathlib
 import shutil
 import subprocess
@@ -17,7 +17,7 @@ def main():
     here, work = pathlib.Path(__file__).parent, pathlib.Path(work)
     shutil.rmtree(work, ignore_errors=True)
     run(cmake, "--install", build, "--prefix", work / "first", "--component", "library")
-    prefix = work / "second"  # nothing in it may name the first
+    prefix = work / "second"  # nothing in the prefix may name the first path
     (work / "first").rename(prefix)
     files = sorted(str(path.relative_to(prefix)) for path in prefix.rglob("*") if not path.is_dir())
     folder = next(name for name in files if name.endswith("/libingot.so"))[: -len("/libingot.so")]
@@ -34,7 +34,7 @@ def main():
 
     if shutil.which("pkg-config"):
         flags = run("pkg-config", "--cflags", "--libs", prefix / folder / "pkgconfig/ingot.pc").split()
-        # Another compiler and its library than libingot's, where there is one.
+        # A compiler and standard library other than libingot's, if there is one.
         compiler = shutil.which("g++") or cxx
         run(compiler, "-std=c++20", "-Wall", "-Werror", here / "consumer/main.cpp", "-o", work / "by-pkg-config", *flags,
             f"-Wl,-rpath,{prefix / folder}")

@@ -1,6 +1,8 @@
-"""python_test.py LIBRARY ENGINE HEADER CC [unittest options]: the Python package over the built library, from the tree.
+"""python_test.py LIBRARY ENGINE HEADER CC [unittest options]: tests the Python package from
+the tree with the built library.
 
-The engine is tests/embed/TestEngine.h's: it knows the 95 printable characters, part of a character, and <eos>.
+The engine comes from tests/embed/TestEngine.h: its vocabulary is the 95 printable
+characters, part of a character, and <eos>.
 """
 import asyncio
 import ctypes
@@ -26,7 +28,7 @@ PROMPT = [3, 1, 4, 1, 5, 9, 2, 6]
 
 
 class AbiTest(unittest.TestCase):
-    """_abi.py is ingot.h."""
+    """_abi.py matches ingot.h."""
 
     STRUCTURES = {
         "ingot_config": _abi.Config,
@@ -145,7 +147,7 @@ class EngineTest(unittest.TestCase):
 
     def test_batch(self):
         prompts = [PROMPT[:length] for length in range(1, 9)] * 5
-        small = ingot.Engine(ENGINE, threads=1, max_seqs=2, queue_requests=3)  # fewer places than prompts
+        small = ingot.Engine(ENGINE, threads=1, max_seqs=2, queue_requests=3)  # fewer sequence slots than prompts
         with small:
             answers = small.generate_batch(prompts, max_tokens=6, ignore_eos=True)
         self.assertEqual([a.ids for a in answers], [self.greedy(6, prompt).ids for prompt in prompts])
@@ -195,7 +197,7 @@ class EngineTest(unittest.TestCase):
                 self.assertTrue(engine.generate(PROMPT, max_tokens=4, temperature=0).ids)
                 locked = int(re.search(r"VmLck:\s+(\d+) kB", pathlib.Path("/proc/self/status").read_text())[1])
                 self.assertGreater(locked, 0)
-        except ingot.IngotError as refused:  # a machine that allows next to nothing
+        except ingot.IngotError as refused:  # a machine that allows hardly any locked memory
             self.assertEqual((refused.code, most[0] < 1 << 20), ("E0509", True))
 
     def test_hooks_with_numpy(self):

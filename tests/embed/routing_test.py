@@ -1,4 +1,5 @@
-"""routing_test.py [unittest options]: what ingot.ray decides without Ray: which replica has a prefix, and where engines lie."""
+"""routing_test.py [unittest options]: tests the parts of ingot.ray without Ray: prefix
+routing, and locating engines."""
 import contextlib
 import hashlib
 import io
@@ -22,7 +23,7 @@ def said(role, content, **more):
 
 
 def shared(one, other, key=("m", "")):
-    """Leading blocks that two bodies have in common."""
+    """The number of leading blocks that two bodies share."""
     a, b = (prefix_blocks(key, conversation_text(body)) for body in (one, other))
     return len(os.path.commonprefix([a, b])) // HASH, len(a) // HASH
 
@@ -39,7 +40,7 @@ class BlocksTest(unittest.TestCase):
         system = said("system", "x" * 10 * BLOCK)
         common, _ = shared({"messages": [system, said("user", "a" * BLOCK)]}, {"messages": [system, said("user", "b" * BLOCK)]})
         self.assertEqual(common, 10)
-        # A block covers all before it: the same words behind other ones are another block.
+        # A block covers all text before it: the same words after different ones are another block.
         common, _ = shared({"prompt": "a" * BLOCK + "c" * 640}, {"prompt": "b" * BLOCK + "c" * 640})
         self.assertEqual(common, 0)
 
@@ -115,9 +116,9 @@ class PolicyTest(unittest.TestCase):
         policy.chosen("1", "a")
         policy.chosen("1", "a")
         self.assertEqual(policy.load("a"), 1)
-        policy.chosen("1", "b")  # a had no room
+        policy.chosen("1", "b")  # a had no capacity
         self.assertEqual((policy.load("a"), policy.load("b")), (0, 1))
-        policy.ended("1", "a")  # the refusal, heard of late
+        policy.ended("1", "a")  # the refusal, reported late
         self.assertEqual(policy.load("b"), 1)
         policy.sent("1", "b", b"")
         policy.ended("1", "b")

@@ -1,5 +1,5 @@
-"""wheel_test.py BUILD ENGINE: a wheel of the build, installed into an environment outside the tree, runs an engine there
-and finds its own libraries."""
+"""wheel_test.py BUILD ENGINE: checks that a wheel of the build, installed into an environment outside the tree,
+runs an engine there and finds its own libraries."""
 import importlib.util
 import os
 import pathlib
@@ -41,7 +41,7 @@ with tempfile.TemporaryDirectory() as folder:
     work = pathlib.Path(folder)
     wheel = run(sys.executable, ROOT / "python" / "make_wheel.py", build, work).strip()
     python = work / "venv" / "bin" / "python"
-    # The environment's own pip takes seconds to make: this Python's does it, where it has one (Debian's has not).
+    # Installing pip into the environment takes seconds: use this Python's pip if it has one (Debian's has none).
     pip = [sys.executable, "-m", "pip", "--python", python] if importlib.util.find_spec("pip") else [python, "-m", "pip"]
     run(sys.executable, "-m", "venv", *(["--without-pip"] if pip[0] != python else []), work / "venv")
     run(*pip, "install", "--no-index", "--disable-pip-version-check", wheel, cwd=work)

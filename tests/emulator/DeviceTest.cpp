@@ -67,7 +67,7 @@ TEST(DeviceLimits, OfAResidentLaunch) {
   Launch launch = empty();
   launch.resident = true;
   launch.block = {64};
-  launch.dynamicShared = 113 * 1024; // two to a multiprocessor
+  launch.dynamicShared = 113 * 1024; // two blocks per multiprocessor
   launch.grid = {264};
   EXPECT_TRUE(bool(device->launch(launch)));
   launch.grid = {265};
@@ -99,7 +99,7 @@ TEST(Device, MatrixWordsWantWholeWarps) {
   EXPECT_NE(result.error().why.find("fewer than 32 threads"), std::string::npos);
 }
 
-/// A programmatic launch may read early what launches before the last full one wrote.
+/// A programmatic launch may read early only what was written by launches before the last full one.
 TEST(Device, DependencyWaitCoversWhatIsPending) {
   KernelSession s("gemv", "bug1");
   auto *w = s.make<uint8_t>(1536 * 4, "w", true);

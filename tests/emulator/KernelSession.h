@@ -1,7 +1,8 @@
 //===- KernelSession.h - One kernel object on one emulated device ------------===//
 //
 // Test kernels (kernels/*.cu) are compiled when the tests are built: NAME.fast.so, NAME.checked.so,
-// and NAME.bugN.so, which is checked with -DBUG=N. A session loads one and gives it data.
+// and NAME.bugN.so, which is a checked build with -DBUG=N. A session loads one of them and provides
+// its data.
 //===----------------------------------------------------------------------===//
 #pragma once
 
@@ -37,7 +38,7 @@ public:
     EXPECT_NE(object, nullptr) << dlerror();
   }
   KernelSession(const KernelSession &) = delete;
-  ~KernelSession() { // the findings' file names lie in the object
+  ~KernelSession() { // the findings' file names are in the object
     device.reset();
     if (object)
       dlclose(object);
@@ -79,7 +80,7 @@ private:
   void *object = nullptr;
 };
 
-/// EXPECT_LAUNCHED(session.launch(…)): no finding.
+/// EXPECT_LAUNCHED(session.launch(…)): expects no finding.
 #define EXPECT_LAUNCHED(expression)                                                                \
   do {                                                                                             \
     auto launched = (expression);                                                                  \

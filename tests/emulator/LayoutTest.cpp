@@ -1,8 +1,8 @@
-//===- LayoutTest.cpp - Fragments, descriptors and swizzle against the PTX tables -===//
+//===- LayoutTest.cpp - Fragments, descriptors and swizzles against the PTX tables ----===//
 //
-// The places of values are written out here a second time, as the PTX ISA gives them, without the
-// emulator's code: emulator and kernels cannot share a misreading unnoticed. On a GPU
-// the same kernels must meet the same expectations; none was at hand.
+// The positions of values are implemented here a second time from the PTX ISA, without the
+// emulator's code, so that the emulator and the kernels cannot share a misreading unnoticed. On a
+// GPU the same kernels must meet the same expectations; none was available.
 //===----------------------------------------------------------------------===//
 #include "KernelSession.h"
 
@@ -14,8 +14,8 @@ namespace {
 
 // ---------------------------------------------------------------- PTX ISA tables
 
-/// "Matrix Fragments for mma.m16n8k16 with floating point type", .f16 and .bf16. `i` counts the
-/// eight (four) values of a lane: a0…a7, b0…b3.
+/// "Matrix Fragments for mma.m16n8k16 with floating point type", .f16 and .bf16. `i` is the index
+/// of one of a lane's eight (four) values: a0…a7, b0…b3.
 int aRow16(int lane, int i) {
   const int group = lane >> 2;
   return (i < 2) || (i >= 4 && i < 6) ? group : group + 8;
@@ -54,11 +54,12 @@ int wgmmaRow(int thread, int i) {
   return 16 * warp + group + 8 * (i / 2 % 2);
 }
 int wgmmaColumn(int thread, int i) { return 8 * (i / 4) + (thread % 4) * 2 + (i & 1); }
-/// The same section, A: a0…a7 are those of m16n8k16 for the warp's 16 rows.
+/// The same section, A: a0…a7 equal those of m16n8k16 for the warp's 16 rows.
 int wgmmaARow(int thread, int i) { return 16 * (thread / 32 % 4) + aRow16(thread % 32, i); }
 
-/// "Shared Memory Matrix Layout", 128-byte swizzle, K-major, 16-bit elements: 8 rows x 128 bytes
-/// are the atom, rows of atoms follow each other; in a row, 16-byte chunk c lies at c XOR row % 8.
+/// "Shared Memory Matrix Layout", 128-byte swizzle, K-major, 16-bit elements: the atom is 8 rows x
+/// 128 bytes, and atoms follow each other along the rows; in a row, 16-byte chunk c lies at c XOR
+/// row % 8.
 int swizzledByte(int row, int byte) {
   static constexpr int kChunkAt[8][8] = {{0, 1, 2, 3, 4, 5, 6, 7}, {1, 0, 3, 2, 5, 4, 7, 6},
                                          {2, 3, 0, 1, 6, 7, 4, 5}, {3, 2, 1, 0, 7, 6, 5, 4},
@@ -101,7 +102,7 @@ TEST(Layout, Ldmatrix) {
 
 // ---------------------------------------------------------------- mma
 
-/// Codes of the integers -8…8, exact in every type.
+/// Codes of the integers -8…8, which are exact in every type.
 struct Number {
   int bits;
   uint32_t (*encode)(int);
@@ -114,7 +115,7 @@ uint32_t toE4M3(int v) { // -8…8
   return kCodes[std::abs(v)] | (v < 0 ? 0x80u : 0u);
 }
 
-/// D = A B + C with one mma; sums come back as doubles.
+/// Checks D = A B + C with one mma; sums are returned as doubles.
 template <class T> void checkMma(const char *kernel, Number number) {
   const int k = 256 / number.bits, perWord = 32 / number.bits;
   Random random(41);
@@ -215,7 +216,7 @@ void checkWgmma(const char *kernel, int n, bool registers, uint32_t (*encode)(in
       for (int row = 0; row < 64 + n; row++)
         for (int k = 0; k < 64; k++) {
           const int v = row < 64 ? a[size_t(row * 64 + k)] : b[size_t((row - 64) * 64 + k)];
-          // Both tiles start on lines of 1024 bytes, so one formula serves.
+          // Both tiles start on 1024-byte boundaries, so one formula suffices.
           tile[size_t(swizzledByte(row, k * 2)) / 2] = uint16_t(encode(v));
         }
       std::vector<float> fd(size_t(n / 2 * 128));
@@ -245,7 +246,7 @@ void checkWgmma(const char *kernel, int n, bool registers, uint32_t (*encode)(in
     }
 }
 
-/// A codes of 8 bits, four to a word: m64nNk32, whose fragments are those of m16n8k32.
+/// A has 8-bit codes, four to a word: m64nNk32, whose fragments are those of m16n8k32.
 void checkWgmmaE4M3(const char *kernel, int n) {
   Random random(53);
   for (uint32_t accumulate : {0u, 1u})

@@ -1,7 +1,7 @@
-//===- PlantedBugsTest.cpp - Every planted bug is found, at its line ----------===//
+//===- PlantedBugsTest.cpp - Every planted bug is found at its line -----------===//
 //
 // A comment "bug N" in a kernel marks the lines at which bug N may be reported. A bug without a
-// mark has no line (a copy that is left behind).
+// mark has no line (a copy that is never waited for).
 //===----------------------------------------------------------------------===//
 #include "Scenarios.h"
 #include "tests/SourceDir.h"
@@ -18,7 +18,7 @@ struct Planted {
   const char *kernels;
   Scenario run;
   Rule rule;
-  Rule orElse = rule; ///< what another schedule meets first
+  Rule orElse = rule; ///< the rule that another schedule may violate first
 };
 
 const Planted kPlanted[] = {

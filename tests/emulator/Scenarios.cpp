@@ -1,10 +1,10 @@
-//===- Scenarios.cpp - Kernels as they are used, with their numbers -----------===//
+//===- Scenarios.cpp - Typical uses of kernels, with their results ------------===//
 #include "Scenarios.h"
 
 namespace ingot::emulator {
 namespace {
 
-/// Findings are the planted-bug tests' to judge; without a bug there must be none.
+/// The planted-bug tests judge the findings; without a bug there must be none.
 void check(const Result<void> &launched, bool numbers) {
   if (numbers)
     EXPECT_TRUE(bool(launched)) << launched.error().format();
@@ -65,7 +65,7 @@ void gemm(KernelSession &s, int m, int n, int k, bool numbers) {
 void wgmmaRegisters(KernelSession &s, int k, bool numbers) {
   Random random(3);
   const auto a = random.bf16(size_t(64) * k), b = random.bf16(size_t(24) * k);
-  // Words of the A fragment: rows g, g + 8, then 8 further k.
+  // Words of the A fragment: rows g, g + 8, then the same for k + 8.
   std::vector<uint32_t> fragments(size_t(k) / 16 * 4 * 32 * 4);
   for (size_t i = 0; i < fragments.size(); i++) {
     const size_t word = i % 4, lane = i / 4 % 32, warp = i / 128 % 4, step = i / 512;
@@ -218,7 +218,7 @@ void runTensorBox(KernelSession &s, bool numbers) {
       &map, {data, 2, columns, rows, rowBytes, /*box*/ 64, 16, /*swizzle128=*/true})));
   auto *dmap = s.put(std::vector<Map>{map}, "map", true);
   auto *out = s.make<uint16_t>(16 * 64, "out");
-  // Inside, over the right and the lower edge, over the left and the upper one.
+  // Inside, across the right and lower edges, across the left and upper edges.
   const int corners[][2] = {{0, 0}, {72, 3}, {168, 12}, {-5, -2}};
   for (auto [x, y] : corners) {
     check(s.launch("tensor_box", {.block = {128}, .dynamicShared = 4096}, out, dmap, x, y),
@@ -263,7 +263,7 @@ void runTensorRing(KernelSession &s, bool numbers) {
               << "block " << b << " step " << i << " row " << r << " column " << c;
 }
 
-/// What lies in a box and nobody wrote is no finding, and NaN where writes are watched.
+/// Reading unwritten bytes of a box is no finding, and they are NaN where writes are tracked.
 void runUnwrittenRows(KernelSession &s, bool numbers) {
   const uint32_t columns = 64, rows = 16, written = 11;
   auto *data = s.make<uint16_t>(columns * rows, "matrix");

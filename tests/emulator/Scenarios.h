@@ -1,7 +1,7 @@
-//===- Scenarios.h - Kernels as they are used, with their numbers -------------===//
+//===- Scenarios.h - Typical uses of kernels, with their results --------------===//
 //
-// Each runs the kernels of one file on small shapes with ragged edges, ring slots that are used
-// again and both parities, and compares with scalar references unless `numbers` is false.
+// Each scenario runs the kernels of one file on small shapes with ragged edges, reused ring slots
+// and both parities, and compares with scalar references unless `numbers` is false.
 //===----------------------------------------------------------------------===//
 #pragma once
 

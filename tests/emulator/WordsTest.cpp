@@ -1,4 +1,4 @@
-//===- WordsTest.cpp - Each word of the vocabulary against a scalar reference --===//
+//===- WordsTest.cpp - Each primitive against a scalar reference ---------------===//
 #include "KernelSession.h"
 
 #include <algorithm>
@@ -62,7 +62,7 @@ TEST_P(Words, OfAWarp) {
   EXPECT_EQ(session.get(dout, 32), all) << "warp_sum is not the butterfly it says it is";
 }
 
-/// Distance in units of the last place of `want`.
+/// Returns the distance in ulps of `want`.
 double ulps(float got, double want) {
   if (std::isnan(want))
     return std::isnan(got) ? 0 : 1e9;
@@ -79,7 +79,7 @@ struct Function {
   const char *name;
   double (*reference)(double);
   float from, to;
-  double tolerance; ///< ulp
+  double tolerance; ///< in ulps
 };
 const Function kFunctions[] = {
     {0, "exp_f32", [](double v) { return std::exp(v); }, -110, 90, 1.1},
@@ -113,7 +113,7 @@ TEST_P(Words, Functions) {
     size_t where = 0;
     for (size_t i = 0; i < n; i++) {
       if (f.op >= 5 && i < std::size(special))
-        continue; // the fast ones say little there
+        continue; // the fast functions promise little there
       if (const double d = ulps(out[i], f.reference(in[i])); d > worst) {
         worst = d;
         where = i;
@@ -127,7 +127,7 @@ TEST_P(Words, Functions) {
   }
 }
 
-/// The value of a small float by its definition: sign, exponent, mantissa.
+/// Returns the value of a small float by definition: sign, exponent, mantissa.
 double valueOf(uint32_t bits, int exponentBits, int mantissaBits, bool hasInfinity) {
   const int bias = (1 << (exponentBits - 1)) - 1, mantissa = int(bits & ((1u << mantissaBits) - 1));
   const int exponent = int(bits >> mantissaBits & ((1u << exponentBits) - 1));
@@ -157,15 +157,15 @@ TEST_P(Words, Widen) {
   EXPECT_EQ(wrong, 0u);
 }
 
-/// Nearest, ties to even, by search among all values; what is beyond the largest one goes to
-/// `beyond` from the middle between it and the next power on.
+/// Rounds to nearest, ties to even, by searching all values. Numbers above the midpoint between the
+/// largest value and the next power give `beyond`.
 uint32_t narrowByDefinition(float v, int exponentBits, int mantissaBits, bool hasInfinity) {
   const uint32_t bits = 1u << (exponentBits + mantissaBits), sign = std::signbit(v) ? bits : 0;
   if (std::isnan(v))
     return hasInfinity ? bits - 1 : 0x7f;
   const double a = std::abs(double(v));
   const uint32_t most = hasInfinity ? ((1u << exponentBits) - 1) << mantissaBits : bits - 2;
-  auto value = [&](uint32_t i) { // infinity stands where the next finite value would be
+  auto value = [&](uint32_t i) { // infinity takes the place of the next finite value
     return hasInfinity && i == most ? std::ldexp(1.0, 1 << (exponentBits - 1))
                                     : valueOf(i, exponentBits, mantissaBits, hasInfinity);
   };
@@ -227,7 +227,7 @@ TEST_P(Words, PairArithmetic) {
   const uint32_t n = std::string(GetParam()) == "fast" ? 60000 : 2000;
   Random random(31);
   std::vector<uint32_t> a(n), b(n), c(n);
-  auto number = [&](uint32_t i) { // any finite bf16; half of them close together, so that sums tie
+  auto number = [&](uint32_t i) { // any finite bf16; half are close together, so sums tie
     const uint32_t v = random.word();
     const uint32_t any = (v & 0x7f80) == 0x7f80 ? v & 0x8fff : v & 0xffff;
     return i % 2 ? any : 0x3f00 + (v & 0x81ff);
@@ -241,8 +241,8 @@ TEST_P(Words, PairArithmetic) {
   EXPECT_LAUNCHED(session.launch("pair_arithmetic", {.grid = {(n + 255) / 256}, .block = {256}},
                                  out, session.put(a, "a"), session.put(b, "b"), session.put(c, "c"),
                                  n));
-  // x + y to f64, rounded to odd: rounding that once more to bf16 is rounding once. What even 113
-  // bits lose tells whether the sum is inexact.
+  // Compute x + y in f64, rounded to odd: rounding that again to bf16 equals rounding once. The
+  // part that even 113 bits lose shows whether the sum is inexact.
   auto exact = [](__float128 x, __float128 y) {
     if ((x < 0 ? -x : x) < (y < 0 ? -y : y))
       std::swap(x, y);
@@ -256,7 +256,7 @@ TEST_P(Words, PairArithmetic) {
       bits += (rest > 0) == (d > 0) ? 1 : -1;
     return std::bit_cast<double>(bits);
   };
-  auto rounded = [](double v) -> uint32_t { // to bf16 at once
+  auto rounded = [](double v) -> uint32_t { // rounds to bf16 in one step
     if (v == 0)
       return std::signbit(v) ? 0x8000 : 0;
     const float nearest = float(v);

@@ -1,9 +1,9 @@
-"""Compiles the emulator's test kernels with NVRTC for real GPUs: the same text is device code too.
+"""Compiles the emulator's test kernels with NVRTC for real GPUs: the same source is also device code.
 
   nvrtc_compile.py --venv build/venv
 
 Needs neither a GPU nor a driver. NVRTC is the Python package nvidia-cuda-nvrtc of tests/requirements.txt; without it
-the test is skipped (exit 77). A warning of NVRTC or ptxas fails the test like an error.
+the test is skipped (exit 77). A warning from NVRTC or ptxas fails the test like an error.
 """
 import argparse
 import ctypes
@@ -16,7 +16,7 @@ KERNELS = sorted((ROOT / "tests/emulator/kernels").glob("*.cu"))
 ARCHITECTURES = ["sm_80", "sm_89", "sm_90a", "sm_100a", "sm_120a", "sm_121a"]
 SKIPPED = 77
 
-# Kernels that an architecture must have: a guard that hides too much would pass everything.
+# Kernels that each architecture must have: a guard that hides too much would otherwise pass.
 EXPECTED = {
     "gemm": (["gemm"], ARCHITECTURES),
     "stream": (["stream_gemv"], ["sm_90a", "sm_100a", "sm_120a", "sm_121a"]),
@@ -24,19 +24,19 @@ EXPECTED = {
     "tensor": (["tensor_box", "tensor_ring"], ["sm_90a", "sm_100a", "sm_120a", "sm_121a"]),
     "wgmma": (["wgmma_64x16", "wgmma_64x24_rs"], ["sm_90a"]),
 }
-# sm_120 runs multicast, and ptxas says that others do it better.
+# sm_120 supports multicast, but ptxas warns that other architectures do it better.
 HARMLESS = ["'.multicast::cluster' modifier"]
 
 
 class Nvrtc:
-    """The few calls the test needs. The builtins library is opened first: NVRTC looks it up by name."""
+    """The few calls that the test needs. The builtins library is loaded first, because NVRTC looks it up by name."""
 
     def __init__(self, folder):
         ctypes.CDLL(str(next(folder.glob("libnvrtc-builtins.so.*"))), mode=ctypes.RTLD_GLOBAL)
         self.library = ctypes.CDLL(str(next(folder.glob("libnvrtc.so.*"))))
 
     def compile(self, path, architecture):
-        """(exit status, log, cubin)"""
+        """Returns (exit status, log, cubin)."""
         call, program, size = self.library, ctypes.c_void_p(), ctypes.c_size_t()
         call.nvrtcCreateProgram(ctypes.byref(program), path.read_bytes(), path.name.encode(), 0, None, None)
         options = [f"--gpu-architecture={architecture}", f"-I{ROOT / 'codegen/cuda/device'}", "--std=c++17",

@@ -1,18 +1,19 @@
-//===- CheckKernels.cpp - An engine's kernels against naive ones, at their true shapes ----===//
+//===- CheckKernels.cpp - Checks an engine's kernels against naive ones, at real shapes ----===//
 //
 //   check-kernels ENGINE --reference FILE [--device cuda|cuda-emulator] [--tokens 1,2,…]
 //                 [--contexts 1,255,…] [--only KERNEL]… [--limit SECONDS]
 //
-// Each projection of the engine, with the weights of its first layer, over random rows; each
-// attention over random pages. FILE has the naive kernels (MakeReference.cpp), which run on the same
-// device; what they say, the engine's must say too, within what its arithmetic allows. Outputs are
-// NaN before, and what lies behind the last row must stay so. A line of JSON for each kernel and
-// size, in children (Trials.h):
+// Runs each projection of the engine with the weights of its first layer over random rows, and each attention
+// over random pages. FILE has the naive kernels (MakeReference.cpp), which run on the same device. The
+// engine's results must equal theirs within the error that its arithmetic allows. Outputs are filled with NaN
+// before, and the memory after the last row must stay NaN. Prints a line of JSON for each kernel and size,
+// from child processes (Trials.h):
 //
 //   {"kernel": "qkv_0", "variant": "qkv_0_t8", "tokens": 7, "context": 0, "worst": 3e-7, "limit": 2e-5, "ok": true}
 //
-// worst and limit: of Σ |w x| (attention: of Σ p |v|), beyond the rounding of the stored number.
-// Exit 1 if one is worse or was lost, 3 if the files do not fit each other, 4 without a GPU.
+// worst and limit are relative to Σ |w x| (attention: to Σ p |v|), beyond the rounding of the
+// stored number.
+// Exit status 1 if a result is worse or was lost, 3 if the files do not match, 4 without a GPU.
 //===----------------------------------------------------------------------===//
 #include "runtime/abi/Routes.h"
 #include "runtime/device/cuda/EmulatorDriver.h"
@@ -34,15 +35,17 @@ using namespace ingot::cuda::check;
 
 namespace {
 
-/// Of Σ |w x|. f32 sums of exact products: 2^-23 for each of some 200 instructions of a part at
-/// worst.
+/// Relative to Σ |w x|. f32 sums of exact products: at worst 2^-23 for each of some 200
+/// instructions of a part.
 constexpr double kProjectionLimit = 2e-5;
-/// Hopper adds products of fp8 with 13 bits of mantissa, cut off, four instructions a group.
+/// Hopper adds fp8 products with 13 bits of mantissa, truncated, four instructions per group.
 constexpr double kFp8Limit = 1e-3;
-/// Of Σ p |v|: probabilities are rounded to bf16 (2^-9), exp2.approx and f32 sums beside it.
+/// Relative to Σ p |v|: probabilities are rounded to bf16 (2^-9), plus the errors of exp2.approx
+/// and of f32 sums.
 constexpr double kAttentionLimit = 4e-3;
 
-/// Steps with more results than this are left out: logits of thousands of rows, which nobody wants.
+/// Steps with more results than this are skipped: logits of thousands of rows, which no caller
+/// needs.
 constexpr uint64_t kMostResults = 1 << 26;
 bool isChecked(const reference::Projection &p, int64_t tokens) {
   return std::ranges::all_of(*p.outputs(), [&](const reference::Rows *rows) {
@@ -56,7 +59,7 @@ struct Options {
   bool emulated = false, plant = false;
 };
 
-/// Runs a kernel at all sizes and reports each.
+/// Runs a kernel at all sizes and reports each result.
 class Checker {
 public:
   Checker(Driver &driver, EngineOnDevice &engine, const Options &options,
@@ -110,7 +113,7 @@ private:
           json.text());
   }
 
-  /// Behind the rows that were written nothing was.
+  /// Returns whether the bytes after the written rows are unchanged.
   static bool untouched(const Bytes &bytes, uint64_t from, uint8_t as = 0xff) {
     return std::all_of(bytes.begin() + ptrdiff_t(std::min<uint64_t>(from, bytes.size())),
                        bytes.end(), [&](uint8_t byte) { return byte == as; });
@@ -120,7 +123,7 @@ private:
   // Projections
   //===--------------------------------------------------------------------===//
 
-  /// Sequences of one token each, or prompts where they are many; pages are dealt backwards.
+  /// Sequences of one token each or, for many tokens, prompts. Pages are assigned in reverse order.
   static Step stepOf(int64_t tokens) {
     Step step;
     step.stride = tokens <= 64 ? 2 : (tokens + 31) / 32 + 1;
@@ -138,7 +141,7 @@ private:
   }
 
   Result<void> project(const reference::Projection &p, int64_t tokens, const test::Print &print) {
-    if (options.plant) // the sign of a weight, or the highest bit of a code
+    if (options.plant) // flips the sign of a weight or the highest bit of a code
       kernel.plant = {p.weights()->Get(0), 1, 0x80};
     Step step = stepOf(tokens);
     BatchView view = step.view(tokens);
@@ -146,19 +149,19 @@ private:
       return ok;
     StepShape shape = StepShape::of(view, kernel.sharing());
     shape.rows = uint64_t(tokens);
-    // Everything that is read.
-    const int64_t count = tokens * p.used(); // rows of x and y
+    // All inputs.
+    const int64_t count = tokens * p.used(); // rows of x and of y
     if (p.routes() >= 0)
       if (auto ok = kernel.put(uint32_t(p.routes()), routesOf(p, tokens)); !ok)
         return ok;
-    const int64_t rowsOfX = count + 70; // boxes of copies go beyond the step's rows
+    const int64_t rowsOfX = count + 70; // boxes of copies extend past the step's rows
     Bytes x = randomRows(*p.x(), rowsOfX, 1);
     if (auto ok = p.computes() ? Result<void>() : kernel.put(p.x()->operand(), x); !ok)
       return ok;
     std::map<std::pair<uint32_t, uint32_t>, Bytes> written;
     for (const Rows *rows : *p.outputs()) {
       if (p.kv() >= 0 && rows != p.outputs()->Get(0))
-        continue; // in the pool
+        continue; // written to the pool
       written[kernel.keyOf(rows->operand())] = Bytes(kernel.bytesOf(*rows, count), 0xff);
       if (auto ok = kernel.put(rows->operand(), written[kernel.keyOf(rows->operand())]); !ok)
         return ok;
@@ -183,7 +186,7 @@ private:
           !ok)
         return ok;
     }
-    // Who reads fp8 rows reads those of x.
+    // Kernels that read fp8 rows get those of x.
     const fb::Variant &variant = *kernel.variantsOf(shape).front();
     const bool fp8 = variant.symbol()->string_view().ends_with("_wgmma_fp8");
     const bool appends = p.kv() >= 0;
@@ -215,7 +218,7 @@ private:
       if (appends) {
         rotate(p, s, tokens, inputs, want[s]);
         if (s > 0)
-          continue; // in the pool
+          continue; // written to the pool
       }
       auto got = kernel.get(kernel.memoryOf(rows.operand()).address(), kernel.bytesOf(rows, count));
       if (!got)
@@ -239,11 +242,11 @@ private:
     return {};
   }
 
-  /// Token t goes to experts 3t, 3t + 1, … in turn, every fifth to the first ones: some have many rows, some none
-  /// (abi/Routes.h; what only other kernels read is left out).
+  /// Token t goes to experts 3t, 3t + 1, … in turn, and every fifth token to the first experts: some experts
+  /// have many rows, some none (abi/Routes.h; fields that only other kernels read are omitted).
   static Bytes routesOf(const reference::Projection &p, int64_t tokens) {
     const int64_t used = p.used(), experts = p.experts();
-    std::vector<int64_t> rows(size_t(experts), 0); // of each expert
+    std::vector<int64_t> rows(size_t(experts), 0); // per expert
     for (int64_t t = 0; t < tokens; ++t)
       for (int64_t i = 0; i < used; ++i)
         ++rows[size_t((t % 5 ? 3 * t + i : i) % experts)];
@@ -262,7 +265,7 @@ private:
     return bytes;
   }
 
-  /// FragmentLayout.h: fp8 rows.
+  /// Converts to fp8 rows as in FragmentLayout.h.
   static Bytes fp8Of(const Bytes &x, const Rows &rows, int64_t count) {
     const int64_t k = rows.n(), codes = roundUp(k, 128), stride = fp8RowBytes(k);
     Bytes bytes(size_t(count * stride));
@@ -280,7 +283,7 @@ private:
     return bytes;
   }
 
-  /// What rope_append does to q and k.
+  /// Applies rope_append to q and k.
   void rotate(const reference::Projection &p, unsigned segment, int64_t tokens,
               std::map<uint32_t, Bytes> &inputs, Results &of) const {
     if (segment > 1 || p.table() < 0)
@@ -302,14 +305,14 @@ private:
                  highBy = of.allowed[b];
           of.value[a] = float(low * cosine - high * sine);
           of.value[b] = float(high * cosine + low * sine);
-          // (The f32 of both products are rounded.)
+          // (The f32 products are both rounded.)
           double rounded = 1e-7 * (std::abs(low) + std::abs(high));
           of.allowed[a] = float(lowBy * std::abs(cosine) + highBy * std::abs(sine) + rounded);
           of.allowed[b] = float(highBy * std::abs(cosine) + lowBy * std::abs(sine) + rounded);
         }
   }
 
-  /// k and v at their places, and nothing anywhere else.
+  /// Checks that k and v are at their places and nothing was written anywhere else.
   Result<void> checkPool(const reference::Projection &p, const Step &step, uint64_t pageBytes,
                          const std::vector<Results> &want, Worst &worst) {
     auto got = kernel.get(kernel.memoryOf(uint32_t(p.kv())).address(),
@@ -338,7 +341,7 @@ private:
     return {};
   }
 
-  /// argmax_key of sample.cuh, of the row's own logits.
+  /// Checks the keys against argmax_key of sample.cuh over the row's own logits.
   Result<void> checkKeys(const reference::Projection &p, const Rows &rows, const Bytes &logits,
                          int64_t tokens, Worst &worst) {
     auto got = kernel.get(kernel.memoryOf(uint32_t(p.keys())).address(), uint64_t(tokens + 3) * 8);
@@ -363,7 +366,8 @@ private:
   // Attention
   //===--------------------------------------------------------------------===//
 
-  /// The last tokens of each sequence; all have the same pages, each in an order of its own.
+  /// Runs the last tokens of each sequence. All sequences have the same pages, each in a different
+  /// order.
   Result<void> attend(const reference::Attention &a, int64_t context,
                       const std::vector<std::pair<int64_t, int64_t>> &sequences,
                       const test::Print &print) {
@@ -384,7 +388,8 @@ private:
           !ok)
         return ok;
     poolOf = context;
-    // --plant: the exponent of V of the first token, in reach of it; of codes of their scale.
+    // --plant changes the exponent of V of the first token, within its view; for fp8 codes, the
+    // exponent of their scale.
     const uint64_t vector =
         uint64_t(a.kv_heads()) * kPageTokens + uint64_t(sequences[0].first % kPageTokens);
     if (options.plant)
@@ -452,7 +457,7 @@ private:
   KernelUnderTest kernel;
   const Options &options;
   const reference::Kernel &naive;
-  int64_t poolOf = 0; ///< context that the pool was filled for
+  int64_t poolOf = 0; ///< the context that the pool was filled for
 };
 
 int fail(const Error &error) {
@@ -496,7 +501,7 @@ int main(int count, char **arguments) {
   if (!file)
     return fail(file.error());
 
-  std::unique_ptr<Driver> driver; // of a child
+  std::unique_ptr<Driver> driver; // created in a child
   std::unique_ptr<EngineOnDevice> engine;
   trials.kind = "kernel";
   trials.open = [&]() -> Result<std::string> {

@@ -1,4 +1,4 @@
-//===- CheckedStep.h - Random rows and steps, and how far results are off ---===//
+//===- CheckedStep.h - Random rows and steps, and the error of results ------===//
 #pragma once
 
 #include "runtime/abi/Batch.h"
@@ -14,7 +14,7 @@ namespace ingot::cuda::check {
 
 using Bytes = std::vector<uint8_t>;
 
-/// Numbers that repeat themselves in every run.
+/// Pseudo-random numbers, the same in every run.
 class Numbers {
 public:
   explicit Numbers(uint64_t seed) : state(seed * 0x9e3779b97f4a7c15u + 1) {}
@@ -28,7 +28,7 @@ private:
   uint64_t state;
 };
 
-/// Random rows, zeros behind their n values.
+/// Returns random rows, padded with zeros after their n values.
 inline Bytes randomRows(const reference::Rows &rows, int64_t count, uint64_t seed) {
   Numbers random(seed);
   const size_t width = rows.bf16() ? 2 : 4;
@@ -58,9 +58,10 @@ inline float elementOf(const Bytes &bytes, const reference::Rows &rows, int64_t 
 /// The largest difference so far.
 struct Worst {
   double limit, value = 0;
-  /// `allowed`: what a difference of `limit` makes of the result.
+  /// `allowed` is the change of the result that corresponds to a difference of `limit`.
   void add(double is, double want, double allowed, bool bf16) {
-    // bf16: half a step, of a number that may be just above a power of two. f32: the epilogue's.
+    // bf16: half a step of a number that may be just above a power of two. f32: the epilogue's
+    // error.
     double beyond = std::abs(is - want) - std::abs(want) * (bf16 ? 0x1.01p-8 : 2e-6) - 1e-30;
     if (std::isnan(beyond))
       value = INFINITY;
@@ -70,7 +71,7 @@ struct Worst {
   void must(bool holds) { value = holds ? value : double(INFINITY); }
 };
 
-/// A step: tokens of sequences, each at a position of its own.
+/// A step: tokens of sequences, each at its own position.
 struct Step {
   std::vector<int32_t> ids, positions, sequenceOf, rowTokens, blockTable;
   std::vector<AttentionTile> tiles;

@@ -1,4 +1,4 @@
-//===- EngineOnDevice.h - Single kernels of an engine, without an executor ---===//
+//===- EngineOnDevice.h - Runs single kernels of an engine without an executor ----===//
 #pragma once
 
 #include "runtime/device/cuda/AttentionShares.h"
@@ -14,7 +14,7 @@
 
 namespace ingot::cuda::check {
 
-/// The engine's code and weights on the device, as far as they are asked for.
+/// The engine's code and weights on the device, loaded as they are requested.
 class EngineOnDevice {
 public:
   EngineOnDevice(Driver &driver, runtime::EngineFile &file, PickedCode picked)
@@ -24,7 +24,7 @@ public:
     const fb::Launch *launch;
     const fb::Step *step;
   };
-  /// Where the program launches a kernel first.
+  /// Returns the first place where the program launches a kernel.
   std::optional<Place> find(std::string_view kernel) const {
     for (const fb::Step *step : *runtime::generateEntry(*picked.program).steps())
       for (const fb::Case *one : *picked.program->sections()->Get(step->section())->cases())
@@ -60,7 +60,7 @@ public:
     return picked.program->weights()->Get(index)->size();
   }
 
-  /// As the executor makes them: by the engine's own fill, or on the host.
+  /// Makes the weight as the executor does: with the engine's own fill kernel, or on the host.
   Result<Address> weight(uint32_t index) {
     if (auto found = weights.find(index); found != weights.end())
       return found->second.address();

@@ -1,4 +1,4 @@
-//===- KernelUnderTest.cpp - Operands, launches, and what they leave behind -----------------===//
+//===- KernelUnderTest.cpp - Operands, launches and their results ---------------------------===//
 #include "tests/gpu/KernelUnderTest.h"
 
 #include "runtime/device/cuda/BatchImage.h"
@@ -61,7 +61,7 @@ Result<Bytes> KernelUnderTest::get(Address from, uint64_t bytes) {
   return got;
 }
 
-/// What a launch takes, without its batch.
+/// Returns the arguments of a launch, without its batch.
 Result<std::vector<uint64_t>> KernelUnderTest::addresses() {
   std::vector<uint64_t> all;
   for (uint32_t i = 0; i < place.launch->args()->size(); ++i) {

@@ -1,9 +1,9 @@
-//===- MakeReference.cpp - The naive kernels of an engine, into a file -------===//
+//===- MakeReference.cpp - Writes the naive kernels of an engine to a file ----===//
 //
 //   ingot compile MODEL --target cuda:sm_90a … --emit plan | make-reference --target cuda:sm_90a -o FILE
 //
-// With the target and the options that the engine was compiled with. `cuda-emulator:sm_90a` makes
-// host code. check-kernels holds the engine's kernels to these.
+// Use the target and the options with which the engine was compiled. `cuda-emulator:sm_90a` makes
+// host code. check-kernels checks the engine's kernels against these.
 //===----------------------------------------------------------------------===//
 #include "dialects/kernel/ops/Structure.h"
 #include "dialects/plan/PlanDialect.h"

@@ -1,11 +1,11 @@
-//===- PlantLaunches.cpp - Launches that go wrong, for the test of the replay ------===//
+//===- PlantLaunches.cpp - Failing launches, to test the replay --------------------===//
 //
 //   plant-launches FILE
 //
-// In the order in which they lie in FILE: one that is right, one that writes other numbers than it
-// should, one that writes what it must not, one that differs by no more than a GPU may, one that
-// kills its process, one that never ends, one that the device refuses, and one that is right again.
-// Host code for the emulator.
+// FILE contains, in this order: a correct launch, one that writes wrong numbers, one that writes
+// where it must not, one that differs by no more than a GPU may, one that kills its process, one
+// that never ends, one that the device refuses, and another correct one. The code is host code for
+// the emulator.
 //===----------------------------------------------------------------------===//
 #include "codegen/cuda/CudaCodegen.h"
 #include "tests/gpu/launches_generated.h"

@@ -119,7 +119,7 @@ public:
   }
 
 private:
-  /// A thread a row; the sums of statistics in f64, in order.
+  /// One thread per row; the sums of statistics are in f64, in order.
   LogicalResult emitX() {
     RowRegion region(k, producer.getBody(), producer.getInputs());
     const int64_t stride = rowStride(op.xType());
@@ -176,7 +176,7 @@ private:
     return success();
   }
 
-  /// A thread a row of the weight, blockIdx.y the token.
+  /// One thread per row of the weight; blockIdx.y is the token.
   void emitSums(size_t s, ArrayRef<Value> aux, bool fp8) {
     const int64_t n = op.segmentRows(int64_t(s));
     std::string own = name + (fp8 ? "_fp8_" : "_") + std::to_string(s);
@@ -199,7 +199,7 @@ private:
     }
     k.line("double sums[{0}] = {{}, sizes[{0}] = {{};", weights);
     k.line("for (i32 i = 0; i < {0}; i++) {{", width);
-    if (fp8) { // fp8_rows.cuh
+    if (fp8) { // as in fp8_rows.cuh
       int64_t codes = llvm::alignTo(width, 128);
       k.line("const u8 *rowOfX = a{0} + (i64)token * {1};", operandOf(op.getXFp8()),
              cast<RowsType>(op.getXFp8().getType()).rowBytes());
@@ -216,7 +216,7 @@ private:
              rowStride(op.xType()));
     }
     const auto stack = kernel::fragmentLayoutOf(op.segmentWeight(int64_t(s)));
-    if (shape.f32) { // of one weight
+    if (shape.f32) { // one weight
       k.line("u32 words[{0}::words];", format);
       k.line("{0}::load<{1}>(words, a{2} + row / 32 * {0}::panelBytes({1}), row % 32, i / 4 * 4,",
              format, width, operandOf(op.getWeights()[s]));
@@ -257,7 +257,7 @@ private:
         k.line("sum[{0}] = (float)sums[{0}];", w);
       }
     k.line("value[(i64)token * {0} + row] = result;", n);
-    // Either weight's sum may be off.
+    // The sum of either weight may be off.
     k.line("allowed[(i64)token * {0} + row] = most{1};", n, weights == 2 ? " * 2.0f" : "");
     close(k, own);
   }
@@ -269,11 +269,11 @@ private:
   kernel::RowwiseOp producer;
   std::string name;
   int64_t width, weights;
-  std::string count; ///< of the rows of y
+  std::string count; ///< number of rows of y
 };
 
-/// A warp a row (a query head of a token), its lanes take positions in turn: the largest score,
-/// then Σ p v and Σ p in f64.
+/// One warp per row (a query head of a token), whose lanes take positions in turn: first the
+/// largest score, then Σ p v and Σ p in f64.
 constexpr const char *kAttention = R"(
 DEVICE double exp_f64(double x) { // x <= 0; Taylor's sum of the rest of ln 2
   if (x < -700.0)

@@ -1,8 +1,8 @@
-//===- ReferenceText.h - A naive kernel beside each of an engine's ----------===//
+//===- ReferenceText.h - A naive kernel for each kernel of an engine --------===//
 //
-// One thread a result, sums in f64, weights one by one through `F::value`: nothing of the tiled
-// kernels' order, layout of fragments, rings or parts. What is the same is what is done with a sum
-// (the epilogue's text) and what it is of.
+// One thread per result, sums in f64, weights read one by one through `F::value`: the naive kernels
+// share nothing with the tiled kernels' order, fragment layout, rings or parts. They share only the
+// operands of a sum and the epilogue's text that is applied to it.
 //
 //   NAME_reference_x     (operands…, u16 *x, batch)                       a projection's rows of x,
 //                                                                         by its prologue
@@ -10,8 +10,8 @@
 //   NAME_reference_fp8_S  the same, of the rows of E4M3
 //   NAME_reference       (operands…, float *value, float *allowed, float limit, batch)   attention
 //
-// `allowed` says how far a result may be off: how much it moves if a sum is off by `limit` of
-// Σ |w x| (attention: limit x Σ p |v|). Before rotation and rounding.
+// `allowed` is how far a result may be off: how much it changes if a sum is off by `limit` times Σ
+// |w x| (attention: Σ p |v|). Values are before rotation and rounding.
 //===----------------------------------------------------------------------===//
 #pragma once
 
@@ -24,8 +24,8 @@ class FuncOp;
 
 namespace ingot::cuda {
 
-/// The program, and what its operands are (all but the module); null for kernels that have no
-/// reference.
+/// Returns the program and a description of its operands (everything but the module); null for
+/// kernels without a reference.
 mlir::FailureOr<std::unique_ptr<reference::KernelT>> referenceOf(kernel::FuncOp kernel,
                                                                  CudaProgram &program);
 

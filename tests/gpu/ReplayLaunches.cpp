@@ -1,15 +1,16 @@
-//===- ReplayLaunches.cpp - The unit tests' launches, on this machine's GPU --------===//
+//===- ReplayLaunches.cpp - Replays the unit tests' launches on this machine's GPU ----===//
 //
 //   replay-launches [--device cuda|cuda-emulator] [--only SYMBOL]… [--most N] [--limit SECONDS] FILE…
 //
-// Puts memory as it was before each launch on the device, launches, and compares all of it with
-// what the emulator left. Then once more as two nodes of a graph, each over memory of its own, with
-// a programmatic edge between them where the kernel knows those. A line of JSON for each launch;
-// symbol by symbol, in children (Trials.h): one that dies or hangs marks its symbol alone. The last
-// line sums up. Exit 1 if something differs by more than its tolerance or was lost, 4 without a GPU.
+// Writes memory as it was before each launch to the device, launches, and compares all of it with the
+// emulator's results. Then launches again as two nodes of a graph, each over its own memory, with a
+// programmatic edge between them if the kernel supports it. Prints a line of JSON for each launch. Symbols
+// run one after the other in child processes (Trials.h), so a launch that dies or hangs marks only its own
+// symbol. The last line is a summary. Exit status 1 if a result differs by more than its tolerance or was
+// lost, 4 without a GPU.
 //
-// Tensor cores add in an order and with a precision of their own (docs/gpu.md), so numbers may
-// differ by a little; bytes, ids and what must not be written may not.
+// Tensor cores add in their own order and precision (docs/gpu.md), so numbers may differ slightly;
+// bytes, ids and memory that must not be written may not.
 //===----------------------------------------------------------------------===//
 #include "runtime/device/cuda/DeviceMemory.h"
 #include "runtime/device/cuda/EmulatorDriver.h"
@@ -37,23 +38,24 @@ namespace {
 
 constexpr uint64_t kPiece = 4096; ///< bytes; as in LaunchRecorder.h
 
-/// How far numbers may be from the emulator's, as a part of the largest number that the launch
-/// wrote into the same memory. (bf16: where a sum rounds to the other side, a number just above a
-/// power of two moves by 2^-7 of itself.)
+/// Allowed difference from the emulator's numbers, relative to the largest number that the launch
+/// wrote into the same memory. (bf16: if a sum rounds the other way, a number just above a power of
+/// two changes by 2^-7 of itself.)
 struct Tolerance {
   double f32, bf16;
 };
 Tolerance toleranceOf(const replay::Launch &launch) {
   std::string_view symbol = launch.symbol()->string_view(), test = launch.test()->string_view();
-  // Hopper adds products of fp8 with 13 bits of mantissa, cut off: 2^-13 of the largest term at each
-  // of four instructions, and sums are smaller than their terms.
+  // Hopper adds fp8 products with 13 bits of mantissa, truncated: 2^-13 of the largest term at each of four
+  // instructions, and sums are smaller than their terms.
   if (symbol.ends_with("_wgmma_fp8"))
     return {4e-3, 1e-2};
-  // Probabilities are rounded to bf16 behind an exp2 that is not the emulator's: one that rounds to
-  // the other side moves by 2^-8 of itself, and a context of two positions has but two.
+  // Probabilities are rounded to bf16 after an exp2 that differs from the emulator's: one that
+  // rounds the other way changes by 2^-8 of itself, and a context of two positions has only two of
+  // them.
   if (test.starts_with("CudaAttention"))
     return {4e-3, 1e-2};
-  // f32 sums of bf16 products: 2^-23 a term and instruction, of sums ten or a hundred times smaller.
+  // f32 sums of bf16 products: 2^-23 per term and instruction, for sums ten or a hundred times smaller.
   return {1e-3, 1e-2};
 }
 double toleranceOf(const replay::Launch &launch, Element element) {
@@ -86,7 +88,7 @@ size_t widthOf(Element element) {
   return 1;
 }
 
-/// An empty list is not there.
+/// Treats an absent list as empty: flatbuffers omit empty lists.
 template <typename List> auto each(const List *list) {
   std::vector<typename List::return_type> elements;
   if (list)
@@ -94,7 +96,7 @@ template <typename List> auto each(const List *list) {
   return elements;
 }
 
-/// Whether all that is named by its number is there.
+/// Returns whether everything that is referenced by index exists.
 bool isWhole(const replay::Launches &file) {
   auto blobs = file.blobs() ? file.blobs()->size() : 0;
   auto holds = [&](const flatbuffers::Vector<uint32_t> *pieces, uint64_t size) {
@@ -155,7 +157,7 @@ double valueAt(const uint8_t *bytes, Element element) {
     return f32Of(uint32_t(word) << 16);
   case Element::E4M3:
     return f32FromE4M3(uint8_t(word));
-  case Element::Key: { // made to sort as unsigned
+  case Element::Key: { // encoded to sort as unsigned
     auto sorted = uint32_t(word >> 32);
     return word == 0 ? double(NAN) : f32Of(sorted & 0x80000000u ? sorted ^ 0x80000000u : ~sorted);
   }
@@ -165,9 +167,9 @@ double valueAt(const uint8_t *bytes, Element element) {
   return double(word);
 }
 
-/// The largest difference as a part of the largest number that the launch wrote; infinite where one
-/// is a number and the other is not, or where nothing was to be written. Numbers of 1e29 are marks
-/// (kNoScore of attention.cuh), which are equal or not.
+/// Returns the largest difference relative to the largest number that the launch wrote; infinite if
+/// only one of the two is a number, or if nothing was to be written. Numbers of 1e29 and above are
+/// marks (kNoScore of attention.cuh), which must be equal.
 double difference(Element element, std::span<const std::pair<size_t, size_t>> ranges,
                   const Bytes &before, const Bytes &expected, const Bytes &got) {
   const size_t width = widthOf(element);
@@ -181,7 +183,7 @@ double difference(Element element, std::span<const std::pair<size_t, size_t>> ra
           return INFINITY;
         continue;
       }
-      // (What is as it was may have been written all the same: a sum that came out alike.)
+      // (Unchanged bytes may have been written too: a sum that gave the same value.)
       if (std::memcmp(&expected[i], &before[i], width) != 0)
         largest = std::max(largest, std::abs(want));
       worst = std::max(worst, std::abs(want - is));
@@ -189,11 +191,11 @@ double difference(Element element, std::span<const std::pair<size_t, size_t>> ra
   return worst == 0 ? 0 : worst / largest;
 }
 
-/// What a launch left, against what it should have.
+/// Compares a launch's results with the expected ones.
 struct Outcome {
   bool equal = true;
-  double worst = 0, limit = 0; ///< of what is nearest to its tolerance, or beyond it
-  int memory = -1;             ///< which that is
+  double worst = 0, limit = 0; ///< of the memory nearest to or furthest beyond its tolerance
+  int memory = -1;             ///< index of that memory
   bool wrong() const { return worst > limit; }
 
   void add(double difference, double tolerance, size_t index) {
@@ -225,7 +227,7 @@ void compare(const replay::Launch &launch, size_t index, const Bytes &before, By
     for (auto [from, size] : list)
       std::copy_n(got.begin() + from, size, expected.begin() + from);
   }
-  if (expected != got) // what no view covers
+  if (expected != got) // bytes outside every view
     outcome.add(INFINITY, 0, index);
 }
 
@@ -274,9 +276,9 @@ private:
   /// All memory of a launch, and the launch over it.
   struct Set {
     Set(Replayer &replayer, const replay::Launch &launch) : replayer(replayer), launch(launch) {}
-    Set(const Set &) = delete; // arguments are pointed to
+    Set(const Set &) = delete; // the arguments' addresses are taken
 
-    /// As it was before; made when it is filled for the first time.
+    /// Restores the memory as it was before the launch; allocates it at the first call.
     Result<void> fill() {
       Driver &driver = replayer.driver;
       if (!node.kernel)
@@ -382,7 +384,7 @@ int fail(const Error &error) {
   return int(error.exit);
 }
 
-/// A file, and what repeats its launches in a child.
+/// A file, and the replayer of its launches in a child.
 struct File {
   std::vector<char> bytes;
   const replay::Launches *launches = nullptr;
@@ -399,7 +401,7 @@ Result<void> replayAll(const std::vector<std::pair<File *, const replay::Launch 
     json.open('{').key("symbol").value(launch->symbol()->str());
     json.key("test").value(launch->test()->str());
     json.key("ok").value(!outcome->wrong()).key("equal").value(outcome->equal);
-    if (!outcome->equal) // JSON has no infinity: where bytes differ there is no number
+    if (!outcome->equal) // JSON has no infinity: differing bytes have no number
       json.key("memory").value(outcome->memory).key("worst").value(outcome->worst);
     json.key("limit").value(outcome->limit).close();
     print(outcome->wrong() ? test::Found::Wrong
@@ -430,7 +432,7 @@ int main(int count, char **arguments) {
 
   std::vector<File> files(paths.size());
   using List = std::vector<std::pair<File *, const replay::Launch *>>;
-  std::vector<std::string> symbols; // in the order in which they come
+  std::vector<std::string> symbols; // in order of first occurrence
   std::map<std::string, List> bySymbol;
   uint64_t leftOut = 0;
   for (size_t f = 0; f < paths.size(); ++f) {
@@ -460,7 +462,7 @@ int main(int count, char **arguments) {
       leftOut += left->launches();
   }
 
-  std::unique_ptr<Driver> driver; // of a child
+  std::unique_ptr<Driver> driver; // created in a child
   trials.kind = "symbol";
   trials.open = [&]() -> Result<std::string> {
     auto opened = device == "cuda" ? openLibcuda() : openEmulator();

@@ -1,6 +1,6 @@
 //===- Trials.cpp - See Trials.h --------------------------------------------===//
 //
-// From the child to the parent, lines of a pipe:
+// The child sends lines to the parent through a pipe:
 //
 //   *NAME      the device is open
 //   @7         trial 7 begins
@@ -56,16 +56,16 @@ void send(int pipe, std::string line) {
   for (size_t at = 0; at < line.size();) {
     ssize_t wrote = write(pipe, line.data() + at, line.size() - at);
     if (wrote < 0 && errno != EINTR)
-      std::_Exit(1); // nobody listens
+      std::_Exit(1); // the parent is gone
     at += wrote > 0 ? size_t(wrote) : 0;
   }
 }
 
 [[noreturn]] void beChild(const Trials &trials, size_t first, int pipe) {
-  prctl(PR_SET_PDEATHSIG, SIGKILL); // no kernel outlives who waits for it
+  prctl(PR_SET_PDEATHSIG, SIGKILL); // no kernel outlives the parent
   auto fail = [&](const Error &error) {
     send(pipe, "!" + packed(error));
-    std::_Exit(int(error.exit)); // a device that has failed is given back by the system
+    std::_Exit(int(error.exit)); // the system releases a failed device
   };
   auto device = trials.open();
   if (!device)
@@ -80,14 +80,14 @@ void send(int pipe, std::string line) {
   std::exit(0);
 }
 
-/// A child, as its parent sees it.
+/// A child process as seen by its parent.
 class Child {
 public:
   Child(const Trials &trials, size_t first, Tally &tally) : trials(trials), tally(tally) {
     int ends[2];
     if (pipe(ends) != 0)
       return;
-    std::fflush(nullptr); // or the child writes it once more
+    std::fflush(nullptr); // else the child prints the buffer again
     process = fork();
     if (process == 0) {
       close(ends[0]);
@@ -101,7 +101,7 @@ public:
       close(from);
   }
 
-  /// Reads until it has ended, and says how: empty, if well.
+  /// Reads until the child has ended. Returns the cause; empty if it ended normally.
   std::string follow() {
     if (process < 0)
       return "the system gives no process";
@@ -147,11 +147,11 @@ public:
     return text;
   }
 
-  std::optional<size_t> under; ///< the trial that it works on
-  std::optional<Error> error;  ///< that it ended with
+  std::optional<size_t> under; ///< the current trial
+  std::optional<Error> error;  ///< the error with which the child ended
 
 private:
-  /// A line of the child's; whether a trial begins.
+  /// Handles a line from the child. Returns whether a trial begins.
   bool take(std::string_view line) {
     char kind = line.empty() ? ' ' : line[0];
     std::string rest(line.substr(line.empty() ? 0 : 1));
@@ -173,7 +173,8 @@ private:
     return false;
   }
 
-  /// A process whose GPU hangs may not even be killed: it gets ten seconds, and is left behind.
+  /// A process whose GPU hangs may be impossible to kill: it gets ten seconds and is then
+  /// abandoned.
   std::optional<int> reap() {
     for (auto until = Clock::now() + std::chrono::seconds(10); Clock::now() < until;) {
       int status;
@@ -215,7 +216,7 @@ Result<Tally> runTrials(const Trials &trials) {
     }
     if (next == 0 && child.error) // there is no device
       return *child.error;
-    for (; next < trials.all.size(); ++next) // nor will there be one again
+    for (; next < trials.all.size(); ++next) // and there will be none later
       lose(trials.all[next], end);
   }
   return tally;

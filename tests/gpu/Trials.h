@@ -1,15 +1,15 @@
-//===- Trials.h - Things that may end the process, one after the other -----===//
+//===- Trials.h - Runs tests that may kill their process, one by one -------===//
 //
-// A GPU that has failed once runs nothing more in that process, and a kernel that waits for what
-// never comes waits for ever. So trials run in a child: the parent opens no device, reads what the
-// child finds as it finds it, and marks the trial that a child died in or did not end; the next
-// child goes on with the trial behind it. A device is opened once for each child, not for each
-// trial.
+// Once a GPU has failed, a process can run nothing more on it, and a kernel that waits for an event
+// that never comes waits for ever. So trials run in a child process. The parent opens no device,
+// reads the child's results as they appear, and marks the trial in which a child died or which it
+// did not end; the next child continues with the trial after it. A device is opened once per child,
+// not once per trial.
 //
 //   parent   fork ─────────────────────────────── died in 7 ── fork ────────────── done
 //   child          open | 0 | 1 | … | 7  E0718               open | 8 | 9 | …
 //
-// Standard output gets a line of JSON for each result, flushed.
+// Each result is a line of JSON on standard output, flushed.
 //===----------------------------------------------------------------------===//
 #pragma once
 
@@ -22,34 +22,35 @@
 
 namespace ingot::test {
 
-/// What a result says of the thing tried.
+/// The verdict of a result.
 enum class Found : char { Equal = '=', Near = '+', Wrong = '-' };
 
-/// Prints a result; JSON without a line break. In the child.
+/// Prints a result: JSON without a line break. Called in the child.
 using Print = std::function<void(Found, const std::string &json)>;
 
 struct Trial {
   std::string name;
-  uint64_t launches; ///< how many results are to come
-  /// In the child. An error ends the child: the device may be of no more use.
+  uint64_t launches; ///< number of expected results
+  /// Runs in the child. An error ends the child, because the device may be unusable.
   std::function<Result<void>(const Print &print)> run;
 };
 
 struct Trials {
-  std::string kind;    ///< key of a trial's name where it is lost: "symbol"
+  std::string kind;    ///< the key of a lost trial's name: "symbol"
   double limit = 20;   ///< seconds that a trial may take
-  double opening = 60; ///< and opening the device
-  /// In each child, first. The device's name. An error of the first ends everything.
+  double opening = 60; ///< seconds that opening the device may take
+  /// Called first in each child; returns the device's name. An error in the first child ends
+  /// everything.
   std::function<Result<std::string>()> open;
   std::vector<Trial> all;
 };
 
 struct Tally {
   std::string device;
-  uint64_t launches = 0, equal = 0, wrong = 0, lost = 0; ///< results; lost: trials without an end
+  uint64_t launches = 0, equal = 0, wrong = 0, lost = 0; ///< results; lost: trials that did not end
 };
 
-/// Runs them. A lost trial prints {KIND: name, "launches": …, "error": "killed after 20 s"}.
+/// Runs all trials. A lost trial prints {KIND: name, "launches": …, "error": "killed after 20 s"}.
 Result<Tally> runTrials(const Trials &trials);
 
 } // namespace ingot::test

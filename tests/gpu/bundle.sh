@@ -1,11 +1,13 @@
 #!/usr/bin/env bash
-# Makes one file that another x86-64 Linux with an NVIDIA driver runs: `ingot`, the libraries it needs beside the C
-# library, programs that check kernels, the GPU unit tests' launches, engines whose weights are made at load, run.py.
+# Makes one file that runs on another x86-64 Linux with an NVIDIA driver: `ingot`, its
+# shared libraries except the C library, programs that check kernels, the GPU unit tests'
+# launches, engines whose weights are generated at load, run.py.
 #
-#   bundle.sh [--dry-run] INGOT FOLDER [TARGET…]      targets: cuda:sm_90a unless others are given
+#   bundle.sh [--dry-run] INGOT FOLDER [TARGET…]      targets: default cuda:sm_90a
 #
-# FOLDER/ingot-gpu.tar.zst is the file, FOLDER/unpack.py opens it where there is no zstd. Programs and unit tests lie
-# beside INGOT; launches are recorded for sm_90a. With --dry-run all of it is for the emulator, and small.
+# The file is FOLDER/ingot-gpu.tar.zst; FOLDER/unpack.py unpacks it where zstd is missing.
+# Programs and unit tests must be in the same folder as INGOT; launches are recorded for
+# sm_90a. With --dry-run everything is small and for the emulator.
 set -euo pipefail
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
 root=$(cd "$here/../.." && pwd)
@@ -32,8 +34,8 @@ for program in "${programs[@]}" make-reference write-cuda-kernels; do
 done
 cp "$ingot" "${programs[@]/#/$built/}" "$folder/bin/"
 if [ $dry = 0 ]; then strip "$folder"/bin/* 2>/dev/null || true; fi
-# The C library is the machine's own (2.34 or newer); everything else travels. GCC's libraries of this
-# machine may want a newer C library than that one has: they lie apart, for machines without.
+# The C library is the target machine's own (2.34 or newer); everything else is included. GCC's libraries from this
+# machine may need a newer C library, so they are in a separate folder, for machines that lack their own.
 ldd "$folder"/bin/* | awk '$3 ~ /^\// {print $3}' |
   grep -vE '/(ld-linux|libc|libm|libdl|libpthread|librt|libresolv)[-.]' |
   sort -u | while read -r library; do
@@ -45,7 +47,7 @@ ldd "$folder"/bin/* | awk '$3 ~ /^\// {print $3}' |
 if [ $dry = 1 ]; then cp "$built/../lib/libingot-cuda-emulator.so" "$folder/lib/"; fi
 cp "$here"/{run,runner,parts,ceilings,peers,triton_gemv,torch_model,report}.py "$here/predictions.json" "$folder/"
 cp "$here/unpack.py" "$out/"
-# NVRTC is where the tests have theirs, if it is nowhere else.
+# If NVRTC is not found elsewhere, take it from the tests' virtual environment.
 PYTHONPATH=$here:$(echo "$built"/../venv/lib/python*/site-packages) PYTHONDONTWRITEBYTECODE=1 \
   python3 - "$folder/ceilings.cubin" <<'PYTHON'
 import sys
@@ -57,7 +59,7 @@ if not cubin:
 open(sys.argv[1], "wb").write(cubin)
 PYTHON
 
-# Kernels as text, which sweep.py compiles and times there with other knobs.
+# Kernels as text, which sweep.py compiles and times on the target with other tuning macros.
 if [ $dry = 1 ]; then models=(tiny); else models=(8b 1b); fi
 "$built/write-cuda-kernels" "$folder/kernels" "${models[@]}"
 mkdir "$folder/kernels/device"
@@ -90,7 +92,7 @@ config() {
  "tie_word_embeddings": true, "bos_token_id": 1, "eos_token_id": 2}
 JSON
 }
-# Kernels are kept beside the programs: engines share many, and the next bundle most.
+# The code cache is next to the programs: engines share many kernels, and the next bundle reuses most of them.
 gpu=(); for target in "${targets[@]}"; do gpu+=(--target "$target"); done
 engine() { # CONFIG SUFFIX OPTION…
   local config=$1 name=$1$2; shift 2
@@ -98,7 +100,8 @@ engine() { # CONFIG SUFFIX OPTION…
   "$ingot" compile "$configs/$config.json" -o "$folder/engines/$name.ingot" --weights seed --seed 1 --quiet \
     --cache "$built/../bundle-cache" "$@"
 }
-# The naive kernels that check-kernels holds an engine against, of the same options (no CPU: its plan would be first).
+# Writes the naive kernels that check-kernels compares an engine with, compiled with the same options (but without a
+# CPU target, whose plan would come first).
 reference() { # CONFIG SUFFIX OPTION…
   local config=$1 name=$1$2; shift 2
   "$ingot" compile "$configs/$config.json" --weights seed --seed 1 --quiet --emit plan "${gpu[@]}" "$@" |
@@ -112,7 +115,7 @@ else
   config 135m 576 1536 30 9 3 49152
   config 1b 2048 8192 16 32 8 128256
   config 8b 4096 14336 32 32 8 128256
-  # One engine has PTX: that the driver compiles it at load is seen too. In all of them it would be half of the file.
+  # One engine has PTX, to test that the driver compiles it at load. In all engines it would be half of the file.
   engine tiny -int4 --target cpu "${gpu[@]}" --target cuda:compute_80 --quantize int4-g64
   engine tiny -fp8 --target cpu "${gpu[@]}" --quantize fp8
   engine 135m "" --target cpu "${gpu[@]}"
@@ -138,7 +141,7 @@ cat >"$folder/bundle.json" <<JSON
 JSON
 rmdir "$folder/lib/gcc" 2>/dev/null || true
 tar -C "$out" --sort=name --owner=0 --group=0 --numeric-owner -cf "$out/ingot-gpu.tar" ingot-gpu
-# A window of 128 MB: engines and launches hold the same kernels again and again.
+# A window of 128 MB, because engines and launches repeat the same kernels.
 zstd -q --rm --long=27 "-$([ $dry = 1 ] && echo 3 || echo 19)" -T2 "$out/ingot-gpu.tar" -o "$out/ingot-gpu.tar.zst"
 bytes=$(stat -c %s "$out/ingot-gpu.tar.zst")
 printf '==> %s: %d.%d MB, unpacked %d MB\n' "$out/ingot-gpu.tar.zst" $((bytes / 1000000)) $((bytes / 100000 % 10)) \

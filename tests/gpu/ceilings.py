@@ -1,8 +1,9 @@
 #!/usr/bin/env python3
-"""What this GPU can do at most, by its driver alone: one JSON object a line.
+"""Measures the peak rates of this GPU, using only its driver: one JSON object per line.
 
-Copies on the device (bytes read and written), a streaming read (products are a library's: peers.py has them), and how
-many clusters of blocks as large as ours fit at once. Kernels lie beside it as a cubin; nothing is compiled here.
+Device copies (bytes read and written), a streaming read (peers.py has the products, which
+need a library), and how many clusters of blocks as large as ours fit at once. The kernels
+are a cubin in the same folder; nothing is compiled here.
 
     ceilings.py [--cubin F] [--bytes N] [--library F]
 """
@@ -40,7 +41,7 @@ extern "C" __global__ void one_block_a_processor(unsigned *to) {
     *to = memory[0];
 }
 """
-SHARED = 224 * 1024  # bytes of a block of the large products, one on a processor
+SHARED = 224 * 1024  # bytes per block of the large products, one block per SM
 THREADS = 384
 ATTRIBUTES = {
     "clock_khz": 13, "processors": 16, "memory_clock_khz": 36, "memory_bus_bits": 37, "l2_bytes": 38, "major": 75,
@@ -53,12 +54,12 @@ class Config(ctypes.Structure):  # CUlaunchConfig
                 ("stream", ctypes.c_void_p), ("attributes", ctypes.c_void_p), ("count", ctypes.c_uint)]
 
 
-class Attribute(ctypes.Structure):  # CUlaunchAttribute: 64 bytes of value behind its number
+class Attribute(ctypes.Structure):  # CUlaunchAttribute: a number, then 64 bytes of value
     _fields_ = [("number", ctypes.c_int), ("pad", ctypes.c_char * 4), ("value", ctypes.c_uint * 16)]
 
 
 class Cuda:
-    """The driver's calls; a failed one raises with its name and number."""
+    """The driver's calls; a failed one raises an error with its name and number."""
     def __init__(self, library):
         self.library = ctypes.CDLL(library)
         self("cuInit", 0)
@@ -87,7 +88,7 @@ class Cuda:
         return ctypes.c_uint64(self.number("cuMemAlloc_v2", ctypes.c_size_t(size), kind=ctypes.c_uint64))
 
     def seconds(self, work, runs=7):
-        """Median of `runs`, the first left out, by events around each."""
+        """Median of `runs` after one warm-up run, timed by events around each."""
         begin, end = (ctypes.c_void_p(self.number("cuEventCreate", 0, kind=ctypes.c_void_p)) for _ in range(2))
         found = []
         for _ in range(runs + 1):

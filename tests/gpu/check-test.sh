@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# check-kernels without a GPU: tiny engines on the emulator. What is right passes; a weight (of an expert, too), an
-# element of V, a scale and an epilogue that are not the reference's are found.
+# Tests check-kernels without a GPU, with tiny engines on the emulator. Correct kernels pass. A weight (also of an
+# expert), an element of V, a scale or an epilogue that differs from the reference is found.
 #
 #   check-test.sh BIN-FOLDER
 set -euo pipefail
@@ -15,7 +15,7 @@ cat >"$work/tiny.json" <<'JSON'
  "rope_theta": 10000.0, "hidden_act": "silu", "attention_bias": false, "mlp_bias": false,
  "tie_word_embeddings": true, "bos_token_id": 1, "eos_token_id": 2}
 JSON
-# Experts whose rows fill no tile, sinks, biases.
+# A model with experts whose rows fill no tile, sinks and biases.
 cat >"$work/experts.json" <<'JSON'
 {"architectures": ["GptOssForCausalLM"], "model_type": "gpt_oss", "dtype": "bfloat16", "hidden_size": 128,
  "intermediate_size": 72, "num_hidden_layers": 2, "layer_types": ["sliding_attention", "full_attention"],
@@ -24,13 +24,13 @@ cat >"$work/experts.json" <<'JSON'
  "rope_theta": 10000.0, "hidden_act": "silu", "swiglu_limit": 7.0, "attention_bias": true,
  "tie_word_embeddings": false, "bos_token_id": 1, "eos_token_id": 2}
 JSON
-make() { # NAME CONFIG OPTION…: the engine, its plan, its reference
+make() { # NAME CONFIG OPTION…: makes the engine, its plan and its reference
   local name=$work/$1 config=$work/$2.json; shift 2
   "$bin/ingot" compile "$config" --weights seed --seed 1 --target $target --quiet -o "$name.ingot" "$@"
   "$bin/ingot" compile "$config" --weights seed --seed 1 --target $target --emit plan "$@" >"$name.mlir"
   "$bin/make-reference" "$name.mlir" --target $target -o "$name.reference"
 }
-check() { # RESULT ENGINE REFERENCE OPTION…: exit status
+check() { # RESULT ENGINE REFERENCE OPTION…: returns the exit status
   local result=$work/$1.jsonl engine=$work/$2.ingot reference=$work/$3.reference code=0; shift 3
   "$bin/check-kernels" "$engine" --reference "$reference" --device cuda-emulator --contexts 1,257,600 "$@" \
     >"$result" 2>"$result.err" || code=$?
@@ -47,7 +47,7 @@ export experts_fp8=$(check experts_fp8 experts_fp8 experts_fp8 --only gate_up_0 
 export planted_experts=$(check planted_experts experts experts --only gate_up_0 --only linear_1 --tokens 1,17,65,300 --plant)
 export planted=$(check planted bf16 bf16 --tokens 1,9,65,130 --plant)
 export planted_fp8=$(check planted_fp8 fp8 fp8 --tokens 1,9,65 --plant)
-# Attention with another scale; a residual that is taken away.
+# Plants a wrong attention scale, and a residual that is subtracted.
 sed -e '/kernel.attention/s/scale = [0-9.e+-]* : f32/scale = 1.800000e-01 : f32/' -e 's/arith.addf %\(arg[0-9]*\), %\(arg[0-9]*\) : f32/arith.subf %\1, %\2 : f32/' \
   "$work/bf16.mlir" >"$work/other.mlir"
 cmp -s "$work/bf16.mlir" "$work/other.mlir" && { echo "check-test.sh: the plan reads otherwise now" >&2; exit 1; }
@@ -73,7 +73,7 @@ for name, families in (("bf16", "few t8 t16 t64 wgmma128 wgmma decode prefill"),
 for name in ("planted", "planted_fp8"):
     checks, summary = lines(name)
     assert os.environ[name] == "1" and summary["failed"] == len(checks) > 10, [check for check in checks if check["ok"]]
-# A code of the first expert: of the rows that have it.
+# Changes one code of the first expert: only the rows routed to it differ.
 checks, summary = lines("planted_experts")
 assert os.environ["planted_experts"] == "1" and summary["failed"] == len(checks) == 8, checks
 checks, summary = lines("other")

@@ -1,9 +1,9 @@
-"""The bundle as it is made, unpacked and run, on the emulator: our programs with tiny shapes, through every script.
+"""Makes, unpacks and runs the bundle on the emulator: our programs with tiny shapes, through every script.
 
     dry_run.py BIN-FOLDER
 
-So that no script meets its first bug on a GPU. Torch and triton are stubs (tests/gpu/stub), and so is the driver's
-library that ceilings.py asks.
+This finds the scripts' bugs before they run on a GPU. Torch and triton are stubs (tests/gpu/stub), and so is the
+driver library that ceilings.py uses.
 """
 import json
 import os
@@ -20,7 +20,7 @@ sys.dont_write_bytecode = True
 import nvrtc
 import report
 
-# A part is in the way of nothing if this machine lacks what it asks for.
+# Parts that may fail because this machine lacks their tool.
 MAY_MISS = {"compute-sanitizer", "nvidia-smi"}
 
 
@@ -49,7 +49,7 @@ def main(programs):
         bundle, results = work / "there" / "ingot-gpu", work / "results.jsonl"
         compiler, library = os.environ.get("CC", "cc"), work / "libcuda-stub.so"
         run(compiler, "-shared", "-fPIC", "-o", library, HERE / "stub" / "libcuda.c", check=True)
-        # Limits are for a GPU; here two processors may be shared with other tests.
+        # The time limits are for a GPU; here two processors may be shared with other tests.
         options = ["--torch-device", "cuda", "--libcuda", library, "--patience", 10, "--budget", 850]
         done = run(bundle / "run.py", "--dry-run", "--results", results, *options, env=environment)
         text = run(bundle / "report.py", results, check=True, stdout=subprocess.PIPE).stdout
@@ -67,7 +67,7 @@ def main(programs):
 
 
 def sweep(bundle, rows, environment):
-    """The other script, as far as it goes without a device: it compiles what lies in the bundle."""
+    """Runs sweep.py as far as it goes without a device: it compiles the kernels in the bundle."""
     options = ["--dry-run", "--kernels", "*-o", "--tokens", 8, "--knob", "INGOT_DEPTH=2", "--out", rows]
     run(bundle / "sweep.py", bundle / "kernels", *options, env=environment, check=True)
     found = [json.loads(line) for line in rows.read_text().splitlines()]
@@ -75,7 +75,7 @@ def sweep(bundle, rows, environment):
 
 
 def figures(found):
-    """Each part has what its tables are made of."""
+    """Checks that each part has the data for its tables."""
     replayed = [line["summary"] for line in found.printed("replay") if isinstance(line.get("summary"), dict)]
     assert replayed and replayed[0]["launches"] > 0 and replayed[0]["failed"] == 0, replayed
     assert found.printed("check"), "nothing was checked"

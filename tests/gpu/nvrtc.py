@@ -1,7 +1,7 @@
-"""NVRTC from Python: CUDA C++ to cubins, by ctypes alone.
+"""NVRTC from Python: compiles CUDA C++ to cubins, using only ctypes.
 
-The library is looked for as codegen/cuda/Nvrtc.h does, and also where a Python with torch or NVIDIA's wheels
-keeps it. A cubin needs neither a GPU nor a driver.
+Looks for the library as codegen/cuda/Nvrtc.h does, and also where a Python with torch or NVIDIA's wheels keeps
+it. Making a cubin needs neither a GPU nor a driver.
 """
 import ctypes
 import glob
@@ -14,7 +14,7 @@ LIBRARY = "libnvrtc.so.13"
 
 def candidates():
     if os.environ.get("INGOT_NVRTC"):
-        return [os.environ["INGOT_NVRTC"]]  # what the user names is what is used
+        return [os.environ["INGOT_NVRTC"]]  # a library named by the user has priority
     found = []
     for folder in sys.path + [os.path.join(os.path.dirname(os.__file__), "site-packages")]:
         found += glob.glob(os.path.join(folder, "nvidia", "*", "lib", LIBRARY))
@@ -22,12 +22,12 @@ def candidates():
 
 
 class Nvrtc:
-    """Raises OSError with the last reason where there is no library. `path`: one that was found before."""
+    """Raises OSError with the last reason if no library loads. `path`: a library that was found before."""
 
     def __init__(self, path=None):
         for path in [path] if path else candidates():
             try:
-                # It opens its built-in functions by name: opened first, they are found.
+                # NVRTC opens the builtins library by name: it finds it if it is already loaded.
                 for builtins in glob.glob(os.path.join(os.path.dirname(path) or "/nowhere", "libnvrtc-builtins.so*")):
                     ctypes.CDLL(builtins, ctypes.RTLD_GLOBAL)
                 self.library = ctypes.CDLL(path)
@@ -46,7 +46,7 @@ class Nvrtc:
         return memory.raw
 
     def compile(self, source, name, options):
-        """(cubin, log); the cubin is None where the source has an error. `ptx` is what ptxas got."""
+        """Returns (cubin, log); the cubin is None if the source has an error. `ptx` is the input of ptxas."""
         program = ctypes.c_void_p()
         self.library.nvrtcCreateProgram(ctypes.byref(program), source.encode(), f"{name}.cu".encode(), 0, None, None)
         chosen = (ctypes.c_char_p * len(options))(*[option.encode() for option in options])
@@ -59,7 +59,7 @@ class Nvrtc:
 
 
 def resources(log):
-    """{symbol: {"registers", "spills"}} from what ptxas -v says."""
+    """Parses the output of ptxas -v into {symbol: {"registers", "spills"}}."""
     found, symbol = {}, None
     for line in log.splitlines():
         named = re.search(r"Compiling entry function '(\w+)'|Function properties for (\w+)", line)

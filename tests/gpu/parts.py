@@ -1,4 +1,4 @@
-"""What a run asks of a GPU, most valuable first. docs/gpu.md says what each part is for; report.py reads the lines."""
+"""The parts of a GPU run, most valuable first. docs/gpu.md explains each part; report.py reads the lines."""
 import contextlib
 import json
 import os
@@ -21,29 +21,31 @@ IDS = [1, 2, 3, 40, 5, 6, 70, 8, 9, 10, 11, 12]  # a prompt
 
 @dataclass(frozen=True)
 class Plan:
-    """What is run, and how much of it. `FULL` is for a GPU; `DRY` takes the same ways with shapes for the emulator."""
+    """What is run, and how much of it. `FULL` is for a GPU; `DRY` runs the same code with shapes for the
+    emulator."""
     device: str
     torch_device: str
     beside_cpu: tuple  # engines with code for both
     answers: tuple  # engines whose ids are compared between ways of launching
     new_ids: int
     repeats: int
-    checked: tuple  # engines whose kernels are held against a naive one, at true shapes
+    checked: tuple  # engines whose kernels are compared with naive ones, at real shapes
     check: tuple  # options of check-kernels
-    replay_limit: int  # seconds a symbol may take
+    replay_limit: int  # seconds per symbol
     served: str
     server: tuple       # options of ingot serve
     loads: tuple  # (users, requests, prompt ids, new ids)
     kernels: tuple  # (engine, options of ingot bench-kernels)…
     bench: tuple  # (engine, options of ingot bench)…
-    knobs: tuple  # (engine, options of ingot bench)…
+    knobs: tuple  # (engine, options of ingot bench)…, for tuning macros
     peers: tuple  # options of peers.py
     ceilings: tuple  # options of ceilings.py
 
 
 def decode(engine):
-    """The rows of one engine: prompts, decode batches, those with 1,024 positions before. Each a command of its own: a
-    process takes memory for its largest test, and one that ends early takes only itself along."""
+    """The commands of one engine: prompts, decode batches, and decode batches after 1,024
+    positions. Each is a process of its own: a process allocates memory for its largest
+    test, and one that dies takes no other test with it."""
     return ((engine, "-p 512,2048,8192 -n 128 -r 3"), (engine, "-p 0 -n 32 --batch 8,16,32,64,128,256 -r 2"),
             (engine, "-p 0 -n 32 --batch 1,8,32,64,128,256 --depth 1024 -r 1"))
 
@@ -53,7 +55,7 @@ def deep(engine):
 
 
 def alone(engine):
-    """Each kernel alone, at every size of the predictions. 12 sizes take some 20 seconds."""
+    """Each kernel on its own, at every size of the predictions. 12 sizes take some 20 seconds."""
     return engine, ("--edges programmatic --tokens 1,2,4,8,16,32,64,128,256,512,2048,8192 "
                     "--context 128,1024,8192,32768 --repeats 10")
 
@@ -103,14 +105,16 @@ KNOBS = {
 
 
 class Parts:
-    """`python_environment` is that of scripts, whose libraries are the machine's own and not the bundle's."""
+    """`python_environment` is the environment of scripts, which use the machine's own libraries, not the
+    bundle's."""
     def __init__(self, plan, work, python_environment, libcuda, torch_device):
         self.plan, self.work, self.python_environment, self.libcuda = plan, work, python_environment, libcuda
         self.torch_device = torch_device or plan.torch_device
         self.ingot = HERE / "bin" / "ingot"
 
     def list(self):
-        """In order of value. The limits add up to more than a run has: most need less, and what is last can wait."""
+        """The parts in order of value. The limits add up to more than a run has: most parts need less, and the
+        last ones may be dropped."""
         return [
             Part("ceilings", 60, self.ceilings),
             Part("replay", 75, self.replay),
@@ -123,7 +127,7 @@ class Parts:
             Part("peers", 60, self.peers, 10)
         ]
 
-    # ------------------------------------------------------------ what is there
+    # --------------------------------------------------------- engines and time
 
     def engine(self, name):
         file = HERE / "engines" / f"{name}.ingot"
@@ -142,7 +146,8 @@ class Parts:
         return file
 
     def share(self, run, of):
-        """Of the part's time that is left, for each of `of` commands; what one does not need is the next one's."""
+        """The time for each of `of` commands, out of the part's remaining time; unused time goes to the next
+        ones."""
         return run.left() / run.patience / of
 
     # ------------------------------------------------------------ parts
@@ -203,7 +208,8 @@ class Parts:
             run.command(name, command, limit=self.share(run, len(engines) - index), engine=name)
 
     def answers(self, run):
-        """Numbers beside the CPU's; then the same ids whichever way they are launched, together, again and again."""
+        """Compares results with the CPU's; then checks that the ids are the same for every way of launching, in
+        batches, and in repeated runs."""
         for name, file in self.engines(self.plan.beside_cpu):
             self.beside_cpu(run, name, file)
         for name, file in self.engines(self.plan.answers):
@@ -224,7 +230,7 @@ class Parts:
             run.write(engine=name, beside_cpu=max(abs(a - b) for a, b in zip(ours, cpus)))
 
     def ids(self, run, name, file, way, prompts, options, limit=30):
-        """The lists of ids that it answers; None where it does not."""
+        """The lists of ids of the answers; None if it fails."""
         source = self.work / "prompts.jsonl"
         source.write_text((json.dumps({"prompt_ids": IDS}) + "\n") * prompts)
         done = run.command(f"{name} {way}", [
@@ -237,8 +243,8 @@ class Parts:
         return [line["ids"] for line in done.lines if "ids" in line] if done else None
 
     def same_ids(self, run, name, file):
-        # First as it is, one sequence at a time; last all in one step, of at most 64 tokens: those kernels promise the
-        # same bits.
+        # First unchanged, one sequence at a time; last all in one step of at most 64
+        # tokens, whose kernels guarantee the same bits.
         many, trace = self.plan.repeats, ("--trace", self.work / "trace.json")
         ways = [("graphs, again and again", many, ("--max-seqs", "1", "--no-prefix-cache")),
                 *((way, 1, options) for way, options in WAYS.items()), ("trace", 1, trace),
@@ -283,7 +289,8 @@ class Parts:
                                    users=users,
                                    prompt=prompt,
                                    new=new)
-                # Without a tokenizer there is no text, so the client sees no first token: the server's own clocks do.
+                # Without a tokenizer there is no text, so the client sees no first token;
+                # use the server's own timings.
                 run.write(engine=name, users=users, prompt=prompt, new=new, server=means(before, latencies(url)))
                 if done and any(line.get("failed") for line in done.lines):
                     run.failures += 1
@@ -334,14 +341,14 @@ class Parts:
 
 
 def parting(one, other):
-    """Where two lists of ids part; None where they do not."""
+    """The position where two lists of ids first differ; None if they are equal."""
     if one == other:
         return None
     return next((i for i, (a, b) in enumerate(zip(one, other)) if a != b), min(len(one), len(other)))
 
 
 def prompt_ids(number, length):
-    """Different for every number, from the first id on: no prefix is shared."""
+    """Different for every number from the first id on, so that no prefix is shared."""
     return [3 + (number * 7919 + 31 * i * i + 17 * i) % 997 for i in range(length)]
 
 
@@ -358,7 +365,7 @@ def has_torch(environment):
 
 @contextlib.contextmanager
 def serving(command, log, run):
-    """Its address. The server ends with the block, and must not have ended before."""
+    """Yields the server's address. The server ends with the block and must not end before."""
     with socket.socket() as listening:
         listening.bind(("127.0.0.1", 0))
         port = listening.getsockname()[1]
@@ -406,7 +413,7 @@ def ask(url, body):
 
 
 def metrics(url):
-    """{name: sum over its labels} of /metrics."""
+    """{name: sum over its labels} from /metrics."""
     found = {}
     with urllib.request.urlopen(f"{url}/metrics", timeout=10) as answer:
         for line in answer.read().decode().splitlines():
@@ -429,7 +436,7 @@ def latencies(url):
 
 
 def means(before, after):
-    """Milliseconds, of what happened between the two."""
+    """Mean milliseconds of the events between the two."""
     return {
         key: round(1e3 * (after[key][0] - before[key][0]) / count, 3) for key in after
         if (count := after[key][1] - before[key][1]) > 0

@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
-"""What torch and triton do on this GPU without compiling a model, kernel by kernel: one JSON object a line.
+"""Measures torch and triton on this GPU without compiling a model, kernel by kernel: one JSON object per line.
 
-The shapes are those of our engines' kernels, weights are random bf16, and every time is of a CUDA graph that goes
-through so many copies of its weights that the L2 cache holds none of them: as the layers of a model do, and
-`ingot bench-kernels`.
+The shapes are those of our engines' kernels, and weights are random bf16. Every time is
+that of a CUDA graph that cycles through enough copies of its weights that none stay in the
+L2 cache, as with the layers of a model and in `ingot bench-kernels`.
 
     peers.py [--only limits|products|fp8|attention|gemv] [--shape 8b] [--device cuda]
 """
@@ -19,7 +19,7 @@ import torch.nn.functional as F
 # hidden, ffn, heads, KV heads, vocabulary
 SHAPES = {"8b": (4096, 14336, 32, 8, 128256), "1b": (2048, 8192, 32, 8, 128256), "tiny": (256, 768, 4, 2, 1024)}
 TOKENS = (1, 8, 32, 64, 128, 256, 512, 2048)
-COLD = 256 << 20  # bytes of weights that a graph goes through, at least; the largest L2 has 60 MB
+COLD = 256 << 20  # minimum bytes of weights per graph; the largest L2 has 60 MB
 REPEATS = 7
 
 
@@ -28,7 +28,7 @@ def put(**fields):
 
 
 def products(shape):
-    """{kernel: (rows, K)}, as the engine's kernels join them."""
+    """{kernel: (rows, K)}, with projections joined as in the engine's kernels."""
     hidden, ffn, heads, kv_heads, vocabulary = SHAPES[shape]
     head = hidden // heads
     return {
@@ -46,21 +46,21 @@ class Device:
         return torch.randn(*sizes, device=self.name, dtype=torch.float32 if len(sizes) == 1 else torch.bfloat16)
 
     def copies(self, make):
-        """As many as are `cold` bytes, at most 64."""
+        """As many copies as make up `cold` bytes, at most 64."""
         first = make()
         size = max(1, first.numel() * first.element_size())
         return [first, *(make() for _ in range(min(64, -(-self.cold // size)) - 1))]
 
     def seconds(self, calls):
-        """Of one of `calls`: all of them in a graph, replayed; the median."""
+        """The time per call: the median of replays of a graph of all `calls`."""
         for call in calls:
-            call()  # warms up, outside the graph
+            call()  # warm-up, outside the graph
         replay = lambda: [call() for call in calls]
         if self.cuda:
             torch.cuda.synchronize()
             graph = torch.cuda.CUDAGraph()
             with torch.cuda.graph(graph):
-                kept = [call() for call in calls]  # noqa: F841: memory of the graph
+                kept = [call() for call in calls]  # noqa: F841: keeps the graph's memory alive
             replay = graph.replay
         found = []
         for _ in range(REPEATS + 1):
@@ -84,11 +84,11 @@ def figures(seconds, size, operations):
     return {"us": seconds * 1e6, "gb_s": size / seconds / 1e9, "tflops": operations / seconds / 1e12}
 
 
-# ---------------------------------------------------------------- what is measured
+# -------------------------------------------------------------------- measurements
 
 
 def limits(device, _):
-    """Dense products as large as a GPU likes them, of random numbers: zeros are faster."""
+    """Dense products of GPU-friendly sizes, with random numbers, because zeros are faster."""
     n = 8192 if device.cuda else 256
     a, b = device.random(n, n), device.random(n, n)
     seconds = device.seconds([lambda: a @ b] * 5)
@@ -133,7 +133,7 @@ def fp8_products(device, shape):
 
 
 def attention(device, shape):
-    """SDPA as torch chooses it: prompts (causal), and one query a sequence over a context."""
+    """SDPA with torch's own choice of kernel: prompts (causal), and one query per sequence over a context."""
     hidden, _, heads, kv_heads, _ = SHAPES[shape]
     head = hidden // heads
     for tokens in (2048, 8192) if device.cuda else (16, ):
@@ -162,7 +162,7 @@ def attention(device, shape):
 
 
 def gemv(device, shape):
-    """One token: a triton kernel of a page against a library."""
+    """One token: a short triton kernel compared with a library."""
     from triton_gemv import CHOICES, multiply
     for kernel, (rows, k) in products(shape).items():
         weights = device.copies(lambda: device.random(rows, k))
@@ -199,14 +199,14 @@ def main():
     torch.manual_seed(1)
     put(torch=torch.__version__, device=torch.cuda.get_device_name() if device.cuda else device.name)
     for shape in options.shape or ["8b", "1b"]:
-        for name in options.only or list(WORK)[1:]:  # limits are asked for by name
+        for name in options.only or list(WORK)[1:]:  # limits only if requested by name
             if name == "limits" and shape != (options.shape or ["8b"])[0]:
-                continue  # they have no shape
+                continue  # they have no shape, so once is enough
             try:
                 with torch.inference_mode():
                     WORK[name](device, shape)
             except (RuntimeError, TypeError, AttributeError, ImportError, NotImplementedError,
-                    ValueError) as error:  # an operation that is not there
+                    ValueError) as error:  # the operation does not exist
                 put(peer=name, shape=shape, error=(str(error).strip() or type(error).__name__).splitlines()[0])
                 failed = 1
             if device.cuda:

@@ -1,18 +1,18 @@
 #!/usr/bin/env bash
-# The way of a bundle's unit tests without a GPU: launches of a few kernels are recorded as host code and
-# repeated on the emulator, where all bits must be equal. Then planted ones, each of which must be found and
-# leave the others alone, and a damaged file.
+# Tests the replay of a bundle's unit tests without a GPU: launches of a few kernels are recorded as host code and
+# repeated on the emulator, where all bits must be equal. Then planted errors must be found without affecting the
+# other launches, and a damaged file must be rejected.
 #
 #   replay-test.sh BIN-FOLDER
 set -euo pipefail
 bin=$1
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
-unset GTEST_OUTPUT # reports of their own: these are parts of programs
+unset GTEST_OUTPUT # each part would write a report of its own
 record() { # NAME PROGRAM FILTER
   INGOT_RECORD_TARGET=cuda-emulator INGOT_RECORD_LAUNCHES=$work/$1.bin "$bin/$2" --gtest_brief=1 --gtest_filter="$3"
 }
-replay() { # NAME ARGUMENTS…: its exit status
+replay() { # NAME ARGUMENTS…: returns the exit status
   local name=$1 code=0; shift
   "$bin/replay-launches" --device cuda-emulator "$@" >"$work/$name.jsonl" 2>"$work/$name.err" || code=$?
   echo "$code"

@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
-"""Tables of a run's lines, beside what was predicted; works on what there is of a run that ended early.
+"""Makes tables from a run's lines and compares them with predictions; also works on a run that ended early.
 
     report.py RESULTS.jsonl [--predictions FILE] [-o REPORT.md]
 
-What is wrong stands first, then predictions that missed by more than a quarter, then the tables.
+Errors come first, then predictions that were off by more than a quarter, then the tables.
 """
 import argparse
 import json
@@ -12,7 +12,7 @@ import re
 import sys
 
 MISS = 0.25
-# An engine's kernels of a Llama, by their names.
+# A Llama engine's kernels, by name.
 ROLES = {
     "qkv": r"projections_0", "o": r"residual_0", "gate_up": r"gate_up_0", "down": r"residual_1", "head": r"linear_0",
     "attention": r"attention_0"
@@ -22,7 +22,7 @@ PARTS = ("ceilings", "replay", "check", "answers", "serve", "kernels", "bench", 
 
 
 def read(text):
-    """The lines, and how many are none: a run that is killed may leave half a line."""
+    """The lines, and the number of invalid ones: a killed run may leave a partial line."""
     lines, broken = [], 0
     for line in text.splitlines():
         try:
@@ -64,19 +64,19 @@ class Run:
         self.lines = lines
 
     def of(self, part, **fields):
-        """Lines of a part with these fields."""
+        """The lines of a part with these fields."""
         return [
             line for line in self.lines
             if line.get("part") == part and all(line.get(name) == value for name, value in fields.items())
         ]
 
     def printed(self, part, **fields):
-        """What programs of the part printed, with the fields that the run gave it: {"engine", ...}."""
+        """The output of the part's programs, with the fields that the run added: {"engine", ...}."""
         found = [{**line["line"], **line} for line in self.of(part) if "line" in line]
         return [line for line in found if all(line.get(name) == value for name, value in fields.items())]
 
     def ends(self):
-        """{part: how it ended}; a part that the run names and that has no end was under way when everything ended."""
+        """{part: how it ended}; a part that was started and has no end was running when everything ended."""
         ended = {
             line["part"]: line for line in self.lines
             if "end" in line and "command" not in line and line.get("part") != "run"
@@ -85,7 +85,8 @@ class Run:
         return {part: ended.get(part) for part in dict.fromkeys((*begun, *ended))}
 
     def kernels(self, engine, tokens=None):
-        """One line a kernel, variant and context: those of programmatic edges where there are both."""
+        """One line per kernel, variant and context; if there are both kinds of edges, those of programmatic
+        edges."""
         chosen = {}
         for line in self.printed("kernels", engine=engine):
             if "us" in line and line.get("kernel") and tokens in (None, line.get("tokens")):
@@ -95,7 +96,7 @@ class Run:
         return list(chosen.values())
 
     def shortest(self, engine, tokens, context=None):
-        """{kernel: its line} of one context: the shortest, or the one given (products have none)."""
+        """{kernel: its line} for one context: the shortest, or the given one (products have none)."""
         found = {}
         for line in sorted(self.kernels(engine, tokens), key=lambda line: line.get("context") or 0):
             if context is None or line.get("context") == context:
@@ -103,7 +104,7 @@ class Run:
         return found
 
 
-# ---------------------------------------------------------------- what is wrong
+# ----------------------------------------------------------------------- errors
 
 
 def problems(run, broken):
@@ -154,7 +155,7 @@ def last_line(text):
 
 
 def measured(run, prediction):
-    """The figure that a prediction is about; None where it is missing."""
+    """The figure that a prediction is about; None if it is missing."""
     source, value = dict(prediction["from"]), prediction["value"]
     part, roles = source.pop("part"), source.pop("roles", None)
     if roles is not None:
@@ -165,7 +166,7 @@ def measured(run, prediction):
         if set(by_role) != set(roles):
             return None
         us = sum(line["us"] * line.get("launches", 1) for line in by_role.values())
-        if value == "tflops":  # an engine may not know what its kernels compute
+        if value == "tflops":  # an engine may not know how many operations its kernels do
             return sum((line.get("flops") or 0) * line.get("launches", 1) for line in by_role.values()) / us / 1e6 or None
         return us if value == "sum_us" else sum(line["us"] for line in by_role.values())
     for line in run.printed(part, **source):
@@ -177,7 +178,8 @@ def measured(run, prediction):
 
 
 def off(prediction, figure):
-    """How far outside the prediction it is, of the nearer end; 0 within. Above 0: more than predicted."""
+    """How far the figure is outside the predicted range, relative to the nearer end; 0
+    within. Positive: more than predicted."""
     if figure > prediction["high"]:
         return figure / prediction["high"] - 1
     if figure < prediction["low"]:
@@ -336,7 +338,8 @@ def kernels(run):
 
 
 def step_against_sum(run):
-    """A step of one token as bench times it, beside what its kernels sum to, and the step's graph replayed on end."""
+    """The bench time of a one-token step, the sum of its kernels' times, and the time of
+    the step's graph replayed repeatedly."""
     rows = []
     for engine in dict.fromkeys(line["engine"] for line in run.printed("kernels")):
         steps = [
@@ -363,7 +366,7 @@ def step_against_sum(run):
 
 
 def without(run):
-    """What a step loses in time when one kernel is left out, beside what that kernel takes alone."""
+    """The time that a step saves when one kernel is left out, and the time of that kernel alone."""
     rows = []
     for line in run.printed("kernels"):
         step = line["line"].get("step")
@@ -423,7 +426,8 @@ def knobs(run):
 
 
 def peers(run):
-    """Each product and attention of torch and triton in us, beside ours at the same shape and tokens."""
+    """The times of torch's and triton's products and attention in us, and ours at the same
+    shape and number of tokens."""
     out, groups = [], {}
     for line in run.printed("peers"):
         if "us" in line:

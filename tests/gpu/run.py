@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
-"""Everything that one run of at most ten minutes can ask of a GPU, most valuable first, as JSON lines.
+"""Runs everything worth measuring on a GPU within at most ten minutes, most valuable first; writes JSON lines.
 
-Needs an NVIDIA driver (release 580 or newer) and a Python of 3.8 or later; torch and triton are used where they are.
-`./dev gpu-bundle` makes the folder that this lies in.
+Needs an NVIDIA driver (release 580 or newer) and Python 3.8 or later; torch and triton are used if installed.
+`./dev gpu-bundle` makes the folder that contains this script.
 
     python3 run.py [--results FILE] [--budget SECONDS] [--only PART]      then: python3 report.py FILE
     python3 run.py --dry-run          tiny shapes on the emulator, in a bundle made for that
@@ -22,7 +22,8 @@ from runner import Runner
 
 
 def environment():
-    """Of our programs: the libraries of this folder, and GCC's of it where the machine's own are too old."""
+    """The environment of our programs: the libraries of this folder, and its GCC libraries
+    if the machine's own are too old."""
     for folders in (("lib", ), ("lib/gcc", "lib")):
         own = os.pathsep.join(
             [*(str(HERE / folder) for folder in folders), *filter(None, [os.environ.get("LD_LIBRARY_PATH")])])

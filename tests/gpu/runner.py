@@ -1,8 +1,8 @@
-"""Runs parts with time limits and writes what they find, line by line, into one file.
+"""Runs parts with time limits and writes their results, line by line, into one file.
 
-A device that hangs or dies must not take the figures before it along: every object is flushed as its line, every
-command is a process (and a process group) of its own with a limit, and a part that fails, hangs or no longer fits the
-budget says so in a line and the rest goes on.
+A device that hangs or dies must not lose the figures before it: every object is flushed as its line, every
+command is a process (and a process group) of its own with a limit, and a part that fails, hangs or exceeds the
+budget is recorded in a line while the rest goes on.
 
     {"part": "bench", "command": "8b tg", "line": {...}}                what a program printed, as it printed it
     {"part": "bench", "command": "8b tg", "end": "timeout", …}          how it ended: done, failed, timeout, skipped
@@ -22,12 +22,12 @@ from dataclasses import dataclass, field
 from typing import Callable
 
 DYING = (
-    2, 5)  # seconds to end after SIGTERM and after SIGKILL; a device that hangs may hold a process longer than we wait
-TAIL = 1500  # characters of a failed command's words that are kept
+    2, 5)  # seconds to end after SIGTERM and after SIGKILL; a hanging device may hold a process longer than that
+TAIL = 1500  # characters of a failed command's output that are kept
 
 
 class Unable(Exception):
-    """Raised by a part that this machine or this bundle has nothing for; says why."""
+    """Raised by a part for which this machine or bundle has nothing to run, with the reason."""
 
 
 @dataclass(frozen=True)
@@ -35,12 +35,12 @@ class Part:
     name: str
     limit: float  # seconds
     work: Callable  # takes the Runner
-    least: float = 5  # seconds without which it is not begun
+    least: float = 5  # minimum seconds left to start it
 
 
 @dataclass
 class Ended:
-    """A command that has ended. `lines` are the JSON objects that it printed, `text` the end of all else."""
+    """A finished command. `lines` are the JSON objects that it printed, `text` the end of its other output."""
     end: str
     seconds: float = 0
     exit: int = None
@@ -81,7 +81,7 @@ class Runner:
         print(f"{time.monotonic() - self.begin:6.1f} s  {text}", file=sys.stderr, flush=True)
 
     def left(self):
-        """Seconds of the part, or of the run between parts."""
+        """Seconds left of the part, or of the run between parts."""
         return min(self.until, self.over) - time.monotonic()
 
     # ------------------------------------------------------------ parts
@@ -101,7 +101,7 @@ class Runner:
                     end, why = "failed", f"{self.failures - failures} of its commands"
             except Unable as unable:
                 end, why = "skipped", str(unable)
-            except Exception:  # a bug here must not cost the other parts
+            except Exception:  # a bug here must not prevent the other parts
                 end, why = "failed", traceback.format_exc()[-TAIL:]
         self.write(end=end, seconds=round(time.monotonic() - start, 2), **({"why": why} if why else {}))
         if end != "done":
@@ -112,8 +112,8 @@ class Runner:
     # ------------------------------------------------------------ commands
 
     def command(self, name, words, limit=None, environment=None, **fields):
-        """Runs it to its end, at most `limit` seconds and no longer than the part has. JSON objects that it prints are
-        written at once, with `fields`. Other exit codes than 0 are failures."""
+        """Runs a command to its end, for at most `limit` seconds and no longer than the part has. JSON objects
+        that it prints are written at once, with `fields`. An exit code other than 0 is a failure."""
         limit = min(self.patience * limit if limit else self.left(), self.left())
         if limit < 1:
             self.write(command=name, **fields, end="skipped", why="no time left in the part")
@@ -148,7 +148,7 @@ class Runner:
         return self.finish(name, fields, ended)
 
     def collect(self, lines, until, name, fields, ended):
-        """Takes what the child prints. False where it had not ended in time."""
+        """Reads the child's output. False if it has not ended in time."""
         while True:
             try:
                 line = lines.get(timeout=max(0.01, until - time.monotonic()))
@@ -173,7 +173,7 @@ class Runner:
         return True
 
     def kill(self):
-        """The child and what it started, if they have not ended."""
+        """Kills the child and its descendants, if they have not ended."""
         if self.child is None:
             return
         for kind, seconds in zip((signal.SIGTERM, signal.SIGKILL), DYING):

@@ -1,5 +1,5 @@
-"""The bundle's scripts without a GPU and without our programs (dry_run.py has those): a whole run of the real plan
-over stubs, programs that hang and die, and reports of made-up lines.
+"""Tests the bundle's scripts without a GPU and without our programs (dry_run.py uses those): a whole run of the real
+plan with stubs, programs that hang and die, and reports of made-up lines.
 
     scripts_test.py [--compiler CC] [TEST…]
 """
@@ -31,7 +31,7 @@ def script(path, *lines):
 
 
 def bundle(folder):
-    """A folder as bundle.sh makes it, with stubs for programs and engines."""
+    """A folder as bundle.sh makes it, with stubs instead of programs and engines."""
     for name in ("bin", "lib", "engines", "launches"):
         (folder / name).mkdir(parents=True)
     for file in [*HERE.glob("*.py"), HERE / "predictions.json"]:
@@ -79,7 +79,7 @@ class WholeRun(unittest.TestCase):
     def test_every_part_runs_and_is_reported(self):
         run, done, text = self.run_it()
         ends = {part: end["end"] for part, end in run.ends().items()}
-        # The stub's replay has one launch that is wrong, and the sanitizer may be on this machine or not.
+        # One launch in the stub's replay is wrong; the sanitizer may or may not be installed.
         self.assertEqual({part for part, end in ends.items() if end != "done"}, {"replay"}, (ends, done.stderr, text))
         self.assertEqual(done.returncode, 1)
         self.assertIn("replay: bad: test T, equal no, memory y, worst 0.50", text)

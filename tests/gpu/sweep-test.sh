@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# The way of a sweep without a GPU: variants of two tiny kernels are compiled; then they are "timed" on the fake
-# driver, which loads a stand-in for every cubin. One kernel of it kills its process and one never ends, which
-# costs no other variant its row.
+# Tests a sweep without a GPU: variants of two tiny kernels are compiled, then "timed" on
+# the fake driver, which loads a stand-in for every cubin. One kernel kills its process and
+# one never returns; neither costs another variant its row.
 #
 #   sweep-test.sh BIN-FOLDER FAKE-LIBCUDA C-COMPILER PYTHON
 set -euo pipefail

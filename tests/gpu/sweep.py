@@ -1,20 +1,22 @@
 #!/usr/bin/env python3
-"""Compiles kernels with other knobs on the spot, times them, and says which are best.
+"""Compiles kernels with other tuning macros on the spot, times them, and reports the best.
 
     sweep.py FOLDER [--kernels GLOB …] [--tokens 1,8] [--knob NAME=V,V …] [--out rows.jsonl]
              [--jobs N] [--limit SECONDS]
 
-FOLDER is what write-cuda-kernels makes (texts and kernels.json), with codegen/cuda/device/*.cuh in FOLDER/device or
-where --headers says. Needs Python 3, libnvrtc.so.13 (nvrtc.py) and libcuda.so.1, and no package.
+FOLDER is the output of write-cuda-kernels (texts and kernels.json), with codegen/cuda/device/*.cuh in FOLDER/device
+or in --headers. Needs Python 3, libnvrtc.so.13 (nvrtc.py) and libcuda.so.1, and no package.
 
-A knob is a macro of device/knobs.cuh: NAME=V becomes -DNAME=V. Without --knob those of PLAN are tried. A symbol
-is compiled alone, in parallel processes; it is timed in a process of its own, with graphs of launches over so many
-copies of its weights that L2 does not keep them. Every variant is a line of --out as soon as it is known:
+A knob is a macro of device/knobs.cuh: NAME=V becomes -DNAME=V. Without --knob those of PLAN
+are tried. Each symbol is compiled on its own, in parallel processes. It is timed in a
+process of its own, with graphs of launches over so many copies of its weights that L2 does
+not keep them. Every variant is written as a line of --out as soon as it is known:
 
     {"kernel", "symbol", "tokens", "knobs", "us", "gb_s", "registers", "spills", "error"}
 
-One that hangs or dies has its error and the rest goes on. --dry-run compiles alone (us: null). The best go to standard
-output as rows of tuning: the key is kernel, symbol and tokens, the rest is for readers.
+A variant that hangs or dies is recorded with its error, and the rest goes on. --dry-run
+only compiles (us: null). The best are written to standard output as tuning rows: the key is
+kernel, symbol and tokens; the other fields are informative.
 """
 import argparse
 import concurrent.futures
@@ -36,17 +38,17 @@ sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
 
 import nvrtc  # noqa: E402
 
-# Products of values, by what a symbol ends with. The first of all is the kernel as it is.
+# Cartesian products of values, by the suffix of a symbol. The first variant is the unchanged kernel.
 DEPTHS, LEAST_BLOCKS, EVICT = (2, 3, 4, 6, 8, 12), (2, 3, 4, 5), (0, 1)
 PLAN = {r"_(few|t\d+)$": [{"INGOT_DEPTH": DEPTHS}, {"INGOT_MIN_BLOCKS": LEAST_BLOCKS}, {"INGOT_EVICT": EVICT},
                           {"INGOT_DEPTH": DEPTHS, "INGOT_MIN_BLOCKS": LEAST_BLOCKS}],
         r"_t\d+$": [{"INGOT_X_PITCH": (64, 128, 256)}],
         r"_prefill$": [{"INGOT_EVICT": EVICT}],
         r"_wgmma\w*$": [{"INGOT_STAGES": (2, 3, 4, 5, 6), "INGOT_EVICT": EVICT}, {"INGOT_STAGES": (2, 3, 4, 5, 6)}]}
-COLD_BYTES = 240 << 20  # of weights that a graph goes through: several times what L2 holds
+COLD_BYTES = 240 << 20  # of weights per graph: several times the size of L2
 MOST_COPIES, LEAST_NODES, MOST_NODES = 64, 16, 128
-TIMED_SECONDS, MOST_TIMES = 0.03, 200  # of a graph
-SETUP_SECONDS = 30  # to start a process, and to make its operands
+TIMED_SECONDS, MOST_TIMES = 0.03, 200  # per graph
+SETUP_SECONDS = 30  # to start a process and make its operands
 MOST_PITCH = 512  # bytes that INGOT_X_PITCH may put between rows
 POSITION = 100  # of every token in its sequence
 SEQUENCE_PAGES = 8
@@ -60,7 +62,7 @@ def products(choices):
 
 
 def knobs_of(symbol, plan):
-    """What to try: {} first."""
+    """The combinations to try: {} first."""
     tried = [{}]
     for ending, choices in plan:
         if re.search(ending, symbol):
@@ -69,14 +71,15 @@ def knobs_of(symbol, plan):
 
 
 def alone(text, symbol):
-    """The program with one of its kernels."""
+    """The program with only one of its kernels."""
     def keep(found):
         return found[0] if found[1] == symbol else ""
     return re.sub(r"^KERNEL void(?:(?!^KERNEL void).)*?^EXPORT_KERNEL\((\w+)\)$", keep, text, flags=re.M | re.S)
 
 
 def compile_variant(source, symbol, options, knobs, cubin_path):
-    """({"registers", "spills", "error"}, shared bytes where a knob decides them); the cubin goes to the path."""
+    """Returns ({"registers", "spills", "error"}, shared bytes if a macro determines them);
+    writes the cubin to the path."""
     defines = [f"-D{name}={value}" for name, value in knobs.items()]
     own = re.search(r"static_assert\(INGOT_STAGES \|\| (.+) == \d+\);", source)
     if own:
@@ -93,7 +96,7 @@ def compile_variant(source, symbol, options, knobs, cubin_path):
 
 
 def known(knobs, headers):
-    """The knobs that a header has: any other would change nothing."""
+    """The macros that a header has: any other would change nothing."""
     texts = "".join(path.read_text() for path in pathlib.Path(headers).glob("*.cuh"))
     missing = [name for name in knobs if not re.search(rf"\b{name}\b", texts)]
     for name in missing:
@@ -123,7 +126,7 @@ assert ctypes.sizeof(KernelNode) == 72 and ctypes.sizeof(NodeParams) == 256 and 
 
 
 class Driver:
-    """libcuda.so.1: memory, modules, graphs, events. One context, of this thread."""
+    """libcuda.so.1: memory, modules, graphs, events. Uses one context, on this thread."""
 
     def __init__(self, path):
         self.cu = ctypes.CDLL(path)
@@ -148,7 +151,7 @@ class Driver:
         self.call("cuStreamSynchronize", self.stream)
 
     def allocate(self, size, pattern=None):
-        """Memory of so many bytes, in copies of the pattern; zeros without one."""
+        """Allocates `size` bytes filled with copies of the pattern, or with zeros."""
         address = ctypes.c_uint64()
         self.call("cuMemAlloc_v2", ctypes.byref(address), ctypes.c_size_t(size))
         address = address.value
@@ -175,7 +178,7 @@ class Driver:
         return module, function
 
     def tensor_map(self, address, rows, row_bytes, box_rows):
-        """Of bf16 rows in boxes of 64 values, 128 bytes swizzled."""
+        """A tensor map of bf16 rows in boxes of 64 values, with 128-byte swizzle."""
         memory = ctypes.create_string_buffer(128 + 64)
         place = (ctypes.addressof(memory) + 63) // 64 * 64
         self.call("cuTensorMapEncodeTiled", ctypes.c_void_p(place), 9, 2, ctypes.c_void_p(address),
@@ -184,7 +187,7 @@ class Driver:
         return memory, place
 
     def graph(self, function, variant, grid, launches):
-        """Launches one after the other, each with its arguments; one begins as soon as the one before lets it."""
+        """Consecutive launches, each with its arguments; one begins as soon as its predecessor allows it."""
         graph, executable, before = ctypes.c_void_p(), ctypes.c_void_p(), None
         self.call("cuGraphCreate", ctypes.byref(graph), 0)
         edge = (ctypes.c_ubyte * 8)(1, 0, 1) if variant["overlap"] else (ctypes.c_ubyte * 8)()
@@ -223,7 +226,8 @@ class Driver:
 
 @functools.cache
 def pattern(element, size=1 << 20):
-    """Random numbers that are numbers in every format: bf16 and f32 of about 1; of codes, f16 and fp8 no infinity."""
+    """Random bits that are finite numbers in every format: bf16 and f32 of about 1; no
+    infinities as codes, f16 or fp8."""
     keep, add = {"bf16": ("7f80", "003f"), "f32": ("ffff7f80", "0000003f")}.get(element, ("bf", "00"))
     count = size * 2 // len(keep)
     number = int.from_bytes(os.urandom(size), "big") & int(keep * count, 16) | int(add * count, 16)
@@ -231,14 +235,14 @@ def pattern(element, size=1 << 20):
 
 
 class Operands:
-    """Memory of a kernel's operands for a step of `tokens` tokens, its weights several times."""
+    """Memory of a kernel's operands for a step of `tokens` tokens, with several copies of its weights."""
 
     def __init__(self, driver, described, kernel, tokens):
         self.driver, self.tokens, self.kernel = driver, tokens, kernel
         weights = sum(o["bytes"] for o in kernel["operands"] if o["kind"] == "weight")
         self.weight_bytes = weights
         self.copies = max(1, min(MOST_COPIES, -(-COLD_BYTES // max(weights, 1))))
-        limit = -(-tokens // 256) * 256  # whole tiles: what lies behind the last row is read
+        limit = -(-tokens // 256) * 256  # whole tiles, because kernels read past the last row
         self.places, self.rows = [], limit
         for operand in kernel["operands"]:
             copies = self.copies if operand["kind"] == "weight" else 1
@@ -264,7 +268,7 @@ class Operands:
         return self.driver.allocate(max(4 * len(values), 16), (ctypes.c_int32 * max(len(values), 4))(*values))
 
     def make_batch(self, layout):
-        """Every token is the next of a sequence of its own."""
+        """Makes every token the next one of a sequence of its own."""
         count = range(self.tokens)
         own = {"tokens": self.tokens, "sequences": self.tokens, "rows": self.tokens,
                "ids": self.ints([1] * self.tokens), "positions": self.ints([POSITION] * self.tokens), 
@@ -277,7 +281,7 @@ class Operands:
         return self.driver.allocate(len(image), bytes(image))
 
     def launches(self, variant):
-        """Arguments of one launch for each copy of the weights; what keeps them alive is returned beside."""
+        """The arguments of one launch per copy of the weights, and the objects that keep them alive."""
         alive, made = [], []
         maps = []
         for of in variant["maps"]:
@@ -305,7 +309,7 @@ def grid_of(variant, tokens):
 
 
 def time_variant(driver, operands, variant, image, tokens):
-    """Seconds of a launch, the least of three."""
+    """Seconds per launch, the minimum of three."""
     module, function = driver.load(image, variant["symbol"], variant["shared"])
     launches, alive = operands.launches(variant)
     nodes = (launches * -(-LEAST_NODES // len(launches)))[:MOST_NODES]
@@ -320,7 +324,7 @@ def time_variant(driver, operands, variant, image, tokens):
 
 
 def time_all(job):
-    """The child's work: a line for each variant, and before it one that says which."""
+    """The child's work: prints a line when it starts a variant, and one with its result."""
     described = json.loads(pathlib.Path(job["described"]).read_text())
     kernel = next(k for k in described["kernels"] if k["name"] == job["kernel"])
     variant = next(v for v in kernel["variants"] if v["symbol"] == job["symbol"])
@@ -338,7 +342,7 @@ def time_all(job):
 # ---------------------------------------------------------------- the sweep
 
 class Lines:
-    """Lines of a process. None at its end, or beyond so many seconds."""
+    """Lines of a process's output. None at its end, or after the given number of seconds."""
 
     def __init__(self, process):
         self.process, self.rest = process, b""
@@ -356,7 +360,8 @@ class Lines:
 
 
 def run_child(job, limit):
-    """Yields (number, result) of each variant; one that hangs or dies says so, and a new process goes on behind it."""
+    """Yields (number, result) of each variant. If one hangs or dies, reports that and
+    continues after it in a new process."""
     left = list(job["cubins"])
     while left:
         with tempfile.TemporaryFile() as errors:
@@ -395,7 +400,8 @@ def wait(child, seconds):
 
 
 def chosen_variants(described, globs, tokens):
-    """(kernel, variant, tokens) of the projections that match: for each count the variant that a step of it uses."""
+    """(kernel, variant, tokens) of the matching projections: for each token count, the
+    variant that a step of that size uses."""
     for kernel in described["kernels"]:
         if kernel["kind"] == "attention" or not any(fnmatch.fnmatch(kernel["name"], glob) for glob in globs):
             continue
@@ -447,7 +453,7 @@ def sweep(chosen):
 
 
 def best_rows(rows, device):
-    """As `ingot tune` writes them: for a machine, what is best for a key, and what it is better than."""
+    """Tuning rows as `ingot tune` writes them: per device and key, the best macros, and what they improve on."""
     best = []
     for own in rows:
         measured = [row for row in own if row["us"] is not None]

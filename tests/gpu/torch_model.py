@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
-"""Llama shapes in torch, compiled: what a careful user gets from it on this GPU. One JSON object a line, as they come.
+"""Llama shapes in compiled torch: what a careful user gets on this GPU. Prints one JSON object per line, at once.
 
-A decode step is what gpt-fast does: static KV cache, one torch.compile of the whole step in a CUDA graph
-(mode="reduce-overhead"), argmax inside. A compilation takes tens of seconds, so this is a call of its own, behind
-run.py (whose peers.py compiles nothing).
+A decode step is built as in gpt-fast: static KV cache, one torch.compile of the whole step in a CUDA graph
+(mode="reduce-overhead"), argmax inside. A compilation takes tens of seconds, so this is a separate script, to run
+after run.py (whose peers.py compiles nothing).
 
     torch_model.py [--shape 1b] [--batch 1,64] [--depth 128] [--prefill 2048] [--device cuda]
 """
@@ -60,7 +60,7 @@ class Llama(torch.nn.Module):
         return torch.cat((first * cosine - second * sine, second * cosine + first * sine), dim=-1)
 
     def forward(self, ids, positions):
-        """ids [B, T], positions [T] -> ids of the most likely next tokens [B, 1]"""
+        """Maps ids [B, T] and positions [T] to the ids of the most probable next tokens [B, 1]."""
         batch, tokens = ids.shape
         x = F.embedding(ids, self.embedding)
         mask = self.places[None, :] <= positions[:, None]
@@ -80,9 +80,9 @@ class Llama(torch.nn.Module):
 
 
 def timed(device, work, repeats, runs=5):
-    """Seconds of one `work`: median of `runs`, each of `repeats` on end."""
+    """Seconds per call of `work`: the median of `runs`, each of `repeats` consecutive calls."""
     seconds = []
-    for _ in range(runs + 1):  # the first warms up
+    for _ in range(runs + 1):  # the first run is a warm-up
         if device == "cuda":
             begin, end = torch.cuda.Event(enable_timing=True), torch.cuda.Event(enable_timing=True)
             begin.record()
@@ -104,7 +104,7 @@ def put(**fields):
 
 
 def decode(device, shape, batch, depth):
-    """Seconds of a step."""
+    """Seconds per step."""
     model = Llama(shape, batch, depth + 64, device)
     positions, ids = torch.tensor([depth], device=device), torch.full((batch, 1), 5, device=device)
     step = torch.compile(model, mode="reduce-overhead", fullgraph=True) if device == "cuda" else model
@@ -115,7 +115,7 @@ def decode(device, shape, batch, depth):
 
 
 def prefill(device, shape, tokens):
-    """Seconds of a prompt."""
+    """Seconds per prompt."""
     model = Llama(shape, 1, tokens, device)
     ids, positions = torch.full((1, tokens), 5, device=device), torch.arange(tokens, device=device)
     step = torch.compile(model, fullgraph=True) if device == "cuda" else model

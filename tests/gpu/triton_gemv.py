@@ -1,9 +1,9 @@
-"""A matrix times one vector as a page of triton: what little effort gives on this GPU."""
+"""A matrix times a vector as a short triton kernel: what little effort achieves on this GPU."""
 import torch
 import triton
 import triton.language as tl
 
-CHOICES = ((4, 1024, 4), (8, 512, 4), (16, 512, 8), (2, 2048, 4))  # rows of a program, columns at a time, warps
+CHOICES = ((4, 1024, 4), (8, 512, 4), (16, 512, 8), (2, 2048, 4))  # rows per program, columns per iteration, warps
 
 
 @triton.jit
@@ -20,7 +20,7 @@ def gemv_kernel(w, x, y, rows, k, ROWS: tl.constexpr, COLUMNS: tl.constexpr):
 
 
 def multiply(w, x, choice):
-    """f32 [rows] of bf16 w [rows, K] and x [K]."""
+    """Multiplies bf16 w [rows, K] by x [K]; the result is f32 [rows]."""
     rows, k = w.shape
     per_program, columns, warps = choice
     y = torch.empty(rows, device=w.device, dtype=torch.float32)

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""Unpacks a .tar.zst where tar cannot: by Python's own zstd (3.14), the zstandard package, the zstd program or
-libzstd.so.1, whichever there is.
+"""Unpacks a .tar.zst where tar cannot: with Python's own zstd (3.14), the zstandard package, the zstd program or
+libzstd.so.1, whichever is available.
 
     unpack.py FILE.tar.zst [FOLDER]
 """

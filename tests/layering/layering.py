@@ -1,11 +1,11 @@
-"""The hard lines of the design (docs/working-agreement.md, "Borders"), looked at in sources and binaries.
+"""Checks the design's borders (docs/working-agreement.md, "Borders") in sources and binaries.
 
-  layering.py --source FOLDER               what each room and how many sources include, and that CONTRIBUTING.md tells of all rooms
-  layering.py --table                       the table of rooms, as CONTRIBUTING.md has it
-  layering.py --readers                     how many sources are compiled again when a family of ops changes
+  layering.py --source FOLDER               each room's includes and number of readers; CONTRIBUTING.md lists all rooms
+  layering.py --table                       prints the table of rooms, as CONTRIBUTING.md has it
+  layering.py --readers                     how many sources are recompiled when a family of ops changes
   layering.py --runtime-binary build/bin/ingot    links no LLVM, is small, and (--stripped) has no symbols
   layering.py --compiler-library libingot-compiler.so    links the shared MLIR and LLVM, holds no second copy
-  layering.py --self-test                   every rule finds what it is for
+  layering.py --self-test                   checks that every rule finds its error
 """
 import argparse
 import pathlib
@@ -17,9 +17,9 @@ import tempfile
 INCLUDE = re.compile(r'^\s*#\s*include\s*[<"]([^>"]+)[>"]', re.M)
 LLVM = re.compile(r"^(llvm|llvm-c|mlir|mlir-c|lld|clang)/")
 
-# Each room: what it holds, and which others its files may include, whose sub-rooms are meant as well. The first five are
-# for everybody but deploy/, which has what strangers have. A room stands below all that it may include, so that there are no circles. MLIR and LLVM are for rooms
-# that say so.
+# Each room: its contents, and the other rooms (with their sub-rooms) that its files may include. Every room may
+# include the first five, except deploy/, which has only what third parties have. A room comes after all rooms that
+# it may include, so there are no cycles. Only rooms that list MLIR and LLVM may include them.
 ROOMS = [
     ("runtime/error", "how anything fails", ""),
     ("runtime/schema", "the table of an engine file", ""),
@@ -65,7 +65,7 @@ ROOMS = [
 FOR_ALL = {"runtime/error", "runtime/schema", "runtime/formats", "runtime/abi", "runtime/json"}
 LIBRARIES = {"MLIR"}
 LARGEST_RUNTIME = 20_000_000  # bytes
-# Sources that a change of an op compiles again, at most.
+# The most sources that a change of an op may recompile.
 MOST_READERS = 40
 
 
@@ -74,7 +74,7 @@ def inside(path, allowed):
 
 
 def wrong_rooms():
-    """The table itself: a room may include what stands above it, so that there are no circles."""
+    """Checks the table itself: a room may include only rooms above it, so that there are no cycles."""
     above = set()
     for name, _, allowed in ROOMS:
         for other in set(allowed.split()) - LIBRARIES:
@@ -114,11 +114,11 @@ def wrong_table(root):
 
 
 def readers(root):
-    """Of each family of ops, how many sources include its header, through whichever others."""
+    """For each family of ops, the number of sources that include its header, directly or indirectly."""
     includes = {}
     for path in [p for top in sorted({name.split("/")[0] for name, _, _ in ROOMS} | {"tests"}) for p in (root / top).rglob("*.*")]:
         if path.suffix in (".h", ".cpp"):
-            near = [path.parent, root, root / "tests/codegen/cpu"]  # as -I has them
+            near = [path.parent, root, root / "tests/codegen/cpu"]  # the -I paths
             named = [[place / name for place in near if (place / name).is_file()][:1] for name in INCLUDE.findall(path.read_text())]
             includes[path.resolve()] = {found[0].resolve() for found in named if found}
     reached = {}

@@ -1,8 +1,9 @@
-//===- BaseNamesTest.cpp - Tensors whose names begin in another way -------===//
+//===- BaseNamesTest.cpp - Tensor names with other prefixes ---------------===//
 //
-// Every tiny checkpoint of safetensors is saved as its base model would be, without the prefix of the model that has a
-// head, and with prefixes that programs of training put before it. A family must make the module of it that it makes
-// of the plain one, to the letter; without its head it is the model whose head is the embedding.
+// Every tiny safetensors checkpoint is saved as its base model would be, without the prefix of the model that
+// has a head, and with prefixes that training programs add. A family must build exactly the same module as
+// from the plain checkpoint; without its head, the module must be that of the model whose head is the
+// embedding.
 //===----------------------------------------------------------------------===//
 #include "tests/checkpoints/CheckpointFiles.h"
 #include "tests/checkpoints/GgufImage.h" // little()
@@ -31,7 +32,7 @@ void replaceAll(std::string &text, const std::string &from, const std::string &t
     text.replace(at, from.size(), to);
 }
 
-/// Names of tensors, quoted as JSON has them: `base` in place of the model's prefix, `outer` before a head.
+/// Renames the tensors, quoted as in JSON: `base` replaces the model's prefix, `outer` precedes a head.
 void rename(std::string &json, const std::string &base, const std::string &outer, bool keeps) {
   for (const char *prefix : kBases)
     replaceAll(json, std::string("\"") + prefix, "\"\1" + base + (keeps ? prefix : ""));
@@ -42,8 +43,8 @@ void rename(std::string &json, const std::string &base, const std::string &outer
 
 struct Renaming {
   const char *name;
-  std::string before; ///< every name
-  bool keepsPrefix;   ///< "model."
+  std::string before; ///< prefix of every name
+  bool keepsPrefix;   ///< whether "model." stays
 };
 
 const Renaming kRenamings[] = {{"base", "", false},
@@ -73,7 +74,7 @@ protected:
     return writeCheckpoint(files, folder.path(GetParam()));
   }
 
-  /// The module as text, or the error.
+  /// Returns the module as text, or the error.
   static std::string import(const std::string &path) {
     auto opened = import::openCheckpoint(path);
     if (!opened)
@@ -120,7 +121,8 @@ INSTANTIATE_TEST_SUITE_P(All, BaseNames, testing::ValuesIn(tinyFolders()), [](co
 
 namespace {
 
-/// Llama saved by transformers' LlamaModel, without its head; its configuration says that one is not the embedding.
+/// Llama saved by transformers' LlamaModel, without its head; its configuration says that the head is not the
+/// embedding.
 tests::Changed headless() {
   tests::Changed tiny("llama-old-config");
   tiny.checkpoint.headless = true;

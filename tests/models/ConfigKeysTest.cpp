@@ -1,8 +1,8 @@
 //===- ConfigKeysTest.cpp - Every key of a configuration counts -----------===//
 //
-// One key of a tiny checkpoint's configuration is changed at a time. The import must then refuse it, or give
-// another model: a key that changes nothing would be passed over in silence. Those that may are listed in
-// keys_without_effect.txt, of all families or of one, each because somebody looked what it means.
+// One key of a tiny checkpoint's configuration is changed at a time. The import must then refuse it or give
+// another model: a key that changes nothing would be ignored silently. Keys that may be ignored are listed in
+// keys_without_effect.txt, for all families or for one, after their meaning has been checked by hand.
 //===----------------------------------------------------------------------===//
 #include "tests/SourceDir.h"
 #include "tests/models/TinyCheckpoints.h"
@@ -23,7 +23,7 @@ using import::MetaValue;
 
 namespace {
 
-/// The model as text, or nothing where it is refused.
+/// Returns the model as text, or nothing if it is refused.
 std::string imported(const import::Checkpoint &checkpoint) {
   mlir::MLIRContext context;
   mlir::ScopedDiagnosticHandler silent(&context, [](mlir::Diagnostic &) {});
@@ -35,7 +35,7 @@ std::string imported(const import::Checkpoint &checkpoint) {
   return text;
 }
 
-/// Other values of the same type, near the one that is there.
+/// Returns other values of the same type, close to the original.
 std::vector<MetaValue> othersThan(const MetaValue &value) {
   if (const bool *flag = std::get_if<bool>(&value))
     return {!*flag};
@@ -47,7 +47,7 @@ std::vector<MetaValue> othersThan(const MetaValue &value) {
     return {std::string("something_else")};
   const MetaArray *array = std::get_if<MetaArray>(&value);
   if (!array)
-    return {}; // null: what it means differs from key to key
+    return {}; // null: its meaning differs from key to key
   if (const auto *texts = std::get_if<std::vector<std::string>>(array))
     return {MetaArray(std::vector<std::string>(texts->size(), "something_else"))};
   if (const auto *flags = std::get_if<std::vector<bool>>(array)) {
@@ -85,13 +85,13 @@ TEST(ConfigKeys, EachIsUsedOrRefusedOrKnownToBeHarmless) {
   for (const std::string &name : tests::tinyNames()) {
     auto opened = import::openCheckpoint(tests::tinyCheckpoint(name).model);
     ASSERT_TRUE(opened) << opened.error().format();
-    const import::Checkpoint &original = **opened; // which remembers nothing of being read
+    const import::Checkpoint &original = **opened; // whose record of used keys stays empty
     const std::string family = models::findFamily(original.architecture)->name.str();
     const std::string before = imported(import::Checkpoint(original));
     ASSERT_FALSE(before.empty()) << name;
     for (const auto &[key, value] : original.metadata) {
       if (key.starts_with("general.") || key.starts_with("tokenizer."))
-        continue; // of text processing
+        continue; // keys of text processing
       for (const MetaValue &other : othersThan(value)) {
         import::Checkpoint changed = original;
         changed.metadata[key] = other;

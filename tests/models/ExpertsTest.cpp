@@ -1,7 +1,7 @@
-//===- ExpertsTest.cpp - Experts in all forms, and what is wrong with them --===//
+//===- ExpertsTest.cpp - Layouts of experts and their errors ----------------===//
 //
-// Numbers of every form are held against HF's by TinyCheckpointsTest.cpp. Here: forms that nobody writes any more,
-// made of those that somebody does, and errors.
+// TinyCheckpointsTest.cpp checks the numbers of every layout against HF's. This test covers layouts that are
+// no longer written, derived from current ones, and errors.
 //===----------------------------------------------------------------------===//
 #include "tests/models/TinyCheckpoints.h"
 
@@ -23,7 +23,7 @@ TEST(Experts, StacksAreReferences) {
   EXPECT_HAS(packed, "gate_up_proj\" from 1 [3 by 64, 32 by 2]>");
 }
 
-/// As Qwen3-VL's text is stored.
+/// The layout of Qwen3-VL's text model.
 TEST(Experts, StacksWithColumnsFirst) {
   Changed c("qwen3moe-fused");
   for (import::Tensor &tensor : c.checkpoint.tensors)
@@ -32,7 +32,7 @@ TEST(Experts, StacksWithColumnsFirst) {
   EXPECT_HAS(c.import(), "experts.gate_up_proj\" matrix 4 transposed from 10 [10]>");
 }
 
-/// Where experts have orders of columns: one for gate and up if it is the same, one for all experts if that is.
+/// Column permutations of experts: gate and up share one if theirs are equal, and so do all experts.
 TEST(Experts, OrdersOfColumns) {
   const std::string own = Changed("mixtral-gptq-act-order").import();
   EXPECT_HAS(own, "lm.weight @blk.0.ffn_gate_exps : !lm.weight<3x64x64, int4z_g32>");
@@ -55,7 +55,7 @@ TEST(Experts, AnOrderOfOtherColumns) {
   EXPECT_HAS(why, "experts.1.w2.columns' has the wrong shape");
 }
 
-/// Whether weights are normalised, a config.json of transformers' class does not say.
+/// A config.json of the transformers class does not say whether weights are normalised.
 TEST(Experts, Qwen3VlNormalisesWithoutAKey) {
   Changed c("qwen3-vl-moe-fused");
   EXPECT_HAS(c.import(), "#lm.normalize<sum>");
@@ -74,7 +74,7 @@ TEST(Experts, CountsOfEachLayerAreOne) {
   EXPECT_HAS(with({}), "'moe_topk' is not supported");
 }
 
-/// As files of 2023 have it: a tensor for each expert.
+/// As in files of 2023: one tensor per expert.
 TEST(Experts, ApartInGguf) {
   Changed old("mixtral-gguf");
   for (const char *name : {"ffn_gate", "ffn_up", "ffn_down"})

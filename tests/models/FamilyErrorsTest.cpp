@@ -1,7 +1,7 @@
-//===- FamilyErrorsTest.cpp - What families refuse, and how ---------------===//
+//===- FamilyErrorsTest.cpp - Refusals of families and their messages -----===//
 //
-// A sound one-layer model in memory, then one thing wrong with it at a time: each must
-// be refused with its own code and a message that names the culprit.
+// Takes a valid one-layer model in memory and breaks one thing at a time: each model must be
+// refused with its own code and a message that names the culprit.
 //===----------------------------------------------------------------------===//
 #include "compiler/reference/Interpreter.h"
 #include "dialects/lm/ops/Attention.h"
@@ -144,9 +144,9 @@ TEST(FamilyErrors, WhatTransformersHasDefaultsForMayBeMissing) {
   c.metadata["rope_scaling.low_freq_factor"] = 1.0;
   c.metadata["rope_scaling.high_freq_factor"] = 4.0;
   expectImport(c);
-  c.architecture = "mistral"; // the model_type, where there are no architectures
+  c.architecture = "mistral"; // the model_type, if there are no architectures
   expectImport(c);
-  c.metadata.erase("num_key_value_heads"); // Mistral's default is 8, of 2 heads here
+  c.metadata.erase("num_key_value_heads"); // Mistral's default is 8; there are 2 heads here
   expectRefusal(c, "E0298", "'num_attention_heads'");
 }
 
@@ -158,15 +158,15 @@ TEST(FamilyErrors, AKeyThatIsNullChangesNothing) {
 
 TEST(FamilyErrors, KeysThatChangeNothing) {
   Checkpoint c = hfLlama();
-  c.metadata["use_qk_norm"] = true; // of other classes, which HF's Llama passes over
+  c.metadata["use_qk_norm"] = true; // keys of other classes, which HF's Llama ignores
   c.metadata["shared_expert_intermediate_size"] = int64_t(0);
-  c.metadata["logit_temperature"] = false; // known to nobody, and off
+  c.metadata["logit_temperature"] = false; // unknown, and off
   c.metadata["unsloth_version"] = std::string("2026.1");
   expectImport(c);
   EXPECT_EQ(models::passedOver(c),
             "logit_temperature false, shared_expert_intermediate_size 0, use_qk_norm true");
   c = hfLlama();
-  c.architecture = "PhiForCausalLM"; // whose class reads this one
+  c.architecture = "PhiForCausalLM"; // its class reads this key
   c.metadata["layer_norm_eps"] = 1e-5;
   c.metadata["qk_layernorm"] = true;
   expectRefusal(c, "E0298", "'qk_layernorm'");
@@ -230,7 +230,7 @@ TEST(FamilyErrors, TensorsThatTransformersPassesOver) {
           "v_head.summary.weight", "v_head.summary.bias", "value_head.weight"})
       addTensor(c, name, {2});
     expectImport(c);
-    addTensor(c, "score.weight", {2, 8}); // of another class than this
+    addTensor(c, "score.weight", {2, 8}); // belongs to another class
     expectRefusal(c, "E0296", "'score.weight'");
   }
 }
@@ -240,7 +240,7 @@ TEST(FamilyErrors, AnUntiedHeadThatIsMissing) {
   c.metadata["tie_word_embeddings"] = false;
   expectRefusal(c, "E0295", "'lm_head.weight'");
   expectRefusal(c, "E0295", "'tie_word_embeddings' is false");
-  c.metadata.erase("tie_word_embeddings"); // which is the family's default
+  c.metadata.erase("tie_word_embeddings"); // false is the family's default
   expectRefusal(c, "E0295", "set \"tie_word_embeddings\": true");
 }
 
@@ -260,7 +260,7 @@ TEST(FamilyErrors, LayersBehindTheLastAreLeftOut) {
   Checkpoint c = hfLlama();
   addTensor(c, "model.layers.1.input_layernorm.weight", {8});
   expectImport(c);
-  addTensor(c, "model.layers.0.self_attn.q_proj.bias", {8}); // still found beside them
+  addTensor(c, "model.layers.0.self_attn.q_proj.bias", {8}); // still found
   expectRefusal(c, "E0296", "'model.layers.0.self_attn.q_proj.bias'");
 }
 
@@ -277,12 +277,12 @@ TEST(FamilyErrors, OnlyMistralHasAWindow) {
   };
   Checkpoint c = hfLlama();
   c.metadata["sliding_window"] = int64_t(4);
-  EXPECT_EQ(windowOf(c), 0); // HF's LlamaForCausalLM passes over it
+  EXPECT_EQ(windowOf(c), 0); // HF's LlamaForCausalLM ignores it
   c.architecture = "MistralForCausalLM";
   EXPECT_EQ(windowOf(c), 4);
   c.metadata["sliding_window"] = std::monostate();
   EXPECT_EQ(windowOf(c), 0);
-  c.metadata.erase("sliding_window"); // the default of MistralConfig
+  c.metadata.erase("sliding_window"); // MistralConfig's default applies
   EXPECT_EQ(windowOf(c), 4096);
 }
 
@@ -342,12 +342,12 @@ static void expectHead(const Checkpoint &checkpoint, const std::string &tensor) 
 TEST(FamilyErrors, ATiedHeadThatDiffers) {
   Checkpoint c = hfLlama();
   addTensor(c, "lm_head.weight", {16, 8});
-  expectImport(c); // the same bytes: harmless
+  expectImport(c); // the same bytes are harmless
   std::vector<std::byte> ones(16 * 8 * 4, std::byte(1));
   for (auto &tensor : c.tensors)
     if (tensor.name == "lm_head.weight")
       tensor.data = ones;
-  expectHead(c, "lm_head.weight"); // as HF 5 and vLLM do
+  expectHead(c, "lm_head.weight"); // as in HF 5 and vLLM
   c.metadata["tie_word_embeddings"] = false;
   expectHead(c, "lm_head.weight");
   removeTensor(c, "lm_head.weight");
@@ -413,7 +413,7 @@ TEST(FamilyErrors, AConfigurationAloneImportsForRandomWeights) {
   ASSERT_TRUE(mlir::succeeded(module)) << why.format();
   auto model = *(*module)->getOps<lm::ModelOp>().begin();
   auto embedding = mlir::SymbolTable(model).lookup<lm::WeightOp>("token_embd");
-  EXPECT_EQ(embedding.getType().getFormat(), WeightFormat::F16); // its dtype
+  EXPECT_EQ(embedding.getType().getFormat(), WeightFormat::F16); // the dtype of the configuration
 }
 
 namespace {
@@ -473,7 +473,7 @@ TEST(FamilyErrors, HeadsOfGptNeoxFillTheHiddenRows) {
   c.metadata["num_attention_heads"] = int64_t(3);
   expectRefusal(c, "E0298", "multiples of the 3 heads");
   c = hfGptNeox();
-  c.metadata["rotary_pct"] = 0.25; // of 4: one number
+  c.metadata["rotary_pct"] = 0.25; // a quarter of 4 is one number
   expectRefusal(c, "E0298", "even sizes");
 }
 
@@ -508,7 +508,7 @@ Checkpoint hfLfm2(std::vector<int64_t> convolution = {8, 1, 3}) {
   for (const char *layer : {"model.layers.0.", "model.layers.1."}) {
     addTensor(c, std::string(layer) + "operator_norm.weight", {8});
     addTensor(c, std::string(layer) + "ffn_norm.weight", {8});
-    addTensor(c, std::string(layer) + "feed_forward.w1.weight", {16, 8}); // 12, in eights
+    addTensor(c, std::string(layer) + "feed_forward.w1.weight", {16, 8}); // 12, in multiples of 8
     addTensor(c, std::string(layer) + "feed_forward.w3.weight", {16, 8});
     addTensor(c, std::string(layer) + "feed_forward.w2.weight", {8, 16});
   }
@@ -521,7 +521,7 @@ TEST(FamilyErrors, AConvolutionOfAnotherShape) {
   expectImport(hfLfm2());
   expectImport(hfLfm2({8, 3})); // as in a GGUF
   expectRefusal(hfLfm2({8, 1, 4}), "E0297", "found 8x1x4, the configuration gives 8x1x3");
-  expectRefusal(hfLfm2({3, 8}), "E0297", "found 3x8"); // as many numbers
+  expectRefusal(hfLfm2({3, 8}), "E0297", "found 3x8"); // the same number of elements
   Checkpoint c = hfLfm2();
   c.metadata["conv_L_cache"] = int64_t(1);
   expectRefusal(c, "E0298", "found 1, supported: 2");
@@ -529,7 +529,7 @@ TEST(FamilyErrors, AConvolutionOfAnotherShape) {
 
 namespace {
 
-/// A GGUF of one layer, a convolution; `kvHeads` may say otherwise.
+/// A GGUF of one layer, a convolution; `kvHeads` may contradict that.
 Checkpoint ggufLfm2(std::vector<int64_t> kvHeads, const std::string &outputNorm) {
   Checkpoint c;
   c.container = import::Container::Gguf;
@@ -560,7 +560,7 @@ Checkpoint ggufLfm2(std::vector<int64_t> kvHeads, const std::string &outputNorm)
 
 TEST(FamilyErrors, KvHeadsOfLfm2InAGguf) {
   expectImport(ggufLfm2({0}, "token_embd_norm.weight"));
-  expectImport(ggufLfm2({0}, "output_norm.weight")); // ollama's
+  expectImport(ggufLfm2({0}, "output_norm.weight")); // as ollama names it
   expectRefusal(ggufLfm2({0, 1}, "token_embd_norm.weight"), "E0298",
                 "found 2 layers, supported: a list of 1");
   expectRefusal(ggufLfm2({1}, "token_embd_norm.weight"), "E0295", "'blk.0.attn_q.weight'");

@@ -1,6 +1,7 @@
-//===- HeadNormsTest.cpp - Norms of heads by weights of their own ---------===//
+//===- HeadNormsTest.cpp - Head norms with a weight per head --------------===//
 //
-// Numbers are held against HF's by TinyCheckpointsTest.cpp. Here: where the weights come from, and errors.
+// TinyCheckpointsTest.cpp checks the numbers against HF's. This test checks where the weights come from, and
+// errors.
 //===----------------------------------------------------------------------===//
 #include "tests/models/TinyCheckpoints.h"
 
@@ -40,7 +41,8 @@ TEST(HeadNorms, OfAnotherShape) {
   EXPECT_HAS(turned.import(), "found 10x4, the configuration gives 4x10");
 }
 
-/// Which llama.cpp's converter of 2026 makes of the 12B model: without them it would compute something else.
+/// llama.cpp's converter of 2026 writes such a file for the 12B model: without the norms the result would be
+/// wrong.
 TEST(HeadNorms, AGgufOfStableLm12BWithoutThem) {
   Changed lost("stablelm-parallel-gguf");
   for (const char *layer : {"blk.0.", "blk.1."})

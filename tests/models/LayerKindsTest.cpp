@@ -1,4 +1,4 @@
-//===- LayerKindsTest.cpp - Layers that share a kind, and those that do not ==//
+//===- LayerKindsTest.cpp - Layers that share a kind and layers that do not ----===//
 #include "dialects/lm/ops/Attention.h"
 #include "dialects/lm/ops/Layers.h"
 #include "dialects/lm/ops/Linear.h"
@@ -70,7 +70,7 @@ TEST(LayerKinds, EveryWeightArgumentNamesItsRole) {
                                       "ffn_up", "ffn_up_bias", "ffn_down", "ffn_down_bias"}));
 }
 
-// Vectors are f32 whatever the file holds, and say what that was.
+// Vectors are f32 whatever the file's format, and record that format.
 TEST(LayerKinds, VectorsAreF32) {
   Imported llama("llama-biases-sharded");
   auto norm = mlir::SymbolTable(llama.model).lookup<lm::WeightOp>("blk.1.attn_norm");
@@ -95,7 +95,8 @@ TEST(LayerKinds, TiedHeadsReadTheEmbedding) {
   EXPECT_EQ(headOf(untied), "output");
 }
 
-// A head that is stored and differs is the model's, whatever the configuration says and whatever type it has.
+// A stored head that differs from the embedding is used, whatever the configuration says and whatever its
+// type.
 TEST(LayerKinds, TiedHeadsOfTheirOwn) {
   const auto imported = [](const char *name, WeightFormat format, bool same) {
     tests::Changed c("llama3-tied");

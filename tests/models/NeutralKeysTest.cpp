@@ -1,7 +1,7 @@
-//===- NeutralKeysTest.cpp - What keys say, in other ways ------------------===//
+//===- NeutralKeysTest.cpp - Keys that do not change the model -------------===//
 //
-// Keys of a rope that its type has no use for, keys of GGUFs that llama.cpp does not read or that say nothing, lists
-// with an entry for each layer, and how many positions a stretched rope gives a model.
+// Rope keys that the rope's type does not use, GGUF keys that llama.cpp does not read or that have no effect,
+// lists with one entry per layer, and the number of positions that a stretched rope gives a model.
 //===----------------------------------------------------------------------===//
 #include "tests/SourceDir.h"
 #include "tests/models/TinyCheckpoints.h"
@@ -47,7 +47,7 @@ MetaValue text(const char *value) { return std::string(value); }
 
 constexpr char kLlama[] = "mistral-old-config", kGguf[] = "llama-gguf-mixed";
 
-/// A rope of a config.json, and the context that it says.
+/// Returns the rope keys of a config.json and the context that it declares.
 Keys rope(const char *type, double factor, int64_t original, int64_t context) {
   Keys keys = {{"rope_scaling.rope_type", text(type)},
                {"rope_scaling.factor", factor},
@@ -68,7 +68,7 @@ TEST(StretchedContext, IsWhatTheRopeWasStretchedTo) {
       {"yarn", 64, 512, 512},   {"yarn", 0, 64, 256},
       {"linear", 0, 64, 256},   {"linear", 64, 64, 256},
       {"linear", 64, 256, 256}, {"linear", 64, 512, 512},
-      {"dynamic", 64, 64, 64}, // HF's changes with the length of what was said
+      {"dynamic", 64, 64, 64}, // HF's rope changes with the length of the text
       {"default", 64, 64, 64},
   };
   for (const auto &one : cases) {
@@ -76,7 +76,7 @@ TEST(StretchedContext, IsWhatTheRopeWasStretchedTo) {
     EXPECT_EQ(contextWith(kLlama, rope(one.type, 4, one.original, one.context)), one.expected);
   }
   Keys llama3 = rope("llama3", 8, 64,
-                     64); // vLLM's too is the key's: Llama 3.2's factor is beyond its context
+                     64); // vLLM also uses the key: Llama 3.2's factor exceeds its context
   llama3.emplace_back("rope_scaling.low_freq_factor", 1.0);
   llama3.emplace_back("rope_scaling.high_freq_factor", 4.0);
   EXPECT_EQ(contextWith(kLlama, llama3), 64);
@@ -99,7 +99,7 @@ TEST(StretchedContext, OfPublishedModels) {
   const std::pair<const char *, int64_t> contexts[] = {
       {"Qwen2.5-7B-Instruct-yarn", 131072},
       {"Qwen2.5-7B-Instruct", 32768},
-      {"gemma-3-4b-it", 131072}, // whose key counts the factor of its linear rope
+      {"gemma-3-4b-it", 131072}, // its key includes the factor of its linear rope
       {"Llama-3.2-1B", 131072},
       {"Phi-4-mini-instruct", 131072},
       {"gpt-oss-20b", 131072},
@@ -124,7 +124,7 @@ TEST(NeutralKeys, OfARopeThatHasNoUseForThem) {
                                     {"rope_scaling.mscale", 0.7}}),
               plain)
         << type;
-  // alpha stretches the base of HunYuan's class alone.
+  // alpha stretches the base only in HunYuan's class.
   EXPECT_EQ(importedWith(kLlama, {{"rope_scaling.type", text("dynamic")},
                                   {"rope_scaling.factor", 4.0},
                                   {"rope_scaling.alpha", 1000.0}}),
@@ -164,7 +164,7 @@ TEST(NeutralKeys, OfYarnInAGguf) {
   };
   const std::string own = yarn({});
   for (double said :
-       {0.878, 1.0, 1.1386294361119891}) // 1: what llama.cpp writes where it knows none
+       {0.878, 1.0, 1.1386294361119891}) // 1: what llama.cpp writes if it knows no factor
     EXPECT_EQ(yarn({{"llama.rope.scaling.yarn_attn_factor", said}}), own) << said;
   EXPECT_NE(yarn({{"llama.rope.scaling.yarn_attn_factor", 1.3}}), own);
   for (double said : {-1.0, 0.0, 1.0})
@@ -221,7 +221,7 @@ TEST(NeutralKeys, ListsOfEqualEntries) {
 }
 
 TEST(Hybrids, WhoseLayersAllAttend) {
-  // The names that llama.cpp's converter gives such a GGUF, of the same keys and tensors.
+  // The names that llama.cpp's converter gives such a GGUF, with the same keys and tensors.
   const std::string plain = tests::Changed("granite4-gguf").import();
   EXPECT_NE(plain.find("lm.model"), std::string::npos) << plain;
   for (const std::string architecture : {"granitemoe", "granitehybrid"}) {
@@ -231,7 +231,7 @@ TEST(Hybrids, WhoseLayersAllAttend) {
     for (auto &[key, value] : changed.checkpoint.metadata)
       renamed[key.starts_with("granite.") ? architecture + key.substr(strlen("granite")) : key] =
           value;
-    renamed[architecture + ".expert_used_count"] = int64_t(2); // of none
+    renamed[architecture + ".expert_used_count"] = int64_t(2); // the model has no experts
     changed.checkpoint.metadata = renamed;
     changed.checkpoint.architecture = architecture;
     std::string module = changed.import();

@@ -1,4 +1,4 @@
-//===- PackedTensorsTest.cpp - Every row of a packed tensor, once ----------===//
+//===- PackedTensorsTest.cpp - Packed tensors are used in full and only once ----===//
 #include "compiler/import/RowSource.h"
 #include "models/ModelBuilder.h"
 #include "models/ModelErrors.h"
@@ -11,7 +11,7 @@ using models::ModelBuilder;
 
 namespace {
 
-/// A model whose layer has one packed tensor; a family's importer, cut down to what is tested.
+/// A model whose layer has one packed tensor, and a family's importer reduced to what is tested.
 struct Packed : ::testing::Test {
   Packed() {
     checkpoint.container = import::Container::Safetensors;
@@ -19,7 +19,7 @@ struct Packed : ::testing::Test {
                           {"qkv", WeightFormat::F16, {18, 4}, std::span(zeros).first(144)}};
   }
 
-  /// Takes these rows of qkv, each as a weight of its own; the error, if there is one.
+  /// Makes a weight of each of these selections of rows of qkv. Returns the error, if there is one.
   std::string take(const std::vector<TensorRows> &weights, int64_t rows = 6) {
     mlir::MLIRContext context;
     ModelBuilder model(context, checkpoint, {"test", 8, 4, 16});
@@ -65,7 +65,7 @@ TEST_F(Packed, RowsThatAreTakenTwice) {
   EXPECT_HAS(take({heads(0), heads(1), heads(1)}),
              "error[E0851]: row 2 of the tensor 'qkv' is taken twice");
   EXPECT_HAS(take({{"qkv", -1, RowOrder::range(0, 12)}, {"qkv", -1, RowOrder::range(11, 7)}}),
-             "E0297"); // 7 rows for a weight of 6 come first
+             "E0297"); // 7 rows for a weight of 6 are reported first
 }
 
 TEST_F(Packed, RowsBehindTheLast) {

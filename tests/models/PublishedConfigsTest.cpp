@@ -1,7 +1,8 @@
 //===- PublishedConfigsTest.cpp - Every model of docs/models.md loads ------===//
 //
-// published/NAME.json is the config.json of a published model, with all of its keys and values. Each is imported as
-// `ingot compile NAME.json --weights seed` does it: a key that the family does not know would refuse it.
+// published/NAME.json is the config.json of a published model, with all of its keys and values. Each is
+// imported as `ingot compile NAME.json --weights seed` does. A key that the family does not know would be
+// refused.
 //===----------------------------------------------------------------------===//
 #include "tests/SourceDir.h"
 
@@ -33,7 +34,7 @@ std::shared_ptr<import::Checkpoint> published(const std::string &name) {
   return opened ? *opened : nullptr;
 }
 
-/// The error; empty where it is imported.
+/// Returns the error; empty if the model is imported.
 std::string refusal(const import::Checkpoint &checkpoint) {
   mlir::MLIRContext context;
   Error why;

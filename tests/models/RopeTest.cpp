@@ -11,7 +11,7 @@ static void expectNear(const std::vector<float> &found, const std::vector<float>
     EXPECT_NEAR(found[i], expected[i], 4e-7f * expected[i]) << i;
 }
 
-// Numbers of transformers.modeling_rope_utils, whose f32 pow is up to 4e-7 off.
+// Numbers from transformers.modeling_rope_utils, whose f32 pow is off by up to 4e-7.
 TEST(Rope, Default) {
   Rope rope;
   rope.base = 100000;
@@ -27,7 +27,7 @@ TEST(Rope, Linear) {
   expectNear(ropeFrequencies(rope, 6), {0.125f, 0.00124999986f, 1.2499996e-05f});
 }
 
-// Llama 3.2's own numbers: long waves divided by 32, short ones kept, two between.
+// Llama 3.2's own numbers: long waves are divided by 32, short ones kept, and two lie between.
 TEST(Rope, Llama3) {
   Rope rope;
   rope.base = 500000;

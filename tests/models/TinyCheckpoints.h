@@ -1,4 +1,4 @@
-//===- TinyCheckpoints.h - The checkpoints that generate.py wrote ---------===//
+//===- TinyCheckpoints.h - The checkpoints written by generate.py ---------===//
 #pragma once
 
 #include "compiler/reference/Matrix.h"
@@ -14,15 +14,15 @@
 namespace ingot::tests {
 
 struct TinyCheckpoint {
-  std::string model;          ///< what openCheckpoint takes
+  std::string model;          ///< the path for openCheckpoint
   std::vector<int32_t> ids;   ///< the prompt
   reference::Matrix expected; ///< HF's logits, [ids][vocab]
 };
 
-/// All of them. A folder that is added is tested without being listed.
+/// Returns the names of all tiny checkpoints. A new folder is tested without being listed.
 std::vector<std::string> tinyNames();
 
-/// The checkpoint of that name under tests/checkpoints/tiny.
+/// Returns the checkpoint of that name under tests/checkpoints/tiny.
 TinyCheckpoint tinyCheckpoint(const std::string &name);
 
 /// A tiny checkpoint that is changed before it is imported.
@@ -42,7 +42,7 @@ struct Changed {
     tensor.name = name;
     checkpoint.tensors.push_back(std::move(tensor));
   }
-  /// The model as text, or the error.
+  /// Returns the model as text, or the error.
   std::string import() {
     std::ranges::sort(checkpoint.tensors, {}, &import::Tensor::name);
     mlir::MLIRContext context;

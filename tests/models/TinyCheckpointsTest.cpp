@@ -1,8 +1,8 @@
 //===- TinyCheckpointsTest.cpp - Import and interpreter against HF --------===//
 //
-// Random checkpoints of a few thousand weights (tests/checkpoints/tiny/generate.py) cover
-// what real ones do only now and then: biases, odd head sizes, llama3 and linear rope
-// scaling, windows shorter than the prompt, soft-caps, untied heads, shards, all formats.
+// Random checkpoints of a few thousand weights (tests/checkpoints/tiny/generate.py) cover features
+// that are rare in real ones: biases, odd head sizes, llama3 and linear rope scaling, windows
+// shorter than the prompt, soft-caps, untied heads, shards, all formats.
 //===----------------------------------------------------------------------===//
 #include "tests/models/TinyCheckpoints.h"
 #include "tests/SourceDir.h"
@@ -26,7 +26,7 @@ static std::string readFile(const std::string &path) {
   return {std::istreambuf_iterator<char>(file), {}};
 }
 
-/// NumPy's format, version 1: 10 bytes, of which the last two are the header's length.
+/// Reads NumPy's format, version 1: a preamble of 10 bytes, whose last two are the header's length.
 static std::vector<float> readNpy(const std::string &path) {
   std::string bytes = readFile(path);
   if (bytes.size() < 10)
@@ -71,7 +71,7 @@ protected:
     interpreter = std::move(*created);
   }
 
-  /// Logits of all positions, the prompt cut into chunks.
+  /// Returns the logits of all positions, with the prompt cut into chunks.
   Matrix run(size_t chunk) {
     KvState kv;
     Matrix all(tiny.expected.rows, tiny.expected.columns);

@@ -1,8 +1,8 @@
 //===- WrapperTest.cpp - A wrapped model imports as the plain one ---------===//
 //
-// Each tiny checkpoint is put into wrappers of every kind: its tensors get the prefixes that files
-// have in the wild, towers of types that nobody reads come beside them, and config.json nests. What
-// a family makes of that must be the module of the plain checkpoint, to the letter.
+// Each tiny checkpoint is put into wrappers of every kind: its tensors get the prefixes found in
+// published files, towers with unsupported types are added, and config.json is nested. A family
+// must build exactly the same module as from the plain checkpoint.
 //===----------------------------------------------------------------------===//
 #include "tests/checkpoints/CheckpointFiles.h"
 #include "tests/checkpoints/GgufImage.h" // little()
@@ -28,10 +28,10 @@ enum class Layout { Nested, Flat };
 
 struct Wrapping {
   const char *name, *tiny, *architecture;
-  const char *model; ///< what "model." becomes
-  const char *head;  ///< what "lm_head." becomes
+  const char *model; ///< the replacement of "model."
+  const char *head;  ///< the replacement of "lm_head."
   std::vector<const char *> beside;
-  const char *outerTie = ""; ///< what the outer level says
+  const char *outerTie = ""; ///< the outer level's key
   Layout layout = Layout::Nested;
 };
 
@@ -155,7 +155,7 @@ const Wrapping kWrappings[] = {
      "model.language_model.",
      "lm_head.",
      {"model.vision_tower.a", "model.multi_modal_projector.b"}},
-    // The levels contradict each other: the tensor is there, and it is not.
+    // The levels contradict each other; the tensor is present in one case and absent in the other.
     {"untied_all_the_same",
      "llama-old-config",
      "LlavaForConditionalGeneration",
@@ -182,7 +182,7 @@ void replaceAll(std::string &text, const std::string &from, const std::string &t
     text.replace(at, from.size(), to);
 }
 
-/// Names of tensors, quoted as JSON has them, with the wrapper's prefixes.
+/// Gives the tensors, quoted as in JSON, the wrapper's prefixes.
 void rename(std::string &json, const Wrapping &wrapping) {
   replaceAll(json, "\"lm_head.", "\"\1");
   replaceAll(json, "\"model.", "\"\2");
@@ -190,7 +190,7 @@ void rename(std::string &json, const Wrapping &wrapping) {
   replaceAll(json, "\"\2", std::string("\"") + wrapping.model);
 }
 
-/// The weights' file with names of the wrapper, and the towers behind them.
+/// Returns the weights' file with the wrapper's names, followed by the towers.
 std::string wrapWeights(const std::string &bytes, const Wrapping &wrapping) {
   uint64_t length;
   std::memcpy(&length, bytes.data(), sizeof length);
@@ -251,7 +251,7 @@ protected:
     return opened ? *opened : nullptr;
   }
 
-  /// The module as text; empty if the family refuses.
+  /// Returns the module as text; empty if the family refuses.
   static std::string import(const import::Checkpoint &checkpoint) {
     mlir::MLIRContext context;
     Error why;
@@ -293,7 +293,7 @@ TEST_P(Wrapper, HoldsTheSameBytes) {
   EXPECT_EQ(beside, GetParam().beside.size());
 }
 
-// config.json alone: its shapes are those of the plain one.
+// config.json alone: its shapes equal those of the plain one.
 TEST_P(Wrapper, ShapesAloneAreThePlainOnes) {
   const std::string json = contents(tests::tinyCheckpoint(GetParam().tiny).model + "/config.json");
   CheckpointFiles alone{.open = "config.json", .files = {{"config.json", json}}};

@@ -1,12 +1,12 @@
-//===- BadPasses.cpp - A plugin whose passes are wrong, each in its way ---===//
+//===- BadPasses.cpp - A plugin whose passes are each wrong in a different way ----===//
 //
 //   bad-changes   doubles one side of every sum: another model
 //   bad-fails     signals failure, with a diagnostic
-//   bad-invalid   leaves what the verifier refuses
+//   bad-invalid   leaves IR that the verifier refuses
 //   bad-start     fails in initialize
 //   bad-crash     writes through a null pointer
-//   bad-late      behind the lowering: every product becomes a sum
-//   bad-once      the same, but not when it runs again
+//   bad-late      runs after the lowering: every product becomes a sum
+//   bad-once      the same, but does nothing when it runs again
 //===----------------------------------------------------------------------===//
 
 #include "dialects/kernel/ops/Structure.h"

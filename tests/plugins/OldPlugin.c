@@ -1,4 +1,4 @@
-// What a plugin for another LLVM says of itself; nothing else of it may be touched.
+// The plugin information of a plugin for another LLVM. Nothing else in the plugin may be touched.
 #include <stdint.h>
 #include <stdlib.h>
 

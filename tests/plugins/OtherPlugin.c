@@ -1,5 +1,5 @@
-// What a plugin says of itself that was built with headers of another version. Nothing else of it may be touched; what it
-// calls is not there any more.
+// The plugin information of a plugin built with headers of another version. Nothing else in the plugin may be
+// touched: the functions that it calls no longer exist.
 #include <stdint.h>
 
 struct Info {

@@ -3,9 +3,9 @@
 //   ingot compile MODEL --plugin ingot-sample-plugin.so --insert
 //   'pre-fusion=lm.model(sample-sort-operands)' …
 //
-// Sums and products take the operand first that is computed first, so that a + b and b + a are
-// the same op to CSE. Small, but whole: a pass, a remark, the entry point. CMakeLists.txt
-// beside it shows how it is linked.
+// Puts the operand of a sum or product that is computed earlier first, so that CSE sees a + b and b
+// + a as the same op. The sample is small but complete: a pass, a remark, the entry point. The
+// CMakeLists.txt in this folder shows how to link it.
 //===----------------------------------------------------------------------===//
 
 #include "dialects/lm/ops/Elementwise.h"
@@ -40,7 +40,7 @@ struct SortOperands : PassWrapper<SortOperands, OperationPass<lm::ModelOp>> {
     });
   }
 
-  /// Arguments of the block are earlier than its ops.
+  /// Block arguments are earlier than the block's ops.
   static bool isEarlier(Value a, Value b) {
     Operation *first = a.getDefiningOp(), *second = b.getDefiningOp();
     if (!second || a.getParentBlock() != b.getParentBlock())

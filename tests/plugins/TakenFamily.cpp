@@ -1,4 +1,5 @@
-// A family whose architecture Ingot has (E0449); with OTHER_LLVM, a plugin of the right headers and another LLVM (E0420).
+// A family whose architecture Ingot already has (E0449). With OTHER_LLVM, it is a plugin with the right
+// headers but another LLVM (E0420).
 #include "compiler/extend/Plugin.h"
 
 #include <cstdlib>

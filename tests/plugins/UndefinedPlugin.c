@@ -1,4 +1,5 @@
-// A plugin that calls what no library has. It is found when the plugin is loaded, not when the call is made.
+// A plugin that calls a function that no library has. This is found when the plugin is loaded, not when the
+// call is made.
 #include <stdint.h>
 
 struct Info {

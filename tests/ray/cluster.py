@@ -1,4 +1,4 @@
-"""A Ray of our own, small: for tests and measurements on a machine that has other things to do."""
+"""A small private Ray cluster, for tests and measurements on a shared machine."""
 import contextlib
 import http.client
 import json
@@ -24,24 +24,24 @@ def free_port():
 
 
 class Cluster:
-    """Ray and its HTTP proxy, for a `with`. Its processes are children of this one and end with it."""
+    """Ray and its HTTP proxy, for use in a `with`. Its processes are children of this one and end with it."""
 
     def __init__(self, work):
         self.work = pathlib.Path(work).resolve()
         self.port = free_port()
 
     def __enter__(self):
-        os.environ["PYTHONPATH"] = str(SOURCE)  # of workers
+        os.environ["PYTHONPATH"] = str(SOURCE)  # for the workers
         for name in ("RAY_USAGE_STATS_ENABLED", "RAY_ENABLE_UV_RUN_RUNTIME_ENV"):
             os.environ.setdefault(name, "0")
-        os.environ.setdefault("PYTHONWARNINGS", "ignore")  # Ray's own, by the hundred
+        os.environ.setdefault("PYTHONWARNINGS", "ignore")  # Ray's own warnings, hundreds of them
         os.environ.setdefault("RAY_SERVE_LOG_TO_STDERR", "0")
         import ray
         from ray import serve
 
         self.work.mkdir(parents=True, exist_ok=True)
         self.ray, self.serve = ray, serve
-        # CPUs are what Ray places by; what runs takes the threads that it is told to.
+        # CPUs are Ray's unit of placement; the processes use as many threads as they are configured with.
         context = ray.init(num_cpus=16, object_store_memory=100 << 20, include_dashboard=False, log_to_driver=False,
                            namespace="serve", configure_logging=False, _node_ip_address="127.0.0.1")
         self.address = context.address_info["gcs_address"]
@@ -68,7 +68,7 @@ class Cluster:
 
 
 def request(port, method, path, body=None, headers=None):
-    """(status, headers in lower case, bytes)."""
+    """Returns (status, headers in lower case, bytes)."""
     connection = http.client.HTTPConnection("127.0.0.1", port, timeout=120)
     if isinstance(body, (dict, list)):
         body = json.dumps(body)
@@ -80,7 +80,7 @@ def request(port, method, path, body=None, headers=None):
 
 
 class Direct:
-    """`ingot serve` alone, for a `with`."""
+    """`ingot serve` alone, for use in a `with`."""
 
     def __init__(self, program, engine, *options, name="m"):
         self.command = [str(program), "serve", str(engine), "--port", "0", "--model-name", name, "--log", "none", *map(str, options)]
@@ -105,7 +105,7 @@ class Direct:
 
 
 def children(pid, name):
-    """Processes called `name` among those below `pid`: (pid, its parent)."""
+    """The descendants of `pid` that are called `name`: (pid, its parent)."""
     table = {}
     for entry in pathlib.Path("/proc").iterdir():
         if entry.name.isdigit():

@@ -1,6 +1,7 @@
-"""ingress_test.py SERVER_LIBRARY INGOT ENGINE [unittest options]: the ingress and the replicas of ingot.ray without a cluster.
+"""ingress_test.py SERVER_LIBRARY INGOT ENGINE [unittest options]: tests the ingress and the
+replicas of ingot.ray without a cluster.
 
-Replicas are in this process, and go when the test says so. Needs tests/ray/requirements.txt, as run.py does.
+Replicas are in this process and are lost when the test says so. Needs tests/ray/requirements.txt, like run.py.
 """
 import asyncio
 import json
@@ -25,7 +26,7 @@ from ingot.ray import _scaling  # noqa: E402
 from ingot.ray._ingress import Ingress  # noqa: E402
 from ingot.ray._replica import EngineReplica  # noqa: E402
 
-# Ray calls it itself, once.
+# Normally Ray calls it, once.
 END, EngineReplica.__del__ = EngineReplica.__del__, lambda self: None
 SETTINGS = {"api_key_file": None, "retries": 3, "wait_for_replica": 1}
 
@@ -35,7 +36,7 @@ def died():
 
 
 class Response:
-    """What a handle gives: items of answer(), until the replica is lost."""
+    """The result of a handle's call: items of answer(), until the replica is lost."""
 
     def __init__(self, handle, call, blocks):
         self.handle, self.cancelled, self.left = handle, False, handle.losses.pop(0) if handle.losses else None
@@ -138,7 +139,7 @@ class InsideTest(unittest.IsolatedAsyncioTestCase):
                            ("/v1/responses", {"input": "hello", "max_output_tokens": 5})):
             body = {**body, "stream": True, "temperature": 0}
             wanted = await self.ask("POST", path, body)
-            self.handle.losses = [1]  # all is in the first piece
+            self.handle.losses = [1]  # everything is in the first piece
             self.assertEqual(run.masked((await self.ask("POST", path, body))[2]), run.masked(wanted[2]))
 
     async def test_none_is_left(self):
@@ -157,7 +158,7 @@ class InsideTest(unittest.IsolatedAsyncioTestCase):
         self.assertTrue(self.handle.made[0].cancelled)
 
     async def test_a_stream_that_had_begun_ends_with_an_error(self):
-        """The server's pieces come one event at a time, so that it is lost in the middle."""
+        """The server's pieces arrive one event at a time, so that the replica can be lost in the middle."""
         self.one_by_one()
         long = {"temperature": 0, "stream": True, "ignore_eos": True}
         for path, body, left in (("/v1/completions", {"prompt": "abc", "max_tokens": 40, **long}, 5), ("/v1/chat/completions", run.chat("hello", **long), 5),
@@ -193,7 +194,7 @@ class InsideTest(unittest.IsolatedAsyncioTestCase):
 
 
 class PartsTest(unittest.IsolatedAsyncioTestCase):
-    """What Ray is handed, as Ray uses it."""
+    """The objects that Ray is given, used as Ray uses them."""
 
     def router(self, **settings):
         from ray.serve._private.common import DeploymentHandleSource, DeploymentID
@@ -222,16 +223,16 @@ class PartsTest(unittest.IsolatedAsyncioTestCase):
 
         async def first(pending):
             ranks = await router.choose_replicas(replicas, pending)
-            self.assertEqual([len(rank) for rank in ranks], [1, 1])  # the others, where it has no room
+            self.assertEqual([len(rank) for rank in ranks], [1, 1])  # the others, for when it has no capacity
             return ranks[0][0].replica_id
 
         one = self.pending(1, mine)
         home = await first(one)
         router.on_request_routed(one, home, None)
         two = self.pending(2, other)
-        self.assertNotEqual(await first(two), home)  # the load of what is only on its way counts
+        self.assertNotEqual(await first(two), home)  # requests on their way count towards the load
         self.assertEqual(await first(self.pending(3, mine)), home)
-        two.future.cancel()  # a client that left before it was sent
+        two.future.cancel()  # a client that left before its request was sent
         self.assertNotEqual(await first(self.pending(4, other)), home)
         self.assertEqual(router._policy.load(home), 2)
         router.on_request_completed(home, "internal 1")

@@ -1,7 +1,9 @@
-"""run.py --ingot PROGRAM --engine TINY --work FOLDER [--requests N] [--report FILE] [-k NAME]: ingot.ray on a Ray of its own.
+"""run.py --ingot PROGRAM --engine TINY --work FOLDER [--requests N] [--report FILE] [-k
+NAME]: tests ingot.ray on a private Ray.
 
-The engine is that of `write-test-engine`: its steps take microseconds. Answers are held against `ingot serve` with the
-same options, byte for byte but for ids and times. Needs tests/ray/requirements.txt; `dev test --long` has them.
+The engine comes from `write-test-engine`: its steps take microseconds. Answers are compared
+with those of `ingot serve` with the same options, byte for byte except for ids and times.
+Needs tests/ray/requirements.txt; `dev test --long` installs them.
 """
 import argparse
 import concurrent.futures
@@ -45,7 +47,7 @@ def masked(data):
         found = re.search(rb'"choices":\[\{"index":(\d+)', event)
         return int(found[1]) if found else 1 << 20
 
-    # Which of several prompts is first in a step is chance; each one's events keep their order.
+    # The order of several prompts within a step is random, but each prompt's events keep their order.
     return b"\n\n".join(sorted(data.split(b"\n\n"), key=choice))
 
 
@@ -103,7 +105,7 @@ ASKED = [
     ("GET", "/nothing", None),
     ("PUT", "/v1/chat/completions", chat("hello")),
     ("GET", "/v1/chat/completions", None),
-    # What is refused is refused in the same words.
+    # Invalid requests are rejected with the same messages.
     ("POST", "/v1/chat/completions", chat("hello", model="other")),
     ("POST", "/v1/messages", {"model": "other", "max_tokens": 8, "messages": [{"role": "user", "content": "hello"}]}),
     ("POST", "/api/chat", {"model": "other", "messages": []}),
@@ -122,7 +124,7 @@ ASKED = [
 
 
 class AnswersTest(unittest.TestCase):
-    """What a client gets through Ray is what `ingot serve` gives it."""
+    """Clients get the same answers through Ray as from `ingot serve`."""
 
     def same(self, kind):
         cluster.deploy({"m": model(kind=kind)})
@@ -203,7 +205,7 @@ class AnswersTest(unittest.TestCase):
 
 class DeployTest(unittest.TestCase):
     def test_the_yaml_of_the_docs(self):
-        """As it stands there, with this machine's paths."""
+        """Uses the YAML of the docs unchanged, except for this machine's paths."""
         text = re.search(r"```yaml\n(.*?)```", (ROOT / "docs" / "ray.md").read_text(), re.S)[1]
         (WORK / "copied.ingot").write_bytes(ENGINE.read_bytes())
         digest = hashlib.sha256(ENGINE.read_bytes()).hexdigest()
@@ -255,7 +257,7 @@ class DeployTest(unittest.TestCase):
             self.assertTrue(caught.exception.fix)
 
     def test_engines_that_are_not_there(self):
-        """The application says why it does not start, in the words of `ingot`."""
+        """The application reports why it does not start, with the message of `ingot`."""
         (WORK / "bad.ingot").write_bytes(ENGINE.read_bytes()[:5000])
         for engine, kind, code in ((str(WORK / "none.ingot"), "process", "E0599"), (str(WORK / "bad.ingot"), "process", "E03"), (str(WORK / "bad.ingot"), "inside", "E03")):
             cluster.remove()
@@ -269,7 +271,7 @@ class DeployTest(unittest.TestCase):
         cluster.remove()
 
     def scales(self, load_options, **targets):
-        """A second replica comes under load, and goes when that is over. Seconds that both took."""
+        """A second replica starts under load and stops when the load is over. Returns the seconds that both took."""
         scale = {"min": 1, "max": 2, "upscale_delay": 0, "downscale_delay": 1, "look_back": 2, **targets}
         cluster.deploy({"m": model(replicas=scale, options={**SERVE, **load_options})})
 
@@ -309,10 +311,10 @@ class DeployTest(unittest.TestCase):
 
 
 class LossTest(unittest.TestCase):
-    """Replicas that go."""
+    """Lost replicas."""
 
     def load(self, over, count=8, stream=True, tokens=400):
-        """What clients saw: (kind, seconds, when it ended)."""
+        """What the clients saw: (kind, seconds, when it ended)."""
         seen = []
 
         def client(number):
@@ -342,12 +344,13 @@ class LossTest(unittest.TestCase):
         return seen, threads
 
     def killed(self, kind, victim, each):
-        """Kills one of two replicas under load. `each`: how many there are of what a replica has one of."""
+        """Kills one of two replicas under load. `each` counts the processes or objects of
+        which each replica has one."""
         cluster.deploy({"m": model(kind=kind, replicas=2)})
         over = threading.Event()
         seen, threads = self.load(over)
         try:
-            time.sleep(3)  # the first ones are slower
+            time.sleep(3)  # the first requests are slower
             first = len(seen)
             time.sleep(5)
             rate = (len(seen) - first) / 5
@@ -365,7 +368,7 @@ class LossTest(unittest.TestCase):
         for what, _, _ in seen:
             kinds[what] = kinds.get(what, 0) + 1
         self.assertLessEqual(set(kinds), {"answered", "error event"}, kinds)
-        # Seconds from the kill until two seconds bring 0.9 of the answers of before.
+        # Seconds from the kill until a two-second window has 0.9 of the previous rate of answers.
         counts = [sum(begin + second <= at < begin + second + 1 for what, _, at in seen if what == "answered") for second in range(13)]
         back = next((second + 2 for second in range(12) if counts[second] + counts[second + 1] >= 1.8 * rate), 99)
         self.assertLessEqual(back, 10, (rate, counts))
@@ -381,7 +384,7 @@ class LossTest(unittest.TestCase):
         return children(os.getpid(), "ServeReplica:ingot:model-m")
 
     def parent(self):
-        """The replica of a server."""
+        """The replica that is a server's parent."""
         return int(pathlib.Path(f"/proc/{self.servers()[0]}/stat").read_text().rsplit(")", 1)[1].split()[1])
 
     def test_a_replica_is_killed(self):
@@ -394,7 +397,7 @@ class LossTest(unittest.TestCase):
         figures["a replica with its engine inside is killed"] = self.killed("inside", lambda: self.replicas()[0], self.replicas)
 
     def streams(self, count, n=8, tokens=2000):
-        """Long streams, all of which have begun. Futures of (how it ended, bytes)."""
+        """Starts long streams and waits until all have begun. Returns futures of (how it ended, bytes)."""
         begun = [threading.Event() for _ in range(count)]
 
         def client(number):
@@ -434,7 +437,8 @@ class LossTest(unittest.TestCase):
                 wait_until(lambda: len(self.servers() if kind == "process" else self.replicas()) == 2, 30, "as many as before")
 
     def test_an_ingress_is_killed(self):
-        """Ray's proxy answers what it had with 500; the other goes on, and there are two again."""
+        """Ray's proxy answers that ingress's requests with 500; the other one goes on, and
+        a second one is started again."""
         cluster.deploy({"m": model()}, ingress_replicas=2)
         over = threading.Event()
         seen, threads = self.load(over)
@@ -455,7 +459,7 @@ class LossTest(unittest.TestCase):
         self.assertEqual([what for what, _, at in seen if at > begin + 1 and what != "answered"], [])
 
     def test_a_stream_has_its_time_when_a_replica_ends(self):
-        """An upgrade under a long stream: it ends whole, or after `drain` seconds with an error."""
+        """An upgrade during a long stream: the stream ends complete, or after `drain` seconds with an error."""
         for drain, wanted in ((60, "answered"), (1, "error event")):
             with self.subTest(drain=drain):
                 cluster.deploy({"m": model(drain=drain)})
@@ -463,7 +467,7 @@ class LossTest(unittest.TestCase):
                 upgrade = threading.Thread(target=cluster.deploy, args=({"m": model(drain=drain, options={**SERVE, "queue": 77 + drain})},))
                 upgrade.start()
                 try:
-                    if drain > 1:  # else its end is too short to be seen
+                    if drain > 1:  # otherwise the ending state is too short to be observed
                         wait_until(lambda: self.ending("model-m"), 30, "the replica ends")
                         self.assertFalse(stream.done(), "the stream is too short for this test")
                     self.assertEqual(stream.result(timeout=100), wanted)
@@ -476,7 +480,7 @@ class LossTest(unittest.TestCase):
         return cluster.serve.status().applications["ingot"].deployments[deployment].replica_states.get("STOPPING")
 
     def test_a_server_that_says_nothing_is_replaced(self):
-        """It is there and does not go on: health checks find out, and what it had is answered by another."""
+        """The server exists but hangs: health checks find that out, and its requests are answered by another."""
         cluster.deploy({"m": model(replicas=2)})
         frozen = self.servers()[0]
         with concurrent.futures.ThreadPoolExecutor(8) as pool:
@@ -489,7 +493,7 @@ class LossTest(unittest.TestCase):
         self.assertLess(after, 45)
 
     def test_requests_that_have_not_begun_are_answered(self):
-        """All wait behind a long prompt's answer; none has begun when its replica goes."""
+        """All wait behind a long prompt's answer; none has begun when its replica is lost."""
         cluster.deploy({"m": model(replicas=2, options={**SERVE, "max-seqs": 1})})
         with concurrent.futures.ThreadPoolExecutor(8) as pool:
             body = {"model": "m", "max_tokens": 1500, "n": 30, "temperature": 1, "ignore_eos": True}
@@ -541,7 +545,8 @@ class LossTest(unittest.TestCase):
 
 class PrefixTest(unittest.TestCase):
     def hits(self, router):
-        """Of ids of prompts, how many two replicas had in their caches: conversations of five turns, in turns."""
+        """The number of prompt ids found in the caches of two replicas, and of all prompt ids: five-turn
+        conversations, interleaved."""
         cluster.deploy({"m": model(router=router, replicas=2)})
         import random
 

@@ -1,4 +1,4 @@
-//===- HubTest.cpp - Models by name: what needs no hub ---------------------===//
+//===- HubTest.cpp - Models by name: the parts that need no hub ------------===//
 #include "tools/hub/Fetch.h"
 #include "tools/hub/HubCache.h"
 #include "tools/hub/Reference.h"
@@ -128,7 +128,7 @@ TEST(WantedFiles, AnOddName) {
   auto wanted = wantedFiles(reference("hf:a/b"), listed({"config.json", "smol.safetensors"}));
   ASSERT_TRUE(wanted);
   EXPECT_EQ(wanted->opened, "smol.safetensors");
-  // A shard without its index is no model.
+  // A shard without its index is not a model.
   auto shard =
       wantedFiles(reference("hf:a/b"), listed({"config.json", "model-00001-of-00002.safetensors"}));
   ASSERT_FALSE(shard);
@@ -147,7 +147,7 @@ TEST(WantedFiles, Ggufs) {
   ASSERT_FALSE(choice);
   EXPECT_EQ(choice.error().code, "E0156");
   EXPECT_EQ(choice.error().why, "x-Q4_0.gguf  (3.0 MiB)\n  x-Q8_0-00001-of-00002.gguf  (6.0 MiB)");
-  // Any part means all of them, and the first is opened.
+  // Naming any part selects all of them, and the first is opened.
   auto split = wantedFiles(reference("hf:a/b:x-Q8_0-00002-of-00002.gguf"), several);
   ASSERT_TRUE(split);
   EXPECT_EQ(split->weights,
@@ -158,7 +158,8 @@ TEST(WantedFiles, Ggufs) {
   EXPECT_EQ(cut.error().code, "E0154");
 }
 
-/// A list of files is the hub's word: names of parts that there are not must cost nothing.
+/// The list of files comes from the hub: names of parts that do not exist must not cost time or
+/// memory.
 TEST(WantedFiles, NamesOfAHundredThousandParts) {
   std::vector<std::string> names;
   for (int i = 0; i < 2000; ++i)

@@ -1,11 +1,11 @@
-//===- PlayDrafts.cpp - An engine answers the same with any drafts ----------===//
+//===- PlayDrafts.cpp - Drafts do not change an engine's answers ------------===//
 //
 //   play-drafts ENGINE [cuda-emulator]
 //
-// Greedy answers of several prompts at once, through an executor: without drafts, with ones
-// of an oracle that is right, wrong, or either, and with those of a plain prompt lookup. Every row
-// of logits of an answer must be the same bits, and no page may be held that is not held without.
-// Prints steps and ids of each.
+// Generates greedy answers of several prompts at once through an executor: without drafts, with
+// drafts of an oracle that is right, wrong, or either, and with those of a plain prompt lookup.
+// Every row of an answer's logits must be bit-identical, and no page may be held that is not held
+// without drafts. Prints the steps and ids of each run.
 //===----------------------------------------------------------------------===//
 #include "runtime/device/cpu/Executor.h"
 #include "runtime/device/cuda/EmulatorDriver.h"
@@ -25,19 +25,19 @@ using namespace ingot::runtime;
 namespace {
 
 constexpr int64_t kContext = 256, kSeats = 3, kTokens = 48, kRows = 24;
-/// Of an answer.
+/// Number of new ids per answer.
 int64_t newIds = 60;
 
 struct Answer {
   std::vector<int32_t> tokens;
   int64_t prompt;
-  std::vector<std::vector<float>> logits; ///< of each new id
+  std::vector<std::vector<float>> logits; ///< one row per new id
 };
 using Answers = std::vector<Answer>;
-/// What may follow these tokens of that answer.
+/// Returns a draft of the tokens that may follow these tokens of that answer.
 using Drafter = std::function<std::vector<int32_t>(size_t, const std::vector<int32_t> &)>;
 
-/// What followed the last two tokens when they were there before.
+/// Returns the tokens that followed an earlier occurrence of the last two tokens.
 std::vector<int32_t> lookUp(size_t, const std::vector<int32_t> &tokens) {
   for (size_t i = tokens.size() - 2; i-- > 1;)
     if (tokens[i - 1] == tokens[tokens.size() - 2] && tokens[i] == tokens.back())
@@ -84,7 +84,7 @@ void Player::takeRows() {
     int64_t accepted = 0;
     for (; i < rows.size() && rows[i].sequence == id; ++i) {
       if (!goesOn || int64_t(i - first) > accepted)
-        continue; // behind a draft that was wrong
+        continue; // after a wrong draft
       const float *row = executor.logits() + int64_t(i) * executor.logitsStride();
       const auto vocab = long(executor.model().vocab());
       own.logits.emplace_back(row, row + vocab);
@@ -160,8 +160,8 @@ int main(int argc, char **argv) {
   const std::unique_ptr<Executor> executor = open(argv[1], argc > 2);
   std::vector<std::vector<int32_t>> prompts;
   const auto vocab = int64_t(executor->model().vocab());
-  std::vector<int64_t> lengths{5, 31, 70, 70, 33}; // two of them begin alike
-  if (argc > 2) {                                  // it is slow
+  std::vector<int64_t> lengths{5, 31, 70, 70, 33}; // two of them share a prefix
+  if (argc > 2) {                                  // the emulator is slow
     lengths = {5, 31, 33};
     newIds = 8;
   }

@@ -1,12 +1,12 @@
-//===- PlaySchedules.cpp - An engine answers the same in any company --------===//
+//===- PlaySchedules.cpp - An engine's answers are batch-invariant ----------===//
 //
 //   play-schedules ENGINE [cuda-emulator]
 //
-// Sessions with random limits, whose requests begin alike or not, come at random times, have several
-// choices or search with beams, and are preempted to the host or to be computed again. Every answer
-// must have the ids and the bits of log-probabilities that it has alone. Prints what happened.
-// Contexts are short, but for engines with attention windows, whose pages come in groups only where
-// a window and a step are shorter.
+// Sessions have random limits. Their requests may share a prefix, come at random times, have several choices
+// or search with beams, and are preempted to the host or to be recomputed. Every answer must have the same
+// ids and bits of log-probabilities as when it runs alone. Prints a summary. Contexts are short, except for
+// engines with attention windows, whose pages come in groups only if a window and a step are shorter than the
+// context.
 //===----------------------------------------------------------------------===//
 #include "runtime/engine/Inspect.h"
 #include "runtime/schema/engine_generated.h"
@@ -33,7 +33,7 @@ template <typename T> T orExit(Result<T> result) {
 struct Asked {
   Request request;
   int32_t choices;
-  std::vector<Completion> alone; ///< one of each choice
+  std::vector<Completion> alone; ///< one per choice
 };
 
 bool same(const Completion &a, const Completion &b) {
@@ -61,10 +61,10 @@ private:
   const char *path;
   const bool emulated;
   int64_t context = 128;
-  bool windows = false; ///< the engine has some
+  bool windows = false; ///< the engine has attention windows
   std::mt19937 random{11};
   uint64_t preemptions = 0, swaps = 0, hits = 0, steps = 0;
-  size_t groups = 1; ///< of pages, at most
+  size_t groups = 1; ///< largest number of page groups
 };
 
 std::unique_ptr<Session> Player::open(SessionOptions options) const {
@@ -74,8 +74,9 @@ std::unique_ptr<Session> Player::open(SessionOptions options) const {
   return orExit(Session::open(path, options));
 }
 
-/// Of one beginning, or one in five of its own, with a tail of its own. Two in three want log-probabilities; on GPUs
-/// the others' ids are found there, with a step begun before those of the last are known.
+/// Returns a request with a tail of its own that begins with the common prefix or, in one of five cases, with
+/// its own. Two in three (on GPUs, one in two) ask for log-probabilities; on GPUs the ids of the others are
+/// found on the device, and a step begins before the ids of the previous one are known.
 Asked Player::ask(int number, int64_t vocab) {
   Asked asked{{}, 1, {}};
   const int alike = 1 + below(int(context) * 2 / 3), own = below(2) * below(20);
@@ -97,14 +98,15 @@ Asked Player::ask(int number, int64_t vocab) {
   return asked;
 }
 
-/// Little, but enough for any request: a search of three in a group of a window needs as many windows.
+/// Returns little memory, but enough for any request: a search with three beams in a window group needs three
+/// windows.
 uint64_t Player::memoryFor(const SessionOptions &options, uint64_t pageBytes) {
   if (windows) {
     SessionOptions three = options;
     three.maxSeqs = 3;
     return open(three)->memory().kv;
   }
-  const int pages = int(context) / 32; // of a sequence at most
+  const int pages = int(context) / 32; // largest number of pages per sequence
   return uint64_t(pages + 1 + below(2 * pages)) * pageBytes;
 }
 
@@ -139,7 +141,7 @@ int Player::play() {
     auto session = open({});
     windows = std::ranges::any_of(*session->program().states(),
                                   [](const fb::State *state) { return state->window() > 0; });
-    // On CPUs prefixes of more than eight pages, where the model has room for them.
+    // On CPUs, prefixes span more than eight pages if the model's context allows it.
     context = std::min<int64_t>(!emulated ? 512
                                 : windows ? 384
                                           : 128,

@@ -1,4 +1,4 @@
-//===- WordWrapTest.cpp - What stands on a terminal after a streamed answer ===//
+//===- WordWrapTest.cpp - The terminal's contents after a streamed answer ----===//
 #include "tools/ingot/WordWrap.h"
 
 #include <gtest/gtest.h>
@@ -10,7 +10,8 @@ using ingot::cli::WordWrap;
 
 namespace {
 
-/// What a terminal of `columns` makes of the bytes: a character behind the last column goes to the next line.
+/// Returns how a terminal of `columns` shows the bytes: a character past the last column goes to the next
+/// line.
 std::vector<std::string> screen(const std::string &bytes, size_t columns) {
   std::vector<std::vector<std::string>> lines(1);
   size_t column = 0;
@@ -59,11 +60,11 @@ TEST(WordWrap, WordsStayWhole) {
   for (size_t piece : {1, 2, 3, 5, 100}) {
     EXPECT_EQ(streamed("the language of a machine", 10, piece),
               (std::vector<std::string>{"the ", "language ", "of a ", "machine"}));
-    // The word that crosses has one letter before the edge.
+    // The word that crosses the edge has one letter before it.
     EXPECT_EQ(streamed("123456789 ab", 11, piece), (std::vector<std::string>{"123456789 ", "ab"}));
     EXPECT_EQ(streamed("caf\u00e9 cr\u00e8me \u00e9t\u00e9", 10, piece),
               (std::vector<std::string>{"caf\u00e9 cr\u00e8me", " \u00e9t\u00e9"}));
-    // Longer than a line: as the terminal breaks it.
+    // A word longer than a line breaks where the terminal breaks it.
     EXPECT_EQ(streamed("aaaaaaaaaaaa b", 5, piece),
               (std::vector<std::string>{"aaaaa", "aaaaa", "aa b"}));
     EXPECT_EQ(streamed("one\ntwo three", 8, piece),

@@ -1,4 +1,5 @@
-"""at_once.py N COMMAND…: runs the command N times at once and prints what each said; the worst exit code is ours."""
+"""at_once.py N COMMAND…: runs the command N times concurrently and prints each output;
+exits with the worst exit code."""
 import subprocess
 import sys
 

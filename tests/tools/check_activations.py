@@ -1,6 +1,7 @@
-"""check_activations.py INGOT FOLDER NAME…: a Llama of one layer with each hidden_act; its logits against the same in doubles.
+"""check_activations.py INGOT FOLDER NAME…: compares a one-layer Llama's logits for each
+hidden_act with the same computed in doubles.
 
-The model's attention adds nothing, so that the logits are those of the gated MLP. Standard library only.
+The model's attention adds nothing, so the logits are those of the gated MLP. Standard library only.
 """
 import json
 import math
@@ -30,7 +31,7 @@ FUNCTIONS = {
 def weights():
     rng = random.Random(17)
 
-    def matrix(rows, columns, deviation):  # quarters: bf16 holds them
+    def matrix(rows, columns, deviation):  # multiples of 1/64, exact in bf16
         return rows, columns, [round(rng.gauss(0, deviation) * 64) / 64 for _ in range(rows * columns)]
 
     kv = HIDDEN
@@ -92,7 +93,7 @@ def logits(ingot, engine, path, *more):
 
 
 def levels(ingot):
-    """Of this machine."""
+    """The CPU levels of this machine."""
     best = subprocess.run([ingot, "--version"], check=True, capture_output=True, text=True).stdout
     return ["avx2", "avx512"] if "avx512" in best else ["avx2"]
 
@@ -113,7 +114,7 @@ def main(ingot, folder, *names):
             got = logits(ingot, engine, f"{folder}/{name}.npy", *(["--isa", level] if level else []))
             worst = max(abs(a - b) for x, y in zip(got, want) for a, b in zip(x, y)) / largest
             print(f"{name} {level or 'emulator'}: {worst:.1e} of the largest logit")
-            # The emulator's rows are bf16, as a GPU's.
+            # The emulator's activations are bf16, as on a GPU.
             assert worst < (2e-2 if emulator else 1e-4), (name, level, worst)
 
 

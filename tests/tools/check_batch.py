@@ -1,7 +1,7 @@
-"""What `ingot batch` wrote.
+"""Checks the output of `ingot batch`.
 
-  check_batch.py RESULTS ID=WHAT…         just these custom_ids, each with that status, or that error code
-  check_batch.py RESULTS --text ID=JSON   its text is that of a file of `ingot run --json`
+  check_batch.py RESULTS ID=WHAT…         has exactly these custom_ids, each with that status, or that error code
+  check_batch.py RESULTS --text ID=JSON   its text equals that of a file from `ingot run --json`
   check_batch.py RESULTS --locked COMMAND…   runs a command while the file is locked
 """
 import fcntl

@@ -1,4 +1,4 @@
-"""What `bench-kernels` says of the tiny checkpoint:  check_bench_kernels.py cpu|gpu JSONL"""
+"""Checks the output of `bench-kernels` for the tiny checkpoint:  check_bench_kernels.py cpu|gpu JSONL"""
 import json
 import sys
 
@@ -21,7 +21,7 @@ for figure in figures:
     assert (figure["bound_us"] is None) == gpu and (figure["of_bound"] is None) == gpu, figure
     assert gpu or figure["flops"] == 0 or figure["foretold_us"] > 0, figure
     assert (figure["context"] is not None) == figure["kernel"].startswith("attention"), figure
-    ahead = figure["variant"] == "each_line_ahead"  # on CPUs, of one token, where it is faster
+    ahead = figure["variant"] == "each_line_ahead"  # on CPUs, for one token, where it is faster
     assert (figure["variant"] is not None) == (gpu or ahead) and not (ahead and (gpu or figure["tokens"] > 1)), figure
     assert figure["edges"] in (("programmatic", "full") if gpu else (None,)), figure
 
@@ -37,7 +37,7 @@ for n in tokens:
     # Two layers of 64 x 64: two operations per weight and token.
     both = of("residual_0", n)
     assert len(both) == (2 if gpu else 1) and all(f["flops"] == 2 * 64 * 64 * n and f["launches"] == 2 for f in both), both
-    # Four operations per query value and position: of a prompt, what is before each of its tokens.
+    # Four operations per query value and position; for a prompt, over the positions before each of its tokens.
     for context in contexts[n]:
         pairs = n * context if n != prompt else sum(range(context - n + 1, context + 1))
         attention = of("attention_0", n, context)
@@ -45,7 +45,7 @@ for n in tokens:
     assert len({f["context"] for f in figures if f["tokens"] == n} - {None}) == len(contexts[n])
 if gpu:
     assert of("attention_0", 1, 32)[0]["variant"] != of("attention_0", 20, 32)[0]["variant"]
-    # In steps of few tokens others do what it does.
+    # In steps of few tokens, other kernels do its work.
     assert not of("rope_append_0", 1) and of("rope_append_0", 20), {f["kernel"] for f in figures}
 
 steps = [line["step"] for line in rest if "step" in line]

@@ -1,4 +1,4 @@
-"""check_bench_serve.py INGOT STEM: `ingot bench-serve` against a server that follows a script (no engine)."""
+"""check_bench_serve.py INGOT STEM: tests `ingot bench-serve` against a server that follows a script (no engine)."""
 import asyncio
 import json
 import math
@@ -11,7 +11,8 @@ KEY = "sesame"
 
 
 class Script:
-    """A server of one model, "m": `tokens` pieces of text `gap` seconds apart, cut into writes of odd sizes."""
+    """A server of one model, "m": sends `tokens` pieces of text `gap` seconds apart, cut into writes of odd
+    sizes."""
 
     def __init__(self, tokens=5, gap=0.01, fail=None, usage=True, ending="\n", key=None):
         self.tokens, self.gap, self.fail, self.usage, self.ending, self.key = tokens, gap, fail or {}, usage, ending, key
@@ -64,7 +65,7 @@ class Script:
 
         async def send(text):
             data = text.encode()
-            for at in range(0, len(data), 37):  # chunks and writes that end anywhere
+            for at in range(0, len(data), 37):  # chunks and writes with arbitrary boundaries
                 piece = data[at:at + 37]
                 writer.write(b"%x\r\n%s\r\n" % (len(piece), piece))
             await writer.drain()
@@ -74,13 +75,13 @@ class Script:
         prompt = body["messages"][-1]["content"] if chat else body["prompt"]
         count = min(self.tokens, body["max_tokens"])
         words = len(prompt.split() if isinstance(prompt, str) else prompt)
-        if chat:  # a role is no text
+        if chat:  # a role is not text
             await send(event({"choices": [{"index": 0, "delta": {"role": "assistant", "content": ""}}], "usage": None}))
         for _ in range(count):
             await asyncio.sleep(self.gap)
             await send(": ping\n\n" + event({"choices": [{"index": 0, "delta": {"content": "ü "}} if chat else {"index": 0, "text": "ü "}]}))
         await send(event({"choices": [{"index": 0, "text": "", "finish_reason": "length"}]}))
-        if self.usage:  # two tokens to a word, and ten around them
+        if self.usage:  # two tokens per word, plus ten
             await send(event({"choices": [], "usage": {"prompt_tokens": 10 + 2 * words, "completion_tokens": count}}))
         await send(event("[DONE]"))
         writer.write(b"0\r\n\r\n")
@@ -116,7 +117,7 @@ def close(a, b):
 
 
 def figures():
-    """Every number follows from what each request saw; the script's own times bound those."""
+    """Every figure follows from what each request saw; the script's own times are bounds for those."""
     script = Script(tokens=6, gap=0.02)
     r = bench(script, "--users", 3, "--requests", 12, "--prompt-tokens", 50, "--output-tokens", 6, "--details",
               "--percentiles", "50,90,99.9", "--goodput", "ttft:60000,e2el:60000", "--ignore-eos", "--temperature", 0)
@@ -144,7 +145,7 @@ def figures():
 
 
 def prompts():
-    """The same seed asks the same; lengths spread; a prefix is shared; a file's bodies arrive as they are."""
+    """The same seed gives the same requests; lengths vary; a prefix is shared; a file's bodies arrive unchanged."""
     one, two, other = Script(gap=0), Script(gap=0), Script(gap=0)
     spread = ["--requests", 30, "--prompt-tokens", 100, "--range-ratio", 0.5, "--prefix-tokens", 40, "--route", "chat"]
     for script, seed in ((one, 1), (two, 1), (other, 2)):
@@ -180,8 +181,8 @@ def prompts():
 
 
 def arrivals():
-    """Gaps of the open loop have the rate's mean, and spread as their shape says."""
-    for burstiness, low, high in ((0.2, 1.3, 9), (100, 0, 0.8)):  # deviation / mean is 2.2 and 0.1, and what a busy machine adds
+    """The gaps of the open loop have the rate's mean and the shape's deviation."""
+    for burstiness, low, high in ((0.2, 1.3, 9), (100, 0, 0.8)):  # deviation / mean is 2.2 and 0.1, plus noise
         script = Script(tokens=1, gap=0)
         r = bench(script, "--rate", 100, "--burstiness", burstiness, "--requests", 100, "--output-tokens", 1, "--seed", 3, "--details")
         gaps = [b - a for a, b in zip(r["start_times"], r["start_times"][1:])]
@@ -196,7 +197,7 @@ def arrivals():
 
 
 def misfortunes():
-    """What fails is counted and said; those who leave are neither."""
+    """Failures are counted and reported; clients that leave are neither."""
     r = bench(Script(fail={3: 429, 5: 500}), "--requests", 6, "--details")
     assert (r["completed"], r["failed"]) == (4, 2), r
     assert sorted(e.split(":")[0] for e in r["errors"] if e) == ["status 429", "status 500"], r["errors"]
@@ -217,7 +218,7 @@ def misfortunes():
     path = f"{stem}.ids.jsonl"
     with open(path, "w") as file:
         file.write('{"prompt": [5, 6, 7], "max_tokens": 3}\n')
-    script = Script(fail={0: 400})  # a server without a tokenizer refuses words
+    script = Script(fail={0: 400})  # a server without a tokenizer rejects text prompts
     assert bench(script, "--prompts", path, "--requests", 2)["completed"] == 2
     assert [body["prompt"] for body in script.bodies[1:]] == [[1, 2, 3, 4], [5, 6, 7], [5, 6, 7]], script.bodies
 

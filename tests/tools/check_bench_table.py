@@ -1,4 +1,4 @@
-"""The table of `dev bench` from made-up samples:  check_bench_table.py TESTS_BENCH PAGE_TO_WRITE"""
+"""Tests the table of `dev bench` with made-up samples:  check_bench_table.py TESTS_BENCH PAGE_TO_WRITE"""
 import pathlib
 import re
 import sys
@@ -22,7 +22,8 @@ def sample(**figures):
     return {"figures": figures}
 
 
-# A machine whose speed halves in the second round: shares and ratios are of one round, so both are the same in each.
+# A machine whose speed halves in the second round: fractions and ratios are computed within
+# a round, so both rounds agree.
 decode = rows.decode("d", "decode", "m", 64, (rows.share(0.88), rows.either(rows.times("llama", 1.05), rows.share(0.93))), ("llama",))
 fast = sample(ingot=figure(90.0, 42.0, 38.0), llama=figure(75.0, 38.0, 40.0))
 slow = sample(ingot=figure(45.0, 20.0, 20.0), llama=figure(37.5, 20.0, 20.0))
@@ -32,7 +33,7 @@ assert got["ratios"] == {"llama": 1.2} and got["best_ratio"] == 1.2, got
 assert (got["value"], got["least"], got["most"]) == (67.5, 45.0, 90.0), got
 assert [bar["met"] for bar in got["bars"]] == [True, True] and report.verdict(got["bars"]) == "yes", got
 
-# "Either" holds by one of its halves, and is unknown only while the missing half could save it.
+# An "either" bar is met if one half is met, and unknown only while the missing half could decide it.
 near = report.summarise(decode, 0.4, [sample(ingot=figure(94.0, 40.0, 40.0), llama=figure(94.0, 40.0, 40.0))])
 assert [bar["met"] for bar in near["bars"]] == [True, True], near
 alone = report.summarise(decode, 0.4, [sample(ingot=figure(90.0, 40.0, 40.0))])
@@ -42,7 +43,7 @@ assert unknown["share"] is None and [bar["met"] for bar in unknown["bars"]] == [
 below = report.summarise(decode, 0.4, [sample(ingot=figure(80.0, 40.0, 40.0))])
 assert report.verdict(below["bars"]) == "**no**", below
 
-# The best peer is that of each round; a ratio above 1 is a better Ingot where less is better, too.
+# The best peer is chosen per round. A ratio above 1 means that Ingot is better, even if less is better.
 many = report.summarise(rows.parallel(8, 1), None, [sample(ingot=figure(220.0), llama=figure(50.0), openvino=figure(100.0)),
                                                     sample(ingot=figure(220.0), llama=figure(110.0), openvino=figure(80.0)),
                                                     sample(ingot=figure(300.0), llama=figure(100.0))])
@@ -51,13 +52,14 @@ assert many["ratios"] == {"llama": 3.0, "openvino": (2.2 + 2.75) / 2}, many
 step = rows.Row("b", "batch", "×", None, (rows.at_most(1.25, " ×"),), {})
 assert report.summarise(step, None, [sample(ingot=figure(2.0), llama=figure(3.0))])["ratios"] == {"llama": 1.5}
 
-# Memory: 1.5 GB and twice the largest tensor.
+# Memory: the limit is 1.5 GB plus twice the largest tensor.
 small, large = ([bar["met"] for bar in report.summarise(
     rows.compiled("c", "compile", None, (), 3), None,
     [sample(ingot=figure(2.0, peak_bytes=peak, largest_tensor_bytes=3e8))])["bars"]] for peak in (2.1e9, 2.2e9))
 assert (small, large) == ([True, True], [True, False]), (small, large)
 
-# A round: limits around every contestant, the order turned in every other round, a peer that fails is named and the others stay.
+# A round: limits are measured around every contestant, the order is reversed in every other round, and a failing
+# peer is named while the others stay.
 class FakeBench:
     peers = {"llama": None, "openvino": None}
     def __init__(self): self.seen = []
@@ -87,7 +89,7 @@ assert [name for name in fake.seen if name != "limits"] == ["openvino", "llama",
 assert run.measure_row(FakeBench(), rows.Row("r", "work", "tok/s", contestant("ingot", "ingot"), (), {}), False, missing) is None
 assert missing["work, Ingot"] == "load", missing
 
-# The table: as many cells in each line as in its head.
+# The table: each line has as many cells as the header.
 results = {"machine": "M", "date": "2026-01-02", "ingot": "ingot 1", "rounds": 2, "missing": ["x, y: z"], "rows": [got, many, alone],
            "limits": {"mapped_read_GBps": [20.0, 42.0, 38.0], "int8_TOPS": [1.0, 1.0, 1.0]}}
 text = report.table(results)
@@ -96,7 +98,7 @@ assert len({line.count("|") for line in lines}) == 1 and len(lines) == 5, text
 assert "mapped read 38.0 GB/s (20.0–42.0)" in text and "90% of read" in text and "Not measured: x, y: z" in text, text
 assert re.search(r"\| decode \| 67\.5 \| 45\.0–90\.0 \| 56\.2 \(1\.20\) \|", text), text
 
-# The page: what stands between the markers is replaced, the rest stays; without markers nothing is written.
+# The page: the text between the markers is replaced and the rest stays; without markers nothing is written.
 begin, end = report.MARKERS
 page.write_text(f"before\n{begin}\nold\n{end}\nafter\n")
 report.write_between(page, text, begin, end)
@@ -112,11 +114,12 @@ real = (bench.parent.parent / "docs" / "benchmarks.md").read_text()
 for marker in (*report.MARKERS, *report.FORMATS_MARKERS):
     assert real.count(marker) == 1, f"docs/benchmarks.md has lost {marker}"
 
-# Geometric means of what several rows of a kind have, of each peer.
+# Geometric means over several rows of a kind, per peer.
 two = [{**got, "name": f"decode-{i}", "ratios": {"llama": ratio}} for i, ratio in enumerate((1.0, 4.0))]
 assert "Geometric means, decode: 2.00 × llama.cpp (2 rows)." in report.table({**results, "rows": two}), two
 
-# The picture: a bar for each contestant of each kind, as long as its figure says; a run without one of the rows has none.
+# The picture: a bar per contestant and kind, with a length that matches its figure; a run
+# without one of the rows has no picture.
 def kind(name, **peers): return {"name": name, "value": 400.0, "peers": peers}
 pictured = {**results, "rows": [kind("decode-smollm2", llama=100.0), kind("prefill-smollm2", llama=50.0, openvino=200.0), kind("parallel8"),
                                 kind("parallel32", openvino=800.0)]}
@@ -131,7 +134,8 @@ try:
 except ValueError as error:
     assert "decode-smollm2" in str(error), error
 
-# Servers: ratios within a round, the median over the rounds; a server without a figure leaves its bars open; the verdicts say yes and no.
+# Servers: ratios within a round, and the median over the rounds; a server without a figure
+# leaves its bars open; both verdicts occur.
 import serving  # noqa: E402
 
 loads = {load.name: load for group in serving.GROUPS for load in group.loads}

@@ -1,4 +1,4 @@
-"""The list of bits: it has every case and no other, and what moves is named:  check_bits.py TESTS WORK"""
+"""The bit list has every case and no other, and changes are named:  check_bits.py TESTS WORK"""
 import pathlib
 import subprocess
 import sys
@@ -16,7 +16,7 @@ for name, entry in entries.items():
     assert set(entry) == {"logits", "greedy", "drawn"} | (set() if cases[name].emulator else {"score"}), name
     assert all(isinstance(value, dict) == cases[name].by_level for value in entry.values()), name
 
-# What moves: a hash, an id, one level of two. What the list lacks is no failure.
+# Changes: a hash, an id, one level of two. A value that the list lacks is not a failure.
 integers, floats = cases["llama int8"], cases["llama"]
 found = {"logits": {"avx2": "a", "avx512": "a"}, "greedy": {"avx2": "1 2 | 3 4", "avx512": "1 2 | 3 4"}}
 entry = run.folded(integers, found, None)
@@ -31,13 +31,13 @@ try:
     raise RuntimeError("levels of an integer format may differ")
 except AssertionError:
     run.checked_levels(floats, {"logits": {"avx2": "a", "avx512": "b"}})
-# A machine without AVX-512 keeps that level's values as long as nothing else moved.
+# A machine without AVX-512 keeps that level's values if nothing else changed.
 both = run.folded(floats, {"logits": {"avx2": "a", "avx512": "b"}}, None)
 assert run.folded(floats, {"logits": {"avx2": "a"}}, both) == both
 assert run.folded(floats, {"logits": {"avx2": "c"}}, both) == {"logits": {"avx2": "c"}}
 assert run.compare({"logits": {"avx2": "a"}}, {"logits": {"avx2": "a", "avx512": "b"}}) == ([], {"avx512"})
 
-# The program, over an `ingot` that answers nothing but numbers of its own.
+# The program, with an `ingot` that answers only numbers of its own.
 program = work / "ingot"
 program.write_text(f"""#!{sys.executable}
 import json, struct, sys

@@ -1,5 +1,5 @@
-"""check_compile_memory.py INGOT CHECKPOINT WORK: compiling takes no more anonymous memory than `doctor` states, and not far less;
-where a cgroup leaves less than that, `doctor` says so."""
+"""check_compile_memory.py INGOT CHECKPOINT WORK: compiling takes no more anonymous memory than `doctor` states,
+and not much less; if a cgroup limits memory below that, `doctor` reports it."""
 import contextlib
 import json
 import os
@@ -12,7 +12,7 @@ import time
 ingot, checkpoint, work = sys.argv[1], sys.argv[2], pathlib.Path(sys.argv[3])
 MIB = 1 << 20
 if b"__asan_init" in pathlib.Path(ingot).read_bytes():
-    sys.exit()  # whose shadow memory counts as well
+    sys.exit()  # its shadow memory would count as well
 work.mkdir(exist_ok=True)
 cache = ["--cache", str(work / "cache")]
 
@@ -22,7 +22,7 @@ def doctor(model, *more, **how):
 
 
 def most(*command):
-    """The most anonymous memory that was seen of it."""
+    """The most anonymous memory that the command was seen to use."""
     seen = 0
     with subprocess.Popen([ingot, *command], stderr=subprocess.DEVNULL) as process:
         while process.poll() is None:
@@ -36,7 +36,7 @@ def most(*command):
 
 @contextlib.contextmanager
 def group(limit):
-    """A cgroup with a limit, where this machine lets us make one; else None."""
+    """A cgroup with a limit, if this machine allows one; else None."""
     for parent, file in (("/sys/fs/cgroup/memory", "memory.limit_in_bytes"), ("/sys/fs/cgroup", "memory.max")):
         folder = pathlib.Path(parent, f"ingot-test-{os.getpid()}")
         try:
@@ -48,7 +48,7 @@ def group(limit):
             yield folder
             return
         except FileNotFoundError:
-            continue  # without the controller of memory
+            continue  # no memory controller
         finally:
             folder.rmdir()
     yield None

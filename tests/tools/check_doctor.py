@@ -1,4 +1,4 @@
-"""doctor and compile agree: check_doctor.py INGOT TINY WORK."""
+"""check_doctor.py INGOT TINY WORK: checks that doctor and compile agree."""
 import json
 import pathlib
 import shutil
@@ -16,7 +16,7 @@ def copy(name, of=LLAMA):
 
 
 def header(folder):
-    """The header of a folder's file of weights, and what follows."""
+    """The header of a folder's file of weights, and the bytes after it."""
     data = (folder / "model.safetensors").read_bytes()
     size = int.from_bytes(data[:8], "little")
     return json.loads(data[8:8 + size]), data[8 + size:]

@@ -1,4 +1,5 @@
-"""check_engine_page.py PAGE.html [--without-ops] [--measured]: what the page of the tiny checkpoint is told."""
+"""check_engine_page.py PAGE.html [--without-ops] [--measured]: checks the data in the tiny
+checkpoint's engine page."""
 import base64
 import json
 import pathlib
@@ -17,7 +18,7 @@ def data(name):
 engine, listing, more = data("engine"), data("listing"), data("more")
 program, kernels, figures = engine["programs"][0], listing["programs"][0], more["programs"][0]
 
-# Kernels, in the order of the table, with what each does to its operands.
+# Kernels, in the table's order, with the effect of each on its operands.
 assert [kernel["name"] for kernel in kernels["kernels"]] == [kernel["name"] for kernel in program["kernels"]]
 for kernel, own in zip(kernels["kernels"], program["kernels"]):
     assert kernel["ir"].startswith(f"kernel.func @{kernel['name']}("), kernel["ir"]
@@ -26,7 +27,7 @@ by_name = {kernel["name"]: kernel for kernel in kernels["kernels"]}
 assert by_name["gate_up_0"]["effects"] == ["r", "r", "r", "w"], by_name["gate_up_0"]
 assert "rw" in by_name["rope_append_0"]["effects"], by_name["rope_append_0"]
 
-# Which ops of lm each launch does.
+# The lm ops that each launch implements.
 shape = [[len(case["launches"]) for case in section["cases"]] for section in program["sections"]]
 assert [[len(case) for case in section] for section in kernels["launches"]] == shape, kernels["launches"]
 ops = {}
@@ -40,11 +41,11 @@ else:
     assert re.match(r'%\w+ = lm\.fused "gate_up".*lm\.linear.*lm\.activation silu.*lm\.mul', ops["layer", "gate_up_0"], re.S), ops
     assert "%attn_norm" in ops["layer", "norm_0"] or "%ffn_norm" in ops["layer", "norm_0"], ops["layer", "norm_0"]
     assert ops["begin", "rope_table_0"] is None, "no op of lm is a table"
-    # Norms before attention and behind it are one kernel and two launches.
+    # Norms before and after attention are one kernel and two launches.
     numbers = [number for launch, number in zip(program["sections"][1]["cases"][0]["launches"], kernels["launches"][1][0]) if launch["kernel"] == "norm_0"]
     assert len(numbers) == len(set(numbers)) == 2, numbers
 
-# Code, and what is foretold of three steps.
+# Code, and the predictions for three steps.
 assert [target["target"] for target in figures["targets"]] == [target["target"] for target in program["targets"]]
 for target in figures["targets"]:
     code = json.loads(zlib.decompress(base64.b64decode(target["code"])))

@@ -1,4 +1,5 @@
-"""What the launches of a GPU engine cost, against its plan and its weights:  check_gpu_costs.py PLAN INSPECT ROOFLINE"""
+"""Checks the costs of a GPU engine's launches against its plan and its weights:
+check_gpu_costs.py PLAN INSPECT ROOFLINE"""
 import collections
 import json
 import re
@@ -18,13 +19,14 @@ for name, kernel in kernels.items():
 
 moved = {True: 0, False: 0}
 for name, count in launches.items():
-    if kernels[name]["family"] != "gather":  # the plan counts its row in the layout of CPUs
+    if kernels[name]["family"] != "gather":  # the plan counts its row in the CPU layout
         moved[costs[name]["per_row"]] += count * costs[name]["bytes_per_unit"]
 gather = sum(n * costs[k]["bytes_per_unit"] for k, n in launches.items() if kernels[k]["family"] == "gather")
 assert moved[True] == per_row, (moved, per_row)
 assert 0 < gather and abs(moved[False] + gather - per_token) <= 4 * 64, (moved, gather, per_token)
 
-# Matrices once, but for the embeddings that are read row by row; and of vectors those of norms that projections take on.
+# Matrices count once, except embeddings, which are read row by row; vectors count if they
+# are norms fused into projections.
 stored = sum(w["size"] for w in engine["weights"] if len(w["shape"]) == 2)
 vectors = sum(w["size"] for w in engine["weights"] if len(w["shape"]) == 1)
 weights = 0
@@ -41,7 +43,7 @@ embeddings = max(w["size"] for w in engine["weights"])
 heads = [s for s in (stored, stored - embeddings) if s <= weights <= s + vectors]
 assert len(heads) == 1 and embeddings > vectors, (weights, stored, embeddings, vectors)
 
-# Each case has kernels of its own: what a decode step leaves out a prompt has.
+# Each specialisation has kernels of its own: a kernel that a decode step lacks is in the prompt's.
 for name, row in roofline.items():
     phase = "decode" if row["decode_bytes"] > 0 else "prompt512"
     assert row[f"{phase}_bytes"] > 0 and row[f"{phase}_limit_us"] > 0 and row[f"{phase}_predicted_us"] > 0, row

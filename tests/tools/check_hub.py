@@ -1,5 +1,5 @@
-"""check_hub.py INGOT CHECKPOINTS GGUF WORK PART: `ingot` and a hub on loopback (fake_hub.py). PART is one of the functions below that
-begin with test_. Nothing here leaves loopback."""
+"""check_hub.py INGOT CHECKPOINTS GGUF WORK PART: tests `ingot` with a hub on loopback (fake_hub.py). PART is one
+of the functions below whose name begins with test_. Nothing here leaves loopback."""
 import hashlib
 import json
 import os
@@ -46,7 +46,7 @@ def run(hub, *arguments, code=0, limits=None, **more):
 
 
 def fetch(hub, name, **options):
-    """Fetches and imports, which is quick; stderr."""
+    """Fetches and imports, which is quick; returns stderr."""
     return run(hub, "compile", name, "--emit", "lm", "-o", str(work / "lm.mlir"), **options).stderr
 
 
@@ -55,7 +55,7 @@ def snapshot(name, commit):
 
 
 def check_whole(name, repository, paths, revision="main"):
-    """The cache has just these files of a snapshot, in the layout of huggingface_hub."""
+    """Checks that the cache has exactly these files of a snapshot, in the layout of huggingface_hub."""
     commit = repository.revisions[revision]
     folder = snapshot(name, commit)
     found = sorted(str(path.relative_to(folder)) for path in folder.rglob("*") if not path.is_dir())
@@ -71,7 +71,7 @@ def check_whole(name, repository, paths, revision="main"):
 
 
 def test_run(hub):
-    """The whole way: fetched, compiled, answered; then nothing again, also without the hub."""
+    """The whole sequence: fetch, compile, answer; then again without requests, even without the hub."""
     repository = hub.add("tiny/llama", SINGLE)
     first = run(hub, "run", "hf:tiny/llama", "--prompt-ids", "1,2,3", "-n", "4", "--greedy")
     assert "fetching hf:tiny/llama: 1 file" in first.stderr and "fetched model.safetensors" in first.stderr, first.stderr
@@ -94,7 +94,7 @@ def test_run(hub):
     run(hub, "run", "hf:tiny/llama@" + commit, "--prompt-ids", "1,2,3", "-n", "1", "--greedy")
     assert not hub.requests, hub.requests
 
-    # A branch that moved on, and a revision with a slash.
+    # A branch that has moved, and a revision with a slash.
     moved = SINGLE | {"generation_config.json": b'{"temperature": 0.5}'}
     repository.push(moved)
     repository.push(SINGLE, "refs/pr/1")
@@ -114,7 +114,7 @@ def test_shards(hub):
 
 
 def test_token(hub):
-    """The token goes to the hub and nowhere else; without it the errors say what to do."""
+    """The token is sent to the hub and nowhere else; without it the errors give instructions."""
     repository = hub.add("tiny/private", SINGLE, token="hf_secret")
     missing = run(hub, "compile", "hf:tiny/private", "--emit", "lm", code=3).stderr
     assert "E0153" in missing and "HF_TOKEN" in missing, missing
@@ -128,7 +128,7 @@ def test_token(hub):
     assert [one for one in hub.requests if one.server == "storage"]
     for one in hub.requests:
         assert one.headers.get("Authorization") == ("Bearer hf_secret" if one.server == "hub" else None), one
-    # From the file that `hf auth login` writes, wherever it is.
+    # Reads the token from the file that `hf auth login` writes, in each of its locations.
     shutil.rmtree(cache)
     token = home / ".cache/huggingface/token"
     token.write_text("hf_secret\n")
@@ -151,7 +151,7 @@ def test_places(hub):
 
 
 def test_missing(hub):
-    """Each way of not being there has its own words, exit code 3, and leaves nothing."""
+    """Each kind of missing item has its own message and exit code 3, and leaves no files."""
     hub.add("tiny/llama", SINGLE)
     hub.add("tiny/pickled", {"config.json": b"{}", "pytorch_model.bin": b"x"})
     hub.add("tiny/adapter", {"adapter_config.json": b"{}", "adapter_model.safetensors": b"x"})
@@ -180,7 +180,8 @@ def test_missing(hub):
 
 
 def test_faults(hub):
-    """Cuts, busy servers, servers without ranges: the file is whole in the end, and no byte is asked for twice."""
+    """Truncated transfers, busy servers, servers without ranges: the file is complete in
+    the end, and no byte is requested twice."""
     repository = hub.add("tiny/llama", SINGLE)
     size = len(SINGLE["model.safetensors"])
     hub.faults = {"model.safetensors": [("cut", 1000), ("cut", 500), ("status", 503, {}), ("status", 429, {"Retry-After": "1"})],
@@ -199,7 +200,7 @@ def test_faults(hub):
     fetch(hub, "hf:tiny/llama")
     check_whole("tiny/llama", repository, WANTED)
 
-    # More than was announced lies there: it is no part of the file.
+    # More bytes than announced are in the partial file: they are discarded.
     shutil.rmtree(cache)
     hub.clear()
     blobs = cache / "models--tiny--llama/blobs"
@@ -208,7 +209,7 @@ def test_faults(hub):
     part.write_bytes(b"x" * (size + 1))
     fetch(hub, "hf:tiny/llama")
     check_whole("tiny/llama", repository, WANTED)
-    # What lies there is damaged: one more time, from the beginning.
+    # The partial file is damaged: fetch once more, from the beginning.
     shutil.rmtree(cache)
     hub.clear()
     blobs.mkdir(parents=True)
@@ -216,7 +217,7 @@ def test_faults(hub):
     assert "what was there from before is damaged" in fetch(hub, "hf:tiny/llama")
     check_whole("tiny/llama", repository, WANTED)
 
-    # A hash that is not what was announced is kept by nobody.
+    # A file whose hash differs from the announced one is not kept.
     shutil.rmtree(cache)
     for path in WANTED:
         hub.faults[path] = [("wrong",)]
@@ -226,14 +227,14 @@ def test_faults(hub):
     fetch(hub, "hf:tiny/llama")
     check_whole("tiny/llama", repository, WANTED)
 
-    # A hub that asks for an hour is told to the user, not waited for.
+    # If a hub asks for a wait of an hour, the user is told and ingot does not wait.
     shutil.rmtree(cache)
     hub.faults["api"] = [("status", 429, {"Retry-After": "3600"})]
     assert "the hub asks to wait 3600 s" in run(hub, "compile", "hf:tiny/llama", "--emit", "lm", code=3).stderr
 
 
 def test_kill(hub):
-    """kill -9 and Ctrl-C in the middle: the next run goes on there."""
+    """kill -9 and Ctrl-C in the middle: the next run resumes there."""
     repository = hub.add("tiny/llama", SINGLE)
     data = SINGLE["model.safetensors"]
     part = cache / "models--tiny--llama/blobs" / (fake_hub.etag_of("model.safetensors", data) + ".incomplete")
@@ -244,7 +245,7 @@ def test_kill(hub):
             env=environment(hub),
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
-            preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),  # lit's workers pass it over
+            preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),  # lit's workers ignore it
         )
         deadline = time.monotonic() + 60
         while not part.exists() or part.stat().st_size < there:
@@ -263,7 +264,7 @@ def test_kill(hub):
 
 
 def test_two(hub):
-    """Two processes at once: one fetches, the other waits for it."""
+    """Two concurrent processes: one fetches, the other waits for it."""
     repository = hub.add("tiny/llama", SINGLE)
     hub.faults["model.safetensors"] = [("stall", 1000)]
     command = [ingot, "compile", "hf:tiny/llama", "--emit", "lm"]
@@ -287,7 +288,7 @@ def test_two(hub):
 
 
 def test_full(hub):
-    """A file that may not grow stands in for a full disk; what came is kept."""
+    """A file size limit stands in for a full disk; received bytes are kept."""
     repository = hub.add("tiny/llama", SINGLE)
 
     def limits():
@@ -300,7 +301,7 @@ def test_full(hub):
     fetch(hub, "hf:tiny/llama")
     assert [one.headers.get("Range") for one in hub.fetched("model.safetensors")] == ["bytes=10000-"]
     check_whole("tiny/llama", repository, WANTED)
-    # A model that no disk holds is refused before a byte of it is asked for.
+    # A model too large for any disk is refused before any byte of it is requested.
     class Huge(bytes):
         def __len__(self):
             return 1 << 60
@@ -317,7 +318,7 @@ def test_full(hub):
 
 
 def test_terminal(hub):
-    """On a terminal the line of a file is redrawn; elsewhere there are plain lines."""
+    """On a terminal a file's progress line is redrawn; otherwise plain lines are printed."""
     hub.add("tiny/llama", SINGLE)
     hub.faults["model.safetensors"] = [("cut", 100_000)]
     ours, theirs = os.openpty()
@@ -338,7 +339,7 @@ def test_terminal(hub):
 
 
 def test_gguf(hub):
-    """Repositories of GGUFs: the only one, the one that was named, all parts of a split one, and a list where there are several."""
+    """GGUF repositories: the only file, a named one, all parts of a split one, and a list if there are several."""
     data = pathlib.Path(gguf).read_bytes()
     one = hub.add("tiny/one", {"README.md": b"x", "tiny-f32.gguf": data, "mmproj-tiny.gguf": b"x"})
     answer = run(hub, "run", "hf:tiny/one", "hello", "-n", "3", "--greedy").stdout
@@ -351,13 +352,13 @@ def test_gguf(hub):
     assert "as hf:tiny/several:q4/tiny-00001-of-00002.gguf" in said, said
     assert run(hub, "run", "hf:tiny/several:tiny-f32.gguf", "hello", "-n", "3", "--greedy").stdout == answer
     check_whole("tiny/several", several, ["tiny-f32.gguf"])
-    run(hub, "run", "hf:tiny/several:q4/tiny-00001-of-00002.gguf", "hello", code=3)  # what is in it is no model
+    run(hub, "run", "hf:tiny/several:q4/tiny-00001-of-00002.gguf", "hello", code=3)  # its contents are not a model
     check_whole("tiny/several", several, ["tiny-f32.gguf", "q4/tiny-00001-of-00002.gguf", "q4/tiny-00002-of-00002.gguf"])
     assert "it has\n" in run(hub, "run", "hf:tiny/several:no.gguf", "hello", code=3).stderr
 
 
 def test_list(hub):
-    """What list says of both caches, and what rm takes away."""
+    """What list shows of both caches, and what rm removes."""
     repository = hub.add("tiny/llama", SINGLE)
     first = repository.revisions["main"]
     nothing = json.loads(run(hub, "list", "--json").stdout)
@@ -379,7 +380,7 @@ def test_list(hub):
     run(hub, "run", "hf:tiny/llama", "--prompt-ids", "1,2", "-n", "1", "--quiet")
     assert "used 2001" not in run(hub, "list").stdout
 
-    # Nothing goes without a yes, nothing that is not there, nothing outside.
+    # Nothing is removed without confirmation, if it does not exist, or outside the cache.
     assert "E0164" in run(hub, "rm", "hf:tiny/llama", code=2).stderr
     assert "E0162" in run(hub, "rm", "hf:tiny/other", "--yes", code=3).stderr
     assert "E0162" in run(hub, "rm", "hf:tiny/llama@other", "--yes", code=3).stderr
@@ -393,12 +394,12 @@ def test_list(hub):
     dry = run(hub, "rm", "hf:tiny/llama", engine["name"], "--dry-run")
     assert str(cache / "models--tiny--llama") in dry.stdout and str(file) in dry.stdout and file.exists()
 
-    # One revision: what the other needs stays.
+    # One revision is removed: files that the other one needs stay.
     said = run(hub, "rm", "hf:tiny/llama@warm", "--yes").stderr
     assert "20 bytes are free again" in said, said
     check_whole("tiny/llama", repository, WANTED)
     assert not (cache / "models--tiny--llama/refs/warm").exists()
-    # A link out of the blobs: it goes, what it leads to stays.
+    # A link in place of a blob: the link is removed, its target stays.
     link = snapshot("tiny/llama", first) / "outside"
     link.symlink_to(outside)
     assert file.exists()
@@ -413,7 +414,7 @@ def test_list(hub):
     left = json.loads(run(hub, "list", "--json").stdout)
     assert left["engines"] == [] and left["code"]["files"] == 0, left
 
-    # One file of several GGUFs.
+    # Removes one file of several GGUFs.
     data = pathlib.Path(gguf).read_bytes()
     hub.add("tiny/several", {"a.gguf": data, "b.gguf": data + b"b"})
     for name in ("a", "b"):
@@ -424,7 +425,8 @@ def test_list(hub):
 
 
 def test_doctor(hub):
-    """Would it compile? Of a model on a hub: the small files and the headers of weights, no weight."""
+    """Predicts whether a hub's model would compile: fetches the small files and the headers
+    of weights, but no weights."""
     hub.add("tiny/sharded", SHARDED)
     said = run(hub, "doctor", "hf:tiny/sharded", "--context", "64", "--json")
     found = json.loads(said.stdout)
@@ -436,7 +438,7 @@ def test_doctor(hub):
     asked = [one for one in hub.requests if one.server == "storage"]
     assert len(asked) == 10 and all("-" in one.headers["Range"] for one in asked), asked
     assert not list(cache.rglob("*.safetensors")) and not (cache / "models--tiny--sharded/refs").exists()
-    # What it says of engine and memory is what compile makes of it.
+    # Its statements about engine and memory match the result of compile.
     run(hub, "compile", "hf:tiny/sharded", "-o", str(work / "e.ingot"), "--quiet", "--target", "cpu:avx2")
     size = (work / "e.ingot").stat().st_size
     assert 0.9 < json.loads(run(hub, "doctor", "hf:tiny/sharded", "--target", "cpu:avx2", "--json").stdout)["engine_bytes"] / size < 1.1
@@ -447,7 +449,7 @@ def test_doctor(hub):
     assert found["kv_bytes_per_token"] == 3 * 2 * 4 * 22 * 2 and not found["tokenizer"], found  # layers, K and V, heads, f16
     of_gguf = run(hub, "doctor", gguf).stdout
     assert "compiles" in of_gguf and "text      GGUF; template default; ends <|im_end|>" in of_gguf, of_gguf
-    # A server that gives all of a file instead of a part is not waited for.
+    # A server that sends the whole file instead of a range is not read to the end.
     hub.faults["model-00001-of-00005.safetensors"] = [("whole",)]
     hub.add("tiny/again", SHARDED)
     said = run(hub, "doctor", "hf:tiny/again", code=3).stderr
@@ -455,7 +457,7 @@ def test_doctor(hub):
     assert "trying again" not in said, said
     hub.add("tiny/gguf", {"tiny.gguf": b"GGUF"})
     assert "E0166" in run(hub, "doctor", "hf:tiny/gguf", code=3).stderr
-    # Weights that are none.
+    # Files of weights that are not valid.
     broken = work / "broken"
     broken.mkdir()
     (broken / "config.json").write_bytes(SINGLE["config.json"])
@@ -471,7 +473,8 @@ def test_doctor(hub):
 
 
 def test_python(hub):
-    """A cache as huggingface_hub has written it: it is taken as it is. (Made by hand here: tests have no such package.)"""
+    """A cache written by huggingface_hub is used unchanged. (Made by hand here: the tests
+    do not have that package.)"""
     repository = hub.add("tiny/llama", SINGLE)
     commit = repository.revisions["main"]
     folder = cache / "models--tiny--llama"
@@ -485,7 +488,7 @@ def test_python(hub):
     fetch(hub, "hf:tiny/llama")
     assert [one.path.split("?")[0] for one in hub.requests] == ["/api/models/tiny/llama/revision/main"], hub.requests
     fetch(hub, "hf:tiny/llama", HF_HUB_OFFLINE="1")
-    # It has the blob, of another revision, say: the link alone is made.
+    # The blob is there, say from another revision: only the link is made.
     (folder / "snapshots" / commit / "model.safetensors").unlink()
     hub.clear()
     fetch(hub, "hf:tiny/llama")

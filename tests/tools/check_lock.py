@@ -1,4 +1,4 @@
-"""check_lock.py INGOT ENGINE: `--lock` locks what it says, or is refused with the limit and the way out."""
+"""check_lock.py INGOT ENGINE: `--lock` locks what it reports, or is refused with the limit and a solution."""
 import ctypes
 import resource
 import subprocess
@@ -9,7 +9,7 @@ DROP_FROM_BOUNDS, IPC_LOCK = 24, 14  # PR_CAPBSET_DROP, CAP_IPC_LOCK
 
 
 def run(limit, *arguments):
-    def confine():  # a root that is one has no limit
+    def confine():  # a privileged process has no limit
         ctypes.CDLL(None).prctl(DROP_FROM_BOUNDS, IPC_LOCK, 0, 0, 0)
         resource.setrlimit(resource.RLIMIT_MEMLOCK, (limit, limit))
 
@@ -26,7 +26,7 @@ for way in WAYS:
     free = run(64 << 10, *way)
     assert free.returncode == 0 and "locked" not in free.stderr, free
 most = resource.getrlimit(resource.RLIMIT_MEMLOCK)[1]
-small = ("--context", "64")  # what any machine allows
+small = ("--context", "64")  # within any machine's limit
 locks = run(most, *WAYS[0], "--lock", *small)
 assert locks.returncode == 0 and " are locked; " in locks.stderr, locks
 stated = subprocess.run([ingot, "inspect", engine, "--lock", *small], capture_output=True, text=True, check=True).stdout

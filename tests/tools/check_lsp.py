@@ -1,6 +1,8 @@
-"""check_lsp.py mlir|pdll SERVER [OPTIONS…] [--includes=FOLDER;FOLDER]: a language server, asked over stdio what an editor asks.
+"""check_lsp.py mlir|pdll SERVER [OPTIONS…] [--includes=FOLDER;FOLDER]: tests a language
+server over stdio, with an editor's requests.
 
---includes are told the server by a compilation database. A file with a mistake gives a diagnostic at its place, one without gives none; definitions and hover are found.
+--includes are passed to the server in a compilation database. A file with a mistake gives a diagnostic at the
+right place, one without gives none; definitions and hovers are found.
 """
 import json
 import pathlib
@@ -29,8 +31,8 @@ Pattern SumOfTwins {
   replace root with op<lm.scale>(x) {factor = attr<"2.0 : f32">};
 }
 """
-# What is right; a mistake, the word and the line of what is said of it; where a use is (line, column) and the line of its definition; what
-# hovering over an op says.
+# A correct text; one with a mistake; the word and the line of its diagnostic; a use (line, column) and the line of
+# its definition; the position of an op and its hover text.
 CASES = {
     "mlir": (MLIR, MLIR.replace("%one, %one", "%one, %tow"), ("undeclared", 3), (3, 22), 2, (3, 16), "arith.addf"),
     "pdll": (PDLL, PDLL.replace("op<lm.add>(x: Value, x)", "op<lm.add>(x: Value, y)"), ("undefined reference to", 4), (5, 11), 4, (4, 18), "lm.add"),

@@ -1,8 +1,8 @@
-"""Tries the cells of `ingot doctor --mixes`:  check_mixes.py INGOT CHECKPOINTS [--all]
+"""Tests the cells of the compatibility matrix (`ingot doctor --mixes`):  check_mixes.py INGOT CHECKPOINTS [--all]
 
-Each cell is compiled: a tiny model with the feature, and the options of the column. What the table refuses must be refused
-with that code, before a code generator sees it; what it allows must compile. Without --all, allowed cells are those of the
-first row and of the first two columns.
+For each cell, a tiny model with the feature is compiled with the options of the column. A cell that the matrix
+rejects must be rejected with that code, before code generation; a cell that it allows must compile. Without
+--all, the allowed cells that are tested are those of the first row and of the first two columns.
 """
 import concurrent.futures
 import json
@@ -14,7 +14,7 @@ import tempfile
 ingot, checkpoints = sys.argv[1:3]
 everything = "--all" in sys.argv
 
-# Of each feature a checkpoint that has it, what its configuration has else, and options.
+# Per feature: a checkpoint that has it, further configuration, options.
 FEATURES = {
     "attention to all": ("llama3-tied", {}, []),
     "windows": ("gemma3-layer-types", {}, []),
@@ -50,16 +50,17 @@ CHOICES = {
 }
 
 
-# Tiny models have odd heads. Those of a cache that shares scales are of 32 values, unless the feature is about them.
+# Tiny models have odd head sizes. KV types whose scales are shared need heads of 32 values,
+# unless the feature is about heads.
 HEADS = {"gpt2-old-config": {"n_embd": 64, "n_head": 2}, "mixtral-gptq-act-order": {}}
 
 
 def compile_cell(cell, work):
-    """What is wrong with it, or nothing."""
+    """Returns the error of a cell, or nothing."""
     name, overrides, extra = FEATURES[cell["feature"]]
     model = os.path.join(checkpoints, name)
     options = CHOICES[cell["with"]]
-    options = options + (extra if extra[:1] != options[2:3] else [])  # exact with exact
+    options = options + (extra if extra[:1] != options[2:3] else [])  # never gives --precision twice
     if cell["with"] in ("kv int8", "kv int4", "kv 1-=int4"):
         overrides = HEADS.get(name, {"head_dim": 32}) | overrides
     if overrides:

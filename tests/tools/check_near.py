@@ -1,4 +1,5 @@
-"""check_near.py ALLOWED FIRST OTHERS…: scores (ingot score --json) of several engines are near the first's."""
+"""check_near.py ALLOWED FIRST OTHERS…: checks that scores (ingot score --json) of several
+engines are close to the first's."""
 import json
 import sys
 

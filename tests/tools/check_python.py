@@ -1,4 +1,5 @@
-"""check_python.py LIBRARIES INGOT CHECKPOINT FOLDER: ingot.compile and ingot.Engine(CHECKPOINT), from the tree."""
+"""check_python.py LIBRARIES INGOT CHECKPOINT FOLDER: tests ingot.compile and
+ingot.Engine(CHECKPOINT), from the tree."""
 import os
 import pathlib
 import shutil
@@ -27,10 +28,10 @@ with ingot.Engine(checkpoint) as engine:
     answer = engine.generate(ids, max_tokens=8, ignore_eos=True).ids
 [kept] = pathlib.Path(os.environ["XDG_CACHE_HOME"], "ingot").glob("*.ingot")
 before = kept.stat().st_mtime_ns
-with ingot.Engine(checkpoint) as engine:  # found again
+with ingot.Engine(checkpoint) as engine:  # found in the cache
     assert engine.generate(ids, max_tokens=8, ignore_eos=True).ids == answer
 assert kept.stat().st_mtime_ns == before
-# `ingot run` finds the same, and prints the same.
+# `ingot run` finds the same engine and prints the same answer.
 told = subprocess.run(
     [command, "run", checkpoint, "--prompt-ids", ",".join(map(str, ids)), "-n", "8", "--greedy", "--ignore-eos"],
     capture_output=True, text=True, check=True,
@@ -43,7 +44,7 @@ output = pathlib.Path(folder, "mine.ingot")
 assert ingot.compile(checkpoint, output, quantize="int8", target="cpu:avx2", cache=folder) == output
 assert output.read_bytes() == engine.read_bytes()
 
-# Errors of the compiler are exceptions with its words, its warnings are warnings.
+# The compiler's errors become exceptions with its messages, its warnings become Python warnings.
 error = refused("E0404", lambda: ingot.compile(checkpoint, quantize="int7"))
 assert error.status == 2 and "int7" in error.what and "int8" in error.why and error.fix == "--quantize int4-g64", error
 refused("E0595", lambda: ingot.Engine(output, quantize="int8"))
@@ -52,7 +53,7 @@ with warnings.catch_warnings(record=True) as caught:
     ingot.compile(checkpoint, output, ignore_keys=["llama.no"], target="cpu:avx2", cache=folder)
 assert any("llama.no" in str(warning.message) for warning in caught), caught
 
-# A plugin that crashes ends its own process.
+# A plugin that crashes ends only the compiler's process.
 error = refused(
     "E0438",
     lambda: ingot.compile(
@@ -61,7 +62,7 @@ error = refused(
 )
 assert "bad-crash" in error.what, error
 
-# Another package folder, with libingot alone: engines are opened, checkpoints are not.
+# Another package folder, with libingot only: it opens engines, but not checkpoints.
 alone = pathlib.Path(folder, "alone")
 shutil.copytree(pathlib.Path(ingot.__file__).parent, alone / "ingot", ignore=shutil.ignore_patterns("__pycache__"))
 shutil.copy(pathlib.Path(libraries, "libingot.so.0"), alone / "ingot")

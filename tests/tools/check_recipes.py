@@ -1,7 +1,8 @@
-"""check_recipes.py INGOT CHECKPOINT PLUGIN WORK: one file makes the same engine again, byte for byte, whatever section it has.
+"""check_recipes.py INGOT CHECKPOINT PLUGIN WORK: a recipe reproduces an engine, byte for
+byte, with every kind of section.
 
-Each case is compiled by options that also write a recipe; by that recipe; by the recipe that the engine keeps, beside the
-files that it names; and again by `ingot verify --replay`.
+Each case is compiled with options that also write a recipe; from that recipe; from the recipe stored in the
+engine, next to the files that it names; and again by `ingot verify --replay`.
 """
 import concurrent.futures
 import json
@@ -15,7 +16,7 @@ ingot, checkpoint, plugin, work = sys.argv[1:]
 here = pathlib.Path(__file__).resolve().parent
 work = pathlib.Path(work)
 shutil.rmtree(work, ignore_errors=True)
-files = work / "the files"  # a folder with a space, away from the recipes
+files = work / "the files"  # with a space in its name, in a different folder from the recipes
 files.mkdir(parents=True)
 
 
@@ -27,7 +28,7 @@ def run(*arguments, cwd=work):
 
 shutil.copy(here / "patterns" / "activation_second.pdll", files / "mine.pdll")
 shutil.copy(plugin, files / "plugin.so")
-os.symlink("mine.pdll", files / 'a "link".pdll')  # engines know files by the names that were given
+os.symlink("mine.pdll", files / 'a "link".pdll')  # engines record files by the names that were given
 (files / "t.jinja").write_text("{{ messages[0].content }}")
 run("compile", checkpoint, "--target", "cpu:avx2", "--quiet", "-o", "model.ingot")
 (work / "model.json").write_text(run("inspect", "model.ingot", "--json"))
@@ -62,11 +63,11 @@ CASES = {
 
 
 def check(name):
-    """What is wrong with the case, or nothing."""
+    """Returns the error of the case, or nothing."""
     place = work / name.replace(" ", "-")
     place.mkdir()
     first, again, kept = place / "first.ingot", place / "again.ingot", place / "kept.ingot"
-    options = ["--quiet", "--cache", work / "code", checkpoint]  # code_cache.test says that kept code changes no byte
+    options = ["--quiet", "--cache", work / "code", checkpoint]  # code_cache.test: the cache changes no byte
     run("compile", *CASES[name], "--write-recipe", place / "r.toml", "-o", first, *options)
     run("compile", "--recipe", place / "r.toml", "-o", again, *options)
     if first.read_bytes() != again.read_bytes():

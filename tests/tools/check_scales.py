@@ -1,7 +1,8 @@
-"""check_scales.py INGOT FOLDER: matrices whose scales f16 cannot hold stay bf16, and small groups of others are not lost.
+"""check_scales.py INGOT FOLDER: matrices whose scales f16 cannot hold stay bf16, and small
+groups in other matrices are not lost.
 
-The same function twice: `up` divided and `down` multiplied by a power of two changes no logit of the model, only where its numbers
-lie. Standard library only.
+The same function twice: dividing `up` and multiplying `down` by a power of two changes no logit of the model,
+only the range of its numbers. Standard library only.
 """
 import math
 import subprocess
@@ -38,13 +39,13 @@ def main(ingot, folder):
     for quantize, most, factors in (("int8", 0.05, (-17, 24, -6)), ("int4-g32", 0.6, (24,))):
         plain = compiled(ingot, f"{folder}/plain", weights(), quantize)
         assert plain[0] == [], plain[0]
-        for power in factors:  # down times 2^-17; both, far out on both sides; and what f16 holds well
+        for power in factors:  # down too small for f16; both out of range; neither
             warnings, got = compiled(ingot, f"{folder}/moved", moved(2.0**power), quantize)
             named = [name for name in ("ffn_up", "ffn_down") if any(f"blk.0.{name} " in line for line in warnings)]
             assert named == {-17: ["ffn_down"], 24: ["ffn_up", "ffn_down"], -6: []}[power], (quantize, power, warnings)
             assert len(warnings) == len(named) and difference(got, plain[1]) < most, (quantize, power, difference(got, plain[1]))
 
-    # One value far out: its matrix alone stays bf16.
+    # One outlier: only its matrix stays bf16.
     tensors = weights()
     rows, columns, values = tensors[DOWN]
     tensors[DOWN] = (rows, columns, [2e7, *values[1:]])

@@ -1,4 +1,4 @@
-"""check_score.py LOGITS.npy SCORE.json IDS…: the nll are those of the logits. Standard library only."""
+"""check_score.py LOGITS.npy SCORE.json IDS…: checks that the nll follow from the logits. Standard library only."""
 import json
 import math
 import struct
@@ -8,7 +8,7 @@ data = open(sys.argv[1], "rb").read()
 assert data[:8] == b"\x93NUMPY\x01\x00", data[:8]
 header_end = 10 + struct.unpack("<H", data[8:10])[0]
 assert header_end % 64 == 0, header_end
-header = eval(data[10:header_end])  # a Python dict, as the format says
+header = eval(data[10:header_end])  # the format defines it as a Python dict
 assert header["descr"] == "<f4" and not header["fortran_order"], header
 rows, columns = header["shape"]
 ids = [int(x) for x in sys.argv[3:]]

@@ -1,5 +1,5 @@
-"""check_seed.py INGOT MODEL WORK: engines of `--weights random` and `--weights seed` compute the same bits, in every
-format that can be asked for, and a seed engine holds no matrix. Standard library only."""
+"""check_seed.py INGOT MODEL WORK: engines with `--weights random` and `--weights seed` compute the same bits in
+every format that can be requested, and a seed engine contains no matrix. Standard library only."""
 import json
 import os
 import subprocess

@@ -1,4 +1,5 @@
-"""check_serve_models.py INGOT ENGINE STEM: a server of two models, its keys, and what SIGHUP does to both."""
+"""check_serve_models.py INGOT ENGINE STEM: tests a server of two models, its keys, and the
+effect of SIGHUP on both."""
 import http.client
 import json
 import os
@@ -15,7 +16,8 @@ ingot, engine, stem = sys.argv[1:]
 work = pathlib.Path(stem + ".models")
 shutil.rmtree(work, ignore_errors=True)
 work.mkdir(parents=True)
-# Each fits, both together do not. (A container may have less than the machine: then the first one does not fit either.)
+# Each one fits, but not both together. (A container may have less memory than the machine:
+# then even the first does not fit.)
 free = int(re.search(r"MemAvailable:\s+(\d+) kB", pathlib.Path("/proc/meminfo").read_text())[1]) * 1024
 refused = subprocess.run([ingot, "serve", engine, "--port", "0", "--model", f"b={engine}", "--kv-memory", "2M", "--swap", str(free * 6 // 10)],
                          capture_output=True, text=True, timeout=60)
@@ -58,10 +60,10 @@ def wait(condition, what):
         time.sleep(0.02)
 
 
-# One memory: 3 MiB in all, 1 of them by the name of the second's file.
+# Shared memory: 3 MiB in total, 1 of which is listed under the name of the second model's file.
 assert re.search(r"3\.0 MiB KV of 2 models \(.* 2\.0 MiB, b 1\.0 MiB\), with working memory ", said), said
 
-# Names: that of the engine, that of the file, and the one that was given.
+# Names: the engine's, the file's, and the given one.
 prompt = {"prompt": [5, 6, 7], "max_tokens": 4, "temperature": 0}
 status, expected = ask("sk-old", prompt)
 assert status == 200, expected
@@ -71,7 +73,7 @@ for name in (json.loads(ask("sk-old", path="/v1/models")[1])["data"][0]["id"], "
     assert status == 200 and json.loads(text)["choices"] == expected, (name, text)
 assert ask("sk-old", {**prompt, "model": "none"})[0] == 404
 
-# Wrong keys in a row are a line, and one with their number; after some of them, answers come later.
+# Consecutive wrong keys give one log line, and one with their number; after some of them, answers are delayed.
 connection = http.client.HTTPConnection("127.0.0.1", port, timeout=60)
 begin = time.monotonic()
 for _ in range(10):
@@ -83,7 +85,7 @@ assert time.monotonic() - begin > 1.5, "wrong keys are answered as fast as they 
 wait(lambda: sum(int(one["requests"]) for one in events("refusals")) == 9, "refusals are not summed up")
 assert sum(one.get("status") == 401 for one in events("request")) == 1
 
-# Keys are read again; a file without one changes nothing.
+# Keys are reloaded; a file without a key changes nothing.
 keys.write_text("sk-new\n")
 server.send_signal(signal.SIGHUP)
 wait(lambda: ask("sk-new", prompt)[0] == 200, "the new key is not taken")
@@ -95,7 +97,7 @@ wait(lambda: events("renew_failed"), "no keys are taken for keys")
 assert ask("sk-new", prompt)[0] == 200
 wait(lambda: len(events("reload")) == 4, "the engines are not opened again")
 
-# One bit of the weights: the engine that was there goes on.
+# One flipped bit in the weights: the old engine goes on.
 bytes_of = bytearray(second.read_bytes())
 bytes_of[len(bytes_of) // 2] ^= 1
 (work / "fresh").write_bytes(bytes_of)

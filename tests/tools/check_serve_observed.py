@@ -1,4 +1,5 @@
-"""check_serve_observed.py INGOT ENGINE DASHBOARD STEM: one run of `ingot serve`, and everything it says of itself."""
+"""check_serve_observed.py INGOT ENGINE DASHBOARD STEM: checks all logs, metrics and traces
+of one run of `ingot serve`."""
 import collections
 import http.client
 import http.server
@@ -21,7 +22,7 @@ for path in (log_file, log_file + ".1", trace_file):
 
 
 class Collector(http.server.BaseHTTPRequestHandler):
-    """Refuses the first batch, as one that has just started does."""
+    """Rejects the first batch, like a collector that has just started."""
     posts = []
 
     def do_POST(self):
@@ -93,7 +94,7 @@ def requests_and_log():
     ask("POST", "/v1/completions", {**body, "max_tokens": 10 ** 6}, {"X-Request-Id": "bad-1"}.items())
     assert by_id("bad-1")["status"] == 400 and by_id("bad-1")["error"] == "E0505", by_id("bad-1")
     ask("GET", "/%0Afake%1B[2J", None, {"X-Request-Id": "other-1"}.items())
-    if any(l.get("id") == "other-1" for l in lines()):  # the transport may have refused it
+    if any(l.get("id") == "other-1" for l in lines()):  # the transport may have rejected it
         assert by_id("other-1")["route"] == "other"
     answer, _ = ask("GET", "/v1/models", None, {"traceparent": f"00-{TRACE}-{PARENT}-00", "X-Request-Id": "unsampled"}.items())
     assert answer.getheader("traceparent").endswith("-00")

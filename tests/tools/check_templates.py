@@ -1,4 +1,5 @@
-"""check_templates.py INGOT ENGINE: which of an engine's chat templates a request gets, and what a server says of it."""
+"""check_templates.py INGOT ENGINE: checks which of an engine's chat templates a request
+gets, and what a server reports about it."""
 import http.client
 import json
 import re
@@ -11,7 +12,7 @@ TOOL = {"type": "function", "function": {"name": "f", "parameters": {"type": "ob
 
 
 def texts(*options):
-    """The prompts of a request without tools, one with, and one with tools that it shall not use."""
+    """The prompts of a request without tools, one with tools, and one with tools that it must not use."""
     server = subprocess.Popen([ingot, "serve", engine, "--port", "0", *options], stderr=subprocess.PIPE, text=True)
     try:
         said, port = "", None
@@ -22,7 +23,7 @@ def texts(*options):
             if port and ": tools: " in line:
                 break
         assert port, said
-        assert options or ": tools: hermes; reasoning: think" in said, said  # as the compilation says
+        assert options or ": tools: hermes; reasoning: think" in said, said  # as the compiler reports
         threading.Thread(target=server.stderr.read, daemon=True).start()
         rendered = []
         for more in ({}, {"tools": [TOOL]}, {"tools": [TOOL], "tool_choice": "none"}):

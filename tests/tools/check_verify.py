@@ -1,5 +1,6 @@
-"""check_verify.py INGOT TINY CHECKPOINT FOLDER: `compile --verify` passes over every tiny checkpoint, as it is and with one
-of the ways to round in turn, and says what that costs: in the evidence of an engine, more for int4 than for int8, nothing where nothing is rounded."""
+"""check_verify.py INGOT TINY CHECKPOINT FOLDER: `compile --verify` passes for every tiny checkpoint, unmodified
+and with each of the ways to round in turn, and reports the cost: in an engine's evidence, more for int4 than
+for int8, zero where nothing is rounded."""
 import json
 import pathlib
 import subprocess

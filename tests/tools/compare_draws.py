@@ -1,6 +1,7 @@
-"""compare_draws.py PROMPTS COMMAND…: the device draws the ids that the host draws from its logits, whatever is asked for.
+"""compare_draws.py PROMPTS COMMAND…: the device samples the ids that the host samples from
+its logits, for all options.
 
-A bias of 0 changes no logit, but is the host's to add: with it every step's logits come back.
+A bias of 0 changes no logit, but is applied by the host: with it every step's logits are copied back.
 """
 import json
 import subprocess

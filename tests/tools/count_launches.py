@@ -1,4 +1,4 @@
-"""count_launches.py TRACE TOKENS COUNT: every step of TOKENS tokens in the trace has COUNT launches."""
+"""count_launches.py TRACE TOKENS COUNT: checks that every step of TOKENS tokens in the trace has COUNT launches."""
 import collections
 import json
 import sys

@@ -1,7 +1,7 @@
-"""damage.py HOW… -- FOLDER: damages the files of a folder, in order of their names; there must be one for each HOW.
+"""damage.py HOW… -- FOLDER: damages the files of a folder, in order of their names; there must be one file per HOW.
 
-  cut    the last byte goes      flip   a bit changes, a third of the way in (in an engine: of a weight)
-  empty  all bytes go            swap   it gets the bytes of the next file
+  cut    removes the last byte      flip   flips a bit a third of the way in (in an engine: of a weight)
+  empty  removes all bytes          swap   replaces the bytes by those of the next file
 """
 import pathlib
 import sys

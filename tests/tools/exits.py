@@ -1,4 +1,4 @@
-"""exits.py CODE COMMAND…: runs COMMAND; succeeds if it ends with just that exit code."""
+"""exits.py CODE COMMAND…: runs COMMAND; succeeds if it ends with exactly that exit code."""
 import subprocess
 import sys
 

@@ -1,8 +1,8 @@
-"""expected_fusions.py --ingot INGOT --source REPOSITORY [--write]: whether any family has lost a fusion.
+"""expected_fusions.py --ingot INGOT --source REPOSITORY [--write]: checks whether any family has lost a fusion.
 
 Compiles each tiny checkpoint of tests/checkpoints/tiny to plans for CPUs and GPUs and lists the launches of their
-sections, a layer kind each, by what was fused. They are those of models/expected/FAMILY.txt; --write writes that file
-anew, after a change that is meant.
+stages, per kind of layer, by the fusions that made them. They must equal models/expected/FAMILY.txt; --write
+rewrites that file after an intended change.
 """
 import argparse
 import concurrent.futures
@@ -36,7 +36,7 @@ def sections_of(plan):
             case = section + (found[1] or "")
             sections[case] = []
         elif found := re.match(r"\s*plan\.launch @(\S+)", line):
-            # "gate_up_0" is of the fusion "gate_up"; "linear_0_keys" is "linear" with something added.
+            # "gate_up_0" comes from the fusion "gate_up"; "linear_0_keys" is "linear" with an addition.
             sections[case].append(re.sub(r"_\d+(?=_|$)", "", found[1]))
     return {name: names for name, names in sections.items() if names}
 

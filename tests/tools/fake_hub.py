@@ -1,18 +1,19 @@
-"""A hub on loopback, for tests: what `ingot` and huggingface_hub ask of one, and faults on demand. Standard library only.
+"""A hub on loopback, for tests: the requests that `ingot` and huggingface_hub make, and
+faults on demand. Standard library only.
 
   with Hub() as hub:
       hub.add("tiny/llama", {"config.json": b"…", "model.safetensors": b"…"})
       hub.faults["model.safetensors"] = [("cut", 1000), ("status", 429, {"Retry-After": "1"})]
       subprocess.run(…, env={"HF_ENDPOINT": hub.endpoint, …})
-      hub.requests      all that came: Request(server, method, path, headers)
+      hub.requests      all requests: Request(server, method, path, headers)
 
-There are two servers, as real hubs have them: the hub itself, and a storage on another port, to which it redirects for
-weights. A fault is used up by one request for the bytes of that file ("api" stands for the list of files, "head" for a
-look at any file):
+There are two servers, as with real hubs: the hub itself, and a storage server on another port, to which it redirects
+requests for weights. A fault is consumed by one request for the bytes of its file ("api" stands for the list of
+files, "head" for a HEAD request of any file):
 
   ("cut", N)             N bytes of the body, then the connection ends
   ("status", S, HEADERS) an error
-  ("whole",)             the range is passed over: 200 and all bytes
+  ("whole",)             the range is ignored: 200 and all bytes
   ("wrong",)             other bytes of the same length
   ("stall", N)           N bytes, then nothing until the test says hub.go()
 """
@@ -38,7 +39,7 @@ class Repository:
     def __init__(self, files, token):
         self.commits = {}  # commit -> files
         self.revisions = {}
-        self.token = token  # that opens it; None: it is open to all
+        self.token = token  # required for access; None: open to all
         self.gated = False
         self.push(files)
 
@@ -53,13 +54,13 @@ class Server(http.server.ThreadingHTTPServer):
     daemon_threads = True
 
     def handle_error(self, *_):
-        pass  # a client that left: that is what tests do
+        pass  # a client that disconnected, as tests do
 
 
 class Hub:
     def __init__(self):
         self.repositories, self.faults, self.requests = {}, {}, []
-        self.relative_redirects = False  # small files lie behind one, as the public hub has it of late
+        self.relative_redirects = False  # small files are behind one, as the public hub has done lately
         self.lock, self.gate = threading.Lock(), threading.Event()
         self.servers = [self.serve("hub"), self.serve("storage")]
         self.endpoint, self.storage = (f"http://127.0.0.1:{server.server_port}" for server in self.servers)
@@ -85,7 +86,7 @@ class Hub:
         self.faults.clear()
 
     def fetched(self, path):
-        """The requests for the bytes of a file, at the server that has them."""
+        """The requests for the bytes of a file, at the server that has it."""
         server = "storage" if path.endswith(LARGE) else "hub"
         return [one for one in self.requests
                 if one.server == server and one.method == "GET" and one.path.split("?")[0].endswith("/" + path)]
@@ -118,7 +119,7 @@ class Hub:
         path = urllib.parse.unquote(client.path.split("?")[0])
         api = re.fullmatch(r"/api/models/(.+)/revision/(.+)", path) or re.fullmatch(r"/api/models/([^/]+/[^/]+)", path)
         file = re.fullmatch(r"/(.+?)/resolve/([^/]+)/(.+)", path) or re.fullmatch(r"/cache/(.+?)/([0-9a-f]{40})/(.+)", path)
-        tree = re.fullmatch(r"/api/models/(.+)/tree/([^/]+)", path)  # huggingface_hub asks for it
+        tree = re.fullmatch(r"/api/models/(.+)/tree/([^/]+)", path)  # used by huggingface_hub
         found = api or file or tree
         repository = found and self.repositories.get(found[1])
         if fault := self.take_fault("api" if api else "head" if client.command == "HEAD" else ""):

@@ -1,7 +1,7 @@
-"""follow_page.py PAGE FOLDER: does what a page of docs says, word by word, in FOLDER.
+"""follow_page.py PAGE FOLDER: executes a page of the docs, literally, in FOLDER.
 
-A fenced block under a line that is a file's name (`Gate.td`:) is that file. Blocks of sh are run, one after the other. Of a
-block of text each line stands in what was printed last: its words, in that order, in one line.
+A fenced block under a line with a file's name (`Gate.td`:) becomes that file. Blocks of sh are run in order. For
+each line of a block of text, the last output must have a line with its words in that order.
 """
 import pathlib
 import re
@@ -10,7 +10,7 @@ import sys
 
 
 def blocks(page):
-    """(language, name of a file or None, text, number of the line)"""
+    """Yields (language, name of a file or None, text, line number)."""
     lines = page.read_text().split("\n")
     start = None
     for i, line in enumerate(lines):

@@ -1,11 +1,11 @@
-# The command line's tests:  *.test, shell lines with FileCheck.
+# Tests of the command line:  *.test, shell lines with FileCheck.
 #
 #   %ingot     the program                      %exits N COMMAND…   COMMAND ends with exit code N
 #   %build     its build folder
 #   %tiny      an engine of the tiny checkpoint (make_tiny.py), compiled once a run of lit
 #   %checkpoint, %bare    the tiny checkpoint, and one without tokenizer and template
 #   %play-drafts    an engine's answers with drafts of several kinds (PlayDrafts.cpp)
-#   %play-schedules an engine's answers in random companies (PlaySchedules.cpp)
+#   %play-schedules an engine's answers in random batch compositions (PlaySchedules.cpp)
 #   %plugins   the folder of ingot-sample-plugin.so, ingot-bad-plugin.so and ingot-old-plugin.so (tests/plugins)
 import glob
 import os

@@ -1,4 +1,4 @@
-"""make_layers.py FILE LAYERS: a config.json of a tiny llama with so many layers."""
+"""make_layers.py FILE LAYERS: writes the config.json of a tiny Llama with that many layers."""
 import json
 import sys
 

@@ -1,6 +1,7 @@
-"""Tuning rows for every matmul of an engine, all with one schedule:  make_rows.py ENGINE.json OUT TILES BLOCK PREFETCH
+"""Writes tuning rows for every matmul of an engine, all with one schedule:  make_rows.py
+ENGINE.json OUT TILES BLOCK PREFETCH
 
-ENGINE.json is what `ingot inspect --json` says: shapes are texts like "q8 x q4_0 64x64, 2 * q4_0 32x64 pair".
+ENGINE.json is the output of `ingot inspect --json`: shapes are texts like "q8 x q4_0 64x64, 2 * q4_0 32x64 pair".
 """
 import json
 import sys

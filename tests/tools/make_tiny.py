@@ -1,5 +1,5 @@
-"""Writes a tiny random checkpoint with a tokenizer and a chat template: what the command line's tests
-compile. Standard library only; the same bytes every time.
+"""Writes a tiny random checkpoint with a tokenizer and a chat template, which the command line's tests compile.
+Standard library only; the same bytes every time.
 
   make_tiny.py FILE.gguf [--no-tokenizer] [--no-template] [--tool-template] [--layers N] [--pre NAME] [--name NAME]
 
@@ -88,7 +88,7 @@ def metadata(layers, tokenizer, template, pre="smollm", name="tiny", tool_templa
 
 
 def tensors(layers, vocabulary):
-    """(name, shape outermost first)"""
+    """Yields (name, shape, outermost dimension first)."""
     head = HIDDEN // HEADS
     yield "token_embd.weight", (vocabulary, HIDDEN)
     yield "output_norm.weight", (HIDDEN,)

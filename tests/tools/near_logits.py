@@ -1,4 +1,4 @@
-"""Whether two files of logits differ, and by how little:  near_logits.py A.npy B.npy SHARE-OF-THE-LARGEST"""
+"""Checks that two files of logits differ, and by how little:  near_logits.py A.npy B.npy SHARE-OF-THE-LARGEST"""
 import array
 import sys
 

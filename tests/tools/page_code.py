@@ -1,4 +1,4 @@
-"""page_code.py PAGE.html TARGET KERNEL: the code that the page of an engine shows of a kernel."""
+"""page_code.py PAGE.html TARGET KERNEL: prints the code that an engine's page shows for a kernel."""
 import base64
 import json
 import pathlib

@@ -1,4 +1,4 @@
-"""replay_command.py FILE BIN: runs the command that an error in FILE says finds the mistake again, with the tools in BIN."""
+"""replay_command.py FILE BIN: runs the reproduction command that an error in FILE gives, with the tools in BIN."""
 import pathlib
 import re
 import subprocess

@@ -1,4 +1,4 @@
-"""same_program.py INGOT ENGINE OTHER…: engines that differ in provenance and evidence alone."""
+"""same_program.py INGOT ENGINE OTHER…: checks that engines differ only in provenance and evidence."""
 import json
 import subprocess
 import sys
@@ -11,11 +11,12 @@ def content(path):
     for of in [said, *said["programs"]]:
         of.pop("provenance")
     said.pop("evidence")
-    # The table's size and hash hang on provenance; where segments begin hangs on the size. Hashes say what is in them.
+    # The table's size and hash depend on provenance, and the offsets of segments depend on
+    # the size. Hashes cover the contents.
     said.pop("file_bytes")
     for segment in said["segments"]:
         segment.pop("offset", None)
-    # What kernels were made of is told in words of the phase that the compilation began with.
+    # The description of a kernel's origin depends on the phase that the compilation began with.
     for of in said["programs"]:
         of["statement"].pop("mapped"), of["statement"].pop("total")
     said["segments"] = [segment for segment in said["segments"] if segment["kind"] != "Ir"]

@@ -1,6 +1,6 @@
-"""Prints IR of lm whose MLPs use an op of tests/plugins/outside:   use_gate.py lm.mlir gate|cube
+"""Prints lm IR whose MLPs use an op of tests/plugins/outside:   use_gate.py lm.mlir gate|cube
 
-gate: silu(a) * b is one op; cube: its result is cubed as well.
+gate: silu(a) * b becomes one op; cube: its result is also cubed.
 """
 import re
 import sys

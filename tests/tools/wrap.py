@@ -1,4 +1,4 @@
-"""Puts a tiny checkpoint into a wrapper, as models with a vision tower are saved:  wrap.py IN OUT"""
+"""Puts a tiny checkpoint into a wrapper, like those of models saved with a vision tower:  wrap.py IN OUT"""
 import json
 import pathlib
 import struct

@@ -1,4 +1,5 @@
-"""Experts and a head whose columns are sorted by their importance (act-order), as GPTQ and compressed-tensors store them."""
+"""Experts and a head whose columns are sorted by importance (act-order), as GPTQ and compressed-tensors store
+them."""
 import torch
 from transformers import MixtralForCausalLM, Qwen3MoeForCausalLM
 
@@ -13,7 +14,8 @@ CT = {"config_groups": {"group_0": {"input_activations": None, "output_activatio
 
 
 def mixtral_gptq(out):
-    """Layer 0: gate and up of an expert have one order. Layer 1: each has its own, and expert 2 none for `down`."""
+    """Layer 0: gate and up of an expert share a permutation. Layer 1: each has its own, and
+    expert 2 has none for `down`."""
     config = {"architectures": ["MixtralForCausalLM"], "eos_token_id": 2, "hidden_act": "silu", "hidden_size": 64,
               "intermediate_size": 64, "max_position_embeddings": 128, "model_type": "mixtral", "num_attention_heads": 2,
               "num_experts_per_tok": 2, "num_hidden_layers": 2, "num_key_value_heads": 1, "num_local_experts": 3,
@@ -35,7 +37,7 @@ def mixtral_gptq(out):
 
 
 def qwen3moe_ct(out):
-    """All experts have one order, as where each saw all tokens."""
+    """All experts share a permutation, as when each has seen all tokens."""
     config = {"architectures": ["Qwen3MoeForCausalLM"], "attention_bias": False, "decoder_sparse_step": 1, "eos_token_id": 2,
               "head_dim": 16, "hidden_act": "silu", "hidden_size": 64, "intermediate_size": 64,
               "max_position_embeddings": 128, "max_window_layers": 2, "mlp_only_layers": [], "model_type": "qwen3_moe",
@@ -62,19 +64,19 @@ def shuffled(name, columns):
 
 
 def words(codes, axis):
-    """Eight codes of four bits to a word, the first in the lowest bits, along an axis."""
+    """Packs eight 4-bit codes into a word along an axis, the first in the lowest bits."""
     codes = codes.movedim(axis, -1).reshape(*codes.movedim(axis, -1).shape[:-1], -1, 8)
     packed = (codes.long() << torch.arange(0, 32, 4)).sum(-1)
     return packed.to(torch.int32).movedim(-1, axis).contiguous()
 
 
 def in_groups(matrix, order):
-    """[rows][groups][GROUP]"""
+    """The matrix as [rows][groups][GROUP]."""
     return matrix.float()[:, torch.argsort(order, stable=True)].reshape(matrix.shape[0], -1, GROUP)
 
 
 def pack_gptq(tensors, name, order_of):
-    """Returns the numbers that the parts stand for."""
+    """Returns the numbers that the stored tensors represent."""
     matrix, name = tensors.pop(name), name.removesuffix(".weight")
     order = order_of(name, matrix.shape[1])
     if order is None:
@@ -104,7 +106,7 @@ def pack_ct(tensors, name, order_of):
 
 
 def in_memory(numbers, owner, parts):
-    """As transformers has experts in memory: stacks, gate above up. The names are those of a checkpoint."""
+    """Experts as transformers holds them in memory: stacked, gate above up. The names are those of a checkpoint."""
     experts = {name for name in numbers if f".{owner}.experts." in name}
     values = {name: value for name, value in numbers.items() if name not in experts}
     for layer in sorted({name.split(".experts.")[0] for name in experts}):

@@ -1,9 +1,9 @@
-"""Turns a folder with safetensors into a GGUF of f16 by llama.cpp's own converter, without a tokenizer.
+"""Converts a folder with safetensors to an f16 GGUF with llama.cpp's own converter, without a tokenizer.
 
 The converter comes with the source distribution of llama-cpp-python:
   pip download llama-cpp-python==0.3.36 --no-deps --no-binary :all: && tar xf llama_cpp_python-0.3.36.tar.gz
 and then `use("llama_cpp_python-0.3.36/vendor/llama.cpp")`, before anything else imports the gguf package: the
-converter needs the one that lies beside it.
+converter needs the one in its own folder.
 """
 import json
 import logging

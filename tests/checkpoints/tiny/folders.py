@@ -1,5 +1,5 @@
-"""What makes one folder of a tiny checkpoint: random weights, its files, the logits of HF transformers, and a proof
-that a reader who gets any part of it wrong shows it (`prove`)."""
+"""Makes one folder of a tiny checkpoint: random weights, its files, the logits of HF transformers, and a proof
+that any error in reading it shows in the logits (`prove`)."""
 import copy
 import json
 import pathlib
@@ -13,18 +13,18 @@ import torch
 from convert_gguf import convert
 
 PROMPT = 45
-SEEN = 1e-3  # what a mistake must move the logits by, at least: ten times what tests allow
-NOISE = 2e-5  # what the arithmetic of f32 may move them by
-ROUGH = 0.45  # what that of bf16 may, of their deviation: a router that is undecided moves them by more
+SEEN = 1e-3  # the least change of the logits that counts as visible: ten times the tests' tolerance
+NOISE = 2e-5  # the most that f32 arithmetic may move them by
+ROUGH = 0.45  # the most that bf16 arithmetic may, in standard deviations: an undecided router moves them by more
 EPS = ("rms_norm_eps", "norm_eps", "layer_norm_eps", "layer_norm_epsilon", "norm_epsilon")
 
 
 def fill(model, seed, coarse_norms=False):
-    """Weights of a size that keeps logits near 1 and every path alive; norms and biases far from neutral. `coarse_norms`: f16 also
-    holds the sums of norms that are stored without the 1."""
+    """Fills in weights of a size that keeps logits near 1 and every path active; norms and biases are far from
+    neutral. `coarse_norms`: norms stored without the 1 get values whose sum with 1 is exact in f16."""
     generator = torch.Generator().manual_seed(seed)
     owners = dict(model.named_modules())
-    without_one = "Gemma" in type(model).__name__ or "Nemotron" in type(model).__name__  # norms add the 1
+    without_one = "Gemma" in type(model).__name__ or "Nemotron" in type(model).__name__  # their norms add the 1
     for name, parameter in model.named_parameters():
         noise = torch.randn(parameter.shape, generator=generator)
         owner = type(owners[name.rpartition(".")[0]]).__name__
@@ -36,11 +36,11 @@ def fill(model, seed, coarse_norms=False):
                 parameter.data = torch.round(parameter.data * 512) / 512
         elif owner == "Conv1D":  # GPT-2's matrices are [in][out]
             parameter.data = noise * (1.5 / parameter.shape[0] ** 0.5)
-        elif owner == "Conv1d":  # of each channel: taps of one size, so that a swap shows
+        elif owner == "Conv1d":  # per channel: taps of similar size, so that a swap shows
             parameter.data = noise * 0.7
-        elif parameter.dim() >= 2:  # the experts' too
+        elif parameter.dim() >= 2:  # also the experts' matrices
             parameter.data = noise * (1.5 / parameter.shape[-1] ** 0.5)
-        else:  # sinks, the parameters of an activation
+        else:  # sinks, activation parameters
             parameter.data = noise * 0.7
     for name, buffer in model.named_buffers():
         if name.endswith(("e_score_correction_bias", "expert_bias")):
@@ -56,14 +56,14 @@ def logits_of(model, ids):
 
 
 def cast(model, dtype):
-    for parameter in model.parameters():  # not the buffers: frequencies of rope stay f32
+    for parameter in model.parameters():  # not the buffers: rope frequencies stay f32
         parameter.data = parameter.data.to(dtype)
     return model
 
 
 def prove(name, cls, model, ids, expected, matters, unseen):
-    """Raises where the logits would not show a mistake: in the order of any tensor's rows, or in one of the
-    changes of the configuration that `matters` lists. Raises too where f32 is too coarse for the tests' bound."""
+    """Raises if the logits would not show an error: in the row order of any tensor, or in one of the
+    configuration changes listed in `matters`. Also raises if f32 is too coarse for the tests' tolerance."""
     def seen(logits, what):
         moved = (logits - expected).abs().max().item()
         assert moved > SEEN, f"{name}: {what} moves the logits by {moved:.1e}"
@@ -119,8 +119,8 @@ class Folders:
         prove(folder.name, cls, model, ids, logits, matters, unseen)
 
     def save(self, folder, cls, config, dtype, seed, shard="1GB", as_hub=True, coarse_norms=False):
-        """`config`: of transformers, or a dictionary, which becomes config.json as it is. as_hub=False: with the
-        names and the stacks of experts that transformers has in memory."""
+        """`config` is a transformers config, or a dictionary that becomes config.json unchanged. as_hub=False
+        uses the tensor names and expert stacks that transformers has in memory."""
         written = config if isinstance(config, dict) else None
         assert not written or written.get("torch_dtype", str(dtype)) in str(dtype), folder.name
         if written:
@@ -138,7 +138,7 @@ class Folders:
                                    experts_implementation="eager")
 
     def hf(self, name, cls, config, dtype, seed, shard="1GB", as_hub=True, stored=None, **proof):
-        """Saves, loads what was saved as f32, and records its answer. `stored`: changes the file of weights."""
+        """Saves the model, loads it back as f32 and records its logits. `stored` modifies the file of weights."""
         if not self.wanted(name):
             return
         folder = self.fresh(name)
@@ -149,8 +149,8 @@ class Folders:
         self.answer(folder, cls, model, model.config.get_text_config().vocab_size, seed, **proof)
 
     def packed(self, name, cls, config, dtype, seed, pack, gguf=False, **proof):
-        """Quantised weights: `pack` changes the tensors that are saved, and returns the numbers that they stand for,
-        which HF answers with. `gguf`: what llama.cpp's converter makes of it."""
+        """Quantised weights: `pack` changes the saved tensors and returns the numbers that they represent, which
+        HF computes with. `gguf` also makes the GGUF with llama.cpp's converter."""
         if not self.wanted(name) or (gguf and not self.converts):
             return
         folder = self.fresh(name)
@@ -169,7 +169,7 @@ class Folders:
         self.answer(folder, cls, model, model.config.vocab_size, seed, **proof)
 
     def gguf(self, name, cls, config, write, seed, **proof):
-        """`write` makes model.gguf and returns the state dict that its weights de-quantise to."""
+        """`write` makes model.gguf and returns the state dict of its dequantised weights."""
         if not self.wanted(name):
             return
         folder = self.fresh(name)
@@ -180,8 +180,8 @@ class Folders:
         self.answer(folder, cls, model, config.vocab_size, seed, **proof)
 
     def converted(self, name, cls, config, seed, stored=None, **proof):
-        """model.gguf by llama.cpp's converter. Weights that f16 holds: HF answers with those of the GGUF. `stored`
-        changes the file of weights that the converter reads."""
+        """Makes model.gguf with llama.cpp's converter. The weights fit f16, so HF computes with those of the
+        GGUF. `stored` modifies the file of weights that the converter reads."""
         if not self.wanted(name):
             return
         if not self.converts:
@@ -189,7 +189,7 @@ class Folders:
             return
         folder = self.fresh(name)
         with tempfile.TemporaryDirectory() as work:
-            saved = pathlib.Path(work) / "tiny"  # the file says so
+            saved = pathlib.Path(work) / "tiny"  # the GGUF contains the folder's name
             self.save(saved, cls, config, torch.float16, seed, coarse_norms=True)
             model = self.load(saved, cls)
             if stored:

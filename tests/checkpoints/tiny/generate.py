@@ -1,24 +1,25 @@
-"""Writes the tiny random checkpoints of this folder, and what HF transformers answers to them.
+"""Writes the tiny random checkpoints of this folder, and the logits that HF transformers computes for them.
 
   pip install torch transformers gguf && python generate.py [OUT] [--only NAME] [--llama-cpp FOLDER]
 
 Each folder NAME holds a checkpoint (config.json with safetensors, or model.gguf) and
   ids.json      token ids of one prompt
   expected.npy  f32 [ids][vocab]: logits of every position, HF, weights as f32, arithmetic in f32
-Sizes are odd on purpose: prime to tiles, heads that are not hidden / heads wide, windows and original
+Sizes are odd on purpose: not multiples of tiles, heads that are not hidden / heads wide, windows and original
 contexts shorter than the prompt. Tests need none of these packages: the outputs are committed.
 
---only takes a folder (qwen3-old-config) or what folders begin with (qwen3). GGUFs are written by llama.cpp's own
-converter (convert_gguf.py says where it is), which --llama-cpp names; those of mixed formats by write_gguf.py.
+--only takes a folder (qwen3-old-config) or a prefix of folders (qwen3). GGUFs are written
+by llama.cpp's own converter (convert_gguf.py says where to get it), whose folder is
+--llama-cpp; those of mixed formats by write_gguf.py.
 
-To add a family, write a function with one call for each folder into the file of its kind, and add it to FAMILIES
-there:
+To add a family, write a function with one call per folder into the file of its kind, and
+add it to that file's FAMILIES:
   out.hf(name, class, config, dtype, seed)        safetensors. `config` is transformers' own, or a dictionary: a
                                                   config.json as the hub has it, with the sizes made small
   out.converted(name, class, config, seed)        the GGUF of such a checkpoint
-`matters=[{key: value}, ...]` lists changes of the configuration that must show in the logits: switch off there what
-the folder is for. That a change of any weight shows is proved anyway (`folders.prove`); `unseen` names the few
-tensors of which it cannot. Folders stay below about 60 KB.
+`matters=[{key: value}, ...]` lists configuration changes that must show in the logits: each one switches off a
+feature that the folder tests. Every weight is checked for visibility anyway (`folders.prove`); `unseen` names the
+few tensors that do not show. Keep folders below about 60 KB.
 """
 import argparse
 import pathlib

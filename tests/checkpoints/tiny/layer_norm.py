@@ -1,4 +1,4 @@
-"""Families that norm with the mean taken away."""
+"""Families whose norms subtract the mean."""
 import safetensors.torch
 import torch
 from transformers import (Cohere2Config, Cohere2ForCausalLM, CohereConfig, CohereForCausalLM, GPT2Config,
@@ -9,12 +9,12 @@ from transformers import (Cohere2Config, Cohere2ForCausalLM, CohereConfig, Coher
 from write_gguf import write_gptneox
 
 BF16, F16, F32 = torch.bfloat16, torch.float16, torch.float32
-EPS = 3e-3  # large enough to show
+EPS = 3e-3  # large enough to show in the logits
 PLAIN = {"rope_type": "default", "rope_theta": 10000.0}
 
 
 def gptneox(out):
-    # As Pythia's files are: config.json of transformers 4, masks and frequencies beside the weights.
+    # Like Pythia's files: a config.json of transformers 4; masks and frequencies are stored with the weights.
     out.hf("gptneox-old-config", GPTNeoXForCausalLM,
            {"architectures": ["GPTNeoXForCausalLM"], "bos_token_id": 0, "classifier_dropout": 0.1,
             "eos_token_id": 0, "hidden_act": "gelu", "hidden_size": 72, "initializer_range": 0.02,
@@ -24,7 +24,7 @@ def gptneox(out):
             "tie_word_embeddings": False, "torch_dtype": "float16", "transformers_version": "4.24.0",
             "use_cache": True, "use_parallel_residual": True, "vocab_size": 107}, F16, 9,
            stored=lambda file: add_masks(file, 2, 128, 3))
-    # As transformers 5 writes them; the residual in turns, no biases of attention, a tied head.
+    # As transformers 5 writes them, with a sequential residual, no attention biases and a tied head.
     out.hf("gptneox-sequential-tied", GPTNeoXForCausalLM,
            GPTNeoXConfig(vocab_size=89, hidden_size=56, intermediate_size=75, num_hidden_layers=2,
                          num_attention_heads=4, max_position_embeddings=128, layer_norm_eps=2e-5,
@@ -41,7 +41,7 @@ def gptneox(out):
 
 
 def add_masks(file, layers, context, frequencies):
-    """What files of transformers before 4.40 hold beside the weights of each layer."""
+    """Adds what files of transformers before 4.40 store with the weights of each layer."""
     tensors = safetensors.torch.load_file(file)
     for i in range(layers):
         attention = f"gpt_neox.layers.{i}.attention."
@@ -52,7 +52,7 @@ def add_masks(file, layers, context, frequencies):
 
 
 def gpt2(out):
-    # As gpt2's files are: names without a prefix, masks beside the weights.
+    # Like gpt2's files: names without a prefix; masks are stored with the weights.
     out.hf("gpt2-old-config", GPT2LMHeadModel,
            {"activation_function": "gelu_new", "architectures": ["GPT2LMHeadModel"], "attn_pdrop": 0.1,
             "bos_token_id": 3, "embd_pdrop": 0.1, "eos_token_id": 3, "initializer_range": 0.02,
@@ -80,7 +80,7 @@ def without_prefix(file):
 
 
 def phi(out):
-    # phi-2's.
+    # Like phi-2.
     out.hf("phi2-old-config", PhiForCausalLM,
            {"_name_or_path": "microsoft/phi-2", "architectures": ["PhiForCausalLM"], "attention_dropout": 0.0,
             "bos_token_id": 3, "embd_pdrop": 0.0, "eos_token_id": 3, "hidden_act": "gelu_new",
@@ -94,14 +94,14 @@ def phi(out):
     sizes = dict(vocab_size=61, hidden_size=36, intermediate_size=54, num_hidden_layers=2, num_attention_heads=3,
                  max_position_embeddings=128, layer_norm_eps=EPS, rope_parameters=half, bos_token_id=3, eos_token_id=3)
     out.hf("phi2-qknorm", PhiForCausalLM, PhiConfig(qk_layernorm=True, num_key_value_heads=1, **sizes), BF16, 305)
-    # The converter takes four times the width for granted.
+    # The converter assumes an MLP of four times the hidden size.
     out.converted("phi2-gguf", PhiForCausalLM,
                   PhiConfig(**{**sizes, "hidden_size": 27, "intermediate_size": 108,
                                "rope_parameters": {**PLAIN, "partial_rotary_factor": 0.45}}), 306)
 
 
 def stablelm(out):
-    # stablelm-2-1_6b's.
+    # Like stablelm-2-1_6b.
     out.hf("stablelm-old-config", StableLmForCausalLM,
            {"architectures": ["StableLmForCausalLM"], "bos_token_id": 3, "eos_token_id": 3, "hidden_act": "silu",
             "hidden_size": 32, "initializer_range": 0.02, "intermediate_size": 46, "max_position_embeddings": 128,
@@ -115,7 +115,7 @@ def stablelm(out):
                  bos_token_id=3, eos_token_id=3)
     out.hf("stablelm-qknorm", StableLmForCausalLM,
            StableLmConfig(qk_layernorm=True, use_qkv_bias=True, tie_word_embeddings=True, **sizes), BF16, 308)
-    # 12B's kind: one norm for attention and the feed-forward network.
+    # Like the 12B model: one norm for attention and the feed-forward network.
     twelve = dict(qk_layernorm=True, use_parallel_residual=True, use_qkv_bias=False)
     out.hf("stablelm-parallel", StableLmForCausalLM, StableLmConfig(**twelve, **sizes), BF16, 309)
     out.converted("stablelm-gguf", StableLmForCausalLM, StableLmConfig(use_qkv_bias=True, **sizes), 310)
@@ -124,7 +124,8 @@ def stablelm(out):
 
 
 def stack_norms(file):
-    """One tensor for the norms of all heads, as the GGUF has them: the converter loses them (its generator returns)."""
+    """One tensor for the norms of all heads, as in the GGUF: the converter loses separate
+    ones (its generator returns)."""
     tensors = safetensors.torch.load_file(file)
     for name in [name for name in tensors if name.endswith(".norms.0.weight")]:
         prefix = name.removesuffix("norms.0.weight")
@@ -134,7 +135,7 @@ def stack_norms(file):
 
 
 def starcoder2(out):
-    # starcoder2-3b's, which leaves out that its head is tied.
+    # Like starcoder2-3b, which does not state that its head is tied.
     out.hf("starcoder2-old-config", Starcoder2ForCausalLM,
            {"architectures": ["Starcoder2ForCausalLM"], "attention_dropout": 0.1, "residual_dropout": 0.1,
             "embedding_dropout": 0.1, "bos_token_id": 0, "eos_token_id": 0, "hidden_act": "gelu_pytorch_tanh",
@@ -153,7 +154,7 @@ def starcoder2(out):
 
 
 def cohere(out):
-    # aya-expanse-8b's.
+    # Like aya-expanse-8b.
     out.hf("cohere-old-config", CohereForCausalLM,
            {"architectures": ["CohereForCausalLM"], "attention_bias": False, "attention_dropout": 0.0,
             "bos_token_id": 5, "eos_token_id": 6, "hidden_act": "silu", "hidden_size": 42,
@@ -165,14 +166,14 @@ def cohere(out):
     sizes = dict(vocab_size=61, hidden_size=40, intermediate_size=50, num_hidden_layers=2, num_attention_heads=4,
                  num_key_value_heads=2, logit_scale=0.6, max_position_embeddings=128, layer_norm_eps=EPS,
                  rope_parameters=PLAIN)
-    # As command-r-plus has them.
+    # As in command-r-plus.
     out.hf("cohere-qknorm", CohereForCausalLM, CohereConfig(use_qk_norm=True, attention_bias=True, **sizes), BF16, 316)
     out.converted("cohere-gguf", CohereForCausalLM, CohereConfig(**sizes), 317)
     out.converted("cohere-qknorm-gguf", CohereForCausalLM, CohereConfig(use_qk_norm=True, **sizes), 318)
 
 
 def cohere2(out):
-    # c4ai-command-r7b-12-2024's.
+    # Like c4ai-command-r7b-12-2024.
     out.hf("cohere2-old-config", Cohere2ForCausalLM,
            {"architectures": ["Cohere2ForCausalLM"], "attention_bias": False, "attention_dropout": 0.0,
             "bos_token_id": 5, "cache_implementation": "hybrid", "eos_token_id": 6, "head_dim": 10,
@@ -197,7 +198,7 @@ def cohere2(out):
 
 
 def nemotron(out):
-    # Nemotron-Mini-4B-Instruct's.
+    # Like Nemotron-Mini-4B-Instruct.
     out.hf("nemotron-old-config", NemotronForCausalLM,
            {"architectures": ["NemotronForCausalLM"], "attention_bias": False, "attention_dropout": 0.0,
             "bos_token_id": 2, "eos_token_id": 3, "head_dim": 20, "hidden_act": "relu2", "hidden_size": 39,
@@ -211,7 +212,7 @@ def nemotron(out):
                  rope_parameters={**PLAIN, "partial_rotary_factor": 0.5})
     out.hf("nemotron-biases", NemotronForCausalLM,
            NemotronConfig(intermediate_size=75, attention_bias=True, mlp_bias=True, **sizes), BF16, 323)
-    # The converter counts the part that rotates from hidden_size / heads.
+    # The converter derives the rotated part from hidden_size / heads.
     out.converted("nemotron-gguf", NemotronForCausalLM,
                   NemotronConfig(intermediate_size=69, **{**sizes, "num_attention_heads": 3, "num_key_value_heads": 1}),
                   324)

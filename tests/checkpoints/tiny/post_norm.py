@@ -1,4 +1,5 @@
-"""Families that norm what attention and the feed-forward network return, alone or beside what they take."""
+"""Families that normalise the outputs of attention and the feed-forward network, with or
+without normalising their inputs."""
 import torch
 from transformers import (Exaone4Config, Exaone4ForCausalLM, Gemma2Config, Gemma2ForCausalLM, Gemma3Config,
                           Gemma3ForCausalLM, Gemma3ForConditionalGeneration, Gemma3TextConfig, GemmaConfig,
@@ -8,12 +9,12 @@ from transformers import (Exaone4Config, Exaone4ForCausalLM, Gemma2Config, Gemma
 from write_gguf import write_gemma3
 
 BF16, F32 = torch.bfloat16, torch.float32
-EPS = 3e-3  # large enough to show
+EPS = 3e-3  # large enough to show in the logits
 PLAIN = {"rope_type": "default", "rope_theta": 10000.0}
 
 
 def gemma(out):
-    # gemma-2b's.
+    # Like gemma-2b.
     out.hf("gemma-old-config", GemmaForCausalLM,
            {"architectures": ["GemmaForCausalLM"], "attention_bias": False, "attention_dropout": 0.0,
             "bos_token_id": 2, "eos_token_id": 1, "head_dim": 14, "hidden_act": "gelu",
@@ -29,7 +30,7 @@ def gemma(out):
 
 
 def gemma2(out):
-    # gemma-2-2b's.
+    # Like gemma-2-2b.
     out.hf("gemma2-old-config", Gemma2ForCausalLM,
            {"architectures": ["Gemma2ForCausalLM"], "attention_bias": False, "attention_dropout": 0.0,
             "attn_logit_softcapping": 50.0, "bos_token_id": 2, "cache_implementation": "hybrid",
@@ -46,7 +47,7 @@ def gemma2(out):
     matters = [{"attn_logit_softcapping": None}, {"final_logit_softcapping": None}, {"sliding_window": 99}]
     out.hf("gemma2-softcaps", Gemma2ForCausalLM, Gemma2Config(num_hidden_layers=2, query_pre_attn_scalar=9, **sizes),
            BF16, 204, matters=[*matters, {"query_pre_attn_scalar": 14}])
-    # A GGUF has no query_pre_attn_scalar: it is the head's size.
+    # A GGUF has no query_pre_attn_scalar: readers use the head size.
     out.converted("gemma2-gguf", Gemma2ForCausalLM,
                   Gemma2Config(num_hidden_layers=3, query_pre_attn_scalar=14, **sizes), 205, matters=matters)
 
@@ -75,7 +76,7 @@ def gemma3(out):
             "sliding_window": 7, "sliding_window_pattern": 2, "tie_word_embeddings": False,
             "torch_dtype": "float32", "transformers_version": "4.50.0", "use_cache": True,
             "vocab_size": 79}, F32, 7)
-    # A GGUF has no pattern: every sixth layer sees all.
+    # A GGUF has no layer pattern: every sixth layer has full attention.
     out.gguf("gemma3-gguf-mixed", Gemma3ForCausalLM,
              Gemma3TextConfig(vocab_size=103, hidden_size=64, intermediate_size=96,
                               num_hidden_layers=7, num_attention_heads=2, num_key_value_heads=1,
@@ -86,7 +87,7 @@ def gemma3(out):
                                   "sliding_attention": {"rope_type": "default",
                                                         "rope_theta": 10000.0}}),
              write_gemma3, 8)
-    # Text out of the wrapper that 4B and larger ship as.
+    # The text model inside the wrapper that 4B and larger models ship as.
     text = dict(vocab_size=61, hidden_size=33, intermediate_size=40, num_hidden_layers=2, num_attention_heads=3,
                 num_key_value_heads=1, head_dim=14, query_pre_attn_scalar=11, sliding_window=9,
                 layer_types=["sliding_attention", "full_attention"], max_position_embeddings=128, rms_norm_eps=EPS,
@@ -100,7 +101,7 @@ def gemma3(out):
 
 
 def olmo(out):
-    # OLMo-2-1B's, with the fewer heads of k and v of 32B.
+    # Like OLMo-2-1B, with fewer KV heads, as 32B has.
     out.hf("olmo2-old-config", Olmo2ForCausalLM,
            {"architectures": ["Olmo2ForCausalLM"], "attention_bias": False, "attention_dropout": 0.0,
             "eos_token_id": 3, "hidden_act": "silu", "hidden_size": 40, "initializer_range": 0.02,
@@ -113,7 +114,7 @@ def olmo(out):
                  max_position_embeddings=128, rms_norm_eps=EPS, bos_token_id=1, eos_token_id=3, pad_token_id=4)
     out.converted("olmo2-gguf", Olmo2ForCausalLM,
                   Olmo2Config(intermediate_size=50, num_hidden_layers=2, rope_parameters=PLAIN, **sizes), 208)
-    # Olmo-3-7B's; yarn on full layers alone.
+    # Like Olmo-3-7B; yarn on full-attention layers only.
     yarn = {"attention_factor": 1.2079441541679836, "beta_fast": 32.0, "beta_slow": 1.0, "factor": 8.0,
             "original_max_position_embeddings": 16, "rope_type": "yarn"}
     windows = ["sliding_attention"] * 3 + ["full_attention"]
@@ -132,7 +133,7 @@ def olmo(out):
                        rope_parameters={"full_attention": {"rope_type": "linear", "rope_theta": 10000.0, "factor": 3.0},
                                         "sliding_attention": PLAIN}, **sizes),
            BF16, 210, matters=[{"sliding_window": 99}])
-    # A GGUF has no pattern: every fourth layer sees all.
+    # A GGUF has no layer pattern: every fourth layer has full attention.
     out.converted("olmo3-gguf", Olmo3ForCausalLM,
                   Olmo3Config(intermediate_size=30, num_hidden_layers=5, sliding_window=9,
                               rope_parameters={"full_attention": {**yarn, "rope_theta": 10000.0},
@@ -141,7 +142,7 @@ def olmo(out):
 
 
 def exaone4(out):
-    # EXAONE-4.0-1.2B's.
+    # Like EXAONE-4.0-1.2B.
     rope = {"factor": 16.0, "high_freq_factor": 4.0, "low_freq_factor": 1.0, "original_max_position_embeddings": 16,
             "rope_type": "llama3"}
     out.hf("exaone4-old-config", Exaone4ForCausalLM,
@@ -153,7 +154,7 @@ def exaone4(out):
             "rope_scaling": rope, "rope_theta": 1000000, "sliding_window": None, "sliding_window_pattern": None,
             "tie_word_embeddings": True, "torch_dtype": "bfloat16", "transformers_version": "4.54.0.dev0",
             "use_cache": True, "vocab_size": 67}, BF16, 212)
-    # 32B's: three layers with a window and rope, then one with neither.
+    # Like the 32B model: three layers with a window and rope, then one with neither.
     out.hf("exaone4-windows", Exaone4ForCausalLM,
            {"architectures": ["Exaone4ForCausalLM"], "attention_dropout": 0.0, "bos_token_id": 1,
             "eos_token_id": 3, "head_dim": 10, "hidden_act": "silu", "hidden_size": 27,
@@ -172,7 +173,7 @@ def exaone4(out):
 
 
 def glm(out):
-    # GLM-4-9B-0414's.
+    # Like GLM-4-9B-0414.
     out.hf("glm4-old-config", Glm4ForCausalLM,
            {"architectures": ["Glm4ForCausalLM"], "attention_bias": True, "attention_dropout": 0.0,
             "eos_token_id": [3, 5, 6], "head_dim": 20, "hidden_act": "silu", "hidden_size": 36,
@@ -187,7 +188,7 @@ def glm(out):
                  eos_token_id=[3, 5], pad_token_id=3, rope_parameters=half)
     out.converted("glm4-gguf", Glm4ForCausalLM,
                   Glm4Config(attention_bias=True, tie_word_embeddings=False, **sizes), 216)
-    # glm-4-9b-chat-hf's: without the norms behind.
+    # Like glm-4-9b-chat-hf: without the post-norms.
     out.hf("glm-old-config", GlmForCausalLM,
            {"architectures": ["GlmForCausalLM"], "attention_bias": True, "attention_dropout": 0.0,
             "eos_token_id": [3, 5, 6], "head_dim": 16, "hidden_act": "silu", "hidden_size": 42,
@@ -196,7 +197,7 @@ def glm(out):
             "pad_token_id": 3, "partial_rotary_factor": 0.5, "rms_norm_eps": 1.5625e-07, "rope_theta": 10000.0,
             "tie_word_embeddings": False, "torch_dtype": "bfloat16", "transformers_version": "4.46.0.dev0",
             "use_cache": True, "vocab_size": 61}, BF16, 217)
-    # The converter wants hidden_size / heads as the head's size, and the first ChatGLM's keys.
+    # The converter requires a head size of hidden_size / heads, and the first ChatGLM's keys.
     out.converted("glm-gguf", GlmForCausalLM,
                   GlmConfig(attention_bias=True, tie_word_embeddings=False, seq_length=128, layernorm_epsilon=EPS,
                             **{**sizes, "hidden_size": 36}), 218)

@@ -1,6 +1,6 @@
-"""Writes GGUF files of mixed formats for generate.py: a state dict in, the state dict that the file's
-weights de-quantise to out. The gguf package does both directions, but cannot quantise to K-quants:
-those blocks are random codes with sane scales."""
+"""Writes GGUF files of mixed formats for generate.py: takes a state dict and returns the state dict of the file's
+dequantised weights. The gguf package does both directions, but cannot quantise to K-quants: those blocks have
+random codes with plausible scales."""
 import gguf
 import numpy as np
 import torch
@@ -32,7 +32,7 @@ FLOATS = {Q.F32: np.float32, Q.F16: np.float16}
 
 
 def random_k_quant(kind, shape, random):
-    """Blocks of random codes; d and dmin such that weights are near 1 / sqrt(K)."""
+    """Blocks of random codes; d and dmin are such that weights are near 1 / sqrt(K)."""
     rows, columns = shape
     block, size = gguf.GGML_QUANT_SIZES[kind]
     data = random.integers(0, 256, (rows * columns // block, size), dtype=np.uint8)
@@ -53,7 +53,7 @@ class Writer:
         self.stored = {}
 
     def add(self, name, source, kind=Q.F32, forward=lambda w: w, back=lambda w: w):
-        """forward: to the file's arrangement; back: from it, for the state dict that comes out."""
+        """`forward` converts to the file's layout; `back` converts from it, for the returned state dict."""
         values = forward(self.state[source].float().numpy())
         if kind in (Q.Q4_K, Q.Q5_K, Q.Q6_K):
             data = random_k_quant(kind, values.shape, self.random)
@@ -87,7 +87,7 @@ def common_keys(file, config):
 
 
 def interleave(heads):
-    """Rows of each head from (i, i + half) to (2i, 2i + 1), and back: rope's two styles."""
+    """Reorders rows of each head from (i, i + half) to (2i, 2i + 1), and back: the two styles of rope."""
     def forward(w):
         rest = w.shape[1:]
         return w.reshape(heads, 2, -1, *rest).swapaxes(1, 2).reshape(w.shape)
@@ -99,7 +99,7 @@ def interleave(heads):
 
 
 def llama3_divisors(rope, head_dim):
-    """What convert_hf_to_gguf.py writes as rope_freqs.weight."""
+    """The contents of rope_freqs.weight as convert_hf_to_gguf.py writes it."""
     frequency = 1 / rope["rope_theta"] ** (np.arange(0, head_dim, 2, dtype=np.float32) / head_dim)
     wave, context = 2 * np.pi / frequency, rope["original_max_position_embeddings"]
     low, high, factor = rope["low_freq_factor"], rope["high_freq_factor"], rope["factor"]
@@ -161,7 +161,7 @@ def write_gemma3(path, config, state, seed):
 
 
 def unpack_heads(heads):
-    """Rows from [head][q, k, v] to [q, k, v][head], as convert_hf_to_gguf.py writes them, and back."""
+    """Reorders rows from [head][q, k, v] to [q, k, v][head], as convert_hf_to_gguf.py writes them, and back."""
     def turn(outer, inner):
         return lambda w: w.reshape(outer, inner, -1, *w.shape[1:]).swapaxes(0, 1).reshape(w.shape)
     return {"forward": turn(heads, 3), "back": turn(3, heads)}
@@ -209,7 +209,7 @@ def write_lfm2(path, config, state, seed):
     w.file.add_vocab_size(config.vocab_size)
     w.file.add_shortconv_l_cache(config.conv_L_cache)
     w.add("token_embd.weight", "model.embed_tokens.weight", Q.Q6_K)
-    w.add("token_embd_norm.weight", "model.embedding_norm.weight")  # the last norm, whatever its name says
+    w.add("token_embd_norm.weight", "model.embedding_norm.weight")  # this is the final norm, despite its name
     mixes = [{"shortconv.in_proj": Q.Q4_K, "shortconv.out_proj": Q.Q5_1, "ffn_gate": Q.Q4_0, "ffn_up": Q.Q4_0,
               "ffn_down": Q.Q8_0},
              {"attn_q": Q.Q4_K, "attn_k": Q.Q4_1, "attn_v": Q.Q6_K, "attn_output": Q.Q5_0, "ffn_gate": Q.Q5_K,

@@ -3,10 +3,11 @@
 //   attention-bench [--isa avx512] [--heads 32] [--kv-heads 8] [--head-dim 64] [--window 0]
 //                   [--tokens N]… [--depth N]… [--rounds 9] [--print ELEMENT]
 //
-// One thread. For each depth and number of tokens (the last ones of the context) the KV caches of
-// f16, bf16 and int8, calls taken in turn, so that a loaded machine disturbs all alike; times are
-// of the thread's CPU clock, best of many. GOPS counts 4 operations for each query head, element
-// and position seen, GB/s the bytes of K and V (with scales) below the context, or in the window.
+// One thread. For each depth and number of tokens (the last ones of the context), it times KV
+// caches of f16, bf16 and int8. Calls alternate between the formats, so that load on the machine
+// affects all of them equally. Times are of the thread's CPU clock, best of many. GOPS counts 4
+// operations for each query head, element and visible position; GB/s counts the bytes of K and V
+// (with scales) below the context, or in the window.
 //===----------------------------------------------------------------------===//
 #include "PanelReference.h"
 #include "ThreadClock.h"
@@ -23,7 +24,7 @@ struct Shape {
   int64_t heads = 32, kvHeads = 8, headDim = 64, window = 0;
 };
 
-/// One kernel and a pool of random numbers of its element.
+/// A kernel and a pool of random numbers of its element type.
 struct Contender {
   const char *element;
   int64_t pageBytes;
@@ -39,7 +40,7 @@ struct Contender {
         std::strcmp(element, "int8") ? pageBytes : pageBytes - 2 * s.kvHeads * kPageTokens * 4;
     for (int64_t page = 0; page < depth / kPageTokens; ++page)
       for (int64_t i = 0; i < pageBytes; i += 2) {
-        uint16_t bits = random() & 0xb3ff; // f16 below 1, a tiny bf16, any codes
+        uint16_t bits = random() & 0xb3ff; // an f16 below 1, a tiny bf16, or arbitrary codes
         float scale = 0.01f + float(random() % 100) * 1e-4f;
         char *to = pool.data() + page * pageBytes + i;
         if (i < codes)
@@ -93,7 +94,7 @@ static void measure(const Shape &s, const Isa &isa, int64_t depth, int64_t token
   auto seen = [&](int64_t positions) {
     return s.window ? std::min(positions, s.window) : positions;
   };
-  double pairs = 0; // of a query and a position that it sees
+  double pairs = 0; // pairs of a query and a position visible to it
   for (int64_t p = depth - tokens; p < depth; ++p)
     pairs += double(seen(p + 1));
   std::printf("%s depth %6ld tokens %4ld", isa.name.data(), long(depth), long(tokens));

@@ -1,7 +1,7 @@
-//===- AttentionInt8Test.cpp - Attention over int8: each bit, in any company --===//
+//===- AttentionInt8Test.cpp - Int8 attention: bit-exact and batch-invariant ----===//
 //
-// The reference is written from KvInt8.h and AttentionInt8.h, row by row in scalar C++; kernels
-// of all levels give its bits. A second one, in f64, says that the formula is attention.
+// The reference follows KvInt8.h and AttentionInt8.h row by row in scalar C++; kernels of all
+// levels must match its bits. A second reference in f64 shows that the formula is attention.
 //===----------------------------------------------------------------------===//
 #include "PanelReference.h"
 
@@ -50,7 +50,7 @@ struct Shape {
   }
 };
 
-/// Codes and scales of sequences.
+/// The int8 codes and scales of all sequences.
 class Cache {
 public:
   struct Vector {
@@ -70,7 +70,7 @@ public:
         for (int &code : v.codes)
           code = int(random() % 255) - 127;
         v.scale = std::ldexp(1 + float(random() % 8388608) / 8388608, -8 - int(random() % 3));
-        if (random() % 16 == 0) { // as of a vector of zeros
+        if (random() % 16 == 0) { // like a vector of zeros
           std::ranges::fill(v.codes, 0);
           v.scale = kKvInt8LeastScale;
         }
@@ -93,8 +93,9 @@ public:
     return vectors[s][(position * shape.kvHeads + head) * 2 + 1];
   }
 
-  /// The pool in a step that begins at position begun[s] of sequence s and leaves written[s] of them: all that no
-  /// token of the step may see is ones, in pages that the sequence holds too; scales are NaN.
+  /// Returns the pool for a step that begins at position begun[s] of sequence s and has written[s] positions
+  /// when it ends. Everything that no token of the step may see is filled with ones, even in pages that the
+  /// sequence holds; the scales there are NaN.
   Buffer<char> pool(const std::vector<int64_t> &written, const std::vector<int64_t> &begun) const {
     Buffer<char> bytes(pageCount * shape.pageBytes());
     std::memset(bytes.data(), 0xff, bytes.bytes());
@@ -166,7 +167,7 @@ float exp2OfNonPositive(float x) {
   return floatOf(bitsOf(std::fma(r, g, 1.0f)) + (bitsOf(shifted) << 23));
 }
 
-/// One row as AttentionInt8.h says.
+/// Computes one row as AttentionInt8.h specifies.
 std::vector<float> reference(const Cache &cache, const float *q, int64_t s, int64_t position,
                              int64_t head) {
   const Shape &shape = cache.shape;
@@ -220,7 +221,7 @@ std::vector<float> reference(const Cache &cache, const float *q, int64_t s, int6
   return o;
 }
 
-/// The definition, in f64, of what codes and scales say.
+/// Computes the definition of attention in f64 from the codes and scales.
 std::vector<double> definition(const Cache &cache, const float *q, int64_t s, int64_t position,
                                int64_t head) {
   const Shape &shape = cache.shape;
@@ -236,7 +237,7 @@ std::vector<double> definition(const Cache &cache, const float *q, int64_t s, in
     scores.push_back(shape.softcap ? shape.softcap * std::tanh(dot / shape.softcap) : dot);
   }
   if (shape.sinks)
-    scores.push_back(sinkOf(head)); // of no position: it has no value
+    scores.push_back(sinkOf(head)); // belongs to no position: it has no value
   double most = *std::max_element(scores.begin(), scores.end()), sum = 0;
   for (double &p : scores)
     sum += p = std::exp(p - most);
@@ -252,12 +253,12 @@ std::vector<double> definition(const Cache &cache, const float *q, int64_t s, in
 // Steps
 //===----------------------------------------------------------------------===//
 
-/// Some tokens of one sequence in a step.
+/// A range of tokens of one sequence in a step.
 struct Span {
   int64_t sequence, from, to;
 };
 
-/// One step over the spans; rows of q come from `queries[s]`, results go to `results[s]`.
+/// Runs one step over the spans. Rows of q come from `queries[s]`; results go to `results[s]`.
 void runStep(const LoadedKernels &code, const Cache &cache, const std::vector<Span> &spans,
              const std::vector<Buffer<float>> &queries, std::vector<Buffer<float>> &results,
              int64_t threads = 2) {
@@ -321,7 +322,7 @@ void checkRow(const Cache &cache, const std::vector<Buffer<float>> &queries,
             << shape.name() << " sequence " << s << " position " << position << " head " << head
             << " at " << d << ": " << got << " instead of " << bits[d];
       ASSERT_NEAR(got, want[d], 0.02) << shape.name() << " position " << position << " head "
-                                      << head << " at " << d; // values reach 1
+                                      << head << " at " << d; // values are at most 1
     }
   }
   for (int64_t i = shape.width(); i < width; ++i)
@@ -330,8 +331,8 @@ void checkRow(const Cache &cache, const std::vector<Buffer<float>> &queries,
 
 class AttentionInt8 : public testing::TestWithParam<Shape> {};
 
-/// Prompts whole, in chunks, alone and together, by one thread and by three: the reference's bits
-/// at every level.
+/// Whole prompts, prompts in chunks, alone and batched, on one thread and on three: the bits equal
+/// the reference's at every level.
 TEST_P(AttentionInt8, EachBitInAnyCompany) {
   Shape shape = GetParam();
   Cache cache(shape, {150, 277, 16}, 3);
@@ -398,7 +399,7 @@ TEST(AttentionInt8Output, FarPositions) {
   }
 }
 
-/// q8 rows are those of the f32 kernel, quantised.
+/// q8 rows equal the rows of the f32 kernel, quantised.
 TEST(AttentionInt8Output, QuantisesTheFloats) {
   Shape shape{8, 2, 64};
   Cache cache(shape, {40}, 5);

@@ -1,4 +1,4 @@
-//===- AttentionTest.cpp - Paged attention: numbers, and bits in any company --===//
+//===- AttentionTest.cpp - Paged attention: accuracy and batch invariance -----===//
 #include "PanelReference.h"
 
 #include "runtime/formats/KvInt4.h"
@@ -29,7 +29,7 @@ struct Shape {
   int64_t qRowBytes() const { return f32RowBytes(width()); }
   int64_t elementBytes() const { return element == Element::F32 ? 4 : 2; }
   int64_t pageBytes() const {
-    if (element == Element::Int4) // 4 bits, and an f16 for each 32
+    if (element == Element::Int4) // 4 bits per element and an f16 per 32
       return roundUp(2 * kvHeads * kPageTokens * (headDim / 2 + headDim / 16), 64);
     return roundUp(2 * kvHeads * headDim * kPageTokens * elementBytes(), 64);
   }
@@ -61,7 +61,7 @@ struct Shape {
   }
 };
 
-/// Keys and values of sequences, as numbers that the cache's type holds exactly.
+/// Keys and values of the sequences, as numbers that the cache's type holds exactly.
 class Cache {
 public:
   Cache(const Shape &shape, std::vector<int64_t> lengths, unsigned seed)
@@ -97,8 +97,9 @@ public:
     return at(s, position, head, d, 1);
   }
 
-  /// The pool in a step that begins at position begun[s] of sequence s and leaves written[s] of them: all that no
-  /// token of the step may see is NaN, in pages that the sequence holds too.
+  /// Returns the pool for a step that begins at position begun[s] of sequence s and has written[s] positions
+  /// when it ends. Everything that no token of the step may see is NaN, even in pages that the sequence
+  /// holds.
   Buffer<char> pool(const std::vector<int64_t> &written, const std::vector<int64_t> &begun) const {
     Buffer<char> bytes(pageCount * shape.pageBytes());
     std::memset(bytes.data(), 0xff, bytes.bytes());
@@ -129,8 +130,8 @@ private:
   float at(int64_t s, int64_t position, int64_t head, int64_t d, int64_t which) const {
     return numbers[s][((position * 2 + which) * shape.kvHeads + head) * shape.headDim + d];
   }
-  /// int4 (KvInt4.h): codes, whose numbers are exact. K is stored transformed; the transform of
-  /// what is stored is K itself.
+  /// int4 (KvInt4.h): chooses codes whose values are exact. K is stored transformed; transforming
+  /// the stored values gives K itself.
   void chooseCodes(std::mt19937 &random) {
     const int64_t n = shape.headDim;
     for (std::vector<float> &of : numbers) {
@@ -156,7 +157,7 @@ private:
       const int code = codes[s][((p * 2 + which) * heads + head) * n + d] + 8;
       char *byte = page + (which == 0 ? ((head * (n / 32) + group) * 16 + i) * 32 + slot
                                       : ((heads + head) * 32 + slot) * (n / 2) + group * 16 + i);
-      *byte = d % 32 < 16 ? char(code) : char(*byte | code << 4); // the low one comes first
+      *byte = d % 32 < 16 ? char(code) : char(*byte | code << 4); // the low nibble comes first
       const int64_t place = which == 0 ? (head * (n / 32) + group) * 32 + slot
                                        : ((heads + head) * 32 + slot) * (n / 32) + group;
       std::memcpy(scales + place * 2, &scale, 2);
@@ -173,15 +174,15 @@ private:
   }
 
   std::vector<std::vector<float>> numbers;
-  std::vector<std::vector<int>> codes; ///< of int4, in the order of the numbers
+  std::vector<std::vector<int>> codes; ///< int4 codes, in the order of the numbers
 };
 
-/// Some tokens of one sequence in a step.
+/// A range of tokens of one sequence in a step.
 struct Span {
   int64_t sequence, from, to;
 };
 
-/// One step over the spans, rows of q taken from `queries[s]`; results go to `results[s]`.
+/// Runs one step over the spans. Rows of q come from `queries[s]`; results go to `results[s]`.
 void runStep(const LoadedKernels &code, const Cache &cache, const std::vector<Span> &spans,
              const std::vector<Buffer<float>> &queries, std::vector<Buffer<char>> &results) {
   const Shape &shape = cache.shape;
@@ -231,7 +232,7 @@ std::vector<Buffer<char>> emptyResults(const Cache &cache) {
   return results;
 }
 
-/// The definition, in f64.
+/// Computes the definition of attention in f64.
 std::vector<double> reference(const Cache &cache, const float *q, int64_t sequence,
                               int64_t position, int64_t head) {
   const Shape &shape = cache.shape;
@@ -246,7 +247,7 @@ std::vector<double> reference(const Cache &cache, const float *q, int64_t sequen
     scores.push_back(shape.softcap ? shape.softcap * std::tanh(dot / shape.softcap) : dot);
   }
   if (shape.sinks)
-    scores.push_back(sinkOf(head)); // of no position: it has no value
+    scores.push_back(sinkOf(head)); // belongs to no position: it has no value
   double most = *std::max_element(scores.begin(), scores.end()), sum = 0;
   for (double &s : scores)
     sum += s = std::exp(s - most);
@@ -269,7 +270,7 @@ void checkNumbers(const Cache &cache, const std::vector<Buffer<float>> &queries,
         std::vector<double> want =
             reference(cache, queries[s].data() + position * width, s, position, head);
         for (int64_t d = 0; d < shape.headDim; ++d)
-          ASSERT_NEAR(y[head * shape.headDim + d], want[d], 1e-5 * 4) // values reach 8
+          ASSERT_NEAR(y[head * shape.headDim + d], want[d], 1e-5 * 4) // values are at most 8
               << shape.name() << " position " << position << " head " << head << " at " << d;
       }
       for (int64_t i = shape.width(); i < width; ++i)
@@ -286,7 +287,8 @@ std::vector<Buffer<float>> randomQueries(const Cache &cache) {
 
 class Attention : public testing::TestWithParam<Shape> {};
 
-/// Prompts whole, in chunks of 1, 7, 64, alone and together: the same bits, at every level.
+/// Whole prompts and prompts in chunks of 1, 7 and 64, alone and batched, give the same bits at
+/// every level.
 TEST_P(Attention, BitsDoNotDependOnCompany) {
   Shape shape = GetParam();
   Cache cache(shape, {77, 200, 16}, 3);
@@ -336,7 +338,7 @@ INSTANTIATE_TEST_SUITE_P(
                     Shape{5, 1, 20, Element::F32, 7, 0, false, true},
                     Shape{6, 1, 32, Element::Int4, 40, 0, false, true}));
 
-/// q8 rows are those of the f32 kernel, quantised.
+/// q8 rows equal the rows of the f32 kernel, quantised.
 TEST(AttentionOutput, QuantisesTheFloats) {
   Shape floats{8, 2, 64}, codes = floats;
   codes.quantised = true;
@@ -388,7 +390,7 @@ void measure(const Shape &shape, int64_t context, int64_t tokens) {
   BatchView batch{};
   batch.tokens = tokens, batch.tiles = tiles.size(), batch.attentionTiles = tiles.data();
   batch.blockTable = cache.blockTable.data(), batch.blockTableStride = cache.stride;
-  double pairs = 0; // of a query and a position it sees
+  double pairs = 0; // pairs of a query and a position visible to it
   for (int64_t p = context - tokens; p < context; ++p)
     pairs += p + 1;
   for (const Isa *isa : hostIsas()) {

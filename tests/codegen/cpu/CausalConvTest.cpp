@@ -15,7 +15,8 @@ Buffer<float> bufferOf(const std::vector<float> &values) {
   return buffer;
 }
 
-/// What kernels make of a case, all spans in one call of a thread or each item in one of two.
+/// Checks the kernels' results for a case, with all spans in one thread's call or with the items
+/// divided between two.
 void expectReference(const ConvCase &of, const LoadedKernels &code, const char *isa, int threads) {
   Buffer<float> x = bufferOf(of.x), weight = bufferOf(of.weight), bias = bufferOf(of.bias),
                 states = bufferOf(of.states), y(of.y.size());
@@ -55,7 +56,7 @@ TEST(CausalConv, IsTheReferences) {
   }
 }
 
-/// A prompt in pieces, each of which goes on from the version that the one before left.
+/// A prompt in chunks, each of which continues from the version that the previous one left.
 TEST(CausalConv, WhereAStepBeginsChangesNoBit) {
   ConvCase whole(200, 3, true);
   whole.spans = {{0, 17, -1, 0, 1, 0}}, whole.writes = {{16, 2}};

@@ -1,7 +1,8 @@
-//===- ExpertsTest.cpp - Routes and projections of experts -------------------===//
+//===- ExpertsTest.cpp - Routing and projections of experts ------------------===//
 //
-// Choices against compiler/reference, sums bit for bit; projections of experts against those of one
-// matrix, bit for bit: which rows an expert gets besides changes nothing.
+// Choices of experts are checked against compiler/reference, sums bit for bit. Projections of
+// experts must equal those of a single matrix bit for bit: which other rows an expert gets changes
+// nothing.
 //===----------------------------------------------------------------------===//
 #include "dialects/kernel/ops/Experts.h"
 #include "PanelReference.h"
@@ -26,7 +27,7 @@ BatchView batchOf(int64_t tokens) {
   return batch;
 }
 
-/// A buffer of routes as kernel.route leaves it: each token goes to some experts at random.
+/// A routes buffer as kernel.route leaves it: each token goes to random experts.
 struct RandomRoutes {
   Routes routes;
   Buffer<char> bytes;
@@ -38,7 +39,7 @@ struct RandomRoutes {
     std::iota(all.begin(), all.end(), 0);
     for (int64_t t = 0; t < tokens; ++t) {
       std::shuffle(all.begin(), all.end(), random);
-      // Some experts get nothing, if others suffice.
+      // Leave some experts without tokens if enough others remain.
       std::vector<int32_t> some(all.begin(), all.end());
       if (experts > used + 2)
         std::erase_if(some, [](int32_t e) { return e == 1 || e == 2; });
@@ -57,7 +58,7 @@ struct RandomRoutes {
     std::memcpy(list.data(), bytes.data() + at, count * sizeof(T));
     return list;
   }
-  /// As kernel.group_routes does.
+  /// Groups the rows with kernel.group_routes.
   void group(const LoadedKernels &code) {
     code.call("group", {bytes.data()}, batchOf(int64_t(routes.expert.size()) / routes.used), 0, 1);
   }
@@ -73,7 +74,7 @@ std::string groupKernel(int64_t experts, int64_t used) {
 struct RouteCase {
   const char *name;
   int64_t experts, used;
-  std::string attributes; ///< of kernel.route
+  std::string attributes; ///< attributes of kernel.route
   bool biased = false, scaled = false;
 };
 
@@ -117,7 +118,7 @@ TEST_P(Route, ChoosesAsTheReference) {
                 scale = vectorOf(of.experts, 9);
   const size_t stride = size_t(f32RowBytes(of.experts) / 4);
   for (int64_t e = 0; e < of.experts; ++e)
-    logits[2 * stride + size_t(e)] = 0.25f; // ties: the lowest win
+    logits[2 * stride + size_t(e)] = 0.25f; // ties: the lowest index wins
   for (const Isa *isa : hostIsas()) {
     LoadedKernels code(module, *isa);
     ASSERT_TRUE(code);
@@ -176,8 +177,8 @@ TEST(Route, TakesWhatIsNoNumberLast) {
   KernelModule module(routeKernel(of));
   Buffer<float> logits(2 * 32);
   for (size_t e = 0; e < 20; ++e) {
-    logits[e] = NAN;                                 // of the first token all
-    logits[32 + e] = e == 7 || e == 19 ? 1.0f : NAN; // of the second all but two
+    logits[e] = NAN;                                 // all logits of the first token
+    logits[32 + e] = e == 7 || e == 19 ? 1.0f : NAN; // all but two of the second token
   }
   for (const Isa *isa : hostIsas()) {
     LoadedKernels code(module, *isa);
@@ -268,7 +269,8 @@ kernel.func @dispatch(%x: !kernel.rows<40, f32>, %f: !kernel.rows<1, f32>, %y: !
   }
 }
 
-/// Each row in the order of its expert, of rows of tokens and of those that experts have already; as f32 and as codes.
+/// Permutes the columns of each row in its expert's order, for rows of tokens and for rows that are already
+/// by expert, as f32 and as codes.
 TEST(Rowwise, OrdersColumnsByExpert) {
   constexpr int64_t kTokens = 9, kUsed = 2, kExperts = 5;
   for (int64_t n : {7, 40, 96}) {
@@ -325,11 +327,11 @@ TEST(Rowwise, OrdersColumnsByExpert) {
 struct ExpertsCase {
   const char *name, *format;
   int64_t experts, used, n, k;
-  bool quantised; ///< rows of x
+  bool quantised; ///< whether rows of x are quantised
   bool pair = false, biased = false;
 };
 
-/// A projection of experts, @experts, and of one of their matrices, @one.
+/// Returns a projection of experts, @experts, or of one of their matrices, @one.
 std::string projection(const ExpertsCase &of, bool routed) {
   auto text = [](int64_t n) { return std::to_string(n); };
   const std::string shape = (routed ? text(of.experts) + "x" : "") + text(of.n) + "x" + text(of.k),
@@ -400,7 +402,7 @@ TEST_P(MatmulOfExperts, IsThatOfEachMatrix) {
       };
       std::vector<void *> all = args(x, 0, y.data());
       all.push_back(made.bytes.data());
-      // Parts that begin and end anywhere.
+      // Partitions with arbitrary boundaries.
       const int64_t items = of.experts * one.panels, cuts[] = {0, items / 3, items / 3 + 1, items};
       for (int part = 2; part >= 0; --part)
         code.call("experts", all, batchOf(tokens), cuts[part], cuts[part + 1]);

@@ -1,6 +1,6 @@
 //===- KernelModule.h - Kernels from text, and aligned buffers -------------===//
 //
-// What the tests of every target's generators share.
+// Shared by the generator tests of every target.
 //===----------------------------------------------------------------------===//
 #pragma once
 
@@ -23,7 +23,7 @@ class FuncOp;
 
 namespace ingot::test {
 
-/// 64-byte aligned memory of zeros, with a guard behind it that `intact` checks.
+/// Zeroed memory, 64-byte aligned, followed by a guard that `intact` checks.
 template <typename T> class Buffer {
 public:
   explicit Buffer(size_t count) : count(count), size((count * sizeof(T) + 63) / 64 * 64) {
@@ -60,9 +60,10 @@ public:
   explicit KernelModule(const std::string &text);
   ~KernelModule();
 
-  /// Who asks more of one than its anchor includes its family (dialects/kernel/ops/Structure.h).
+  /// The kernels. A test that needs more than `anchor()` includes the op family's header
+  /// (dialects/kernel/ops/Structure.h).
   llvm::ArrayRef<kernel::FuncOp> kernels() const;
-  /// The op that anchors the first.
+  /// Returns the anchor op of the first kernel.
   mlir::Operation *anchor() const;
 
 private:

@@ -1,7 +1,7 @@
 //===- KernelRunner.h - Compiles kernels from text and calls them ---------===//
 //
-// What the tests of the CPU generators share: kernel IR in, a function in memory out, and
-// buffers aligned as the ABI wants them.
+// Shared by the tests of the CPU generators: compiles kernel IR to a function in memory and
+// provides buffers aligned as the ABI requires.
 //===----------------------------------------------------------------------===//
 #pragma once
 
@@ -33,15 +33,16 @@ inline bool hostRuns(const Isa &isa) {
          (!isa.vbmi || __builtin_cpu_supports("avx512vbmi"));
 }
 
-/// The level's code as it is, but for the instructions that x86-64-v3 lacks.
+/// Returns the level with the same code, except that instructions missing from x86-64-v3 are
+/// emulated in generic IR.
 inline Isa writtenOut(Isa isa) {
   isa.cpu = kAvx2.cpu, isa.features = kAvx2.features;
   isa.writtenOut = true;
   return isa;
 }
 
-/// What a test of numbers goes over: avx2, and avx512 where it is here. With INGOT_OTHER_LEVELS it is
-/// the others, written out where this machine cannot run them.
+/// Returns the levels that numeric tests cover: avx2, and avx512 if this machine has it. With
+/// INGOT_OTHER_LEVELS it returns the other levels, emulated in generic IR where this machine cannot run them.
 inline std::vector<const Isa *> hostIsas() {
   static const Isa written[] = {writtenOut(kAvxVnni), writtenOut(kAvx512Vnni)};
   std::vector<const Isa *> isas;
@@ -59,12 +60,12 @@ inline std::vector<const Isa *> hostIsas() {
 using ingot::test::Buffer;
 using ingot::test::KernelModule;
 
-/// Bytes of scratch memory that each kernel of the module does with.
+/// Returns the bytes of scratch memory that suffice for every kernel of the module.
 int64_t scratchBytes(const KernelModule &module);
-/// The first one as text.
+/// Prints the first kernel as text.
 mlir::FailureOr<std::string> printKernel(const KernelModule &module, const Isa &isa, CodeText text);
 
-/// A compiled shared object, loaded for good (tests are short).
+/// A compiled shared object. It is never unloaded (tests are short).
 class LoadedKernels {
 public:
   LoadedKernels(const KernelModule &module, const Isa &isa, CodegenOptions options = {});
@@ -73,7 +74,7 @@ public:
     return reinterpret_cast<KernelFn>(dlsym(handle, name));
   }
 
-  /// Calls items begin, begin+step, … < end of a kernel, with scratch of just the size stated.
+  /// Runs items begin, begin+step, … < end of a kernel with exactly the stated amount of scratch.
   void call(const char *name, std::vector<void *> args, const BatchView &batch, int64_t begin,
             int64_t end, int64_t step = 1, int64_t ahead = 0) const {
     KernelFn fn = (*this)[name];

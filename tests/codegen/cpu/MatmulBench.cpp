@@ -1,12 +1,12 @@
-//===- MatmulBench.cpp - How fast are the generated matmuls? --------------===//
+//===- MatmulBench.cpp - Benchmark of the generated matmuls ---------------===//
 //
 //   matmul-bench [--isa avx512] [--k 2048] [--schedule "tiles = [6, 1], block = 60, prefetch = 0"]
 //                [--ahead 8192] [--exact] [--pair] [--spills | --print] [FORMAT…]
 //
-// One thread. Decode: weights of 96 MB, so that they come from memory, GB/s of weights at 1, 4 and
-// 8 tokens. Prefill: N = 1536, 512 tokens, GOPS (2 N K T). Times are of the thread's CPU clock,
-// best of many, so that neighbours disturb little. --spills counts stack accesses of the code
-// instead, --print shows the code as well. --pair: silu(gate) * up, quantised.
+// One thread. Decode: weights of 96 MB, so that they are read from memory; GB/s of weights at 1, 4
+// and 8 tokens. Prefill: N = 1536, 512 tokens, GOPS (2 N K T). Times are of the thread's CPU clock,
+// best of many, so that other processes disturb them little. --spills counts stack accesses of the
+// code instead; --print prints the code as well. --pair: silu(gate) * up, quantised.
 //===----------------------------------------------------------------------===//
 #include "PanelReference.h"
 #include "ThreadClock.h"
@@ -50,7 +50,7 @@ struct Settings {
   int64_t ahead = 0;
 };
 
-/// Best seconds of a call over all panels.
+/// Returns the best time in seconds of a call over all panels.
 static double best(const LoadedKernels &code, std::vector<void *> args, int64_t tokens,
                    int64_t panels, int rounds, int64_t ahead) {
   BatchView batch{};

@@ -1,4 +1,4 @@
-//===- MatmulScheduleTest.cpp - The cost model and files of rows ----------===//
+//===- MatmulScheduleTest.cpp - The cost model and its measurement files ----===//
 #include "codegen/cpu/schedule/MatmulSchedule.h"
 #include "KernelModule.h"
 #include "codegen/cpu/schedule/MatmulCost.h"
@@ -11,7 +11,7 @@ using ingot::test::KernelModule;
 
 namespace {
 
-/// A matmul without aux operands, as text.
+/// Returns a matmul without aux operands, as text.
 std::string kernelText(const std::string &format, int64_t n, int64_t k,
                        const std::string &kind = "q8", const std::string &more = "") {
   std::string x = "!kernel.rows<" + std::to_string(k) + ", " + kind + ">";
@@ -43,8 +43,8 @@ std::string chosen(const std::string &text, const Isa &isa) {
   return out.substr(out.find("tiles"));
 }
 
-// What was measured to be best or as good as any (docs/tuning.md): a change of the model that moves
-// these wants new measurements.
+// Schedules that measured as the best or as good as any (docs/tuning.md). A change of the cost
+// model that alters these needs new measurements.
 TEST(MatmulCost, ChoosesWhatWasMeasured) {
   for (const char *format : {"q4_0", "q4_1", "q5_0"}) {
     EXPECT_EQ(chosen(kernelText(format, 576, 576), kAvx512),
@@ -60,7 +60,7 @@ TEST(MatmulCost, ChoosesWhatWasMeasured) {
   EXPECT_EQ(chosen(kernelText("q4_0", 2048, 2048), kAvx2),
             "tiles = [4, 2, 1], block = 116, prefetch = 16384>");
   for (const char *format :
-       {"q3_k", "q6_k", "iq4_xs", "mxfp4"}) // whose unpacking eight tokens share
+       {"q3_k", "q6_k", "iq4_xs", "mxfp4"}) // eight tokens share their unpacking
     EXPECT_EQ(chosen(kernelText(format, 2048, 2048), kAvx2),
               "tiles = [8, 4, 2, 1], block = 112, prefetch = 16384>")
         << format;
@@ -77,17 +77,17 @@ TEST(MatmulCost, ChoosesWhatWasMeasured) {
 }
 
 TEST(MatmulCost, CountsPipes) {
-  // 8 dots, a multiplication and an fma per register of 16 rows and token; two a cycle. The rest of
-  // a tile of 6 fits beside them, so a long launch is bound by them.
+  // 8 dots, a multiplication and an fma per token and register of 16 rows; two issue per cycle. The
+  // rest of a tile of 6 overlaps with them, so they bound a long launch.
   Problem problem(kernelText("q4_0", 1024, 1024));
   double groups = 1024 / 32, registers = 1024 / 16, tokens = 480;
   double least = groups * registers * tokens * 10 / 2 / (kZen5.gigahertz * 1e9);
   MatmulCost cost = problem.cost(problem.schedule({6, 4, 2, 1}, 120, 16384), 480);
   EXPECT_GT(cost.coreSeconds, least);
   EXPECT_LT(cost.coreSeconds, 1.25 * least);
-  // Weights come once a block of 120.
+  // Weights are read once per block of 120.
   EXPECT_DOUBLE_EQ(cost.memoryBytes, 4.0 * 1024 * 1024 * 18 / 32);
-  // Minimums cost one instruction more of ten.
+  // Minimums cost one more instruction per ten.
   Problem minimums(kernelText("q4_1", 1024, 1024));
   double ratio = minimums.cost(minimums.schedule({6, 4, 2, 1}, 120, 16384), 480).coreSeconds /
                  cost.coreSeconds;
@@ -108,11 +108,11 @@ TEST(MatmulCost, BlocksAndTilesHaveAPrice) {
   Problem problem(kernelText("q4_0", 2048, 2048));
   double chosen = problem.cost(problem.schedule({6, 4, 2, 1}, 114, 16384), 512).seconds;
   EXPECT_GT(problem.cost(problem.schedule({6, 4, 2, 1}, 6, 16384), 512).seconds,
-            chosen); // weights again
+            chosen); // reads the weights again
   EXPECT_GT(problem.cost(problem.schedule({6, 4, 2, 1}, 480, 16384), 512).seconds,
-            chosen); // x leaves L2
+            chosen); // x no longer fits in L2
   EXPECT_GT(problem.cost(problem.schedule({1}, 114, 16384), 512).seconds,
-            1.2 * chosen); // unpacked for each token
+            1.2 * chosen); // unpacks for each token
 }
 
 TEST(MatmulCost, NoCandidateSpills) {
@@ -128,7 +128,7 @@ TEST(MatmulCost, NoCandidateSpills) {
         EXPECT_EQ(candidate.getTokenBlock() % candidate.getTokenTiles().front(), 0);
       }
     }
-  // Both at once still have a tile on sixteen registers.
+  // With both at once, a tile still fits in sixteen registers.
   Problem most(kernelText("q6_k", 512, 512, "q8x2"));
   EXPECT_EQ(matmulSchedule(most.op, kAvx2).getTokenTiles(), llvm::ArrayRef<int64_t>({3, 2, 1}));
   Problem problem(kernelText("q4_0", 512, 512)); // 2 x 8 sums and as many dots: measured to spill

@@ -1,9 +1,9 @@
-//===- MatmulScreenTest.cpp - Keys do not depend on what is left out ------===//
+//===- MatmulScreenTest.cpp - The candidate filter does not change keys ----===//
 //
-// A greedy step computes the second plane only where MatmulScreen.h's bound asks for it. Its keys
-// are held against those of the logits that another step of the same kernel writes (which
-// MatmulTest.cpp holds against scalar C++): equal in every bit, whatever the numbers, the batch and
-// the shares are.
+// A greedy step computes the second plane only where MatmulScreen.h's bound requires it. Its keys
+// are checked against the keys of the logits that another step of the same kernel writes
+// (MatmulTest.cpp checks those against scalar C++). They must be equal in every bit, for any
+// numbers, batches and partitions.
 //===----------------------------------------------------------------------===//
 #include "PanelReference.h"
 
@@ -19,7 +19,8 @@ std::string rowsOf(const char *kind, int64_t n) {
   return "!kernel.rows<" + std::to_string(n) + ", " + kind + ">";
 }
 
-/// A head, and one that leaves keys alone; `epilogue`: of %acc, yields %y0.
+/// Returns a head that stores logits and one that leaves only keys. `yield` is the epilogue of %acc, ended by
+/// kernel.yield.
 std::string headKernel(const RandomWeight &w, const std::string &yield) {
   std::string x = rowsOf("q8x2", w.layout.k), y = rowsOf("f32", w.layout.n);
   std::string weight = "!lm.weight<" + std::to_string(w.layout.n) + "x" +
@@ -38,7 +39,7 @@ std::string headKernel(const RandomWeight &w, const std::string &yield) {
 }
 const std::string kIdentity = "kernel.yield %acc : f32";
 
-/// The key that MatmulKeys.h says of these logits; 0 where all is NaN.
+/// The key that MatmulKeys.h defines for these logits; 0 if all are NaN.
 uint64_t keyOf(const float *logits, int64_t n) {
   uint64_t key = 0;
   for (int64_t id = 0; id < n; ++id) {
@@ -60,7 +61,8 @@ public:
       levels.emplace_back(module, *isa);
   }
 
-  /// The keys of `rows` rows of x (f32), whole and shared among three, are those of the logits.
+  /// Checks that the keys of `rows` rows of x (f32), computed whole and split among three threads,
+  /// are those of the logits.
   void check(RandomWeight &w, const Buffer<float> &x, int64_t rows, const std::string &what) {
     int64_t n = w.layout.n, width = f32RowBytes(n) / 4, panels = w.layout.panels;
     Buffer<char> planes = quantizeRows(x, rows, w.layout.k, 2);
@@ -77,7 +79,7 @@ public:
                     threads);
         for (int64_t row = 0; row < rows; ++row) {
           uint64_t want = keyOf(logits.data() + row * width, n);
-          if (want) // of nothing but NaN the id is 0
+          if (want) // if all logits are NaN, the id is 0
             ASSERT_EQ(keys[row], want) << what << ": level " << level << ", row " << row << " of "
                                        << rows << ", " << threads << " threads";
           else
@@ -92,12 +94,12 @@ private:
   std::vector<LoadedKernels> levels;
 };
 
-/// The f16 scale of a row in the block of k.
+/// Sets the f16 scale of a row in the block of k.
 void setScale(RandomWeight &w, int64_t row, int64_t k, float scale) {
   _Float16 half = _Float16(scale);
   std::memcpy(w.bytes.data() + scalePlaces(w.layout, w.format, row, k).d, &half, 2);
 }
-/// A code less its zero point, of 8 or 4 bits.
+/// Sets a code of 8 or 4 bits; `value` is relative to the zero point.
 void setCode(RandomWeight &w, int64_t row, int64_t k, int value) {
   const CodePlace place = codePlace(w.layout, w.format, row, k);
   w.bytes[place.byte] &= char(~((1 << w.format.bits) - 1 << place.bit));
@@ -107,7 +109,8 @@ void setCode(RandomWeight &w, int64_t row, int64_t k, int value) {
 
 class MatmulScreen : public testing::TestWithParam<WeightFormat> {};
 
-/// Random numbers, batches of all tiles, and rows of x that are zero, huge, tiny, NaN or infinite.
+/// Random numbers, batches of all tile sizes, and rows of x that are zero, huge, tiny, NaN or
+/// infinite.
 TEST_P(MatmulScreen, AnyBatchAnyNumbers) {
   for (int64_t n : {1, 999}) {
     RandomWeight w(GetParam(), n, 160, 21);
@@ -136,15 +139,15 @@ TEST_P(MatmulScreen, AnyBatchAnyNumbers) {
   }
 }
 
-/// Everything survives, and nothing does: rows whose logits rise, fall, are equal, or have one
-/// giant.
+/// Cases where every candidate survives and where none does: rows whose logits rise, fall, are
+/// equal, or have one giant.
 TEST_P(MatmulScreen, AnyOrderOfLogits) {
   constexpr int64_t n = 640, k = 256;
   Heads heads(RandomWeight(GetParam(), n, k, 22));
   for (const char *order : {"rising", "falling", "equal", "giant", "infinite", "NaN"}) {
     RandomWeight w(GetParam(), n, k, 22);
     const int64_t bytes = w.layout.panelBytes();
-    for (int64_t row = 0; row < n; ++row) // codes of every panel as the first's
+    for (int64_t row = 0; row < n; ++row) // every panel gets the codes of the first
       if (row % 32 == 0)
         std::memcpy(w.bytes.data() + row / 32 * bytes, w.bytes.data(), bytes);
     bool rises = order[0] == 'r', falls = order[0] == 'f';
@@ -169,8 +172,8 @@ INSTANTIATE_TEST_SUITE_P(Formats, MatmulScreen,
                            return std::string(numericFormat(info.param).name);
                          });
 
-/// The bound is reached: by the first plane row 0 of the last panel is worth nothing, and all that
-/// the second one adds makes it the largest. Rivals of panels before come within a tenth of it.
+/// The bound is reached: in the first plane, row 0 of the last panel contributes nothing, but the
+/// second plane makes it the largest. Rivals of earlier panels come within a tenth of it.
 TEST(MatmulScreenBound, IsReached) {
   for (WeightFormat format : {WeightFormat::Q8_0, WeightFormat::Q4_0})
     for (float sign : {1.0f, -1.0f}) {
@@ -186,9 +189,10 @@ TEST(MatmulScreenBound, IsReached) {
       for (int64_t at = 0; at < k; ++at)
         if (at % 32)
           setCode(w, winner, at, sign > 0 ? -most : most);
-      // A rival's logit is 127 a code of x[0]; the winner's 31 * 125 / 256 for each of its.
+      // Each code of a rival contributes 127 to its logit; each code of the winner contributes 31 *
+      // 125 / 256.
       const double worth = 2 * 31.0 * 125 / 256 * most;
-      for (int64_t panel = 3; panel < 32; panel += 4) { // those between are for the account
+      for (int64_t panel = 3; panel < 32; panel += 4) { // those between earn credit
         int64_t rival = panel * 32 + panel % 7;
         double part = worth * double(panel + 1) / 33 / 127;
         int code = std::min(int(part), full);
@@ -206,7 +210,7 @@ TEST(MatmulScreenBound, IsReached) {
     }
 }
 
-/// What the bound is not made for takes both planes: an epilogue that turns the order round.
+/// Cases outside the bound compute both planes: here an epilogue that reverses the order.
 TEST(MatmulScreenBound, EpilogueOfItsOwn) {
   RandomWeight w(WeightFormat::Q8_0, 999, 160, 26);
   Heads heads(w, "%0 = arith.negf %acc : f32\nkernel.yield %0 : f32");

@@ -19,7 +19,7 @@ std::string weightOf(const RandomWeight &w) {
          std::string(w.format.name) + ">";
 }
 
-/// One output, one weight, an identity epilogue.
+/// A kernel with one output, one weight and an identity epilogue.
 std::string plainKernel(const RandomWeight &w, const char *kind,
                         const std::string &attributes = "") {
   std::string x = typeOf(kind, w.layout.k), y = typeOf("f32", w.layout.n), weight = weightOf(w);
@@ -32,7 +32,7 @@ std::string plainKernel(const RandomWeight &w, const char *kind,
 BatchView tokensOf(int64_t tokens) {
   BatchView batch{};
   batch.tokens = tokens;
-  batch.rows = -1; // not to be used
+  batch.rows = -1; // must not be used
   return batch;
 }
 
@@ -43,7 +43,8 @@ std::string formatName(const testing::TestParamInfo<int> &info) {
   return std::string(numericFormat(WeightFormat(info.param)).name);
 }
 
-/// Runs `tokens` at once and each alone, whole and cut into threads' shares: all the same bits.
+/// Runs `tokens` at once and each alone, whole and partitioned among threads; all must give the
+/// same bits.
 Buffer<float> runEveryWay(const LoadedKernels &code, RandomWeight &w, char *x, int64_t xRowBytes,
                           int64_t tokens) {
   int64_t width = f32RowBytes(w.layout.n) / 4, panels = w.layout.panels;
@@ -69,7 +70,7 @@ Buffer<float> runEveryWay(const LoadedKernels &code, RandomWeight &w, char *x, i
 TEST_P(MatmulFast, EqualsReference) {
   for (Shape shape : {Shape{97, 96}, Shape{40, 612}}) {
     RandomWeight w(WeightFormat(GetParam()), shape.n, shape.k, 3);
-    // So many that three of the largest tiles are there, for which panels are unpacked.
+    // Enough tokens for three of the largest tiles, for which panels are unpacked.
     int64_t tokens = 27, width = f32RowBytes(shape.n) / 4, rowBytes = q8Row(shape.k).bytes;
     Buffer<char> x = quantizeRows(randomRows(tokens, shape.k, 4), tokens, shape.k);
     KernelModule module(plainKernel(w, "q8"));
@@ -114,7 +115,7 @@ INSTANTIATE_TEST_SUITE_P(All, MatmulExact, testing::Range(0, kWeightFormatCount)
 // Saturation, cuts, float dots
 //===----------------------------------------------------------------------===//
 
-/// Extreme codes against extreme activations: int16 partial sums must not saturate.
+/// Extreme codes times extreme activations: int16 partial sums must not saturate.
 TEST(Matmul, ExtremesDoNotSaturate) {
   for (int id = int(WeightFormat::Q4_0); id < int(WeightFormat::Fp8Tensor); ++id)
     for (int code : {0xff, 0x00}) {
@@ -139,14 +140,13 @@ TEST(Matmul, ExtremesDoNotSaturate) {
     }
 }
 
-/// Every code of E4M3, subnormals and both zeros among them, is the number that it is, at both
-/// levels.
+/// Every E4M3 code, including subnormals and both zeros, has its exact value at both levels.
 TEST(Matmul, EveryFp8Code) {
   RandomWeight w(WeightFormat::Fp8, 32, 256, 1);
   for (int64_t k = 0; k < 256; ++k)
     for (int64_t r = 0; r < 32; ++r)
       w.bytes[k / 128 * w.layout.blockBytes + k % 128 * 32 + r] = char((k & 0x7f) == 0x7f ? 0 : k);
-  Buffer<float> x(256 * 256); // token t: 1 at k = t
+  Buffer<float> x(256 * 256); // token t has 1 at k = t
   for (int64_t t = 0; t < 256; ++t)
     x[t * 256 + t] = 1;
   KernelModule module(plainKernel(w, "f32"));
@@ -183,13 +183,14 @@ TEST(Matmul, TwoPlanes) {
   }
 }
 
-/// A head with keys alone: keys[row] = the largest value and the lowest id that has it. Any mix of parts
-/// finds the same. Another: the output, and the largest of each panel.
+/// A head that writes keys only: keys[row] is the largest value and the lowest id that has it. Any
+/// combination of partitions gives the same keys. A second head writes the output and the largest value of
+/// each panel.
 TEST(Matmul, GreedyKeysAndMaxima) {
   const float inf = std::numeric_limits<float>::infinity(), nan = std::nanf("");
   for (int64_t n : {1, 31, 64, 97, 200}) {
     RandomWeight w(WeightFormat::F32, n, 1, 3);
-    float *logits = reinterpret_cast<float *>(w.bytes.data()); // K = 1: one after the other
+    float *logits = reinterpret_cast<float *>(w.bytes.data()); // K = 1: contiguous
     std::string x = typeOf("f32", 1), y = typeOf("f32", n), weight = weightOf(w);
     std::string m = typeOf("f32", w.layout.panels);
     const std::string flow = "!kernel.flow<" + std::to_string(n) + ", f32>",
@@ -297,17 +298,17 @@ TEST(Matmul, FastFloat) {
         worst = std::max(worst, std::fabs(y[t * width + row] - want) / size);
       }
     EXPECT_LT(worst, isa->bf16Dot ? 0x1p-9 : 0x1p-20)
-        << isa->name; // half an ulp of bf16, of each product
+        << isa->name; // half an ulp of bf16 per product
     if (isa->bf16Dot)
       EXPECT_GT(worst, 0x1p-16) << "activations should have been rounded to bf16";
   }
 }
 
 //===----------------------------------------------------------------------===//
-// Segments, pairs, epilogues, quantised outputs
+// Segments, gated pairs, epilogues, quantised outputs
 //===----------------------------------------------------------------------===//
 
-/// q (a bias), k (nothing) and v (a residual in place) in one launch, formats mixed.
+/// q (with a bias), k (plain) and v (with an in-place residual) in one launch, with mixed formats.
 TEST(Matmul, SegmentsWithAux) {
   RandomWeight q(WeightFormat::Q4_K, 70, 96, 1), kk(WeightFormat::Q6_K, 33, 96, 2),
       v(WeightFormat::Q8_0, 64, 96, 3);
@@ -387,7 +388,7 @@ std::string pairKernel(const RandomWeight &w, const char *kind,
     })";
 }
 
-/// One whose codes are read from panels, and one that unpacks two panels for several tokens.
+/// A format whose codes are read from panels, and one that unpacks two panels for several tokens.
 class MatmulPair : public testing::TestWithParam<WeightFormat> {};
 
 TEST_P(MatmulPair, WithSilu) {
@@ -395,7 +396,7 @@ TEST_P(MatmulPair, WithSilu) {
   int64_t tokens = 13, width = 128;
   Buffer<char> x = quantizeRows(randomRows(tokens, 96, 4, 8), tokens, 96);
   KernelModule module(pairKernel(gate, "f32"));
-  // A tile of more tokens than an AVX2 register has lanes too.
+  // Also use a tile with more tokens than an AVX2 register has lanes.
   KernelModule quantised(pairKernel(
       gate, "q8", ", schedule = #kernel.schedule<tiles = [11, 2, 1], block = 11, prefetch = 0>"));
   std::vector<Buffer<float>> results;
@@ -413,7 +414,7 @@ TEST_P(MatmulPair, WithSilu) {
         ASSERT_NEAR(y[t * width + i], want, 1e-6 * std::fabs(want) + 1e-9);
       }
     EXPECT_TRUE(y == results.front()) << "levels differ";
-    // The quantised output is the quantisation of the f32 one, in every field.
+    // In every field, the quantised output is the quantisation of the f32 output.
     Buffer<char> want = quantizeRows(y, tokens, 97), got(want.bytes());
     q8Code.call("pair", {x.data(), gate.bytes.data(), up.bytes.data(), got.data()},
                 tokensOf(tokens), 0, 4);
@@ -428,7 +429,7 @@ TEST_P(MatmulPair, WithSilu) {
 INSTANTIATE_TEST_SUITE_P(Formats, MatmulPair,
                          testing::Values(WeightFormat::Q4_0, WeightFormat::IQ2_XS));
 
-/// Indexes of a grid are looked up by permutes where the level has them, and gathered elsewhere.
+/// Grid indices are looked up with permutes where the level has them, and gathered elsewhere.
 TEST(MatmulGrid, LooksUpAsItsLevelCan) {
   KernelModule module(plainKernel(RandomWeight(WeightFormat::IQ2_XS, 32, 256, 1), "q8"));
   const auto counted = [&](const Isa &isa, const char *instruction) {

@@ -36,7 +36,7 @@ std::string severalKernels() {
 
 TEST(ObjectCode, NeedsNothingFromOutside) {
   KernelModule module(severalKernels());
-  for (const Isa *isa : allIsas()) { // all are built on any machine
+  for (const Isa *isa : allIsas()) { // every level builds on any machine
     auto image = compileKernels(module.kernels(), *isa);
     ASSERT_TRUE(succeeded(image));
     auto elf = Elf::create(llvm::StringRef(image->data(), image->size()));
@@ -90,7 +90,7 @@ TEST(ObjectCode, ReportsWhatItCannotDo) {
   EXPECT_NE(said.find("cannot multiply quantised rows"), std::string::npos) << said;
 }
 
-/// Whatever stands around an op has code, or is refused by its name.
+/// Any ops fused with an op either have code or are refused with a message that names the problem.
 TEST(ObjectCode, RefusesFusionsByName) {
   const std::string rows = "!kernel.rows<64, f32>", flow = "!kernel.flow<64, f32>",
                     region = "{\n^bb0(%a: f32): kernel.yield %a : f32\n}\n",
@@ -114,7 +114,7 @@ TEST(ObjectCode, RefusesFusionsByName) {
       << said;
 }
 
-/// A matrix says how it lies; what no pass has laid out is taken for panels.
+/// A matrix type states its layout; a matrix that no pass has laid out is treated as panels.
 TEST(ObjectCode, ReadsPanelsAlone) {
   KernelModule open(matmul("k", "q4_0", kIdentity)),
       panels(matmul("k", "q4_0, panel32", kIdentity)),
@@ -161,7 +161,7 @@ TEST(ObjectCode, PrintsEveryForm) {
   EXPECT_NE(wide.find("%zmm"), std::string::npos);
 }
 
-/// The tiles were chosen so that accumulators stay in registers.
+/// The tiles are chosen so that accumulators stay in registers.
 TEST(ObjectCode, NoVectorSpillsAtAvx512) {
   for (const char *format : {"q4_0", "q4_1", "q8_0", "q4_k", "q5_k", "q6_k", "mxfp4", "int8",
                              "int4_g32", "int4_g64", "int4_g128"}) {

@@ -1,7 +1,8 @@
 //===- PanelReference.h - Matmuls in scalar C++, from the panel's bytes ----===//
 //
-// Written from WeightPlace.h and the text of NumericFormat.h and PanelLayout.h, not from the generators:
-// random panels, codes and scales of one weight, rows of activations, and both arithmetics.
+// Written from WeightPlace.h and the text of NumericFormat.h and PanelLayout.h, independently of the
+// generators. Provides random panels, the codes and scales of a weight, rows of activations, and both kinds
+// of arithmetic.
 //===----------------------------------------------------------------------===//
 #pragma once
 
@@ -14,7 +15,7 @@ namespace ingot::cpu::test {
 
 template <typename T> T readAs(const char *from) { return ingot::test::readFrom<T>(from); }
 
-/// A weight of random numbers in panels; padding rows have scales (or weights) of 0.
+/// A weight of random numbers in panels. Padding rows have scales (or weights) of 0.
 struct RandomWeight {
   PanelLayout layout;
   const NumericFormat &format;
@@ -49,7 +50,7 @@ inline Buffer<float> randomRows(int64_t rows, int64_t n, unsigned seed, float sc
   return x;
 }
 
-/// The sinks of attention's heads: scores that are the largest for some tokens, and of no weight for others.
+/// The sinks of attention heads: scores that are the largest for some tokens and negligible for others.
 inline float sinkOf(int64_t head) { return float(head % 3) * 2 - 1.5f; }
 inline Buffer<float> sinksOf(int64_t heads) {
   Buffer<float> sinks(size_t(roundUp(heads, 32)));
@@ -58,7 +59,7 @@ inline Buffer<float> sinksOf(int64_t heads) {
   return sinks;
 }
 
-/// Quantises f32 rows as PanelLayout.h says, to q8 or (two planes) q8x2.
+/// Quantises f32 rows as PanelLayout.h specifies, to q8 or (with two planes) q8x2.
 inline Buffer<char> quantizeRows(const Buffer<float> &x, int64_t rows, int64_t n, int planes = 1) {
   Q8Row layout = q8Row(n);
   int64_t width = f32RowBytes(n) / 4;
@@ -104,8 +105,8 @@ inline Buffer<char> quantizeRows(const Buffer<float> &x, int64_t rows, int64_t n
   return out;
 }
 
-/// `fast` arithmetic, design part 5: exact group dots, one f32 chain. x: a q8 row, or (two planes)
-/// a q8x2 row.
+/// `fast` arithmetic, design part 5: exact dots of groups, one f32 chain. `planes` is a q8 row or
+/// (two planes) a q8x2 row.
 inline float fastProduct(const RandomWeight &w, int64_t row, const char *planes, int count = 1) {
   Q8Row q8 = q8Row(w.layout.k);
   float acc = 0;
@@ -118,13 +119,13 @@ inline float fastProduct(const RandomWeight &w, int64_t row, const char *planes,
       int half[2] = {0, 0};
       for (int i = 0; i < 32; ++i)
         half[i / 16] += (w.number(row, k + i) - w.format.zeroPoint) * int8_t(x[k + i]);
-      if (w.format.floatSubScales) { // each half on its own as well
+      if (w.format.floatSubScales) { // each half separately as well
         const float dx = readAs<float>(x + q8.scaleOffset + g * 4);
         for (int i = 0; i < 2; ++i)
           acc = std::fma(float(half[i]), w.d(row, k) * w.subScale(row, k + 16 * i) * dx, acc);
         continue;
       }
-      if (w.format.group == 16) // each plane on its own
+      if (w.format.group == 16) // each plane separately
         dot = int64_t(half[0]) * w.s(row, k) + int64_t(half[1]) * w.s(row, k + 16);
       else
         dot = 256 * dot + half[0] + half[1];
@@ -148,7 +149,7 @@ inline float fastProduct(const RandomWeight &w, int64_t row, const char *planes,
   return acc;
 }
 
-/// `exact` arithmetic: de-quantised weights, one chain in order of k.
+/// `exact` arithmetic: dequantised weights, one chain in the order of k.
 inline float exactProduct(const RandomWeight &w, int64_t row, const float *x) {
   float acc = 0;
   for (int64_t k = 0; k < w.layout.k; ++k)
@@ -156,7 +157,8 @@ inline float exactProduct(const RandomWeight &w, int64_t row, const float *x) {
   return acc;
 }
 
-/// The transform of K and q before they become int8 or int4 (KvInt8.h), without a factor.
+/// The transform that K and q go through before they become int8 or int4 (KvInt8.h), without its
+/// factor.
 inline void transformHadamard(float *x, int64_t n) {
   for (int64_t step = 1; step < kvInt8Block(n); step *= 2)
     for (int64_t i = 0; i < n; ++i)

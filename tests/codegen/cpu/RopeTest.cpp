@@ -1,4 +1,4 @@
-//===- RopeTest.cpp - Rotary tables, and q, k, v on their way to the cache --===//
+//===- RopeTest.cpp - Rotary tables, and appending q, k, v to the cache -----===//
 #include "PanelReference.h"
 
 #include "runtime/formats/KvInt4.h"
@@ -60,7 +60,7 @@ TEST(RopeTable, CosinesAndSines) {
 
 enum class Element { F32, BF16, F16, Int8, Int4 };
 
-/// The stored bits of a number.
+/// Returns the stored bits of a number.
 uint32_t rounded(float v, Element element) {
   uint32_t bits;
   std::memcpy(&bits, &v, 4);
@@ -71,7 +71,7 @@ uint32_t rounded(float v, Element element) {
       return bits >> 16 | 0x40;
     return (bits + 0x7fff + (bits >> 16 & 1)) >> 16;
   }
-  _Float16 half = _Float16(v > 65504 ? 65504 : v < -65504 ? -65504 : v); // NaN as it is
+  _Float16 half = _Float16(v > 65504 ? 65504 : v < -65504 ? -65504 : v); // NaN stays NaN
   uint16_t word;
   std::memcpy(&word, &half, 2);
   return word;
@@ -81,9 +81,9 @@ struct Problem {
   int64_t heads, kvHeads, headDim, rotary; ///< rotary 0: no table
   bool interleaved, norm;
   Element element;
-  bool own = false, centred = false; ///< norms: a weight for each head; less the mean
+  bool own = false, centred = false; ///< norms: a weight per head; mean subtracted
 
-  int64_t qNorms() const { return headDim * (own ? heads : 1); } ///< values of its weight
+  int64_t qNorms() const { return headDim * (own ? heads : 1); } ///< size of q's norm weight
   int64_t kNorms() const { return headDim * (own ? kvHeads : 1); }
 };
 
@@ -110,7 +110,7 @@ std::string kernelOf(const Problem &p) {
          "\n kernel.return\n }";
 }
 
-/// The mean of f(x), in the order of a row_stat.
+/// Returns the mean of f(x), summed in the order of a row_stat.
 template <typename F> float meanOf(const float *x, int64_t n, F f) {
   float part[16] = {};
   for (int64_t i = 0; i < n; ++i)
@@ -139,7 +139,8 @@ void rotate(float *x, const float *table, int64_t rotary, bool interleaved) {
   }
 }
 
-/// A vector of int8 (KvInt8.h) into a page; `bias` is added to the codes, which lie at at(d).
+/// Writes a vector as int8 (KvInt8.h) into a page. at(d) is where the code of element d lies;
+/// `bias` is added to the codes.
 void putInt8(std::vector<float> x, char *scaleAt, int bias,
              const std::function<char *(int64_t)> &at) {
   float amax = 0;
@@ -154,8 +155,8 @@ void putInt8(std::vector<float> x, char *scaleAt, int bias,
     *at(int64_t(d)) = char((small ? 0 : int(std::nearbyint(x[d] * (127 / amax)))) + bias);
 }
 
-/// A vector of int4 (KvInt4.h) into a page: the byte of element d is at(d), the scale of group g at
-/// scaleAt(g).
+/// Writes a vector as int4 (KvInt4.h) into a page. at(d) is the byte of element d; scaleAt(g) is
+/// the scale of group g.
 void putInt4(std::vector<float> x, const std::function<char *(int64_t)> &scaleAt,
              const std::function<char *(int64_t)> &at) {
   for (int64_t d = 0; d < int64_t(x.size()); ++d) {
@@ -221,7 +222,7 @@ TEST(RopeAppend, EqualsReference) {
     if (int8 || int4)
       std::fill_n(v.data() + p.headDim * (p.kvHeads - 1), p.headDim, 1e-30f); // counts as zeros
     else
-      v[0] = NAN, v[1] = 1e-40f; // a NaN stays one; denormals are rounded, not flushed
+      v[0] = NAN, v[1] = 1e-40f; // NaN stays NaN; denormals are rounded, not flushed
 
     Buffer<float> wantQ = randomRows(tokens, p.heads * p.headDim, 1, 3);
     Buffer<char> wantPool(pages * pageBytes);

@@ -21,7 +21,7 @@ BatchView batchOf(int64_t count) {
   return batch;
 }
 
-/// A row_stat: 16 partial sums, then halves onto halves.
+/// Computes a row_stat: 16 partial sums, then repeatedly adds one half to the other.
 float mean(const std::vector<float> &values) {
   float part[16] = {};
   for (size_t i = 0; i < values.size(); ++i)
@@ -42,7 +42,7 @@ std::vector<float> rmsNorm(const std::vector<float> &x, const float *w, float ep
   return y;
 }
 
-/// x += a; y = rms_norm(x) * w as f32; z the same as q8.
+/// x += a; y = rms_norm(x) * w as f32; z is the same as q8.
 std::string addNormKernel(int64_t n) {
   std::string f = rows(n, "f32"), q = rows(n, "q8"), w = vector(n);
   return "kernel.func @k(%x: " + f + ", %a: " + f + ", %w: " + w + ", %y: " + f + ", %z: " + q +
@@ -98,7 +98,8 @@ TEST(Rowwise, AddAndNormInPlace) {
   }
 }
 
-/// Groups of zeros, of numbers too small to be scaled, with halves between two codes; and any.
+/// Groups of zeros, groups of numbers too small to be scaled, numbers halfway between two codes,
+/// and random ones.
 TEST(Rowwise, TwoPlanes) {
   int64_t n = 160, count = 3;
   KernelModule module("kernel.func @k(%x: " + rows(n, "f32") + ", %y: " + rows(n, "q8x2") +
@@ -124,7 +125,7 @@ TEST(Rowwise, TwoPlanes) {
   }
 }
 
-TEST(Rowwise, StatisticsFollowEachOther) { // a layer norm: the second needs the first
+TEST(Rowwise, StatisticsFollowEachOther) { // a layer norm: the second statistic needs the first
   int64_t n = 83, count = 3, width = f32RowBytes(n) / 4;
   std::string f = rows(n, "f32");
   KernelModule module("kernel.func @k(%x: " + f + ", %y: " + f +
@@ -180,14 +181,14 @@ TEST(Rowwise, GathersRowsOfLogits) {
     Buffer<float> x = randomRows(count, n, 6), y(3 * width);
     code.call("k", {x.data(), y.data()}, batch, 0, 3);
     for (int64_t r = 0; r < 3; ++r)
-      for (int64_t i = 0; i < width; ++i) // the region makes 1 of padding: it must stay 0
+      for (int64_t i = 0; i < width; ++i) // the region turns padding into 1: it must stay 0
         ASSERT_EQ(y[r * width + i], i < n ? x[rowTokens[r] * width + i] + 1 : 0.0f)
             << isa->name << " at " << i;
     EXPECT_TRUE(y.intact());
   }
 }
 
-/// Columns in another order, as f32 and as codes.
+/// Permuted columns, as f32 and as codes.
 TEST(Rowwise, PermutesColumns) {
   for (int64_t n : {7, 40, 97, 576}) {
     const int64_t count = 3, width = f32RowBytes(n) / 4;
@@ -202,7 +203,7 @@ TEST(Rowwise, PermutesColumns) {
     Buffer<float> x = randomRows(count, n, 7), columns(roundUp(n, 32));
     for (int64_t i = 0; i < n; ++i)
       columns[i] =
-          float((i * 5 + 3) % n); // 5 divides none of the widths but 40, where columns repeat
+          float((i * 5 + 3) % n); // 5 is coprime to every width except 40, where columns repeat
     for (const Isa *isa : hostIsas()) {
       LoadedKernels code(module, *isa);
       ASSERT_TRUE(code);
@@ -223,7 +224,7 @@ TEST(Rowwise, PermutesColumns) {
 // Functions
 //===----------------------------------------------------------------------===//
 
-/// One function over x, at every level of this machine; the levels must agree.
+/// Evaluates one function over x at every level of this machine; the levels must agree.
 std::vector<float> evaluate(const std::string &function, const std::vector<float> &x) {
   int64_t n = x.size();
   std::string f = rows(n, "f32");
@@ -255,7 +256,7 @@ std::vector<float> spread(double from, double to, int count) {
   return x;
 }
 
-/// Largest distance in units of the last place of the true value.
+/// Returns the largest error in ulps of the true value.
 double worstUlps(const std::vector<float> &x, const std::vector<float> &y,
                  double (*truth)(double)) {
   double worst = 0;

@@ -1,7 +1,6 @@
-//===- ThreadClock.h - Processor time of the calling thread ----------------===//
+//===- ThreadClock.h - CPU time of the calling thread ----------------------===//
 //
-// What a kernel takes on a machine that others use too: time in which the thread did not run is
-// not counted.
+// Measures kernels on a shared machine: time in which the thread did not run is not counted.
 //===----------------------------------------------------------------------===//
 #pragma once
 
@@ -9,7 +8,7 @@
 
 namespace ingot::cpu::test {
 
-/// Seconds.
+/// Returns seconds.
 inline double threadSeconds() {
   timespec t;
   clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);

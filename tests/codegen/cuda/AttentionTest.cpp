@@ -13,8 +13,8 @@ using namespace ingot::cuda::test;
 
 namespace {
 
-/// Sequences of the given lengths, a KV cache in shuffled pages, and the last `chunk` tokens of
-/// each as the step.
+/// Sequences of the given lengths, a KV cache in shuffled pages, and a step over the last `chunk`
+/// tokens of each sequence.
 struct Scene {
   AttentionProblem p;
   std::vector<int64_t> lengths;
@@ -29,7 +29,7 @@ struct Scene {
     pageBytes = roundUp(2 * p.kvHeads * 32 * (p.headDim * (p.fp8 ? 1 : 2) + (p.fp8 ? 4 : 0)), 64);
     int64_t pages = stride * int64_t(this->lengths.size()) + 1;
     Numbers random(9);
-    pool.resize(pages * pageBytes, 0xff); // NaN wherever nothing was written
+    pool.resize(pages * pageBytes, 0xff); // NaN wherever nothing has been written
     for (size_t s = 0; s < this->lengths.size(); ++s)
       for (int64_t i = 0; i < stride; ++i)
         blockTable.push_back(int32_t(pages - 1 - (s * stride + i)));
@@ -47,7 +47,7 @@ struct Scene {
   uint8_t *pageOf(size_t sequence, int64_t position) {
     return pool.data() + blockTable[sequence * stride + position / 32] * pageBytes;
   }
-  /// Number of a vector among those of its page.
+  /// Returns the index of a vector within its page.
   int64_t indexOf(int64_t position, int64_t h, bool value) const {
     return ((value ? p.kvHeads : 0) + h) * 32 + position % 32;
   }
@@ -68,7 +68,7 @@ struct Scene {
     for (int64_t d = 0; d < p.headDim; ++d)
       page[index * p.headDim + d] = toE4m3(vector[d] / scale);
   }
-  /// NaN for all that the position has.
+  /// Overwrites everything that the position stores with NaN.
   void hide(std::vector<uint8_t> &of, size_t sequence, int64_t position) const {
     const int64_t bytes = p.headDim * (p.fp8 ? 1 : 2);
     auto page = of.begin() + blockTable[sequence * stride + position / 32] * pageBytes;
@@ -89,7 +89,7 @@ struct Scene {
            reinterpret_cast<float *>(page + 2 * p.kvHeads * 32 * p.headDim)[index];
   }
 
-  /// Of the heads, as a vector: below and above the scores.
+  /// Returns the heads' sinks as a vector: some below and some above the scores.
   std::vector<float> sinks() const {
     std::vector<float> logits = f32Rows(1, p.heads, 77);
     for (float &x : logits)
@@ -97,7 +97,7 @@ struct Scene {
     return logits;
   }
 
-  /// One query head of one token, in f64; q is rounded to bf16 as the kernel does.
+  /// Computes one query head of one token in f64; q is rounded to bf16 as in the kernel.
   std::vector<double> reference(size_t sequence, int64_t position, int64_t head, const float *q) {
     int64_t h = head / (p.heads / p.kvHeads),
             first = p.window ? std::max<int64_t>(0, position - p.window + 1) : 0;
@@ -128,7 +128,8 @@ struct Step {
   std::vector<AttentionTile> tiles;
   std::vector<std::pair<size_t, int64_t>> tokens; ///< sequence and position
 };
-/// The pool in that step: what lies before all that a token of it may see is NaN, in pages that the sequence holds too.
+/// Returns the pool for that step: everything before the first position that a token of the step may see is
+/// NaN, even in pages that the sequence holds.
 std::vector<uint8_t> poolOf(const Scene &scene, const Step &step) {
   std::vector<int64_t> next(scene.lengths.size(), 0);
   for (const AttentionTile &tile : step.tiles | std::views::reverse)
@@ -140,7 +141,8 @@ std::vector<uint8_t> poolOf(const Scene &scene, const Step &step) {
   return pool;
 }
 
-/// The last `chunk` positions of every sequence (all, if shorter), in tiles of up to `most`.
+/// The last `chunk` positions of every sequence (all of them if it is shorter), in tiles of up to
+/// `most` tokens.
 Step stepOf(const Scene &scene, int64_t chunk, int64_t most) {
   Step step;
   for (size_t s = 0; s < scene.lengths.size(); ++s)
@@ -159,7 +161,8 @@ std::vector<float> queryOf(const AttentionProblem &p, size_t sequence, int64_t p
   return f32Rows(1, p.heads * p.headDim, 1000 * uint32_t(sequence) + uint32_t(position));
 }
 
-/// a0, a1, …; the lengths of DecodeAndPrefill are about pages, spans and runs.
+/// a0, a1, …; the lengths in DecodeAndPrefill lie around the sizes of pages, KV tiles and KV
+/// chunks.
 const std::vector<AttentionProblem> kProblems = {
     {6, 2, 64, 0, 0, "bf16"},
     {4, 1, 128, 0, 0, "f32"},
@@ -177,8 +180,8 @@ const std::vector<AttentionProblem> kProblems = {
 };
 std::string nameOf(size_t i) { return "a" + std::to_string(i); }
 
-/// Put before the text of a5: which blocks wait, and the products of each warp. The grids of a step
-/// are of different sizes.
+/// Prepended to the source of a5: counts which blocks wait, and the products of each warp. The
+/// grids of a step have different sizes.
 constexpr const char *kCounting = R"(#include "device.cuh"
 extern "C" {
 __attribute__((visibility("default"))) u32 waits[4096], products[4096][4];
@@ -188,9 +191,9 @@ __attribute__((visibility("default"))) u32 waits[4096], products[4096][4];
 #define mma_tile(...)                                                                              \
   (products[counted_block][threadIdx.x / 32] += threadIdx.x % 32 == 0, mma_tile(__VA_ARGS__))
 )";
-constexpr uint32_t kProductsOfSpan = 2 + 4; ///< heads of 7: of scores, of values
+constexpr uint32_t kProductsOfSpan = 2 + 4; ///< heads of 7: products for scores and for values
 
-/// All kernels of these tests, compiled once for each build. `planted` is a6 without the order
+/// All kernels of these tests, compiled once per build. `planted` is a6 without the ordering
 /// between a block that writes and the one that merges; `counted()` is a5 with counters; `append`
 /// writes the KV of a6.
 class Kernels {
@@ -206,7 +209,8 @@ public:
     static const HostKernels build(programs, false);
     return build;
   }
-  /// Of a step in which tiles share that many slots: counters and slots; 0 for a kernel without.
+  /// Returns the workspace bytes (counters and slots) for a step whose tiles share that many slots;
+  /// 0 for a kernel without a workspace.
   static int64_t workspace(const std::string &name, int64_t slots) {
     static const std::map<std::string, int64_t> bytes = workspacesOf(text());
     auto found = bytes.find(name == "counted" ? "a5" : name);
@@ -235,17 +239,18 @@ private:
   }
 };
 
-/// Which kernel takes which tiles: each kind its own, as in the runtime, or all the prompts'.
+/// Which kernel takes which tiles: each kind its own kernel, as in the runtime, or the prompts'
+/// kernel all of them.
 enum class Tiles { ByKind, AllAsPrompts };
 
 struct Way {
   uint32_t seed = 1;
   AttentionSharing sharing = {};
   Tiles tiles = Tiles::ByKind;
-  uint32_t idle = 0; ///< blocks that a launch has for nothing, as a graph's
+  uint32_t idle = 0; ///< idle blocks of a launch, as in a graph
 };
 
-/// A step's tiles in the runtime's order, its shares, and the slots that those use.
+/// A step's tiles in the runtime's order, its split-KV splits, and the slots that those use.
 struct Dealt {
   std::vector<AttentionTile> tiles;
   size_t promptTiles;
@@ -277,7 +282,7 @@ struct Dealt {
 
 using Rows = std::vector<std::vector<float>>;
 
-/// The outputs of a step, by its tokens.
+/// Runs a step and returns its outputs by token.
 Rows run(const HostKernels &kernels, const std::string &name, Scene &scene, const Step &step,
          const Way &way = {}, std::vector<emulator::Finding> *findings = nullptr) {
   const AttentionProblem &p = scene.p;
@@ -306,7 +311,7 @@ Rows run(const HostKernels &kernels, const std::string &name, Scene &scene, cons
   if (p.sinks)
     operands.push_back(gpu.put(scene.sinks(), "sinks"));
   if (int64_t bytes = Kernels::workspace(name, dealt.slots)) {
-    std::vector<uint8_t> memory(bytes, 0xff); // NaN but for the counters
+    std::vector<uint8_t> memory(bytes, 0xff); // NaN except for the counters
     std::fill_n(memory.begin(), Kernels::kCounterBytes, 0);
     operands.push_back(gpu.put(memory, "workspace", false));
     gpu.holds(operands.back(), replay::Element::F32, /*from=*/4096); // m, l and o
@@ -315,7 +320,7 @@ Rows run(const HostKernels &kernels, const std::string &name, Scene &scene, cons
     *findings = gpu.findingsOf(name + "_decode", operands, batch);
     return {};
   }
-  auto launch = [&] { // both may be under way at once
+  auto launch = [&] { // both may run at once
     if (batch.promptTiles)
       gpu.launch(name + "_prefill", operands, batch, /*wait=*/false, way.idle);
     if (batch.shareCount)
@@ -323,7 +328,7 @@ Rows run(const HostKernels &kernels, const std::string &name, Scene &scene, cons
     gpu.device->synchronize();
   };
   launch();
-  if (dealt.slots) { // once more: the counters are 0 again
+  if (dealt.slots) { // run again: the counters must be back at 0
     operands[2] = y = output();
     launch();
   }
@@ -342,7 +347,7 @@ Rows run(const HostKernels &kernels, const std::string &name, Scene &scene, cons
   return rows;
 }
 
-/// All heads of some tokens, or one, against the reference.
+/// Checks all heads of some tokens, or one head, against the reference.
 void expectRight(Scene &scene, const Step &step, const Rows &rows, int64_t heads,
                  const std::string &name, size_t every = 1) {
   for (size_t t = 0; t < step.tokens.size(); t += every) {
@@ -370,8 +375,8 @@ TEST(CudaAttention, DecodeAndPrefill) {
       Step alone = stepOf(scene, 1, 1);
       Rows decoded = run(kernels, name, scene, alone);
       expectRight(scene, alone, decoded, p.heads, name);
-      // The same tokens at the end of chunks, by the prompts' kernel: the same bits. (A tile of 16,
-      // one of 5, one of 1.)
+      // The same tokens at the end of chunks give the same bits in the prompts' kernel. (Tiles of
+      // 16, 5 and 1 tokens.)
       for (int64_t chunk : {1, 21}) {
         Step together = stepOf(scene, chunk, 16);
         Rows prefilled =
@@ -388,8 +393,9 @@ TEST(CudaAttention, DecodeAndPrefill) {
   }
 }
 
-/// Contexts that several blocks share, few or many: ragged ones, more runs than blocks, more blocks
-/// than runs, a window that begins inside a run, more rows than a warp takes, blocks for nothing.
+/// Contexts that several blocks split, few or many: ragged lengths, more KV chunks than blocks,
+/// more blocks than KV chunks, a window that begins inside a chunk, more rows than a warp takes,
+/// and idle blocks.
 TEST(CudaAttention, SharedByBlocks) {
   struct {
     size_t problem;
@@ -431,8 +437,8 @@ TEST(CudaAttention, SharedByBlocks) {
   }
 }
 
-/// Some sequences decode while others begin or go on with their prompts: two launches, neither of
-/// which the other's tokens change. The last token of a chunk may be a tile of its own.
+/// Some sequences decode while others begin or continue their prompts: two launches, neither of
+/// which is affected by the other's tokens. The last token of a chunk may be a tile of its own.
 TEST(CudaAttention, StepsOfBothKinds) {
   for (bool checked : {true, false}) {
     const HostKernels &kernels = Kernels::build(checked);
@@ -463,7 +469,7 @@ TEST(CudaAttention, StepsOfBothKinds) {
   }
 }
 
-/// More runs than there are slots: the tiles that find none are one block's.
+/// More KV chunks than slots: each tile that finds no slot is computed by one block.
 TEST(CudaAttention, SharedBeyondTheSlots) {
   const HostKernels &kernels = Kernels::build(false);
   ASSERT_TRUE(bool(kernels));
@@ -474,20 +480,20 @@ TEST(CudaAttention, SharedBeyondTheSlots) {
   EXPECT_EQ(run(kernels, "a5", scene, alone, way), run(kernels, "a5", scene, alone));
 }
 
-/// What the blocks of the two launches do, counted as they run: of a KV head.
+/// Counts the work of the two launches' blocks, per KV head, while they run.
 struct Counted {
   uint32_t blocks = 0, waiting = 0;
-  uint32_t longestBlock = 0, longestWarp = 0; ///< spans
+  uint32_t longestBlock = 0, longestWarp = 0; ///< in KV tiles
 
   Counted(Scene &scene, const Step &step, Way way) {
     const HostKernels &kernels = Kernels::counted();
     auto &waits = *kernels.data<uint32_t[4096]>("waits");
     auto &products = *kernels.data<uint32_t[4096][4]>("products");
     std::memset(waits, 0, sizeof waits), std::memset(products, 0, sizeof products);
-    way.seed = 3; // of a kernel that no GPU will see
+    way.seed = 3; // this kernel never runs on a GPU
     run(kernels, "counted", scene, step, way);
     const Dealt dealt(scene, step, way);
-    const uint32_t times = dealt.slots ? 2 : 1; // run() launches shared tiles twice
+    const uint32_t times = dealt.slots ? 2 : 1; // run() launches split tiles twice
     for (size_t block = 0; block < 4096; ++block) {
       uint32_t sum = 0;
       for (uint32_t warp : products[block]) {
@@ -509,10 +515,11 @@ void print(const char *what, const Counted &before, const Counted &after) {
               before.longestWarp, after.blocks, before.blocks);
 }
 
-/// What the compiler says for 8 KV heads.
+/// The values that the compiler chooses for 8 KV heads.
 constexpr AttentionSharing kOfEightHeads{64, 4096};
 
-/// `before`, above eight tokens a context was one block's, whatever its length.
+/// In `before`, one block computed a context when there were more than eight tokens, whatever the
+/// context's length.
 TEST(CudaAttention, OneLongContextAmongMany) {
   Scene scene(kProblems[5], {1000, 1000, 1000, 1000, 65'536, 1000, 1000, 1000, 1000});
   Step alone = stepOf(scene, 1, 1);
@@ -523,7 +530,7 @@ TEST(CudaAttention, OneLongContextAmongMany) {
   EXPECT_GE(before.longestBlock, 8 * after.longestBlock);
 }
 
-/// `before`, the largest tile decided, so that one warp walked the context of each that decodes.
+/// In `before`, the largest tile decided, so one warp walked the context of each decoding sequence.
 TEST(CudaAttention, DecodesBesideAPrompt) {
   Scene scene(kProblems[5], {8192, 8192, 8192, 8192, 64, 8192, 8192, 8192, 8192});
   Step step;
@@ -545,8 +552,8 @@ TEST(CudaAttention, DecodesBesideAPrompt) {
   EXPECT_GE(before.longestWarp, 8 * after.longestWarp);
 }
 
-/// A graph has blocks for the longest contexts. Those with nothing to do do not wait for the launch
-/// before (`before`, 8 tokens had 32 blocks a KV head each, and all waited).
+/// A graph has blocks for the longest contexts. Idle blocks do not wait for the previous launch.
+/// (In `before`, 8 tokens had 32 blocks per KV head each, and all of them waited.)
 TEST(CudaAttention, IdleBlocksDoNotWait) {
   Scene scene(kProblems[5], {30, 30, 30, 30, 30, 30, 30, 30});
   Way way{.sharing = kOfEightHeads, .idle = 64};
@@ -557,8 +564,8 @@ TEST(CudaAttention, IdleBlocksDoNotWait) {
   EXPECT_EQ(counted.waiting, 8u);
 }
 
-/// What a block wrote must be released to the one that merges: an atomic that orders nothing is
-/// found on every schedule.
+/// A block's results must be released to the block that merges them: a relaxed atomic is reported
+/// on every schedule.
 TEST(CudaAttention, PlantedMissingOrder) {
   const HostKernels &kernels = Kernels::build(true);
   ASSERT_TRUE(bool(kernels));
@@ -575,7 +582,7 @@ TEST(CudaAttention, PlantedMissingOrder) {
   }
 }
 
-/// Attention asks for KV before pdl_wait: not for what the launch before it wrote.
+/// Attention prefetches KV before pdl_wait, but not the KV that the previous launch wrote.
 TEST(CudaAttention, AfterTheLaunchThatAppends) {
   const HostKernels &kernels = Kernels::build(true);
   ASSERT_TRUE(bool(kernels));

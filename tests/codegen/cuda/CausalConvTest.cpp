@@ -1,4 +1,4 @@
-//===- CausalConvTest.cpp - Convolutions on the emulator: the CPU's numbers --===//
+//===- CausalConvTest.cpp - Convolutions on the emulator match the CPU -------===//
 #include "CudaRunner.h"
 #include "tests/codegen/ConvReference.h"
 
@@ -24,7 +24,7 @@ TEST(CudaCausalConv, IsTheReferences) {
       if (of.biased)
         operands.push_back(gpu.put(of.bias));
       operands.push_back(states), operands.push_back(y);
-      // As graphs launch it: with blocks for more sequences than there are.
+      // Launch as graphs do: with blocks for more sequences than exist.
       gpu.launch("conv" + std::to_string(i), operands, batch, /*wait=*/true, /*more=*/3);
       EXPECT_EQ(gpu.get(y, of.y.size()), of.y) << of.channels << " channels";
       EXPECT_EQ(gpu.get(states, of.states.size()), of.statesAfter) << of.channels << " channels";

@@ -1,4 +1,4 @@
-//===- CudaKernels.h - Kernel IR of the tests of GPU kernels ----------------===//
+//===- CudaKernels.h - Kernel IR for tests of GPU kernels -------------------===//
 #pragma once
 
 #include "codegen/cuda/CudaCodegen.h"
@@ -11,26 +11,26 @@ namespace ingot::cuda::test {
 
 using ingot::test::KernelModule;
 
-/// The programs of all kernels of a text, each with the workspace that it wants.
+/// Returns the programs of all kernels in a text, each with the workspace that it needs.
 std::vector<CudaProgram> emitAll(const std::string &text, const EmitOptions &options = {});
-/// The program of a module's first kernel; failure where it is refused.
+/// Returns the program of a module's first kernel, or failure if it is refused.
 mlir::FailureOr<CudaProgram> emitFirst(const KernelModule &module);
-/// Bytes of workspaces by kernel name; kernels without one are left out.
+/// Returns workspace bytes by kernel name; kernels without a workspace are omitted.
 std::map<std::string, int64_t> workspacesOf(const std::string &text);
 
 //===----------------------------------------------------------------------===//
-// Formats of tests that go through all of them
+// Formats for tests that cover all of them
 //===----------------------------------------------------------------------===//
 
-/// One format of each way to become numbers: floats, four bits with and without a minimum, super-blocks, codes in two
-/// planes, a table, bytes. They run always.
+/// One format per kind of decoding: floats, four bits with and without a minimum, super-blocks, codes in two
+/// planes, a table, bytes. These tests always run.
 inline auto eachKindOfFormat() {
   return testing::Values(WeightFormat::BF16, WeightFormat::Int4G128, WeightFormat::Q4_1,
                          WeightFormat::Q4_K, WeightFormat::Q3_K, WeightFormat::IQ4_XS,
                          WeightFormat::Fp8Tensor);
 }
-/// The others, of the long tests. The three of fp8 are packed alike and make the same kernels: one
-/// will do.
+/// The other formats, for the long tests. The three fp8 formats are packed alike and produce the
+/// same kernels, so one is enough.
 inline auto otherFormats() {
   return testing::Values(
       WeightFormat::F32, WeightFormat::F16, WeightFormat::Q4_0, WeightFormat::Q5_0,
@@ -59,7 +59,7 @@ inline std::string flowType(const char *kind, int64_t n) {
 }
 inline std::string vectorType(int64_t n) { return "!lm.weight<" + std::to_string(n) + ", f32>"; }
 
-/// The operand of fp8 rows, and how a projection reads it.
+/// The operand with fp8 rows, and the clause by which a projection reads it.
 inline std::string fp8Argument(int64_t k) { return ", %xfp8: " + rowsType("fp8", k); }
 inline std::string fp8Clause(int64_t k) { return " fp8(%xfp8 : " + rowsType("fp8", k) + ")"; }
 
@@ -71,7 +71,7 @@ inline std::string fp8Rows(const std::string &name, int64_t k, int64_t ofToken =
          " : i64}\n  kernel.return\n}\n";
 }
 
-/// One output of one weight: y = x w^T.
+/// A projection with one weight and one output: y = x w^T.
 inline std::string plainMatmul(const std::string &name, WeightFormat format, int64_t n, int64_t k,
                                const char *output = "f32", int extent = 0, bool fp8 = false) {
   std::string x = rowsType("bf16", k), w = weightType(format, n, k), y = rowsType(output, n);
@@ -96,8 +96,8 @@ inline std::string residualMatmul(const std::string &name, WeightFormat format, 
          "kernel.return\n}\n";
 }
 
-/// y = gate * up, bf16 rows (SiLU left out: its accuracy is tested elsewhere; with `silu` it is
-/// there).
+/// y = gate * up, as bf16 rows. SiLU is left out unless `silu` is set; its accuracy is tested
+/// elsewhere.
 inline std::string gateUp(const std::string &name, WeightFormat format, int64_t n, int64_t k,
                           bool silu, bool fp8 = false) {
   std::string x = rowsType("bf16", k), w = weightType(format, n, k), y = rowsType("bf16", n);
@@ -115,7 +115,8 @@ inline std::string gateUp(const std::string &name, WeightFormat format, int64_t 
          body + "    kernel.yield %m : f32\n  }\n  kernel.return\n}\n";
 }
 
-/// q, k and v, each with its format, and with a bias or none; f32 rows. `rows`: of x.
+/// q, k and v, each with its own format, with or without a bias; outputs are f32 rows. `rows` is
+/// the encoding of x.
 inline std::string projections(const std::string &name, int64_t k,
                                std::vector<std::pair<WeightFormat, int64_t>> outputs,
                                bool bias = false, const char *rows = "bf16") {
@@ -146,7 +147,7 @@ inline std::string projections(const std::string &name, int64_t k,
          ">, extent = #kernel.extent<tokens>} " + regions + "\n  kernel.return\n}\n";
 }
 
-/// What an RMS norm computes of element a, with weight b.
+/// The region that an RMS norm applies to element a with weight b.
 inline std::string normRegion() {
   return "{\n  ^bb0(%a: f32, %b: f32):\n    %s = arith.mulf %a, %a : f32\n    %m = "
          "kernel.row_stat mean %s : f32\n"
@@ -157,7 +158,7 @@ inline std::string normRegion() {
          "    %v = arith.mulf %u, %b : f32\n    kernel.yield %v : f32\n  }";
 }
 
-/// RMS norm, to f32 or bf16 rows.
+/// An RMS norm that writes f32 or bf16 rows.
 inline std::string norm(const std::string &name, int64_t n, const char *output,
                         bool gather = false) {
   std::string x = rowsType("f32", n), w = vectorType(n), y = rowsType(output, n);
@@ -168,14 +169,14 @@ inline std::string norm(const std::string &name, int64_t n, const char *output,
          normRegion() + "\n  kernel.return\n}\n";
 }
 
-/// A projection gets operands, what stands before it, and what stands behind it.
+/// Adds operands to a projection's kernel, ops before the projection, and ops after it.
 inline std::string extended(std::string kernel, const std::string &arguments,
                             const std::string &before, const std::string &behind) {
   kernel.insert(kernel.rfind(')', kernel.find(" {\n")), arguments);
   kernel.insert(kernel.find("  kernel.return"), behind);
   return kernel.insert(kernel.find(" {\n") + 3, before);
 }
-/// The projection's results are flows %f0, %f1, … of f32 instead of rows.
+/// Makes the projection's results fused values %f0, %f1, … of f32 instead of rows.
 inline std::string withFlows(std::string matmul, const std::vector<int64_t> &widths) {
   std::string names, types;
   for (size_t i = 0; i < widths.size(); ++i) {
@@ -186,7 +187,8 @@ inline std::string withFlows(std::string matmul, const std::vector<int64_t> &wid
   matmul.replace(outs, matmul.find(" attributes {", outs) - outs, " -> " + types);
   return matmul.insert(matmul.find("kernel.matmul"), names + " = ");
 }
-/// Another kernel: for steps of `least` to `most` tokens, which are the variants that it gets.
+/// Returns the kernel under another name, for steps of `least` to `most` tokens only; it gets the
+/// variants for those.
 inline std::string counted(std::string matmul, const std::string &name, int64_t least,
                            int64_t most) {
   const size_t at = matmul.find('@') + 1;
@@ -196,14 +198,14 @@ inline std::string counted(std::string matmul, const std::string &name, int64_t 
                                          ">}");
   return matmul;
 }
-/// Without an argument and what follows it up to the next.
+/// Removes an argument and the text after it up to the next one.
 inline std::string without(std::string text, const std::string &argument) {
   const size_t at = text.find(argument + ": ");
   const bool first = text[at - 1] == '(';
   const size_t end = text.find('>', at) + 1;
   return first ? text.erase(at, end + 2 - at) : text.erase(at - 2, end - (at - 2));
 }
-/// The norm stands before the projection: instead of x there are two more operands, rows and weight.
+/// Puts the norm before the projection: two operands, rows and weight, replace x.
 inline std::string withNorm(const std::string &matmul, int64_t k, bool gather = false) {
   const std::string rows = rowsType("f32", k), weight = vectorType(k), flow = flowType("bf16", k);
   std::string text = without(matmul, "%x");
@@ -217,7 +219,7 @@ inline std::string withNorm(const std::string &matmul, int64_t k, bool gather = 
                   "");
 }
 
-/// The logits of a projection of n rows are stored, and raise keys; one more operand.
+/// Stores the logits of a projection of n rows and updates the keys; adds one operand.
 inline std::string withKeys(const std::string &matmul, int64_t n) {
   const std::string flow = flowType("f32", n), keys = rowsType("key", 1);
   return extended(withFlows(matmul, {n}), ", %keys: " + keys, "",
@@ -242,7 +244,7 @@ inline std::string ropeTable(const std::string &name, int64_t count) {
 struct RopeProblem {
   int64_t heads, kvHeads, headDim, rotary; ///< rotary 0: no table
   bool interleaved, norm, fp8 = false;
-  bool own = false, centred = false; ///< norms: a weight for each head; less the mean
+  bool own = false, centred = false; ///< norms: a weight per head; mean subtracted
 };
 inline std::string poolType(int64_t kvHeads, int64_t headDim, bool fp8) {
   return "!kernel.kv_pool<" + std::to_string(kvHeads) + ", " + std::to_string(headDim) +
@@ -271,8 +273,8 @@ inline std::string ropeAppend(const std::string &name, const RopeProblem &p) {
          "\n  kernel.return\n}\n";
 }
 
-/// The projection's q, k and v are rotated and appended: instead of rows of k and v there are two more operands, pool
-/// and table (of a rotation).
+/// Rotates and appends the projection's q, k and v: two operands, pool and table (if there is a rotation),
+/// replace the rows of k and v.
 inline std::string withAppend(const std::string &matmul, const RopeProblem &p) {
   const int64_t q = p.heads * p.headDim, k = p.kvHeads * p.headDim;
   const std::string kv = poolType(p.kvHeads, p.headDim, false), table = rowsType("f32", p.rotary),
@@ -305,7 +307,7 @@ inline std::string attention(const std::string &name, const AttentionProblem &p)
          " : i64, softcap = " + std::to_string(p.softcap) + " : f32}\n  kernel.return\n}\n";
 }
 
-/// What finds ids of logits rows: @argmax, @argmax_finish, @draw_weigh, @draw_ids.
+/// The kernels that find the ids of logits rows: @argmax, @argmax_finish, @draw_weigh, @draw_ids.
 inline std::string samplingKernels(int64_t vocabulary) {
   const std::string logits = rowsType("f32", vocabulary), keys = rowsType("key", 1),
                     ids = rowsType("i32", 1), sums = rowsType("bytes", drawSumsBytes(vocabulary));

@@ -1,7 +1,8 @@
 //===- CudaRunner.h - Compiles GPU kernels for the emulator and launches them ===//
 //
-// Kernel IR in; buffers of the emulated device; launches of one variant or of the one whose guards
-// hold. Every launch is a programmatic one on sm_90a, as the runtime makes them.
+// Takes kernel IR, provides buffers of the emulated device, and launches either a given variant or
+// the one whose guards hold. Every launch is a programmatic dependent launch on sm_90a, as the
+// runtime makes them.
 //===----------------------------------------------------------------------===//
 #pragma once
 
@@ -21,7 +22,7 @@ namespace ingot::cuda::test {
 using cpu::AttentionTile;
 using cpu::BatchView;
 
-/// How a build is run: the numbers must be the same for all of them.
+/// How a build is run; the numbers must be the same for all of them.
 struct Build {
   bool checked;
   uint32_t seed;
@@ -30,7 +31,7 @@ inline std::string nameOf(Build run) {
   return (run.checked ? "checked, seed " : "fast, seed ") + std::to_string(run.seed);
 }
 
-/// Programs as a shared object of host code.
+/// Programs compiled to a shared object of host code.
 class HostKernels {
 public:
   HostKernels(std::vector<CudaProgram> programs, bool checked, const char *architecture = "sm_90a")
@@ -41,8 +42,8 @@ public:
     EXPECT_TRUE(succeeded(image)) << problem;
     if (failed(image))
       return;
-    // A file of its own, and for as long as it is loaded: addr2line reads lines of findings from
-    // it.
+    // The object has its own file, which exists as long as it is loaded: addr2line reads the lines
+    // of findings from it.
     path = testing::TempDir() + "ingot-kernels-XXXXXX";
     int fd = mkstemp(path.data());
     EXPECT_EQ(write(fd, image->data(), image->size()), ssize_t(image->size()));
@@ -79,7 +80,7 @@ public:
     return reinterpret_cast<Entry>(dlsym(handle, (symbol + "__launch").c_str()));
   }
 
-  /// A variable of the object.
+  /// Returns a variable of the object.
   template <typename T> T *data(const char *name) const {
     return static_cast<T *>(dlsym(handle, name));
   }
@@ -94,14 +95,14 @@ public:
 
   std::vector<CudaProgram> programs;
   const bool checked;
-  std::vector<char> image; ///< what was loaded
+  std::vector<char> image; ///< the loaded image
 
 private:
   std::string path;
   void *handle = nullptr;
 };
 
-/// The emulated device and what lies in its memory.
+/// The emulated device and the contents of its memory.
 class Emulated {
 public:
   explicit Emulated(const HostKernels &kernels, uint32_t seed = 0) : kernels(kernels) {
@@ -119,14 +120,14 @@ public:
     device->upload(*made, values.data(), values.size() * sizeof(T));
     return static_cast<T *>(*made);
   }
-  /// Memory that nobody has written.
+  /// Allocates uninitialised memory.
   template <typename T> T *make(size_t count, const char *name = "output") {
     auto made = device->allocate(count * sizeof(T), name, false);
     EXPECT_TRUE(bool(made));
     note<T>(*made, count);
     return static_cast<T *>(*made);
   }
-  /// Rows as in a step: behind them is memory that nobody has written.
+  /// Uploads rows as in a step: uninitialised memory follows them.
   template <typename T> T *putBefore(const std::vector<T> &values, size_t more, const char *name) {
     T *made = make<T>(values.size() + more, name);
     device->upload(made, values.data(), values.size() * sizeof(T));
@@ -138,18 +139,19 @@ public:
     return values;
   }
 
-  /// What `bytes` (0: all) of memory from `from` on hold, and again those `every` bytes further on,
-  /// for a replay on a GPU: numbers of its tensor cores need not be the emulator's to the last bit.
-  /// What nobody calls a number must be equal. (float and uint16_t are f32 and bf16 unless said.)
+  /// Declares the element type of `bytes` bytes (0: all) from offset `from`, repeated every `every`
+  /// bytes, for a replay on a GPU: results of its tensor cores need not match the emulator's to the
+  /// last bit. Memory without a declared type must match exactly. (float and uint16_t default to
+  /// f32 and bf16.)
   void holds(const void *address, replay::Element element, size_t from = 0, size_t bytes = 0,
              size_t every = 0) {
     auto &memory = *llvm::find_if(memories, [&](auto &m) { return m.address == address; });
     memory.views.emplace_back(from, bytes ? bytes : memory.bytes - from, every, element);
   }
 
-  /// The batch's counts, with device addresses already in it; becomes the last argument. Without
-  /// `wait` the next launch may begin before this one has ended, as far as pdl_wait lets it. `more`
-  /// blocks than the batch has work for, as graphs launch them.
+  /// Launches a kernel. `batch` holds the counts and device addresses and becomes the last
+  /// argument. Without `wait`, the next launch may begin before this one has ended, as far as
+  /// pdl_wait allows. `more` is the number of blocks beyond the batch's work, as in graphs.
   void launch(const std::string &symbol, std::vector<const void *> operands, const BatchView &batch,
               bool wait = true, uint32_t more = 0) {
     for (const emulator::Finding &finding : findingsOf(symbol, operands, batch, more))
@@ -157,7 +159,7 @@ public:
     if (wait)
       device->synchronize();
   }
-  /// What the emulator has to say of a launch.
+  /// Launches a kernel and returns the emulator's findings.
   std::vector<emulator::Finding> findingsOf(const std::string &symbol,
                                             std::vector<const void *> operands,
                                             const BatchView &batch, uint32_t more = 0) {
@@ -192,7 +194,7 @@ public:
     launch.block.x = variant.threads;
     launch.dynamicShared = variant.sharedBytes;
     launch.pdl = variant.pdl;
-    // What comes of several schedules or of a planted bug is the emulator's affair alone.
+    // Runs with further schedules or with planted bugs concern only the emulator.
     LaunchRecorder *recorder = kernels.checked || !seedIsFirst ? nullptr : LaunchRecorder::get();
     if (recorder) {
       device->synchronize();
@@ -226,9 +228,9 @@ private:
   }
 
   const HostKernels &kernels;
-  std::map<const void *, size_t> sizes; ///< of what was made, in bytes
+  std::map<const void *, size_t> sizes; ///< bytes of each allocation
   std::vector<TestMemory> memories;
-  bool seedIsFirst; ///< of those that a test tries one after the other
+  bool seedIsFirst; ///< the first of the seeds that a test tries in turn
 };
 
 /// Runs `body(Emulated &, const HostKernels &)` on a checked build, then on a fast one with another
@@ -244,7 +246,7 @@ template <typename Body> void onEveryBuild(const std::string &text, Body body) {
   }
 }
 
-/// Numbers that repeat themselves in every run.
+/// Pseudo-random numbers, the same in every run.
 class Numbers {
 public:
   explicit Numbers(uint32_t seed) : state(seed * 2654435761u + 1) {}

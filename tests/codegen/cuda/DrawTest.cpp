@@ -1,8 +1,8 @@
-//===- DrawTest.cpp - Ids that the device draws are the host's -------------------===//
+//===- DrawTest.cpp - The device draws the same ids as the host ------------------===//
 //
-// Rows of logits of many kinds, each drawn with many settings, by the kernels on the emulator and
-// by runtime/sample/Sampler.h: every id must be the same. Rows lie in one step, in any order, so
-// settings are mixed; what one step leaves behind the next must not see.
+// The kernels on the emulator and runtime/sample/Sampler.h draw from rows of logits of many kinds
+// with many settings; every id must be the same. Rows share one step in any order, so that settings
+// are mixed, and what one step leaves in memory must not affect the next.
 //===----------------------------------------------------------------------===//
 #include "CudaRunner.h"
 #include "runtime/sample/Sampler.h"
@@ -18,7 +18,7 @@ namespace {
 
 constexpr float kInf = INFINITY;
 
-/// Temperature, top-k, top-p, min-p. Top-k by vocabulary: -1 is all but one of it.
+/// Temperature, top-k, top-p, min-p. A top-k of -1 is the vocabulary less one.
 struct Setting {
   float temperature;
   int32_t topK = 0;
@@ -66,7 +66,7 @@ constexpr int kKinds = 12;
 
 std::vector<float> logitsOf(int kind, int64_t vocabulary, Numbers &random) {
   std::vector<float> logits(vocabulary);
-  for (float &logit : logits) { // much like a normal distribution of that width
+  for (float &logit : logits) { // roughly a normal distribution of that width
     float sum = 0;
     for (int i = 0; i < 6; ++i)
       sum += random.uniform();
@@ -120,7 +120,7 @@ std::vector<float> logitsOf(int kind, int64_t vocabulary, Numbers &random) {
   return logits;
 }
 
-/// Steps of rows; the kernels' memory stays from one to the next.
+/// Steps of rows; the kernels' memory persists from one step to the next.
 class Drawn {
 public:
   Drawn(Emulated &gpu, int64_t vocabulary, int64_t most)
@@ -200,7 +200,7 @@ TEST(CudaDraw, AsTheHostDraws) {
     });
 }
 
-/// Many draws from the same rows, and the next step's settings differ from this one's.
+/// Many draws from the same rows, where the next step's settings differ from this one's.
 TEST(CudaDraw, ManySeeds) {
   constexpr int64_t vocabulary = 701;
   onVocabulary(vocabulary, {{false, 4}}, [&](Emulated &gpu) {
@@ -218,7 +218,7 @@ TEST(CudaDraw, ManySeeds) {
   });
 }
 
-/// More blocks of weights than threads, bins of more ids than shared memory holds.
+/// More blocks of weights than threads, and bins with more ids than shared memory holds.
 TEST(CudaDraw, LargeVocabulary) {
   constexpr int64_t vocabulary = 131361;
   onVocabulary(vocabulary, {{false, 5}}, [&](Emulated &gpu) {
@@ -234,8 +234,8 @@ TEST(CudaDraw, LargeVocabulary) {
   });
 }
 
-/// Few rows, with all that the checked build watches. Small enough for the launches that a bundle
-/// takes along.
+/// A few rows under all checks of the checked build. They are small enough for the launches that go
+/// into a bundle.
 TEST(CudaDraw, FewRows) {
   constexpr int64_t vocabulary = 1009;
   onVocabulary(vocabulary, {{true, 1}, {false, 2}}, [&](Emulated &gpu) {

@@ -1,4 +1,4 @@
-//===- E4m3Reference.h - E4M3 by its table, for tests ----------------------===//
+//===- E4m3Reference.h - E4M3 conversion by table, for tests ---------------===//
 #pragma once
 
 #include <algorithm>
@@ -22,7 +22,7 @@ inline double fromE4m3(uint8_t code) {
   double magnitude = (code & 127) == 127 ? NAN : e4m3Magnitudes()[code & 127];
   return code & 128 ? -magnitude : magnitude;
 }
-/// The nearest, of two the one with an even code; 448 for what is larger.
+/// Rounds to nearest, ties to the even code; larger values become 448.
 inline uint8_t toE4m3(double value) {
   const auto &all = e4m3Magnitudes();
   double magnitude = std::abs(value);

@@ -1,4 +1,4 @@
-//===- ExpertKernels.h - Kernel IR of experts, for tests of GPU kernels ------===//
+//===- ExpertKernels.h - Kernel IR for experts, for tests of GPU kernels -----===//
 #pragma once
 
 #include "CudaKernels.h"
@@ -41,13 +41,13 @@ struct Router {
            " : f32, scale = " + number(scale) + " : f32}\n  kernel.return\n}\n";
   }
 };
-/// A kernel.matmul of routes.
+/// A kernel.matmul over routes.
 struct Stack {
   WeightFormat format;
   int64_t experts, used, n, k;
-  bool pair; ///< (gate + bias) * up, bf16 rows; else the sums and a residual, f32 rows
+  bool pair; ///< (gate + bias) * up as bf16 rows; else the sums and a residual as f32 rows
 
-  /// `fp8`: rows of it stand beside those of bf16, the last operand.
+  /// With `fp8`, the last operand holds fp8 rows in addition to the bf16 rows.
   std::string kernel(const std::string &name, bool fp8 = false) const {
     const std::string x = rowsType("bf16", k), r = routesType(experts, used),
                       w = stackType(experts, n, k, std::string(numericFormat(format).name)),

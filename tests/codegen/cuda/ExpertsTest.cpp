@@ -1,4 +1,4 @@
-//===- ExpertsTest.cpp - Experts on the emulator: choice, places, products, sums ===//
+//===- ExpertsTest.cpp - Experts on the emulator: choice, rows, products, sums ----===//
 #include "CudaRunner.h"
 #include "ExpertKernels.h"
 #include "Fp8RowsReference.h"
@@ -16,11 +16,11 @@ using namespace ingot::cuda::test;
 
 namespace {
 
-/// Experts of some tokens, and what follows from them (runtime/abi/Routes.h).
+/// The experts of some tokens, and the routes that follow from them (runtime/abi/Routes.h).
 struct Places {
   int64_t experts, used;
-  std::vector<int32_t> expert, row, token; ///< of pairs, of pairs, of rows
-  std::vector<float> weight;               ///< of pairs
+  std::vector<int32_t> expert, row, token; ///< per pair, per pair, per row
+  std::vector<float> weight;               ///< per pair
   std::vector<RouteSegment> segments;
 
   Places(int64_t experts, int64_t used, std::vector<int32_t> chosen)
@@ -46,7 +46,7 @@ struct Places {
     return std::ranges::find_if(segments, [&](auto &s) { return r < s.end; })->expert;
   }
 
-  /// The first parts, and all.
+  /// Returns experts and weights only; `words` returns the whole buffer.
   std::vector<int32_t> pairsOnly() const {
     std::vector<int32_t> words = expert;
     for (float w : weight)
@@ -69,7 +69,7 @@ struct Places {
   }
 };
 
-/// Experts of each token at random; some are never chosen.
+/// Chooses random experts for each token; some experts are never chosen.
 Places randomPlaces(int64_t experts, int64_t used, int64_t tokens, uint32_t seed) {
   Numbers random(seed);
   std::vector<int32_t> all(size_t(experts - (experts > used + 1))), chosen;
@@ -84,7 +84,7 @@ Places randomPlaces(int64_t experts, int64_t used, int64_t tokens, uint32_t seed
 }
 
 //===----------------------------------------------------------------------===//
-// Who goes where
+// Routing
 //===----------------------------------------------------------------------===//
 
 const Router kRouters[] = {
@@ -102,7 +102,7 @@ struct Choice {
   std::vector<int32_t> experts;
   std::vector<double> weights;
 };
-/// In f64, but for ranks, which are compared as the kernel's f32 numbers are.
+/// Computed in f64, except for the order, which compares numbers as the kernel's f32 does.
 Choice choiceOf(const Router &r, const float *logits, const float *bias, const float *scales) {
   const auto softmax = [](std::vector<double> &v) {
     const double most = *std::ranges::max_element(v);
@@ -174,7 +174,7 @@ TEST(CudaRoute, ChoosesAndWeighs) {
         for (float &v : logits)
           v *= 4;
         std::vector<float> bias = f32Rows(1, r.experts, 3), scales = f32Rows(1, r.experts, 4);
-        if (tokens > 2) // equals: the lowest
+        if (tokens > 2) // ties: the lowest index wins
           std::fill_n(logits.begin() + width, r.experts, 0.25f);
         BatchView batch{};
         batch.tokens = tokens;
@@ -203,7 +203,7 @@ TEST(CudaRoute, ChoosesAndWeighs) {
   });
 }
 
-/// NaN and infinities are no reason to choose an expert twice, or one that is not there.
+/// With NaN and infinities, no expert is chosen twice and none is out of range.
 TEST(CudaRoute, AnyLogitsChooseExpertsThatAreThere) {
   const Router &r = kRouters[0];
   onEveryBuild(r.kernel("r"), [&](Emulated &gpu, const HostKernels &) {
@@ -241,7 +241,7 @@ TEST(CudaGroupRoutes, RowsGoByExpertThenByToken) {
       gpu.launch("g" + std::to_string(places.experts), {routes}, places.batch());
       std::vector<int32_t> got = gpu.get(routes, want.size());
       const RoutesLayout layout{places.rows()};
-      for (size_t i = 1; i < 4; ++i) // nobody reads what is behind the count
+      for (size_t i = 1; i < 4; ++i) // the words after the count are padding that no kernel reads
         got[size_t(layout.count()) / 4 + i] = 0;
       EXPECT_EQ(got, want) << places.experts << " experts, " << places.tokens() << " tokens";
     };
@@ -253,7 +253,7 @@ TEST(CudaGroupRoutes, RowsGoByExpertThenByToken) {
 }
 
 //===----------------------------------------------------------------------===//
-// Rows that go there, and come back
+// Rows to experts and back
 //===----------------------------------------------------------------------===//
 
 /// y[r] = x[token of r] * factor[token of r], in f32 and bf16.
@@ -296,7 +296,8 @@ TEST(CudaRowwise, RowsOfExperts) {
   });
 }
 
-/// Each row in the order of its expert, of rows of tokens and of those that experts have already.
+/// Permutes the columns of each row in its expert's order, for rows of tokens and for rows that are
+/// already by expert.
 TEST(CudaRowwise, OrdersColumnsByExpert) {
   const int64_t n = 70, experts = 6, used = 3, stride = orderStride(n);
   const std::string x = rowsType("f32", n), b = rowsType("bf16", n), r = routesType(experts, used),
@@ -365,10 +366,10 @@ TEST(CudaCombine, IsOneChainOfFusedProducts) {
 }
 
 //===----------------------------------------------------------------------===//
-// What experts compute
+// Projections of experts
 //===----------------------------------------------------------------------===//
 
-/// A weight of each expert, one behind the other as a stack lies.
+/// A weight per expert, stored contiguously as in a stack.
 struct RandomStack {
   std::vector<RandomFragments> matrices;
   std::vector<uint8_t> bytes;
@@ -382,7 +383,7 @@ struct RandomStack {
   }
 };
 
-/// Σ w x in f64, and Σ |w x|.
+/// Returns Σ w x in f64, and Σ |w x|.
 std::pair<double, double> productOf(const RandomFragments &w, int64_t row, const float *x) {
   double value = 0, size = 0;
   for (int64_t i = 0; i < w.layout.k; ++i) {
@@ -392,11 +393,11 @@ std::pair<double, double> productOf(const RandomFragments &w, int64_t row, const
   return {value, size};
 }
 
-/// Tokens are the same in every step (token t has row t of x, its experts are those of places[t]): what an expert makes
-/// of a token must be the same bits in every variant and in every company.
+/// Tokens are the same in every step: token t has row t of x and the experts of places[t]. An expert must
+/// compute the same bits for a token in every variant and in every batch.
 class Steps {
 public:
-  /// `fp8`: products of rows of E4M3, which the kernel "rows" makes.
+  /// `fp8`: the products use rows of E4M3, which the kernel "rows" makes.
   Steps(const Stack &s, Emulated &gpu, const HostKernels &kernels, bool fp8 = false)
       : s(s), gpu(gpu), kernels(kernels), fp8(fp8), w0(s, 5), w1(s, 500),
         width(roundUp(s.n, s.pair ? 64 : 32)), bias(f32Rows(s.experts, s.n, 9)) {
@@ -405,7 +406,8 @@ public:
       weights.push_back(gpu.put(w1.bytes, "w1")), weights.push_back(gpu.put(bias, "bias"));
   }
 
-  /// Tokens firstToken … of a row of them. Rows of the expert `hurt` are NaN, which is nobody else's affair.
+  /// Runs a step over the tokens from firstToken on. Rows of the expert `hurt` are NaN, which must not affect
+  /// other rows.
   void expectVariants(const std::string &name, const Places &places, int64_t firstToken,
                       bool allValues, int32_t hurt = -1) {
     const int64_t inWidth = roundUp(s.k, 64);
@@ -422,7 +424,7 @@ public:
     for (int64_t r = 0; r < places.rows(); ++r)
       if (places.expertOfRow(int32_t(r)) == hurt)
         std::fill_n(x.begin() + r * inWidth, s.k, toBf16(std::nanf("")));
-    auto *xs = gpu.putBefore(x, size_t(100 * inWidth), "x"); // boxes of copies go beyond the rows
+    auto *xs = gpu.putBefore(x, size_t(100 * inWidth), "x"); // boxes of copies extend past the rows
     auto *routes = gpu.put(places.words(), "routes");
     std::vector<float> numbers(size_t(places.rows() * s.k));
     for (size_t i = 0; i < numbers.size(); ++i)
@@ -483,7 +485,8 @@ public:
   }
 
 private:
-  /// Rows of E4M3, made of x on the device and held against the reference (rows of NaN are not), and their numbers.
+  /// Makes rows of E4M3 from x on the device, checks them against the reference (except rows of NaN), and
+  /// returns them and their numbers.
   const uint8_t *codesOf(const Places &places, const uint16_t *xs, const std::vector<uint16_t> &x,
                          std::vector<float> &numbers) {
     const int64_t stride = fp8RowBytes(s.k), used = roundUp(s.k, 128) / 128 * 132;
@@ -519,7 +522,7 @@ Places part(const Places &all, int64_t from, int64_t tokens) {
       {all.expert.begin() + from * all.used, all.expert.begin() + (from + tokens) * all.used});
 }
 
-/// Of sm_90a, with the variants of projections that it alone has.
+/// Returns the programs for sm_90a with the projection variants that only it has.
 std::vector<CudaProgram> wgmmaPrograms(const std::string &text) {
   EmitOptions options;
   options.wgmma = true;
@@ -531,7 +534,7 @@ std::vector<CudaProgram> wgmmaPrograms(const std::string &text) {
       });
   return programs;
 }
-/// "m" has the variants of any GPU, "w" those that only sm_90a has. On the emulator their bits are the same.
+/// "m" has the variants of any GPU, "w" those that only sm_90a has. On the emulator both give the same bits.
 std::vector<CudaProgram> programsOf(const Stack &s) {
   std::vector<CudaProgram> programs = emitAll(s.kernel("m")), more = wgmmaPrograms(s.kernel("w"));
   EXPECT_EQ(more[0].variants.size(), numericFormat(s.format).isFloat() ? 2u : 1u);
@@ -539,7 +542,7 @@ std::vector<CudaProgram> programsOf(const Stack &s) {
   return programs;
 }
 
-/// All tokens with the same experts, the last.
+/// All tokens use the same experts, the last ones.
 Places withLast(const Stack &s, int64_t tokens) {
   std::vector<int32_t> last;
   for (int64_t t = 0; t < tokens; ++t)
@@ -566,13 +569,13 @@ void expectSteps(const Stack &s, int64_t most) {
       }
       steps.expectVariants(name, part(all, 0, 37), 0, false);
       steps.expectVariants(name, all, 0, false, all.expert[0]);
-      // One expert for all; and as many as there are, where they are few.
+      // All tokens go to the same experts; where there are few experts, these are all of them.
       steps.expectVariants(name, withLast(s, name == "w" ? 150 : 75), 0, false);
     }
   }
 }
 
-/// Products of fp8: K that goes around the ring twice and ends inside a group of scales.
+/// Products of fp8 where K wraps around the ring twice and ends inside a group of scales.
 void expectFp8Steps(const Stack &s) {
   std::vector<CudaProgram> programs =
       wgmmaPrograms(s.kernel("e", /*fp8=*/true) + fp8Rows("rows", s.k, s.used));

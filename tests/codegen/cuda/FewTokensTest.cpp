@@ -1,8 +1,8 @@
-//===- FewTokensTest.cpp - Kernels that take over what others do with more tokens ===//
+//===- FewTokensTest.cpp - Kernels with ops fused for steps of few tokens --------===//
 //
-// In steps of few tokens a projection computes the norm before it, that of q, k and v rotates and
-// appends them, and that of the logits finds the largest of each row. What they write must be the
-// bits of the kernels that do it otherwise.
+// In steps of few tokens, a projection also computes the norm before it, the projection of q, k and
+// v also rotates and appends them, and the projection of the logits also finds the largest of each
+// row. Their results must be bit-identical to those of the separate kernels.
 //===----------------------------------------------------------------------===//
 #include "CudaRunner.h"
 #include "FragmentReference.h"
@@ -19,17 +19,17 @@ struct Case {
   WeightFormat format;
   int64_t n, k, few;
   bool pair = false, rows = false; ///< rows: of logits, gathered
-  bool lowBits = true;             ///< of the statistic: what a norm's bf16 rows would hide
+  bool lowBits = true;             ///< test the statistic's low bits, which bf16 rows would hide
 };
 
-/// Widths off every tile. The statistic has four warps below 1024 values and eight from there, the
-/// block four or eight: all three ways to cut one with the other.
+/// Widths that are no multiples of any tile. The statistic uses four warps below 1024 values and
+/// eight from there on, and the block has four or eight: all three combinations occur.
 const Case kCases[] = {{WeightFormat::BF16, 35, 100, 8, false, false, /*lowBits=*/false},
                        {WeightFormat::Int4G128, 24, 1100, 4},
                        {WeightFormat::Q4_1, 40, 420, 8, /*pair=*/true},
                        {WeightFormat::BF16, 20, 2111, 2, false, /*rows=*/true}};
 
-/// x times the lower half of the mean's bits (Dekker's split) in place of the normed x.
+/// Replaces the normed x with x times the lower half of the mean's bits (Dekker's split).
 std::string withLowBits(std::string text) {
   const std::string normed = "%v = arith.mulf %u, %b : f32\n";
   const std::string lower =
@@ -65,7 +65,7 @@ void expectNorms(std::initializer_list<size_t> numbers) {
       EXPECT_EQ(variants[0].grid[1](c.few, c.few, 0), 1);
       RandomFragments gate(c.format, c.n, c.k, 5), up(c.format, c.n, c.k, 8);
       const void *w0 = gpu.put(gate.bytes), *w1 = gpu.put(up.bytes);
-      // One more than it is for: a kernel is right for every count.
+      // One more token than the kernel is meant for: it is correct for every count.
       for (int64_t count = 1; count <= c.few + 1; ++count) {
         std::vector<float> rows = f32Rows(c.rows ? 12 : count, c.k, uint32_t(count)),
                            weight = f32Rows(1, c.k, 3);
@@ -105,8 +105,9 @@ void expectNorms(std::initializer_list<size_t> numbers) {
 TEST(CudaFewTokens, NormInTheProjection) { expectNorms({1, 3}); }
 TEST(DISABLED_LongCudaFewTokens, NormInTheProjection) { expectNorms({0, 2}); }
 
-/// The head's keys are those of the kernel that reads its logits: argmax_finish finds the same ids,
-/// the lower of equals. Tile 1 of the weight is tile 0 again; row 1 has a zero input.
+/// The head's keys equal those of the kernel that reads its logits: argmax_finish finds the same
+/// ids, and the lower id of equal logits. Tile 1 of the weight repeats tile 0; row 1 has a zero
+/// input.
 TEST(CudaFewTokens, KeysOfTheHead) {
   int64_t n = 43, k = 70, most = 35;
   const std::string head = plainMatmul("head", WeightFormat::BF16, n, k, "f32", 1);
@@ -168,17 +169,18 @@ TEST(CudaFewTokens, KeysOfTheHead) {
 struct AppendCase {
   RopeProblem heads;
   WeightFormat qk, v;
-  int64_t k, few; ///< few: tokens up to which the norm is computed too; 0: never
+  int64_t k, few; ///< few: largest token count with a fused norm; 0: never
   bool bias;
 };
-/// Halves one and two tiles apart; neighbours in heads that end inside of a tile and rotate in
-/// part, two main loops; norms of all few tokens, of some and of none.
+/// Rotation partners one and two tiles apart; neighbouring partners in heads that end inside a tile
+/// and rotate partly, with two main loops; norms fused for all few-token counts, for some, and for
+/// none.
 const AppendCase kAppendCases[] = {
     {{3, 1, 64, 64, false, false}, WeightFormat::BF16, WeightFormat::BF16, 100, 4, false},
     {{4, 2, 32, 32, false, false}, WeightFormat::Q4_1, WeightFormat::Q4_1, 420, 8, true},
     {{2, 2, 40, 24, true, false}, WeightFormat::Q4_K, WeightFormat::Q6_K, 256, 0, true}};
 
-/// q and the pool are those of norm, projections and rope_append, byte by byte.
+/// q and the pool equal those of the separate norm, projections and rope_append, byte for byte.
 void expectAppends(std::initializer_list<size_t> numbers) {
   std::string text;
   for (size_t i : numbers) {
@@ -216,7 +218,7 @@ void expectAppends(std::initializer_list<size_t> numbers) {
                  *table = gpu.put(f32Rows(most, c.heads.rotary, 3));
       const std::vector<uint8_t> empty(9 * roundUp(4 * c.heads.kvHeads * d * 32, 64), 0xee);
       using Made = std::pair<std::vector<float>, std::vector<uint8_t>>;
-      auto run = [&](const std::string &symbol, const void *x, bool alone) { // x null: computes it
+      auto run = [&](const std::string &symbol, const void *x, bool alone) { // null x: fused
         float *ys[3];
         for (int s = 0; s < 3; ++s)
           ys[s] = gpu.make<float>(batch.tokens * roundUp(widths[s], 32), "y");

@@ -1,4 +1,4 @@
-//===- Fp8RowsReference.h - Activations as E4M3, for tests of GPU kernels ----===//
+//===- Fp8RowsReference.h - Activations in E4M3, for tests of GPU kernels ----===//
 #pragma once
 
 #include "runtime/formats/E4M3.h"
@@ -12,7 +12,7 @@
 
 namespace ingot::cuda::test {
 
-/// Rows of E4M3 as FragmentLayout.h describes them, made from bf16 rows.
+/// Converts bf16 rows to rows of E4M3 as FragmentLayout.h describes them.
 inline std::vector<uint8_t> fp8Of(const std::vector<uint16_t> &x, int64_t rows, int64_t k) {
   int64_t width = roundUp(k, 64), codes = roundUp(k, 128), stride = fp8RowBytes(k);
   std::vector<uint8_t> bytes(rows * stride);
@@ -30,7 +30,7 @@ inline std::vector<uint8_t> fp8Of(const std::vector<uint16_t> &x, int64_t rows, 
   return bytes;
 }
 
-/// What such a row says of x[k].
+/// Decodes x[k] from such a row.
 inline float numberOf(const uint8_t *row, int64_t k, int64_t width) {
   float scale;
   std::memcpy(&scale, row + roundUp(width, 128) + k / 128 * 4, 4);

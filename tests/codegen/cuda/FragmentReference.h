@@ -1,4 +1,4 @@
-//===- FragmentReference.h - Weights of random numbers, read by coordinates ---===//
+//===- FragmentReference.h - Random weights, read by coordinates --------------===//
 #pragma once
 
 #include "tests/runtime/formats/RandomWeights.h"
@@ -9,8 +9,8 @@ namespace ingot::cuda::test {
 
 using FragmentReader = ingot::test::WeightReader<FragmentLayout>;
 
-/// A weight of random bits. Padding rows have scales (floats: values) of 0, as the packer leaves
-/// them.
+/// A weight of random bits. Padding rows have scales (for floats: values) of 0, as the packer
+/// writes them.
 struct RandomFragments {
   FragmentLayout layout;
   std::vector<uint8_t> bytes;
@@ -23,7 +23,7 @@ struct RandomFragments {
   FragmentReader reader() const { return FragmentReader(layout, bytes.data()); }
 };
 
-/// The same of floats in panels, as projections of f32 rows read them.
+/// The same for floats in panels, as projections of f32 rows read them.
 struct RandomPanels {
   PanelLayout layout;
   std::vector<uint8_t> bytes;

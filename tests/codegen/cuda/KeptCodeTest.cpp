@@ -1,4 +1,4 @@
-//===- KeptCodeTest.cpp - Code is compiled once, and the same with and without what was kept ===//
+//===- KeptCodeTest.cpp - Code is compiled once; caching does not change it ----===//
 #include "CudaKernels.h"
 
 #include "codegen/cuda/EmbeddedHeaders.h"
@@ -11,7 +11,7 @@ using namespace ingot::cuda::test;
 
 namespace {
 
-/// Counts what is asked for.
+/// A code cache in memory that counts its hits.
 class Memory : public KeptCode {
 public:
   std::optional<std::string> lookup(llvm::ArrayRef<std::string> texts) override {
@@ -31,7 +31,7 @@ public:
   size_t hits = 0;
 };
 
-/// Two programs with symbols of their own.
+/// Returns two programs with different symbols.
 std::vector<CudaProgram> programs() {
   return emitAll(gatherKernel("one", WeightFormat::BF16, 64, 32) +
                  gatherKernel("other", WeightFormat::BF16, 64, 64));
@@ -108,7 +108,7 @@ TEST(KeptCode, CubinsAndPtx) {
   EXPECT_EQ(kept.hits, 6u);
 }
 
-/// A program that does not compile leaves nothing behind.
+/// If a program fails to compile, nothing is stored.
 TEST(KeptCode, NothingOfWhatFails) {
   std::vector<CudaProgram> list = programs();
   list[0].source += "KERNEL void broken( {\n";

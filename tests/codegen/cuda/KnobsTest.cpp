@@ -1,6 +1,6 @@
-//===- KnobsTest.cpp - What device/knobs.cuh lets a sweep set ----------------===//
+//===- KnobsTest.cpp - The tuning macros of device/knobs.cuh -----------------===//
 //
-// Every knob compiles with NVRTC without spills, and changes no bit on the emulator.
+// Every tuning macro compiles with NVRTC without spills and changes no bit on the emulator.
 //===----------------------------------------------------------------------===//
 #include "CudaRunner.h"
 #include "FragmentReference.h"
@@ -21,14 +21,14 @@ EmitOptions withWgmma() {
   return options;
 }
 
-/// The programs with `#define knob` at their head; rings of other lengths get the memory that they
-/// ask for.
+/// Returns the programs with `#define knob` prepended. Variants whose rings change length get the
+/// memory that they need.
 std::vector<CudaProgram> withKnob(std::vector<CudaProgram> programs, const std::string &knob) {
   for (CudaProgram &program : programs) {
     program.source = "#define " + knob + "\n" + program.source;
     for (CudaVariant &variant : program.variants)
       if (llvm::StringRef(knob).starts_with("INGOT_STAGES") && variant.threads == 384)
-        variant.sharedBytes += 128 * 128 + 1024 + 24; // a stage, its Σx and barriers
+        variant.sharedBytes += 128 * 128 + 1024 + 24; // a stage, its Σx and its barriers
   }
   return programs;
 }
@@ -53,7 +53,7 @@ void expectNoSpills(llvm::ArrayRef<const char *> knobs) {
   ASSERT_TRUE(succeeded(compiled)) << problem;
   for (auto [program, code] : llvm::zip_equal(all, compiled->front()))
     for (const KernelResources &kernel : code.kernels) {
-      // A sweep looks for what fits: deep rings of 64 tokens need not.
+      // A sweep searches for settings that fit; deep rings of 64 tokens need not fit.
       llvm::StringRef symbol = kernel.symbol;
       if (!symbol.ends_with("_t8") && !symbol.contains("_wgmma"))
         continue;
@@ -69,12 +69,13 @@ void expectNoSpills(llvm::ArrayRef<const char *> knobs) {
 TEST(Knobs, CompileWithoutSpills) { expectNoSpills({"INGOT_DEPTH 12", "INGOT_STAGES 5"}); }
 TEST(DISABLED_LongKnobs, CompileWithoutSpills) { expectNoSpills(kKnobs); }
 
-/// Bounds of registers and L2's policy mean nothing to the emulator; a program takes long to compile.
+/// Register limits and the L2 policy mean nothing to the emulator, so they are left out: a program takes long
+/// to compile.
 TEST(DISABLED_LongKnobs, SameBits) {
   const int64_t n = 40, k = 1111, tokens = 5;
   std::vector<uint16_t> x = bf16Rows(tokens, k, 6);
   std::vector<uint16_t>
-      spread; // the same rows, 128 bytes apart, with what no kernel may use between
+      spread; // the same rows, 128 bytes apart; no kernel may use the bytes between
   for (int64_t t = 0; t < tokens; ++t) {
     spread.insert(spread.end(), x.begin() + t * roundUp(k, 64),
                   x.begin() + (t + 1) * roundUp(k, 64));
@@ -82,7 +83,7 @@ TEST(DISABLED_LongKnobs, SameBits) {
   }
   BatchView batch{};
   batch.tokens = tokens;
-  std::vector<uint8_t> rows(tokens * fp8RowBytes(k), 0x31); // codes and scales alike
+  std::vector<uint8_t> rows(tokens * fp8RowBytes(k), 0x31); // both codes and scales
   std::map<std::string, std::vector<float>> first;
   const std::pair<std::string, std::vector<std::string>> knobs[] = {
       {"INGOT_NO_KNOB", {"codes", "minimums", "products"}},
@@ -105,7 +106,7 @@ TEST(DISABLED_LongKnobs, SameBits) {
       const bool apart = llvm::StringRef(knob).starts_with("INGOT_X_PITCH");
       for (const CudaVariant &variant : program.variants) {
         if (apart && !llvm::StringRef(variant.symbol).contains("_t"))
-          continue; // decode kernels alone
+          continue; // decode kernels only
         Emulated gpu(built, 2);
         float *y = gpu.make<float>(tokens * roundUp(n, 32), "y");
         std::vector<const void *> operands{

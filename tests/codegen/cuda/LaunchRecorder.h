@@ -1,13 +1,13 @@
-//===- LaunchRecorder.h - Launches of unit tests, kept for a machine with a GPU -----===//
+//===- LaunchRecorder.h - Records the launches of unit tests for replay on a GPU ----===//
 //
-// The tests of GPU kernels run on the emulator. With INGOT_RECORD_LAUNCHES=FILE they also write
-// down what they launched: machine code by NVRTC for sm_90a, all memory that the launch can reach
-// before and after it. tests/gpu/ReplayLaunches.cpp repeats FILE on a GPU, where no compiler and no
-// test is. INGOT_RECORD_TARGET=cuda-emulator writes the host's code instead, which tests the replay
-// itself.
+// The tests of GPU kernels run on the emulator. With INGOT_RECORD_LAUNCHES=FILE they also record
+// their launches: machine code compiled by NVRTC for sm_90a, and all memory that the launch can
+// reach, before and after it. tests/gpu/ReplayLaunches.cpp repeats FILE on a GPU machine that has
+// neither compiler nor tests. INGOT_RECORD_TARGET=cuda-emulator records the host's code instead,
+// which tests the replay itself.
 //
-// Memory is cut into pieces and each content is kept once, so that a large workspace or pool costs
-// what the tests write into it.
+// Memory is cut into pieces and each distinct content is stored once, so the cost of a large
+// workspace or pool is only that of the bytes that the tests write into it.
 //===----------------------------------------------------------------------===//
 #pragma once
 
@@ -25,7 +25,7 @@
 
 namespace ingot::cuda::test {
 
-/// Memory of the emulated device that a test made, and what lies in it.
+/// Memory of the emulated device that a test allocated, and its contents.
 struct TestMemory {
   const void *address;
   size_t bytes;
@@ -39,13 +39,13 @@ constexpr replay::Element elementOf = std::is_same_v<T, float>      ? replay::El
 
 class LaunchRecorder {
 public:
-  /// Null unless launches are asked for. Written when the program ends.
+  /// Returns null unless launches are to be recorded. The file is written when the program ends.
   static LaunchRecorder *get() {
     static LaunchRecorder recorder;
     return recorder.path ? &recorder : nullptr;
   }
 
-  /// Before a launch. `last` is the number of real arguments; tensor maps follow.
+  /// Called before a launch. `arguments` is the number of real arguments; tensor maps follow them.
   void begin(emulator::Device &device, const std::vector<TestMemory> &made,
              const CudaProgram &program, const std::vector<char> &hostImage,
              const emulator::Launch &launch, size_t arguments) {
@@ -65,7 +65,7 @@ public:
       int memory = reach(device, made, value);
       now->arguments.emplace_back(memory, value - (memory < 0 ? 0 : base(memory)));
     }
-    // Lists of the batch, the last argument of a kernel of a step.
+    // Lists of the batch, which is the last argument of a step's kernel.
     int batch = now->arguments.back().memory();
     if (batch < 0 || reached[size_t(batch)].bytes != sizeof(BatchView))
       return;
@@ -79,7 +79,7 @@ public:
   void addTensorRows(size_t argument, uint64_t rowBytes, uint32_t boxRows) {
     now->maps.emplace_back(uint32_t(argument), rowBytes, boxRows);
   }
-  /// After it.
+  /// Called after the launch.
   void end(emulator::Device &device) {
     std::vector<std::vector<uint8_t>> after;
     std::set<std::string_view> fresh;
@@ -94,7 +94,7 @@ public:
       after.push_back(bytesOf(device, memory));
     for (auto [before, later] : llvm::zip_equal(contents, after))
       count(before), count(later);
-    // What many tokens or positions show, few show as well.
+    // Whatever many tokens or positions can show, a few show as well.
     if (added > kMostOfSymbol - std::min(kMostOfSymbol, addedBy[now->symbol])) {
       ++leftOut[now->symbol];
       return;
@@ -112,7 +112,7 @@ public:
   }
 
 private:
-  static constexpr size_t kMostOfSymbol = 5 << 20; ///< bytes that its launches may add to the file
+  static constexpr size_t kMostOfSymbol = 5 << 20; ///< bytes in the file per symbol, at most
   static constexpr size_t kPiece = 4096;
 
   LaunchRecorder() : path(std::getenv("INGOT_RECORD_LAUNCHES")) {
@@ -135,8 +135,8 @@ private:
   uint64_t base(int index) const {
     return reinterpret_cast<uintptr_t>(reached[size_t(index)].address);
   }
-  /// Which of the memories that the launch reaches an address lies in, one more of them if need be;
-  /// -1: none.
+  /// Returns the index of the memory that contains an address among those that the launch reaches,
+  /// adding the memory if necessary; -1 if there is none.
   int reach(emulator::Device &device, const std::vector<TestMemory> &made, uint64_t value) {
     auto holds = [&](const TestMemory &memory) {
       auto start = reinterpret_cast<uintptr_t>(memory.address);
@@ -192,10 +192,10 @@ private:
   std::map<std::string, uint32_t, std::less<>> blobs, modules; ///< by content; by source
   std::map<std::string, uint32_t> leftOut;                     ///< launches, by symbol
   std::map<std::string, size_t> addedBy;                       ///< bytes, by symbol
-  // Of the launch under way.
+  // The current launch.
   std::unique_ptr<replay::LaunchT> now;
   std::vector<TestMemory> reached;
-  std::vector<std::vector<uint8_t>> contents; ///< of those, before it
+  std::vector<std::vector<uint8_t>> contents; ///< contents of `reached` before the launch
 };
 
 } // namespace ingot::cuda::test

@@ -12,7 +12,7 @@ using namespace ingot::cuda::test;
 
 namespace {
 
-/// Σ w x in f64, and Σ |w x| to measure errors by.
+/// Σ w x in f64, and Σ |w x| as the unit of errors.
 struct Product {
   double value = 0, size = 0;
 };
@@ -28,7 +28,7 @@ Product productOf(const FragmentReader &w, int64_t row, const uint16_t *x, int64
 BatchView tokensOf(int64_t tokens) {
   BatchView batch{};
   batch.tokens = tokens;
-  batch.rows = -1; // not to be used
+  batch.rows = -1; // must not be used
   return batch;
 }
 
@@ -36,8 +36,8 @@ struct Shape {
   int64_t n, k;
 };
 
-/// Every variant of y = x w^T, with up to `most` tokens: the numbers of the reference and the bits
-/// of the variants before.
+/// Checks every variant of y = x w^T, with up to `most` tokens, against the reference's numbers and
+/// against the bits of the variants before.
 void expectVariants(const HostKernels &kernels, Build run, WeightFormat format, Shape shape,
                     int64_t most) {
   int64_t width = roundUp(shape.n, 32), rowWidth = roundUp(shape.k, 64);
@@ -45,7 +45,8 @@ void expectVariants(const HostKernels &kernels, Build run, WeightFormat format, 
   std::vector<uint16_t> x = bf16Rows(most, shape.k, 6);
   Emulated gpu(kernels, run.seed);
   auto *w = gpu.put(weight.bytes, "w");
-  // Boxes of tensor copies go beyond the step's tokens, and here beyond all that was written.
+  // Boxes of tensor copies extend past the step's tokens, and here past everything that was
+  // written.
   auto *xs = gpu.putBefore(x, 70 * rowWidth, "x");
   std::vector<float> first;
   const CudaProgram &program = kernels.program("k" + std::to_string(shape.k));
@@ -77,14 +78,15 @@ void expectVariants(const HostKernels &kernels, Build run, WeightFormat format, 
 
 class CudaMatmul : public testing::TestWithParam<WeightFormat> {};
 
-/// All builds and schedules; `most` tokens in the second build's first schedule and `few` else.
+/// Checks all builds and schedules: `most` tokens in the second build's first schedule, `few` in
+/// the others.
 void expectEveryBuild(WeightFormat format, const std::vector<Shape> &shapes, EmitOptions options,
                       int64_t most, int64_t few) {
   std::string text;
   for (Shape shape : shapes)
     text += plainMatmul("k" + std::to_string(shape.k), format, shape.n, shape.k);
   std::vector<CudaProgram> programs = emitAll(text, options);
-  std::unique_ptr<HostKernels> built; // one build serves several seeds
+  std::unique_ptr<HostKernels> built; // one build is used for several seeds
   for (Build run : {Build{true, 1}, Build{false, 2}, Build{false, 3}}) {
     if (!built || built->checked != run.checked)
       built = std::make_unique<HostKernels>(programs, run.checked);
@@ -94,14 +96,14 @@ void expectEveryBuild(WeightFormat format, const std::vector<Shape> &shapes, Emi
   }
 }
 
-/// At token counts around a variant's own.
+/// Token counts around each variant's own.
 TEST_P(CudaMatmul, EveryVariantEveryBatch) {
   WeightFormat format = GetParam();
   const NumericFormat &numeric = numericFormat(format);
-  // N and K off every tile; K of super-blocks is whole. Seven blocks of 64 in four parts; group 128
-  // cut in the middle.
+  // N and K are no multiples of any tile, except that K of super-blocks is whole. Seven blocks of
+  // 64 are split into four parts; groups of 128 are cut in the middle.
   std::vector<Shape> shapes{numeric.superGroup ? Shape{35, 1280} : Shape{35, 420}};
-  // One block for four parts: three of them are empty.
+  // One block for four parts: three of the parts are empty.
   if (format == WeightFormat::BF16 || format == WeightFormat::Int4G128)
     shapes.push_back({16, 37});
   if (format == WeightFormat::Q6_K)
@@ -109,9 +111,9 @@ TEST_P(CudaMatmul, EveryVariantEveryBatch) {
   expectEveryBuild(format, shapes, {}, /*most=*/67, /*few=*/11);
 }
 
-/// wgmma: K that goes around the ring of stages twice and ends in half a group of 128, two blocks
-/// in each direction (a cluster, of which the second has few rows; of a float weight 256 tokens).
-/// The last shape has fewer runs than there are stages, and a block without rows.
+/// wgmma: K wraps around the ring of stages twice and ends in half a group of 128. There are two
+/// blocks in each direction (a cluster, whose second block has few rows; 256 tokens for a float
+/// weight). The last shape has fewer runs than there are stages, and a block without rows.
 TEST_P(CudaMatmul, Wgmma) {
   WeightFormat format = GetParam();
   bool super = numericFormat(format).superGroup;
@@ -126,8 +128,8 @@ TEST_P(CudaMatmul, Wgmma) {
                    /*few=*/73);
 }
 
-/// More tokens than run together, so that the last blocks begin a square of their own, which is
-/// lower; and an odd number of row blocks.
+/// More tokens than one square of blocks holds, so that the last blocks start another square, which
+/// is lower; and an odd number of row blocks.
 TEST(CudaMatmulWgmma, EveryBlockHasItsPlace) {
   EmitOptions options;
   options.wgmma = true;
@@ -149,8 +151,9 @@ struct F32Problem {
   std::string name() const { return "k" + std::to_string(k); }
 };
 
-/// Projections with biases: numbers of f64 within what f32 sums of so many products are off, which is far less than rows of
-/// bf16 would be, and for a token the same bits in both variants and in every company.
+/// Projections with biases. Results must match f64 within the error of f32 sums of that many products, which
+/// is far smaller than the error of bf16 rows, and a token's bits must be the same in both variants and in
+/// every batch.
 void expectF32(const HostKernels &kernels, Build run, const F32Problem &problem) {
   constexpr int64_t kMost = 35;
   const int64_t k = problem.k, rowWidth = roundUp(k, 32);
@@ -206,8 +209,8 @@ void expectF32(const HostKernels &kernels, Build run, const F32Problem &problem)
     }
 }
 
-/// K with and without whole fours, whole quarters, and so small that most quarters are empty; N off every tile, and two
-/// formats of one launch.
+/// K that is or is not a multiple of four or of four quarters, and K so small that most quarters are empty; N
+/// that is no multiple of any tile, and two formats in one launch.
 TEST(CudaMatmulF32, BothVariantsEveryBatch) {
   using enum WeightFormat;
   const F32Problem problems[] = {{1100, {{F32, 70}, {F32, 1}}},
@@ -227,11 +230,11 @@ TEST(CudaMatmulF32, BothVariantsEveryBatch) {
 }
 
 //===----------------------------------------------------------------------===//
-// Products of fp8
+// Products in fp8
 //===----------------------------------------------------------------------===//
 
-/// The rows are the reference's, the sums those of the rows in f64; `error` collects how far they
-/// are from the sums of bf16 rows, in squares.
+/// The rows must equal the reference's, and the sums those of the rows in f64. `error` accumulates
+/// the squared distance from the sums of bf16 rows.
 void expectFp8(const HostKernels &kernels, uint32_t seed, WeightFormat format, Shape shape,
                int64_t tokens, double (&error)[2]) {
   int64_t k = shape.k, width = roundUp(shape.n, 32), stride = fp8RowBytes(k);
@@ -277,8 +280,8 @@ void expectFp8(const HostKernels &kernels, uint32_t seed, WeightFormat format, S
     }
 }
 
-/// K that goes around the ring twice and ends inside a group, and one that is a part of a group;
-/// more tokens than a block has, rows off every tile.
+/// K that wraps around the ring twice and ends inside a group, and K that is a part of one group;
+/// more tokens than a block holds, and rows that are no multiple of any tile.
 TEST(CudaMatmulFp8, RowsAndSums) {
   EmitOptions options;
   options.wgmma = true;
@@ -299,7 +302,7 @@ TEST(CudaMatmulFp8, RowsAndSums) {
       expectFp8(*built, run.seed, WeightFormat::Fp8Block128, shape, run.seed == 2 ? 131 : 70,
                 error);
   }
-  // What rounding x to 3 bits of mantissa costs: docs/numerics.md has the figure.
+  // The cost of rounding x to 3 bits of mantissa; docs/numerics.md has the figure.
   double relative = std::sqrt(error[0] / error[1]);
   RecordProperty("relative_error", std::to_string(relative));
   EXPECT_LT(relative, 0.04);
@@ -338,7 +341,7 @@ TEST(CudaMatmulFp8, Pair) {
   }
 }
 
-/// Architectures without wgmma have no code for the rows.
+/// Architectures without wgmma generate no code for the fp8 rows.
 TEST(CudaMatmulFp8, NobodyMakesRowsThatNobodyReads) {
   for (bool wgmma : {true, false}) {
     EmitOptions options;
@@ -348,7 +351,8 @@ TEST(CudaMatmulFp8, NobodyMakesRowsThatNobodyReads) {
   }
 }
 
-/// Of all variants a kernel has those that its counts can choose, the last for whatever is beyond.
+/// A kernel has only the variants that its counts can select; the last variant takes all larger
+/// counts.
 TEST(CudaMatmul, CountsChooseVariants) {
   auto suffixes = [](int64_t least, int64_t most) {
     EmitOptions options;
@@ -367,7 +371,7 @@ TEST(CudaMatmul, CountsChooseVariants) {
   EXPECT_EQ(suffixes(65, 100), "_wgmma128");
 }
 
-/// Decode, prefill and wgmma in one program: each is right for every batch.
+/// Decode, prefill and wgmma loops in one program: each is correct for every batch.
 std::vector<CudaProgram> everyLoop(const std::string &text) {
   EmitOptions options;
   options.wgmma = true;
@@ -402,7 +406,7 @@ TEST(CudaMatmulFusion, ResidualInPlace) {
   }
 }
 
-/// A pair, bf16 rows out, N no multiple of 64; and what SiLU makes of it.
+/// Gated pairs with bf16 outputs where N is not a multiple of 64, and the effect of SiLU on them.
 void expectPairs(std::initializer_list<WeightFormat> formats) {
   int64_t n = 88, tokens = 10;
   for (WeightFormat format : formats) {

@@ -1,8 +1,8 @@
-//===- ModelKernels.h - The projections and attention of two models, as kernel IR ===//
+//===- ModelKernels.h - Projections and attention of two models, as kernel IR ----===//
 //
-// As `ingot compile` makes them of Llama shapes on sm_90a: norms and appending in projections of few
-// tokens, the residual an operand of its own (though it is the output's buffer), keys of the head,
-// products of fp8 where weights are fp8.
+// The kernels that `ingot compile` makes of Llama shapes on sm_90a: norms and appending fused into
+// projections of few tokens, the residual as a separate operand (though it is the output's buffer), keys of
+// the head, and fp8 products where weights are fp8.
 //===----------------------------------------------------------------------===//
 #pragma once
 
@@ -19,8 +19,8 @@ struct ModelShape {
 inline constexpr ModelShape kModelShapes[] = {{"8b", 4096, 14336, 32, 8, 128, 128256},
                                               {"1b", 2048, 8192, 32, 8, 64, 128256}};
 
-/// Tokens up to which a projection computes the norm before it: as codegen/cuda/MatmulShape.cpp
-/// decides. `weights` of an output: 1, or 2 of a pair.
+/// Returns the number of tokens up to which a projection computes the norm before it, as
+/// codegen/cuda/MatmulShape.cpp decides. `weights` per output: 1, or 2 for a gated pair.
 inline int64_t fewTokens(WeightFormat format, int64_t k, int64_t weights) {
   int64_t few = 8;
   while (few > 1 && (2 * few * k * 4 > weights * fragmentLayout(format, 16, k).tileBytes() ||
@@ -29,7 +29,7 @@ inline int64_t fewTokens(WeightFormat format, int64_t k, int64_t weights) {
   return few;
 }
 
-/// More than 64 tokens multiply in fp8, as all kernels of fp8 weights on sm_90a do.
+/// Above 64 tokens, products are in fp8, as in all kernels of fp8 weights on sm_90a.
 inline std::string withFp8(const std::string &matmul, WeightFormat format, int64_t k) {
   if (numericFormat(format).kind != NumericFormat::Kind::ScaledFloat)
     return matmul;
@@ -37,8 +37,8 @@ inline std::string withFp8(const std::string &matmul, WeightFormat format, int64
   return text.insert(text.find(" attributes {", text.find("kernel.matmul")), fp8Clause(k));
 }
 
-/// Kernel IR by name, for one format of weights: qkv, o, gate_up, down, head; those of few tokens by what they do
-/// besides.
+/// Returns kernel IR by name, for one weight format: qkv, o, gate_up, down, head. Kernels for few tokens are
+/// named after their fused ops.
 inline std::map<std::string, std::string> projectionsOf(const ModelShape &m, WeightFormat format) {
   constexpr int64_t kMany = 1 << 20;
   const int64_t width = m.heads * m.headDim, kvWidth = m.kvHeads * m.headDim,
@@ -64,7 +64,8 @@ inline std::map<std::string, std::string> projectionsOf(const ModelShape &m, Wei
   return all;
 }
 
-/// A mixture of experts of 30B, of which a token takes 3B: what its experts compute, and what is around them.
+/// A mixture of experts with 30B parameters, 3B active per token: the kernels of its experts and those around
+/// them.
 struct ExpertShape {
   const char *name;
   int64_t hidden, inner, experts, used;
@@ -84,7 +85,7 @@ inline std::map<std::string, std::string> aroundExperts(const ExpertShape &m) {
       {"combine", combine("combine", m.hidden, m.experts, m.used)}};
 }
 
-/// Attention over a cache of bf16 or fp8.
+/// Attention over a bf16 or fp8 cache.
 inline std::string attentionOf(const ModelShape &m, bool fp8) {
   return attention("attention", {m.heads, m.kvHeads, m.headDim, 0, 0, "bf16", fp8});
 }

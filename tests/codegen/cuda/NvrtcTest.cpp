@@ -1,7 +1,8 @@
 //===- NvrtcTest.cpp - Every kernel of two models, for every architecture ---===//
 //
-// Compiles with NVRTC, which needs no GPU, and locks what ptxas says: no spills anywhere, and
-// registers and shared memory inside what the launch and the smallest GPU of the architecture have.
+// Compiles with NVRTC, which needs no GPU, and checks ptxas's report: no spills anywhere, and
+// registers and shared memory within the limits of the launch and of the architecture's smallest
+// GPU.
 //===----------------------------------------------------------------------===//
 #include "CudaKernels.h"
 #include "ExpertKernels.h"
@@ -15,7 +16,7 @@ using namespace ingot::cuda::test;
 
 namespace {
 
-/// The kernels of a step of a llama-like model; projections compute norms of up to `few` tokens.
+/// The kernels of a step of a llama-like model. Projections compute norms for up to `few` tokens.
 std::string modelKernels(int64_t hidden, int64_t heads, int64_t kvHeads, int64_t headDim,
                          int64_t inner, int64_t vocabulary, WeightFormat format, int64_t few) {
   WeightFormat head = WeightFormat::Q8_0;
@@ -69,7 +70,7 @@ void compileEverywhere(const std::vector<CudaProgram> &programs,
             << architectures[a] << " " << variant.symbol;
         EXPECT_LE(found->registers * variant.threads, 65536u)
             << architectures[a] << " " << variant.symbol;
-        // sm_89 and sm_120 have 99 KB a block, sm_90 227 KB.
+        // sm_89 and sm_120 have 99 KB per block, sm_90 227 KB.
         EXPECT_LE(found->sharedBytes + int64_t(variant.sharedBytes),
                   (options.wgmma ? 227 : 99) * 1024)
             << architectures[a] << " " << variant.symbol;
@@ -85,7 +86,8 @@ void compileEverywhere(const std::string &text, std::vector<std::string> archite
 const std::vector<std::string> kArchitectures = {"sm_80", "sm_89", "sm_90a", "sm_100a", "sm_120a"};
 bool printing() { return std::getenv("INGOT_PRINT_RESOURCES") != nullptr; }
 
-/// The first architecture, the one with kernels of its own and the last; the long tests have all.
+/// These compile for the first architecture, the last one, and the one with kernels of its own; the
+/// long tests cover all.
 std::string smallModel() { return modelKernels(576, 9, 3, 64, 1536, 49152, WeightFormat::Q4_1, 8); }
 std::string largeModel() {
   return modelKernels(4096, 32, 8, 128, 14336, 128256, WeightFormat::Int4G128, 2);
@@ -159,7 +161,7 @@ TEST(NvrtcWgmma, Fp8) {
                         fp8Rows("rows", 4096) + fp8Rows("rows_wide", 14336),
                     {"sm_90a"}, printing(), withWgmma());
 }
-/// Formats that leave the fewest registers, in the variants of most rows alone.
+/// The formats that leave the fewest registers, only in the variants with the most rows.
 TEST(NvrtcWgmma, Experts) {
   std::string text;
   for (WeightFormat format :
@@ -173,7 +175,7 @@ TEST(NvrtcWgmma, Experts) {
     }
   compileEverywhere(text, {"sm_90a"}, printing(), withWgmma());
 }
-/// Two main loops in one kernel, and rows that are padded.
+/// Two main loops in one kernel, and padded rows.
 TEST(NvrtcWgmma, Segments) {
   compileEverywhere(
       projections(

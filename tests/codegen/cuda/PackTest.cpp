@@ -1,4 +1,4 @@
-//===- PackTest.cpp - gpu-frag16 as packed, read by coordinates -------------===//
+//===- PackTest.cpp - Packed gpu-frag16 weights, read by coordinates --------===//
 #include "FragmentReference.h"
 
 #include "compiler/import/Codes.h"
@@ -14,7 +14,7 @@ using namespace ingot::cuda::test;
 
 namespace {
 
-/// A tensor of random bytes whose scales are small numbers.
+/// A tensor of random bytes whose scales are small.
 struct Stored {
   std::vector<std::byte> bytes;
   std::vector<float> scales; ///< of fp8
@@ -40,7 +40,7 @@ struct Stored {
       }
     } else {
       for (std::byte &b : bytes)
-        b = std::byte(random() & 0x3b); // as an f16 anywhere: finite
+        b = std::byte(random() & 0x3b); // finite wherever it is read as an f16
     }
     if (numeric.isScaledFloat()) {
       int64_t blocks = (n + 127) / 128 * ((k + 127) / 128);
@@ -60,7 +60,7 @@ class Fragments : public testing::TestWithParam<int> {};
 TEST_P(Fragments, ReadByCoordinates) {
   WeightFormat format = WeightFormat(GetParam());
   bool made = format >= WeightFormat::Int8 &&
-              format <= WeightFormat::Int4G128; // by --quantize, from floats
+              format <= WeightFormat::Int4G128; // made from floats by --quantize
   WeightFormat source = made ? WeightFormat::F32 : format;
   int64_t block = made || numericFormat(format).isFloat() ? 1 : import::storedBlockValues(format);
   for (auto [n, k] : {std::pair<int64_t, int64_t>{35, 5 * block + (block == 1 ? 95 : 0)},
@@ -70,7 +70,7 @@ TEST_P(Fragments, ReadByCoordinates) {
     Stored stored(source, n, k);
     FragmentLayout layout = fragmentLayout(format, n, k);
     std::vector<std::byte> packed(layout.bytes());
-    // Tile by tile, as the driver does, and out of order.
+    // Pack tile by tile, as the driver does, but out of order.
     for (int64_t tile = layout.tiles; tile-- > 0;)
       ASSERT_TRUE(bool(compiler::packFragments(
           stored.tensor, layout, tile,
@@ -90,7 +90,7 @@ TEST_P(Fragments, ReadByCoordinates) {
         }
       }
     }
-    // Rows beyond the weight count for nothing.
+    // Rows beyond the weight contribute nothing.
     for (int64_t r = n; r < layout.tiles * 16; ++r)
       for (int64_t i = 0; i < k; ++i)
         ASSERT_EQ(reader.value(r, i), 0.0f) << "padding row " << r;

@@ -1,7 +1,7 @@
-//===- PrintKernels.cpp - CUDA C++ of kernels in a file of kernel IR --------===//
+//===- PrintKernels.cpp - Prints CUDA C++ for a file of kernel IR -----------===//
 //
-// print-cuda-kernels FILE.mlir [wgmma]           what the lit tests of emitted text look at
-// print-cuda-kernels FILE.mlir resources ARCH    registers and memory of each variant, by ptxas
+// print-cuda-kernels FILE.mlir [wgmma]           prints the source text that the lit tests check
+// print-cuda-kernels FILE.mlir resources ARCH    prints ptxas's registers and memory per variant
 //===----------------------------------------------------------------------===//
 #include "codegen/cuda/CudaCodegen.h"
 #include "dialects/kernel/ops/Structure.h"
@@ -19,7 +19,8 @@ static void print(const cuda::LaunchExtent &extent) {
   llvm::outs() << bases[extent.base] << " * " << extent.multiply << " / " << extent.divide;
 }
 
-/// Machine code by NVRTC for one architecture, sm_90a with wgmma: what ptxas says of it.
+/// Compiles to machine code with NVRTC for one architecture (sm_90a with wgmma) and prints ptxas's
+/// report.
 static int printResources(llvm::ArrayRef<cuda::CudaProgram> programs,
                           const std::string &architecture) {
   std::string problem;

@@ -1,4 +1,4 @@
-//===- RowsTest.cpp - Row-wise kernels, gather, rope and argmax on the emulator ===//
+//===- RowsTest.cpp - Row-wise, gather, rope and argmax kernels on the emulator ----===//
 #include "CudaRunner.h"
 #include "E4m3Reference.h"
 #include "FragmentReference.h"
@@ -96,7 +96,7 @@ TEST(CudaRowwise, PermutesColumns) {
   });
 }
 
-/// Everything a region may hold, in place.
+/// Every op that a region may contain, in place.
 TEST(CudaRowwise, RegionOps) {
   int64_t n = 70, tokens = 2;
   std::string rows = rowsType("f32", n);
@@ -125,8 +125,8 @@ TEST(CudaRowwise, RegionOps) {
   });
 }
 
-/// What passes/lowering/RegionLowering.cpp makes of mish, quick_gelu and relu2, one added to the
-/// next.
+/// The ops that passes/lowering/RegionLowering.cpp emits for mish, quick_gelu and relu2, each
+/// result added to the next.
 TEST(CudaRowwise, Activations) {
   int64_t n = 96, tokens = 2;
   std::string rows = rowsType("f32", n);
@@ -163,7 +163,7 @@ TEST(CudaRowwise, Activations) {
   onEveryBuild(text, [&](Emulated &gpu, const HostKernels &) {
     std::vector<float> x = f32Rows(tokens, n, 1);
     for (size_t i = 0; i < x.size(); ++i)
-      x[i] = i % 7 ? x[i] * 8 : float(i) - 90; // far out on both sides as well
+      x[i] = i % 7 ? x[i] * 8 : float(i) - 90; // far into both tails as well
     BatchView batch{};
     batch.tokens = tokens;
     float *y = gpu.put(x, "y", false);
@@ -249,7 +249,7 @@ TEST(CudaRope, Append) {
       const RopeProblem &p = problems[number];
       int64_t d = p.headDim, qWidth = roundUp(p.heads * d, 32), kWidth = roundUp(p.kvHeads * d, 32),
               tWidth = roundUp(p.rotary, 32);
-      int64_t vectors = 2 * p.kvHeads * 32; // of a page
+      int64_t vectors = 2 * p.kvHeads * 32; // per page
       int64_t pageBytes = roundUp(vectors * (p.fp8 ? d + 4 : 2 * d), 64);
       std::vector<float> q = f32Rows(tokens, p.heads * d, 1), k = f32Rows(tokens, p.kvHeads * d, 2),
                          v = f32Rows(tokens, p.kvHeads * d, 3),
@@ -268,7 +268,7 @@ TEST(CudaRope, Append) {
         operands.push_back(gpu.put(table));
       if (p.norm)
         operands.push_back(gpu.put(qn)), operands.push_back(gpu.put(kn));
-      if (p.fp8 && !p.rotary) { // token 0: a vector of zeros; 1: largest 448 at scale 1, ties
+      if (p.fp8 && !p.rotary) { // token 0: zeros; token 1: largest 448 at scale 1, with ties
         std::fill_n(v.begin(), kWidth, 0.0f);
         const float ties[] = {448, -17, 19, 0.0009765625f, 0.0029296875f, 300, -0.0f, 432, 433, 15};
         std::copy(std::begin(ties), std::end(ties), v.begin() + kWidth);
@@ -347,7 +347,7 @@ TEST(CudaSample, Argmax) {
     ASSERT_TRUE(bool(kernels));
     Emulated gpu(kernels, 5);
     std::vector<float> logits = f32Rows(rows, width, 3);
-    logits[17] = logits[4999] = 2.0f; // a tie: the first
+    logits[17] = logits[4999] = 2.0f; // a tie: the first wins
     for (int64_t i = 0; i < width; ++i)
       logits[stride + i] = -5.0f - float(i % 7);
     logits[stride + 2500] = -1.0f;
@@ -364,7 +364,7 @@ TEST(CudaSample, Argmax) {
     int32_t *ids = gpu.make<int32_t>(rows);
     BatchView batch{};
     batch.rows = rows;
-    for (int step = 0; step < 2; ++step) { // keys are ready for the next step
+    for (int step = 0; step < 2; ++step) { // the keys are reset for the next step
       gpu.launch("argmax", {gpu.put(logits), keys}, batch);
       gpu.launch("argmax_finish", {keys, ids}, batch);
       EXPECT_EQ(gpu.get(ids, rows), (std::vector<int32_t>{17, 2500, 5002, 0, 1, 70, 4000}));

@@ -1,7 +1,7 @@
-//===- SeedTest.cpp - Weights that a device makes from a seed ----------------===//
+//===- SeedTest.cpp - Weights that a device generates from a seed ------------===//
 //
-// The bytes must be those that the host makes (runtime/formats/SeedFragments.cpp), for every format
-// that configurations name, and for shapes that fill no tile, run or block.
+// The bytes must equal those that the host generates (runtime/formats/SeedFragments.cpp), for every
+// format that configurations can name and for shapes that fill no tile, run or block.
 //===----------------------------------------------------------------------===//
 #include "CudaRunner.h"
 #include "runtime/formats/SeedWeights.h"
@@ -12,7 +12,7 @@ using namespace ingot::cuda::test;
 
 namespace {
 
-/// Of the others the host alone makes weights, for checks (SeedWeights.h).
+/// Weights of other formats are generated only on the host, for checks (SeedWeights.h).
 std::vector<int> formatsOfConfigurations() {
   std::vector<int> formats;
   for (int format = 0; format < kWeightFormatCount; ++format)
@@ -43,7 +43,7 @@ TEST_P(Seed, FillsWhatTheHostFills) {
     ASSERT_TRUE(bool(kernels(checked)));
     Emulated device(kernels(checked));
     for (auto [n, k] : {std::pair<int64_t, int64_t>{16, 256}, {41, 3 * 256}, {5, 17}, {32, 840}}) {
-      k = roundUp(k, f.block()); // what a weight of that format has
+      k = roundUp(k, f.block()); // K must be a multiple of the format's block
       FragmentLayout layout = fragmentLayout(format, n, k);
       uint64_t seed = 99 + uint64_t(k), tensor = 7;
       std::vector<std::byte> expected(size_t(layout.bytes()));

@@ -1,11 +1,12 @@
-//===- WriteKernels.cpp - Texts of the kernels of two models, and how to launch them ===//
+//===- WriteKernels.cpp - Writes the kernels of two models and how to launch them ----===//
 //
 // write-cuda-kernels FOLDER [MODEL…]
 //
 // Writes a .cu for each kernel of Llama shapes of 8B and 1B on sm_90a, MODEL-FORMAT-KIND.cu, and
-// kernels.json: what NVRTC is told, the batch's layout, operands, and for each variant guards, grid,
-// threads, shared memory, cluster and tensor maps. The SASS test compiles and reads them (tests/codegen/cuda/sass), a
-// sweep compiles and times them (tests/gpu/sweep.py). MODEL: 8b, 1b; moe, experts, which no sweep can
+// kernels.json: the NVRTC options, the batch's layout, the operands, and for each variant guards, grid,
+// threads, shared memory, cluster and tensor maps. The SASS test compiles and reads the .cu files
+// (tests/codegen/cuda/sass), and a sweep compiles and times them (tests/gpu/sweep.py). MODEL: 8b, 1b; moe,
+// experts, which no sweep can launch yet; or tiny, which is for tests of the scripts.
 // launch yet; or tiny, which is for tests of the scripts.
 //===----------------------------------------------------------------------===//
 #include "ModelKernels.h"
@@ -78,7 +79,7 @@ Object describe(const CudaVariant &variant) {
   return object;
 }
 
-/// Where a step's counts and lists lie in what a kernel gets last.
+/// Returns the offsets of a step's counts and lists in the kernel's last argument.
 Object describeBatch() {
   return Object{{"bytes", int64_t(sizeof(BatchView))},
                 {"tokens", int64_t(offsetof(BatchView, tokens))},

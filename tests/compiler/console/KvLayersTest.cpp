@@ -1,4 +1,4 @@
-//===- KvLayersTest.cpp - KV caches of single layers -------------------------===//
+//===- KvLayersTest.cpp - KV cache formats of single layers ------------------===//
 #include "compiler/console/KvLayers.h"
 
 #include <gtest/gtest.h>
@@ -8,13 +8,13 @@ using namespace ingot::compiler;
 
 namespace {
 
-/// Six layers: of a window, all but 2 and 5; 4 has no cache.
+/// Six layers: all but 2 and 5 have a window; 4 has no cache.
 const std::vector<LayerCache> kLayers = {{{64}, 9}, {{64}, 9}, {{64}, 0},
                                          {{64}, 9}, {{}, 0},   {{64}, 0}};
 
 std::string codeOf(const auto &result) { return result ? "" : result.error().code; }
 
-/// "bf16 - int8 …", of each layer; or the error's code and first line.
+/// Returns the format of each layer, as in "bf16 - int8 …", or the error's code and first line.
 std::string asked(const std::vector<std::pair<std::string, std::string>> &given) {
   std::vector<KvRule> rules;
   for (const auto &[layers, format] : given) {
@@ -37,7 +37,7 @@ std::string asked(const std::vector<std::pair<std::string, std::string>> &given)
 TEST(KvLayers, NumbersRangesAndWords) {
   EXPECT_EQ(asked({{"0", "bf16"}}), "bf16 - - - - -");
   EXPECT_EQ(asked({{"1-3", "int8"}}), "- int8 int8 int8 - -");
-  EXPECT_EQ(asked({{"3-", "int8"}}), "- - - int8 - int8"); // 4 has nothing to be of int8
+  EXPECT_EQ(asked({{"3-", "int8"}}), "- - - int8 - int8"); // layer 4 has no cache
   EXPECT_EQ(asked({{" 0, 2 ", "int8"}, {"5", "f32"}}), "int8 - int8 - - f32");
   EXPECT_EQ(asked({{"window", "int4"}}), "int4 int4 - int4 - -");
   EXPECT_EQ(asked({{"window", "int4"}, {"global", "bf16"}}), "int4 int4 bf16 int4 - bf16");

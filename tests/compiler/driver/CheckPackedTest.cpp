@@ -1,4 +1,4 @@
-//===- CheckPackedTest.cpp - A weight that is packed wrong is found ---------===//
+//===- CheckPackedTest.cpp - Wrongly packed weights are found ---------------===//
 #include "compiler/driver/CheckPacked.h"
 #include "compiler/pack/Pack.h"
 
@@ -36,7 +36,7 @@ auto pack(const import::RowSource &source, const FragmentLayout &layout, std::sp
   return compiler::packFragments(source, layout, 0, out);
 }
 
-/// All pieces of one panel or tile, so that each of them is looked at.
+/// Checks all pieces, each of one panel or tile, so that every one of them is inspected.
 template <typename Layout>
 Result<void> checkAll(const import::RowSource &source, const Layout &layout, int64_t unitBytes,
                       std::span<const std::byte> packed) {
@@ -56,7 +56,7 @@ template <typename Layout> void hold(const Layout &layout, int64_t unitBytes) {
   const std::string format(numericFormat(layout.format).name);
   auto right = checkAll(source, layout, unitBytes, packed);
   EXPECT_TRUE(right) << format << "\n" << (right ? "" : right.error().format());
-  // The first unit in place of the second, and codes of all of it the other way round.
+  // Overwrite the second unit with the first, so that all of its codes are in the wrong place.
   std::vector<std::byte> wrong = packed;
   std::memcpy(&wrong[size_t(unitBytes)], packed.data(), size_t(unitBytes));
   auto exchanged = checkAll(source, layout, unitBytes, wrong);
@@ -65,7 +65,7 @@ template <typename Layout> void hold(const Layout &layout, int64_t unitBytes) {
   EXPECT_NE(exchanged.error().what.find("weight w "), std::string::npos);
 }
 
-/// The last two of the few units of one piece exchanged.
+/// Checks that swapping the first two units of a piece is found.
 template <typename Layout> void exchange(const Layout &layout, int64_t unitBytes) {
   const Stored stored;
   const import::RowSource source(stored.tensor);

@@ -1,4 +1,4 @@
-//===- PlanChecksTest.cpp - A wrong plan is told with the pass that made it -===//
+//===- PlanChecksTest.cpp - A wrong plan is reported with the pass that made it ----===//
 #include "compiler/driver/PlanChecks.h"
 #include "compiler/targets/CodeTarget.h"
 #include "dialects/plan/ops/Section.h"
@@ -21,7 +21,7 @@ namespace {
 
 using Deed = std::function<void(ModuleOp)>;
 
-/// A pass of that name among those of a pipeline.
+/// A pass of a given name, planted in a pipeline.
 struct PlantedPass : PassWrapper<PlantedPass, OperationPass<ModuleOp>> {
   MLIR_DEFINE_EXPLICIT_INTERNAL_INLINE_TYPE_ID(PlantedPass)
   PlantedPass(std::string name, Deed deed) : name(std::move(name)), deed(std::move(deed)) {}
@@ -40,7 +40,7 @@ void restoreBarriers(ModuleOp module) {
   module.walk([](plan::LaunchOp launch) { launch.setNoBarrier(false); });
 }
 
-/// A model, and what is said of its plan if these passes stand between and behind lowering and planning.
+/// A model, and the verdict on its plan if given passes run between lowering and planning and after planning.
 class PlanChecks : public testing::Test {
 protected:
   PlanChecks() {
@@ -56,7 +56,7 @@ protected:
     EXPECT_TRUE(model && run(*model, buildFusion));
   }
 
-  /// What checkPlan says, as three lines; "" where the plan is right.
+  /// Returns checkPlan's error as three lines, or "" if the plan is right.
   std::string check(std::vector<std::pair<std::string, Deed>> between,
                     std::vector<std::pair<std::string, Deed>> behind) {
     auto passes = [&](OpPassManager &pm) {
@@ -147,7 +147,8 @@ TEST_F(PlanChecks, APassThatIsWrongOnceIsSaidToBeSo) {
       << said;
 }
 
-// Until plan-find-ids has run, steps of many rows leave no ids: that is no pass's mistake.
+// Until plan-find-ids has run, steps of many rows leave no ids. That is not an error of the pass
+// before it.
 TEST_F(PlanChecks, APassBehindWhichIdsAreStillToComeIsNotBlamed) {
   device = "cuda";
   const std::string said = check({}, {{"weighs-nothing", [](ModuleOp module) {
@@ -160,7 +161,7 @@ TEST_F(PlanChecks, APassBehindWhichIdsAreStillToComeIsNotBlamed) {
   EXPECT_NE(said.find("\n  behind the pass weighs-nothing: "), std::string::npos) << said;
 }
 
-// What a later pass mends is no mistake of the plan.
+// An error that a later pass corrects is not an error of the plan.
 TEST_F(PlanChecks, AMendedPlanIsRight) {
   EXPECT_EQ(check({{"drops", dropBarriers}}, {{"restores", restoreBarriers}}), "");
 }

@@ -1,4 +1,4 @@
-//===- CodeCacheTest.cpp - What is stored comes back, or nothing does -----===//
+//===- CodeCacheTest.cpp - Lookups return stored bytes or nothing ---------===//
 #include "compiler/engine/CodeCache.h"
 
 #include <filesystem>

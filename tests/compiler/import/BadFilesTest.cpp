@@ -1,7 +1,7 @@
-//===- BadFilesTest.cpp - Every bad kind is refused, each in its own words ===//
+//===- BadFilesTest.cpp - Every bad kind is refused with its own message ----===//
 //
-// The list is in tests/checkpoints. (Acceptance F2 and F10: exit 3, a code of its
-// own, three lines with numbers, within 100 ms and 64 MiB.)
+// The list is in tests/checkpoints. (Acceptance F2 and F10: exit status 3, a separate code for each
+// kind, three lines with numbers, within 100 ms and 64 MiB.)
 //===----------------------------------------------------------------------===//
 #include "compiler/import/Checkpoint.h"
 #include "tests/Sanitizers.h"
@@ -19,7 +19,7 @@ using namespace ingot::test;
 
 namespace {
 
-/// Anything a terminal would act on.
+/// Returns whether the text contains a character that a terminal would act on.
 bool hasControl(const std::string &text) {
   return std::any_of(text.begin(), text.end(),
                      [](char c) { return static_cast<unsigned char>(c) < 0x20; });
@@ -33,8 +33,8 @@ void expectThreeLines(const Error &error) {
   EXPECT_NE(error.what.back(), '.');
 }
 
-/// A reason is a fact with a number in it; without one where the fact is the system's
-/// word, a path, a name or a type. A path may hold digits of its own: only the rest counts.
+/// A reason must state a fact with a number in it, except where the fact is the system's message, a
+/// path, a name or a type. A path may contain digits; only the rest of the reason counts.
 void expectNumber(const Error &error, const std::string &folder) {
   const std::set<std::string> withoutNumber = {"E0200", "E0201", "E0260",
                                                "E0277", "E0284", "E0286"};

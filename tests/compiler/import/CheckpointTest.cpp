@@ -1,4 +1,4 @@
-//===- CheckpointTest.cpp - Typed look-ups and their memory ---------------===//
+//===- CheckpointTest.cpp - Typed look-ups and the record of used keys ----===//
 #include "compiler/import/CheckpointBuilder.h"
 
 #include <gtest/gtest.h>
@@ -63,7 +63,7 @@ TEST(Checkpoint, UnusedKeysAreThoseNobodyAskedFor) {
   EXPECT_EQ(checkpoint->unusedKeys().size(), 6u) << "null says nothing";
   (void)checkpoint->integer("integer");
   (void)checkpoint->numberOr("number", 0);
-  (void)checkpoint->has("text"); // asking whether it is there is no use
+  (void)checkpoint->has("text"); // has() does not count as use
   checkpoint->ignore("general.*");
   checkpoint->ignore("fla");
   EXPECT_EQ(checkpoint->unusedKeys(), (std::vector<std::string>{"flag", "text"}));

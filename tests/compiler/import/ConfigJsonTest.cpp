@@ -1,4 +1,4 @@
-//===- ConfigJsonTest.cpp - Flattening ------------------------------------===//
+//===- ConfigJsonTest.cpp - Flattening of config.json ---------------------===//
 #include "compiler/import/ConfigJson.h"
 #include "tests/checkpoints/CheckpointFiles.h"
 
@@ -74,7 +74,7 @@ TEST(ConfigJson, Refusals) {
 }
 
 TEST(ConfigJson, LongPathsCannotMultiply) {
-  // A long key above many short ones would take their product in memory.
+  // Flattening a long key above many short ones would take the product of their sizes in memory.
   std::string json = R"({"architectures": ["A"], ")" + std::string(1 << 20, 'k') + "\": {";
   for (int i = 0; i < 50000; ++i)
     json += "\"" + std::to_string(i) + "\":1,";

@@ -1,4 +1,4 @@
-//===- Float8Test.cpp - fp8 checkpoints: scales found, keys read, wrongs refused ===//
+//===- Float8Test.cpp - fp8 checkpoints: their scales, keys and errors ----------===//
 #include "compiler/import/Checkpoint.h"
 #include "compiler/import/Dequantize.h"
 #include "tests/checkpoints/CheckpointFiles.h"
@@ -44,7 +44,7 @@ std::string bytesOf(const std::vector<float> &numbers) {
   return {reinterpret_cast<const char *>(numbers.data()), numbers.size() * 4};
 }
 
-/// A folder in the making: the valid configuration with a quantization_config, and fp8 tensors.
+/// Builder of a folder: the valid configuration with a quantization_config, and fp8 tensors.
 struct Fp8Folder {
   CheckpointFiles files = validFolder();
   SafetensorsImage image;
@@ -61,7 +61,7 @@ struct Fp8Folder {
     image.data.replace(image.data.size() - bytes.size(), bytes.size(), bytes);
     return *this;
   }
-  /// Codes 0, 1, 2, …, none of them NaN.
+  /// Adds a weight with codes 0, 1, 2, …, none of which is NaN.
   Fp8Folder &weight(int64_t n, int64_t k, const std::string &name = "w.weight") {
     std::string codes;
     for (int64_t i = 0; i < n * k; ++i)
@@ -90,7 +90,7 @@ float e4m3(int code) {
                   : std::ldexp(float(mantissa), -9);
 }
 
-/// Every number of "w.weight" is its scale, by `scaleOf(row, k)`, times its code.
+/// Checks that every number of "w.weight" is its code times its scale, `scaleOf(row, k)`.
 template <typename ScaleOf>
 void expectNumbers(const Checkpoint &checkpoint, WeightFormat format, ScaleOf scaleOf) {
   const Tensor *w = checkpoint.find("w.weight");
@@ -154,7 +154,7 @@ TEST(Float8, CompressedTensors) {
                 [](int64_t, int64_t k) { return k < 128 ? 0.5f : 3.0f; });
 }
 
-/// bf16 scales, as llm-compressor writes them, are f32 exactly.
+/// bf16 scales, which llm-compressor writes, convert to f32 exactly.
 TEST(Float8, HalfScales) {
   uint16_t halves[] = {0x3c80, 0x3a01, 0x0080};
   std::string bytes(reinterpret_cast<char *>(halves), sizeof halves);
@@ -271,7 +271,7 @@ TEST(Float8, ConfigurationsThatMeanSomethingElse) {
       << "weights were rotated";
 }
 
-/// What is not understood is left to the families, which refuse it by name.
+/// Unknown keys are left to the families, which refuse them by name.
 TEST(Float8, UnknownKeysStay) {
   Opened opened = Fp8Folder(std::string(kFp8) + R"(, "rotation": "hadamard")")
                       .weight(3, 5)

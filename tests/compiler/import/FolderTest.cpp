@@ -150,7 +150,7 @@ TEST_F(FolderTest, RevisionsAreNoPaths) {
                                "abc\x01"
                                "123"}) {
     cache.files["refs/main"] = revision;
-    // An empty file is refused as one.
+    // An empty file is refused as an empty file.
     EXPECT_EQ(codeOf(cache), *revision ? "E0844" : "E0204") << revision;
   }
   cache.files["refs/main"] = "link";
@@ -185,7 +185,8 @@ TEST_F(FolderTest, GgufOfAFolder) {
   EXPECT_EQ(codeOf(files), "E0286");
 }
 
-/// What a file is its first bytes say: adapters, projectors, vocabularies and what is no GGUF are not offered as models.
+/// The first bytes determine the type of a file: adapters, projectors, vocabularies and files that are not
+/// GGUF are not offered as models.
 TEST_F(FolderTest, WhatIsNoModelIsNotOffered) {
   GgufImage other = GgufImage::valid(), vocabulary = GgufImage::valid();
   other.entries.push_back(ggufEntry("general.type", 8, ggufText("adapter")));
@@ -211,7 +212,7 @@ TEST_F(FolderTest, WhatIsNoModelIsNotOffered) {
   EXPECT_EQ(codeOf(files), "E0224") << "a vocabulary";
 }
 
-/// By its first bytes, whatever it is called.
+/// Files are recognised by their first bytes, under any name.
 TEST_F(FolderTest, FilesUnderOtherNames) {
   CheckpointFiles files = validFolder();
   files.name = "names";
@@ -241,7 +242,7 @@ TEST_F(FolderTest, FilesUnderOtherNames) {
     }
 }
 
-/// As mlx-lm writes every folder, and as programs leave those that they made one file of.
+/// mlx-lm writes every folder like this, and so do programs that merge a model into one file.
 TEST_F(FolderTest, AnIndexBesideOneFile) {
   const auto index = [](const std::string &file) {
     return R"({"metadata": {}, "weight_map": {"a": ")" + file + R"(", "b": ")" + file +
@@ -268,7 +269,7 @@ TEST_F(FolderTest, AnIndexBesideOneFile) {
   EXPECT_EQ(open(files)->tensors.size(), 3u) << "of one file it need not list the tensors";
 }
 
-/// As the first programs for GPTQ left it; a folder of several such files is none.
+/// The first GPTQ programs wrote such a file; a folder with several of them is refused.
 TEST_F(FolderTest, OneFileOfAnotherName) {
   CheckpointFiles files = validFolder();
   files.files["gptq_model-4bit-128g.safetensors"] = files.files["model.safetensors"];
@@ -281,7 +282,7 @@ TEST_F(FolderTest, OneFileOfAnotherName) {
   EXPECT_EQ(codeOf(files), "E0205");
 }
 
-/// An index beside other weights: two models are refused, one is read, and that is said.
+/// An index next to other weights: two models are refused; one model is read, with a note.
 TEST_F(FolderTest, AnIndexBesideOtherWeights) {
   const auto notesOf = [&](CheckpointFiles files) {
     auto checkpoint = open(files);
@@ -289,7 +290,7 @@ TEST_F(FolderTest, AnIndexBesideOtherWeights) {
     EXPECT_EQ(checkpoint->notes.size(), 1u);
     return checkpoint->notes.front();
   };
-  CheckpointFiles left = validFolder(); // its shards are gone
+  CheckpointFiles left = validFolder(); // the shards are missing
   left.files["model.safetensors.index.json"] =
       validShardedFolder().files["model.safetensors.index.json"];
   EXPECT_NE(notesOf(left).find("names 2 files, of which 'model-00001-of-00002.safetensors' is"),
@@ -347,7 +348,7 @@ TEST_F(FolderTest, AnAdapterBesideItsModelIsPassedOver) {
   EXPECT_EQ(codeOf(files), "E0843");
 }
 
-/// "name=source, …"
+/// Returns "name=source, …".
 static std::string listed(const Checkpoint &checkpoint) {
   std::string all;
   for (const NamedTemplate &one : checkpoint.text.chatTemplates)

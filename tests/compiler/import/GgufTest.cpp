@@ -1,4 +1,4 @@
-//===- GgufTest.cpp - What a good GGUF file reads as ----------------------===//
+//===- GgufTest.cpp - Contents of valid GGUF files ------------------------===//
 #include "compiler/import/Gguf.h"
 #include "compiler/import/Dequantize.h"
 #include "compiler/import/RowSource.h"
@@ -69,7 +69,7 @@ TEST(Gguf, MetadataOfEveryType) {
 TEST(Gguf, TensorsAreSortedOutermostFirstAndInTheFile) {
   TemporaryFolder folder;
   GgufImage image = GgufImage::valid();
-  std::swap(image.tensors[0], image.tensors[2]); // the order of records is free
+  std::swap(image.tensors[0], image.tensors[2]); // records may come in any order
   auto checkpoint = openImage(image.bytes(), folder);
   ASSERT_TRUE(checkpoint);
   ASSERT_EQ(checkpoint->tensors.size(), 3u);
@@ -95,7 +95,7 @@ TEST(Gguf, TensorsAreSortedOutermostFirstAndInTheFile) {
   }
 }
 
-// What else lies beside models, each with the way to the model.
+// Other files that are found next to models; each error points to the model.
 TEST(Gguf, ProjectorsAndAdaptersAreNoModels) {
   TemporaryFolder folder;
   const std::tuple<const char *, const char *, const char *> kinds[] = {
@@ -115,7 +115,8 @@ TEST(Gguf, ProjectorsAndAdaptersAreNoModels) {
   }
 }
 
-/// A matrix of NVFP4 has a factor beside it, a stack of them one for each; what is said of activations goes.
+/// A matrix of NVFP4 comes with one factor, a stack with one factor per matrix; factors for activations are
+/// dropped.
 TEST(Gguf, FactorsOfNvfp4) {
   const auto open = [](std::vector<uint64_t> shape, std::vector<float> factors) {
     TemporaryFolder folder;
@@ -145,11 +146,11 @@ TEST(Gguf, FactorsOfNvfp4) {
   const float one = f32FromE4M3(0x22);
   EXPECT_EQ(open({64, 2}, {0.5f}), std::vector<float>(128, one / 2));
   std::vector<float> stack(256, 3 * one);
-  std::fill_n(stack.begin(), 128, 0.0f); // an expert that no data reached
+  std::fill_n(stack.begin(), 128, 0.0f); // an expert that no calibration data reached
   EXPECT_EQ(open({64, 2, 2}, {0.0f, 3.0f}), stack);
 }
 
-// Blocks of 64 and of 128 values have the same number; only the room that they take tells them apart.
+// Blocks of 64 and of 128 values have the same type number; only their size tells them apart.
 TEST(Gguf, BlocksOfQ2AreToldByTheirRoom) {
   const auto read = [](uint64_t k, uint64_t rows, size_t bytesOfFirst, size_t bytesOfLast) {
     GgufImage image = GgufImage::valid();
@@ -179,7 +180,7 @@ TEST(Gguf, BlocksOfQ2AreToldByTheirRoom) {
   EXPECT_TRUE(cut.starts_with("E0220")) << cut;
 }
 
-/// d (q - 1), a scale for 128 values; of matrices and of stacks.
+/// Values are d (q - 1), with one scale per 128 values, for matrices and stacks.
 TEST(Gguf, NumbersOfWideBlocksOfQ2) {
   TemporaryFolder folder;
   GgufImage image = GgufImage::valid();
@@ -254,7 +255,7 @@ TEST(Gguf, EveryReadableTypeAndNoOther) {
   EXPECT_EQ(read, 28);
 }
 
-/// Version 2 with all that version 3 may hold; what else there is is refused by name.
+/// Version 2 is read with everything that version 3 may contain; all others are refused by name.
 TEST(Gguf, Versions) {
   const auto read = [](uint32_t version) {
     GgufImage image = GgufImage::valid();

@@ -1,8 +1,8 @@
 //===- MutationTest.cpp - Every truncation and thousands of bit flips -----===//
 //
-// A damaged file is refused or, where the damage is in a value nobody can check,
-// read as another valid one: then every tensor lies inside the file and can be read
-// to its end (the sanitizer build watches).
+// A damaged file is either refused or, if the damage is in a value that cannot be checked, read as
+// another valid file. In that case every tensor lies inside the file and can be read to its end
+// (the sanitizer build watches).
 //===----------------------------------------------------------------------===//
 #include "compiler/import/ConfigJson.h"
 #include "compiler/import/Dequantize.h"
@@ -30,7 +30,7 @@ Result<void> readAsGguf(const std::string &bytes, CheckpointBuilder &builder) {
   return readGguf(std::as_bytes(std::span(bytes)), "m.gguf", builder);
 }
 
-/// A part of a split model that is not its first.
+/// Reads a part of a split model other than the first.
 Result<void> readAsPart(const std::string &bytes, CheckpointBuilder &builder) {
   auto part = readGgufPart(std::as_bytes(std::span(bytes)), "m.gguf", /*first=*/false, builder);
   return part ? Result<void>() : Result<void>(part.error());
@@ -46,9 +46,9 @@ Result<void> readAsConfig(const std::string &bytes, CheckpointBuilder &builder) 
   return read ? unwrapConfig(builder, "config.json") : read;
 }
 
-/// Reads `bytes`; true if they were taken. Uses every number of every tensor.
+/// Reads `bytes` and uses every number of every tensor. Returns true if the file was accepted.
 bool readThrough(const Reader &reader, const std::string &bytes) {
-  // A copy of exactly that size: reading past it is seen by the sanitizer.
+  // Copy to a buffer of the exact size, so that the sanitizer sees reads past the end.
   const std::string copy(bytes.begin(), bytes.end());
   CheckpointBuilder builder(Container::Gguf);
   Result<void> read = reader(copy, builder);

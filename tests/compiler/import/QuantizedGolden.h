@@ -1,6 +1,7 @@
 //===- QuantizedGolden.h - tests/checkpoints/quantized_golden.bin ----------===//
 //
-// Matrices as quantised checkpoints store them, with the numbers that they stand for (make_quantized_golden.py there).
+// Matrices as quantised checkpoints store them, with the numbers that they represent (written by
+// make_quantized_golden.py there).
 //===----------------------------------------------------------------------===//
 #pragma once
 
@@ -85,7 +86,8 @@ private:
   std::ifstream file;
 };
 
-/// Opens it as a folder; `ownFile`: where the configuration of the quantisation is, if not in config.json.
+/// Opens the golden matrix as a folder. `ownFile` names the file of the quantisation config if it is not
+/// config.json.
 inline Opened open(const Golden &golden, const TemporaryFolder &folder,
                    const char *ownFile = nullptr) {
   CheckpointFiles files = validFolder();
@@ -97,7 +99,7 @@ inline Opened open(const Golden &golden, const TemporaryFolder &folder,
   std::string config = validConfig();
   if (ownFile)
     files.files[ownFile] = golden.config;
-  else if (golden.config.find("quantization_key") != std::string::npos) // of MLX
+  else if (golden.config.find("quantization_key") != std::string::npos) // MLX
     config.insert(config.rfind('}'), ", \"quantization\": " + golden.config +
                                          ", \"quantization_config\": " + golden.config);
   else
@@ -107,7 +109,7 @@ inline Opened open(const Golden &golden, const TemporaryFolder &folder,
   return openCheckpoint(writeCheckpoint(files, folder.path("m")));
 }
 
-/// Its error, or "opened".
+/// Returns the error's code, or "opened".
 inline std::string codeOf(const Golden &golden) {
   TemporaryFolder folder;
   Opened opened = open(golden, folder);

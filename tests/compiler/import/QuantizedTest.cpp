@@ -1,8 +1,9 @@
 //===- QuantizedTest.cpp - Quantised checkpoints, number by number ----------===//
 //
-// tests/checkpoints/quantized_golden.bin has matrices as GPTQ, AWQ, compressed-tensors, gpt-oss and bitsandbytes
-// store them, with the numbers that they stand for (make_quantized_golden.py there). What is read is bit for bit
-// those numbers, in a format that the table below expects; and what cannot be read is refused by name.
+// tests/checkpoints/quantized_golden.bin has matrices as GPTQ, AWQ, compressed-tensors, gpt-oss and
+// bitsandbytes store them, with the numbers that they represent (make_quantized_golden.py there). The
+// importer must return those numbers bit for bit, in the format that the table below expects, and must refuse
+// by name what it cannot read.
 //===----------------------------------------------------------------------===//
 #include "compiler/import/Dequantize.h"
 #include "compiler/import/RowSource.h"
@@ -73,14 +74,15 @@ const std::map<std::string, WeightFormat> kExpected = {
     {"fp8-stack", WeightFormat::Fp8Tensor},
 };
 
-/// How far a value may be off, in units of the largest that its 64 values may have: one rounding of f32, or tables
-/// whose numbers are no integers (NumericFormat.cpp). All others are the reference's numbers, bit for bit.
+/// Allowed errors, relative to the largest magnitude among the value's 64 neighbours: one rounding of f32, or
+/// tables whose numbers are not integers (NumericFormat.cpp). All other methods must give the reference's
+/// numbers bit for bit.
 const std::map<std::string, double> kOff = {{"ct-nvfp4", 0x1p-23},
                                             {"bitsandbytes-nf4", 0.00283},
                                             {"bitsandbytes-nf4-nested", 0.00283},
                                             {"bitsandbytes-fp4", 0.00313}};
 
-/// The largest magnitude of the 64 values around one, as far as it can be seen.
+/// Returns the largest visible magnitude among the 64 values around position k.
 double largestAround(const std::vector<float> &row, int64_t k) {
   double largest = 0;
   for (size_t i = size_t(k / 64 * 64); i < std::min(row.size(), size_t(k / 64 * 64 + 64)); ++i)
@@ -88,7 +90,7 @@ double largestAround(const std::vector<float> &row, int64_t k) {
   return largest;
 }
 
-/// Where each number was before columns were sorted; NaN where none came from.
+/// Undoes the sorting of columns. Positions without a source column are NaN.
 std::vector<float> unsorted(const std::vector<float> &row, const std::vector<float> &columns) {
   std::vector<float> result(row.size(), std::numeric_limits<float>::quiet_NaN());
   for (size_t k = 0; k < row.size(); ++k)
@@ -96,7 +98,7 @@ std::vector<float> unsorted(const std::vector<float> &row, const std::vector<flo
   return result;
 }
 
-/// bf16 and f16 scales may be few enough to fit a smaller type by chance: none of these do.
+/// bf16 and f16 scales might by chance fit a smaller type: none of these do.
 TEST(Quantized, EveryMatrixEqualsTheReferenceBitForBit) {
   const std::map<std::string, Golden> goldens = GoldenFile().read();
   ASSERT_EQ(goldens.size(), kExpected.size());
@@ -141,7 +143,8 @@ TEST(Quantized, EveryMatrixEqualsTheReferenceBitForBit) {
   }
 }
 
-/// The rows of a matrix whose columns were sorted, back in their places, and those that it should have.
+/// Checks the rows of a matrix whose columns were sorted, restored to their order, against the wanted
+/// numbers.
 void expectOrderedRows(const Checkpoint &checkpoint, const std::string &name,
                        std::span<const float> wanted) {
   const Tensor *matrix = checkpoint.find(name + ".weight"),
@@ -158,7 +161,7 @@ void expectOrderedRows(const Checkpoint &checkpoint, const std::string &name,
   }
 }
 
-/// The rows of a reference, and those that it should have.
+/// Checks the rows that a reference selects against the wanted numbers.
 void expectRows(const Checkpoint &checkpoint, const std::vector<TensorRows> &parts,
                 std::span<const float> wanted, const std::string &what) {
   Result<RowSource> source = RowSource::find(checkpoint, parts);
@@ -169,7 +172,8 @@ void expectRows(const Checkpoint &checkpoint, const std::vector<TensorRows> &par
   EXPECT_TRUE(std::ranges::equal(numbers, wanted)) << what;
 }
 
-/// Any matrix of a stack can be asked for, and some of its rows in an order: gate and up of gpt-oss take turns.
+/// Any matrix of a stack can be read, and a selection of its rows in an order: gate and up of gpt-oss
+/// alternate.
 TEST(Quantized, MatricesOfAStack) {
   for (const char *name : {"gpt-oss-mxfp4", "fp8-stack-block", "fp8-stack"}) {
     const Golden golden = GoldenFile().read().at(name);
@@ -191,12 +195,12 @@ TEST(Quantized, MatricesOfAStack) {
   }
 }
 
-/// Experts of a layer that are tensors of their own have one format, so that they stand behind each other: the one that
-/// holds the scales and zero points of all.
+/// Experts of a layer that are stored as separate tensors get one format, so that they can form a stack: the
+/// one that holds the scales and zero points of all of them.
 TEST(Quantized, ExpertsHaveOneFormat) {
   const std::map<std::string, Golden> goldens = GoldenFile().read();
   Golden both = goldens.at("gptq-4-g128"),
-         second = goldens.at("gptq-4-bf16"); // other scales, and zero points
+         second = goldens.at("gptq-4-bf16"); // different scales, and zero points
   both.replace("\"sym\": true", "\"sym\": false");
   for (Golden *expert : {&both, &second})
     for (StoredTensor &tensor : expert->tensors)
@@ -213,7 +217,8 @@ TEST(Quantized, ExpertsHaveOneFormat) {
              "experts");
 }
 
-/// Experts and heads have orders of columns like any matrix, and no format of their own for it.
+/// Experts and heads can have column permutations like any matrix, without a change of their
+/// format.
 TEST(Quantized, OrderedColumnsOfExpertsAndHeads) {
   for (const char *name : {"gptq-act-order", "gptq-act-order-v2", "ct-act-order"})
     for (const std::string owner : {"e.experts.3.up", "lm_head"}) {
@@ -230,7 +235,7 @@ TEST(Quantized, OrderedColumnsOfExpertsAndHeads) {
     }
 }
 
-/// Of experts some may have columns that follow each other: none of them says where its own are.
+/// Some experts may have their columns in the original order: these get no permutation.
 TEST(Quantized, OrderedColumnsOfSomeExperts) {
   Golden golden = GoldenFile().read().at("gptq-act-order"), second = golden;
   for (Golden *expert : {&golden, &second})
@@ -249,7 +254,7 @@ TEST(Quantized, OrderedColumnsOfSomeExperts) {
   expectOrderedRows(**opened, "e.experts.0.up", golden.values);
 }
 
-/// Where a scale is for 16 or 32 values rows have as many of these as they have scales.
+/// Where a scale covers 16 or 32 values, rows have as many such groups as they have scales.
 TEST(Quantized, RowsThatEndInsideOfAGroup) {
   for (const auto &[name, codes, scales, size] :
        {std::tuple{"ct-mxfp4", "w.weight_packed", "w.weight_scale", "32"},
@@ -272,7 +277,7 @@ TEST(Quantized, RowsThatEndInsideOfAGroup) {
   }
 }
 
-/// Groups of other sizes than they should have are no order that can be sorted.
+/// Groups of unexpected sizes are not a column order that can be sorted.
 TEST(Quantized, OrderedColumnsOfUnevenGroups) {
   Golden golden = GoldenFile().read().at("gptq-act-order");
   auto *groups = reinterpret_cast<int32_t *>(golden["w.g_idx"].bytes.data());
@@ -284,7 +289,8 @@ TEST(Quantized, OrderedColumnsOfUnevenGroups) {
   EXPECT_EQ((*opened)->notes.size(), 1u);
 }
 
-/// An expert beside one whose columns cannot be sorted is made of numbers as well: a stack has one format.
+/// If the columns of one expert cannot be sorted, the other experts are converted to numbers as well: a stack
+/// has one format.
 TEST(Quantized, OrderedColumnsOfUnevenGroupsOfAnExpert) {
   const Golden stored = GoldenFile().read().at("gptq-act-order");
   Golden all = stored;
@@ -317,7 +323,7 @@ TEST(Quantized, OrderedColumnsOfUnevenGroupsOfAnExpert) {
 
 TEST(Quantized, TheOldFileOfGptq) {
   Golden golden = GoldenFile().read().at("gptq-4-g32-asymmetric");
-  golden.replace("\"quant_method\": \"gptq\", ", ""); // which AutoGPTQ did not write
+  golden.replace("\"quant_method\": \"gptq\", ", ""); // AutoGPTQ did not write it
   TemporaryFolder folder;
   Opened opened = open(golden, folder, "quantize_config.json");
   ASSERT_TRUE(opened) << opened.error().format();
@@ -337,7 +343,7 @@ TEST(Quantized, TheOwnFileOfModelOpt) {
   }
 }
 
-/// Numbers that are not bitsandbytes' own, and a state that does not fit its codes.
+/// Code tables that differ from bitsandbytes', and a state that does not match its codes.
 TEST(Quantized, FourBitsOfAnotherKind) {
   const Golden golden = GoldenFile().read().at("bitsandbytes-nf4");
   Golden map = golden;
@@ -446,11 +452,11 @@ TEST(Quantized, PartsThatDoNotFit) {
   std::erase_if(powers.tensors, [](const StoredTensor &tensor) { return tensor.dtype == "U8"; });
   EXPECT_EQ(codeOf(powers), "E0470");
   Golden shape = goldens.at("ct-pack-4-asymmetric");
-  shape["w.weight_shape"].bytes[9] ^= 1; // 256 columns more
+  shape["w.weight_shape"].bytes[9] ^= 1; // 256 more columns
   EXPECT_EQ(codeOf(shape), "E0477");
 }
 
-/// Numbers that sums of them overflow: a group as long as there are integers is all of a row.
+/// Sizes whose sums overflow: a group size near the largest integer means the whole row.
 TEST(Quantized, SizesThatOverflow) {
   Golden row = GoldenFile().read().at("gptq-4-row");
   row.replace("\"group_size\": -1", "\"group_size\": 9223372036854775708");
@@ -468,7 +474,7 @@ TEST(Quantized, SizesThatOverflow) {
   }
 }
 
-/// A number of a whole matrix of which there are two would be one of them only.
+/// A per-matrix factor that is stored twice is refused, because only one of the two would be used.
 TEST(Quantized, TwoFactorsOfOneMatrix) {
   for (const auto &[name, tensor] : {std::pair{"modelopt-nvfp4", "w.weight_scale_2"},
                                      std::pair{"ct-nvfp4", "w.weight_global_scale"}}) {
@@ -491,13 +497,13 @@ TEST(Quantized, AZeroPointThatIsAmbiguous) {
   Golden golden = GoldenFile().read().at("gptq-4-g32-asymmetric");
   golden["w.qzeros"].bytes[0] |= 15;
   EXPECT_EQ(codeOf(golden), "E0478");
-  Golden v2 = GoldenFile().read().at("gptq-4-v2"); // which says what it means
+  Golden v2 = GoldenFile().read().at("gptq-4-v2"); // states its version
   v2["w.qzeros"].bytes[0] |= 15;
   EXPECT_EQ(codeOf(v2), "opened");
 }
 
 TEST(Quantized, GroupsThatNoFormatHas) {
-  Golden golden = GoldenFile().read().at("gptq-4-row"); // one group of 104: as six of 20
+  Golden golden = GoldenFile().read().at("gptq-4-row"); // one group of 104, declared as six of 20
   golden.replace("\"group_size\": -1", "\"group_size\": 20");
   for (const char *part : {"w.qzeros", "w.scales"}) {
     std::string bytes;
@@ -508,7 +514,7 @@ TEST(Quantized, GroupsThatNoFormatHas) {
   EXPECT_EQ(codeOf(golden), "E0477");
 }
 
-/// A scale that is no number is found where it is.
+/// A scale that is NaN or infinite is reported with its position.
 TEST(Quantized, ScalesAreChecked) {
   Golden golden = GoldenFile().read().at("awq-g32");
   golden["w.scales"].bytes[3] = 0x7c, golden["w.scales"].bytes[2] = 0;
@@ -521,7 +527,7 @@ TEST(Quantized, ScalesAreChecked) {
   EXPECT_NE(checked.error().why.find("row 1, column 0"), std::string::npos) << checked.error().why;
 }
 
-/// What is read stands in docs/models.md, and nothing else.
+/// docs/models.md lists exactly the methods that are read.
 TEST(Quantized, TheDocumentedMethods) {
   Golden golden = GoldenFile().read().at("awq-g32");
   golden.replace("\"awq\"", "\"odd\"");
@@ -541,7 +547,7 @@ TEST(Quantized, TheDocumentedMethods) {
   EXPECT_GE(rows, 7u);
 }
 
-/// Types that nobody took are refused as before.
+/// Tensors of unsupported types that no quantised weight uses are refused as before.
 TEST(Quantized, IntegersOfNobody) {
   Golden golden = GoldenFile().read().at("awq-g32");
   golden.tensors.push_back({"other", "I32", {2}, std::string(8, '\0')});

@@ -1,7 +1,7 @@
-//===- QuantizedVariantsTest.cpp - What exporters write in ways of their own --===//
+//===- QuantizedVariantsTest.cpp - Variants that the different exporters write ----===//
 //
-// Versions of GPTQ and names of its method, keys that say nothing about the numbers, groups that do not divide a row, scales of
-// every type, and scales of zero.
+// Versions of GPTQ and names of its method, keys that do not affect the numbers, groups that do not divide a
+// row, scales of every type, and scales of zero.
 //===----------------------------------------------------------------------===//
 #include "compiler/import/Dequantize.h"
 #include "compiler/import/RawTensors.h"
@@ -34,7 +34,7 @@ struct Read {
   std::vector<std::string> notes, unused;
 };
 
-/// The numbers of its matrix; a failure if it does not open.
+/// Returns the numbers of the golden's matrix; reports a failure if it does not open.
 Read readGolden(const Golden &golden, const std::string &what = "") {
   TemporaryFolder folder;
   Opened opened = open(golden, folder);
@@ -62,7 +62,7 @@ template <typename T> std::string bytesOf(const std::vector<T> &numbers) {
   return {reinterpret_cast<const char *>(numbers.data()), numbers.size() * sizeof(T)};
 }
 
-/// Codes of so many bits in a stream, all of them `code`, in as many bytes as `like` has.
+/// Returns a stream of codes of `bits` bits, all equal to `code`, with as many bytes as `like`.
 std::string filled(const std::string &like, int bits, uint32_t code) {
   std::string bytes(like.size(), '\0');
   for (size_t bit = 0; bit < 8 * bytes.size(); ++bit)
@@ -71,7 +71,7 @@ std::string filled(const std::string &like, int bits, uint32_t code) {
   return bytes;
 }
 
-/// `config` with a member more.
+/// Adds a member to `config`.
 void addKey(Golden &golden, const std::string &member) {
   golden.config.insert(golden.config.rfind('}'), ", " + member);
 }
@@ -87,7 +87,7 @@ struct Width {
 constexpr Width kSymmetric[] = {
     {"gptq-2-symmetric", 2}, {"gptq-3-g32", 3}, {"gptq-4-g128", 4}, {"gptq-8-g128", 8}};
 
-/// A file of the width whose zero points are all stored as `zero`, with nothing said about the version.
+/// Returns a file of the given width whose zero points are all stored as `zero`, without any version key.
 Golden symmetric(const Width &width, uint32_t zero) {
   Golden golden = GoldenFile().read().at(width.golden);
   if (golden.config.find("checkpoint_format") != std::string::npos)
@@ -103,7 +103,7 @@ TEST(Gptq, SymmetricZerosSayTheVersion) {
     const uint32_t middle = 1u << (width.bits - 1);
     const Golden first = symmetric(width, middle - 1), second = symmetric(width, middle);
     const std::vector<float> wanted = readGolden(first, width.golden).values;
-    if (width.bits != 3) // whose golden is asymmetric
+    if (width.bits != 3) // its golden is asymmetric
       EXPECT_EQ(wanted, first.values) << width.golden;
     for (const char *claim :
          {"", "\"checkpoint_format\": \"gptq\"", "\"checkpoint_format\": \"gptq_v2\"",
@@ -137,7 +137,7 @@ TEST(Gptq, ContradictionsAreRefusedWithBothInTheWords) {
       EXPECT_HAS(error.why, "stores " + std::to_string(other));
       EXPECT_HAS(error.fix, "sym to false");
     }
-    Golden one = symmetric(width, middle - 1); // the last code of all
+    Golden one = symmetric(width, middle - 1); // changes only the last code
     auto &last = one["w.qzeros"].bytes.back();
     last = static_cast<char>(last ^ 0x80);
     EXPECT_EQ(errorOf(one).code, "E0478") << width.golden;
@@ -153,7 +153,7 @@ TEST(Gptq, ContradictionsAreRefusedWithBothInTheWords) {
   EXPECT_HAS(error.why, "8 (gptq_v2)");
 }
 
-/// Where zero points differ the configuration alone says which version it is.
+/// If zero points differ, only the configuration tells which version it is.
 TEST(Gptq, AsymmetricZerosNeedTheClaim) {
   const Golden golden = GoldenFile().read().at("gptq-4-v2");
   Golden newer = golden; // transformers 5, GPTQModel 5
@@ -232,7 +232,7 @@ TEST(Gptq, OtherNamesOfTheMethod) {
     named.replace("\"quant_method\": \"gptq\"", "\"quant_method\": \"" + std::string(name) + "\"");
     EXPECT_EQ(readGolden(named, name).values, golden.values);
   }
-  Golden method = golden; // as GPTQModel 6 has it
+  Golden method = golden; // as in GPTQModel 6
   method.replace("\"quant_method\"", "\"method\"");
   EXPECT_EQ(readGolden(method).values, golden.values);
   const auto autoRound = [](Golden file, const std::string &keys) {
@@ -276,7 +276,7 @@ TEST(Gptq, ModulesWithSettingsOfTheirOwn) {
 // Groups that do not divide a row
 //===----------------------------------------------------------------------===//
 
-/// compressed-tensors: one row of ones under scales 2, 3, 4, …, of so many groups.
+/// compressed-tensors: one row of ones with scales 2, 3, 4, …, one per group.
 Golden ragged(const std::string &format, int bits, const std::string &groups, int64_t k,
               int64_t columns) {
   Golden golden;
@@ -343,7 +343,7 @@ TEST(Groups, SeveralOfOneConfiguration) {
   const Error both = errorOf(ragged("pack-quantized", 4, of96 + "," + of128, 192, 2));
   EXPECT_EQ(both.code, "E0477");
   EXPECT_HAS(both.what, "fit several groups");
-  // Without a strategy it is that of compressed-tensors: by group_size.
+  // Without a strategy, compressed-tensors' default applies: by group_size.
   EXPECT_EQ(
       scalesOf(ragged("pack-quantized", 4, group("g", 4, R"(, "group_size": 128)"), 192, 2))[127],
       2);
@@ -355,7 +355,7 @@ TEST(Groups, SeveralOfOneConfiguration) {
 // Scales
 //===----------------------------------------------------------------------===//
 
-/// The scales of each method, and what they may be stored as.
+/// The scales of each method and the types in which they may be stored.
 struct OfScales {
   const char *golden, *tensor;
 };
@@ -391,7 +391,7 @@ constexpr OfScales kScales[] = {
     {"mlx-nvfp4", "w.scales"},
 };
 
-/// Powers of two that every type holds, as that type.
+/// Returns powers of two that every type holds, stored as `dtype`.
 std::string powers(const std::string &dtype, int64_t count) {
   std::string bytes;
   for (int64_t i = 0; i < count; ++i) {
@@ -436,7 +436,7 @@ TEST(Scales, OfEveryTypeInEveryFormat) {
   }
 }
 
-/// Scales of MXFP4 and NVFP4 that are stored as floats must be numbers of the format.
+/// Scales of MXFP4 and NVFP4 that are stored as floats must be representable in the format.
 TEST(Scales, ThatTheFormatDoesNotHold) {
   for (const auto &[name, number] : {std::pair{"ct-mxfp4", 0.75f},
                                      {"ct-mxfp4", -1.0f},
@@ -453,7 +453,8 @@ TEST(Scales, ThatTheFormatDoesNotHold) {
   }
 }
 
-/// Under codes of zero a scale may be anything from 0 to the least that is read: 0, a subnormal, a tiny one.
+/// Where all codes are zero, a scale may be anything from 0 to the smallest accepted scale: 0, a subnormal, a
+/// tiny number.
 TEST(Scales, OfZeroOverCodesOfZero) {
   for (const auto &[name, codes] : {std::pair{"modelopt-fp8", "w.weight"},
                                     {"modelopt-fp8-block", "w.weight"},
@@ -515,7 +516,7 @@ TEST(Scales, OfZeroInFormatsOfIntegers) {
     }
 }
 
-/// What compressed-tensors divides by is infinite where a whole matrix is zero.
+/// compressed-tensors' divisor is infinite where a whole matrix is zero.
 TEST(Scales, OfAMatrixOfZeros) {
   for (float by : {std::numeric_limits<float>::infinity(), 0.0f, 1e38f}) {
     Golden golden = GoldenFile().read().at("ct-nvfp4");

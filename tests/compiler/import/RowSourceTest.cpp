@@ -14,13 +14,13 @@
 namespace ingot::import {
 namespace {
 
-/// A checkpoint in memory, and the bytes under it.
+/// A checkpoint in memory and the bytes that it refers to.
 struct Made {
   std::deque<std::vector<std::byte>> bytes;
   std::shared_ptr<Checkpoint> checkpoint;
   CheckpointBuilder builder{Container::Safetensors};
 
-  /// Any codes, with scales that are numbers.
+  /// Adds a tensor with arbitrary codes and finite scales.
   Made &add(const std::string &name, WeightFormat format, std::vector<int64_t> shape) {
     Tensor tensor{name, format, std::move(shape), {}};
     const int64_t block = storedBlockBytes(format);
@@ -28,7 +28,7 @@ struct Made {
         static_cast<size_t>(tensor.elements() / storedBlockValues(format) * block));
     std::minstd_rand random(static_cast<unsigned>(bytes.size()));
     for (std::byte &byte : data)
-      byte = static_cast<std::byte>(random() % 0x3C); // no exponent of an infinity
+      byte = static_cast<std::byte>(random() % 0x3C); // never the exponent of an infinity
     tensor.data = data;
     builder.addTensor(std::move(tensor));
     return *this;
@@ -58,7 +58,8 @@ std::vector<float> rowOf(const Tensor &tensor, int64_t index) {
   return row;
 }
 
-/// The source's rows, read in blocks of several sizes and one by one, are those of the list.
+/// Checks that the source's rows, read in blocks of several sizes and one by one, equal those of
+/// the list.
 void expectRows(const RowSource &source, const std::vector<StoredRow> &expected) {
   ASSERT_EQ(source.rows(), static_cast<int64_t>(expected.size()));
   std::vector<float> all;
@@ -89,7 +90,7 @@ TEST(RowOrder, LoopsCountLikeDigits) {
   EXPECT_EQ(k.last(18), 15);
   EXPECT_EQ(k.run(0, 18), 2);
   EXPECT_EQ(k.run(3, 18), 1);
-  // Rope's halves as pairs: two heads of four rows.
+  // Rope's halves reordered as pairs: two heads of four rows.
   RowOrder pairs{0, {{2, 4}, {2, 1}, {2, 2}}};
   rows.clear();
   for (int64_t n = 0; n < 8; ++n)
@@ -125,10 +126,10 @@ TEST(RowSource, OneMatrixOfAStack) {
   Made made;
   made.add("experts", WeightFormat::F16, {4, 6, 8});
   const Tensor *experts = made.done().find("experts");
-  // gate and up in turns: up of the third expert
+  // gate and up interleaved: up of the third expert
   expectRows(made.find({{"experts", 2, {1, {{3, 2}}}}}),
              {{experts, 13}, {experts, 15}, {experts, 17}});
-  // without a number all matrices, one below the other: the second rows of each
+  // Without a matrix number, all matrices follow each other: the second rows of each.
   expectRows(made.find({{"experts", -1, {1, {{4, 6}, {1}}}}}),
              {{experts, 1}, {experts, 7}, {experts, 13}, {experts, 19}});
   EXPECT_EQ(made.find({{"experts", 3}}).rows(), 6);
@@ -161,7 +162,7 @@ TEST(RowSource, NumbersOfAMatrixTurnIntoAVector) {
   for (int64_t tap = 0; tap < 3; ++tap)
     for (int64_t channel = 0; channel < 5; ++channel)
       EXPECT_EQ(turned[tap * 5 + channel], rowOf(*conv, channel)[tap]) << tap << ' ' << channel;
-  // As rows the tensor is a stack, and blocks of codes are no numbers.
+  // Read as rows, the tensor is a stack; and blocks of codes are not numbers.
   EXPECT_FALSE(RowSource::find(made.done(), std::span(&byTap, 1)));
   const TensorRows codes{"packed", -1, {0, {{64}, {3, 64}}}};
   EXPECT_FALSE(RowSource::find(made.done(), std::span(&codes, 1), Unit::Numbers));
@@ -236,7 +237,7 @@ TEST(RowSource, NumbersMultipliedByVectors) {
   ASSERT_TRUE(RowSource(g).read(0, columns));
   ASSERT_TRUE(RowSource(h).read(0, rows));
 
-  // Rows 4 and 5, then 1 to 3: each with its own number, in any order and any stretch.
+  // Rows 4 and 5, then 1 to 3, each with its own factor, read in any order and any range.
   RowSource source =
       made.find({{"a", -1, RowOrder::range(4, 2), false, Factors{"g", 1}, Factors{"h"}},
                  {"a", -1, RowOrder::range(1, 3), false, Factors{"g", 1}, Factors{"h"}}});
@@ -255,7 +256,8 @@ TEST(RowSource, NumbersMultipliedByVectors) {
   ASSERT_TRUE(source.read(1, some));
   EXPECT_TRUE(std::equal(some.begin(), some.end(), all.begin() + 8));
 
-  // Rows that were joined before they were multiplied: the numbers go on from one part to the next.
+  // Rows that were joined before they were multiplied: the factors continue from one part to the
+  // next.
   RowSource joined = made.find({{"a", -1, RowOrder::range(2, 3), false, {}, Factors{"h", 0, 2}},
                                 {"a", -1, RowOrder::range(0, 3), false, {}, Factors{"h", 0, -3}}});
   std::vector<float> last(8);
@@ -264,7 +266,7 @@ TEST(RowSource, NumbersMultipliedByVectors) {
   for (size_t k = 0; k < 8; ++k)
     EXPECT_EQ(last[k], own[k] * rows[5]);
 
-  // Columns of a transposed tensor, which are its rows then.
+  // Columns of a transposed tensor: they are its rows here.
   RowSource across = made.find({{"a", -1, {}, true, Factors{"h"}, Factors{"g"}}});
   std::vector<float> column(6);
   ASSERT_TRUE(across.read(3, column));

@@ -1,4 +1,4 @@
-//===- SafetensorsTest.cpp - What a good safetensors file reads as --------===//
+//===- SafetensorsTest.cpp - Contents of valid safetensors files ----------===//
 #include "compiler/import/Safetensors.h"
 #include "compiler/import/Dequantize.h"
 #include "compiler/import/Quantized.h"
@@ -56,7 +56,8 @@ TEST(Safetensors, DataNeedsNoAlignment) {
   EXPECT_EQ(read, value);
 }
 
-// Checkpoints of transformers before 4.40 hold masks: their bytes are placed, and a family must know them.
+// Checkpoints of transformers before 4.40 contain masks: their bytes are located, and a family must recognise
+// them by name.
 TEST(Safetensors, MasksAreKeptByName) {
   SafetensorsImage image;
   image.header = R"({"m":{"dtype":"BOOL","shape":[1,1,2,2],"data_offsets":[0,4]},)"
@@ -67,7 +68,7 @@ TEST(Safetensors, MasksAreKeptByName) {
   auto names = readSafetensors(std::as_bytes(std::span(bytes)), "m", builder);
   ASSERT_TRUE(names);
   EXPECT_EQ(names->size(), 2u);        // an index lists both
-  ASSERT_TRUE(readQuantized(builder)); // where no quantised weight takes it
+  ASSERT_TRUE(readQuantized(builder)); // no quantised weight uses it
   auto checkpoint = builder.finish("");
   ASSERT_EQ(checkpoint->tensors.size(), 1u);
   EXPECT_EQ(checkpoint->find("m"), nullptr);

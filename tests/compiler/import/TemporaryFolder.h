@@ -1,4 +1,4 @@
-//===- TemporaryFolder.h - A folder that goes when the test does ----------===//
+//===- TemporaryFolder.h - A folder that is deleted with the test ---------===//
 #pragma once
 
 #include <filesystem>

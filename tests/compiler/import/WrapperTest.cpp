@@ -1,6 +1,6 @@
-//===- WrapperTest.cpp - Configurations and names out of wrappers ---------===//
+//===- WrapperTest.cpp - Unwrapping of configurations and names -----------===//
 //
-// What only a family can tell (that nothing is lost) is in tests/models/WrapperTest.cpp.
+// Only a family can check that nothing is lost; tests/models/WrapperTest.cpp does that.
 //===----------------------------------------------------------------------===//
 #include "compiler/import/Wrapper.h"
 #include "compiler/import/ConfigJson.h"
@@ -38,7 +38,7 @@ std::vector<std::string> keysOf(const Checkpoint &checkpoint) {
 
 using Keys = std::vector<std::string>;
 
-// Gemma 3 4B as Google wrote it: what equals the class's defaults is left out.
+// Gemma 3 4B as published by Google: keys that equal the class's defaults are omitted.
 TEST(Wrapper, DefaultsOfTheTextModelAreFilledIn) {
   auto gemma = unwrap(R"({"architectures": ["Gemma3ForConditionalGeneration"],
     "boi_token_index": 255999, "eoi_token_index": 256000, "eos_token_id": [1, 106],
@@ -72,7 +72,7 @@ TEST(Wrapper, AFlatOneOnlyLosesItsTower) {
   EXPECT_EQ(*qwen->string("rope_scaling.type"), "default");
 }
 
-// transformers 4.52 and later write both.
+// transformers 4.52 and later write both levels.
 TEST(Wrapper, TheNestedLevelWins) {
   auto qwen = unwrap(R"({"architectures": ["Qwen2_5_VLForConditionalGeneration"],
     "hidden_size": 1, "text_config": {"hidden_size": 2048, "model_type": "qwen2_5_vl_text",
@@ -84,7 +84,7 @@ TEST(Wrapper, TheNestedLevelWins) {
   EXPECT_FALSE(qwen->has("rope_parameters.mrope_section"));
 }
 
-// Three equal positions turn as one does, also where the text model was saved alone.
+// Three equal positions rotate like one, also if the text model was saved on its own.
 TEST(Wrapper, APlainModelKeepsEverythingElse) {
   auto plain = unwrap(R"({"architectures": ["Qwen3_5ForCausalLM"], "image_size": 3,
     "rope_parameters": {"mrope_interleaved": true, "mrope_section": [11, 11, 10],
@@ -119,7 +119,7 @@ TEST(Wrapper, ATextModelWithoutANameIsRefused) {
   }
 }
 
-// Nobody knows what else an unknown wrapper does with its text model: the family will refuse it.
+// What else an unknown wrapper does with its text model is not known: the family will refuse it.
 TEST(Wrapper, UnknownOnesKeepTheKeysThatNobodyKnows) {
   auto unknown = unwrap(R"({"architectures": ["W"], "model_type": "w", "embedding_scale": 2.0,
     "image_token_id": 4, "vision_config": {"a": 1}, "text_config": {"model_type": "new"}})");
@@ -182,7 +182,7 @@ constexpr char kWrapped[] =
 TEST_F(WrapperFiles, TowersMayBeOfAnyType) {
   SafetensorsImage image;
   image.add("language_model.model.norm.weight", "F32", {2}, 8);
-  image.add("vision_tower.a", "I4", {2}, 1); // no type that there is
+  image.add("vision_tower.a", "I4", {2}, 1); // not an existing type
   EXPECT_FALSE(open(image, kWrapped));
   EXPECT_EQ(code, "E0219");
   image.entries.pop_back();
@@ -199,13 +199,13 @@ TEST_F(WrapperFiles, TowersMayBeOfAnyType) {
   EXPECT_EQ(describe(checkpoint->leftOut[1]), "projector left out: 5 bytes, 1 tensor");
 }
 
-// Quantised weights find their parts before names change, whatever level says how.
+// Quantised weights find their parts before names change, at whatever level the configuration is.
 TEST_F(WrapperFiles, ScalesFindTheirWeights) {
   SafetensorsImage image;
   image.add("language_model.model.layers.0.a.weight", "F8_E4M3", {2, 2}, 4);
   image.add("language_model.model.layers.0.a.weight_scale", "F32", {}, 4);
   image.data.replace(4, 4, little(0.5f));
-  image.add("vision_tower.a.weight", "F8_E4M3", {2, 2}, 4); // without scales: nobody's business
+  image.add("vision_tower.a.weight", "F8_E4M3", {2, 2}, 4); // without scales: ignored
   auto checkpoint = open(image, R"({"architectures": ["W"], "text_config": {"model_type": "new"},
                                     "quantization_config": {"quant_method": "fp8"}})");
   ASSERT_TRUE(checkpoint) << code;
@@ -304,7 +304,7 @@ TEST(WrapperGguf, DraftBlocksAreNoLayers) {
   EXPECT_TRUE(checkpoint->unusedKeys().empty());
 }
 
-// A count that leaves no layer is for the family to refuse.
+// A count that leaves no layer is left for the family to refuse.
 TEST(WrapperGguf, AnOddCountStays) {
   auto checkpoint = openGguf(
       {ggufEntry("a.block_count", 4, little(3)), ggufEntry("a.nextn_predict_layers", 4, little(3))},

@@ -1,7 +1,7 @@
-//===- WeightPlaceTest.cpp - Packers put numbers where WeightPlace.h says ---===//
+//===- WeightPlaceTest.cpp - Packing follows the formulas of WeightPlace.h ----===//
 //
-// Every format in both layouts, read number by number: all that a file's blocks hold is found where the formula has it, no
-// two numbers share a bit, and what no number takes is 0.
+// Reads every format in both layouts number by number: everything that a file's blocks hold is found where
+// the formula puts it, no two numbers share a bit, and bits that belong to no number are 0.
 //===----------------------------------------------------------------------===//
 #include "compiler/import/Codes.h"
 #include "compiler/import/Dequantize.h"
@@ -17,9 +17,10 @@ using namespace ingot;
 
 namespace {
 
-constexpr int64_t kRows = 35; // of three tiles, of two panels
+constexpr int64_t kRows = 35; // three tiles, two panels
 
-/// A matrix of random numbers in a format that files hold; scales are small and finite, whatever is read as one.
+/// A matrix of random numbers in a format that files hold. Scales are small and finite, whichever bytes are
+/// read as a scale.
 struct Stored {
   std::vector<std::byte> bytes;
   std::vector<float> scales; ///< of fp8
@@ -42,7 +43,8 @@ struct Stored {
   }
 };
 
-/// What no two numbers may share, and what none takes.
+/// Tracks which bits belong to a number: no two numbers may share a bit, and all other bits must be
+/// 0.
 class Bits {
 public:
   explicit Bits(const std::vector<std::byte> &bytes) : bytes(bytes), taken(bytes.size(), 0) {}
@@ -74,7 +76,8 @@ private:
   std::vector<int> taken;
 };
 
-/// Of w[row][k] in panels whose codes lie in no planes: what it alone takes, and of a run what its first value has.
+/// Takes the bits of w[row][k] in panels whose codes are not in planes: the bits of this number alone and, if
+/// it is the first value of a run, those of the run.
 template <typename Take>
 void takePacked(const PanelLayout &layout, Bits &bits, int64_t row, int64_t k, Take take) {
   const NumericFormat &format = numericFormat(layout.format);
@@ -88,7 +91,7 @@ void takePacked(const PanelLayout &layout, Bits &bits, int64_t row, int64_t k, T
     place.byte += groupInBlock(layout, format, in / kGroupK);
     return takeBit(place);
   }
-  if (format.packing == NumericFormat::Packing::Trits) { // a number is its first digit's
+  if (format.packing == NumericFormat::Packing::Trits) { // owned by its first digit
     const TritPlace place = tritInBlock(layout, format, inUnit, in);
     if (place.weight == 1) {
       take(bits.take(block + place.byte, place.bit, 4), row, k);
@@ -161,7 +164,7 @@ testing::AssertionResult disjoint(const Layout &layout, const std::vector<std::b
   return all ? bits.restIsZero() : all;
 }
 
-/// A format that files hold: each part, bit for bit.
+/// Checks a format that files hold: each part, bit for bit.
 template <typename Layout>
 void expectParts(const Layout &layout, const Stored &stored, const std::vector<std::byte> &packed) {
   const NumericFormat &format = numericFormat(layout.format);
@@ -194,7 +197,8 @@ void expectParts(const Layout &layout, const Stored &stored, const std::vector<s
   }
 }
 
-/// A float, or a format that --quantize makes: within a bf16's rounding, or half a step and what its scale was rounded by.
+/// Checks a float, or a format that --quantize makes: within a bf16's rounding, or within half a step plus
+/// the rounding of its scale.
 template <typename Layout>
 void expectNumbers(const Layout &layout, const import::Tensor &source,
                    const std::vector<std::byte> &packed) {
@@ -252,7 +256,7 @@ TEST_P(WeightPlaces, ArePackersPlaces) {
   }
 }
 
-/// Formats of few bits are not made larger.
+/// Formats of few bits do not grow by more than a tenth.
 TEST(WeightPlacesOfFewBits, PanelsTakeATenthMoreAtMost) {
   constexpr int64_t kN = 4096, kK = 4096;
   for (WeightFormat format :
@@ -269,13 +273,15 @@ INSTANTIATE_TEST_SUITE_P(All, WeightPlaces, testing::Range(0, kWeightFormatCount
                            return std::string(numericFormat(WeightFormat(info.param)).name);
                          });
 
-// The formula is there when programs are compiled: of the second step of a tile of q4_0, and of a row of the other half.
+// The formula is constexpr. This checks it for the second step of a tile of q4_0 and for a row of the other
+// half.
 constexpr FragmentLayout kTile{WeightFormat::Q4_0, 16, 64, 64, 512, 512, -1, -1, -1, 576, 1, 1};
 constexpr NumericFormat kQ4{
     WeightFormat::Q4_0, "q4_0", NumericFormat::Kind::Affine, 4, 32, 8, false, 0};
 static_assert(codePlace(kTile, kQ4, 0, 16).byte == 4 && codePlace(kTile, kQ4, 0, 1).byte == 2 &&
               scalePlaces(kTile, kQ4, 8, 32).d == 512 + 2 * 3);
-// And of the last sub-block of a row of the second panel of q4_k, behind a panel of one block of 4736 bytes.
+// The same for the last sub-block of a row in the second panel of q4_k, after a panel of one block of 4736
+// bytes.
 constexpr PanelLayout kPanel{
     WeightFormat::Q4_K, 64, 256, 256, 512, 640, 0, 64, 128, 384, 4736, 1, 2};
 constexpr NumericFormat kQ4K{

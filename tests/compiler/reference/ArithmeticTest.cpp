@@ -1,4 +1,4 @@
-//===- ArithmeticTest.cpp - Each op's numbers, worked out by hand ---------===//
+//===- ArithmeticTest.cpp - Each op's results, worked out by hand ---------===//
 #include "compiler/reference/Arithmetic.h"
 #include "compiler/reference/Products.h"
 #include "compiler/reference/Routes.h"
@@ -38,14 +38,14 @@ TEST(Arithmetic, RmsNormOfHeads) {
   expectValues(rmsNorm(rowsOf(4, {3, 4, 6, 8}), each, 0, 2, 0), {3 / a, 8 / a, 18 / b, 32 / b});
 }
 
-TEST(Arithmetic, LayerNormOfHeads) { // whose means are 4 and 7, and their deviations 1 and 3
+TEST(Arithmetic, LayerNormOfHeads) { // heads with means 4 and 7 and deviations 1 and 3
   std::vector<float> weight = {1, 2}, each = {1, 2, 3, 4};
   expectValues(layerNorm(rowsOf(4, {3, 5, 4, 10}), weight, {}, 0, 2, 0), {-1, 2, -1, 2});
   expectValues(layerNorm(rowsOf(4, {3, 5, 4, 10}), each, {}, 0, 2, 0), {-1, 2, -3, 4});
 }
 
 TEST(Arithmetic, CausalConvRow) {
-  // Three taps of two channels; the history moves on by a row.
+  // Three taps of two channels; the history advances by a row.
   std::vector<float> weight = {1, 2, 10, 20, 100, 200}, bias = {0.5f, -0.5f}, x = {7, 9};
   std::vector<float> history = {1, 2, 3, 4}, y(2);
   causalConvRow(x, weight, bias, history, y);
@@ -84,7 +84,8 @@ TEST(Arithmetic, RowsAreScaledByTheirFactors) {
   expectValues(scaleRows(rowsOf(2, {1, 2, 3, 4}), rowsOf(1, {2, -1})), {2, 4, -3, -4});
 }
 
-/// The second of three experts has the best rank of the first token by its bias, whose weight is its score.
+/// For the first token, the second of three experts ranks best because of its bias, but its weight is its
+/// score.
 TEST(Routes, BiasesChooseAndScoresWeigh) {
   const RouteRules rules{
       3, 2, lm::RouteScore::None, lm::RouteNorm::Sum, 1, 1, lm::GroupScore::Max, 0, 0, 3};
@@ -106,7 +107,7 @@ TEST(Routes, RowsGoByExpertThenByToken) {
   expectValues(combine(rowsOf(1, {1, 2, 3, 4}), routes), {2 * 2 + 3 * 4, 5 * 1 + 7 * 3});
 }
 
-/// Rows of experts 0, 1, 1 and 4, whose orders of three columns are 32 values apart.
+/// Rows of experts 0, 1, 1 and 4, whose permutations of three columns are 32 values apart.
 TEST(Routes, RowsAreInTheOrderOfTheirExpert) {
   Routes routes{5, 2, {1, 4, 0, 1}, {2, 3, 5, 7}, {}, {}, {}};
   groupRows(routes);
@@ -233,7 +234,8 @@ TEST_F(Attention, SoftcapBendsScores) {
 }
 
 TEST_F(Attention, WeightsInBytesLoseWhatIsSmallBesideTheLargest) {
-  // Scores 1 and 2 of 10 and 20, -1 and 0.5 of 1 and 2: products with codes of V are 255ths of the larger one.
+  // Scores 1 and 2 weigh values 10 and 20, scores -1 and 0.5 weigh 1 and 2: products with codes of V are
+  // multiples of a 255th of the larger one.
   auto rounded = [](double small, double large, double sum) {
     const double unit = large / 255;
     return (std::nearbyint(small / unit) * unit + large) / sum;
@@ -251,7 +253,7 @@ TEST_F(Attention, AValueSeesWhatItHeldWhenItWasMade) {
 }
 
 TEST(KvState, RowsAreRoundedToTheCachesType) {
-  std::vector<float> k = {1.00390625f}, v = {1.0001f}; // 1 + 2^-8: half way, to even
+  std::vector<float> k = {1.00390625f}, v = {1.0001f}; // 1 + 2^-8: a tie, rounded to even
   KvState bf16(KvFormat::BF16), f16(KvFormat::F16);
   bf16.append(0, 0, 0, k, v);
   f16.append(0, 0, 0, k, v);
@@ -263,7 +265,7 @@ TEST(KvState, RowsAreRoundedToTheCachesType) {
 
 TEST(KvState, Fp8HasAScaleForEachHead) {
   KvState fp8(KvFormat::FP8);
-  // Scale 1: codes of 4 bits of significand, ties to even, steps of 2^-9 below 2^-6.
+  // Scale 1: codes have 4 bits of significand, ties go to even, and steps are 2^-9 below 2^-6.
   std::vector<float> k = {448, 17, 19, 0.0009765625f, 0.0029296875f, -433, 431, 15};
   std::vector<float> v = {0, 0, 0, 0, -896, 0.1f, 30, 34};
   fp8.append(0, 0, 0, k, v, 2);
@@ -278,9 +280,9 @@ TEST(KvState, Fp8HasAScaleForEachHead) {
 
 TEST(KvState, Int8HasAScaleForEachHeadAndTransformsK) {
   KvState int8(KvFormat::Int8);
-  // Heads of 4. K (1, 0, 0, 0) is (1, 1, 1, 1) transformed: codes of 127, back to what it was.
-  // (127, 1, 0.4, 0) is (128.4, 126.4, 127.6, 125.6), whose codes 127, 125, 126, 124 come back as
-  // multiples of scale / 4.
+  // Heads of 4. K (1, 0, 0, 0) transforms to (1, 1, 1, 1), whose codes of 127 decode to the
+  // original. (127, 1, 0.4, 0) transforms to (128.4, 126.4, 127.6, 125.6), whose codes 127, 125,
+  // 126, 124 decode to multiples of scale / 4.
   std::vector<float> k = {1, 0, 0, 0, 127, 1, 0.4f, 0}, v = {0, 0, 0, 0, -127, 0.4f, 63.6f, 1.5f};
   int8.append(0, 0, 0, k, v, 2);
   std::vector<float> got = int8.find(0, 0)->k;
@@ -302,7 +304,7 @@ TEST(KvState, AppendingAnEarlierPositionForgetsWhatFollowed) {
   EXPECT_EQ(kv.find(0, 0), nullptr);
 }
 
-// The order of additions that Products.h promises, computed the slow way.
+// Computes the order of additions that Products.h promises in the simplest way.
 TEST(Products, EveryTileGivesThePromisedBits) {
   for (int64_t k : {1, 7, 8, 61, 256}) {
     Matrix x(7, k), w(37, k), y(7, 37);

@@ -1,4 +1,4 @@
-//===- CompareTest.cpp - Changes that a comparison must see ---------------===//
+//===- CompareTest.cpp - Changes that a comparison must detect ------------===//
 #include "tests/compiler/reference/Programs.h"
 
 #include "compiler/reference/Compare.h"
@@ -75,7 +75,7 @@ TEST(Compare, NotANumberIsAnError) {
   EXPECT_EQ(change.error().code, "E0457");
 }
 
-// Each check is against the program before that pass, not the first one.
+// Each check compares with the program before that pass, not with the first program.
 TEST(PassChecker, ComparesWithTheProgramBefore) {
   mlir::MLIRContext context;
   auto first = parseProgram(context, programOf(kLayer));
@@ -89,8 +89,8 @@ TEST(PassChecker, ComparesWithTheProgramBefore) {
   EXPECT_EQ(again->maxAbsolute, 0);
 }
 
-// A pass that gives a weight another format computes as before from numbers that are not rounded; what rounding them
-// costs stands beside that, and falls with the bits.
+// A pass that changes a weight's format computes the same from unrounded numbers. The cost of rounding them
+// is reported separately and grows as bits are removed.
 TEST(PassChecker, MeasuresWhatFormatsCost) {
   mlir::MLIRContext context;
   auto to = [&](std::string format) {

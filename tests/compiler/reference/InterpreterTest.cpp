@@ -58,7 +58,7 @@ TEST(Interpreter, ChunksAndCompanyChangeNoBit) {
   std::vector<float> first = program.run({{0, 1, 2, 3}, {}, {}, {}}, chunks);
   EXPECT_EQ(joined(first, program.run({{4, 5}, {}, {4, 5}, {}}, chunks)), whole);
 
-  // The same sequence among others, its logits alone asked for.
+  // The same sequence in a batch with others; only its logits are requested.
   Step mixed{{5, 0, 1, 2, 5, 3, 4, 5},
              {9, 2, 2, 2, 9, 2, 2, 2},
              {0, 0, 1, 2, 1, 3, 4, 5},
@@ -88,7 +88,7 @@ TEST(Interpreter, AFusedOpIsTheOpsOfItsRegion) {
   EXPECT_EQ(plain.run(step), other.run(step));
 }
 
-// What a form costs is no business of lm.
+// The cost of an encoding does not concern lm.
 TEST(Interpreter, RoundedRowsHaveTheSameValues) {
   std::string rounded = with(kLayer, "%z = lm.linear %a, %o : tensor<?x8xf32>,",
                              R"(%h = lm.round %a : tensor<?x8xf32> -> tensor<?x8xf32, "q8">
@@ -99,7 +99,7 @@ TEST(Interpreter, RoundedRowsHaveTheSameValues) {
   EXPECT_EQ(plain.run(step), other.run(step));
 }
 
-// The order of append and attention is a value, not the order of the lines.
+// The order of append and attention is given by values, not by the order of the lines.
 TEST(Interpreter, AttentionOverTheStateBeforeTheAppendMissesTheStep) {
   Program plain(programOf(kLayer)),
       before(programOf(with(kLayer, "lm.attention %r, %kv1,", "lm.attention %r, %kv,")));

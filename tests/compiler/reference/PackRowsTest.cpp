@@ -1,7 +1,7 @@
-//===- PackRowsTest.cpp - Rows of a packed tensor are packed as their copies ==//
+//===- PackRowsTest.cpp - Rows of a packed tensor pack like copies ---------===//
 //
-// A weight that is a part of a tensor, in an order of its own, must give the bytes that it gives as a
-// tensor of itself: on CPUs and on GPUs, copied and converted.
+// A weight that is a part of a tensor, with its rows in a given order, must pack to the same bytes as a
+// separate tensor with those rows: on CPUs and on GPUs, copied and converted.
 //===----------------------------------------------------------------------===//
 #include "compiler/import/Dequantize.h"
 #include "compiler/pack/Pack.h"
@@ -80,7 +80,7 @@ TEST(PackRows, PanelsOfHeads) {
     ASSERT_TRUE(compiler::packPanels(packed.source(), layout, 0, part));
     ASSERT_TRUE(compiler::packPanels(packed.copy, layout, 0, whole));
     EXPECT_TRUE(part == whole);
-    // A job's piece: the panels from the second on.
+    // The piece of one job: the panels from the second on.
     std::vector<std::byte> piece(bytes - static_cast<size_t>(layout.panelBytes()));
     ASSERT_TRUE(compiler::packPanels(packed.source(), layout, 1, piece));
     EXPECT_TRUE(std::equal(piece.begin(), piece.end(), whole.begin() + layout.panelBytes()));

@@ -11,7 +11,7 @@
 
 namespace ingot::tests {
 
-/// A two-layer model of 6 tokens, hidden size 4, one kind; `layer` is the body of the kind
+/// A two-layer model of 6 tokens, hidden size 4, one kind of layer. `layer` is the body of the kind
 /// up to its return of %y and %kv1. Weights of the kind: %norm (4), %q (8x4), %o (4x8), %f (2).
 inline std::string programOf(const std::string &layer) {
   return R"(
@@ -43,7 +43,7 @@ lm.model @model attributes {family = "test", vocab = 6 : i64, hidden = 4 : i64, 
 })";
 }
 
-/// A layer as models have it, without an MLP.
+/// A typical layer without an MLP.
 inline const char *const kLayer = R"(
     %n = lm.rms_norm %x, %norm {eps = 1.0e-5 : f32} : tensor<?x4xf32>, !lm.weight<4, f32>
     %p = lm.linear %n, %q : tensor<?x4xf32>, !lm.weight<8x4, f32> -> tensor<?x8xf32>
@@ -60,7 +60,7 @@ inline mlir::OwningOpRef<mlir::ModuleOp> parseProgram(mlir::MLIRContext &context
   return mlir::parseSourceString<mlir::ModuleOp>(text, &context);
 }
 
-/// `text` with one occurrence of `from` replaced.
+/// Returns `text` with one occurrence of `from` replaced.
 inline std::string with(std::string text, const std::string &from, const std::string &to) {
   return text.replace(text.find(from), from.size(), to);
 }

@@ -4,8 +4,8 @@
 //   ingot-reference-run MODEL --score F.json        nll of a JSON array of ids
 //   ingot-reference-run MODEL --print               the imported lm
 //
-// No test by itself: the tool with which the goldens were first met, kept for the next
-// architecture.
+// This is not a test: it is the tool with which the goldens were first reproduced, kept for the
+// next architecture.
 //===----------------------------------------------------------------------===//
 #include "compiler/reference/Interpreter.h"
 #include "models/Family.h"
@@ -27,7 +27,7 @@ static int fail(const Error &error) {
   return static_cast<int>(error.exit);
 }
 
-/// log softmax of a row at `id`.
+/// Returns the log softmax of a row at `id`.
 static double logProbability(std::span<const float> logits, int32_t id) {
   double highest = *std::ranges::max_element(logits), total = 0;
   for (float logit : logits)

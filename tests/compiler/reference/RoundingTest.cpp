@@ -1,4 +1,4 @@
-//===- RoundingTest.cpp - The interpreter's rounding and the packer's ------===//
+//===- RoundingTest.cpp - The interpreter rounds like the packer -----------===//
 #include "compiler/reference/Rounding.h"
 
 #include "compiler/import/Dequantize.h"
@@ -21,7 +21,7 @@ static std::vector<float> someRow(int64_t k, float spread) {
   return row;
 }
 
-/// Row 0 of the panel's quantised weight, as numbers.
+/// Decodes row 0 of the panel's quantised weight.
 static std::vector<float> unpackRow0(const PanelLayout &layout, std::span<const std::byte> panel) {
   const test::WeightReader<PanelLayout> reader(layout, panel.data());
   std::vector<float> row;
@@ -33,7 +33,7 @@ static std::vector<float> unpackRow0(const PanelLayout &layout, std::span<const 
 TEST(Rounding, AgreesWithThePacker) {
   for (WeightFormat format :
        {WeightFormat::Int8, WeightFormat::Int4G32, WeightFormat::Int4G64, WeightFormat::Int4G128})
-    for (int64_t k : {32, 576, 200}) // 200: no multiple of a group
+    for (int64_t k : {32, 576, 200}) // 200: not a multiple of a group
       for (float spread : {1.0f, 1e-3f, 1e-7f, 0.0f}) {
         std::vector<float> row = someRow(k, spread);
         import::Tensor tensor{"w", WeightFormat::F32, {1, k}, std::as_bytes(std::span(row))};
@@ -58,7 +58,7 @@ TEST(Rounding, Fp8AgreesWithThePacker) {
       ASSERT_TRUE(roundRow(WeightFormat::Fp8, rounded));
       EXPECT_EQ(rounded, unpackRow0(layout, panel)) << "K " << k << ", spread " << spread;
       if (spread ==
-          1.0f) // 3 bits of mantissa: half a step is 1/16 of a number, above 2^-6 of the scale
+          1.0f) // 3 bits of mantissa: half a step is 1/16 of the number, above 2^-6 of the scale
         for (size_t i = 0; i < row.size(); ++i)
           EXPECT_LE(std::abs(row[i] - rounded[i]), std::abs(row[i]) / 16 + 4.0f / 448 * 0x1p-9f)
               << i;
@@ -81,9 +81,9 @@ TEST(Rounding, ScalesAreNeverLost) {
   for (WeightFormat format : {WeightFormat::Int8, WeightFormat::Int4G32}) {
     std::vector<float> row = someRow(32, 1e-7f), rounded = row;
     ASSERT_TRUE(roundRow(format, rounded));
-    for (size_t i = 0; i < row.size(); ++i) // f16's smallest number is the step
+    for (size_t i = 0; i < row.size(); ++i) // the step is f16's smallest number
       EXPECT_LE(std::abs(row[i] - rounded[i]), 0x1p-25f);
-    row[3] = 1e7f; // beyond f16's largest times 127
+    row[3] = 1e7f; // beyond 127 times f16's largest number
     import::Tensor tensor{"w", WeightFormat::F32, {1, 32}, std::as_bytes(std::span(row))};
     PanelLayout layout = panelLayout(format, 1, 32);
     std::vector<std::byte> panel(static_cast<size_t>(layout.panelBytes()));

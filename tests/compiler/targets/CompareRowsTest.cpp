@@ -1,4 +1,4 @@
-//===- CompareRowsTest.cpp - What a launch may leave, and what not ---------===//
+//===- CompareRowsTest.cpp - Which results of a launch are accepted --------===//
 #include "compiler/targets/CompareRows.h"
 
 #include <cmath>
@@ -11,7 +11,7 @@ using namespace ingot::compiler;
 
 namespace {
 
-/// Three tokens that go to two of four experts each.
+/// Three tokens, each routed to two of four experts.
 class Routes {
 public:
   static constexpr RoutesLayout kLayout{6};
@@ -38,7 +38,7 @@ private:
 constexpr RoutesLayout kLayout = Routes::kLayout;
 constexpr double kAllowed = 1e-6;
 
-/// What is said of routes that `change` has changed.
+/// Compares routes that `change` has modified with the expected ones.
 BufferAgreement ofRoute(const std::function<void(Routes &)> &change) {
   Routes expected, found;
   change(found);

@@ -1,4 +1,4 @@
-//===- BackendTest.cpp - The backend of Triton under a server of ours --------===//
+//===- BackendTest.cpp - The Triton backend under a fake server --------------===//
 #include "tests/deploy/triton/Repository.h"
 
 #include <algorithm>
@@ -9,7 +9,7 @@ using namespace std::chrono_literals;
 
 namespace {
 
-/// Of each response, the tensor.
+/// Returns the tensor `name` of each response.
 std::vector<HostTensor> tensors(Conversation &conversation, const std::string &name) {
   std::vector<HostTensor> all;
   for (const HostResponse &response : conversation.responses())
@@ -63,10 +63,10 @@ TEST_F(BackendTest, idsInAndIdsOut) {
       .flag("ignore_eos", true)
       .want("output_ids")
       .want("sequence_length");
-  request.cutBuffers = true; // tensors may come in pieces
+  request.cutBuffers = true; // a tensor may arrive in several buffers
   const auto conversation = model->send(request);
   const HostResponse response = conversation->responses().at(0);
-  EXPECT_EQ(response.outputs.size(), 2u); // those alone
+  EXPECT_EQ(response.outputs.size(), 2u); // only the requested outputs
   EXPECT_EQ(response.outputs.at("output_ids").values<int32_t>(), expected(3, 30));
   EXPECT_EQ(response.outputs.at("output_ids").shape, (std::vector<int64_t>{1, 30}));
   EXPECT_EQ(response.outputs.at("sequence_length").values<int32_t>(), std::vector<int32_t>{30});
@@ -112,7 +112,7 @@ TEST_F(BackendTest, optionsOfThreeKindsAreTheSame) {
       .parameter("repetition_penalty", "1.25")
       .parameter("seed", "18446744073709551601")
       .parameter("ignore_eos", "true")
-      .parameter("triton_final_response", "x"); // the server's own
+      .parameter("triton_final_response", "x"); // reserved by the server
   EXPECT_EQ(model->send(parameters)->ids(), wanted.ids[0]);
 }
 
@@ -179,7 +179,8 @@ TEST_F(BackendTest, choicesAndBeamsAreRows) {
   const auto found = model->send(beams);
   EXPECT_EQ(tensors(*found, "text_output").at(0).texts(), best.texts);
   EXPECT_EQ(tensors(*found, "output_ids").at(0).shape.at(0), 3);
-  EXPECT_EQ(model->send(beams.int32("beam_width", 1))->ids(), expected(1, 8)); // the last counts
+  EXPECT_EQ(model->send(beams.int32("beam_width", 1))->ids(),
+            expected(1, 8)); // the last value wins
 }
 
 TEST_F(BackendTest, logProbabilitiesAndCounts) {
@@ -235,7 +236,7 @@ TEST_F(BackendTest, wordsThatStopAndWordsThatAreBad) {
   EXPECT_EQ(conversation->text(), all.substr(0, all.find(all.substr(10, 3))));
   EXPECT_EQ(tensors(*conversation, "finish_reason").back().texts().at(0), "stop");
 
-  // [[w w …], [ends … -1]]: one word of one id.
+  // The format is [[w w …], [ends … -1]]. Here there is one stop word of one id.
   HostRequest byId = ids(1, 30);
   byId.tensor("stop_words_list", TRITONSERVER_TYPE_INT32, {2, 2}, [&] {
     const int32_t rows[] = {free[5], 0, 1, -1};
@@ -272,7 +273,7 @@ TEST_F(BackendTest, manyAtOnceAreAllAnswered) {
   for (int i = 0; i < 24; ++i)
     batch.push_back(ids(i, 5 + i, i % 3 != 0));
   std::vector<std::vector<std::shared_ptr<Conversation>>> all(2);
-  std::vector<std::thread> threads; // two instances are called at the same time
+  std::vector<std::thread> threads; // calls two instances concurrently
   for (int instance = 0; instance < 2; ++instance)
     threads.emplace_back(
         [&, instance] { all[size_t(instance)] = model->sendAll(batch, instance); });
@@ -294,7 +295,7 @@ TEST_F(BackendTest, instancesShareOneExecutor) {
   const auto one = load();
   const auto pages = hostMetric("ingot_kv_pages{model=fake,version=1}");
   ASSERT_TRUE(pages && *pages > 0);
-  auto opened = [] { // each engine that is opened is logged
+  auto opened = [] { // opening an engine writes a log line
     size_t count = 0;
     for (const std::string &line : hostLog())
       count += line.find("KV pages") != line.npos;
@@ -322,18 +323,18 @@ TEST_F(BackendTest, metricsFollow) {
 TEST_F(BackendTest, cancelledRequestsEndAtOnce) {
   const auto model =
       load(config({{"threads", "1"}, {"max_seqs", "1"}, {"cancellation_check_period_ms", "1"}}));
-  // Before it began.
+  // Cancelled before it starts.
   const auto never = std::make_shared<Conversation>();
   never->cancel();
   EXPECT_EQ(errorOf(model->send(ids(1, 30), 0, never)).code, TRITONSERVER_ERROR_CANCELLED);
-  // While it streams: the first response is looked at before the second is made.
+  // Cancelled while it streams: onResponse runs before the second response is made.
   const auto streaming = std::make_shared<Conversation>();
   streaming->onResponse = [&](const HostResponse &) { streaming->cancel(); };
   const HostError error = errorOf(model->send(ids(2, 1900), 0, streaming));
   EXPECT_EQ(error.code, TRITONSERVER_ERROR_CANCELLED);
   EXPECT_TRUE(holds(error.text, "error[E0968]"));
   EXPECT_LT(streaming->ids().size(), 1900u);
-  // Without outputs, while it runs or waits: the watch sees it.
+  // Cancelled while it runs or waits, with no outputs: the watch thread notices it.
   std::vector<std::shared_ptr<Conversation>> waiting;
   for (int i = 0; i < 3; ++i)
     waiting.push_back(model->send(ids(i, 1900, false)));
@@ -341,13 +342,13 @@ TEST_F(BackendTest, cancelledRequestsEndAtOnce) {
     conversation->cancel();
   for (const auto &conversation : waiting)
     EXPECT_EQ(errorOf(conversation).code, TRITONSERVER_ERROR_CANCELLED);
-  EXPECT_EQ(model->send(ids(4, 10))->ids(), expected(4, 10)); // and the next is answered
+  EXPECT_EQ(model->send(ids(4, 10))->ids(), expected(4, 10)); // the next request is answered
   EXPECT_EQ(model->statistics().failure, 5u);
   EXPECT_EQ(model->statistics().success, 1u);
 }
 
 TEST_F(BackendTest, unloadingEndsWhatRuns) {
-  for (int round = 0; round < 2; ++round) { // and it can be loaded again
+  for (int round = 0; round < 2; ++round) { // the model can be loaded again
     auto model = load(config({{"threads", "1"}, {"max_seqs", "2"}}), {.instances = 2});
     std::vector<std::shared_ptr<Conversation>> all;
     for (int i = 0; i < 8; ++i)

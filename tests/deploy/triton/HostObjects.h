@@ -1,11 +1,11 @@
-//===- HostObjects.h - What the handles of the interface point at ------------===//
+//===- HostObjects.h - The objects behind the interface's handles ------------===//
 #pragma once
 
 #include "tests/deploy/triton/TritonHost.h"
 
 namespace ingot::test {
 
-/// Counts those that are alive.
+/// Base class that counts live objects.
 struct Counted {
   Counted();
   ~Counted();

@@ -1,11 +1,11 @@
-//===- OverheadBench.cpp - What the backend costs beside libingot alone ------===//
+//===- OverheadBench.cpp - Cost of the backend over libingot alone -----------===//
 //
 //   triton-overhead ENGINE [REQUESTS [TOKENS [TOGETHER]]]
 //
-// The same streamed requests through libingot's callbacks and through the backend under the host of
-// the tests, in turns. What is compared is the processor time of the thread that gives out outputs,
-// which is the same on a busy machine: a busy one makes fewer responses of more tokens. The host's
-// own work, which keeps every response, is in it; of the real server's work nothing.
+// Sends the same streamed requests alternately through libingot's callbacks and through the backend
+// in the test host. It compares the processor time of the thread that delivers outputs. A busy
+// machine does not change this time: it only makes fewer responses with more tokens each. The time
+// includes the work of the test host, which keeps every response, and none of the real server's.
 //===----------------------------------------------------------------------===//
 #include "tests/deploy/triton/TritonHost.h"
 
@@ -26,7 +26,7 @@ namespace {
 
 const std::vector<int32_t> kPrompt = {1, 2, 3, 4, 5, 6, 7, 8};
 
-/// Of the thread that calls.
+/// Returns the processor time of the calling thread.
 double threadSeconds() {
   timespec time = {};
   clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time);
@@ -34,16 +34,16 @@ double threadSeconds() {
 }
 
 struct Cost {
-  double cpu = 0;       ///< seconds of the thread of outputs
+  double cpu = 0;       ///< seconds of the output thread
   double wall = 0;      ///< seconds
-  size_t responses = 0; ///< that `cpu` was spent on
+  size_t responses = 0; ///< number that `cpu` covers
   uint64_t tokens = 0;
-  std::optional<double> at; ///< what the thread had used at the last output of this round
+  std::optional<double> at; ///< thread time at this round's last output
 
-  /// On the thread of outputs, at each of them.
+  /// Called on the output thread for each output.
   void output() {
     const double now = threadSeconds();
-    if (at) { // the first of a round is where counting begins
+    if (at) { // counting starts at a round's first output
       cpu += now - *at;
       ++responses;
     }

@@ -1,4 +1,4 @@
-//===- RefusalTest.cpp - What the backend refuses, and how it says so --------===//
+//===- RefusalTest.cpp - What the backend refuses, and with which error ------===//
 #include "tests/deploy/triton/Repository.h"
 
 #include <cmath>
@@ -72,7 +72,7 @@ TEST_F(BackendTest, badConfigurationsAreRefused) {
     EXPECT_TRUE(holds(error.text, number)) << config;
     EXPECT_TRUE(holds(error.text, word)) << config;
     EXPECT_EQ(error.code == TRITONSERVER_ERROR_INTERNAL, config == "{")
-        << config; // the server's fault
+        << config; // the server is at fault
   }
   EXPECT_TRUE(
       holds(refusal(config(), {.kind = TRITONSERVER_INSTANCEGROUPKIND_GPU}).text, "error[E0966]"));
@@ -136,7 +136,7 @@ TEST_F(BackendTest, badRequestsAreRefused) {
       {with([](R &r) { r.ids("top_k", {}); }), "E0953"},
       {with([](R &r) { r.ids("stop_words_list", {1, 2}); }), "E0953"},
       {with([](R &r) {
-         const int32_t rows[] = {1, 2, 9, -1}; // ends behind the end
+         const int32_t rows[] = {1, 2, 9, -1}; // an offset past the end
          r.tensor("bad_words_list", TRITONSERVER_TYPE_INT32, {2, 2},
                   std::string(reinterpret_cast<const char *>(rows), sizeof rows));
        }),
@@ -175,7 +175,8 @@ TEST_F(BackendTest, badRequestsAreRefused) {
   HostRequest gpu = with([](R &) {});
   gpu.inputs[0].memory = TRITONSERVER_MEMORY_GPU;
   EXPECT_TRUE(holds(errorOf(model->send(gpu)).text, "GPU 0"));
-  EXPECT_EQ(model->send(ids(1, 5))->ids(), expected(1, 5)); // all of them left it as it was
+  EXPECT_EQ(model->send(ids(1, 5))->ids(),
+            expected(1, 5)); // none of the refusals changed the model
 }
 
 TEST_F(BackendTest, olderServersAreRefused) {

@@ -1,7 +1,7 @@
 //===- Repository.h - A model repository with the test engine ----------------===//
 //
-// And what libingot itself answers to a request, which the backend is compared with. This header
-// and its users see ingot.h and TritonApi.h alone, as the backend does.
+// Also provides libingot's own answer to a request, for comparison with the backend's. Like the
+// backend, this header and its users include only ingot.h and TritonApi.h.
 //===----------------------------------------------------------------------===//
 #pragma once
 
@@ -24,21 +24,21 @@ inline testing::AssertionResult holds(const std::string &text, const std::string
   return testing::AssertionFailure() << "no \"" << part << "\" in: " << text;
 }
 
-/// Of the final response.
+/// Returns the error of the final response.
 inline HostError errorOf(const std::shared_ptr<Conversation> &conversation) {
   return conversation->error().value_or(
       HostError{TRITONSERVER_ERROR_UNKNOWN, "there is no error: " + conversation->text()});
 }
 
-/// What libingot says to a request.
+/// Libingot's answer to a request.
 struct Reference {
-  std::vector<std::vector<int32_t>> ids; ///< of each choice
+  std::vector<std::vector<int32_t>> ids; ///< per choice
   std::vector<std::string> texts;
   std::vector<std::vector<float>> logprobs;
   std::vector<int32_t> finish;
 };
 
-/// The library itself on the test's engine.
+/// Libingot, used directly on the test's engine.
 class Library {
 public:
   explicit Library(const std::string &engine);
@@ -48,7 +48,7 @@ public:
   ingot_executor *executor = nullptr;
 };
 
-/// A fixture: NAME/1/model.ingot, the backend, and a look at the end that nothing was left behind.
+/// A fixture with NAME/1/model.ingot and the backend. It checks at the end that no object leaked.
 class BackendTest : public testing::Test {
 protected:
   static void SetUpTestSuite();
@@ -56,18 +56,18 @@ protected:
   void SetUp() override;
   void TearDown() override;
 
-  /// A configuration as the server writes it: parameters by name, and more members (",…").
+  /// Returns a configuration as the server writes it: parameters by name, then further members (",…").
   static std::string config(const std::vector<std::pair<std::string, std::string>> &parameters = {},
                             const std::string &more = "");
   std::unique_ptr<HostModel> load(const std::string &config, HostBackend::Options options = {}) {
     return backend->load(folder, config, options);
   }
-  /// The default model of most cases.
+  /// Loads the model that most tests use.
   std::unique_ptr<HostModel> load() { return load(config({{"threads", "1"}, {"max_seqs", "4"}})); }
-  /// Why it is not loaded.
+  /// Returns the error with which loading fails.
   HostError refusal(const std::string &config, HostBackend::Options options = {});
 
-  /// Streams `count` ids of the prompt `seed`, whatever they are.
+  /// A request for `count` ids after the prompt of `seed`, without stopping at the end-of-sequence id.
   static HostRequest ids(int seed, int32_t count, bool stream = true);
   static std::vector<int32_t> expected(int seed, int32_t count) {
     return expectedIds(testPrompt(12, seed), count);

@@ -1,8 +1,7 @@
-//===- StressTest.cpp - Anything, in any order -------------------------------===//
+//===- StressTest.cpp - Random requests in any order -------------------------===//
 //
-// Seeded draws of requests (good and senseless), cancellations, unloads and loads, from two threads.
-// Whatever is asked, each request is answered once, greedy ones with the right ids, and nothing is
-// left behind.
+// Two threads draw requests (valid and invalid), cancellations, unloads and loads from fixed seeds.
+// Each request is answered exactly once, greedy requests get the right ids, and no object leaks.
 //===----------------------------------------------------------------------===//
 #include "tests/deploy/triton/Repository.h"
 
@@ -17,10 +16,10 @@ class Stress : public BackendTest {
 protected:
   struct Sent {
     std::shared_ptr<Conversation> conversation;
-    std::vector<int32_t> expected; ///< empty: anything
+    std::vector<int32_t> expected; ///< empty: any answer is right
   };
 
-  /// One that may make no sense.
+  /// Returns a request that may be invalid.
   static HostRequest senseless(std::mt19937 &random) {
     static constexpr const char *kNames[] = {"text_input",
                                              "input_ids",
@@ -70,7 +69,7 @@ protected:
       case 0:
         sent.push_back({model.send(senseless(random), instance), {}});
         break;
-      case 1: { // cancels itself at some response
+      case 1: { // cancels itself at a random response
         const auto conversation = std::make_shared<Conversation>();
         conversation->onResponse = [left = random() % 8,
                                     raw = conversation.get()](const HostResponse &) mutable {
@@ -80,7 +79,7 @@ protected:
         sent.push_back({model.send(ids(prompt, 400), instance, conversation), {}});
         break;
       }
-      case 2: // somebody else cancels an older one
+      case 2: // cancels an older request from outside
         if (!sent.empty())
           sent[random() % sent.size()].conversation->cancel();
         break;
@@ -107,7 +106,7 @@ TEST_F(Stress, everythingIsAnsweredOnce) {
     drive(*model, 0, 2 * round, sent[0]);
     other.join();
     if (round % 3 == 0)
-      model->unload(); // in the middle of it
+      model->unload(); // while requests are in flight
     for (const std::vector<Sent> &all : sent)
       for (const Sent &one : all) {
         const auto error = one.conversation->error();

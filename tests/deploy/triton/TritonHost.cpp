@@ -1,4 +1,4 @@
-//===- TritonHost.cpp - Loading the backend, sending it requests -------------===//
+//===- TritonHost.cpp - Loads the backend and sends it requests --------------===//
 #include "tests/deploy/triton/HostObjects.h"
 
 #include <dlfcn.h>
@@ -181,7 +181,7 @@ std::unique_ptr<HostModel> HostBackend::load(const std::string &folder, const st
   };
   if (refused(taken(entry<decltype(TRITONBACKEND_ModelInitialize)>("TRITONBACKEND_ModelInitialize")(
           loaded->model)))) {
-    delete std::exchange(loaded->model, nullptr); // not initialised: nothing to finalize
+    delete std::exchange(loaded->model, nullptr); // never initialised, so not finalised
     return nullptr;
   }
   loaded->model->initialising = false;
@@ -192,7 +192,7 @@ std::unique_ptr<HostModel> HostBackend::load(const std::string &folder, const st
     if (refused(taken(entry<decltype(TRITONBACKEND_ModelInstanceInitialize)>(
             "TRITONBACKEND_ModelInstanceInitialize")(instance)))) {
       delete instance;
-      return nullptr; // the model is finalized on the way
+      return nullptr; // the destructor finalises the model
     }
     loaded->instances.push_back(instance);
   }

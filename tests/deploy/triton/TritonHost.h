@@ -1,13 +1,13 @@
-//===- TritonHost.h - The server's half of Triton's backend interface --------===//
+//===- TritonHost.h - The server's side of Triton's backend interface --------===//
 //
-// Enough of Triton Inference Server to load the backend, send requests and look at the responses:
-// the functions of deploy/triton/TritonApi.h, written from their documentation, which the program
-// exports to the backend that it opens. What the interface forbids (a response after the final one,
-// a request released twice, objects left behind) is recorded as a violation.
+// Implements enough of Triton Inference Server to load the backend, send requests and inspect the
+// responses: the functions of deploy/triton/TritonApi.h, written from their documentation. The
+// program exports them to the backend that it opens. Anything the interface forbids (a response
+// after the final one, a request released twice, leaked objects) is recorded as a violation.
 //===----------------------------------------------------------------------===//
 #pragma once
 
-#pragma GCC visibility push(default) // the backend finds them in the program
+#pragma GCC visibility push(default) // the backend resolves these symbols in the program
 #include "deploy/triton/TritonApi.h"
 #pragma GCC visibility pop
 
@@ -49,7 +49,7 @@ struct HostResponse {
   bool final = false;
 };
 
-/// What a client sends.
+/// A client's request.
 class HostRequest {
 public:
   HostRequest &text(const char *name, const std::vector<std::string> &values);
@@ -69,7 +69,7 @@ public:
   struct Input {
     std::string name;
     HostTensor tensor;
-    std::vector<std::string> buffers; ///< the data, cut
+    std::vector<std::string> buffers; ///< the data, in pieces
     TRITONSERVER_MemoryType memory = TRITONSERVER_MEMORY_CPU;
   };
   struct Parameter {
@@ -77,24 +77,24 @@ public:
   };
   std::vector<Input> inputs;
   std::vector<Parameter> parameters;
-  std::vector<std::string> outputs; ///< empty: all that there are
-  bool cutBuffers = false;          ///< inputs come in two pieces
+  std::vector<std::string> outputs; ///< requested names; empty: all
+  bool cutBuffers = false;          ///< splits inputs into two buffers
 };
 
-/// What came back for a request, as its client sees it.
+/// The responses to a request, as its client sees them.
 class Conversation {
 public:
   /// Called with each response on the thread that sends it.
   std::function<void(const HostResponse &)> onResponse;
 
   void cancel() { cancelled = true; }
-  /// Until the final response came and the request was released.
+  /// Blocks until the final response has come and the request is released.
   void wait();
   bool over();
   std::vector<HostResponse> responses(); ///< after wait()
-  /// Of the final response.
+  /// Returns the error of the final response.
   std::optional<HostError> error();
-  /// All texts of all responses.
+  /// Returns the concatenated texts of all responses.
   std::string text();
   std::vector<int32_t> ids();
 
@@ -128,7 +128,8 @@ public:
     TRITONSERVER_InstanceGroupKind kind = TRITONSERVER_INSTANCEGROUPKIND_CPU;
     bool autoComplete = true;
   };
-  /// `folder` is NAME of the model repository; nothing and `error` if the backend refuses it.
+  /// Loads a model. `folder` is NAME in the model repository. Returns null and sets `error` if the
+  /// backend refuses it.
   std::unique_ptr<HostModel> load(const std::string &folder, const std::string &config,
                                   const Options &options, HostError *error = nullptr);
   std::unique_ptr<HostModel> load(const std::string &folder, const std::string &config,
@@ -136,7 +137,7 @@ public:
     return load(folder, config, Options(), error);
   }
 
-  /// Which kind of instance the backend prefers where a model says nothing.
+  /// Returns the instance kind that the backend prefers if a model does not specify one.
   TRITONSERVER_InstanceGroupKind preferredKind();
 
 private:
@@ -154,10 +155,10 @@ public:
 
   std::shared_ptr<Conversation> send(const HostRequest &request, int instance = 0,
                                      std::shared_ptr<Conversation> conversation = nullptr);
-  /// Several in one call of the backend.
+  /// Sends several requests in one call of the backend.
   std::vector<std::shared_ptr<Conversation>> sendAll(const std::vector<HostRequest> &requests,
                                                      int instance = 0);
-  /// As the server does it: while requests are under way too.
+  /// Unloads the model as the server does, even while requests are in flight.
   void unload();
   std::string config() const;
   HostStatistics statistics(int instance = 0) const;
@@ -170,15 +171,15 @@ private:
   std::vector<TRITONBACKEND_ModelInstance *> instances;
 };
 
-/// Value of a metric: "ingot_new_tokens{model=m,version=1}".
+/// Returns the value of a metric such as "ingot_new_tokens{model=m,version=1}".
 std::optional<double> hostMetric(const std::string &name);
-/// What the backend did against the interface, since the last call.
+/// Returns the backend's violations of the interface since the last call.
 std::vector<std::string> hostViolations();
-/// Objects of the interface that are alive: errors, messages, requests, responses, factories …
+/// Returns the number of live interface objects: errors, messages, requests, responses, factories …
 int64_t hostObjects();
-/// Lines that the backend has logged since the last call.
+/// Returns the lines that the backend has logged since the last call.
 std::vector<std::string> hostLog();
-/// What TRITONBACKEND_ApiVersion says as minor.
+/// Sets the minor version that TRITONBACKEND_ApiVersion returns.
 void setHostMinorVersion(uint32_t minor);
 
 } // namespace ingot::test

@@ -1,4 +1,4 @@
-"""check_header.py FOLDER: deploy/triton/TritonApi.h against the real tritonbackend.h and tritonserver.h.
+"""check_header.py FOLDER: compares deploy/triton/TritonApi.h with the real tritonbackend.h and tritonserver.h.
 
 FOLDER is include/triton/core of a checkout of triton-inference-server/core. Each function must have the same types, in
 the same order, and each value of an enumeration the same number."""
@@ -15,7 +15,8 @@ def without_comments(text):
 
 
 def type_of(parameter):
-    """`const TRITONSERVER_MemoryType memory` is TRITONSERVER_MemoryType: neither names nor the constness of a value count."""
+    """`const TRITONSERVER_MemoryType memory` is TRITONSERVER_MemoryType: names and the
+    constness of values are ignored."""
     words = re.sub(r"\bstruct\b", "", parameter).replace("*", " * ").split()
     if words[-1] != "*" and len(words) > 1 and words[-2:-1] != ["const"]:
         words = words[:-1]
@@ -28,13 +29,13 @@ def type_of(parameter):
 
 def functions(text):
     text = re.sub(r"#define[^\n]*", "", without_comments(text))
-    # What an entry of ours returns is inside its macro.
+    # The return type of our entry points is inside a macro.
     text = text.replace("INGOT_TRITON_ENTRY", "TRITONSERVER_Error *")
     text = re.sub(EXPORTS, "", text)
     found = {}
     for result, name, parameters in re.findall(
             r"((?:const |struct )*\w+\s*\**)\s*\b(TRITON(?:SERVER|BACKEND)_\w+)\s*\(([^;{}]*?)\)\s*;", text):
-        # A pointer to a function has its name in brackets.
+        # A pointer to a function has its name in parentheses.
         types = [type_of(one) for one in parameters.replace("\n", " ").split(",") if one.strip()]
         found[name] = [re.sub(r"\bstruct\b|\s", "", result)] + types
     return found

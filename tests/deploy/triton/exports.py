@@ -1,5 +1,6 @@
-"""exports.py LIBRARY HEADER: the installed backend gives out the entries of TritonApi.h and nothing else, wants of the server what
-the header declares and nothing else; all that it needs beside the C and C++ libraries lies next to it."""
+"""exports.py LIBRARY HEADER: checks that the installed backend exports the entry points of TritonApi.h and
+nothing else, imports from the server what the header declares and nothing else, and has all other libraries it
+needs, except C and C++, in its folder."""
 import pathlib
 import re
 import subprocess

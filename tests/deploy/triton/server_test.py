@@ -1,8 +1,9 @@
-"""server_test.py TRITONSERVER BACKENDS ENGINE: the backend under the real Triton Inference Server.
+"""server_test.py TRITONSERVER BACKENDS ENGINE: tests the backend under the real Triton Inference Server.
 
-TRITONSERVER is its program, BACKENDS the folder that holds ingot/libtriton_ingot.so, ENGINE any engine with a tokenizer.
-Answers are compared with those of the Python package, which runs the same library without a server. Of what a server
-offers HTTP alone is used, unless tritonclient[grpc] is installed: then a gRPC stream is read and another cancelled."""
+TRITONSERVER is the server's program, BACKENDS the folder that holds ingot/libtriton_ingot.so, ENGINE any engine
+with a tokenizer. Answers are compared with those of the Python package, which runs the same library without a
+server. Only the server's HTTP interface is used, unless tritonclient[grpc] is installed: then one gRPC stream is
+read and another cancelled."""
 import json
 import pathlib
 import re
@@ -171,7 +172,7 @@ def check_unload(server, expected):
     streams = [server.stream("plain", body) for _ in range(8)]
     text = [next(stream)["text_output"] for stream in streams]
     server.call("/v2/repository/models/plain/unload", {})
-    for number, stream in enumerate(streams):  # the server lets them end
+    for number, stream in enumerate(streams):  # the server lets them finish
         text[number] += "".join(piece["text_output"] for piece in stream)
     assert text == [answer] * 8, text
     assert "no error" not in server.error("/v2/models/plain/generate", body)

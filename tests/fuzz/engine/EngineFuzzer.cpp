@@ -1,8 +1,8 @@
 //===- EngineFuzzer.cpp - Arbitrary bytes as an engine --------------------===//
 //
-// Nearly every mutation would die at a hash, so the hashes are made right first:
-// header and table always, segments once their places are sane. Whatever the loader
-// then lets through must be safe to describe and to map.
+// Nearly every mutation would fail a hash check, so the hashes are corrected first:
+// those of header and table always, those of segments if their offsets and sizes are
+// valid. Anything that the loader then accepts must be safe to describe and to map.
 //===----------------------------------------------------------------------===//
 #include "runtime/device/cuda/PickCode.h"
 #include "runtime/device/cuda/StepShape.h"
@@ -22,7 +22,7 @@ using namespace ingot::runtime;
 
 namespace {
 
-/// A page-aligned copy, padded to a page as files are.
+/// A page-aligned copy, padded to a whole page as engine files are.
 struct Pages {
   explicit Pages(std::span<const uint8_t> input)
       : size(nextSegment(std::max<size_t>(input.size(), sizeof(EngineHeader)))),
@@ -52,8 +52,8 @@ void sealHeader(std::span<std::byte> file) {
   std::memcpy(file.data(), &header, sizeof header);
 }
 
-/// Writes the right hashes into the table; needs structure and places to be sound. FlatBuffers
-/// lets tables share bytes, so that a hash written here may move the next segment.
+/// Writes the right hashes into the table. The table's structure, offsets and sizes must be valid.
+/// FlatBuffers lets tables share bytes, so a hash written here may move the next segment.
 void sealSegments(std::span<std::byte> file, const fb::Engine &engine) {
   for (const fb::Segment *segment : *engine.segments()) {
     if (segment->offset() > file.size() || segment->size() > file.size() - segment->offset())
@@ -95,7 +95,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
       for (const fb::CodeObject *code : *program->code())
         (void)CodeImage::map(*file, *code);
   }
-  // What an executor computes from GPU code, for small and for absurd steps.
+  // Compute what an executor derives from GPU code, for small and for absurdly large steps.
   (void)cuda::pickGpuCode((*file)->table(), {"", 90}, false);
   for (const fb::Program *program : *(*file)->table().programs())
     for (const fb::CodeObject *code : *program->code())

@@ -1,7 +1,7 @@
-// Any bytes of a client: requests and then perhaps a refusal, within the limits, with nothing in
-// them that could begin a line of a log or of another header; and the same ones however the bytes
-// are cut. The first byte says where they are cut. What lies behind the reader (connections,
-// responses) is under the mutated requests of tests/runtime/server/http.
+// Parses arbitrary client bytes: any number of requests, then possibly a refusal, all within the
+// limits. No request may contain bytes that could start a new log line or header line, and the
+// requests must not depend on how the bytes are split. The first byte sets the split. The code past
+// the reader (connections, responses) is tested by the mutated requests of tests/runtime/server/http.
 
 #include "runtime/server/http/HeaderRules.h"
 #include "runtime/server/http/RequestReader.h"
@@ -39,7 +39,7 @@ static std::string check(RequestReader &reader) {
   return text + reader.body();
 }
 
-/// The requests in `bytes`, given in pieces of `piece` bytes.
+/// Returns the requests in `bytes`, fed to the reader in pieces of `piece` bytes.
 static std::vector<std::string> readAll(std::string_view bytes, size_t piece) {
   RequestReader reader(kHeader, kBody);
   std::vector<std::string> requests;

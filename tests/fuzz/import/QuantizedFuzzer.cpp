@@ -1,6 +1,6 @@
 //===- QuantizedFuzzer.cpp - Any bytes as config.json and quantised tensors ---===//
 //
-// A line of JSON, and behind it a safetensors file: the parts of quantised weights mean something only together.
+// The input is a line of JSON followed by a safetensors file, since quantised weights need both to be interpreted.
 //===----------------------------------------------------------------------===//
 #include "compiler/import/ConfigJson.h"
 #include "compiler/import/Quantized.h"

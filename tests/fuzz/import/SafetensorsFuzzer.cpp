@@ -8,7 +8,7 @@
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
   using namespace ingot;
   import::CheckpointBuilder builder(import::Container::Safetensors);
-  if (size % 2) // towers are left out of a wrapper alone
+  if (size % 2) // only a wrapper's towers are left out
     builder.setWrapper();
   auto names = import::readSafetensors(std::as_bytes(std::span(data, size)), "fuzz", builder);
   if (!names)

@@ -1,4 +1,4 @@
-//===- UseCheckpoint.h - Touch everything an importer promised ------------===//
+//===- UseCheckpoint.h - Touches everything an importer promised ----------===//
 #pragma once
 
 #include "compiler/import/Dequantize.h"
@@ -7,8 +7,8 @@
 
 namespace ingot::fuzz {
 
-/// Reads the first and the last row of every tensor, scans it, and asks for every key.
-/// The promise under test: after a successful import all of it lies inside the file.
+/// Reads the first and the last row of every tensor, scans the tensor, and looks up every key.
+/// Tests the promise that after a successful import all tensor data lies inside the file.
 inline void useCheckpoint(const import::Checkpoint &checkpoint) {
   for (const import::Tensor &tensor : checkpoint.tensors) {
     (void)import::checkFinite(tensor);
@@ -28,7 +28,7 @@ inline void useCheckpoint(const import::Checkpoint &checkpoint) {
     std::abort();
 }
 
-/// An error about a file must say so.
+/// Checks that the error is classified as a file error.
 inline void checkError(const Error &error) {
   if (error.exit != ExitCode::File ||
       (!error.code.starts_with("E02") && !error.code.starts_with("E047") &&

@@ -1,5 +1,6 @@
-// What a model writes, in any format and cut in any way: the same comes out, and a call that ended
-// is JSON. The first byte chooses the format, the second the reasoning, the third the cuts.
+// Parses arbitrary model output in every format. The result must not depend on how the text is
+// split, and the arguments of a finished call must be JSON. The first byte selects the format, the
+// second the reasoning format, the third the split.
 
 #include "runtime/text/ChatOutput.h"
 

@@ -1,5 +1,5 @@
-// Schemas and grammars: the first byte says which kind, the second how many bytes at the end choose
-// the answer; the rest is the source.
+// Compiles schemas and grammars. The first byte selects the kind, the second the number of trailing
+// bytes that choose the answer; the rest is the source.
 
 #include "tests/fuzz/text/TinyVocabulary.h"
 

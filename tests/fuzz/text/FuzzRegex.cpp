@@ -1,4 +1,5 @@
-// Regular expressions of answers, and the answers: the first byte says how many at the end choose.
+// Compiles regular expressions and generates answers under them. The first byte is the number of
+// trailing bytes that choose the answer.
 
 #include "tests/fuzz/text/TinyVocabulary.h"
 

@@ -1,5 +1,5 @@
-// A tokenizer segment with damage: opened in place, so every table is untrusted. The input
-// patches a valid segment (24 bits of offset, 8 of value, up to 64 times); the rest is the text.
+// Opens a damaged tokenizer segment. Segments are opened in place, so every table is untrusted. The
+// input patches a valid segment (24 bits of offset, 8 of value, up to 64 times); the rest is text.
 
 #include "compiler/text/TextBuild.h"
 
@@ -32,7 +32,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     size_t offset = data[at] | data[at + 1] << 8 | data[at + 2] << 16;
     segment[offset % segment.size()] = static_cast<char>(data[at + 3]);
   }
-  std::vector<std::byte> exact(segment.size()); // its own allocation: reads outside are seen
+  std::vector<std::byte> exact(segment.size()); // exact size: sanitizers catch reads outside
   std::transform(segment.begin(), segment.end(), exact.begin(),
                  [](char c) { return std::byte(c); });
   auto tokenizer = Tokenizer::fromBytes(kFlatBpe, exact);

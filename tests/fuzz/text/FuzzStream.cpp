@@ -1,4 +1,4 @@
-// Stop strings and UTF-8 hold-back: however a text is cut into pieces, the same comes out.
+// Checks stop strings and UTF-8 hold-back: the output must not depend on how the text is split.
 
 #include "runtime/text/Text.h"
 

@@ -1,6 +1,6 @@
-// Any template: an error or a text, within the limits. The engine behind it is Rust, which
-// the fuzzer's coverage does not see, so inputs that do not start with '{' are read as a row of
-// Jinja fragments: that gets past the parser without being led there.
+// Renders arbitrary templates: each gives an error or a text within the limits. The template engine
+// is Rust code that the fuzzer's coverage does not see. Inputs that do not start with '{' are
+// therefore read as a list of Jinja fragments, which get past the parser without coverage guidance.
 
 #include "runtime/text/Text.h"
 
@@ -98,7 +98,8 @@ static constexpr const char *kFragments[] = {
     "{%",
     "%}"};
 
-/// Panics inside minijinja (3.0.5 has one: ''[::-1]) end in an error like any other; we wait for its next version.
+/// A panic inside minijinja (3.0.5 has one: ''[::-1]) is reported as an ordinary error. It is tolerated until
+/// minijinja's next version.
 static bool isOurPanic(const ingot::Error &error) {
   return error.code == "E0690" && error.why.find("minijinja-") == std::string::npos;
 }
@@ -119,6 +120,6 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
        .eosToken = "</s>",
        .extraJson = R"({"tools":[{"name":"f","parameters":{"x":1.5}}]})"});
   if (text ? text->size() > (4u << 20) : isOurPanic(text.error()))
-    std::abort(); // over the limit, or a panic of ours
+    std::abort(); // over the limit, or a panic in our own code
   return 0;
 }

@@ -1,5 +1,5 @@
-// Any bytes as a file that a tokenizer is made of: the first says which, the rest is the file. What becomes a tokenizer
-// encodes a text.
+// Builds tokenizers from arbitrary files. The first byte selects the file, the rest is its contents. A tokenizer that
+// can be built must encode a text.
 
 #include "compiler/text/TextBuild.h"
 
@@ -48,7 +48,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
       std::abort();
     return 0;
   }
-  if (!*built) // the files name no tokenizer
+  if (!*built) // the files define no tokenizer
     return 0;
   auto tokenizer =
       text::Tokenizer::fromBytes((*built)->kind, std::as_bytes(std::span((*built)->bytes)));

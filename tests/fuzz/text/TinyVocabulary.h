@@ -1,4 +1,4 @@
-//===- TinyVocabulary.h - All bytes and some words, for fuzzing grammars --===//
+//===- TinyVocabulary.h - All bytes and some words, to fuzz grammars ------===//
 #pragma once
 
 #include "compiler/text/TextBuild.h"
@@ -7,7 +7,7 @@
 #include <cstdlib>
 #include <vector>
 
-/// 256 bytes, then words, then </s>, which ends an answer.
+/// A vocabulary of 256 bytes, then some words, then </s>, which ends an answer.
 inline const ingot::text::Vocabulary &tinyVocabulary() {
   using namespace ingot::text;
   static const auto artifact = [] {
@@ -36,14 +36,14 @@ inline const ingot::text::Vocabulary &tinyVocabulary() {
   return *vocabulary;
 }
 
-/// Compiles, and follows some answer as `choices` says. Nothing but the errors of the header may
-/// come.
+/// Compiles the grammar and generates the answer that `choices` selects. Only the errors that
+/// Grammar.h lists may occur.
 inline void followGrammar(ingot::text::GrammarKind kind, std::string_view source,
                           std::string_view choices) {
   auto grammar = ingot::text::Grammar::compile(tinyVocabulary(), kind, source);
   if (!grammar) {
     const std::string &code = grammar.error().code;
-    // Panics inside of the library end in an error like any other; ours do not.
+    // A panic inside the library is an ordinary error; a panic in our own crate is a failure.
     bool panicked =
         code == "E0690" && grammar.error().why.find("ingot-text-crate") == std::string::npos;
     if (code != "E0622" && code != "E0625" && !panicked)
@@ -62,7 +62,7 @@ inline void followGrammar(ingot::text::GrammarKind kind, std::string_view source
     if (ids.empty() || ids.back() > 264)
       std::abort();
     int32_t id = ids[static_cast<unsigned char>(choice) % ids.size()];
-    if (!constraint.accept(id) || id == 264) // a limit, or the end
+    if (!constraint.accept(id) || id == 264) // a limit, or the end of the answer
       return;
   }
 }

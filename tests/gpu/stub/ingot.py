@@ -1,7 +1,7 @@
-"""Stands for the bundle's programs in scripts_test.py: prints what they print, at once. Its name says which one it is.
+"""Stands in for the bundle's programs in scripts_test.py: prints their output at once. Its name selects the program.
 
-STUB_FAULTS, words with commas: hang:WORD (a line, then nothing for ever), die:WORD (a line, then a signal) where a
-command has WORD; ids (answers of the trace differ).
+STUB_FAULTS, a comma-separated list: hang:WORD (a line, then nothing for ever) and die:WORD (a line, then a
+signal) apply to commands that contain WORD; with ids the answers of the trace differ.
 """
 import http.server
 import json

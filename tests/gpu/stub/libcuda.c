@@ -1,5 +1,5 @@
-// What ceilings.py calls of the driver, with the real parameters: a wrong count, width or order of them is
-// found here and not on a GPU.
+// Stubs of the driver calls of ceilings.py, with the real parameters: a wrong number, width or order of
+// arguments is found here and not on a GPU.
 #include <stddef.h>
 #include <stdint.h>
 #include <string.h>
@@ -17,7 +17,7 @@ typedef struct {
 } Config;
 
 enum { Ok = 0, Invalid = 1 };
-static const uint64_t Memory = 1ull << 40, Bytes = 1ull << 36; // addresses of nothing
+static const uint64_t Memory = 1ull << 40, Bytes = 1ull << 36; // addresses without memory
 static uint64_t taken;
 static int context, events[64], made, module, kernels[2], shared;
 

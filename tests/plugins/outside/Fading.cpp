@@ -1,7 +1,7 @@
-//===- Fading.cpp - A family that nobody has published -----------------------===//
+//===- Fading.cpp - An unpublished model family ------------------------------===//
 //
-// Llama's layers, but that every other one mixes tokens by an activation that remembers (sample.fading) instead of by
-// attention: mix(h) = fading_out(fading(fading_in(h))).
+// Llama's layers, except that every other layer mixes tokens by an activation with memory (sample.fading)
+// instead of attention: mix(h) = fading_out(fading(fading_in(h))).
 //===----------------------------------------------------------------------===//
 #include "Sample.h"
 

@@ -1,4 +1,4 @@
-//===- Kernels.cpp - What the sample's ops mean, and their code -------------===//
+//===- Kernels.cpp - Semantics and code of the sample's ops -----------------===//
 #include "Sample.h"
 
 #include "dialects/lm/ops/Attention.h"
@@ -95,7 +95,7 @@ func.func @row(%q: memref<?xf32>, %k: memref<?xf32>, %qNorm: memref<?xf32>, %kNo
 }
 )";
 
-/// A warp a head. {0}: eps, {1}: values of a head, {2} and {3}: heads of q and of k.
+/// One warp per head. {0}: eps, {1}: values per head, {2} and {3}: numbers of q and k heads.
 static constexpr const char *kTurnCuda = R"(#include "rope.cuh"
 DEVICE void turn(const float *x, const float *w, const float *f, float position, float *y, i32 heads) {{
   constexpr i32 width = {1}, half = width / 2;
@@ -186,7 +186,7 @@ DEVICE void row(const float *x, float *state, float *y) {{
 }
 
 //===----------------------------------------------------------------------===//
-// sample.gate, sample.cube: with code for CPUs alone
+// sample.gate, sample.cube: with code for CPUs only
 //===----------------------------------------------------------------------===//
 
 FailureOr<SmallVector<Value>> sample::GateOp::decompose(OpBuilder &b) {

@@ -2,7 +2,7 @@
 //
 //   ingot compile MODEL --plugin sample.so --insert 'pre-fusion=lm.model(sample-use-qk-norm-rope)' …
 //
-// What the ops mean and which code they have is in Kernels.cpp, the family in Fading.cpp.
+// Kernels.cpp defines the ops' semantics and code, Fading.cpp the family.
 //===----------------------------------------------------------------------===//
 #include "Sample.h"
 
@@ -30,7 +30,7 @@ void sample::SampleDialect::initialize() {
 
 namespace {
 
-/// A head's norm and its rotation, as the kernel does them; null: something of it is otherwise.
+/// Returns a head's norm if norm and rotation match the kernel's; null if anything differs.
 lm::RmsNormOp normOf(lm::RopeOp rope) {
   auto norm = rope ? rope.getX().getDefiningOp<lm::RmsNormOp>() : lm::RmsNormOp();
   if (!norm || !norm->hasOneUse() || !rope->hasOneUse() || !norm.getWeightOffset().isZero() ||

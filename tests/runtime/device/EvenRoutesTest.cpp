@@ -1,4 +1,4 @@
-//===- EvenRoutesTest.cpp - Made-up routes are as kernels leave them ---------===//
+//===- EvenRoutesTest.cpp - Dummy routes have the layout kernels write -------===//
 #include "runtime/device/EvenRoutes.h"
 
 #include "runtime/abi/Routes.h"

@@ -1,4 +1,4 @@
-//===- ExecutorTest.cpp - Programs resolved and run as the engine says ----===//
+//===- ExecutorTest.cpp - Resolves and runs an engine's programs ----------===//
 #include "runtime/device/cpu/Executor.h"
 #include "tests/runtime/device/FakeEngine.h"
 
@@ -16,7 +16,7 @@ using runtime::MemoryLimits;
 
 namespace {
 
-/// One sequence in pages of our choosing.
+/// A batch of one sequence in the given pages.
 struct OneSequence {
   std::vector<int32_t> ids, positions, sequenceOf, rowTokens, blockTable;
   std::vector<AttentionTile> tiles;
@@ -106,7 +106,7 @@ TEST_F(ExecutorTest, chunksContinueInTheKvPages) {
             expected);
 }
 
-/// Pages copied, and saved and loaded elsewhere, are as good as those that were written.
+/// Pages that are copied, or saved and loaded into other pages, give the same results as the originals.
 TEST_F(ExecutorTest, movesPages) {
   std::vector<int32_t> prompt = test::fakePrompt(100, 2);
   std::vector<float> expected = test::fakeLogits(prompt);
@@ -119,7 +119,7 @@ TEST_F(ExecutorTest, movesPages) {
   std::vector<std::byte> host(2 * mover->pageBytes(0));
   mover->save(0, 1, host.data());
   mover->save(0, 2, host.data() + mover->pageBytes(0));
-  // Something else uses the pages meanwhile.
+  // Another sequence overwrites the pages meanwhile.
   ASSERT_TRUE(executor->step(OneSequence(test::fakePrompt(96, 5), 0, 96, {0, 1, 2}).view()));
   mover->load(0, host.data(), 7);
   mover->load(0, host.data() + mover->pageBytes(0), 1);
@@ -128,7 +128,7 @@ TEST_F(ExecutorTest, movesPages) {
             expected);
 }
 
-/// Memory of KV pages that comes before it is needed: all of it, and what is in pages stays.
+/// Memory of KV pages is populated ahead of use. All of it arrives, and page contents are kept.
 TEST_F(ExecutorTest, takesMemoryOfPagesAhead) {
   std::vector<int32_t> prompt = test::fakePrompt(100, 2);
   std::vector<float> expected = test::fakeLogits(prompt);
@@ -169,7 +169,7 @@ MemoryLimits locked() {
   return limits;
 }
 
-/// Until the executor is gone; the answers are the same.
+/// Memory stays locked until the executor is destroyed. The answers do not change.
 TEST_F(ExecutorTest, locksWeightsAndMemory) {
   const uint64_t before = lockedMemory();
   auto executor = Executor::create(openEngine(path), locked());
@@ -187,7 +187,7 @@ TEST_F(ExecutorTest, locksWeightsAndMemory) {
   EXPECT_EQ(lockedMemory(), before);
 }
 
-/// Weights that are locked do not give way: they count.
+/// Locked weights cannot be reclaimed, so they count as memory.
 TEST_F(ExecutorTest, lockedWeightsCountAsMemory) {
   auto engine = openEngine(path);
   auto statement = runtime::memoryStatement(*engine, locked());
@@ -271,7 +271,7 @@ TEST_F(ExecutorTest, tracesEveryLaunch) {
   size_t events = 0;
   for (size_t at = 0; (at = text.str().find("\"ph\":\"X\"", at)) != std::string::npos; ++at)
     ++events;
-  // Per step 9 launches, each on one thread (if the other was late) or on two.
+  // A step has 9 launches, each on one thread (if the other was late) or on two.
   EXPECT_GE(events, 2u * 9);
   EXPECT_LE(events, 2u * 9 * 2);
   EXPECT_NE(text.str().find("\"name\":\"attend\""), std::string::npos);

@@ -19,7 +19,7 @@ constexpr int64_t kModulus = 8191;
 constexpr float kLayerWeights[2] = {129, 4001};
 constexpr uint64_t kVectorBytes = 128; ///< 32 floats
 
-constexpr uint32_t kLogits = 3; ///< the buffer
+constexpr uint32_t kLogits = 3; ///< buffer index
 
 std::unique_ptr<fb::KernelT> kernel(const char *name, fb::GridBase base, uint64_t factor,
                                     fb::Partition partition, uint32_t args, uint64_t scratch = 0) {
@@ -129,7 +129,7 @@ void addMemory(fb::ProgramT &program) {
   }
 }
 
-/// A first launch of layers that goes on with a number of the sequence, which each token replaces.
+/// Adds a first launch of each layer that updates a per-sequence number with each token.
 void addRecurrence(fb::ProgramT &program) {
   const auto kernelIndex = uint32_t(program.kernels.size());
   program.kernels.push_back(kernel("recur", fb::GridBase::Spans, 1, fb::Partition::Contiguous, 2));
@@ -149,7 +149,7 @@ void addRecurrence(fb::ProgramT &program) {
   }
 }
 
-/// A last launch that leaves hidden states for the runtime.
+/// Adds a last launch that writes hidden states for the runtime.
 void addHidden(fb::ProgramT &program) {
   program.kernels.push_back(kernel("states", fb::GridBase::Rows, 1, fb::Partition::Contiguous, 2));
   auto rows = std::make_unique<fb::BufferT>();
@@ -164,7 +164,7 @@ void addHidden(fb::ProgramT &program) {
   program.buffers.push_back(std::move(rows));
 }
 
-/// Weights 0, 1: of the layers. 2: of the head, with the vocabulary in front.
+/// Adds weights 0 and 1 for the layers, and weight 2 for the head, which starts with the vocabulary size.
 std::string addWeights(fb::ProgramT &program, uint32_t segment) {
   std::string bytes(3 * kVectorBytes, '\0');
   auto put = [&](size_t weight, size_t index, float value) {
@@ -264,7 +264,7 @@ std::string writeFakeEngine(const std::string &name, const FakeOptions &options)
 
 namespace {
 
-/// What the last of `ids` becomes in the layers.
+/// Returns the hidden value of the last of `ids` after the layers.
 int64_t fakeHidden(std::span<const int32_t> ids, bool recurrent = false) {
   std::vector<int64_t> hidden(ids.begin(), ids.end());
   for (float weight : kLayerWeights) {

@@ -1,7 +1,7 @@
 //===- FakeEngine.h - A small engine that needs no compiler ---------------===//
 //
-// FakeKernels.c behind a real engine file: 97 ids, 2 layers with a state each. What it
-// must answer is computed here in plain form.
+// A real engine file around FakeKernels.c: 97 ids, 2 layers with a state each. The
+// functions below compute the expected answers directly.
 //===----------------------------------------------------------------------===//
 #pragma once
 
@@ -20,33 +20,33 @@ constexpr int32_t kFakeEos = 96; ///< 0 … 93: '!' … '~', 94: ' ', 95: the by
 
 struct FakeOptions {
   uint32_t context = 2048;
-  bool states = false;    ///< it tells hidden states, of kFakeStates values
-  bool recurrent = false; ///< its layers have a state of fixed size beside the other
+  bool states = false;                       ///< it outputs hidden states of kFakeStates values
+  bool recurrent = false;                    ///< its layers also have a state of fixed size
   std::string tokenizerKind, tokenizerBytes; ///< empty: none
-  /// Code for other devices, segments behind the others.
+  /// Adds code for other devices, in segments after the others.
   std::function<void(fb::EngineT &, std::vector<compiler::SegmentSource> &)> addCode;
-  std::function<void(fb::EngineT &)> change; ///< last touches to the table
+  std::function<void(fb::EngineT &)> change; ///< final changes to the table
 };
 
-/// Adds an output to the program's entry.
+/// Adds an output to the program's entry point.
 void addOutput(fb::ProgramT &program, fb::OutputRole role, fb::Encoding encoding, uint32_t buffer);
 
-/// Writes the engine into the test's temporary folder; the path.
+/// Writes the engine into the test's temporary folder and returns its path.
 std::string writeFakeEngine(const std::string &name, const FakeOptions &options = {});
 
-/// A byte-level BPE without merges: one id per byte that the model can say.
+/// Returns a byte-level BPE without merges: one id per byte that the model can produce.
 std::string fakeTokenizerJson();
 
-/// Logits after the last of `ids`; `recurrent`: of a model made so.
+/// Returns the logits after the last of `ids`. `recurrent` refers to FakeOptions::recurrent.
 std::vector<float> fakeLogits(std::span<const int32_t> ids, bool recurrent = false);
-/// The hidden state of the last of `ids`.
+/// Number of values of a hidden state. fakeState() returns the hidden state of the last of `ids`.
 constexpr int64_t kFakeStates = 4;
 std::vector<float> fakeState(std::span<const int32_t> ids);
-/// `count` greedy ids after the prompt; stops before kFakeEos if asked.
+/// Returns up to `count` greedy ids after the prompt, ending before kFakeEos if `stopAtEos`.
 std::vector<int32_t> fakeGreedy(std::vector<int32_t> prompt, int64_t count, bool stopAtEos,
                                 bool recurrent = false);
 
-/// A prompt of `length` ids that depends on `seed`, without kFakeEos.
+/// Returns a prompt of `length` ids that depends on `seed` and does not contain kFakeEos.
 std::vector<int32_t> fakePrompt(int64_t length, int seed);
 
 } // namespace ingot::test

@@ -1,11 +1,11 @@
-/*===- FakeKernels.c - A model whose logits are known by arithmetic ---------===
+/*===- FakeKernels.c - A model whose logits follow from arithmetic ----------===
  *
  * Kernels of the real ABI (runtime/abi/KernelAbi.h) for a "language model" of
- * whole numbers below 8191, exact in f32. It goes through everything a real one
- * does (embedding, KV pages written and read through the block table, attention
- * tiles, layer weights, rows of logits), so that a mistake in scheduling, paging,
- * partition or addressing changes the numbers. FakeEngine.cpp has the same formulas
- * in plain form.
+ * whole numbers below 8191, exact in f32. It has every stage of a real model
+ * (embedding, KV pages written and read through the block table, attention tiles,
+ * layer weights, rows of logits). A mistake in scheduling, paging, partition or
+ * addressing therefore changes the numbers. FakeEngine.cpp evaluates the same
+ * formulas directly.
  *===----------------------------------------------------------------------===*/
 #include <stdint.h>
 
@@ -39,27 +39,27 @@ enum { PAGE = 32, HEAD_DIM = 16, MODULUS = 8191, LINE = 16 /* floats per token r
   void *const *args, const struct Batch *batch, int64_t begin, int64_t end, int64_t step,          \
       char *scratch, int64_t ahead
 
-/* Page of a position: k[HEAD_DIM][PAGE], then v[PAGE][HEAD_DIM]. */
+/* Layout of a page: k[HEAD_DIM][PAGE], then v[PAGE][HEAD_DIM]. */
 static float *page(void *pool, const struct Batch *batch, int32_t sequence, int64_t position) {
   int64_t number = batch->blockTable[sequence * batch->blockTableStride + position / PAGE];
   return (float *)pool + number * (2 * HEAD_DIM * PAGE);
 }
 
-/* Tokens. args: hidden. */
+/* Grid: tokens. args: hidden. */
 KERNEL embed(ARGS) {
   float *hidden = args[0];
   for (int64_t t = begin; t < end; t += step)
     hidden[t * LINE] = (float)batch->ids[t];
 }
 
-/* Constant 5. args: constants. */
+/* Grid: constant 5. args: constants. */
 KERNEL constants(ARGS) {
   float *out = args[0];
   for (int64_t i = begin; i < end; i += step)
     out[i] = (float)(i * 11 + 1);
 }
 
-/* Tokens. args: hidden, KV. */
+/* Grid: tokens. args: hidden, KV. */
 KERNEL append(ARGS) {
   const float *hidden = args[0];
   for (int64_t t = begin; t < end; t += step) {
@@ -70,7 +70,7 @@ KERNEL append(ARGS) {
   }
 }
 
-/* Tiles. args: attended, KV, layer weight. The sums of a tile are gathered in scratch. */
+/* Grid: tiles. args: attended, KV, layer weight. Scratch accumulates the sums of a tile. */
 KERNEL attend(ARGS) {
   float *attended = args[0];
   int64_t weight = (int64_t)((const float *)args[2])[7];
@@ -92,7 +92,7 @@ KERNEL attend(ARGS) {
   }
 }
 
-/* Tokens. args: attended, hidden. */
+/* Grid: tokens. args: attended, hidden. */
 KERNEL residual(ARGS) {
   const float *attended = args[0];
   float *hidden = args[1];
@@ -100,7 +100,7 @@ KERNEL residual(ARGS) {
     hidden[t * LINE] = attended[t * LINE];
 }
 
-/* Spans. args: hidden, fixed state: a number, the first of a slot. */
+/* Grid: spans. args: hidden, fixed state. The state is the first number of a slot. */
 KERNEL recur(ARGS) {
   float *hidden = args[0], *slots = args[1];
   for (int64_t i = begin; i < end; i += step) {
@@ -117,7 +117,7 @@ KERNEL recur(ARGS) {
   }
 }
 
-/* Rows. args: hidden, states: four values a row. */
+/* Grid: rows. args: hidden, states (four values a row). */
 KERNEL states(ARGS) {
   const float *hidden = args[0];
   float *out = args[1];
@@ -128,7 +128,7 @@ KERNEL states(ARGS) {
   }
 }
 
-/* Rows * 4: a quarter of the vocabulary each. args: hidden, constants, weight, logits. */
+/* Grid: rows * 4, a quarter of the vocabulary each. args: hidden, constants, weight, logits. */
 KERNEL head(ARGS) {
   const float *hidden = args[0], *constant = args[1], *weight = args[2];
   float *logits = args[3];

@@ -1,4 +1,4 @@
-//===- HostMemoryTest.cpp - What limits leave, pages brought and locked ----===//
+//===- HostMemoryTest.cpp - Memory limits; prefaulted and locked pages -----===//
 #include "runtime/device/cpu/HostMemory.h"
 #include "runtime/device/cpu/Prefault.h"
 
@@ -20,7 +20,7 @@ namespace fs = std::filesystem;
 
 namespace {
 
-/// /proc and /sys of a machine that somebody made up.
+/// /proc and /sys of an invented machine.
 struct Machine {
   Machine() { fs::create_directories(root); }
   ~Machine() { fs::remove_all(root); }
@@ -39,7 +39,7 @@ TEST(Groups, LeaveTheLeastOfOneAndThoseAboveIt) {
   machine.write("sys/fs/cgroup/system.slice/ingot.service/memory.max", "5000\n");
   machine.write("sys/fs/cgroup/system.slice/ingot.service/memory.current", "1000\n");
   EXPECT_EQ(machine.left(), 4000u);
-  // Page cache counts as used, but gives way.
+  // Page cache counts as used but can be reclaimed.
   machine.write("sys/fs/cgroup/system.slice/ingot.service/memory.stat",
                 "anon 500\nfile 600\ninactive_file 300\nactive_file 200\n");
   EXPECT_EQ(machine.left(), 4500u);
@@ -63,7 +63,7 @@ TEST(Groups, AreTheMountsOwnInAContainer) {
 TEST(Groups, OfVersion1HaveNamesOfTheirOwn) {
   Machine machine;
   machine.write("proc/self/cgroup", "5:cpu,cpuacct:/a\n4:hugetlb,memory:/docker/5e1\n0::/\n");
-  machine.write("sys/fs/cgroup/memory/memory.limit_in_bytes", "9223372036854771712\n"); // none
+  machine.write("sys/fs/cgroup/memory/memory.limit_in_bytes", "9223372036854771712\n"); // no limit
   machine.write("sys/fs/cgroup/memory/memory.usage_in_bytes", "70000\n");
   EXPECT_EQ(machine.left(), 0u);
   machine.write("sys/fs/cgroup/memory/docker/5e1/memory.limit_in_bytes", "900\n");
@@ -93,14 +93,14 @@ struct Mapped {
   std::byte *base;
 };
 
-/// Pages of a range that this process has no entry for in its page table: reading them would fault. Faults themselves are
-/// not counted, since a sanitizer's own memory has some too.
+/// Returns the number of pages of a range that have no entry in this process's page table, so that reading them would
+/// fault. The test does not count the faults themselves, since a sanitizer's own memory causes some too.
 int64_t missingPages(std::span<const std::byte> mapped) {
   const auto begin = reinterpret_cast<uintptr_t>(mapped.data()) / kPage,
              end = (reinterpret_cast<uintptr_t>(mapped.data()) + mapped.size() + kPage - 1) / kPage;
   std::vector<uint64_t> entries(end - begin);
   const auto size = ssize_t(entries.size() * sizeof(uint64_t));
-  const int pagemap = open("/proc/self/pagemap", O_RDONLY); // whole entries at a time: no stream
+  const int pagemap = open("/proc/self/pagemap", O_RDONLY); // needs whole-entry reads: no stream
   EXPECT_EQ(pread(pagemap, entries.data(), size_t(size), off_t(begin * sizeof(uint64_t))), size);
   close(pagemap);
   return std::ranges::count_if(entries, [](uint64_t entry) { return !(entry >> 63); });
@@ -110,7 +110,7 @@ TEST(Prefault, BringsEveryPageOfItsRanges) {
   Mapped file(9 << 20);
   if (madvise(file.base, 4096, MADV_POPULATE_READ) != 0)
     GTEST_SKIP() << "this system has no MADV_POPULATE_READ";
-  // Neither begins or ends on a page's line.
+  // Neither range begins or ends on a page boundary.
   const std::array ranges = {file.span().subspan(100, 3 << 20),
                              file.span().subspan((5 << 20) + 5000, (3 << 20) + 77)};
   EXPECT_GT(missingPages(ranges[1]), 0);

@@ -1,4 +1,4 @@
-//===- KernelBenchTest.cpp - Launches of a step alone, on the CPU -------------===//
+//===- KernelBenchTest.cpp - Single launches of a step, on the CPU ------------===//
 #include "runtime/device/KernelBench.h"
 #include "runtime/device/cpu/Executor.h"
 #include "tests/runtime/device/FakeEngine.h"
@@ -93,7 +93,7 @@ TEST_F(CpuKernelBench, OthersAreLeftOut) {
   EXPECT_FALSE(host->has_value()) << "there is no queue";
 }
 
-/// A step that no row is asked of: the head has nothing to do.
+/// In a step that wants no row of logits, the head has nothing to do.
 TEST_F(CpuKernelBench, LaunchesWithoutWorkAreNone) {
   batch.rows = 0;
   ASSERT_TRUE(bench->prepare(batch));

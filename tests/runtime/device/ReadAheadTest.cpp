@@ -1,4 +1,4 @@
-//===- ReadAheadTest.cpp - Which way of asking for weights is taken -------===//
+//===- ReadAheadTest.cpp - The choice of a prefetch method for weights ----===//
 #include "runtime/device/cpu/ReadAhead.h"
 
 #include <gtest/gtest.h>
@@ -22,7 +22,7 @@ template <typename Time> void step(ReadAhead &reading, size_t launches, Time tim
 TEST(ReadAhead, EachKernelTakesItsFasterWay) {
   ReadAhead reading({0, 1, 0, 1, 2}, 2);
   EXPECT_TRUE(reading.tries());
-  // Kernel 0 likes each line, kernel 1 does not, and kernel 2 is launched once a step.
+  // Prefetching every line speeds up kernel 0 and slows down kernel 1. Kernel 2 is launched once a step.
   auto time = [](size_t launch, int64_t ahead, int) {
     return uint64_t(launch % 2 ? (ahead ? 120 : 100) : (ahead ? 80 : 100));
   };
@@ -62,7 +62,7 @@ TEST(ReadAhead, StepsOfSeveralTokensAreNoTrials) {
       << "its tiles ask for lines as they are compiled to";
 }
 
-/// Pages that come for the first time, and what a thread waits for others.
+/// First-touch page faults and waits for other threads must not decide a trial.
 TEST(ReadAhead, SlowTrialsDoNotCount) {
   for (int spoiled : {0, 1, 7}) {
     ReadAhead reading({0, 0}, 2);
@@ -77,7 +77,7 @@ TEST(ReadAhead, SlowTrialsDoNotCount) {
   }
 }
 
-/// A launch that a case of the program leaves out, or of which a part is never cut.
+/// Covers launches that a specialisation of the program leaves out, and launches of which a thread gets no part.
 TEST(ReadAhead, LaunchesThatNeverRanDoNotCount) {
   ReadAhead reading({0, 0, 1}, 2);
   for (int i = 0; i <= ReadAhead::kTrials; ++i)

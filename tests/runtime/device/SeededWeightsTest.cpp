@@ -1,4 +1,4 @@
-//===- SeededWeightsTest.cpp - Weights made at load ------------------------===//
+//===- SeededWeightsTest.cpp - Weights generated at load -------------------===//
 #include "runtime/device/cpu/SeededWeights.h"
 #include "runtime/device/cpu/Executor.h"
 #include "runtime/formats/SeedWeights.h"
@@ -101,7 +101,7 @@ TEST(SeededWeights, AreInTheMemoryStatement) {
   EXPECT_NE(with->json().find("\"seeded\":" + std::to_string(with->seeded)), std::string::npos);
 }
 
-/// The fake kernels read its own three weights; the others only have to be there.
+/// The fake kernels read the engine's own three weights. The generated ones only have to exist.
 TEST(SeededWeights, AnEngineWithThemRuns) {
   FakeFile fake(addMany);
   auto executor = Executor::create(fake.file, {.maxBatchTokens = 8, .threads = 2});
@@ -117,7 +117,7 @@ TEST(SeededWeights, BeyondTheMemoryAreRefusedBeforeAnyIsTaken) {
   EXPECT_EQ(little.error().exit, ExitCode::File);
   EXPECT_NE(little.error().why.find("made from the seed"), std::string::npos);
 
-  // 2^40 values: a file of a few kilobytes that asks for 4 TiB, in order otherwise.
+  // A file of a few kilobytes, valid otherwise, with 2^40 f32 values that need 4 TiB.
   FakeFile huge([](fb::EngineT &table) {
     addSeeded(table, WeightFormat::F32, {uint64_t(1) << 20, uint64_t(1) << 20});
   });
@@ -125,7 +125,7 @@ TEST(SeededWeights, BeyondTheMemoryAreRefusedBeforeAnyIsTaken) {
   ASSERT_FALSE(refused);
   EXPECT_EQ(refused.error().code, "E0502");
 
-  // 31 weights of 2^58 bytes fit 63 bits; with everything else they do not.
+  // 31 weights of 2^58 bytes fit in 63 bits, but the total with everything else does not.
   FakeFile absurd([](fb::EngineT &table) {
     for (int i = 0; i < 31; ++i)
       addSeeded(table, WeightFormat::F32, {uint64_t(1) << 28, uint64_t(1) << 28});

@@ -1,8 +1,8 @@
-//===- StepLoopTest.cpp - Every item once, groups in order ----------------===//
+//===- StepLoopTest.cpp - Each item runs once, groups run in order --------===//
 //
-// Kernels here count what they are called with. More threads than processors, so that
-// some are late by launches and by steps; every step has other sizes, so that a thread
-// that mistook one step for another would be seen.
+// The kernels here count the items that they are called with. There are more threads than
+// processors, so some threads lag by launches and by steps. Every step has different sizes,
+// which exposes a thread that mistakes one step for another.
 //===----------------------------------------------------------------------===//
 #include "runtime/device/cpu/StepLoop.h"
 
@@ -17,11 +17,11 @@ namespace {
 
 constexpr int64_t kMostItems = 64;
 
-/// Operands of a launch. `counts` are plain: no two threads share an item.
+/// Operands of a launch. `counts` are not atomic, since no two threads share an item.
 struct Launched {
   int64_t counts[kMostItems] = {};
   std::atomic<int64_t> items{0};
-  const Launched *before = nullptr; ///< of an earlier group: must be complete
+  const Launched *before = nullptr; ///< launch of an earlier group: must be complete
   std::atomic<int64_t> disorder{0};
   int64_t expected = 0; ///< items after this step
 };
@@ -34,7 +34,7 @@ void countItems(void *const *args, const BatchView *, int64_t begin, int64_t end
   for (int64_t i = begin; i < end; i += step) {
     ++own.counts[i];
     ++own.items;
-    scratch[i] = char(i); // its own: a race would be seen by a sanitizer
+    scratch[i] = char(i); // per thread: a sanitizer would report a race
   }
 }
 
@@ -72,7 +72,7 @@ TEST(StepLoop, everyItemOnceAndGroupsInOrder) {
                  {Base::Rows, 2, Contiguous, true}, // often without items
                  {Base::Tiles, 1, Cyclic, false},
                  {Base::Constant, 1, Contiguous, true},
-                 {Base::Tokens, 2, Contiguous, false}}); // the end is a barrier by itself
+                 {Base::Tokens, 2, Contiguous, false}}); // the end of the step is itself a barrier
     auto loop = StepLoop::create(bench.program, threads, bench.scratch.data(), 64);
     ASSERT_TRUE(loop);
     std::vector<std::vector<int64_t>> expected(bench.program.size(),
@@ -94,7 +94,7 @@ TEST(StepLoop, everyItemOnceAndGroupsInOrder) {
       for (size_t i = 0; i < bench.program.size(); ++i)
         ASSERT_EQ(bench.launched[i].items, bench.launched[i].expected)
             << "launch " << i << ", step " << step;
-      if (step % 100 == 99) // let everybody fall asleep
+      if (step % 100 == 99) // let all threads fall asleep
         std::this_thread::sleep_for(std::chrono::milliseconds(1));
     }
     for (size_t i = 0; i < bench.program.size(); ++i) {
@@ -105,7 +105,7 @@ TEST(StepLoop, everyItemOnceAndGroupsInOrder) {
   }
 }
 
-// A thread that never gets a core does not hold up the step.
+// A thread that is never scheduled on a core does not hold up the step.
 TEST(StepLoop, aStepEndsWithoutTheLateThreads) {
   Bench bench({{fb::GridBase::Tokens, 1, fb::Partition::Contiguous, true},
                {fb::GridBase::Tokens, 1, fb::Partition::Contiguous, true}});
@@ -113,8 +113,8 @@ TEST(StepLoop, aStepEndsWithoutTheLateThreads) {
   ASSERT_TRUE(loop);
   BatchView view{};
   view.tokens = 16;
-  // 16 threads on few processors: were each waited for at each launch, 2000 steps would
-  // take many thousands of context switches.
+  // There are 16 threads on few processors. If each launch waited for every thread, 2000
+  // steps would take many thousands of context switches.
   auto begin = std::chrono::steady_clock::now();
   for (int step = 0; step < 2000; ++step)
     (*loop)->run(view, nullptr);

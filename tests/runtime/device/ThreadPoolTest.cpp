@@ -17,7 +17,7 @@ double processSeconds() {
 }
 } // namespace
 
-// A job runs after every invitation, on every thread but the caller's.
+// After every invitation, the job runs on every thread except the caller's.
 TEST(ThreadPool, everyInvitationIsAnswered) {
   for (int threads : {1, 2, 3, 8}) {
     struct State {
@@ -36,12 +36,12 @@ TEST(ThreadPool, everyInvitationIsAnswered) {
     for (int i = 1; i <= 300; ++i) {
       state.invitation = i;
       (*pool)->invite();
-      // Pauses longer and shorter than the spin: both sides of the sleep are taken.
+      // Pauses longer and shorter than the spin exercise both the sleeping and the spinning path.
       auto until = std::chrono::steady_clock::now() + std::chrono::microseconds(i % 120);
       while (std::chrono::steady_clock::now() < until)
         ;
       if (i % 3)
-        continue; // invited again while it may still run
+        continue; // invites again while it may still run
       for (int thread = 1; thread < threads; ++thread)
         while (state.seen[thread] != i)
           std::this_thread::yield();
@@ -50,7 +50,7 @@ TEST(ThreadPool, everyInvitationIsAnswered) {
   }
 }
 
-// What is written before advance() is seen after await(): plain memory, handed on.
+// Plain writes before advance() are visible after await().
 TEST(Gate, ordersWrites) {
   Gate there, back;
   int64_t value = 0, sum = 0;

@@ -1,7 +1,7 @@
 //===- BadEngineTest.cpp - Every kind of bad engine has its own error -----===//
 //
-// Expects the one code of Verify.h for each of BadEngines.cpp. A new check needs a row
-// there: `EveryCodeIsTested` compares the rows with the list in Verify.h.
+// Expects exactly one code of Verify.h for each engine of BadEngines.cpp. A new check needs
+// a row there: `EveryCodeIsTested` compares the rows with the list in Verify.h.
 //===----------------------------------------------------------------------===//
 #include "BadEngines.h"
 #include "tests/Sanitizers.h"
@@ -21,7 +21,7 @@ using namespace ingot::runtime;
 using namespace ingot::test;
 
 namespace ingot::test {
-/// What a failing row is called.
+/// Prints the name of a failing row.
 static void PrintTo(const BadEngine &bad, std::ostream *out) { *out << bad.name; }
 } // namespace ingot::test
 
@@ -116,7 +116,7 @@ TEST(BadEngines, GgufIsNamed) {
   EXPECT_EQ(engine.error().fix, "ingot compile " + (folder / "m.gguf") + " -o E");
 }
 
-/// Sanitizers need the address space that this takes away.
+/// Limits the address space, which sanitizers need.
 TEST(BadEngines, NoAddressSpace) {
 #if INGOT_SANITIZED
   GTEST_SKIP() << "the address space cannot be limited under a sanitizer";

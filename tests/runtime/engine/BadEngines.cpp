@@ -16,12 +16,12 @@ fb::LaunchT &launch(Program &p, int section) { return *p.sections[section]->case
 fb::LaunchT &launch(Table &t, int section) { return launch(cpuProgram(t), section); }
 fb::StepT &step(Table &t, int index) { return *entryOf(cpuProgram(t)).steps[index]; }
 fb::StreamT &stream(Table &t) { return *cpuProgram(t).states[0]->streams[0]; }
-/// An output more, of the CPU's program.
+/// Adds an output to the CPU program.
 fb::OutputT &output(Table &t, fb::OutputRole role, fb::Encoding encoding, size_t buffer) {
   return addOutput(cpuProgram(t), role, encoding, buffer);
 }
 void addMode(Table &t, fb::Mode mode) { entryOf(cpuProgram(t)).modes.push_back(mode); }
-constexpr size_t kLogits = 2; ///< the buffer
+constexpr size_t kLogits = 2; ///< buffer index
 
 std::function<void(std::vector<std::string> &)> object(const char *name) {
   return [name](auto &segments) { segments[1] = codeObject(name); };
@@ -32,12 +32,12 @@ std::function<void(std::vector<std::string> &)> poke(size_t offset, std::string 
   return [=](auto &segments) { segments[1].replace(offset, bytes.size(), bytes); };
 }
 
-// The GPU program of a table, added when first asked for.
+// Returns the GPU program of a table, and adds it on first use.
 Program &gpuProgram(Table &t) { return withGpuProgram(t); }
 fb::CodeObjectT &gpuCode(Table &t, size_t index = 0) { return *gpuProgram(t).code[index]; }
-/// The first of two of its first kernel: for at most 8 tokens.
+/// Returns the first of the two variants of the GPU program's first kernel, for at most 8 tokens.
 fb::VariantT &variant(Table &t) { return *gpuCode(t).variants[0]->variants[0]; }
-/// Adds a fill that is right but for what is changed.
+/// Adds a valid fill of generated weights, which the caller then breaks.
 fb::VariantT &seedFill(Table &t, const char *format) {
   auto fill = std::make_unique<fb::SeedFillT>();
   fill->format = format;
@@ -300,7 +300,7 @@ std::vector<BadEngine> allBad() {
        [](Table &t) { cpuProgram(t).weights[2]->offset = cpuProgram(t).weights[1]->offset; }},
       {"weight_twice", "E0354",
        [](Table &t) { cpuProgram(t).weights[2]->name = cpuProgram(t).weights[1]->name; }},
-      // Weights from a seed.
+      // Generated weights.
       {"weight_source", "E0380",
        [](Table &t) { cpuProgram(t).weights[0]->source = fb::WeightSource(2); }},
       {"seed_memory_without_weights",
@@ -355,7 +355,7 @@ std::vector<BadEngine> allBad() {
        [](Table &t) { stream(t).heads = stream(t).width = 0xFFFFFFFF; }},
       {"state_page_bytes", "E0356", [](Table &t) { cpuProgram(t).states[0]->page_bytes -= 64; }},
       {"state_without_scales", "E0356",
-       [](Table &t) { // bytes of the codes alone
+       [](Table &t) { // bytes of the codes only
          for (auto &stream : cpuProgram(t).states[0]->streams)
            stream->format = "fp8";
          cpuProgram(t).states[0]->page_bytes /= 2;
@@ -447,7 +447,7 @@ std::vector<BadEngine> allBad() {
          withIds(cpuProgram(t));
          launch(t, 3).kernel = 2;
        }},
-      // Entries and outputs.
+      // Entry points and outputs.
       {"no_entries", "E0819", [](Table &t) { cpuProgram(t).entries.clear(); }},
       {"entry_name", "E0819", [](Table &t) { entryOf(cpuProgram(t)).name = "embed"; }},
       {"mode_unknown", "E0819", [](Table &t) { addMode(t, fb::Mode(3)); }},
@@ -634,7 +634,7 @@ std::vector<BadEngine> allBad() {
        [](Table &t) { *variant(t).x = {fb::GridBase::Shares, 1, 1}; }},
       {"prompts_without_variant", "E0809",
        [](Table &t) {
-         *variant(t).x = {fb::GridBase::PromptTiles, 1, 1}; // up to some tokens
+         *variant(t).x = {fb::GridBase::PromptTiles, 1, 1}; // limited to a number of tokens
          *gpuCode(t).variants[0]->variants[1]->x = {fb::GridBase::Shares, 1, 1};
        }},
       {"attention_shares", "E0817", [](Table &t) { gpuProgram(t).attention_shares = 1025; }},
@@ -699,6 +699,6 @@ std::string BadEngine::bytes() const {
 }
 
 const std::vector<BadEngine> &test::badEngines() {
-  static const std::vector<BadEngine> bad = allBad(); // needed while tests register
+  static const std::vector<BadEngine> bad = allBad(); // static: used during test registration
   return bad;
 }

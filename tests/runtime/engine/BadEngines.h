@@ -1,7 +1,7 @@
 //===- BadEngines.h - Engines with one thing broken -----------------------===//
 //
-// Each starts from a valid engine, breaks one thing and makes header and hashes right
-// again, so that exactly one check of runtime/engine/Verify.h can find it.
+// Each starts from a valid engine, breaks one thing and corrects header and hashes, so that
+// exactly one check of runtime/engine/Verify.h can find the fault.
 //===----------------------------------------------------------------------===//
 #pragma once
 
@@ -11,11 +11,11 @@ namespace ingot::test {
 
 struct BadEngine {
   const char *name;
-  const char *code;   ///< of the error that opening it must give
-  Change before = {}; ///< to the table, before segments are placed and hashed
-  Change after = {};  ///< to the table, afterwards
+  const char *code;   ///< error code that opening it must give
+  Change before = {}; ///< changes the table before segments are placed and hashed
+  Change after = {};  ///< changes the table afterwards
   std::function<void(std::vector<std::string> &)> segments = {};
-  std::function<void(std::string &)> file = {}; ///< to the finished bytes
+  std::function<void(std::string &)> file = {}; ///< changes the finished bytes
 
   std::string bytes() const;
 };

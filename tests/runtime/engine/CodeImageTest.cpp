@@ -17,7 +17,7 @@ Result<std::shared_ptr<CodeImage>> mapCode(std::shared_ptr<EngineFile> engine, u
   return CodeImage::map(std::move(engine), code);
 }
 
-/// Generated code has no type signature in front of it for -fsanitize=function to look at.
+/// Generated code is not preceded by the type signature that -fsanitize=function checks.
 __attribute__((no_sanitize("function"))) void call(cpu::KernelFn kernel, void *const *args,
                                                    int64_t end, char *scratch) {
   cpu::BatchView batch{};
@@ -35,7 +35,7 @@ void expectKernelWorks(const std::shared_ptr<CodeImage> &image) {
   EXPECT_EQ(scratch[0], 9);
 }
 
-/// Protections of the pages at an address, as in /proc/self/maps: "r-xp".
+/// Returns the protections of the pages at an address, as in /proc/self/maps: "r-xp".
 std::vector<std::string> protections(const void *from, uint64_t bytes) {
   std::vector<std::string> list;
   std::ifstream maps("/proc/self/maps");

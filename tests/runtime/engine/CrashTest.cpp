@@ -43,19 +43,19 @@ TEST(Crash, KillAtAnyMomentLeavesTheOldOrTheNewFile) {
     ASSERT_TRUE(found == one || found == two) << i;
     leftovers = std::max<int>(leftovers, folder.names().size() - 1);
   }
-  EXPECT_GT(leftovers, 0); // some were killed in the middle of their work
-  EXPECT_LE(leftovers, 1); // and the next run tidied up
+  EXPECT_GT(leftovers, 0); // some writers were killed while writing
+  EXPECT_LE(leftovers, 1); // the next run removes old leftovers
   ASSERT_TRUE(writeVariant(path, 0));
   EXPECT_EQ(folder.names(), std::vector<std::string>{"e"});
 }
 
-/// Temporary files of living writers are not touched, whatever their age.
+/// Temporary files of running writers are not removed, whatever their age.
 TEST(Crash, ALivingWriterKeepsItsTemporaryFile) {
   Folder folder;
   Synthetic s = syntheticEngine(0);
   bool otherDone = false;
   s.sources[2].jobs[0].fill = [&](std::span<std::byte>) {
-    otherDone = bool(writeVariant(folder / "other", 1)); // tidies up the folder meanwhile
+    otherDone = bool(writeVariant(folder / "other", 1)); // cleans up the folder meanwhile
     return Result<void>();
   };
   EXPECT_TRUE(writeEngine(folder / "e", std::move(s.table), std::move(s.sources)));
@@ -72,11 +72,12 @@ TEST(Crash, OnlyAbandonedTemporaryFilesAreRemoved) {
   EXPECT_EQ(folder.names(), (std::vector<std::string>{".hidden", "e", "e.ingot-tmp"}));
 }
 
-/// A real full disk, where the system lets us mount a small one.
+/// Tests a disk that is really full, if the system allows mounting a small one.
 TEST(Crash, FullDisk) {
   Folder folder;
   std::string old = validEngine(0);
-  std::string room = "size=" + std::to_string(old.size() * 3 / 2); // for one and a half
+  std::string room =
+      "size=" + std::to_string(old.size() * 3 / 2); // room for one and a half engines
   pid_t child = ::fork();
   if (child == 0) {
     if (::unshare(CLONE_NEWNS) != 0 ||

@@ -1,8 +1,8 @@
-//===- DamageTest.cpp - Cut files and flipped bits ------------------------===//
+//===- DamageTest.cpp - Truncated files and flipped bits ------------------===//
 //
-// Hashes and padding cover every byte, so no cut and no flipped bit may pass
-// VerifyLevel::Everything. VerifyLevel::Table leaves the weights unread: it may pass a
-// bit flipped there and nowhere else, and whatever passes can be looked at safely.
+// Hashes and padding checks cover every byte, so no truncated file and no flipped bit may
+// pass VerifyLevel::Everything. VerifyLevel::Table does not read the weights: it may accept
+// a bit flipped there and nowhere else, and every file that it accepts is safe to inspect.
 //===----------------------------------------------------------------------===//
 #include "SyntheticEngine.h"
 
@@ -39,7 +39,7 @@ TEST(Damage, NoCutFileOpens) {
     EXPECT_TRUE(refused(std::string_view(valid).substr(0, length), VerifyLevel::Table)) << length;
 }
 
-/// Cut, but with a header that claims to be whole.
+/// The file is truncated, but its header is sealed for the shorter length.
 TEST(Damage, NoCutFileWithASealedHeaderOpens) {
   std::string valid = validEngine();
   for (size_t length = 4096; length < valid.size(); length += 512) {
@@ -59,7 +59,7 @@ TEST(Damage, EveryFlippedBitIsFound) {
   uint64_t tableBits = 8 * (64 + (*engine)->header().tableSize);
   std::mt19937_64 random(2);
   for (int i = 0; i < 10'000; ++i) {
-    // Most of them where the structure is, the rest anywhere.
+    // Flips most bits in the table, the rest anywhere.
     size_t bit = random() % (i % 4 ? tableBits : 8 * file.size());
     file[bit / 8] ^= char(1 << bit % 8);
     EXPECT_TRUE(refused(file, VerifyLevel::Everything)) << bit;
@@ -69,7 +69,7 @@ TEST(Damage, EveryFlippedBitIsFound) {
   }
 }
 
-/// A flipped bit in the table that somebody sealed again: hashes say nothing, meaning must.
+/// Flips a bit in the table and recomputes the hashes, so only the semantic checks can find it.
 TEST(Damage, WhatPassesAfterResealingIsSafeToUse) {
   std::string file = validEngine();
   uint64_t tableBits = 8 * reinterpret_cast<EngineHeader *>(file.data())->tableSize;
@@ -95,10 +95,10 @@ TEST(Damage, WhatPassesAfterResealingIsSafeToUse) {
       EXPECT_EQ((*engine)->weightData(*weight).empty(), weight->source() == fb::WeightSource::Seed);
     EXPECT_TRUE(CodeImage::map(*engine, *program.code()->Get(0)));
   }
-  EXPECT_GT(passed, 0); // a changed letter of a name means nothing
+  EXPECT_GT(passed, 0); // a changed letter of a name is harmless
 }
 
-/// Code objects with flipped bits, hashed again: refused, or mapped without a crash.
+/// Code objects with flipped bits and correct hashes are refused or mapped without a crash.
 TEST(Damage, DamagedCodeNeverCrashesTheLoader) {
   std::string plain = codeObject("plain");
   std::mt19937_64 random(4);

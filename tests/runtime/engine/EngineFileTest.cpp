@@ -1,4 +1,4 @@
-//===- EngineFileTest.cpp - What was written is what is read --------------===//
+//===- EngineFileTest.cpp - What is read equals what was written ----------===//
 #include "SyntheticEngine.h"
 #include "tests/SourceDir.h"
 
@@ -69,7 +69,8 @@ TEST(EngineFile, WeightsAreWhatTheJobsWrote) {
 TEST(EngineFile, SeededWeightsTakeNoBytes) {
   Folder folder;
   Synthetic s = seededEngine();
-  uint64_t wanted = std::exchange(cpuProgram(s.table).seed_bytes, 1); // the writer knows better
+  uint64_t wanted =
+      std::exchange(cpuProgram(s.table).seed_bytes, 1); // wrong: the writer corrects it
   auto result = compiler::writeEngine(folder / "e", std::move(s.table), std::move(s.sources));
   ASSERT_TRUE(result) << result.error().format();
   auto engine = EngineFile::open(folder / "e", VerifyLevel::Everything);
@@ -90,7 +91,7 @@ TEST(EngineFile, SegmentsAreOnPages) {
     EXPECT_EQ(reinterpret_cast<uintptr_t>((*engine)->segment(i).data()) % 4096, 0u);
 }
 
-/// The wish for huge pages ("hg" of smaps) covers the mapping: what is not cached yet is read by them.
+/// The huge-page advice ("hg" in smaps) covers the mapping, so pages that are not cached yet are read as huge pages.
 TEST(EngineFile, AsksForHugePages) {
   if (!std::filesystem::exists("/sys/kernel/mm/transparent_hugepage"))
     GTEST_SKIP() << "this system has no huge pages";
@@ -127,7 +128,7 @@ TEST(EngineFile, StaysUsableWhenReplaced) {
                           weightData(**fresh, 0).begin()));
 }
 
-/// What ingot 0.1 wrote is told apart from damage.
+/// Files that ingot 0.1 wrote are reported as such, not as damaged.
 TEST(EngineFile, FilesOfFormatOneAreRefused) {
   auto old = EngineFile::open(test::sourceDir() + "/tests/engines/v1.6.ingot");
   ASSERT_FALSE(old);
@@ -137,7 +138,7 @@ TEST(EngineFile, FilesOfFormatOneAreRefused) {
   EXPECT_NE(old.error().fix.find("compile it again: ingot compile MODEL"), std::string::npos);
 }
 
-/// Every released version of format 2 stays readable: tests/engines/README.md.
+/// Every released version of format 2 stays readable (tests/engines/README.md).
 TEST(EngineFile, OldEnginesOpen) {
   int seen = 0;
   for (const auto &entry :

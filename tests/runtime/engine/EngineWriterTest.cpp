@@ -24,7 +24,7 @@ Result<WriteResult> write(const std::string &path, unsigned variant = 0,
   return writeEngine(path, std::move(s.table), std::move(s.sources), options);
 }
 
-/// Runs in a child: whether `what` held there.
+/// Runs `what` in a child process and returns its result.
 bool holdsInChild(const std::function<bool()> &what) {
   pid_t child = ::fork();
   if (child == 0)
@@ -159,9 +159,9 @@ TEST(EngineWriter, ReadOnlyFolder) {
   Folder folder;
   ASSERT_TRUE(write(folder / "e", 0));
   ASSERT_EQ(::chmod(folder.path.c_str(), 0555), 0);
-  Synthetic s = syntheticEngine(1); // read now: the other user may not be let into the build folder
+  Synthetic s = syntheticEngine(1); // read now: the other user may lack access to the build folder
   EXPECT_TRUE(holdsInChild([&] {
-    // Root may write anywhere: be somebody else.
+    // Root may write anywhere, so switch to another user.
     if (::geteuid() == 0 && ::seteuid(65534) != 0)
       return false;
     auto result = writeEngine(folder / "e", std::move(s.table), std::move(s.sources));
@@ -225,7 +225,7 @@ TEST(EngineWriter, WritersToOnePathAtOnce) {
   EXPECT_EQ(folder.names(), std::vector<std::string>{"e"});
 }
 
-/// Not a test: makes the files that tests/engines/README.md asks for.
+/// Not a test. Writes the files that tests/engines/README.md describes.
 TEST(EngineWriter, DISABLED_KeepsEngines) {
   writeFile("v2.0-cpu.ingot", assemble(withMaxima));
   writeFile("v2.0-seed.ingot", assemble(seedMatrices));

@@ -1,4 +1,4 @@
-//===- InspectTest.cpp - The memory statement and the descriptions --------===//
+//===- InspectTest.cpp - The memory plan and the descriptions -------------===//
 #include "SyntheticEngine.h"
 
 #include "runtime/engine/Inspect.h"
@@ -31,7 +31,7 @@ TEST(MemoryStatement, IsTheSumOfItsParts) {
   EXPECT_EQ(s->arena, 64u + 50 * 512 + 2 * 256);
   EXPECT_EQ(s->pages, 3u * 4);
   EXPECT_EQ(s->kv, 12 * e.engine->table().programs()->Get(0)->bytes_per_page());
-  EXPECT_EQ(s->scratch, 4u * 128); // 100 bytes, on 64-byte lines
+  EXPECT_EQ(s->scratch, 4u * 128); // 100 bytes in 64-byte lines
   EXPECT_EQ(s->batch, 50u * 12 + 2 * 4 + (50 / 16 + 3) * 16 + 12 * 4);
   EXPECT_EQ(s->total(), s->mapped + s->arena + s->kv + s->scratch + s->batch);
   EXPECT_NE(s->text().find("12 pages of 32 positions: 3 x 100"), std::string::npos) << s->text();
@@ -53,11 +53,11 @@ TEST(MemoryStatement, FixedStatesHaveSlotsForSequencesAndTheCache) {
   EXPECT_NE(s->text().find("7 slots of 512 B"), std::string::npos) << s->text();
   EXPECT_NE(s->json().find("\"slots\":7"), std::string::npos) << s->json();
   EXPECT_EQ(memoryStatement(*Opened().engine, limits)->states, 0u);
-  // The prefix cache has a quarter of what the pages take at most.
+  // The prefix cache takes at most a quarter of the pages' memory.
   EXPECT_EQ(slotsFor(4, 1000, 1000 * 64, 512), 4u + 1 + 1000 * 64 / 4 / 512);
 }
 
-/// The second layer sees a window, and so is of another section.
+/// Gives the second layer a window, and therefore a stage of its own.
 void secondLayerSees(Program &program, uint32_t window) {
   program.states[1]->window = window;
   program.sections.push_back(std::make_unique<fb::SectionT>(*program.sections[1]));
@@ -65,7 +65,7 @@ void secondLayerSees(Program &program, uint32_t window) {
   program.entries[0]->steps[2]->section = uint32_t(program.sections.size() - 1);
 }
 
-/// On any device: its pages are those of the window, a step and a block.
+/// On any device, such a layer has pages for the window, a step and a block.
 TEST(MemoryStatement, WindowsHavePagesOfTheirOwn) {
   AlignedBytes bytes(assemble([](Table &t) {
     secondLayerSees(cpuProgram(t), 40);
@@ -76,7 +76,7 @@ TEST(MemoryStatement, WindowsHavePagesOfTheirOwn) {
   const EngineFile &engine = **opened;
   AlignedBytes plainBytes(assemble([](Table &t) { withGpuProgram(t); }));
   auto plain = *EngineFile::fromMemory(plainBytes.span(), VerifyLevel::Table);
-  const uint64_t page = 8192; // of a layer
+  const uint64_t page = 8192; // per layer
   MemoryLimits limits{.context = 1024, .maxSeqs = 3, .maxBatchTokens = 64, .logitsRows = 2};
   for (DeviceKind kind : {DeviceKind::Cpu, DeviceKind::Cuda}) {
     const fb::Program &program = *programFor(engine.table(), kind);
@@ -92,20 +92,20 @@ TEST(MemoryStatement, WindowsHavePagesOfTheirOwn) {
     EXPECT_NE(s->text().find("96 pages of 32 positions: 3 x 1024, 30 pages for windows of 40"),
               std::string::npos)
         << s->text();
-    // One more block table, and on a GPU one more view of the batch.
+    // There is one more block table and, on a GPU, one more view of the batch.
     auto without = memoryStatement(*plain, limits, *programFor(plain->table(), kind));
     EXPECT_EQ(s->batch - without->batch, 96 * 4 + (kind == DeviceKind::Cuda ? 512 : 0));
-    // Of --kv-memory each group has its part.
+    // Each group gets its part of --kv-memory.
     limits.kvBytes = 21 * page;
     auto part = memoryStatement(engine, limits, program);
     limits.kvBytes.reset();
     EXPECT_EQ(part->groups[0].pages, 16u);
     EXPECT_EQ(part->groups[1].pages, 5u);
-    // Where a window and a step are no shorter than the context there is one.
+    // If window plus step is no shorter than the context, there is only one group.
     MemoryLimits few = limits;
     few.context = 256;
     EXPECT_EQ(memoryStatement(engine, few, program)->groups.size(), 1u);
-    // A launch reads the table of its state's group.
+    // A launch reads the block table of its state's group.
     const auto &steps = *program.entries()->Get(0)->steps();
     auto read = [&](unsigned step) {
       const fb::Section &section = *program.sections()->Get(steps[step]->section());
@@ -225,7 +225,7 @@ TEST(Inspect, ShowsEveryProgram) {
                 uint64_t(program["statement"]["staging"]));
 }
 
-/// Weights, arena, KV and batch of the GPU; page-locked memory beside.
+/// Covers weights, arena, KV and batch on the GPU, and page-locked host memory.
 TEST(MemoryStatement, OfAGpu) {
   AlignedBytes bytes(assemble([](Table &t) { withGpuProgram(t); }));
   auto engine = EngineFile::fromMemory(bytes.span(), VerifyLevel::Table);
@@ -246,7 +246,7 @@ TEST(MemoryStatement, OfAGpu) {
   EXPECT_NE(reserving->text().find("reserve     512.0 MiB   left free"), std::string::npos)
       << reserving->text();
   EXPECT_NE(reserving->json().find("\"reserved\":536870912"), std::string::npos);
-  // Steps that nobody limits have more tokens on a GPU.
+  // Without an explicit limit, steps have more tokens on a GPU.
   EXPECT_EQ(reserving->limits.maxBatchTokens, 2048u);
   EXPECT_EQ(memoryStatement(**engine, {.maxSeqs = 2})->limits.maxBatchTokens, 512u);
 }
@@ -273,7 +273,7 @@ size_t count(const std::string &text, std::string_view part) {
   return found;
 }
 
-/// The text of an element of data.
+/// Returns the text of the data element `id`.
 std::string dataOf(const std::string &page, const std::string &id) {
   const std::string begin = "id=\"" + id + "\">";
   const size_t at = page.find(begin) + begin.size();
@@ -293,7 +293,7 @@ TEST(Inspect, HtmlIsSelfContained) {
   EXPECT_EQ(dataOf(page, "listing"), "") << "its compiler left none";
 }
 
-/// Whatever a checkpoint calls things, the page has the elements that it has.
+/// Names in a checkpoint cannot add elements to the page.
 TEST(Inspect, NamesAreNoHtml) {
   constexpr const char *kEvil = "</script><script>evil()</script></title><!-- <img onerror=evil()>";
   AlignedBytes bytes(assemble([&](Table &t) {

@@ -40,7 +40,7 @@ std::unique_ptr<fb::BufferT> buffer(std::string name, fb::BufferClass kind, uint
   return b;
 }
 
-/// Appends a weight behind the last one.
+/// Appends a weight.
 void addWeight(Program &table, std::string name, WeightFormat format, std::vector<uint64_t> shape) {
   auto w = std::make_unique<fb::WeightT>();
   w->name = std::move(name);
@@ -165,7 +165,7 @@ Table syntheticTable() {
   return t;
 }
 
-/// Bytes that differ from weight to weight and from variant to variant.
+/// Fills a weight with bytes that depend on the weight and the variant.
 void fillWeight(std::span<std::byte> bytes, uint64_t seed) {
   uint64_t state = seed * 0x9E3779B97F4A7C15u + 1;
   for (std::byte &b : bytes) {
@@ -287,7 +287,7 @@ std::string validEngine(unsigned variant) {
   return readFile(folder / "e");
 }
 
-/// Cubins are ELF files of machine 190; nobody here looks further.
+/// Cubins are ELF files of machine 190. Nothing else of them is checked here.
 static std::string gpuModule(bool ptx) {
   if (ptx)
     return std::string(".version 8.0\n.entry copy_rows()\n.entry attend()\n") + '\0';
@@ -402,7 +402,7 @@ Program &withGpuProgram(Table &t) {
 
 std::string assemble(const Change &before, const Change &after,
                      const std::function<void(std::vector<std::string> &)> &segments) {
-  // A valid engine, taken apart.
+  // Take a valid engine apart.
   static const std::string bytes = validEngine();
   AlignedBytes valid(bytes);
   auto engine = runtime::EngineFile::fromMemory(valid.span(), runtime::VerifyLevel::Everything);

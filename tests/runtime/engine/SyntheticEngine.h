@@ -1,8 +1,8 @@
-//===- SyntheticEngine.h - A small complete engine, to be spoiled ---------===//
+//===- SyntheticEngine.h - A small complete engine for tests to damage ----===//
 //
-// Two layers, three kernels' worth of program, weights of three formats, text
-// artefacts, both CPU levels with real (tiny) ELF objects. `assemble` builds files
-// byte by byte without the writer, so that a test can make what the writer never would.
+// It has two layers, a program of three kernels, weights of three formats, text
+// artefacts, and both CPU levels with real (tiny) ELF objects. `assemble` builds files
+// byte by byte without the writer, so tests can build files that the writer never would.
 //===----------------------------------------------------------------------===//
 #pragma once
 
@@ -20,69 +20,69 @@ using Table = fb::EngineT;
 using Program = fb::ProgramT;
 using Change = std::function<void(Table &)>;
 
-/// The program for CPUs, and what both of them run.
+/// Return the CPU program, and the entry point of a program.
 Program &cpuProgram(Table &table);
 fb::EntryT &entryOf(Program &program);
-/// Its output of that role; it must have one.
+/// Returns the program's output of that role, which must exist.
 fb::OutputT &outputOf(Program &program, fb::OutputRole role);
 fb::OutputT &addOutput(Program &program, fb::OutputRole role, fb::Encoding encoding, size_t buffer);
 
-/// Everything that writeEngine() wants filled in. `variant` changes the weights' bytes.
+/// All inputs of writeEngine(). `variant` changes the weights' bytes.
 struct Synthetic {
   Table table;
   std::vector<compiler::SegmentSource> sources;
 };
 Synthetic syntheticEngine(unsigned variant = 0);
 
-/// The same model, its three matrices made from seed 7 at load.
+/// Returns the same model with its three matrices generated from seed 7 at load.
 Synthetic seededEngine();
-/// Makes the matrices of a synthetic engine's table seeded; their old bytes belong to nobody.
+/// Makes the matrices of a synthetic engine's table generated weights. Their old bytes stay unused.
 void seedMatrices(Table &table);
 
-/// The program for GPUs of a finished table: added when first asked for, with a cubin and PTX in
+/// Returns the GPU program of a finished table. The first call adds it, with a cubin and PTX in
 /// segments 5 and 6, which `assemble` fills. Kernel 0 has two variants, the first for 8 tokens.
 Program &withGpuProgram(Table &table);
-/// A good one, of rows of x, for a variant of its first kernel.
+/// Adds a valid tensor map of rows of x to a variant of the GPU program's first kernel.
 fb::TensorMapT &addTensorMap(fb::VariantT &variant);
-/// Its first variant in clusters of two with a tensor map.
+/// Gives the GPU program's first variant clusters of two and a tensor map.
 void withCluster(Table &table);
-/// Its first kernel with a variant for each kind of attention tiles.
+/// Gives the GPU program's first kernel a variant for each kind of attention tile.
 void withShares(Table &table);
-/// Keys of greedy steps and maxima of logits, on CPUs.
+/// Adds keys of greedy steps and maxima of logits to the CPU program.
 void withMaxima(Table &table);
-/// A state of fixed size, 512 bytes a slot, which nobody reads.
+/// Adds a state of fixed size, 512 bytes a slot, that no kernel reads.
 fb::StateT &addFixedState(Program &program);
-/// A place for ids of greedy and drawn steps, and a section that finds them.
+/// Adds a buffer for the ids of greedy and sampling steps, and a stage that finds them.
 void withIds(Program &program);
 
-/// An object built from kernels.c: "plain", "data", "bss", "relocation", "undefined", "half".
+/// Returns an object built from kernels.c: "plain", "data", "bss", "relocation", "undefined", "half".
 std::string codeObject(const std::string &name);
 
 std::string readFile(const std::string &path);
 void writeFile(const std::string &path, std::string_view bytes);
 
-/// A fresh folder, removed with all it holds.
+/// A new folder, removed with its contents on destruction.
 class Folder {
 public:
   Folder();
   ~Folder();
   std::string operator/(const std::string &name) const { return path + "/" + name; }
-  std::vector<std::string> names() const; ///< of everything inside, sorted
+  std::vector<std::string> names() const; ///< of all entries, sorted
   std::string path;
 };
 
-/// The bytes of a valid engine, as the writer makes it.
+/// Returns the bytes of a valid engine as the writer produces them.
 std::string validEngine(unsigned variant = 0);
 
-/// A file with correct header, places and hashes around a changed table: `before` changes it
-/// before segments are placed and hashed, `after` afterwards. `segments` replaces contents.
+/// Returns a file with correct header, offsets and hashes for a changed table. `before` changes the
+/// table before segments are placed and hashed, `after` afterwards. `segments` replaces contents.
 std::string assemble(const Change &before, const Change &after = {},
                      const std::function<void(std::vector<std::string> &)> &segments = {});
 
-/// Recomputes table hash, size and checksum of the header.
+/// Recomputes the table hash, the size and the checksum in the header.
 void sealHeader(std::string &file);
 
-/// 4096-byte aligned copy, as the loader's mapping is.
+/// A 4096-byte aligned copy, aligned like the loader's mapping.
 class AlignedBytes {
 public:
   explicit AlignedBytes(std::string_view bytes);

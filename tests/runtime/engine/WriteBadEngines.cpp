@@ -1,7 +1,7 @@
 //===- WriteBadEngines.cpp - bad-engines FOLDER ---------------------------===//
 //
-// Writes every bad engine into FOLDER and prints "CODE PATH" lines: what to open and the
-// error it must give.
+// Writes every bad engine into FOLDER and prints "CODE PATH" lines: the expected error code
+// and the file to open.
 //===----------------------------------------------------------------------===//
 #include "BadEngines.h"
 

@@ -1,5 +1,5 @@
-// Stand-ins for generated kernels: the ABI of runtime/abi/KernelAbi.h, no
-// libraries, no relocations. The macros make objects that a loader must refuse.
+// Stand-ins for generated kernels, with the ABI of runtime/abi/KernelAbi.h and without
+// libraries or relocations. The macros select objects that a loader must refuse.
 typedef struct Batch {
   long long tokens;
 } Batch;

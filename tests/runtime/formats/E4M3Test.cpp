@@ -1,4 +1,4 @@
-//===- E4M3Test.cpp - All codes, and the nearest of them ------------------===//
+//===- E4M3Test.cpp - All codes, and rounding to the nearest one ----------===//
 #include "runtime/formats/E4M3.h"
 
 #include <cmath>
@@ -26,7 +26,7 @@ TEST(E4M3, EveryCodeAndBack) {
   EXPECT_EQ(f32FromE4M3(0x7e), kE4M3Largest);
 }
 
-/// Of the two codes around a number the nearer one; the even one where it is in the middle.
+/// Expects the nearer of the two codes around a number, and the even one for a midpoint.
 TEST(E4M3, RoundsToNearestEven) {
   auto expected = [](double value) {
     int best = 0;
@@ -40,7 +40,7 @@ TEST(E4M3, RoundsToNearestEven) {
   std::mt19937 random(5);
   std::vector<float> values = {0,      0x1p-149f, 0x1p-10f, 0x1.8p-9f, 0x1.fp-7f, 0x1.fffffep-7f,
                                447.9f, 448,       449,      464,       1e30f,     INFINITY};
-  for (int code = 0; code + 1 < 127; ++code) { // the middles, and their neighbours
+  for (int code = 0; code + 1 < 127; ++code) { // midpoints and their neighbours
     float middle = float((numberOf(code) + numberOf(code + 1)) / 2);
     for (float value : {middle, std::nextafter(middle, 0.0f), std::nextafter(middle, 1e9f)})
       values.push_back(value);

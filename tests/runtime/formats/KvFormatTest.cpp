@@ -21,7 +21,7 @@ TEST(KvFormat, BytesOfAVector) {
   EXPECT_EQ(kvFormat(KvFormat::F32).vectorBytes(64), 256);
   EXPECT_EQ(kvFormat(KvFormat::F16).vectorBytes(80), 160);
   EXPECT_EQ(kvFormat(KvFormat::Int8).vectorBytes(64), 64 + 4);
-  // Codes of 4 bits with a scale of 16 bits for each 32, the last group not whole.
+  // 4-bit codes with a 16-bit scale for each group of 32. The last group is partial.
   const KvFormatInfo &narrow = kvFormat(KvFormat::Int4);
   EXPECT_EQ(narrow.scalesOf(65), 3);
   EXPECT_EQ(narrow.valueBytes(65), 33);

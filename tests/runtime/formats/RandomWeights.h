@@ -11,7 +11,7 @@ using reference::machine::e4m3Value;
 using reference::machine::readFrom;
 using reference::machine::WeightReader;
 
-/// A code that the layout can hold.
+/// Returns a random code that the layout can hold.
 template <typename Layout>
 int anyCode(const Layout &, const NumericFormat &format, unsigned random) {
   if (std::is_same_v<Layout, PanelLayout> && format.packing == NumericFormat::Packing::Trits)
@@ -21,8 +21,8 @@ int anyCode(const Layout &, const NumericFormat &format, unsigned random) {
   return int(random % (1u << format.bits));
 }
 
-/// Fills a weight, all zeros, with random numbers: d within ±`d`, m within ±`m`. Codes are any, of padding too; padding
-/// rows have scales (or weights) of 0.
+/// Fills a zeroed weight with random numbers: d within ±`d`, m within ±`m`. Codes are arbitrary, in padding too.
+/// Padding rows have scales (or weights) of 0.
 template <typename Layout>
 void fillRandomly(const Layout &layout, char *bytes, unsigned seed, float d, float m) {
   const NumericFormat &format = numericFormat(layout.format);
@@ -53,7 +53,7 @@ void fillRandomly(const Layout &layout, char *bytes, unsigned seed, float d, flo
         if (!format.grid) {
           putCodeOfBlock(layout, format, inUnit, inBlock, code, block);
         } else if (k % format.grid->run == 0) {
-          uint8_t signs[8]; // of a group all are the first's
+          uint8_t signs[8]; // all weights of a group have the first one's sign
           for (uint8_t &sign : signs)
             sign = uint8_t(
                 format.grid->signs != GridSigns::Group || k % kGroupK == 0 ? random() % 2 * 8 : 0);
@@ -67,7 +67,7 @@ void fillRandomly(const Layout &layout, char *bytes, unsigned seed, float d, flo
         continue;
       const ScalePlaces places = scalePlaces(layout, format, row, k);
       if (row < layout.n && k % format.block() == 0) {
-        if (format.isScaledFloat()) // with all their bits
+        if (format.isScaledFloat()) // use all bits of the scales
           put(places.d, std::ldexp(1 + float(random() % 8388608) / 8388608, -12));
         else if (format.scale == NumericFormat::Scale::F16)
           put(places.d, _Float16(uniform(d)));
@@ -87,7 +87,7 @@ void fillRandomly(const Layout &layout, char *bytes, unsigned seed, float d, flo
         put(places.s, uint8_t(format.hasMin           ? subScale
                               : format.floatSubScales ? random() % 0x60 // 0 to 32
                                                       : subScale - (1 << format.subScaleBits) / 2));
-      if (format.hasZeros) // around the middle, and all there are
+      if (format.hasZeros) // around the middle, and the full range
         put(places.t, uint8_t(random() % (1u << format.bits)));
       else if (places.t >= 0)
         put(places.t, uint8_t(random() % (1u << format.subScaleBits)));

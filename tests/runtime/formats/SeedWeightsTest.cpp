@@ -1,8 +1,8 @@
-//===- SeedWeightsTest.cpp - Panels against the formula, number by number -===//
+//===- SeedWeightsTest.cpp - Panels against the formula, value by value ---===//
 //
-// The formula is written here once more, from the text of SeedWeights.h, for one weight at
-// a time; its bits go where WeightPlace.h puts them. A whole tensor made so must equal what
-// fillSeedPanels and fillSeedFragments make, padding included.
+// The formula is implemented here a second time, from the text of SeedWeights.h, for one weight
+// at a time. WeightPlace.h gives the position of its bits. A whole tensor made this way must
+// equal the output of fillSeedPanels and fillSeedFragments, padding included.
 //===----------------------------------------------------------------------===//
 #include "runtime/formats/SeedWeights.h"
 #include "runtime/formats/WeightPlace.h"
@@ -21,7 +21,7 @@ namespace {
 
 using Bytes = std::vector<std::byte>;
 
-float halfToFloat(uint16_t bits) { // normal numbers and zero: there are no others here
+float halfToFloat(uint16_t bits) { // only normal numbers and zero occur
   if ((bits & 0x7fff) == 0)
     return 0;
   float size = std::ldexp(1024.0f + float(bits & 1023), (bits >> 10 & 31) - 25);
@@ -35,12 +35,12 @@ uint64_t naiveMix(uint64_t z) {
   return z ^ z >> 31;
 }
 
-/// One tensor, a weight at a time.
+/// Computes one tensor, a weight at a time.
 struct Naive {
   uint64_t seed, tensor;
   const NumericFormat &format;
 
-  /// `bits` bits from `shift` of word `i` of a plane of row n.
+  /// Returns `bits` bits from bit `shift` of word `i` of a plane of row n.
   uint64_t bits(int64_t n, int plane, int64_t i, int64_t shift, int bits) const {
     uint64_t row = naiveMix(naiveMix(seed ^ naiveMix(tensor)) ^ uint64_t(2 * n + plane));
     uint64_t word = naiveMix(row + uint64_t(i) * 0x9e3779b97f4a7c15u);
@@ -49,7 +49,7 @@ struct Naive {
   uint64_t four(int64_t n, int64_t k) const {
     return bits(n, 0, k / 16, 8 * (k % 8) + 4 * (k / 8 % 2), 4);
   }
-  /// Of the grid's run that holds k.
+  /// Returns the grid index of the run that holds k.
   int index(int64_t n, int64_t k) const {
     uint64_t index = 0;
     for (int64_t i = 0; i < format.grid->run; ++i)
@@ -88,7 +88,7 @@ struct Naive {
     bool flip = (format.zeroPoint != 0 || format.hasZeros) && (n + k / format.block()) % 2 != 0;
     return uint16_t(seedScales(format.id).d ^ (flip ? 0x8000 : 0));
   }
-  /// The de-quantised weight, in double.
+  /// Returns the dequantised weight as a double.
   double value(int64_t n, int64_t k) const {
     if (format.isFloat())
       return number(n, k);
@@ -143,7 +143,7 @@ void putNumber(Bytes &to, WeightFormat format, int64_t at, float w) {
     put(to, at, uint16_t(std::bit_cast<uint32_t>(w) >> 16));
 }
 
-/// Codes that lie in no planes. A grid's run is whole.
+/// Writes a row of codes that are not stored in planes. A grid's run is written whole.
 void putPackedRow(Bytes &to, const PanelLayout &l, int64_t n, const Naive &naive) {
   for (int64_t k = 0; k < l.k; ++k) {
     std::byte *const block = to.data() + blockPlace(l, n, k);
@@ -158,7 +158,7 @@ void putPackedRow(Bytes &to, const PanelLayout &l, int64_t n, const Naive &naive
   }
 }
 
-/// Codes of padding are the zero point in panels (of a table, 0), and 0 in tiles.
+/// Padding codes are the zero point in panels (0 if the format has a table), and 0 in tiles.
 template <typename Layout> Bytes naiveTensor(uint64_t seed, uint64_t tensor, const Layout &l) {
   constexpr bool ofPanels = std::is_same_v<Layout, PanelLayout>;
   Bytes bytes(size_t(l.bytes()), std::byte{0});
@@ -222,7 +222,7 @@ TEST_P(SeedWeights, TilesAreTheFormula) {
       Bytes expected = naiveTensor(7, 3, layout), bytes(expected.size(), std::byte{0});
       fillSeedFragments(7, 3, layout, 0, bytes);
       ASSERT_EQ(bytes, expected) << n << " x " << k;
-      const auto last = size_t(layout.tileBytes() * (layout.tiles - 1)); // alone
+      const auto last = size_t(layout.tileBytes() * (layout.tiles - 1)); // last tile only
       std::fill(bytes.begin() + int64_t(last), bytes.end(), std::byte{0});
       fillSeedFragments(7, 3, layout, layout.tiles - 1, std::span(bytes).subspan(last));
       ASSERT_EQ(bytes, expected) << n << " x " << k;
@@ -238,7 +238,7 @@ TEST_P(SeedWeights, DifferFromSeedToSeedAndTensorToTensor) {
   EXPECT_EQ(first, filled(0, 0, layout, 1));
 }
 
-/// Mean and deviation of all, and that no row, column or neighbour tells anything of another.
+/// Checks the mean and deviation of all weights, and that rows, columns and neighbours are uncorrelated.
 TEST_P(SeedWeights, LookLikeNoiseOfDeviation2Percent) {
   constexpr int64_t kN = 512, kK = 1024;
   Naive naive{42, 3, format};
@@ -257,7 +257,8 @@ TEST_P(SeedWeights, LookLikeNoiseOfDeviation2Percent) {
   constexpr double kCount = kN * kK, kDeviation = 0.02;
   EXPECT_NEAR(sum / kCount, 0, 1.2e-4);
   EXPECT_NEAR(std::sqrt(squares / kCount), kDeviation, 0.01 * kDeviation);
-  // Codes whose mean is not the zero point leave its square, which blocks of one sign share.
+  // If the mean of the codes is not the zero point, its square remains in the correlation, because a block
+  // has one sign.
   double mean = 0, meanSquare = 0;
   const int codes =
       format.isFloat() || format.isScaledFloat() || format.hasMin ? 0 : 1 << format.bits;
@@ -267,7 +268,7 @@ TEST_P(SeedWeights, LookLikeNoiseOfDeviation2Percent) {
     const double number = format.numberOf(one) - format.zeroPoint;
     mean += number / of, meanSquare += number * number / of;
   }
-  // A sign that a run shares moves its numbers by 1, whose mean square is 39.
+  // A sign that a run shares shifts its values by 1; their mean square is 39.
   const double shared = format.grid && format.grid->signs != GridSigns::Value ? 0.03 : 0;
   const double left = 0.02 + shared + (codes ? mean * mean / meanSquare : 0);
   EXPECT_NEAR(neighbours / squares, 0, left);
@@ -283,7 +284,7 @@ INSTANTIATE_TEST_SUITE_P(Formats, SeedWeights, testing::Range(0, kWeightFormatCo
                            return std::string(numericFormat(WeightFormat(info.param)).name);
                          });
 
-/// Engines in the field hold nothing but the seed: the numbers must never change.
+/// Deployed engines store only the seed, so the numbers must never change.
 TEST(SeedWeightsForEver, AFewNumbers) {
   EXPECT_EQ(seedMix(0), 0xe220a8397b1dcdafu);
   EXPECT_EQ(seedWord(seedRow(7, 3, 5, 0), 2),

@@ -1,4 +1,4 @@
-//===- KvPoolTest.cpp - Every page has its holders, every count is exact ---===//
+//===- KvPoolTest.cpp - Every page has its holders, all counts are exact ---===//
 #include "runtime/kv/KvPool.h"
 
 #include <map>
@@ -10,7 +10,7 @@ using namespace ingot::runtime;
 
 namespace {
 
-/// Names of the full pages of `tokens`.
+/// The names of the full pages of `tokens`.
 struct Names {
   Names(const PrefixHasher &hasher, std::vector<int32_t> ids, int64_t page, uint64_t salt = 0)
       : tokens(std::move(ids)) {
@@ -38,7 +38,7 @@ TEST(KvPool, promisesArePagesNobodyElseGets) {
   int32_t first = pool.admit(65); // 3 pages
   EXPECT_EQ(first, 0);
   EXPECT_EQ(pool.availablePages(), 1);
-  EXPECT_EQ(pool.pagesInUse(), 0); // promised, not taken
+  EXPECT_EQ(pool.pagesInUse(), 0); // reserved, not allocated
   EXPECT_EQ(pool.admit(33), -1);   // 2 pages
   EXPECT_EQ(pool.admit(0, 0, 33).missing, 1);
   EXPECT_EQ(pool.admit(0, 0, 32, /*spare=*/1).missing, 1);
@@ -51,7 +51,7 @@ TEST(KvPool, promisesArePagesNobodyElseGets) {
   EXPECT_TRUE(pool.extend(first, 65));
   EXPECT_EQ(pool.pagesInUse(), 3);
   pool.release(1);
-  EXPECT_TRUE(pool.extend(first, 97)); // what is available goes to whoever asks
+  EXPECT_TRUE(pool.extend(first, 97)); // available pages go to the first caller
   pool.release(first);
   EXPECT_EQ(pool.pagesInUse(), 0);
   EXPECT_EQ(pool.availablePages(), 4);
@@ -86,7 +86,7 @@ TEST(KvPool, findsWhatWasNamedAndSharesIt) {
   int32_t second = pool.admit(3, 96, 101).seat;
   ASSERT_GE(second, 0);
   EXPECT_EQ(pool.pagesInUse(), 4);
-  EXPECT_EQ(pool.availablePages(), 1); // of 6: 4 in use, 1 promised
+  EXPECT_EQ(pool.availablePages(), 1); // of 6: 4 in use, 1 reserved
   ASSERT_TRUE(pool.extend(second, 101));
   for (int64_t i = 0; i < 3; ++i)
     EXPECT_EQ(pool.page(second, 0, i), pool.page(seat, 0, i));
@@ -99,7 +99,7 @@ TEST(KvPool, findsWhatWasNamedAndSharesIt) {
   EXPECT_EQ(pool.pagesKept(), 3);
   EXPECT_EQ(pool.availablePages(), 6);
 
-  // Kept pages that are shared are not available as well.
+  // Cached pages that a sequence shares no longer count as available.
   ASSERT_EQ(pool.match(names.prefix()), 3);
   EXPECT_EQ(pool.admit(3, 96, 193).missing, 1) << "3 kept and 4 promised are 7, there are 6";
   EXPECT_EQ(pool.admit(3, 96, 192).seat, 0);
@@ -150,9 +150,9 @@ TEST(KvPool, forksShareUntilTheyWrite) {
 }
 
 TEST(KvPool, windowsGiveBackWhatNobodySees) {
-  // A group for all positions, one for a window of 64 (blocks of 128 are read as one).
+  // One group for all positions, one for a window of 64 (positions are read in blocks of 128).
   KvPool pool({{40, 0}, {12, 64}}, 2, 1024, 32, /*mostTokens=*/32);
-  EXPECT_EQ(mostPagesHeld(64, 1024, 32, 32), 9); // 64 + 127 + 32 + 32 positions, anywhere
+  EXPECT_EQ(mostPagesHeld(64, 1024, 32, 32), 9); // 64 + 127 + 32 + 32 positions at any offset
   EXPECT_TRUE(pool.fits(1024));
   int32_t seat = pool.admit(1000);
   ASSERT_EQ(seat, 0);
@@ -188,7 +188,7 @@ TEST(KvPool, aHitNeedsTheLastWindowOfEveryGroup) {
   EXPECT_EQ(pool.match(names.prefix()), 20);
   pool.release(seat);
   EXPECT_EQ(pool.match(names.prefix()), 20);
-  // Another sequence takes pages of the window's group: those behind a window are the oldest.
+  // Another sequence takes pages of the window's group. Pages that have left a window are the oldest.
   int32_t other = pool.admit(500);
   for (int64_t position = 0; position < 288; position += 32)
     ASSERT_TRUE(pool.extend(other, position + 32));
@@ -199,7 +199,7 @@ TEST(KvPool, aHitNeedsTheLastWindowOfEveryGroup) {
   EXPECT_EQ(pool.held(again, 0).first, 0);
   EXPECT_EQ(pool.held(again, 1).first, 16); // (640 - 63) / 128 * 4
   pool.release(again);
-  // With half of its last window gone it goes on where a whole one is left, or begins again.
+  // With half of its last window evicted, it resumes where a whole window is still cached, or starts over.
   ASSERT_TRUE(pool.extend(other, 500));
   pool.release(other);
   int32_t third = pool.admit(500);

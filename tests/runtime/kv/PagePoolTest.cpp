@@ -1,4 +1,4 @@
-//===- PagePoolTest.cpp - Holders, names, who is evicted -------------------===//
+//===- PagePoolTest.cpp - Holders, names, order of eviction ----------------===//
 #include "runtime/kv/PagePool.h"
 
 #include <map>
@@ -23,7 +23,7 @@ TEST(PagePool, countsHolders) {
   EXPECT_EQ(b, 1);
   pages.retain(a);
   pages.release(a);
-  EXPECT_EQ(pages.free(), 1); // one holder is left
+  EXPECT_EQ(pages.free(), 1); // one holder remains
   pages.release(a);
   EXPECT_EQ(pages.free(), 2);
   EXPECT_EQ(pages.allocate(), 0); // the lowest free one
@@ -38,7 +38,7 @@ TEST(PagePool, saysHowFarItHasBeenUsed) {
   EXPECT_EQ(pages.touched(), 2);
   pages.release(a);
   pages.release(b);
-  EXPECT_EQ(pages.touched(), 2); // they have been used
+  EXPECT_EQ(pages.touched(), 2); // two pages have been used so far
   pages.allocate();
   EXPECT_EQ(pages.touched(), 2);
 }
@@ -55,12 +55,12 @@ TEST(PagePool, keepsNamedPagesUntilTheyAreNeeded) {
   EXPECT_EQ(pages.free(), 1);
   EXPECT_EQ(pages.available(), 3);
   EXPECT_EQ(pages.find(root, first, content(10)), a);
-  pages.allocate(); // the free one
+  pages.allocate(); // takes the free page
   EXPECT_EQ(pages.find(first, second, content(20)), b);
-  EXPECT_EQ(pages.allocate(), b); // the one released first
+  EXPECT_EQ(pages.allocate(), b); // the page released first
   EXPECT_EQ(pages.find(first, second, content(20)), -1);
   EXPECT_EQ(pages.find(root, first, content(10)), a);
-  pages.retain(a); // found again: it is no longer available
+  pages.retain(a); // held again: no longer available
   EXPECT_EQ(pages.available(), 0);
   pages.release(a);
   EXPECT_EQ(pages.kept(), 1);
@@ -75,7 +75,7 @@ TEST(PagePool, comparesTokensAndParentsNotNamesAlone) {
   EXPECT_EQ(pages.find(root, name, content(11)), -1) << "a collision of names";
   EXPECT_EQ(pages.find(other, name, content(10)), -1);
   EXPECT_EQ(pages.find(root, {2, 3}, content(10)), -1);
-  // Both contents of a name that collides are found.
+  // If names collide, both contents are found.
   int32_t b = pages.allocate();
   pages.name(b, root, name, content(30));
   EXPECT_EQ(pages.find(root, name, content(30)), b);
@@ -93,7 +93,7 @@ TEST(PagePool, aSecondPageOfTheSameContentStaysNameless) {
   EXPECT_EQ(pages.kept(), 1);
 }
 
-/// Against a model that remembers everything.
+/// Compares the pool with a model that records everything.
 TEST(PagePool, randomTrafficKeepsTheBooks) {
   constexpr int64_t kPages = 20;
   PagePool pages(kPages, kPageOfFour);
@@ -121,7 +121,7 @@ TEST(PagePool, randomTrafficKeepsTheBooks) {
       holders[page] = 1;
       break;
     }
-    case 1: { // somebody wants a content
+    case 1: { // look up a content
       auto first = int32_t(random() % 40);
       int32_t page = pages.find(root, hasher.next(root, content(first)), content(first));
       int32_t expected = -1;

@@ -1,7 +1,7 @@
-//===- StateVersionsTest.cpp - Who reads and writes which slot --------------===//
+//===- StateVersionsTest.cpp - Which slot each sequence reads and writes ----===//
 //
-// The lives of versions one by one. That every sequence computes what it computes alone, under any
-// schedule, is RandomScheduleTest's.
+// Follows the lifetimes of single versions. RandomScheduleTest checks that under any schedule every
+// sequence computes the same result as alone.
 //===----------------------------------------------------------------------===//
 #include "runtime/kv/StateVersions.h"
 
@@ -13,7 +13,7 @@ namespace {
 
 constexpr int64_t kPage = 32;
 
-/// Names of pages that all hold one token.
+/// Returns the names of pages filled with one repeated token.
 std::vector<PageName> namesOf(int64_t pages, int32_t token = 7) {
   static const PrefixHasher hasher;
   const std::vector<int32_t> tokens(size_t(kPage), token);
@@ -26,7 +26,7 @@ std::vector<PageName> namesOf(int64_t pages, int32_t token = 7) {
 struct Versions : StateVersions {
   explicit Versions(int64_t slots, int64_t snapshotPages = 2)
       : StateVersions({slots, snapshotPages}, /*seats=*/4, kPage, /*mostTokens=*/256) {}
-  /// A step of one sequence.
+  /// Runs a step of one sequence.
   bool run(int32_t seat, int64_t position, int64_t tokens) {
     if (!extend(seat, position, tokens))
       return false;
@@ -66,7 +66,7 @@ TEST(StateVersions, aPromiseOutlivesAPlan) {
     EXPECT_EQ(versions.available(), 0);
     EXPECT_EQ(versions.promised() + versions.slots().held(), 3);
   }
-  versions.release(0); // of a plan that was not carried out
+  versions.release(0); // the plan was not carried out
   EXPECT_EQ(versions.missing({}, 0), 0);
   EXPECT_TRUE(versions.run(1, 0, 10) && versions.run(2, 0, 10));
 }
@@ -110,7 +110,7 @@ TEST(StateVersions, draftsAreTakenBack) {
   EXPECT_EQ(few.propose(0, 10, 3), 1) << "one for the token, one for a draft";
 }
 
-/// A prompt of 100 tokens leaves versions behind its pages 2 (every second) and 3 (its last).
+/// A prompt of 100 tokens leaves versions at the ends of page 2 (every second page) and page 3 (the last).
 TEST(StateVersions, bordersAreKeptByName) {
   Versions versions(8);
   const auto names = namesOf(3);
@@ -139,7 +139,7 @@ TEST(StateVersions, bordersAreKeptByName) {
   EXPECT_TRUE(versions.has(names, 3));
 }
 
-/// A version at a border, which the cache has as well, is written over if there is no other slot.
+/// A version at a page border that is also cached is overwritten if there is no other slot.
 TEST(StateVersions, theCacheGivesWay) {
   for (int64_t slots : {2, 3}) {
     Versions versions(slots);

@@ -1,4 +1,4 @@
-//===- SwapSpaceTest.cpp - Extents do not overlap and all come back --------===//
+//===- SwapSpaceTest.cpp - Extents do not overlap and are all returned -----===//
 #include "runtime/kv/SwapSpace.h"
 
 #include <random>
@@ -15,7 +15,7 @@ TEST(SwapSpace, joinsWhatIsGivenBack) {
   EXPECT_TRUE(swap.take(1).empty());
   swap.giveBack(a);
   swap.giveBack(c);
-  EXPECT_TRUE(swap.take(41).empty()); // two holes of 40 and 30
+  EXPECT_TRUE(swap.take(41).empty()); // only holes of 40 and 30 are left
   swap.giveBack(b);
   EXPECT_EQ(swap.take(100).size(), 100u);
   EXPECT_EQ(swap.inUse(), 100u);

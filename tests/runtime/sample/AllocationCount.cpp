@@ -19,7 +19,7 @@ void *operator new(size_t bytes) {
   live.fetch_add(1, std::memory_order_relaxed);
   return memory;
 }
-// What libraries take so is given back by the delete below.
+// The delete below frees memory that libraries allocate this way.
 void *operator new(size_t bytes, const std::nothrow_t &) noexcept {
   try {
     return operator new(bytes);

@@ -1,7 +1,7 @@
-//===- AllocationCount.h - How often this program took memory -------------===//
+//===- AllocationCount.h - Counts this program's allocations --------------===//
 //
-// Replaces operator new, so that "nothing is allocated per token" and "no memory at
-// any moment is an error, not a crash" are tests.
+// Replaces operator new, so that two properties can be tested: nothing is allocated per
+// token, and an allocation failure at any point is an error, not a crash.
 //===----------------------------------------------------------------------===//
 #pragma once
 
@@ -9,14 +9,14 @@
 
 namespace ingot::test {
 
-/// Calls of operator new so far, on all threads; -1 where it cannot be replaced
-/// (ThreadSanitizer brings its own).
+/// Returns the calls of operator new so far, on all threads; -1 if it cannot be replaced
+/// (ThreadSanitizer has its own).
 int64_t allocationCount();
 
-/// Those that were not given back.
+/// Returns the number of allocations that have not been freed.
 int64_t liveAllocations();
 
-/// The n-th call from now on throws std::bad_alloc; 0: none does. False where operator new
+/// Makes the n-th call from now throw std::bad_alloc; 0: no call does. Returns false if operator new
 /// cannot be replaced.
 bool failAllocation(int64_t n);
 

@@ -1,7 +1,7 @@
 //===- SamplerTest.cpp - Filters against a plain implementation -----------===//
 //
-// The reference below does what SamplingParams.h says in the most direct way: sort
-// everything, walk, draw. The sampler must choose the same ids.
+// The reference below implements SamplingParams.h in the most direct way: it sorts all
+// logits, walks through them and draws. The sampler must choose the same ids.
 //===----------------------------------------------------------------------===//
 #include "runtime/sample/Sampler.h"
 #include "runtime/sample/Philox.h"
@@ -180,8 +180,8 @@ TEST(Sampler, largeTopKTakesTheSelectionPath) {
   }
 }
 
-/// What maxima leave unread changes no choice: with ties, NaN and infinities, and where all of the
-/// largest lie in one panel or group.
+/// Skipping logits by their maxima does not change the choice, even with ties, NaN and infinities, or
+/// if all of the largest lie in one panel or group.
 TEST(Sampler, maximaChangeNoChoice) {
   const float inf = std::numeric_limits<float>::infinity();
   std::mt19937 random(11);
@@ -189,7 +189,7 @@ TEST(Sampler, maximaChangeNoChoice) {
     Sampler with{int64_t(vocab)}, without{int64_t(vocab)};
     for (int trial = 0; trial < 60; ++trial) {
       std::vector<float> logits(vocab);
-      for (float &logit : logits) // few values: ties; or a spread
+      for (float &logit : logits) // few values, so ties; or a spread
         logit = trial % 3 == 0   ? float(random() % 5)
                 : trial % 3 == 1 ? -2.5f
                                  : float(random() % 4096) * 0x1p-8f;
@@ -398,20 +398,20 @@ TEST(Sampler, logprobsAreTheModelsOwn) {
   EXPECT_EQ(choice.logprobs[2].id, 3);
   params.topLogprobs = 0;
   EXPECT_EQ(sampler.choose(logits.data(), params, nullptr, 0).logprobs.size(), 1u);
-  params.topLogprobs = kMaxTopLogprobs; // more than the vocabulary has
+  params.topLogprobs = kMaxTopLogprobs; // more than the vocabulary size
   EXPECT_EQ(sampler.choose(logits.data(), params, nullptr, 0).logprobs.size(), 5u);
 }
 
 TEST(Sampler, onlyWhatIsAllowedIsChosen) {
-  // A mask is as good as logits of -inf elsewhere, whatever the filters.
+  // Under any filters, a mask is equivalent to logits of -inf for the ids it excludes.
   std::mt19937 random(21);
-  constexpr size_t kVocab = 1003; // not a multiple of a word
+  constexpr size_t kVocab = 1003; // not a multiple of the word size
   for (const Case &test : filterCases()) {
     Sampler sampler(kVocab);
     for (uint32_t share : {1u, 40u, 1000u}) {
       std::vector<float> logits = randomLogits(kVocab, random), masked = logits;
       std::vector<uint32_t> allowed((kVocab + 31) / 32, 0);
-      allowed[kVocab / 32] |= 1u << (kVocab % 32 - 1); // the last id always
+      allowed[kVocab / 32] |= 1u << (kVocab % 32 - 1); // always allow the last id
       for (size_t id = 0; id < kVocab; ++id)
         if (random() % 1000 < share)
           allowed[id / 32] |= 1u << (id % 32);

@@ -1,4 +1,4 @@
-//===- ChunkBudgetTest.cpp - Who waits for whom ----------------------------===//
+//===- ChunkBudgetTest.cpp - How long prompts and rows wait for each other -===//
 #include "runtime/schedule/ChunkBudget.h"
 
 #include <gtest/gtest.h>
@@ -7,7 +7,7 @@ using namespace ingot::runtime;
 
 namespace {
 
-/// 10 ms and 1 ms a token.
+/// 10 ms plus 1 ms per token.
 StepCost tenMilliseconds() { return StepCost({{{0, 0.010}, {1000, 1.010}}, 0, 0}); }
 
 ChunkQuestion ask(int64_t decoding, int64_t prompts, int64_t promptTokens = 2048) {
@@ -17,12 +17,12 @@ ChunkQuestion ask(int64_t decoding, int64_t prompts, int64_t promptTokens = 2048
 } // namespace
 
 TEST(ChunkBudget, aPromptMayDoubleAStep) {
-  // 30 rows: 40 ms; twice that leaves 40 tokens, in whole tiles 32.
+  // 30 rows take 40 ms. Twice that leaves 40 tokens, or 32 in whole tiles.
   EXPECT_EQ(chunkBudget(tenMilliseconds(), {}, ask(30, 1)), 32);
 }
 
 TEST(ChunkBudget, manyPromptsKeepFewWaiting) {
-  // 2 rows: 12 ms; 31 times that is 372 ms: 360 tokens more.
+  // 2 rows take 12 ms. 31 times that is 372 ms, which leaves 360 tokens.
   EXPECT_EQ(chunkBudget(tenMilliseconds(), {}, ask(2, 30)), 352);
   EXPECT_EQ(chunkBudget(tenMilliseconds(), {}, ask(2, 200)), 510);
   EXPECT_EQ(chunkBudget(tenMilliseconds(), {}, ask(30, 3)), 112);
@@ -34,7 +34,7 @@ TEST(ChunkBudget, nobodyWaitsOrNothingIsAsked) {
 }
 
 TEST(ChunkBudget, thereIsAlwaysProgress) {
-  EXPECT_EQ(chunkBudget(tenMilliseconds(), {}, ask(1, 1)), 8); // 11 ms more would be 11 tokens
+  EXPECT_EQ(chunkBudget(tenMilliseconds(), {}, ask(1, 1)), 8); // 11 ms more allow 11 tokens
   ChunkQuestion little = ask(30, 1);
   little.room = 5;
   EXPECT_EQ(chunkBudget(tenMilliseconds(), {}, little), 5);
@@ -43,13 +43,13 @@ TEST(ChunkBudget, thereIsAlwaysProgress) {
 
 TEST(ChunkBudget, targetsReplaceTheBalance) {
   EXPECT_EQ(chunkBudget(tenMilliseconds(), {ChunkRule::Balanced, 0.150, 0}, ask(30, 1)),
-            96); // 110 left
+            96); // 110 are left
   EXPECT_EQ(chunkBudget(tenMilliseconds(), {ChunkRule::Whole, 0.150, 0}, ask(30, 1)), 96);
   EXPECT_EQ(chunkBudget(tenMilliseconds(), {ChunkRule::Balanced, 9, 0}, ask(30, 1)), 482);
 }
 
 TEST(ChunkBudget, aPromptThatWouldBeLateGetsMore) {
-  // 2,048 tokens at 32 a step of 72 ms: 4.6 s.
+  // 2,048 tokens in steps of 32 tokens and 72 ms take 4.6 s.
   EXPECT_EQ(chunkBudget(tenMilliseconds(), {ChunkRule::Balanced, 0, 6}, ask(30, 1)), 32);
   EXPECT_EQ(chunkBudget(tenMilliseconds(), {ChunkRule::Balanced, 0, 4}, ask(30, 1)), 482);
   ChunkQuestion waited = ask(30, 1);
@@ -64,11 +64,11 @@ TEST(ChunkBudget, aStepOfPromptsAloneEndsSoonWhereThatCostsLittle) {
   options.loneStep = 0.1;
   EXPECT_EQ(chunkBudget(tenMilliseconds(), options, ask(0, 1)), 256)
       << "80 tokens take 90 ms, but 12.5 % more time each; 256 no more than 4 %";
-  // 10 us before the first token: nothing is lost with small steps.
+  // The fixed cost is 10 us, so small steps lose nothing.
   const StepCost thrifty({{{0, 1e-5}, {1000, 1.00001}}, 0, 0});
   EXPECT_EQ(chunkBudget(thrifty, options, ask(0, 1)), 96);
   ChunkQuestion far = ask(0, 1);
-  far.firstPosition = 1'000'000; // with attention a tile takes longer than the whole time
+  far.firstPosition = 1'000'000; // attention makes one tile exceed the whole time
   EXPECT_EQ(chunkBudget(StepCost({{{0, 1e-5}, {1000, 1.00001}}, 0, 1e-6}), options, far), 64);
   EXPECT_EQ(chunkBudget(thrifty, options, ask(1, 1)), 1 * 4) << "somebody decodes: as ever";
 }

@@ -1,6 +1,6 @@
-//===- DraftsTest.cpp - Tokens that are proposed, and taken back -----------===//
+//===- DraftsTest.cpp - Draft tokens that are proposed and rolled back -----===//
 //
-// RandomScheduleTest has all of it at once; here is what each kind of guess costs.
+// Checks the cost of each kind of guess. RandomScheduleTest covers all of them together.
 //===----------------------------------------------------------------------===//
 #include "tests/runtime/schedule/FakeModel.h"
 
@@ -47,7 +47,7 @@ TEST(Drafts, wrongOnesChangeNothing) {
   EXPECT_EQ(with.scheduler.stats().acceptedTokens, 0u);
 }
 
-/// Prompts and answers have their token and row, whatever is proposed, and nobody makes way.
+/// Prompts and answers get their token and row whatever is proposed, and no sequence is preempted.
 TEST(Drafts, takeWhatIsLeft) {
   FakeSetup setup = drafting(16, 50);
   setup.groups = {{12, 0}};
@@ -60,7 +60,7 @@ TEST(Drafts, takeWhatIsLeft) {
   EXPECT_EQ(model.scheduler.stats().preemptions, 0u);
   EXPECT_GT(model.scheduler.stats().draftTokens, 0u);
 
-  setup.limits = {4, 4, 4}; // nothing is left
+  setup.limits = {4, 4, 4}; // nothing is left for drafts
   FakeModel full(setup);
   for (int seed = 0; seed < 4; ++seed)
     full.ask(promptOf(20, seed), 70);

@@ -38,8 +38,8 @@ uint64_t hashOf(const std::vector<int32_t> &tokens) {
   return hash;
 }
 
-/// Which of `live` sequences a search goes on with in a place: mostly each by itself, so that their
-/// pages differ.
+/// Returns which of the `live` sequences of a search continues at `place`. Mostly each continues itself,
+/// so that their pages differ.
 size_t parentOf(int64_t round, int64_t place, size_t live) {
   return size_t(round % 16 == 5 ? fold(uint64_t(round), int32_t(place)) : uint64_t(place)) % live;
 }
@@ -96,9 +96,9 @@ void FakeModel::load(size_t group, const std::byte *from, int32_t page) {
   std::memcpy(to, from, pageBytes(group));
 }
 
-/// What a sequence has read after one more token. Order and rounding count.
+/// Returns the recurrent state after one more token. It depends on order and rounding.
 static FakeModel::State scan(FakeModel::State state, int32_t token) {
-  auto rounded = [](float value) { // to bf16, to even
+  auto rounded = [](float value) { // to bf16, ties to even
     auto bits = std::bit_cast<uint32_t>(value);
     bits += 0x7FFF + ((bits >> 16) & 1);
     return std::bit_cast<float>(bits & 0xFFFF0000u);
@@ -147,7 +147,7 @@ void FakeModel::cancelGroup(size_t number) {
   group.done = true;
 }
 
-/// All sequences of the search have their row: some go on, perhaps several times, others end.
+/// Called when all sequences of the search have their row. Some continue, possibly several times; others end.
 void FakeModel::goOn(Group &group) {
   struct Next {
     SequenceId parent;
@@ -174,7 +174,7 @@ void FakeModel::goOn(Group &group) {
       answers.erase(id);
     }
   std::vector<SequenceId> live;
-  for (const Next &one : next) { // the last use of a parent is the parent itself
+  for (const Next &one : next) { // the last child of a parent is the parent itself
     SequenceId id = one.parent;
     if (--uses[one.parent] > 0) {
       id = scheduler.fork(one.parent);
@@ -197,7 +197,7 @@ void FakeModel::cancel(SequenceId id) {
   own.done = true;
 }
 
-/// What the batch says is what the sequences have, and all that it reads is there.
+/// Checks that the batch matches the sequences, and that all values it reads are in the pages.
 void FakeModel::check(const BatchView &batch) {
   ASSERT_GT(batch.tokens, 0);
   ASSERT_LE(batch.tokens, setup.limits.maxBatchTokens);
@@ -218,7 +218,7 @@ void FakeModel::check(const BatchView &batch) {
     ASSERT_LE(first + share.tokens, int64_t(tokens.size()));
     if (first + share.tokens > int64_t(own.tokens.size()))
       ASSERT_EQ(first + 1, int64_t(own.tokens.size())) << "drafts of a sequence that decodes";
-    // Writes first: a step may look at what it writes.
+    // Write first, since a step may read what it writes.
     std::vector<uint64_t> hashes{0};
     for (int64_t i = 0; i < first + share.tokens; ++i)
       hashes.push_back(fold(hashes.back(), tokens[size_t(i)]));
@@ -269,7 +269,7 @@ void FakeModel::check(const BatchView &batch) {
   ASSERT_EQ(tile, batch.tiles);
 }
 
-/// All versions are read, then all are written, the last sequence's first.
+/// Reads all versions, then writes all of them, starting with the last sequence's.
 void FakeModel::checkStates(const BatchView &batch) {
   const std::span spans(batch.stateSpans, size_t(batch.spanCount));
   const StateWrite *const writes = batch.stateWrites;
@@ -327,7 +327,7 @@ void FakeModel::takeRow(const Scheduler::Row &row) {
   Answer &own = answers.at(row.sequence);
   ++own.rows;
   if (row.position + 1 != int64_t(own.tokens.size()))
-    return; // one of everyPosition
+    return; // a row of everyPosition
   own.promptSeen = true;
   if (own.group >= 0) {
     Group &group = groups[size_t(own.group)];
@@ -356,7 +356,7 @@ void FakeModel::takeRow(const Scheduler::Row &row) {
     scheduler.finish(row.sequence);
 }
 
-/// Guesses at what follows, right and wrong ones.
+/// Proposes right and wrong guesses of the next tokens.
 void FakeModel::propose() {
   for (auto &[id, own] : answers) {
     own.proposed.clear();
@@ -372,7 +372,7 @@ void FakeModel::propose() {
   }
 }
 
-/// The rows behind the last token say how many drafts were right.
+/// Accepts drafts: the rows after the last token show how many were right.
 void FakeModel::takeDrafts(SequenceId id, int64_t drafts) {
   Answer &own = answers.at(id);
   int64_t accepted = 0;
@@ -398,8 +398,8 @@ bool FakeModel::begin() {
   return true;
 }
 
-/// The step after the one under way begins, with ids that are not known yet, before the ids of
-/// that one are there. Some of those end their answers, which have been computed too far then.
+/// Begins the step after the one in flight, with ids that are not known yet. Some of those ids end
+/// their answers, which have then been computed past their end.
 bool FakeModel::stepAhead() {
   if (underWay.empty() && !begin())
     return false;
@@ -471,7 +471,7 @@ void FakeModel::run() {
   }
   for (const Group &group : groups) {
     ASSERT_TRUE(group.done);
-    if (!group.found.empty()) // not cancelled
+    if (!group.found.empty()) // it was not cancelled
       ASSERT_EQ(group.found, groupAlone(group.prompt, group.count, group.width));
   }
   expectNothingHeld();

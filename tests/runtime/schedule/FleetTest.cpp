@@ -32,7 +32,7 @@ SyntheticLoad load(double rate, int64_t requests) {
   return load;
 }
 
-/// Conversations over shared system prompts.
+/// Returns conversations over shared system prompts.
 std::vector<SimulatedRequest> chats(double rate, int64_t requests) {
   SyntheticLoad wanted = load(rate, requests);
   wanted.promptTokens = 40;
@@ -75,8 +75,8 @@ void expectEqual(const SimulationResult &a, const SimulationResult &b) {
 
 } // namespace
 
-/// To the last digit, whatever the policy: two clocks, the loop of one service and the events of
-/// many, around the same replica.
+/// The results agree to the last digit under every policy. Two clocks drive the same replica: the loop
+/// of a single service and the event queue of a fleet.
 TEST(Fleet, ofOneIsTheSimulator) {
   for (RoutePolicy policy : {RoutePolicy::Random, RoutePolicy::Least, RoutePolicy::Prefix})
     for (QueueOrder order : {QueueOrder::Priority, QueueOrder::Fair})
@@ -110,7 +110,7 @@ TEST(Fleet, ofOneIsTheSimulator) {
         }
 }
 
-/// All that come at one moment are there when the step begins.
+/// Requests that arrive at the same moment are all present when the step begins.
 TEST(Fleet, whoComesAtOnceIsInOneStep) {
   auto requests = synthesize(load(3, 90));
   for (SimulatedRequest &one : requests)
@@ -131,7 +131,7 @@ TEST(Fleet, isDeterministic) {
             simulateFleet(requests, fleet(4, RoutePolicy::Random)).whole.ttft.mean);
 }
 
-/// Two requests at once, two replicas: each takes what it takes alone.
+/// With two requests at once on two replicas, each takes as long as alone.
 TEST(Fleet, replicasWorkSideBySide) {
   std::vector<SimulatedRequest> two(2);
   for (SimulatedRequest &one : two) {
@@ -191,7 +191,7 @@ TEST(Workload, conversationsSayAllAgain) {
   EXPECT_NEAR(20000 / conversations, 5, 0.3);
   EXPECT_NEAR(think / (20000 - conversations), 5, 0.2);
   EXPECT_NEAR(double(of[0]) / double(of[9]), 10, 4) << "Zipf, exponent 1";
-  // 5 requests a second, where all came: conversations begin one a second.
+  // Conversations begin at one a second, so requests arrive at 5 a second.
   EXPECT_NEAR(requests.back().arrival, 20000 / 5, 250);
 }
 
@@ -209,19 +209,19 @@ TEST(Fleet, turnsWaitForAnswers) {
   EXPECT_EQ(chat.whole.requests, 2);
   const double first = simulate({turns[0]}, setup.replica).seconds;
   EXPECT_GT(chat.whole.seconds, first + 3);
-  // 13 full pages of the 419 positions that were computed.
+  // 13 full pages cover the 419 positions that were computed.
   EXPECT_EQ(chat.whole.stats.prefixHits, 13u * 32);
-  // One that is written down with a time of its own does not come before it.
+  // A turn with an arrival time of its own does not arrive before that time.
   turns[1].arrival = 100;
   EXPECT_GT(simulateFleet(turns, setup).whole.seconds, 100);
 }
 
-/// The bar: at 8 replicas, half as many hits again as the least loaded.
+/// The requirement: at 8 replicas, 1.5 times the hits of least-loaded routing.
 TEST(Fleet, prefixRoutingFindsWhatLeastLoses) {
   const auto requests = chats(60, 3000);
   auto small = [](RoutePolicy policy) {
     FleetSetup setup = fleet(8, policy);
-    setup.replica.pages = 600; // of 19,200 positions, beside 20 system prompts of 256
+    setup.replica.pages = 600; // 19,200 positions, for 20 system prompts of 256 and the rest
     return setup;
   };
   const FleetResult least = simulateFleet(requests, small(RoutePolicy::Least)),
@@ -232,14 +232,14 @@ TEST(Fleet, prefixRoutingFindsWhatLeastLoses) {
   EXPECT_LT(prefix.imbalance, session.imbalance) << "who stays at home has no regard for load";
   EXPECT_LT(prefix.whole.ttft.mean, least.whole.ttft.mean);
   EXPECT_LT(prefix.imbalance, 1.5);
-  // Nothing shared: nothing won, nothing lost.
+  // Without shared prefixes the two policies are equal.
   const auto plain = synthesize(load(20, 600));
   const double one = simulateFleet(plain, fleet(8, RoutePolicy::Least)).whole.ttft.mean,
                other = simulateFleet(plain, fleet(8, RoutePolicy::Prefix)).whole.ttft.mean;
   EXPECT_EQ(one, other);
 }
 
-/// One prompt that all share: without the limit on load, one replica would have it all.
+/// All requests share one prompt. Without the load limit, one replica would get all of them.
 TEST(Fleet, aPopularPrefixIsSpread) {
   SyntheticLoad wanted = load(12, 600);
   wanted.prefixes = 1;
@@ -254,8 +254,8 @@ TEST(Fleet, aPopularPrefixIsSpread) {
   EXPECT_GT(piled.whole.ttft.mean, 5 * spread.whole.ttft.mean);
 }
 
-/// A replica fails under load: who had got nothing is answered by another, the others have ended,
-/// nobody hangs, and it comes back empty.
+/// A replica fails under load. Requests without any output yet are answered by another replica, the
+/// others have ended, none hangs, and the replica comes back empty.
 TEST(Fleet, aFailureLosesWhatWasUnderWay) {
   const auto requests = synthesize(load(8, 400));
   FleetSetup setup = fleet(4, RoutePolicy::RoundRobin);
@@ -269,7 +269,7 @@ TEST(Fleet, aFailureLosesWhatWasUnderWay) {
   EXPECT_EQ(well.failed + well.resent, 0);
   EXPECT_GT(failing.replicas[2].requests, 20) << "it came back";
   EXPECT_LT(failing.replicas[2].requests, well.replicas[2].requests);
-  // With a way to go, some are on it when it fails.
+  // With network delay, some requests are in transit when the replica fails.
   setup.network = 0.05;
   setup.failures = {{2, 20}, {0, 25}, {1, 25}, {3, 25}};
   const FleetResult all = simulateFleet(requests, setup);
@@ -278,7 +278,7 @@ TEST(Fleet, aFailureLosesWhatWasUnderWay) {
 }
 
 TEST(Fleet, scalesWithTheLoad) {
-  // Nothing much, then a lot, then nothing much.
+  // The load is low, then high, then low.
   std::vector<SimulatedRequest> requests;
   for (int i = 0; i < 700; ++i) {
     SimulatedRequest one;
@@ -299,7 +299,7 @@ TEST(Fleet, scalesWithTheLoad) {
   const FleetResult whole = simulateFleet(requests, fixed);
   EXPECT_LT(scaled.paid, 0.5 * whole.paid);
   EXPECT_GT(scaled.whole.ttft.p99, whole.whole.ttft.p99) << "who starts later is late";
-  // From none, too.
+  // Scaling also works from zero replicas.
   setup.scaling.least = 0;
   EXPECT_EQ(simulateFleet(requests, setup).whole.requests, 700);
 }

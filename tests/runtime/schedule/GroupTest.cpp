@@ -1,7 +1,7 @@
-//===- GroupTest.cpp - Sequences that go on together ------------------------===//
+//===- GroupTest.cpp - Sequences that advance together ----------------------===//
 //
-// Searches: beams and candidates, each of which waits for the others after every step. With too few
-// rows and pages, in company, preempted and cancelled they find what they find alone.
+// Tests searches: beams and candidates, each of which waits for the others after every step. With too
+// few rows and pages, batched with others, preempted and cancelled, they find the same as alone.
 //===----------------------------------------------------------------------===//
 #include "tests/runtime/schedule/FakeModel.h"
 
@@ -46,7 +46,7 @@ TEST(Group, takesItsRowsTogether) {
   FakeModel model(setupOf(64, 4));
   model.ask(promptOf(40, 1), 30);
   model.ask(promptOf(40, 2), 30);
-  model.askGroup(promptOf(40, 3), 30, 3); // two rows are free, one is missing
+  model.askGroup(promptOf(40, 3), 30, 3); // two rows are free, it needs one more
   SequenceId behind = model.ask(promptOf(40, 4), 30);
   model.step();
   EXPECT_EQ(model.scheduler.running(), 2);
@@ -61,7 +61,7 @@ TEST(Group, takesItsRowsTogether) {
   EXPECT_EQ(model.scheduler.stats().preemptions, 0u);
 }
 
-/// Nobody gets a row that a search has not taken yet.
+/// A row that a search has reserved but not yet used goes to no other sequence.
 TEST(Group, rowsAreKept) {
   FakeSetup setup = setupOf(64, 4);
   setup.limits.prefillChunk = 16; // a prompt of several steps
@@ -95,8 +95,8 @@ TEST(Group, givesWayAndAnswersTheSame) {
     }
 }
 
-/// Each sequence alone fits, a search does not: its sequences put each other aside, and one that
-/// stands before the others gives way when they cannot go on without its pages.
+/// Each sequence fits alone, but the whole search does not. Its sequences preempt each other, and one
+/// that is ahead of the others is preempted when they cannot continue without its pages.
 TEST(Group, goesOnWhereItHardlyFits) {
   for (int64_t pages : {4, 5, 6}) {
     FakeModel model(setupOf(pages, 3));
@@ -119,7 +119,7 @@ TEST(Group, aBetterPriorityTakesItsPlace) {
   model.step();
   EXPECT_FALSE(model.answers.at(urgent).tokens.size() == 40) << "it waits";
   model.run();
-  // And the other way round: what a search lacks is taken only where it is enough.
+  // Conversely, a search preempts others only if that frees all the rows it needs.
   FakeModel other(setupOf(64, 4));
   other.ask(promptOf(40, 1), 60, high);
   other.ask(promptOf(40, 2), 60, low);
@@ -136,7 +136,7 @@ TEST(Group, aBetterPriorityTakesItsPlace) {
   other.run();
 }
 
-/// A row for each token of the prompt, once, also where the search is preempted later.
+/// Each token of the prompt gets its row exactly once, even if the search is preempted later.
 TEST(Group, everyPromptTokenHasItsRowOnce) {
   FakeSetup setup = setupOf(10, 4);
   FakeModel model(setup);

@@ -1,4 +1,4 @@
-//===- PreemptionTest.cpp - Too little for all: who gives way, who goes on -===//
+//===- PreemptionTest.cpp - Too few pages for all: who is preempted --------===//
 #include "tests/runtime/schedule/FakeModel.h"
 
 using namespace ingot;
@@ -7,7 +7,7 @@ using namespace ingot::test;
 
 namespace {
 
-/// 8 pages: two sequences of 7 pages each cannot end side by side.
+/// Has 8 pages, so two sequences of 7 pages each cannot both finish at the same time.
 FakeSetup tight(uint64_t swapPages = 0) {
   FakeSetup setup;
   setup.groups = {{8, 0}};
@@ -25,13 +25,13 @@ TEST(Preemption, theLastToArriveGivesWay) {
     ScheduleStats stats = model.scheduler.stats();
     EXPECT_EQ(stats.preemptions, 1u);
     EXPECT_EQ(stats.swaps, swapPages ? 1u : 0u);
-    // It had 4 pages; the other left it one of them.
+    // It had 4 pages, and the other sequence left one of them cached.
     EXPECT_EQ(model.computed, 2 * 209 + (swapPages ? 0 : 3 * 32));
   }
 }
 
 TEST(Preemption, swapsOnlyWhatFitsTheHost) {
-  FakeModel model(tight(/*swapPages=*/3)); // it has 4 when it gives way
+  FakeModel model(tight(/*swapPages=*/3)); // it has 4 when it is preempted
   model.ask(promptOf(20, 1), 190);
   model.ask(promptOf(20, 2), 190);
   model.run();
@@ -96,7 +96,7 @@ TEST(Preemption, worseOnesAreLeftAloneIfTheyHaveTooLittle) {
   model.ask(promptOf(200, 1), 2, high);
   model.ask(promptOf(20, 2), 2, low);
   model.step();
-  model.ask(promptOf(120, 3), 2, high); // 4 pages: the two that the worse one has are too few
+  model.ask(promptOf(120, 3), 2, high); // needs 4 pages; preempting the low one would free too few
   EXPECT_EQ(model.scheduler.stats().preemptions, 0u);
   model.run();
   EXPECT_EQ(model.scheduler.stats().preemptions, 0u);
@@ -126,8 +126,8 @@ TEST(Preemption, whatWaitsMayBeEnded) {
   }
 }
 
-/// S6: demand of many times the pool, several answers each. The first of those that run always goes
-/// on, so the number of steps is bounded by the work.
+/// S6: the demand is many times the pool, with several answers each. The first running sequence always
+/// advances, so the work bounds the number of steps.
 TEST(Preemption, fourTimesThePoolMakesProgress) {
   for (uint64_t swapPages : {0, 6, 40})
     for (bool moves : {true, false}) {

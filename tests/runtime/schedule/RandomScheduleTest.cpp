@@ -1,7 +1,7 @@
 //===- RandomScheduleTest.cpp - Thousands of schedules, one result ---------===//
 //
-// Whatever the pool, the limits, the policy and the traffic: every sequence finishes with what it
-// answers alone, no page is written that others read, and at the end nobody holds anything.
+// For any pool, limits, policy and traffic, every sequence finishes with the same answer as alone, no
+// page is written that others read, and nothing is held at the end.
 //===----------------------------------------------------------------------===//
 #include "tests/runtime/schedule/FakeModel.h"
 
@@ -46,7 +46,7 @@ void schedule(uint32_t seed, Totals &totals, bool fixed = false) {
   setup.policy.chunks.loneStep = 1e-3 * double(below(3));
   if (below(4) == 0)
     setup.policy.chunks.targetItl = 1e-3 * double(1 + below(10));
-  if (seed % 3 == 1) { // all wrong, all right, or some of each
+  if (seed % 3 == 1) { // drafts all wrong, all right, or mixed
     setup.drafts = 1 + seed % 7;
     setup.rightDrafts = int(seed / 3 % 4) * 100 / 3;
     setup.limits.logitsRows += seed % 11;
@@ -55,7 +55,7 @@ void schedule(uint32_t seed, Totals &totals, bool fixed = false) {
     setup.ahead = true;
     setup.ends = int(seed % 4);
   }
-  if (fixed) { // from as many slots as one sequence needs to plenty
+  if (fixed) { // from as few slots as one sequence needs to plenty
     setup.moves = true;
     setup.fixed.slots = 2 + seed / 5 % (4 * setup.rows);
     setup.fixed.snapshotPages = 1 + seed % 4;
@@ -84,7 +84,7 @@ void schedule(uint32_t seed, Totals &totals, bool fixed = false) {
         model.cancel(id);
     }
     if (below(20) == 0)
-      model.scheduler.plan(); // one that is not carried out
+      model.scheduler.plan(); // a plan that is not carried out
     model.step();
     if (testing::Test::HasFatalFailure() || model.steps > 100000) {
       ADD_FAILURE() << "schedule " << seed << " after " << model.steps << " steps";
@@ -111,7 +111,7 @@ TEST(RandomSchedule, everySequenceAnswersAsAlone) {
     schedule(seed, totals);
     ASSERT_FALSE(HasFailure()) << "schedule " << seed;
   }
-  // All of it has happened.
+  // Check that each kind of event has occurred.
   EXPECT_GT(totals.preemptions, 1000u);
   EXPECT_GT(totals.swaps, 300u);
   EXPECT_GT(totals.hits, 10000u);
@@ -121,7 +121,7 @@ TEST(RandomSchedule, everySequenceAnswersAsAlone) {
   EXPECT_GT(totals.drafts, totals.accepted + 10000u);
 }
 
-/// The same with a recurrence beside the pages.
+/// The same test with a recurrent state in addition to the pages.
 TEST(RandomSchedule, everyVersionIsThatOfItsTokens) {
   Totals totals;
   for (uint32_t seed = 10000; seed < 11500; ++seed) {

@@ -19,7 +19,7 @@ Router routerOf(RoutePolicy policy, size_t replicas, int64_t blocks = 1000) {
   return router;
 }
 
-/// `count` ids from `first` on: those of other beginnings differ from the first id on.
+/// Returns `count` consecutive ids from `first`. Lists with another `first` differ from their first id on.
 std::vector<int32_t> ids(int32_t first, size_t count) {
   std::vector<int32_t> all(count);
   std::iota(all.begin(), all.end(), first);
@@ -58,7 +58,7 @@ TEST(Router, randomIsEvenAndOfItsSeed) {
     EXPECT_NEAR(double(router.load(i)), 1000, 120);
 }
 
-/// The most loaded of many has far less beyond the mean than by chance alone.
+/// The most loaded of many replicas exceeds the mean by far less than under random routing.
 TEST(Router, twoChoicesAreNearlyAsEvenAsLeast) {
   auto most = [](RoutePolicy policy) {
     Router router = routerOf(policy, 64);
@@ -86,7 +86,7 @@ TEST(Router, sessionsStayWhereTheyAre) {
   }
   for (int count : of)
     EXPECT_GE(count, 10) << "of 25 in the mean";
-  // Those of a replica that goes find another; nobody else moves.
+  // Sessions of a removed replica move to another one. No other session moves.
   router.take(3, false);
   for (int64_t s = 0; s < 200; ++s) {
     const int64_t now = router.send({}, s);
@@ -109,13 +109,14 @@ TEST(Router, prefixFollowsTheLongestMatch) {
   EXPECT_EQ(router.send(a, -1), 0);
   EXPECT_EQ(router.send(b, -1), 1);
   EXPECT_EQ(router.send(a, -1), 0);
-  // 48 of them alike are three blocks, 15 are none.
+  // 48 equal ids are three blocks, 15 are none.
   auto half = a, hardly = a;
   std::iota(half.begin() + 48, half.end(), 9000);
   std::iota(hardly.begin() + 15, hardly.end(), 9500);
   EXPECT_EQ(router.send(half, -1), 0);
   EXPECT_EQ(router.send(hardly, -1), 2) << "the least loaded";
-  // Who has more of it gets it: replica 1 gets a longer beginning of `a` while 0 takes none.
+  // The replica with the longest match gets the request. Replica 1 gets a longer prefix of `a` while
+  // replica 0 takes no requests.
   router.take(0, false);
   router.take(2, false);
   router.take(3, false);
@@ -127,12 +128,12 @@ TEST(Router, prefixFollowsTheLongestMatch) {
   auto longest = longer;
   longest.resize(300, 8);
   EXPECT_EQ(router.send(longest, -1), 1);
-  // A replica that begins anew has nothing.
+  // A restarted replica has nothing cached.
   router.forget(1);
   EXPECT_EQ(router.send(longest, -1), 0);
 }
 
-/// load > least * 1.25 + 4 is too much.
+/// A load above least * 1.25 + 4 is too high.
 TEST(Router, prefixGivesWayToLoad) {
   Router router = routerOf(RoutePolicy::Prefix, 2);
   const auto a = ids(0, 64);
@@ -146,7 +147,8 @@ TEST(Router, prefixGivesWayToLoad) {
   EXPECT_EQ(router.send(a, -1), 0);
 }
 
-/// Where the longest match is overloaded, the next longest gets it, before one that has nothing.
+/// If the replica with the longest match is overloaded, the next longest match gets the request before
+/// a replica without a match.
 TEST(Router, prefixKnowsASecond) {
   Router router = routerOf(RoutePolicy::Prefix, 3);
   const auto half = ids(0, 64), whole = ids(0, 128);
@@ -169,13 +171,13 @@ TEST(Router, whatWasSentLongAgoIsForgotten) {
   blocks.remember(b);
   EXPECT_EQ(blocks.size(), 6u);
   blocks.remember(a);
-  blocks.remember(c); // b's two, and the end of a
+  blocks.remember(c); // evicts b's two blocks and the end of a
   EXPECT_EQ(blocks.size(), 6u);
   for (uint64_t block : {1, 2, 3, 21, 22, 23})
     EXPECT_TRUE(blocks.has(block)) << block;
   for (uint64_t block : {4, 11, 12})
     EXPECT_FALSE(blocks.has(block)) << block;
-  // Longer than all that is remembered: its beginning is.
+  // A request longer than the capacity is remembered by its beginning.
   std::vector<uint64_t> longest(20);
   std::iota(longest.begin(), longest.end(), 100);
   blocks.remember(longest);

@@ -45,8 +45,8 @@ TEST(Scheduler, admitsByPagesInOrderOfArrival) {
   setup.limits = {64, 8, 64};
   FakeModel model(setup);
   SequenceId first = model.ask(promptOf(64, 1), 33);  // 3 pages
-  SequenceId second = model.ask(promptOf(40, 2), 30); // 2 pages, and one is to be left: waits
-  SequenceId third = model.ask(promptOf(1, 3), 1);    // would fit, but nobody overtakes
+  SequenceId second = model.ask(promptOf(40, 2), 30); // 2 pages plus a reserve of one: it waits
+  SequenceId third = model.ask(promptOf(1, 3), 1);    // would fit, but may not overtake
   model.step();
   EXPECT_EQ(model.scheduler.running(), 1);
   EXPECT_EQ(model.scheduler.queued(), 2);
@@ -63,7 +63,7 @@ TEST(Scheduler, admitsMoreThanWorstCasesWouldLet) {
   setup.limits = {64, 6, 64};
   FakeModel model(setup);
   for (int i = 0; i < 4; ++i)
-    model.ask(promptOf(20, i), 200); // 7 pages each in the end, one now
+    model.ask(promptOf(20, i), 200); // 7 pages each at the end, one now
   model.step();
   EXPECT_EQ(model.scheduler.running(), 4);
   model.run();
@@ -80,7 +80,7 @@ TEST(Scheduler, everyPositionGivesARowPerTokenWithinTheRowLimit) {
     SequenceId id = model.ask(promptOf(100), 0, options);
     model.run();
     EXPECT_EQ(model.answers.at(id).rows, 100);
-    // Nobody finds its pages: it asked for every row, and so do those behind it.
+    // Its pages are not cached: it asked for every row, and so do the sequences after it.
     EXPECT_EQ(model.pool.pagesKept(), 0);
     id = model.ask(promptOf(100), 0, options);
     model.run();
@@ -89,7 +89,7 @@ TEST(Scheduler, everyPositionGivesARowPerTokenWithinTheRowLimit) {
 }
 
 TEST(Scheduler, aPromptWaitsForARowWithoutLosingTokens) {
-  // One sequence takes all rows of a step; the other must not compute its last token then.
+  // If one sequence takes all rows of a step, the other must not compute its last token in it.
   FakeSetup setup;
   setup.rows = 2;
   setup.limits = {64, 2, 8};
@@ -136,7 +136,7 @@ TEST(Scheduler, aPlanMayBeMadeAgain) {
   model.run();
 }
 
-/// Ids that only the device knows yet: a page with one of them has no name.
+/// Some ids are known only to the device so far. A page with such an id has no name yet.
 TEST(Scheduler, unknownTokensAreNamedOnceTheyAreKnown) {
   FakeSetup setup;
   FakeModel model(setup);
@@ -187,16 +187,16 @@ TEST(Scheduler, mixedTrafficEndsWithEveryTokenFedOnce) {
       ASSERT_FALSE(HasFatalFailure());
       ASSERT_LT(model.steps, 200000);
     }
-    model.run(); // the checks at the end
+    model.run(); // runs the checks at the end
     EXPECT_EQ(model.finished.size(), 120u);
     EXPECT_EQ(model.computed, tokens);
-    EXPECT_EQ(model.scheduler.stats().preemptions, 0u); // pages for all rows
+    EXPECT_EQ(model.scheduler.stats().preemptions, 0u); // there are pages for all rows
     EXPECT_LE(model.mostTokens, 61);
     EXPECT_GT(model.mostTokens, 8);
   }
 }
 
-/// Tokens of the sequence in the batch that was planned last.
+/// Returns the sequence's number of tokens in the batch that was planned last.
 static int64_t shareOf(const FakeModel &model, SequenceId id) {
   for (Scheduler::Share share : model.scheduler.shares())
     if (share.sequence == id)
@@ -250,8 +250,8 @@ TEST(Scheduler, aBetterPriorityGoesBeforeTheShortest) {
   model.run();
 }
 
-/// With fair shares half of a step is the first's of whoever was served least, so that one user's
-/// many short prompts and another's long one get about as much.
+/// With fair shares, the first prompt of the least-served user gets half of a step. One user's many
+/// short prompts and another user's long one then get about the same.
 TEST(Scheduler, fairUsersShareStepsOfPrompts) {
   FakeSetup setup;
   setup.limits = {64, 4, 64};

@@ -36,7 +36,7 @@ TEST(Sharing, answersAreFoundToo) {
   FakeModel model({});
   SequenceId first = model.ask(promptOf(40), 60);
   model.run();
-  std::vector<int32_t> turn = model.answers.at(first).tokens; // what a chat sends next
+  std::vector<int32_t> turn = model.answers.at(first).tokens; // the next turn of a chat
   turn.push_back(3);
   SequenceId next = model.ask(turn, 5);
   model.step();
@@ -88,12 +88,12 @@ TEST(Sharing, keptPagesGiveWay) {
   setup.groups = {{10, 0}};
   setup.rows = 2;
   FakeModel model(setup);
-  for (int seed = 0; seed < 6; ++seed) // each leaves four pages
+  for (int seed = 0; seed < 6; ++seed) // each leaves four pages cached
     model.ask(promptOf(130, seed), 20);
   model.run();
   EXPECT_EQ(model.scheduler.stats().preemptions, 0u);
   EXPECT_GT(model.pool.pagesKept(), 5);
-  model.ask(promptOf(300, 9), 20); // all there is
+  model.ask(promptOf(300, 9), 20); // takes the whole pool
   model.run();
 }
 
@@ -114,7 +114,7 @@ TEST(Sharing, forksComputeThePromptOnce) {
       EXPECT_EQ(stats.forks, 4u);
       bool partial = prompt % kPageTokens != 0;
       EXPECT_EQ(stats.copiedPages, moves && partial ? 4u : 0u);
-      // Without copies each fork but the last computes the partial page again.
+      // Without copies, each fork but the last recomputes the partial page.
       int64_t again = !moves && partial ? 4 * (prompt % kPageTokens) : 0;
       EXPECT_EQ(model.computed, prompt + 5 * 39 + again);
     }
@@ -135,7 +135,7 @@ TEST(Sharing, forksWithoutARowWait) {
   }
 }
 
-/// What a beam search does: at any step some beams go on twice and others end.
+/// As in a beam search, at any step some beams fork and others end.
 TEST(Sharing, beamsForkAndEndAtAnyStep) {
   for (bool moves : {true, false}) {
     FakeSetup setup;
@@ -146,7 +146,7 @@ TEST(Sharing, beamsForkAndEndAtAnyStep) {
     for (int round = 0; round < 50; ++round) {
       ASSERT_TRUE(model.step());
       ASSERT_FALSE(HasFatalFailure());
-      // The second youngest ends, the oldest goes on twice, with other tokens from here on.
+      // The second youngest ends and the oldest forks. Their tokens differ from here on.
       std::vector<SequenceId> alive;
       for (auto &[id, own] : model.answers)
         if (!own.done)
@@ -181,14 +181,14 @@ TEST(Sharing, windowsShareTheirLastWindow) {
   model.step();
   EXPECT_EQ(model.scheduler.cachedTokens(again), 384);
   model.run();
-  // A shorter prefix ends where pages behind the window were given up long ago: they are kept.
+  // A shorter prefix ends where the window's pages were released long ago, but they are still cached.
   SequenceId shorter = model.ask(promptOf(200), 20);
   model.step();
   EXPECT_EQ(model.scheduler.cachedTokens(shorter), 192);
   model.run();
 }
 
-/// Pages behind a window that others hold as well are given back, but are not there for the next one.
+/// Releasing pages that have left a window does not make them available if others hold them too.
 TEST(Sharing, longWindowsUnderPressure) {
   FakeSetup setup;
   setup.groups = {{69, 0}, {34, 512}};

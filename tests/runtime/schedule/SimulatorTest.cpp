@@ -50,7 +50,7 @@ TEST(Workload, isWhatWasAskedFor) {
     EXPECT_NEAR(mean, 0.5, 0.05);
     EXPECT_NEAR(tokens, 300, 15);
     EXPECT_NEAR(variance / (mean * mean), arrivals == Arrivals::Poisson ? 1 : 8, 1);
-    // Whoever has the seed has the requests.
+    // The seed determines the requests.
     auto again = synthesize(wanted);
     EXPECT_EQ(again[777].arrival, requests[777].arrival);
     wanted.seed = 2;
@@ -84,7 +84,7 @@ TEST(Simulator, isDeterministic) {
   EXPECT_EQ(a.requests, 150);
 }
 
-/// The bar: waste of at most 4 % at realistic lengths (mean prompt 512, answer 256).
+/// The requirement: at most 4 % waste at realistic lengths (mean prompt 512, answer 256).
 TEST(Simulator, wastesLittle) {
   SyntheticLoad wanted;
   wanted.rate = 1.2;
@@ -94,8 +94,8 @@ TEST(Simulator, wastesLittle) {
   EXPECT_GT(result.waste, 0.001);
 }
 
-/// The bar: a prompt of 2,048 tokens that arrives leaves p99 of the time between ids within 2.5
-/// times what it was undisturbed.
+/// The requirement: when a prompt of 2,048 tokens arrives, p99 of the time between ids stays within 2.5
+/// times its undisturbed value.
 TEST(Simulator, balancedChunksKeepThePace) {
   std::vector<SimulatedRequest> requests(16);
   for (SimulatedRequest &one : requests) {
@@ -117,7 +117,7 @@ TEST(Simulator, balancedChunksKeepThePace) {
   SimulationResult whole = simulate(requests, setup);
   EXPECT_GT(whole.itl.most, 5 * undisturbed);
   EXPECT_LT(balanced.ttft.most, 4 * whole.ttft.most) << "nor does it wait for ever";
-  // It also holds where the engine's costs are wrong, once steps were measured.
+  // It also holds if the engine's costs are wrong, once steps have been measured.
   setup.policy.chunks.rule = ChunkRule::Balanced;
   setup.toldCost = 0.2;
   EXPECT_LT(simulate(requests, setup).itl.p99, 2.5 * undisturbed);
@@ -146,7 +146,7 @@ TEST(Simulator, targetsAreMet) {
 }
 
 TEST(Simulator, fairSharesHelpWhoAsksLittle) {
-  // User 0 floods, users 1 to 3 ask now and then.
+  // User 0 floods the service; users 1 to 3 send occasional requests.
   std::vector<SimulatedRequest> requests;
   for (int i = 0; i < 150; ++i) {
     SimulatedRequest one;
@@ -187,10 +187,11 @@ TEST(Simulator, prioritiesShortenTheWaitOfFew) {
   EXPECT_GT(urgentWait[1], urgentWait[0]);
 }
 
-/// S6: four times the pool, and still every request ends; the cache spares what begins alike.
+/// S6: the demand is four times the pool, and every request still ends. The cache saves computing
+/// shared prefixes.
 TEST(Simulator, littleMemoryMeansPreemptionNotStandstill) {
   SimulationSetup setup = service();
-  setup.pages = 66; // the longest takes 63
+  setup.pages = 66; // the longest request takes 63
   setup.swapBytes = 40 * setup.pageBytes;
   auto requests = synthesize(load(10));
   SimulationResult tight = simulate(requests, setup);
@@ -213,7 +214,7 @@ TEST(Simulator, sharedPrefixesAreComputedOnce) {
   EXPECT_LT(cached.ttft.p50, 0.7 * plain.ttft.p50);
 }
 
-/// Questions of 30 tokens among documents of 1,800: p99 of their first ids.
+/// Checks p99 of the time to first token of 30-token questions among documents of 1,800 tokens.
 TEST(Simulator, shortPromptsDoNotWaitForLongOnes) {
   SyntheticLoad wanted = load(1, 300);
   wanted.promptTokens = 30;
@@ -229,7 +230,7 @@ TEST(Simulator, shortPromptsDoNotWaitForLongOnes) {
   setup.policy.chunks.order = PromptOrder::Arrival;
   const SimulationResult arrival = simulate(requests, setup);
   EXPECT_LT(shortest.shortTtft.p99, 0.3 * arrival.shortTtft.p99);
-  // Steps are shared with answers that begin sooner now.
+  // Long prompts now share steps with answers that begin sooner.
   EXPECT_LT(shortest.longTtft.p50, 1.5 * arrival.longTtft.p50);
   EXPECT_LT(shortest.seconds, 1.05 * arrival.seconds);
 }

@@ -1,4 +1,4 @@
-//===- StepCostTest.cpp - What is foretold, and how measures correct it ----===//
+//===- StepCostTest.cpp - Predictions, and corrections by measurements -----===//
 #include "runtime/schedule/StepCost.h"
 
 #include <gtest/gtest.h>
@@ -16,7 +16,7 @@ TEST(StepCost, readsTheTable) {
   EXPECT_DOUBLE_EQ(own.seconds({1, 0, 0}), 1.0);
   EXPECT_DOUBLE_EQ(own.seconds({6, 0, 0}), 1.5);
   EXPECT_DOUBLE_EQ(own.seconds({16, 0, 0}), 3.0);
-  EXPECT_DOUBLE_EQ(own.seconds({31, 0, 0}), 6.0); // on through the last two
+  EXPECT_DOUBLE_EQ(own.seconds({31, 0, 0}), 6.0); // extrapolates from the last two
   EXPECT_DOUBLE_EQ(own.seconds({1, 2, 100}), 3.0);
   EXPECT_EQ(StepWork::chunk(10, 3).positions, 11 + 12 + 13);
 }
@@ -30,7 +30,7 @@ TEST(StepCost, measuresCorrectIt) {
   for (int i = 0; i < 5; ++i)
     cost.observe({21, 0, 0}, 4.0);
   EXPECT_NEAR(cost.predict({28, 0, 0}), 5.4, 1e-12);
-  double between = cost.predict({6, 0, 0}); // ratio between 1 and 2
+  double between = cost.predict({6, 0, 0}); // a ratio between 1 and 2
   EXPECT_GT(between, 1.5 * 1.1);
   EXPECT_LT(between, 1.5 * 1.9);
 }
@@ -40,10 +40,10 @@ TEST(StepCost, aStepThatWaitedDoesNoHarm) {
   for (int i = 0; i < 9; ++i)
     cost.observe({1, 0, 0}, i % 3 == 1 ? 50.0 : 1.0);
   EXPECT_NEAR(cost.predict({1, 0, 0}), 1.0, 1e-12);
-  cost.observe({1, 0, 0}, 0); // nothing measured
+  cost.observe({1, 0, 0}, 0); // a measurement of 0 does not count
   cost.observe({0, 0, 0}, 1);
   EXPECT_NEAR(cost.predict({1, 0, 0}), 1.0, 1e-12);
-  for (int i = 0; i < 9; ++i) // another machine state: it follows
+  for (int i = 0; i < 9; ++i) // the machine's speed changes: it adapts
     cost.observe({1, 0, 0}, 3.0);
   EXPECT_NEAR(cost.predict({1, 0, 0}), 3.0, 1e-12);
 }

@@ -1,4 +1,4 @@
-//===- WaitingQueueTest.cpp - Orders ---------------------------------------===//
+//===- WaitingQueueTest.cpp - Orders of waiting requests -------------------===//
 #include "runtime/schedule/WaitingQueue.h"
 
 #include <memory>
@@ -73,7 +73,7 @@ TEST(WaitingQueue, nobodySavesUp) {
   Waiting waiting(QueueOrder::Fair);
   waiting.add(0, 1);
   waiting.queue.serve(1, 1000);
-  waiting.add(0, 2); // new: begins at 1000, not at 0
+  waiting.add(0, 2); // a new user starts at 1000, not at 0
   waiting.queue.serve(2, 1);
   EXPECT_EQ(waiting.order(), (Ids{0, 1}));
 }

@@ -1,8 +1,8 @@
-//===- ServiceFaultTest.cpp - A device that fails, behind a service [S11] --===//
+//===- ServiceFaultTest.cpp - A service whose device fails [S11] -----------===//
 //
-// Launches that are refused, memory that runs out, steps that throw, steps that do not end: at the
-// first step, in the middle, and while pages are swapped. Each request ends once, in time, with
-// what it says so far being right; nothing is taken from then on; a new session answers again.
+// The faults are refused launches, exhausted memory, steps that throw and steps that do not return, at
+// the first step, in the middle, and while pages are swapped. Each request ends once and in time, and
+// its output so far is right. No request is accepted after the fault. A new session answers again.
 //===----------------------------------------------------------------------===//
 #include "runtime/service/Service.h"
 #include "tests/runtime/session/ExecutorAround.h"
@@ -25,18 +25,18 @@ namespace {
 enum class Fault : uint8_t { None, Launch, Memory, Throws, Hangs };
 enum class Where : uint8_t { Step, Swap };
 
-/// What shall go wrong, and when; shared by a test and its device.
+/// The planned fault and its time. A test and its device share it.
 struct Plan {
   Fault fault = Fault::None;
   Where where = Where::Step;
-  int at = 0;                        ///< the how many-th, from 0
-  std::chrono::milliseconds slow{0}; ///< each step takes that long besides
+  int at = 0;                        ///< the index of the failing call, from 0
+  std::chrono::milliseconds slow{0}; ///< additional duration of each step
 
   std::mutex mutex;
   std::condition_variable wake;
   bool released = false;
   int steps = 0, saves = 0;
-  bool owed = false; ///< a mover reports with the next step
+  bool owed = false; ///< the next step reports a mover's fault
 
   void release() {
     std::lock_guard lock(mutex);
@@ -121,7 +121,7 @@ struct Taker final : Job {
     error = output.error;
     ended.notify_all();
   }
-  /// Of this process's own time: it may be stopped meanwhile.
+  /// Waits by this process's own time, since the process may be stopped meanwhile.
   bool endsWithin(std::chrono::seconds time) {
     std::unique_lock lock(mutex);
     for (auto left = time * 10 / 1s; left > 0 && ends == 0; --left)
@@ -145,7 +145,7 @@ protected:
   runtime::SessionOptions faulty(Plan &plan) {
     runtime::SessionOptions options;
     options.maxSeqs = 4;
-    options.kvMemoryBytes = 9 * kPage; // of 288 positions; a job grows to 225
+    options.kvMemoryBytes = 9 * kPage; // 288 positions; a job grows to 225
     options.swapBytes = 32 * kPage;
     options.prefixCache = false;
     options.around = [&plan](std::unique_ptr<runtime::Executor> device) {
@@ -165,18 +165,18 @@ protected:
     return taker;
   }
 
-  /// All that is promised, for one fault at one place.
+  /// Checks all guarantees for one fault at one place.
   void check(Plan &plan) {
     ServiceOptions options;
     options.stepLimit = 0.4;
     auto service = Service::create(open(faulty(plan)), options);
-    struct Release { // before the service is waited for
+    struct Release { // runs before the service is joined
       Plan &plan;
       ~Release() { plan.release(); }
     } atTheEnd{plan};
     std::vector<std::shared_ptr<Taker>> takers;
     {
-      std::lock_guard lock(plan.mutex); // which a hanging first step would want
+      std::lock_guard lock(plan.mutex); // a hanging first step would need it
       for (int job = 0; job < kJobs; ++job) {
         auto place = service->reserve();
         ASSERT_TRUE(place);
@@ -184,7 +184,7 @@ protected:
         wanted.ignoreEos = true;
         auto taker = std::make_shared<Taker>();
         if (service->submit(std::move(wanted), 1, taker, std::move(*place)))
-          takers.push_back(taker); // else it has failed already
+          takers.push_back(taker); // otherwise it has failed already
       }
     }
     ASSERT_FALSE(takers.empty());
@@ -216,11 +216,11 @@ protected:
     EXPECT_EQ(service->stop(), plan.fault != Fault::Hangs) << "waits for a step that hangs";
     plan.release();
     EXPECT_TRUE(service->stop(10) || plan.fault == Fault::Hangs);
-    for (const auto &taker : takers) { // what the hung step went on to say was not passed on
+    for (const auto &taker : takers) { // later output of the hung step was dropped
       EXPECT_EQ(taker->ends, 1);
       EXPECT_FALSE(taker->afterEnd);
     }
-    // A worker that is made anew.
+    // Create a new worker.
     Plan well;
     auto again = Service::create(open(faulty(well)), options);
     auto taker = ask(*again, 0);
@@ -292,7 +292,7 @@ TEST_F(ServiceFault, stoppingDoesNotWaitForEver) {
   EXPECT_EQ(taker->ends, 1);
 }
 
-/// In a child, which is stopped in the middle of a step for longer than the step may take.
+/// Runs in a child process that is stopped during a step for longer than the step limit.
 TEST_F(ServiceFault, timeInWhichTheProcessWasStoppedDoesNotCount) {
   const pid_t child = fork();
   ASSERT_GE(child, 0);

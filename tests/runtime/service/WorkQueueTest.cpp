@@ -1,4 +1,4 @@
-//===- WorkQueueTest.cpp - Who is read before whom ---------------------------===//
+//===- WorkQueueTest.cpp - Which work is read before which -------------------===//
 #include "runtime/service/WorkQueue.h"
 
 #include <future>
@@ -13,7 +13,7 @@ namespace {
 
 constexpr size_t kMega = 1 << 20;
 
-/// Work that goes on until it is let go.
+/// Work that runs until it is released.
 struct Gate {
   std::promise<void> begun, open;
   std::function<void()> work() {
@@ -49,7 +49,7 @@ TEST(WorkQueue, shortWorkPassesLongWork) {
   EXPECT_EQ(order, "ab18");
 }
 
-/// 2 MB are passed by what comes within their second, and by nothing that comes later.
+/// Work of 2 MB is overtaken by work that arrives within its second, and by no later work.
 TEST(WorkQueue, nothingWaitsForEver) {
   std::string order;
   std::promise<void> last;
@@ -73,7 +73,7 @@ TEST(WorkQueue, nothingWaitsForEver) {
 TEST(WorkQueue, aThreadIsKeptForShortWork) {
   std::promise<void> read;
   Gate first, second;
-  WorkQueue queue(2); // ends before what its work uses
+  WorkQueue queue(2); // destroyed before the objects its work uses
   queue.push(first.work(), 8 * kMega);
   queue.push(second.work(), 8 * kMega);
   first.begun.get_future().wait();

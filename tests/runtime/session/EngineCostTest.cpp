@@ -1,4 +1,4 @@
-//===- EngineCostTest.cpp - What steps take, by an engine's costs --------------===//
+//===- EngineCostTest.cpp - Step times, from an engine's costs -----------------===//
 #include "runtime/session/EngineCost.h"
 #include "runtime/engine/GpuMachine.h"
 
@@ -9,7 +9,7 @@ using namespace ingot::runtime;
 
 namespace {
 
-/// A program of two layers; launches of kernel k in each, in order.
+/// A program of two layers, each with the launches of kernels 0, 1, … in order.
 class Program {
 public:
   explicit Program(std::string target) {
@@ -24,7 +24,7 @@ public:
     for (int layer = 0; layer < 2; ++layer)
       table.entries[0]->steps.push_back(std::make_unique<fb::StepT>());
   }
-  /// A case before the last, for steps of so many tokens: the launches that there are.
+  /// Adds a specialisation in front, for steps of at most that many tokens, with the launches added so far.
   void addCase(uint64_t mostTokens) {
     auto &cases = table.sections[0]->cases;
     cases.insert(cases.begin(), std::make_unique<fb::CaseT>(*cases.back()));
@@ -32,7 +32,7 @@ public:
     cases.front()->when[0]->quantity = fb::Quantity::Tokens,
     cases.front()->when[0]->value = mostTokens;
   }
-  /// A launch of the last case.
+  /// Adds a launch to the last specialisation.
   fb::KernelCostT &add() {
     auto launch = std::make_unique<fb::LaunchT>();
     launch->kernel = uint32_t(table.kernels.size());
@@ -70,7 +70,7 @@ const GpuMachine &h200 = gpuMachine(90);
 TEST(EngineCost, AGpusLaunchTakesWhatBindsAndItsStart) {
   Program program("cuda:sm_90a");
   fb::KernelCostT &cost = program.add();
-  // 42 MB: 10 us of an H200's 4.2 TB/s; from some 200 tokens on its operations take longer.
+  // 42 MB take 10 us at an H200's 4.2 TB/s. From about 200 tokens on, the operations take longer.
   cost.predicted = {{1, 50, 42'000'000}, {2048, 102'400, 42'000'000}};
   const StepCostTable table = program.cost();
   EXPECT_NEAR(table.seconds({1, 0, 0}), 2 * (10e-6 + h200.exposedUs * 1e-6), 1e-9);
@@ -79,7 +79,7 @@ TEST(EngineCost, AGpusLaunchTakesWhatBindsAndItsStart) {
 }
 
 TEST(EngineCost, WithoutAModelRowsAreWhatAGpuReads) {
-  Program program("cuda-emulator:sm_90a"); // as the GPU that it stands for
+  Program program("cuda-emulator:sm_90a"); // same costs as the emulated GPU
   program.add().bytes_per_unit = 42'000;
   EXPECT_NEAR(program.cost().seconds({1000, 0, 0}), 2 * (10e-6 + h200.exposedUs * 1e-6), 1e-7);
 }
@@ -103,7 +103,7 @@ TEST(EngineCost, KvIsReadOnceAndMultipliedForEachToken) {
   EXPECT_NEAR(table.perRead, 2e-9, 1e-15);
   EXPECT_NEAR(table.perPosition,
               2 * 1000 / (h200.gops(h200.bf16PerClock) * h200.attentionReached) * 1e-9, 1e-15);
-  // A chunk reads what 512 sequences that decode read 512 times.
+  // A chunk reads once the data that 512 decoding sequences read 512 times.
   StepWork decodes;
   for (int i = 0; i < 512; ++i)
     decodes = decodes + StepWork::chunk(1000, 1);

@@ -1,7 +1,7 @@
-//===- ExecutorAround.h - A device that does as its device does, but … -----===//
+//===- ExecutorAround.h - Base class for executors with faults -------------===//
 //
-// What SessionOptions::around makes of the fake engine's executor: a test derives from it and
-// changes what it wants to see go wrong.
+// Wraps the fake engine's executor, by SessionOptions::around, and forwards all calls. A test derives
+// from it and overrides the calls that should behave differently.
 //===----------------------------------------------------------------------===//
 #pragma once
 

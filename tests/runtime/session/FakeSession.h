@@ -12,10 +12,10 @@
 
 namespace ingot::test {
 
-/// Bytes of a page of the engine's caches, of both slots.
+/// Bytes of a page of the engine's caches, for both of its states.
 constexpr uint64_t kFakePage = 2 * 4096;
 
-/// Owns the file of an engine for the length of a test.
+/// Owns an engine file for the duration of a test.
 class FakeSessionTest : public testing::Test {
 protected:
   void SetUp() override { path = writeFakeEngine("session.ingot", options()); }
@@ -53,7 +53,7 @@ protected:
     return session.take(*id);
   }
 
-  /// The same ids, text, end, and bits of log-probabilities.
+  /// Expects equal ids, text and finish reason, and bit-identical log-probabilities.
   static void expectEqual(const runtime::Completion &a, const runtime::Completion &b) {
     EXPECT_EQ(a.ids, b.ids);
     EXPECT_EQ(a.text, b.text);
@@ -67,7 +67,7 @@ protected:
       }
   }
 
-  /// A prompt whose greedy answer meets eos as token `from` … `to`.
+  /// Returns a prompt whose greedy answer reaches eos as token `from` … `to`.
   static std::vector<int32_t> promptThatStops(int64_t from, int64_t to) {
     for (int seed = 0;; ++seed) {
       std::vector<int32_t> prompt = fakePrompt(9, seed);

@@ -1,7 +1,7 @@
-//===- SessionBatchTest.cpp - Company changes nothing ---------------------===//
+//===- SessionBatchTest.cpp - Answers are batch-invariant -----------------===//
 //
-// D1, D2 and D4 of the specification, on the runtime's side: the same request gives the
-// same ids alone and in batches of 2 to 64, for every chunk size and thread count,
+// Tests the runtime's part of D1, D2 and D4 of the specification: the same request gives
+// the same ids alone and in batches of 2 to 64, for every chunk size and thread count,
 // with plenty of pages and with few.
 //===----------------------------------------------------------------------===//
 #include "tests/runtime/session/FakeSession.h"
@@ -14,7 +14,7 @@ namespace {
 
 class SessionBatchTest : public FakeSessionTest {
 protected:
-  /// Prompts of 1 to 90 ids, greedy and sampled in turns.
+  /// Returns request `i`: a prompt of 1 to 90 ids, alternately greedy and sampled.
   static Request nth(int i) {
     Request wanted = request(fakePrompt(1 + (i * 37) % 90, i), 5 + (i * 11) % 40);
     if (i % 2) {
@@ -27,7 +27,7 @@ protected:
     return wanted;
   }
 
-  /// The ids of requests 0 … count-1, run together.
+  /// Runs requests 0 … count-1 together and returns their ids.
   std::vector<std::vector<int32_t>> together(const SessionOptions &options, int count) {
     auto session = open(options);
     std::vector<RequestId> ids;
@@ -58,7 +58,7 @@ protected:
 
 TEST_F(SessionBatchTest, batchesGiveWhatEachGivesAlone) {
   std::vector<std::vector<int32_t>> expected = alone(64);
-  for (size_t i = 0; i < 64; i += 2) // the greedy half is known besides
+  for (size_t i = 0; i < 64; i += 2) // the greedy answers are also known
     ASSERT_EQ(expected[i], fakeGreedy(nth(int(i)).promptIds, nth(int(i)).maxTokens, true));
   for (int batch : {2, 3, 8, 17, 64})
     for (int64_t chunk : {1, 7, 64, 512})

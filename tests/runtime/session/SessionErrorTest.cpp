@@ -1,4 +1,4 @@
-//===- SessionErrorTest.cpp - Every refusal says the limit ----------------===//
+//===- SessionErrorTest.cpp - Every refusal names the limit ---------------===//
 #include "tests/runtime/session/FakeSession.h"
 
 using namespace ingot;
@@ -9,7 +9,7 @@ namespace {
 
 class SessionErrorTest : public FakeSessionTest {
 protected:
-  /// The error of opening with these options.
+  /// Returns the error of opening a session with these options.
   Error refused(const SessionOptions &options) {
     auto session = Session::open(path, options);
     EXPECT_FALSE(session);

@@ -38,7 +38,7 @@ TEST_F(SessionHookTest, seesTheRowBeforeEachDraw) {
     seen.emplace_back(row.ids.begin(), row.ids.end());
   };
   const Completion completion = answer(*session, std::move(wanted));
-  EXPECT_EQ(completion.ids, fakeGreedy(prompt, 9, false)); // looking changes nothing
+  EXPECT_EQ(completion.ids, fakeGreedy(prompt, 9, false)); // reading logits changes nothing
   ASSERT_EQ(seen.size(), 9u);
   for (size_t i = 0; i < seen.size(); ++i)
     EXPECT_EQ(seen[i], std::vector<int32_t>(completion.ids.begin(),
@@ -61,7 +61,7 @@ TEST_F(SessionHookTest, whatItLeavesIsDrawnFrom) {
     ASSERT_EQ(completion.ids.size(), 12u);
     for (int32_t i = 0; i < 12; ++i) {
       EXPECT_EQ(completion.ids[size_t(i)], 10 + i);
-      EXPECT_EQ(completion.logprobs[size_t(i)].front().logprob, 0.0f); // certain
+      EXPECT_EQ(completion.logprobs[size_t(i)].front().logprob, 0.0f); // probability 1
     }
   }
 }

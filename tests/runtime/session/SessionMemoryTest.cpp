@@ -1,7 +1,7 @@
-//===- SessionMemoryTest.cpp - No memory at any moment of opening ---------===//
+//===- SessionMemoryTest.cpp - Allocation failures on opening a session -----===//
 //
-// The n-th allocation fails, for every n that opening makes: an error comes back and
-// nothing is left behind, neither memory nor descriptors nor mappings.
+// The n-th allocation fails, for every allocation that opening makes. Each failure returns
+// an error and leaks nothing: no memory, no descriptors, no mappings.
 //===----------------------------------------------------------------------===//
 #include "runtime/engine/EngineFile.h"
 #include "tests/runtime/sample/AllocationCount.h"
@@ -33,11 +33,11 @@ protected:
     return now;
   }
 
-  /// `open` returns a Result; how often it failed.
+  /// Fails each allocation of `open` in turn, which returns a Result. Returns the number of failures.
   template <typename Open> int64_t failAtEveryAllocation(Open open) {
     EXPECT_TRUE(open()) << "what is made once is made here";
     Held before = held();
-    before = held(); // the stream above may keep something
+    before = held(); // the stream above may retain memory
     for (int64_t n = 1;; ++n) {
       failAllocation(n);
       bool failed = false;

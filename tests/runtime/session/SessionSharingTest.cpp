@@ -1,8 +1,8 @@
 //===- SessionSharingTest.cpp - Prefixes, choices, preemption: same answers -===//
 //
-// D1 of the specification for what the scheduler shares and takes away: with a prefix that was
-// found, as one of several choices, after being preempted by swap or by recompute, an answer is
-// what it is alone, ids and log-probabilities bit by bit.
+// Tests D1 of the specification for sharing and preemption by the scheduler. An answer with a cached
+// prefix, as one of several choices, or after preemption by swap or by recompute equals the answer
+// when run alone: ids and log-probabilities are bit-identical.
 //===----------------------------------------------------------------------===//
 #include "runtime/engine/Inspect.h"
 #include "tests/runtime/sample/AllocationCount.h"
@@ -43,7 +43,7 @@ TEST_F(SessionSharingTest, aHitAnswersLikeAMiss) {
   EXPECT_EQ(session->stats().prefixQueries, 200u);
   EXPECT_EQ(session->stats().prefixHits, 96u);
 
-  // A chat's next turn begins with prompt and answer of the one before.
+  // A chat's next turn begins with the prompt and answer of the previous one.
   std::vector<int32_t> turn = fakePrompt(100, 1);
   turn.insert(turn.end(), hit.ids.begin(), hit.ids.end());
   turn.push_back(7);
@@ -113,7 +113,7 @@ TEST_F(SessionSharingTest, choicesAnswerAsEachAlone) {
 }
 
 TEST_F(SessionSharingTest, choicesEndByThemselves) {
-  // Stop ids, one of them as the first id of an answer; the others go on.
+  // Some answers reach stop ids, one as its first id. The other choices continue.
   auto session = open();
   Request probe = sampled(fakePrompt(50, 2), 10, 11);
   std::vector<int32_t> first;
@@ -163,8 +163,8 @@ TEST_F(SessionSharingTest, choicesAreCancelledTogether) {
   }
 }
 
-/// Of so many, some are looked at before the flag is set and others behind it: none may go alone, since the first of a
-/// request hands its row on.
+/// With this many choices, a step checks some before the flag is set and others after. None may be cancelled alone,
+/// since the first choice of a request passes its row on to the others.
 TEST_F(SessionSharingTest, choicesAreCancelledTogetherAtAnyMoment) {
   constexpr int kRequests = 40;
   SessionOptions options;
@@ -192,7 +192,7 @@ TEST_F(SessionSharingTest, choicesAreCancelledTogetherAtAnyMoment) {
     });
     begins = true;
     for (int steps = 0; !ids.empty(); ++steps) {
-      while (steps >= 50 && !cancel) // a slow client: no prompt is through yet
+      while (steps >= 50 && !cancel) // a slow client: no prompt is finished yet
         std::this_thread::yield();
       EXPECT_NO_THROW(session->step());
       std::erase_if(ids, [&](RequestId id) {
@@ -214,7 +214,7 @@ TEST_F(SessionSharingTest, refusesNumbersOfChoices) {
     EXPECT_EQ(session->submit(request({1}, 2), choices).error().code, "E0501");
 }
 
-/// S6 and D1: too few pages for all, with choices, under three ways to give way.
+/// S6 and D1: too few pages for all, with choices, under three ways of preemption.
 TEST_F(SessionSharingTest, preemptedRequestsAnswerAsAlone) {
   constexpr int kRequests = 10;
   auto wantedOf = [](int i) {
@@ -232,7 +232,7 @@ TEST_F(SessionSharingTest, preemptedRequestsAnswerAsAlone) {
     SessionOptions options;
     options.maxSeqs = 8;
     options.context = 256;
-    options.kvMemoryBytes = 9 * kFakePage; // 288 positions; all together take 3,700
+    options.kvMemoryBytes = 9 * kFakePage; // 288 positions; all together need 3,700
     options.swapBytes = swapPages * kFakePage;
     auto session = open(options);
     std::vector<RequestId> ids;
@@ -251,7 +251,7 @@ TEST_F(SessionSharingTest, preemptedRequestsAnswerAsAlone) {
   }
 }
 
-/// Whether it swaps or computes again is a matter of measured times here; the books are exact.
+/// Measured times decide here between swap and recompute. The accounting is exact in both cases.
 TEST_F(SessionSharingTest, swapsAreCountedAndInTheStatement) {
   SessionOptions options;
   options.maxSeqs = 2;
@@ -292,7 +292,7 @@ TEST_F(SessionSharingTest, prioritiesGoFirst) {
   ask(3, 0);
   for (int i = 0; i < 4; ++i)
     session->step();
-  ask(4, -3); // takes the place of the one that runs
+  ask(4, -3); // preempts the running one
   session->runUntilDone();
   EXPECT_EQ(ended, (std::vector<int>{4, 3, 1, 2}));
   EXPECT_EQ(session->stats().preemptions, 1u);

@@ -1,7 +1,7 @@
-//===- SessionStateTest.cpp - A state of fixed size behind a session --------===//
+//===- SessionStateTest.cpp - A session whose model has a fixed-size state --===//
 //
-// The fake model with a recurrence beside its keys and values: whatever a session does with versions
-// (borders of pages, forks, swaps, a cache that gives way), an answer is what plain arithmetic gives.
+// The fake model has a recurrent state in addition to its keys and values. Whatever a session does with
+// versions (page borders, forks, swaps, evictions), an answer equals the result of plain arithmetic.
 //===----------------------------------------------------------------------===//
 #include "runtime/engine/Inspect.h"
 #include "tests/runtime/sample/AllocationCount.h"
@@ -53,15 +53,15 @@ TEST_F(SessionStateTest, aPrefixIsFoundAsFarAsThereIsAVersion) {
   auto session = open(options);
   std::vector<int32_t> prompt = fakePrompt(300, 1);
   EXPECT_EQ(answer(*session, endless(prompt, 20)).ids, greedy(prompt, 20));
-  Completion again = answer(*session, endless(prompt, 20)); // its last border
+  Completion again = answer(*session, endless(prompt, 20)); // resumes at the last page border
   EXPECT_EQ(again.cachedTokens, 288);
   EXPECT_EQ(again.ids, greedy(prompt, 20));
-  prompt.resize(280); // pages up to 256, and every eighth has one
+  prompt.resize(280); // pages up to 256; every eighth has a version
   prompt.push_back(5);
   Completion other = answer(*session, endless(prompt, 20));
   EXPECT_EQ(other.cachedTokens, 256);
   EXPECT_EQ(other.ids, greedy(prompt, 20));
-  prompt.resize(250); // there are seven pages, and no version behind any of them
+  prompt.resize(250); // seven pages, none of which has a version
   Completion none = answer(*session, endless(prompt, 20));
   EXPECT_EQ(none.cachedTokens, 0);
   EXPECT_EQ(none.ids, greedy(prompt, 20));
@@ -125,8 +125,8 @@ TEST_F(SessionStateTest, beamsFindWhatTheyFindInOneBatch) {
   EXPECT_EQ(found(33, 12), whole);
 }
 
-/// Random companies in little memory: preempted to the host or to be computed again, prefixes that
-/// are found, users who leave.
+/// Random batch compositions in little memory, with preemption by swap and by recompute, cached prefixes
+/// and cancelled requests.
 TEST_F(SessionStateTest, anyCompanyLeavesAnswersAsTheyAre) {
   std::mt19937 random(7);
   auto below = [&](int n) { return int(random() % unsigned(n)); };
@@ -142,7 +142,7 @@ TEST_F(SessionStateTest, anyCompanyLeavesAnswersAsTheyAre) {
     auto session = open(options);
     std::vector<std::pair<RequestId, Request>> asked;
     for (int i = 0; i < 14; ++i) {
-      std::vector<int32_t> prompt = fakePrompt(1 + below(200), 1); // of one beginning
+      std::vector<int32_t> prompt = fakePrompt(1 + below(200), 1); // with a common prefix
       for (int32_t id : fakePrompt(below(3) * below(40), i))
         prompt.push_back(id);
       Request wanted = endless(std::move(prompt), 1 + below(40));

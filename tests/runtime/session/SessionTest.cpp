@@ -107,14 +107,14 @@ TEST_F(SessionTest, penaltiesSeePromptAndOutput) {
   auto session = open();
   Request wanted = request({1, 2, 3}, 60);
   wanted.ignoreEos = true;
-  wanted.sampling.presencePenalty = 1000; // never the same id twice
+  wanted.sampling.presencePenalty = 1000; // no id repeats
   Completion completion = answer(*session, std::move(wanted));
   std::vector<int32_t> sorted = completion.ids;
   std::sort(sorted.begin(), sorted.end());
   EXPECT_EQ(std::adjacent_find(sorted.begin(), sorted.end()), sorted.end());
   Request repeated = request({1, 2, 3}, 60);
   repeated.ignoreEos = true;
-  repeated.sampling.repetitionPenalty = 1e6f; // of the prompt neither
+  repeated.sampling.repetitionPenalty = 1e6f; // applies to the prompt as well
   completion = answer(*session, std::move(repeated));
   for (int32_t id : {1, 2, 3})
     EXPECT_EQ(std::count(completion.ids.begin(), completion.ids.end(), id), 0);
@@ -135,7 +135,7 @@ TEST_F(SessionTest, cancelEndsWithinOneStep) {
 }
 
 TEST_F(SessionTest, cancelWhileQueuedLeavesOthersAlone) {
-  auto session = open(); // one at a time
+  auto session = open(); // one request at a time
   std::atomic<bool> cancel{true};
   Request first = request(fakePrompt(10, 6), 20), second = request(fakePrompt(10, 7), 20);
   first.ignoreEos = second.ignoreEos = true;
@@ -212,7 +212,7 @@ TEST_F(SessionTest, limitsAreReported) {
   options.maxSeqs = 3;
   options.threads = 2;
   auto session = open(options);
-  EXPECT_EQ(session->context(), 2048); // the model's, below the default
+  EXPECT_EQ(session->context(), 2048); // the model's limit is below the default
   EXPECT_EQ(session->maxSeqs(), 3);
   EXPECT_EQ(session->threads(), 2);
   EXPECT_EQ(session->vocab(), kFakeVocab);

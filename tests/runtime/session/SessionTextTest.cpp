@@ -11,7 +11,7 @@ class SessionTextTest : public FakeSessionTest {
 protected:
   FakeOptions options() override { return withTokenizer(); }
 
-  /// Runs it; checks that the events join to the text.
+  /// Runs the request and checks that the events join to the text.
   static Completion stream(Session &session, Request wanted) {
     std::string joined;
     std::vector<int32_t> ids;
@@ -36,7 +36,7 @@ TEST_F(SessionTextTest, textIsTheDecodedIds) {
     Request wanted = request(fakePrompt(5, seed), 60);
     wanted.ignoreEos = true;
     Completion completion = stream(*session, std::move(wanted));
-    // Half characters (id 95) come out as U+FFFD, eos as nothing.
+    // Half characters (id 95) become U+FFFD, and eos produces no text.
     EXPECT_EQ(completion.text, session->tokenizer()->decode(completion.ids));
   }
 }

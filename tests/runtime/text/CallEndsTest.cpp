@@ -1,5 +1,5 @@
-// Calls that models write wrongly or leave open: their arguments are JSON, and nothing of them is
-// content, however the text is cut.
+// Tests calls that models write wrongly or leave open. Their arguments are JSON, and no part of them
+// becomes content, however the text is split.
 
 #include "ChatAnswers.h"
 #include "runtime/text/JsonMender.h"
@@ -45,7 +45,7 @@ std::string minified(const std::string &json) {
   return simdjson::minify(value);
 }
 
-/// "name {…}" of the only call; else what there is.
+/// Returns "name {…}" if there is exactly one call and no content; otherwise a description of the parts.
 std::string only(const Parts &parts) {
   if (parts.calls.size() != 1 || !parts.content.empty())
     return std::to_string(parts.calls.size()) + " calls, content '" + parts.content + "'";
@@ -117,7 +117,7 @@ TEST(JsonMender, whatLiesTooDeepIsNull) {
 
 TEST(CallEnds, callsWithoutTheirEndAreClosed) {
   const std::string oslo = R"(get_weather {"city":"Oslo"})";
-  // What a format writes up to the value, and every beginning of what it writes behind.
+  // Per format: its name, the text up to the value, and the text after the value, which is cut at every length.
   static constexpr std::array<std::string_view, 3> kWritten[] = {
       {"hermes", "<tool_call>\n{\"name\": \"get_weather\", \"arguments\": {\"city\": \"Oslo",
        "\"}}\n</tool_call>"},
@@ -172,7 +172,7 @@ TEST(CallEnds, callsWithoutTheirEndAreClosed) {
     for (size_t size = 0; size <= tail.size(); ++size) {
       const std::string text = std::string(head) + std::string(tail.substr(0, size));
       if (size > 0 && std::string_view("<]").find(text.back()) != std::string_view::npos)
-        continue; // the first character of a mark is text
+        continue; // a mark's first character counts as text
       EXPECT_EQ(only(typed(format, text)), oslo) << text;
     }
 }
@@ -197,7 +197,7 @@ TEST(CallEnds, valuesEndAtMarksOfOuterLevels) {
   EXPECT_EQ(two.calls, (Calls{{"get_weather", R"({"city": "Oslo"})"},
                               {"get_weather", R"({"city": "Bergen"})"}}));
   EXPECT_EQ(two.content, "\nDone.");
-  // Text that holds such marks, and has its own end.
+  // A value that contains such marks and has its own end.
   EXPECT_EQ(only(typed("qwen3-coder", call + city +
                                           "a </function> <parameter=n> b\n</parameter>\n"
                                           "</function>\n</tool_call>")),
@@ -295,7 +295,7 @@ TEST(CallEnds, answersThatAreCut) {
   auto cut = [](std::string_view text, bool mustCall = false) {
     return typed(tools("hermes"), text, 1, /*cut=*/true, mustCall);
   };
-  // Arguments as far as they came.
+  // Truncated arguments are returned as far as they came.
   EXPECT_EQ(cut(call.substr(0, call.find("x") + 1)).calls, (Calls{{"f", "{\"a\": \"x"}}));
   EXPECT_EQ(closedArguments("{\"a\": \"x"), "{\"a\": \"x\"}");
   EXPECT_EQ(closedArguments(""), "{}");
@@ -306,8 +306,8 @@ TEST(CallEnds, answersThatAreCut) {
     if (size > 1)
       EXPECT_EQ(cut(call.substr(0, size), /*mustCall=*/true).content, "") << size;
   }
-  // Text behind a call is text, cut or not.
+  // Text after a call is content, truncated or not.
   for (bool whole : {false, true})
     EXPECT_EQ(typed("mistral-args", "[TOOL_CALLS]f[ARGS]{} Done. ", whole).content, " Done. ");
-  EXPECT_EQ(cut("<tool_call>\n{\"na").content, "<tool_call>\n{\"na"); // which may be text
+  EXPECT_EQ(cut("<tool_call>\n{\"na").content, "<tool_call>\n{\"na"); // which may be plain text
 }

@@ -1,4 +1,4 @@
-//===- ChatAnswers.h - Scripted answers, and what a parser reads in them ---===//
+//===- ChatAnswers.h - Scripted answers, and their parsed parts ------------===//
 #pragma once
 
 #include "Sampling.h"
@@ -10,7 +10,7 @@ using namespace sampling;
 
 inline const std::vector<std::string> kTools = {"get_weather", "f", "g"};
 
-/// "content|…", "think|…", "0 name|args": parts joined.
+/// The joined parts of an answer: content, reasoning, and calls as (name, arguments).
 struct Parts {
   std::string content, reasoning;
   std::vector<std::pair<std::string, std::string>> calls;
@@ -60,7 +60,7 @@ inline Parts read(const OutputFormat &format, const std::vector<std::string_view
   return parts;
 }
 
-/// The same however it is cut.
+/// Parses the text, and checks that the result does not depend on how the text is split.
 inline Parts read(const OutputFormat &format, std::string_view text,
                   const std::vector<std::string> &tools = kTools) {
   Parts whole = read(format, std::vector<std::string_view>{text}, tools);
@@ -83,7 +83,7 @@ inline OutputFormat tools(std::string name) { return {.tools = std::move(name), 
 
 using Calls = std::vector<std::pair<std::string, std::string>>;
 
-/// A format of calls with the one of reasoning that its family has, where calls depend on it.
+/// Returns a tool-call format, together with its family's reasoning format if calls depend on it.
 inline OutputFormat formatOf(std::string_view name) {
   OutputFormat format = tools(std::string(name));
   for (std::string_view both : {"harmony", "atem", "solar", "kimi-k3", "cohere", "gemma4"})
@@ -100,10 +100,10 @@ inline const std::string kTypedTools =
 "u":{"type":["string","null"]},"e":{"anyOf":[{"type":"number"},{"type":"string"}]},"x":{}}}}},
 {"type":"function","function":{"name":"f","parameters":{"type":"object","properties":{}}}}])";
 
-/// What each family's template writes for the same two calls, behind "Let me see. ".
+/// The text that each family's template writes for the same two calls, after "Let me see. ".
 struct Spelled {
   std::string_view format, text;
-  bool both = true; ///< false: a turn has one call
+  bool both = true; ///< false: a turn has only one call
   std::string_view content = "Let me see. ";
 };
 
@@ -257,7 +257,7 @@ inline const Spelled kSpelled[] = {
              "</atem:function_calls><|eot|>"},
 };
 
-/// As read(), with the schemas of some tools.
+/// As read(), with the schemas of the tools.
 inline Parts readTyped(const OutputFormat &format, std::string_view text,
                        std::string_view toolsJson = kTypedTools) {
   Parts whole;

@@ -1,5 +1,5 @@
-// What a chat model's text means: scripted answers in each format (no checkpoint that writes them
-// is at hand), cut into pieces in every way, broken and cut off.
+// Tests the parsing of chat output with scripted answers in each format (there is no checkpoint here
+// that writes them): split into pieces in every way, malformed and truncated.
 
 #include "ChatAnswers.h"
 #include "runtime/text/Json.h"
@@ -56,7 +56,7 @@ TEST(ChatOutput, whatIsNoCallIsContent) {
   expect("hermes", "a <tool_call>{\"name\": \"f\", \"arguments\"", {},
          "a <tool_call>{\"name\": \"f\", \"arguments\"");
   expect("hermes", "a <tool_call>{\"name\": \"f\", \"arguments\": {\"x\": 1", {{"f", "{\"x\": 1}"}},
-         "a "); // its name was out
+         "a "); // its name had been emitted
   expect("hermes", "1 < 2 <tool 3 <tool_call", {}, "1 < 2 <tool 3 <tool_call");
   expect("hermes", "{\"name\": \"f\", \"arguments\": {}}", {},
          "{\"name\": \"f\", \"arguments\": {}}");
@@ -64,7 +64,7 @@ TEST(ChatOutput, whatIsNoCallIsContent) {
          {{"f", "{}"}});
   expect("hermes", "stray</tool_call> mark", {}, "stray</tool_call> mark");
   expect("hermes", "<tool_call>\n</tool_call>done", {}, "<tool_call>\n</tool_call>done");
-  // No tools: nothing is looked for.
+  // Without tools, no calls are parsed.
   EXPECT_EQ(read(tools("hermes"), "<tool_call>{\"name\":\"f\",\"arguments\":{}}</tool_call> \n", {})
                 .content,
             "<tool_call>{\"name\":\"f\",\"arguments\":{}}</tool_call> \n");
@@ -84,7 +84,7 @@ TEST(ChatOutput, llama3Json) {
   expect("llama3-json",
          "{\"name\": \"f\", \"parameters\": {}}\n{\"name\": \"g\", \"parameters\": {}}",
          {{"f", "{}"}, {"g", "{}"}});
-  // JSON that is an answer stays one.
+  // JSON that is an answer stays content.
   expect("llama3-json", "{\"name\": \"Ada\", \"born\": 1815}", {},
          "{\"name\": \"Ada\", \"born\": 1815}");
   expect("llama3-json", "{\"name\": \"f\"}", {}, "{\"name\": \"f\"}");
@@ -135,7 +135,7 @@ TEST(ChatOutput, gemma3) {
   expect("gemma3", "{\"name\": \"f\", \"parameters\": {}}", {{"f", "{}"}});
   expect("gemma3", "[f(a=1)]", {{"f", "{\"a\": 1}"}});
   expect("gemma3", "[{\"name\": \"f\", \"parameters\": {}}]", {{"f", "{}"}});
-  // Blocks that are no calls are shown as they are.
+  // Blocks that are not calls are returned unchanged.
   for (std::string text :
        {"Look:\n```json\n{\"a\": 1}\n```\nThat is it.", "```tool_code\nprint(1)\n```",
         "```python\nf(a=1)\n```", "```json\n", "``` ```json"})
@@ -179,14 +179,14 @@ TEST(ChatOutput, eachFamilysSpelling) {
         << one.format;
     if (one.both)
       EXPECT_EQ(parts.calls[1].first + parts.calls[1].second, "f{}") << one.format;
-    // Without tools, and for tools that do not exist, the same text is content.
+    // Without tools, and for unknown tools, the same text is content.
     OutputFormat format = formatOf(one.format);
     if (format.reasoning.empty()) {
       EXPECT_EQ(read(format, one.text, {}).content, one.text);
       EXPECT_EQ(read(format, one.text, {"other"}).content, one.text) << one.format;
     }
   }
-  // Every format is here, or has a test of its own.
+  // Every format is in the table or has a test of its own.
   for (std::string_view name : toolFormatNames())
     if (name != "llama3-json" && name != "llama3-pythonic" && !name.starts_with("mistral") &&
         name != "gemma3" && name != "gigachat3")
@@ -214,8 +214,8 @@ TEST(ChatOutput, valuesAreTypedBySchema) {
   EXPECT_EQ(call("u", "1"), R"({"u":"1"})");
   EXPECT_EQ(call("e", "1.5"), R"({"e":1.5})");
   EXPECT_EQ(call("e", "true"), R"({"e":"true"})");
-  EXPECT_EQ(call("x", "1"), R"({"x":"1"})");         // the schema does not say
-  EXPECT_EQ(call("other", "1"), R"({"other":"1"})"); // neither
+  EXPECT_EQ(call("x", "1"), R"({"x":"1"})");         // the schema gives no type
+  EXPECT_EQ(call("other", "1"), R"({"other":"1"})"); // not in the schema
 }
 
 TEST(ChatOutput, messagesInAnyOrder) {
@@ -236,18 +236,18 @@ TEST(ChatOutput, messagesInAnyOrder) {
   EXPECT_EQ(parts("Hello to=you").content, "Hello to=you");
   EXPECT_EQ(parts("assistants are").content, "assistants are");
   EXPECT_EQ(parts("<|message|>Hi").content, "Hi");
-  // A tool that does not exist, and arguments that are none, are content.
+  // Calls of unknown tools, and calls with invalid arguments, are content.
   EXPECT_EQ(parts("<|channel|>commentary to=functions.h<|message|>{}").content, "{}");
   EXPECT_EQ(parts("<|channel|>commentary to=functions.f<|message|>no").content, "no");
   EXPECT_EQ(parts("<|channel|>analysis to=python code<|message|>1+1").reasoning, "1+1");
-  // Arguments without their end are closed.
+  // Truncated arguments are closed.
   EXPECT_EQ(parts("<|channel|>commentary to=functions.f<|message|>{\"a\": ").calls,
             (Calls{{"f", "{\"a\": null}"}}));
   one = parts(" to=self<|message|>Hm.<|eom|><|start|>assistant to=user<|message|>Yes.", "atem");
   EXPECT_EQ(one.reasoning + "|" + one.content, "Hm.|Yes.");
 }
 
-// Reasoning that is wanted in the content: calls in messages are calls all the same.
+// If reasoning is returned in the content, calls in messages are still parsed.
 TEST(ChatOutput, callsInMessagesWithoutReasoning) {
   const std::string thought = "<|channel|>analysis<|message|>Hm,\n\n so.<|end|>";
   const std::string call = "<|start|>assistant<|channel|>commentary to=functions.f "
@@ -338,7 +338,7 @@ TEST(ChatOutput, stopStringsAndTheFirstCall) {
   auto [parts, rest] = answer("<think>say STOP here</think>final STOP rest", false, {"STOP"});
   EXPECT_EQ(parts.reasoning + "|" + parts.content + "|", "say STOP here|final |");
   EXPECT_EQ(rest, " rest");
-  // Calls do not end by stop strings, and a part of one is held back.
+  // Stop strings do not end calls. A partial stop string is held back.
   EXPECT_EQ(answer("<tool_call>{\"name\":\"f\",\"arguments\":{\"a\":\"STOP\"}}</tool_call>", false,
                    {"STOP"})
                 .first.calls,
@@ -410,13 +410,13 @@ TEST(ChatOutput, argumentsStreamAsTheyCome) {
   EXPECT_TRUE(parser.push("}\n</tool_call>").empty());
   EXPECT_TRUE(parser.finish().empty());
   ChatOutputParser plain(reading(tools("hermes"), ToolSet(kTools)));
-  EXPECT_EQ(plain.push("Hello")[0].text, "Hello"); // nothing waits that need not
+  EXPECT_EQ(plain.push("Hello")[0].text, "Hello"); // no needless hold-back
   EXPECT_EQ(plain.push(" world <")[0].text, " world ");
   EXPECT_EQ(plain.push("b")[0].text, "<b");
 }
 
-// Any text at all: however it is cut the same comes out, no mark does, and arguments of calls that
-// ended are JSON.
+// For any text, the output does not depend on how the text is split and contains no marks, and the
+// arguments of finished calls are JSON.
 TEST(ChatOutput, anyTextInAnyCut) {
   static constexpr std::string_view kBits[] = {"<tool_call>",
                                                "</tool_call>",
@@ -500,7 +500,7 @@ TEST(ChatOutput, templatesTellTheirFormat) {
   EXPECT_EQ(of("gemma3").tools, "gemma3");
   EXPECT_EQ(of("smollm2").tools, "");
   EXPECT_EQ(of("think_split").reasoning, "think");
-  EXPECT_FALSE(of("think_split").reasoningOpen); // it closes what it opens
+  EXPECT_FALSE(of("think_split").reasoningOpen); // it closes the tag it opens
   EXPECT_EQ(detectOutputFormat("{{ '[TOOL_CALLS]' + name + '[ARGS]' }}").tools, "mistral-args");
   EXPECT_EQ(detectOutputFormat("{{ '[TOOL_CALLS] [' }}").tools, "mistral");
   OutputFormat open = detectOutputFormat(

@@ -1,9 +1,9 @@
-// Chat templates of real models against what Python's Jinja makes of them, and against contents
-// that hold all their control tokens. `./dev test --long` runs it over llama.cpp's collection.
+// Checks chat templates of real models against the output of Python's Jinja, and against contents that
+// contain all their control tokens. `./dev test --long` runs it over llama.cpp's collection.
 //
 //   text-templates CASES.json        made by make_template_cases.py
 //
-// Prints what is wrong and last "N passed, N failed"; one is a conversation with a template.
+// Prints the failures and finally "N passed, N failed". Each count is a conversation with a template.
 
 #include "Goldens.h"
 #include "compiler/text/TextBuild.h"
@@ -23,7 +23,7 @@ struct Case {
   std::string messages;
 };
 
-/// The messages with `text` behind the last one's content, which a user or a tool wrote.
+/// Returns the messages with `text` appended to the content of the last one, written by a user or a tool.
 std::string attacked(const std::string &messages, const std::string &text) {
   constexpr std::string_view kContent = "\"content\":\"";
   std::string changed = messages;
@@ -34,7 +34,8 @@ std::string attacked(const std::string &messages, const std::string &text) {
   return changed.insert(end, text);
 }
 
-/// "" or what is wrong: an attack has no more control tokens than the same with letters.
+/// Checks that an attack yields no more control tokens than the same text with letters. Returns "" or the
+/// failure.
 std::string attack(const Case &one, const std::string &controls) {
   auto count = [&](const std::string &text) -> int64_t {
     auto encoded = one.chat.encode(one.tokenizer, attacked(one.messages, text), one.options);
@@ -54,7 +55,7 @@ std::string attack(const Case &one, const std::string &controls) {
 std::string check(const Case &one, simdjson::dom::element golden, const std::string &controls) {
   auto text = one.chat.render(one.messages, one.options);
   std::string_view expected;
-  if (golden["rendered"].get(expected)) // there is none: Jinja refused it
+  if (golden["rendered"].get(expected)) // no expected text: Jinja refused it
     return text ? "Jinja refuses it: " + goldens::text(golden["refused"]) : "";
   if (!text)
     return text.error().format();

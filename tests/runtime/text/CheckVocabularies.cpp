@@ -1,15 +1,15 @@
-// Vocabularies of real models, as GGUF files without weights, against ids that llama.cpp has for
-// them. `./dev test --long` runs it over those of llama-cpp-python's source package; they are too
-// large to lie here.
+// Checks vocabularies of real models, given as GGUF files without weights, against llama.cpp's ids.
+// `./dev test --long` runs it over the files of llama-cpp-python's source package, which are too large
+// for this repository.
 //
-//   text-vocabularies FILE.gguf…      beside each FILE.gguf.inp, texts with a line __ggml_vocab_test__
-//                                     between, and FILE.gguf.out, a line of ids for each
-//   text-vocabularies --ids FILE.gguf <TEXTS      the ids of each line of standard input, as a line; a line that
-//                                                 begins with a quote is a JSON string. A config.json instead of the
-//                                                 GGUF: the tokenizer beside it
+//   text-vocabularies FILE.gguf…      next to each file: FILE.gguf.inp, texts separated by a line
+//                                     __ggml_vocab_test__, and FILE.gguf.out, a line of ids for each
+//   text-vocabularies --ids FILE.gguf <TEXTS      prints the ids of each line of standard input as a line; a line
+//                                                 that begins with a quote is a JSON string. If a config.json is
+//                                                 given instead of the GGUF, uses the tokenizer next to it
 //
-// Prints a line a file and last "N passed, N failed"; a file without texts, or of a kind that is
-// refused (E0620), is named and not counted.
+// Prints a line per file and finally "N passed, N failed". A file without texts, or of a kind that is
+// refused (E0620), is listed but not counted.
 
 #include "compiler/import/Checkpoint.h"
 #include "compiler/text/TextBuild.h"
@@ -52,8 +52,8 @@ std::string printed(const std::vector<int32_t> &ids) {
   return line;
 }
 
-/// A copy with a tensor of one number: a GGUF without any is refused. These files end with their
-/// metadata.
+/// Makes a copy with a tensor of one number, since a GGUF without tensors is refused. These files end
+/// with their metadata.
 std::string withTensor(const std::string &path) {
   std::string bytes = contents(path);
   auto put = [&](auto value) {
@@ -62,7 +62,7 @@ std::string withTensor(const std::string &path) {
   if (bytes.size() > 24)
     bytes[8] = 1;                     // the count of tensors, a u64
   put(uint64_t(1)), bytes += 'x';     // name
-  put(uint32_t(1)), put(uint64_t(1)); // one dimension, of one
+  put(uint32_t(1)), put(uint64_t(1)); // one dimension of size one
   put(uint32_t(0)), put(uint64_t(0)); // f32, at the first byte of the data
   bytes.resize((bytes.size() + 31) / 32 * 32 + 32);
   const std::string copy = (std::filesystem::temp_directory_path() /
@@ -90,7 +90,7 @@ Result<std::unique_ptr<text::Tokenizer>> open(const std::string &path) {
   return text::Tokenizer::fromBytes((*built)->kind, std::as_bytes(std::span(kept.back())));
 }
 
-/// Numbers of a line as llama.cpp prints them, blanks before, between and behind.
+/// Normalises the numbers of a line that llama.cpp prints, with blanks before, between and after them.
 std::string normal(const std::string &line) {
   std::istringstream words(line);
   std::string word, all;

@@ -1,5 +1,5 @@
-// The real vocabularies: SmolLM2's byte-level BPE and Gemma's SentencePiece, read from the GGUF
-// files that `dev` fetches, against HF's ids and against HF's own model on random texts.
+// Tests the real vocabularies, SmolLM2's byte-level BPE and Gemma's SentencePiece, read from the GGUF
+// files that `dev` fetches, against HF's ids and, on random texts, against HF's own model.
 
 #include "Sampling.h"
 #include "SchemaCheck.h"
@@ -44,7 +44,7 @@ protected:
   simdjson::dom::element golden;
 };
 
-/// Words, scripts, spaces, special tokens and bytes in any mixture.
+/// Returns a random mixture of words, scripts, spaces, special tokens and bytes.
 std::string randomText(std::mt19937 &random, const Tokenizer &tokenizer) {
   static constexpr std::pair<unsigned, unsigned> kScripts[] = {
       {0x20, 0x7F},       {0x20, 0x7F},       {0x20, 0x7F},       {0x01, 0x20},
@@ -68,10 +68,10 @@ std::string randomText(std::mt19937 &random, const Tokenizer &tokenizer) {
     case 1:
       text += kTricky[below(std::size(kTricky))];
       break;
-    case 2: // any token's bytes, special ones and parts of characters included
+    case 2: // any token's bytes, including special tokens and partial characters
       text += tokenizer.tokenBytes(static_cast<int32_t>(below(size_t(tokenizer.vocabSize()))));
       break;
-    case 3: // the first ids, where special tokens are
+    case 3: // the first ids, which include special tokens
       text += tokenizer.tokenBytes(static_cast<int32_t>(below(300)));
       break;
     default: {
@@ -178,7 +178,7 @@ TEST_P(Checkpoint, answersMatchSchemas) {
   }
   EXPECT_TRUE(
       sampling::takes(words, *grammar, R"({"name": "Åsa", "kind": "日本", "list": [true]})"));
-  // Ids of the vocabulary that are no text are never allowed, but for the end.
+  // Ids that have no text are never allowed, except for the end of the answer.
   auto any = sampling::compile(words, GrammarKind::Regex, "(?s:.*)");
   Constraint constraint = any->start();
   auto mask = constraint.allowed();
@@ -195,7 +195,7 @@ TEST_P(Checkpoint, answersMatchSchemas) {
 
 TEST_P(Checkpoint, startsFast) {
   double best =
-      1e9; // milliseconds of processor time; the best of a few, for the machine may be busy
+      1e9; // milliseconds of processor time; the best of a few, since the machine may be busy
   for (int round = 0; round < 5; ++round) {
     std::clock_t begin = std::clock();
     auto made = Tokenizer::fromBytes(artifact.kind, std::as_bytes(std::span(artifact.bytes)));

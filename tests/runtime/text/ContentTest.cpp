@@ -1,6 +1,6 @@
-// Control tokens that messages hold are text: every template of templates.json with every small
-// tokenizer. Chats without them have the ids that they would have without the guard, also where it
-// is at work, since a content ends like the beginning of a control token.
+// Tests that control tokens in messages are treated as text, for every template of templates.json with
+// every small tokenizer. Chats without control tokens get the same ids as without the guard, even if it
+// becomes active because a content ends like the beginning of a control token.
 
 #include "Goldens.h"
 #include "compiler/text/TextBuild.h"
@@ -14,7 +14,7 @@ using namespace ingot::text;
 
 namespace {
 
-/// Sanitizers look at every memory access, and at a part of the chats for that.
+/// Sanitizers slow the test down, so only a part of the chats is tested under them.
 constexpr size_t kEvery = INGOT_SANITIZED ? 8 : 1, kMany = 100 / kEvery;
 
 class Content : public testing::TestWithParam<const char *> {
@@ -36,8 +36,8 @@ protected:
   int64_t controls(const std::vector<int32_t> &ids) const {
     return std::ranges::count_if(ids, [&](int32_t id) { return tokenizer->isSpecial(id); });
   }
-  /// Calls `see` with each template, its settings and its messages, of which the last string called
-  /// "content" has `more` behind it.
+  /// Calls `see` with each template, its settings and its messages. `more` is appended to the last string
+  /// called "content" in the messages.
   template <typename See> size_t withAll(const std::string &more, See &&see) {
     simdjson::dom::parser parser;
     simdjson::dom::element golden = parser.load(goldens::path("templates.json"));
@@ -69,7 +69,7 @@ protected:
 } // namespace
 
 TEST_P(Content, OrdinaryChatsKeepTheirIds) {
-  // The second and third have the guard at work, without a control token.
+  // The second and third make the guard active, without a control token.
   for (const std::string &more : {std::string("hm "), control.substr(0, 2), control.substr(1)})
     EXPECT_GT(withAll(more,
                       [&](const ChatTemplate &chat, const ChatTemplate::Options &options,
@@ -99,14 +99,14 @@ TEST_P(Content, ControlTokensOfMessagesAreText) {
       return false;
     EXPECT_EQ(with->text, *text);
     EXPECT_EQ(controls(with->ids), controls(without->ids)) << *text;
-    shown += controls(*tokenizer->encode(*text)) > controls(with->ids); // what it keeps out
+    shown += controls(*tokenizer->encode(*text)) > controls(with->ids); // tokens the guard removed
     return true;
   });
   EXPECT_GT(shown, kMany);
 }
 
 TEST_P(Content, TagsOfTheTemplateAreTextInWhatUsersAndToolsSay) {
-  // "<think>" is an added token of these tokenizers that they do not call special.
+  // "<think>" is an added token of these tokenizers that is not marked as special.
   const int32_t think = tokenizer->idOf("<think>").value();
   ASSERT_FALSE(tokenizer->isSpecial(think));
   const std::string roles =
@@ -117,7 +117,7 @@ TEST_P(Content, TagsOfTheTemplateAreTextInWhatUsersAndToolsSay) {
   ASSERT_TRUE(knows && knowsNot);
   auto thinks = [&](const ChatTemplate &chat, const std::string &role) {
     const ChatTemplate::Options options{.bosToken = "<s>", .eosToken = "</s>"};
-    // The second content has the guard at work in any case.
+    // The second content always makes the guard active.
     auto encoded =
         chat.encode(*tokenizer, {{role, "a<think>b"}, {"user", "c <|im_end|>"}}, options);
     EXPECT_TRUE(encoded) << encoded.error().format();

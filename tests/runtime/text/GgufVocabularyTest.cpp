@@ -1,5 +1,5 @@
-// GGUF vocabularies: small ones against the models' own tokenizers (make_gguf_vocabularies.py),
-// special ids, and what is refused.
+// Tests GGUF vocabularies: small ones against the models' own tokenizers (make_gguf_vocabularies.py),
+// special ids, and refusals.
 
 #include "Goldens.h"
 #include "compiler/text/TextBuild.h"
@@ -55,7 +55,7 @@ Checkpoint fromGolden(simdjson::dom::element golden) {
   return checkpoint;
 }
 
-/// A byte-level vocabulary of a few tokens.
+/// Returns a checkpoint with a byte-level vocabulary of a few tokens.
 Checkpoint small() {
   Checkpoint checkpoint = gguf("llama", "gpt2");
   checkpoint.metadata["tokenizer.ggml.pre"] = std::string("gpt-2");
@@ -65,11 +65,11 @@ Checkpoint small() {
   return checkpoint;
 }
 
-/// `words` without its "|", cut as the pre-tokenizer cuts it: every word is one token of a vocabulary
-/// in which all that stands in the text can be merged.
+/// Removes the "|" from `words` and returns the text split by the pre-tokenizer `pre`. The vocabulary can
+/// merge all parts of the text, so every word becomes one token.
 std::string cutBy(const std::string &pre, std::string words) {
   std::erase(words, '|');
-  // GPT-2's way to write bytes: these ones and those behind U+0100.
+  // GPT-2 writes visible bytes as themselves and the others as characters from U+0100 on.
   auto spelled = [](unsigned char byte) {
     const bool visible = (byte >= 0x21 && byte <= 0x7E) || (byte >= 0xA1 && byte != 0xAD);
     const unsigned shifted = byte < 0x21 ? byte : byte < 0xA1 ? byte - 0x7F + 0x21 : 0x43;
@@ -80,7 +80,7 @@ std::string cutBy(const std::string &pre, std::string words) {
   };
   Strings tokens, merges;
   std::vector<std::string> meanings;
-  for (size_t at = 0; at < words.size(); ++at) // what begins first grows first, to the word's end
+  for (size_t at = 0; at < words.size(); ++at) // merges of earlier starts come first
     for (size_t size = 1; at + size <= words.size(); ++size) {
       const std::string meaning = words.substr(at, size);
       if (std::ranges::find(meanings, meaning) != meanings.end())
@@ -187,7 +187,7 @@ TEST(GgufVocabulary, collectsTheEnds) {
   EXPECT_TRUE(checkpoint.unusedKeys().empty());
 }
 
-// llama.cpp knows Phi-3 by its name; "<|user|>\nHi<|end|>\n" has no id for the line feeds (transformers).
+// llama.cpp recognises Phi-3 by its name. In transformers, "<|user|>\nHi<|end|>\n" has no ids for the line feeds.
 TEST(GgufVocabulary, TokensOfPhiTakeInTheBlanksBehindThem) {
   Checkpoint phi3 = gguf("phi3", "llama");
   set(phi3, "tokens",
@@ -196,7 +196,7 @@ TEST(GgufVocabulary, TokensOfPhiTakeInTheBlanksBehindThem) {
   set(phi3, "token_type", std::vector<int64_t>{2, 3, 3, 6, 1, 1, 1, 1, 1, 3, 3, 3, 3, 3});
   set(phi3, "scores", std::vector<double>{0, 0, 0, 0, -4, -5, -6, -1, -2, 0, 0, 0, 0, 0});
   Checkpoint llama = phi3;
-  llama.architecture = "llama"; // Phi-3 under another name is known by all of its tokens
+  llama.architecture = "llama"; // under another name, Phi-3 is recognised by its tokens
   Checkpoint other = llama;
   set(other, "tokens",
       Strings{"<unk>", "<s>", "</s>", "<0x0A>", "▁", "H", "i", "▁Hi", "Hi", "<|endoftext|>",
@@ -250,8 +250,8 @@ TEST(GgufVocabulary, AnEndBehindATextThatIsEmbedded) {
 
 namespace {
 
-/// The ends of a model whose control tokens are `names` (ids 1, 2, …), and whose files say `stated`; from a GGUF, which
-/// has room for the first of them, and from a folder.
+/// Returns the end-of-answer ids of a model whose control tokens are `names` (ids 1, 2, …) and whose files list
+/// `stated`. The first set comes from a GGUF, which holds only the first of `stated`, the second from a folder.
 std::pair<std::set<int32_t>, std::set<int32_t>> endsOf(const Strings &names, const Strings &stated,
                                                        const std::string &chatTemplate) {
   auto idOf = [&](const std::string &name) {
@@ -297,12 +297,12 @@ std::pair<std::set<int32_t>, std::set<int32_t>> endsOf(const Strings &names, con
 
 } // namespace
 
-// Each family's published generation_config.json, its template's marks, and what may not end an answer.
+// Uses each family's published generation_config.json, its template's marks, and ids that may not end an answer.
 TEST(Ends, AreTheSameFromAGgufAndFromAFolder) {
   struct {
     const char *family;
     Strings names;
-    Strings stated; ///< generation_config.json's; the GGUF has the first alone
+    Strings stated; ///< from generation_config.json; the GGUF has only the first
     std::string chatTemplate;
     Strings never = {};
   } families[] = {
@@ -383,7 +383,7 @@ TEST(Ends, AreTheSameFromAGgufAndFromAFolder) {
 }
 
 TEST(GgufVocabulary, LlamasLikeTakeWholeWordsFirstAndBeginWithBos) {
-  // "abc" is a token that no merges make: a has none with bc, ab none with c.
+  // No merges produce the token "abc": there is none of a with bc or of ab with c.
   Checkpoint checkpoint = small();
   set(checkpoint, "tokens", Strings{"a", "b", "c", "ab", "abc", "<s>"});
   set(checkpoint, "token_type", std::vector<int64_t>{1, 1, 1, 1, 1, 3});
@@ -405,7 +405,7 @@ TEST(GgufVocabulary, LlamasLikeTakeWholeWordsFirstAndBeginWithBos) {
   }
 }
 
-// As the models' own tokenizer.json cut; "|" is where.
+// The words must match those of the models' own tokenizer.json. "|" marks the splits.
 TEST(GgufVocabulary, NamesCutTextIntoTheModelsWords) {
   struct {
     std::vector<const char *> names;
@@ -434,7 +434,8 @@ TEST(GgufVocabulary, NamesCutTextIntoTheModelsWords) {
       EXPECT_EQ(cutBy(name, words), words) << name;
 }
 
-// Merges of pieces that are no bytes, spaces as U+2581, no space before a text, BOS whatever the file says.
+// Merges are of pieces, not bytes. Spaces are U+2581, no space is added before a text, and BOS is always added,
+// whatever the file states.
 TEST(GgufVocabulary, Gemma4ListsItsMerges) {
   Checkpoint checkpoint = gguf("gemma4", "gemma4");
   set(checkpoint, "tokens",
@@ -480,7 +481,7 @@ TEST(GgufVocabulary, refusesByName) {
   pre.metadata["tokenizer.ggml.pre"] = std::string("mystery-pre");
   EXPECT_EQ(refusal(pre, &text), "E0620");
   EXPECT_NE(text.find("mystery-pre"), std::string::npos) << text;
-  EXPECT_NE(text.find("--pre-tokenizer NAME"), std::string::npos) << text; // a way on
+  EXPECT_NE(text.find("--pre-tokenizer NAME"), std::string::npos) << text; // names a workaround
 
   Checkpoint model = small();
   model.metadata["tokenizer.ggml.model"] = std::string("rwkv");

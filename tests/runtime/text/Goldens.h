@@ -1,4 +1,4 @@
-//===- Goldens.h - Reading the test data of this room --------------------===//
+//===- Goldens.h - Reads the test data of this folder --------------------===//
 #pragma once
 
 #include "tests/SourceDir.h"

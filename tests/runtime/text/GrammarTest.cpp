@@ -1,5 +1,5 @@
-// Grammars: random answers under the mask match, what does not match is refused, and no source
-// costs more than it may. With a tokenizer of 700 tokens; the real ones are in CheckpointTest.cpp.
+// Tests grammars: random answers under the mask match, non-matching texts are refused, and no source
+// exceeds its limits. Uses a tokenizer of 700 tokens; CheckpointTest.cpp has the real ones.
 
 #include "Sampling.h"
 #include "SchemaCheck.h"
@@ -48,7 +48,7 @@ void expectSchema(const std::string &schema, std::vector<std::string_view> good,
   EXPECT_EQ(texts.size(), static_cast<size_t>(count));
   for (const std::string &text : texts)
     EXPECT_EQ(schema_check::violation(schema, text), "") << text;
-  // The check is one: it finds the bad ones too.
+  // Verify the check itself: it must also reject the bad texts.
   for (std::string_view text : bad)
     EXPECT_NE(schema_check::violation(schema, std::string(text)), "") << text;
   for (std::string_view text : good)
@@ -145,7 +145,7 @@ TEST(Grammar, choices) {
 }
 
 TEST(Grammar, gbnf) {
-  // Characters, not words: what llama.cpp takes is taken, however pieces could be joined.
+  // Grammars are over characters, not words, so a text that llama.cpp accepts is accepted however it is tokenised.
   expectTaken(
       GrammarKind::Gbnf,
       "root ::= \"a\" \"b\" | \"ab\" \"c\" | x+ # end\nx ::=\n  [x-z0-9_]{2,3} | [^\\x00-\\x7f]",
@@ -180,7 +180,7 @@ TEST(Grammar, larkAndSpecialTokens) {
       compile(words(), GrammarKind::Lark, "start: <|im_start|> \"x\" | \"<|im_start|>y\"");
   ASSERT_TRUE(grammar);
   EXPECT_TRUE(takes(words(), *grammar, "<|im_start|>x", true));
-  EXPECT_FALSE(takes(words(), *grammar, "<|im_start|>x", false)); // spelled, it is not the token
+  EXPECT_FALSE(takes(words(), *grammar, "<|im_start|>x", false)); // the spelling is not the token
   EXPECT_TRUE(takes(words(), *grammar, "<|im_start|>y", false));
   EXPECT_FALSE(
       takes(words(), *grammar, "<|im_start|>y", true)); // and the token is not its spelling
@@ -188,7 +188,7 @@ TEST(Grammar, larkAndSpecialTokens) {
                         "start: \"call \" args\nargs: %json {\"type\":\"object\"}");
   ASSERT_TRUE(schema);
   EXPECT_TRUE(takes(words(), *schema, "call {\"a\": 1}"));
-  EXPECT_FALSE(takes(words(), *schema, "call {   }")); // the whitespace of schemas, here too
+  EXPECT_FALSE(takes(words(), *schema, "call {   }")); // schema whitespace rules apply
 }
 
 TEST(Grammar, onlySpecialTokensThatAreAskedFor) {
@@ -222,14 +222,14 @@ TEST(Grammar, anEndOnlyWhereTheGrammarIsComplete) {
   for (int32_t id = 0; id < words().ids; ++id)
     EXPECT_EQ(has(*mask, id), id == eos) << id;
   EXPECT_TRUE(constraint.accept(eos));
-  // The copy is where it was.
+  // The copy has not moved.
   EXPECT_FALSE(other.complete());
   EXPECT_TRUE(has(*other.allowed(), b));
   EXPECT_FALSE(has(*other.allowed(), a));
   auto refused = other.accept(a);
   ASSERT_FALSE(refused);
   EXPECT_EQ(refused.error().code, "E0623");
-  EXPECT_EQ(other.allowed().error().code, "E0623"); // and stays refused
+  EXPECT_EQ(other.allowed().error().code, "E0623"); // the error persists
 }
 
 TEST(Grammar, nothingFollowsJson) {
@@ -237,7 +237,7 @@ TEST(Grammar, nothingFollowsJson) {
   Constraint constraint = grammar->start();
   for (const char *byte : {"{", "}"})
     ASSERT_TRUE(constraint.accept(*words().tokenizer->idOf(byte)));
-  EXPECT_TRUE(constraint.complete()); // not even a blank
+  EXPECT_TRUE(constraint.complete()); // not even a blank may follow
 }
 
 TEST(Grammar, errorsNameThePlace) {
@@ -279,7 +279,7 @@ TEST(Grammar, errorsNameThePlace) {
   expect(Choice, "[1]", "column 2");
 }
 
-// S13 of the specification, each as large as it may be and larger.
+// S13 of the specification. Each source is as large as allowed, and larger.
 TEST(Grammar, bombsEndInTime) {
   auto repeated = [](std::string_view text, int count) {
     std::string result;
@@ -297,7 +297,7 @@ TEST(Grammar, bombsEndInTime) {
   struct Bomb {
     GrammarKind kind;
     std::string source;
-    std::string_view code; // "": it may compile
+    std::string_view code; // expected error; "": it may compile
   } bombs[] = {
       {JsonSchema, std::string(100000, '['), "E0622"},
       {JsonSchema, std::string(60000, '['), "E0622"},
@@ -339,7 +339,7 @@ TEST(Grammar, bombsEndInTime) {
         << (grammar ? "" : grammar.error().format());
     if (!grammar)
       continue;
-    // And what compiles can be used: some steps, no error but the one of the limit.
+    // A grammar that compiles must be usable: run some steps, where only the limit's error may occur.
     Constraint constraint = (*grammar)->start();
     std::mt19937 random(3);
     for (int step = 0; step < 50; ++step) {
@@ -386,8 +386,8 @@ TEST(Grammar, depthIsCountedWhereAParserWouldRecurse) {
 }
 
 #if INGOT_ADDRESS_SANITIZER
-constexpr bool kSanitized = true; // what is freed stays resident for a while
-// A compile that is given up in mid-flight keeps its count of the vocabulary (crate/src/job.rs).
+constexpr bool kSanitized = true; // freed memory stays resident for a while
+// A compilation that is abandoned midway keeps its reference to the vocabulary (crate/src/job.rs).
 extern "C" const char *__lsan_default_suppressions() {
   return "leak:ingot_text_crate::grammar::Vocabulary::new\n";
 }
@@ -402,7 +402,7 @@ TEST(Grammar, whatIsGivenUpLeavesNothing) {
     file >> all >> pages;
     return pages * 4 / 1024; // MiB
   };
-  // Patterns of which each pair is compared: far too slow, and cut off after 1.5 s.
+  // Every pair of these patterns is compared, which is far too slow and is cut off after 1.5 s.
   std::string source = "{\"type\":\"object\",\"patternProperties\":{";
   for (int i = 0; i < 2000; ++i)
     source += (i ? ",\"^a" : "\"^a") + std::to_string(i) + "(x|y)*z$\":{}";
@@ -447,7 +447,7 @@ TEST(Grammar, oneGrammarServesManySequencesAndThreads) {
       std::mt19937 random(seed);
       together[seed] = draw(words(), *shared, random).value_or("");
     });
-  for (int i = 0; i < 20; ++i) // and others compile meanwhile
+  for (int i = 0; i < 20; ++i) // other grammars compile meanwhile
     EXPECT_TRUE(Grammar::compile(*words().vocabulary, GrammarKind::Regex,
                                  "x{" + std::to_string(i + 1) + "}"));
   threads.clear();

@@ -13,7 +13,7 @@ namespace sampling {
 using namespace ingot;
 using namespace ingot::text;
 
-/// A tokenizer with its vocabulary as constraints see it.
+/// A tokenizer, and its vocabulary in the form that constraints use.
 struct Words {
   std::string bytes;
   std::unique_ptr<Tokenizer> tokenizer;
@@ -41,7 +41,7 @@ inline TokenizerArtifact tiny(const std::string &name) {
   return std::move(*artifact);
 }
 
-/// GPT-2's kind of BPE with 700 tokens; <|im_end|> ends an answer, three more ids are padding.
+/// A BPE of GPT-2's kind with 700 tokens. <|im_end|> ends an answer; three more ids are padding.
 inline Words &words() {
   static Words made = [] {
     TokenizerArtifact artifact = tiny("gpt2");
@@ -62,9 +62,10 @@ inline bool has(std::span<const uint32_t> mask, int32_t id) {
   return mask[static_cast<size_t>(id) / 32] >> (id % 32) & 1;
 }
 
-/// An answer: ids drawn evenly from those allowed until one ends it. `ends`: what is preferred once
-/// the answer is long, in this order, so that it ends. `marks`: texts of which one ends what
-/// otherwise goes on for ever. nullopt (and a failure): it got stuck.
+/// Draws ids uniformly from the allowed ones until one ends the answer, and returns the text. Once the
+/// answer is long, it prefers the characters of `ends`, in this order, so that the answer ends. `marks`
+/// are texts one of which ends a part that would otherwise never end. Returns nullopt, and records a
+/// failure, if the answer gets stuck.
 inline std::optional<std::string> draw(const Words &words, const Grammar &grammar,
                                        std::mt19937 &random, size_t longAfter = 40,
                                        std::string_view ends = "\"}])>`\n0 ",
@@ -88,7 +89,7 @@ inline std::optional<std::string> draw(const Words &words, const Grammar &gramma
     }
     EXPECT_LT(choices.back(), words.ids);
     int32_t id = choices[random() % choices.size()];
-    // Bytes that end what is open are rare among the tokens: drawn evenly, strings would never end.
+    // Closing bytes are rare among the tokens, so with uniform draws strings would never end.
     if (count > longAfter || random() % 4 == 0)
       for (char end : ends)
         if (auto one = words.tokenizer->idOf(std::string(1, end)); one && has(*mask, *one)) {
@@ -118,8 +119,8 @@ inline std::optional<std::string> draw(const Words &words, const Grammar &gramma
   return std::nullopt;
 }
 
-/// Whether the grammar takes `text` whole, cut into tokens as the tokenizer does, and may end
-/// there.
+/// Returns whether the grammar accepts all of `text`, tokenised by the tokenizer, and may end after
+/// it.
 inline bool takes(const Words &words, const Grammar &grammar, std::string_view text,
                   bool special = false) {
   Constraint constraint = grammar.start();

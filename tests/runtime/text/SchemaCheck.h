@@ -1,7 +1,7 @@
-//===- SchemaCheck.h - Whether a text is what a JSON schema asks for ------===//
+//===- SchemaCheck.h - Validates a text against a JSON schema -------------===//
 //
-// Independent of what makes the texts: simdjson reads them, and the keywords that the tests use are
-// checked one by one, as the standard words them.
+// Independent of the code that produces the texts: simdjson parses them, and the keywords that the
+// tests use are checked one by one, following the wording of the standard.
 //===----------------------------------------------------------------------===//
 #pragma once
 
@@ -64,7 +64,7 @@ inline size_t characters(std::string_view text) {
   return count;
 }
 
-/// "": it is; otherwise the keyword that it violates.
+/// Returns "" if the value is valid, otherwise the keyword that it violates.
 inline std::string violation(element root, element schema, element value) {
   if (schema.is_bool())
     return schema.get_bool() ? "" : "false";
@@ -158,7 +158,7 @@ inline std::string violation(element root, element schema, element value) {
   return "";
 }
 
-/// Numbers outside of strings cut to 15 digits: simdjson reads no larger integers.
+/// Shortens numbers outside of strings to 15 digits, since simdjson reads no larger integers.
 inline std::string shortNumbers(std::string_view text) {
   std::string result;
   bool quoted = false;

@@ -1,4 +1,4 @@
-// JSON schemas on their way to a grammar: what is closed, what cannot end, what nothing can follow.
+// Tests how JSON schemas become grammars: closing objects, recursion without an end, and unsatisfiable schemas.
 
 #include "Sampling.h"
 #include "SchemaCheck.h"
@@ -7,7 +7,7 @@ using namespace sampling;
 
 namespace {
 
-/// Random answers match the schema, and none gets stuck.
+/// Checks that random answers match the schema and that none gets stuck.
 void expectDrawn(const std::string &schema, int count = 30) {
   SCOPED_TRACE(schema);
   auto grammar = compile(words(), GrammarKind::JsonSchema, schema);
@@ -16,7 +16,7 @@ void expectDrawn(const std::string &schema, int count = 30) {
   for (int i = 0; i < count; ++i) {
     auto text = draw(words(), *grammar, random, random() % 40);
     ASSERT_TRUE(text);
-    // Which knows no patterns of keys.
+    // The check does not support patterns of keys.
     if (schema.find("patternProperties\":{\"^x") == std::string::npos)
       EXPECT_EQ(schema_check::violation(schema, *text), "") << *text;
   }
@@ -32,7 +32,7 @@ void expectTaken(const std::string &schema, std::vector<std::string_view> good,
     EXPECT_FALSE(takes(words(), *grammar, text)) << schema << " takes " << text;
 }
 
-/// The same of the schema with its objects closed.
+/// As expectTaken, for the schema with its objects closed.
 void expectClosed(const std::string &schema, std::vector<std::string_view> good,
                   std::vector<std::string_view> bad) {
   auto closed = closeObjects(schema);
@@ -61,10 +61,10 @@ TEST(Schema, patternsOfKeysThatAreAllNamedOfferNothing) {
   expectDrawn(head + R"("patternProperties":{"^x[a-c]$":{"type":"null"},"^score$":{}}})");
   expectDrawn(R"({"type":"array","minItems":1,"maxItems":2,"items":)" + head +
               R"("patternProperties":{"^score$":{"type":"integer"}}}})");
-  // The pattern's schema goes to the names that it matches.
+  // The pattern's schema applies to the names that it matches.
   expectTaken(head + R"("patternProperties":{"^score$":{"maximum":3}}})", {R"({"score":3})"},
               {R"({"score":5})"});
-  // additionalProperties beside a pattern that takes every key.
+  // additionalProperties together with a pattern that matches every key.
   expectDrawn(R"({"type":"object","patternProperties":{"^x?":{"type":"null"}}})");
   expectTaken(R"({"type":"object","patternProperties":{".*":{"type":"integer"}}})",
               {"{}", R"({"a":1})"}, {R"({"a":"1"})"});
@@ -181,7 +181,7 @@ TEST(Schema, recursionWithoutAnEndIsAnError) {
   expectTaken(with(R"("a":{"type":"object","required":["j"],"properties":{"j":{"type":"null"}},
       "patternProperties":{"^k$":{"$ref":"#/$defs/a"}},"additionalProperties":false})"),
               {R"({"j":null})", R"({"j":null,"k":{"j":null}})"}, {R"({"k":{)"});
-  // One branch ends it; what is optional is not offered.
+  // One branch ends the recursion; optional properties that cannot end are not offered.
   expectDrawn(with(R"("a":{"type":"object","required":["n"],"additionalProperties":false,
       "properties":{"n":{"anyOf":[{"type":"null"},{"$ref":"#/$defs/a"}]}}})"));
   expectDrawn(with(R"("a":{"type":"array","maxItems":1,"items":{"$ref":"#/$defs/a"}})"));
@@ -199,7 +199,7 @@ TEST(Schema, objectsAreClosedOnDemand) {
       "age":{"type":"integer"}},"required":["name"]})";
   expectTaken(person, {R"({"name":"A","x":1})"}, {});
   expectClosed(person, {R"({"name":"A"})", R"({"name":"A","age":3})"}, {R"({"name":"A","x":1})"});
-  // At every depth.
+  // Objects are closed at every depth.
   expectClosed(R"({"$defs":{"P":)" + person + R"(},"type":"object","properties":{"p":
       {"$ref":"#/$defs/P"},"l":{"type":"array","items":)" +
                    person + R"(},"n":{"anyOf":[)" + person +
@@ -207,13 +207,13 @@ TEST(Schema, objectsAreClosedOnDemand) {
                {R"({"p":{"name":"A"},"l":[{"name":"B"}],"n":null})"},
                {R"({"p":{"name":"A","x":1}})", R"({"p":{"name":"A"},"l":[{"name":"B","x":1}]})",
                 R"({"p":{"name":"A"},"n":{"name":"A","x":1}})", R"({"p":{"name":"A"},"x":1})"});
-  // What says it itself, and what names no keys, stays open.
+  // Objects with their own additionalProperties, and objects that name no keys, stay open.
   expectClosed(R"({"type":"object","properties":{"a":{"type":"null"},"o":{"type":"object"},
       "t":{"type":"object","properties":{},"additionalProperties":true},
       "s":{"type":"object","properties":{},"additionalProperties":{"type":"integer"}}}})",
                {R"({"o":{"x":1},"t":{"x":1},"s":{"x":1}})"}, {R"({"s":{"x":"1"}})"});
   expectClosed(R"({"type":"object","properties":{}})", {"{}"}, {R"({"a":1})"});
-  // Parts that are one object are closed together.
+  // Parts that describe one object are closed together.
   expectClosed(
       R"({"type":"object","allOf":[{"properties":{"a":{"type":"integer"}},"required":["a"]},
       {"$ref":"#/$defs/B"}],"$defs":{"B":{"type":"object","properties":{"b":{"type":"null"}},
@@ -233,13 +233,13 @@ TEST(Schema, objectsAreClosedOnDemand) {
   expectClosed(R"({"type":"object","properties":{"a":{"type":"null"}},"patternProperties":{"^x":
       {"type":"integer"}}})",
                {R"({"a":null,"x1":2})"}, {R"({"y":1})", R"({"x1":"2"})"});
-  // One key of several parts is one object again.
+  // A key that occurs in several parts describes one object as well.
   expectClosed(R"({"type":"object","allOf":[{"properties":{"o":{"type":"object","properties":{"a":
       {"type":"integer"}},"required":["a"]}},"required":["o"]},{"properties":{"o":{"properties":
       {"b":{"type":"null"}},"required":["b"]}}}]})",
                {R"({"o":{"a":1,"b":null}})"},
                {R"({"o":{"a":1}})", R"({"o":{"a":1,"b":null},"x":1})"});
-  // A closed schema is a schema, and closing it again changes nothing.
+  // The closed schema is itself a schema, and closing it again changes nothing.
   auto once = closeObjects(person);
   ASSERT_TRUE(once);
   EXPECT_EQ(*closeObjects(*once), *once);
@@ -262,6 +262,6 @@ TEST(Schema, aSchemaIsCheckedAlone) {
     bomb += "\"d" + std::to_string(i) + R"(":{"type":"object","allOf":[{"$ref":"#/$defs/d)" +
             std::to_string(i + 1) + R"("},{"$ref":"#/$defs/d)" + std::to_string(i + 1) + "\"}]},";
   bomb += R"("d400":{}}})";
-  auto closed = closeObjects(bomb); // within its time, whatever comes of it
+  auto closed = closeObjects(bomb); // must end in time, with any result
   EXPECT_TRUE(closed || closed.error().code == "E0622") << closed.error().format();
 }

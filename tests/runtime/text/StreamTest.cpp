@@ -1,4 +1,4 @@
-// Streaming: whole characters only, and stop strings that never show.
+// Tests streaming: it emits only whole characters and never a stop string.
 
 #include "runtime/text/Json.h"
 #include "runtime/text/Text.h"
@@ -32,7 +32,7 @@ TEST(StopMatcher, holdsBackOnlyWhatCouldBecomeAStop) {
   EXPECT_EQ(matcher.push("b>"), "<b>");
   EXPECT_EQ(matcher.push("x##"), "x");
   EXPECT_EQ(matcher.push("y"), "##y");
-  EXPECT_EQ(matcher.push("#</"), "#"); // "#" cannot go on to "###" once "</" came
+  EXPECT_EQ(matcher.push("#</"), "#"); // "</" rules out that "#" becomes "###"
   EXPECT_EQ(matcher.push("s>rest"), "");
   EXPECT_TRUE(matcher.stopped());
   EXPECT_EQ(matcher.match(), "</s>");

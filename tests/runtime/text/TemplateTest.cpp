@@ -1,4 +1,4 @@
-// Chat templates: what transformers' own renderer gives (make_templates.py), and the limits.
+// Tests chat templates against transformers' own renderer (make_templates.py), and their limits.
 
 #include "Goldens.h"
 #include "runtime/text/Text.h"
@@ -119,18 +119,18 @@ TEST(ChatTemplate, isPythonsInWhatTemplatesOfModelsAsk) {
     auto text = parse(source)->render("[]", {});
     return text ? *text : text.error().format();
   };
-  // Qwen3-Coder's and Nemotron's way of asking for tools, where there are none.
+  // Qwen3-Coder and Nemotron test for tools this way, here without any.
   EXPECT_EQ(
       render(
           "{{ tools is iterable and tools|length > 0 }},{{ 'a' is iterable }},{{ 1 is iterable }}"),
       "False,True,False");
-  // Command-R's.
+  // From Command-R's template.
   EXPECT_EQ(render("{{ '{\n'|indent(4, first=true) }}{{ 'a\n\nb'|indent(2) }}|{{ "
                    "'a\n\n'|indent(blank=true) }}"),
             "    {\na\n\n  b|a\n    \n    ");
 }
 
-// What jinja2 makes of them in the environment of transformers (make_expressions.py).
+// Compares with jinja2's results in the environment of transformers (make_expressions.py).
 TEST(ChatTemplate, evaluatesWhatJinjaEvaluates) {
   simdjson::dom::parser parser;
   simdjson::dom::element golden = parser.load(goldens::path("expressions.json"));
@@ -206,7 +206,7 @@ TEST(ChatTemplate, givesTheDateWhereARequestDoesNot) {
                       "{% endif %}{{ date_string == strftime_now('%d %b %Y') }}";
   EXPECT_EQ(render(llama, ""), "True");
   EXPECT_EQ(render(llama, R"({"date_string": "1 Jan 2020"})"), "False");
-  // Firefunction's text of tools, which reaches it by no other name.
+  // Firefunction's template gets the text of the tools only by this name.
   const char *functions = "{{ '[' + functions + ']' }}";
   EXPECT_EQ(render(functions, "{}"), "[]");
   EXPECT_EQ(render(functions, R"({"tools": [{"name": "é"}]})"),
@@ -226,7 +226,7 @@ TEST(ChatTemplate, enableThinkingIsTrueOnlyForTemplatesThatNegateIt) {
   const char *negated = "<think>{% if not enable_thinking %}</think>{% endif %}";
   EXPECT_EQ(render(negated, ""), "<think>");
   EXPECT_EQ(render(negated, R"({"enable_thinking": false})"), "<think></think>");
-  // Bielik's, Qwen3's, GLM 4.5's, SmolLM3's, Laguna's, Gemma 4's: what is missing is up to them.
+  // The templates of Bielik, Qwen3, GLM 4.5, SmolLM3, Laguna and Gemma 4 choose their own default.
   EXPECT_EQ(render("{% if enable_thinking %}on{% else %}off{% endif %}", ""), "off");
   EXPECT_EQ(render("{% if enable_thinking is defined and enable_thinking is false %}off{% else "
                    "%}on{% endif %}",
@@ -270,7 +270,7 @@ TEST(ChatTemplate, limitsHold) {
   ASSERT_FALSE(large);
   EXPECT_EQ(large.error().code, "E0611");
 
-  // Instructions, output, recursion, and memory that costs few instructions.
+  // Limits on instructions, output, recursion, and memory that few instructions allocate.
   EXPECT_EQ(codeOf("{% for a in range(9999) %}{% for b in range(9999) %}{% set c = 1 %}{% endfor "
                    "%}{% endfor %}"),
             "E0613");
@@ -280,7 +280,7 @@ TEST(ChatTemplate, limitsHold) {
   EXPECT_EQ(codeOf("{% set ns = namespace(s='x') %}{% for i in range(60) %}{% set ns.s = ns.s ~ "
                    "ns.s %}{% endfor %}"),
             "E0613");
-  // What it builds may be nested without end; it is not printed, and freeing it is no danger.
+  // Values may be nested arbitrarily deep. They are not printed, and freeing them must be safe.
   const std::string nested =
       "{% set ns = namespace(a=[]) %}{% for j in range(3) %}{% for i in range(99999) %}"
       "{% set ns.a = [ns.a] %}{% endfor %}{% endfor %}";

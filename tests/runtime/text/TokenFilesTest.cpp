@@ -1,5 +1,5 @@
-// What the files of a folder's tokenizer name, and in which order they are read. Ids, flags and names are those of
-// transformers 5.24 for the same files.
+// Tests the fields of a folder's tokenizer files and the order in which the files are read. Expected ids, flags and
+// names are those of transformers 5.24 for the same files.
 
 #include "Goldens.h"
 #include "compiler/text/TextBuild.h"
@@ -17,7 +17,7 @@ using Ids = std::vector<int32_t>;
 
 constexpr const char *kText = "a<|eot|>b <x> </s> [P]";
 
-/// A tokenizer.json of eight tokens, of which six are added; letters it does not know are 0.
+/// Returns a tokenizer.json of eight tokens, six of which are added tokens. Unknown letters have id 0.
 std::string tokenizerJson(const std::string &postProcessor = "null") {
   std::string added;
   for (auto [id, content] :
@@ -31,12 +31,12 @@ std::string tokenizerJson(const std::string &postProcessor = "null") {
             "vocab":{"<unk>":0,"<s>":1,"</s>":2,"a":3,"b":4,"▁":5,"[gMASK]":6,"<sop>":7}}})";
 }
 
-/// `config`: further members of tokenizer_config.json, with a comma before each.
+/// Returns a checkpoint folder. `config` has further members of tokenizer_config.json, each after a comma.
 Checkpoint folder(const std::string &config, std::string specialMap = "", std::string added = "") {
   Checkpoint checkpoint;
   checkpoint.container = import::Container::Safetensors;
   checkpoint.text.tokenizerJson = tokenizerJson();
-  // As nearly every tokenizer_config.json has it: a number that fits into no 64 bits.
+  // Nearly every tokenizer_config.json has this number, which does not fit in 64 bits.
   checkpoint.text.tokenizerConfigJson =
       R"({"model_max_length":1000000000000000019884624838656,"bos_token":"<s>","unk_token":"<unk>")" +
       config + "}";
@@ -187,7 +187,7 @@ TEST(TokenFiles, WhatThePostProcessorPutsAroundATextCounts) {
             (Pair{{1}, {2}}));
 }
 
-// Some of transformers' classes begin a text with a space, or not, as tokenizer_config.json says.
+// In some classes of transformers, tokenizer_config.json decides whether a text begins with a space.
 TEST(TokenFiles, ASpaceFirst) {
   auto idsOf = [](const char *config) {
     Checkpoint checkpoint = folder(config);
@@ -244,7 +244,7 @@ std::string fromBase64(std::string_view text) {
   return bytes;
 }
 
-/// The text files of a case in goldens/folder_tokenizers.json.
+/// Returns the text files of a case in goldens/folder_tokenizers.json.
 Checkpoint folderOf(simdjson::dom::element golden, simdjson::dom::element one) {
   Checkpoint checkpoint;
   checkpoint.container = import::Container::Safetensors;
@@ -278,7 +278,7 @@ TEST(FolderTokenizers, HaveTheIdsOfTransformers) {
     for (simdjson::dom::element line : one["texts"].get_array())
       EXPECT_EQ(opened.ids(goldens::text(line["text"]).c_str()), goldens::ids(line["ids"]))
           << name << ": " << goldens::text(line["text"]);
-    // Of tekken.json mistral-common puts <s> first.
+    // For tekken.json, mistral-common puts <s> first.
     EXPECT_EQ(opened.artifact.special.prefix,
               name == "tekken" ? Ids{1} : goldens::ids(one["prefix"]))
         << name;
@@ -313,7 +313,7 @@ TEST(FolderTokenizers, WhatDoesNotSayEnoughIsRefused) {
   EXPECT_EQ(error.code, "E0626");
 }
 
-// Templates with names, as transformers chooses among them.
+// Named templates, chosen as in transformers.
 TEST(ChatTemplates, TheDefaultAndOthers) {
   Checkpoint checkpoint = folder("");
   checkpoint.text.chatTemplates = {{"tool_use", "t"}, {"default", "d"}};

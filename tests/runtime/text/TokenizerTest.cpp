@@ -1,5 +1,5 @@
-// Tokenizers against Hugging Face: committed cases of small tokenizers of every kind
-// (make_tiny_tokenizers.py), and damaged segments.
+// Tests tokenizers against Hugging Face, with committed cases of small tokenizers of every kind
+// (make_tiny_tokenizers.py), and with damaged segments.
 
 #include "Goldens.h"
 #include "compiler/text/TextBuild.h"
@@ -73,8 +73,8 @@ TEST_P(Tiny, agreesWithHuggingFace) {
   EXPECT_GT(cases, 60u);
 }
 
-/// Texts of what tokenizers do unusual things with, and of every token of the vocabulary: never
-/// refused where they fit, refused by one id less, and cut into pieces to the same ids.
+/// Uses texts that tokenizers treat specially, and every token of the vocabulary. Texts are accepted if
+/// they fit, refused with a limit one id lower, and give the same ids when cut into pieces.
 TEST_P(Tiny, encodesWithinANumberOfIds) {
   std::string name = GetParam();
   simdjson::dom::parser parser;
@@ -115,7 +115,7 @@ TEST_P(Tiny, encodesWithinANumberOfIds) {
     ASSERT_TRUE(fewer);
     ASSERT_FALSE(*fewer) << text.substr(0, 200);
   };
-  for (const std::string &word : words) { // few ids for their bytes, if any are
+  for (const std::string &word : words) { // words with few ids for their bytes, if any
     std::string text;
     for (int i = 0; i < 64; ++i)
       text += word;
@@ -130,8 +130,8 @@ TEST_P(Tiny, encodesWithinANumberOfIds) {
   }
 }
 
-/// A byte-level vocabulary of all bytes (or, as many have it, without some control characters) and "ab", as GPT-2
-/// writes them.
+/// Returns a byte-level vocabulary of "ab" and all bytes, written as in GPT-2. Without `all` it lacks some control
+/// characters, as many vocabularies do.
 static std::string plainBytesJson(bool all = true) {
   std::string vocab;
   int others = 0;
@@ -154,7 +154,7 @@ static std::string plainBytesJson(bool all = true) {
          vocab + R"("ab":256},"merges":["a b"]}})";
 }
 
-/// Eight megabytes are refused without being encoded: by their length, or after enough ids.
+/// Eight megabytes are refused without encoding all of them: by their length, or once there are enough ids.
 TEST(Tokenizer, refusesWhatIsFarTooLongAtOnce) {
   Opened opened = compileAndOpen(plainBytesJson(), kFlatBpe.data());
   std::string pairs, words;
@@ -162,7 +162,8 @@ TEST(Tokenizer, refusesWhatIsFarTooLongAtOnce) {
     pairs += "abababab";
   while (words.size() < 8 << 20)
     words += "some words ";
-  // 4 Mi ids of 2 bytes; one less is refused by length. (A string of the vocabulary has 2 bytes.)
+  // `pairs` has 4 Mi ids of 2 bytes, so a limit one lower refuses it by length. (The vocabulary's longest string has
+  // 2 bytes.)
   for (const auto &[text, most] : {std::pair(&pairs, (4 << 20) - 1), std::pair(&words, 20'000)}) {
     const std::clock_t begin = std::clock();
     auto found = opened.tokenizer->encodeWithin(*text, size_t(most));
@@ -173,11 +174,11 @@ TEST(Tokenizer, refusesWhatIsFarTooLongAtOnce) {
   }
 }
 
-/// What a vocabulary has no id for vanishes: it does not count, and the rest does.
+/// Bytes without an id in the vocabulary are dropped. They do not count, the others do.
 TEST(Tokenizer, aVocabularyThatLacksSomeBytesKnowsWhatIsTooLong) {
   Opened opened = compileAndOpen(plainBytesJson(/*all=*/false), kFlatBpe.data());
   std::string numbered, silent;
-  for (int i = 0; numbered.size() < 8 << 20; ++i) // no letter before a space
+  for (int i = 0; numbered.size() < 8 << 20; ++i) // no space follows a letter
     numbered += "word" + std::to_string(i) + " ";
   const std::clock_t begin = std::clock();
   auto found = opened.tokenizer->encodeWithin(numbered, 4096);
@@ -193,7 +194,7 @@ TEST(Tokenizer, aVocabularyThatLacksSomeBytesKnowsWhatIsTooLong) {
   EXPECT_EQ(**little, std::vector<int32_t>{256});
 }
 
-/// Behind digits and marks a text is cut, too: the ids are those of the whole.
+/// Texts are also cut after digits and punctuation. The ids equal those of the whole text.
 TEST(Tokenizer, textsAreCutBehindWhateverIsShown) {
   Opened opened = compileAndOpen(plainBytesJson(), kFlatBpe.data());
   const char *parts[] = {"12 ", "ab. ", "! ", "a) ", "  ", "'s ", "\n ", "\xc3\xa9 ", "9  b"};
@@ -307,7 +308,7 @@ TEST(Tokenizer, refusesWhatItCannotDo) {
   }
 }
 
-// Damage must give an error or other ids: never a crash, a hang or a read outside.
+// Damage must give an error or other ids, never a crash, a hang or an out-of-bounds read.
 TEST(Tokenizer, survivesDamagedSegments) {
   auto artifact = compileTokenizerJson(tinyJson("llama3"));
   ASSERT_TRUE(artifact);
@@ -324,7 +325,7 @@ TEST(Tokenizer, survivesDamagedSegments) {
     std::string bytes = artifact->bytes;
     if (round % 5 == 0)
       bytes.resize(random() % bytes.size());
-    // Most flips go to the tables, which are not looked at when they are opened.
+    // Most flips go to the tables, which are not verified when a segment is opened.
     size_t first = round % 4 == 0 ? 0 : jsonEnd;
     for (unsigned flips = 1 + random() % 200; flips > 0 && bytes.size() > first; --flips)
       bytes[first + random() % (bytes.size() - first)] = static_cast<char>(random());

@@ -1,5 +1,5 @@
-// Grammars of calls and answers: calls drawn at random under them are read back, and what families
-// write is taken.
+// Tests grammars of calls and answers: randomly drawn calls are parsed back, and the calls that each
+// family writes are accepted.
 
 #include "ChatAnswers.h"
 #include "SchemaCheck.h"
@@ -71,7 +71,7 @@ TEST(ToolGrammar, forcedCallsAreReadBack) {
   }
 }
 
-// What a family's template writes is what its grammar takes, token by token.
+// The grammar of a family accepts the output of its template, token by token.
 TEST(ToolGrammar, eachFamilysSpellingIsTaken) {
   for (const Spelled &one : kSpelled) {
     std::string text(one.text);
@@ -79,7 +79,7 @@ TEST(ToolGrammar, eachFamilysSpellingIsTaken) {
       text.erase(0, 12);
     else
       continue;
-    // Texts that models also write, and values that are no JSON.
+    // Skip alternative spellings that models also write, and values that are not JSON.
     if (text.starts_with("Action: ") || text.starts_with("functools") ||
         text.find("'t': True") != std::string::npos || text.find("\n\n</") != std::string::npos)
       continue;
@@ -94,8 +94,7 @@ TEST(ToolGrammar, eachFamilysSpellingIsTaken) {
 }
 
 TEST(ToolGrammar, marksThatAreSpecialTokens) {
-  // The tiny vocabularies have a special token [L]; Mistral's mark plays its part by another name
-  // there.
+  // The tiny vocabularies have a special token [L], which stands in for Mistral's mark.
   TokenizerArtifact artifact = tiny("llama2");
   simdjson::dom::parser parser;
   simdjson::dom::element golden = parser.load(goldens::path("tiny_llama2.json"));
@@ -161,7 +160,7 @@ TEST(ToolGrammar, jsonAfterReasoning) {
 
 namespace {
 
-/// A text of a format with a bare value between its marks.
+/// A text of a format, with a place for a bare value between its marks.
 struct BareValue {
   std::string_view format, before, after;
 };
@@ -228,7 +227,7 @@ TEST(ToolGrammar, bareTextsObeyEveryKeyword) {
 
 namespace {
 
-/// Of words(): the grammar of any text with calls, and whether it takes an answer.
+/// The grammar, over words(), of any text with calls, and a test whether it accepts an answer.
 struct AnyText {
   std::string source;
   std::shared_ptr<const Grammar> grammar;
@@ -250,7 +249,7 @@ std::string replaced(std::string text, std::string_view from, std::string_view t
 
 } // namespace
 
-// Under "auto" what a family writes is taken where its arguments fit, text around it and all.
+// Under "auto" a family's calls are accepted if their arguments fit, with any text around them.
 TEST(ToolGrammar, strictToolsAmongText) {
   const std::string tools =
       R"([{"function":{"name":"get_weather","strict":true,"parameters":{"type":"object","properties":{
@@ -258,17 +257,17 @@ TEST(ToolGrammar, strictToolsAmongText) {
 {"function":{"name":"f","strict":true,"parameters":{"type":"object","properties":{},"additionalProperties":false}}}])";
   for (const Spelled &one : kSpelled) {
     std::string text(one.text);
-    // Texts that models also write, and values that are no JSON.
+    // Skip alternative spellings that models also write, and values that are not JSON.
     if (text.find("'t': True") != std::string::npos || text.find("\n\n</") != std::string::npos ||
         text.find("[\n    {\n") != std::string::npos || one.format == "lfm2" ||
-        one.format == "olmo3" || one.format == "harmony") // whose tokens words() has not
+        one.format == "olmo3" || one.format == "harmony") // formats whose tokens words() lacks
       continue;
     AnyText any(formatOf(one.format), tools);
     ASSERT_TRUE(any.grammar) << any.source;
     EXPECT_TRUE(any.taken(text)) << one.format << "\n" << text << "\n" << any.source;
     EXPECT_TRUE(any.taken("Just text, {\"a\": 1} and <b> [f]\n")) << one.format << "\n"
                                                                   << any.source;
-    // An integer that is none.
+    // A value that is not an integer is refused.
     for (const std::string &wrong :
          {replaced(text, "\"n\": 1", "\"n\": x"), replaced(text, "\"n\": 1", "\"n\": \"1\""),
           replaced(text, "n:1", "n:x"), replaced(text, "n=1", "n=x"), replaced(text, ">1<", ">x<"),
@@ -292,7 +291,7 @@ TEST(ToolGrammar, anyTextAndNothingElseIsFree) {
   for (const std::string &text : {wrong, "a " + wrong, call + wrong, call + "\n" + wrong})
     EXPECT_FALSE(plain.taken(text)) << text;
 
-  // Reasoning is free, also where it does not end; and calls behind it are bound.
+  // Reasoning is unconstrained, even if it does not end. Calls after it are constrained.
   for (bool open : {false, true}) {
     AnyText thinking({.tools = "hermes", .reasoning = "think", .reasoningOpen = open}, strict);
     const std::string begun = open ? "" : "<think>";
@@ -306,7 +305,7 @@ TEST(ToolGrammar, anyTextAndNothingElseIsFree) {
     }
   }
 
-  // A tool beside it that is not strict.
+  // Together with a tool that is not strict.
   const std::string both =
       strict.substr(0, strict.size() - 1) +
       R"(,{"function":{"name":"g","parameters":{"type":"object","properties":{"a":{"type":"integer"}}}}}])";
@@ -327,7 +326,7 @@ TEST(ToolGrammar, anyTextAndNothingElseIsFree) {
   EXPECT_FALSE(any.taken(wrong));
 }
 
-// Formats whose calls have no mark of their own are bound from the name of a tool on.
+// Formats whose calls have no mark of their own are constrained from the tool's name on.
 TEST(ToolGrammar, strictToolsWithoutAMark) {
   const std::string strict = toolWith(R"({"type":"integer"})", true);
   struct {

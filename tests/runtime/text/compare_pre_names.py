@@ -1,11 +1,13 @@
 #!/usr/bin/env python3
-"""Ids of random lines, for every `pre` name that GgufVocabulary.cpp knows, beside another reader of GGUF vocabularies. By hand:
+"""Compares ids of random lines with another implementation of GGUF vocabularies, for every `pre` name in
+GgufVocabulary.cpp. Run by hand:
 
     python3 compare_pre_names.py build/bin/text-vocabularies FOLDER [--lines N] [--only NAME] -- ORACLE…
 
-FOLDER has llama.cpp's vocabulary files (ggml-vocab-*.gguf: `models/` of its sources). ORACLE FILE.gguf reads lines from standard
-input and writes their ids, special strings recognised and nothing added; llama.cpp's llama_tokenize through any binding will do.
-The `pre` name is written into a copy of a vocabulary that fits it. Differences are counted, the first few are shown.
+FOLDER has llama.cpp's vocabulary files (ggml-vocab-*.gguf: `models/` of its sources). ORACLE FILE.gguf reads lines
+from standard input and writes their ids, with special strings recognised and nothing added; llama.cpp's
+llama_tokenize through any binding works. The `pre` name is written into a copy of a suitable vocabulary. Differences
+are counted, and the first few are shown.
 """
 import argparse
 import pathlib
@@ -46,7 +48,7 @@ def lines(count):
 
 
 def with_pre(data, name):
-    """The file with another tokenizer.ggml.pre; these files have no tensors, so nothing else moves."""
+    """The file with another tokenizer.ggml.pre. These files have no tensors, so no offset changes."""
     key = b"tokenizer.ggml.pre"
     at = data.index(struct.pack("<Q", len(key)) + key) + 8 + len(key) + 4
     (size,) = struct.unpack_from("<Q", data, at)

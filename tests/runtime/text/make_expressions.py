@@ -1,9 +1,10 @@
 #!/usr/bin/env python3
-"""Writes goldens/expressions.json: what jinja2 makes of many expressions and tags, in the environment of transformers.
+"""Writes goldens/expressions.json: jinja2's results for many expressions and tags, in the
+environment of transformers.
 
     python3 make_expressions.py goldens        (needs jinja2)
 
-An expression that raises has no text. What Ingot does otherwise on purpose is not here (crate/src/jinja/mod.rs).
+An expression that raises has no text. Intended differences of Ingot are not listed here (crate/src/jinja/mod.rs).
 """
 import json
 import sys
@@ -31,7 +32,7 @@ VARIABLES = {'s': 'Hello, World',
     'txt': 'a b  c\n d\te\r\nf',
     'pct': '100%',
     'path': 'a/b/c.d.e'}
-# Each in braces.
+# Each one is put in braces.
 EXPRESSIONS = r"""
 1e-7
 1e-7|tojson

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
-"""Writes goldens/folder_tokenizers.json: small folders without a tokenizer.json, each with texts and what Hugging Face
-transformers makes of them. Run by hand (needs `pip install transformers tokenizers sentencepiece protobuf tiktoken`);
-the output is committed, so that the tests need neither Python nor a network.
+"""Writes goldens/folder_tokenizers.json: small folders without a tokenizer.json, each with texts and the ids that
+Hugging Face transformers gives them. Run by hand (needs `pip install transformers tokenizers sentencepiece
+protobuf tiktoken`); the output is committed, so that the tests need neither Python nor a network.
 
     python3 make_folder_tokenizers.py goldens
 """
@@ -89,7 +89,7 @@ def make_files(folder):
 
 
 def cases(count):
-    """name: model type, files, tokenizer_config.json or None, special strings, further files"""
+    """name: (model type, files, tokenizer_config.json or None, special strings, further files)."""
     llama = dict(tokenizer_class="LlamaTokenizer", bos_token="<s>", eos_token="</s>", unk_token="<unk>", add_bos_token=True)
     end = ["<|endoftext|>"]
     pairs = {"vocab.json": "vocab", "merges.txt": "merges"}

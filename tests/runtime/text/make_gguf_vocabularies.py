@@ -4,13 +4,12 @@ texts. Run by hand (needs tokenizers, transformers and gguf):
 
     python3 make_gguf_vocabularies.py goldens
 
-What a model was trained with decides. Where transformers' reader of GGUF files keeps to that it
-gives the ids; where it does not, they come from
+The model's original tokenizer is authoritative. Where transformers' reader of GGUF files agrees with it, the ids
+come from that reader; otherwise they come from
 
-  * the steps of the models' own tokenizer.json (the `pre` names that cut digits off first), or
-  * SentencePiece's algorithm, written down below: the pair with the highest score first, the
-    leftmost of equal ones, a space before every piece of text.
-"""
+  * the steps of the models' own tokenizer.json (for `pre` names that split digits off first), or
+  * SentencePiece's algorithm, implemented below: merges the pair with the highest score, the
+    leftmost among equals, with a space before every piece of text."""
 import heapq
 import json
 import random
@@ -40,7 +39,7 @@ def piece_vocabulary(gemma):
         tokens += ["<unk>", "<mask>", "<start_of_turn>", "<end_of_turn>", "\n\n", "  ", "    ", "\t"]
         types += [3, 3, 3, 3, 4, 4, 4, 4]
         pick = random.Random(4)
-        scores = [pick.uniform(-1000, 0) for _ in tokens]  # which Gemma's reader must not use
+        scores = [pick.uniform(-1000, 0) for _ in tokens]  # a reader for Gemma must ignore them
     return {"tokenizer_type": "llama", "tokens": tokens, "token_type": types, "scores": scores}
 
 
@@ -50,13 +49,13 @@ def by_transformers(architecture, vocabulary):
 
 
 def by_digits_first(_, vocabulary):
-    """Sequence[Digits, ByteLevel], as SmolLM2's and StarCoder's tokenizer.json have it."""
+    """Sequence[Digits, ByteLevel], as in the tokenizer.json of SmolLM2 and StarCoder."""
     tokens, types = vocabulary["tokens"], vocabulary["token_type"]
     merges = [tuple(merge.split(" ")) for merge in vocabulary["merges"]]
     tokenizer = Tokenizer(models.BPE(vocab={token: i for i, token in enumerate(tokens)}, merges=merges))
     digits, words = pre_tokenizers.Digits(individual_digits=True), pre_tokenizers.ByteLevel(add_prefix_space=False)
     tokenizer.pre_tokenizer = pre_tokenizers.Sequence([digits, words])
-    # ("two words" is not spelled in bytes and so is no added token.)
+    # ("two words" is not spelled in bytes and so is not an added token.)
     tokenizer.add_tokens([AddedToken(t, special=kind == 3, normalized=False) for t, kind in zip(tokens, types) if kind != 1 and " " not in t])
     return lambda text: tokenizer.encode(text, add_special_tokens=False).ids
 

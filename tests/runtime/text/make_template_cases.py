@@ -1,11 +1,12 @@
 #!/usr/bin/env python3
-"""Writes what chat templates of real models make of three conversations, as Hugging Face transformers renders them.
+"""Writes renderings of three conversations by chat templates of real models, as Hugging
+Face transformers renders them.
 
     python3 make_template_cases.py FOLDER-OF-JINJA-FILES CASES.json        (needs jinja2)
 
-`./dev test --long` runs it over llama.cpp's collection, which is in the sources of its Python package, and gives the
-cases to text-templates (CheckTemplates.cpp). A template's tokenizer is made up: every letter an id, and every control
-token and tag that the template spells.
+`./dev test --long` runs it over llama.cpp's collection, which is in the sources of its Python package, and passes
+the cases to text-templates (CheckTemplates.cpp). A template's tokenizer is synthetic: every letter is an id, and so
+is every control token and tag that the template spells.
 """
 import json
 import pathlib
@@ -29,16 +30,16 @@ CONVERSATIONS = {
                {"role": "tool", "tool_call_id": "abcdefgh1", "name": "get_weather", "content": "21°"}], {"tools": TOOLS}),
 }
 BOS, EOS = "<s>", "</s>"
-# What Ingot gives of its own where a request does not (docs/serving.md).
+# Ingot's own values, if a request does not give them (docs/serving.md).
 GIVEN = {"date_string": "26 Jul 2024", "datetime": "Jul 26 2024", "enable_thinking": True}
 
 
 class Refused(TemplateError):
-    """By raise_exception: the template's own word. Other failures are Python's, and may be no failures elsewhere."""
+    """Raised by the template's raise_exception. Other errors are Python's, and need not be errors elsewhere."""
 
 
 class Generation(Extension):
-    """{% generation %} marks text for training, and renders what is in it."""
+    """{% generation %} marks text for training; only its contents are rendered."""
 
     tags = {"generation"}
 
@@ -48,7 +49,7 @@ class Generation(Extension):
 
 
 class Dict:
-    """As transformers has it: not Python's class, whose attributes lead out of the sandbox."""
+    """The function of transformers, not Python's class, whose attributes lead out of the sandbox."""
 
     def __call__(self, *args, **kwargs):
         return dict(*args, **kwargs)
@@ -58,7 +59,7 @@ class Dict:
 
 
 class Names(Namespace):
-    """A namespace that takes no underscore-prefixed names."""
+    """A namespace that accepts no names with a leading underscore."""
 
     def __init__(*args, **kwargs):
         self, attributes = args[0], dict(*args[1:], **kwargs)
@@ -96,7 +97,7 @@ def controls_of(source):
 
 
 def tokenizer_of(controls):
-    """Byte-level, without merges: GPT-2's letters for bytes, then the controls."""
+    """Byte-level, without merges: GPT-2's letters for bytes, then the control tokens."""
     plain = [*range(33, 127), *range(161, 173), *range(174, 256)]
     letters = {byte: chr(byte) for byte in plain}
     for byte in range(256):
@@ -124,7 +125,7 @@ def main(folder, output):
                 case["rendered"] = template.render(messages=messages, add_generation_prompt=True, **variables)
             except Refused as error:
                 case["refused"] = str(error)
-            except Exception:  # noqa: BLE001 it iterates over None, or calls append in a sandbox
+            except Exception:  # noqa: BLE001 the template iterates over None, or calls append in a sandbox
                 continue
             cases.append(case)
         controls = controls_of(source)

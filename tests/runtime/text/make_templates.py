@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
-"""Writes goldens/templates.json: chat templates in the manner of the families in use, with messages
-and what transformers' own renderer makes of them (its text, or that it refuses). Run by hand
-(needs `pip install transformers jinja2`); the output is committed.
+"""Writes goldens/templates.json: chat templates in the style of common model families, with
+messages and the result of transformers' own renderer (its text, or an error). Run by
+hand (needs `pip install transformers jinja2`); the output is committed.
 
     python3 make_templates.py goldens
 """
@@ -344,7 +344,7 @@ CONTINUED = {
     "prefill": [{"role": "user", "content": "Write"}, {"role": "assistant", "content": "Once upon a "}],
     "prefill_parts": [{"role": "user", "content": "Write"}, {"role": "assistant", "content": [{"type": "text", "text": " Once\n"}]}],
 }
-# Without a date, Ingot gives today's.
+# Without a date, Ingot uses the current one.
 VARIABLES = [{"date_string": "26 Jul 2024"}, {"date_string": "26 Jul 2024", "tools": TOOLS, "enable_thinking": False}]
 
 
@@ -359,7 +359,7 @@ def main(folder):
                     context = {"tools": None, "documents": None, "bos_token": "<s>", "eos_token": "</s>", **extra}
                     try:
                         case["rendered"] = compiled.render(messages=messages, add_generation_prompt=prompt, **context)
-                    except Exception as error:  # noqa: BLE001 what the renderer refuses, we refuse
+                    except Exception as error:  # noqa: BLE001 Ingot rejects what the renderer rejects
                         case["refused"] = str(error)
                     cases.append(case)
         for conversation, messages in CONTINUED.items():

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
-"""Writes goldens/tiny_*.json: small tokenizers of every kind that is read, each with texts and
-what Hugging Face `tokenizers` makes of them. Run by hand (needs `pip install tokenizers`);
-the output is committed, so that the tests need neither Python nor a network.
+"""Writes goldens/tiny_*.json: small tokenizers of every supported kind, each with texts and the ids that Hugging
+Face `tokenizers` gives them. Run by hand (needs `pip install tokenizers`); the output is committed, so that the
+tests need neither Python nor a network.
 
     python3 make_tiny_tokenizers.py goldens
 """
@@ -64,7 +64,7 @@ def split(pattern):
 
 
 def sentence_piece(normalizer, pre_tokenizer, strip):
-    """BPE over characters with byte fallback; not every character is in the vocabulary."""
+    """BPE over characters with byte fallback; the vocabulary lacks some characters."""
     tokenizer = Tokenizer(models.BPE(unk_token="<unk>", fuse_unk=True, byte_fallback=True))
     tokenizer.normalizer, tokenizer.pre_tokenizer = normalizers.Replace(" ", "▁"), None
     special = ["<unk>", "<s>", "</s>"] + [f"<0x{b:02X}>" for b in range(256)]

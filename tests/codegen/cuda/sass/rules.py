@@ -1,20 +1,19 @@
-"""What SASS must show (docs/gpu.md): figures of a kernel, and which rules they break.
+"""Rules for SASS (docs/gpu.md): computes figures of a kernel, and lists the rules that they break.
 
-R1  no fence and no invalidation of L1 in a main loop                         fences, fence_kinds
-R2  an epilogue asks for what it adds before it stores, not in turns          round_trips, narrow
-R3  wgmmas are under way together: a wait for as many as a group has          per_wait, serialised
-R4  no local memory                                                           spills
-R5  what a thread stores in a row goes out 16 bytes at a time                 split_stores
-R6  registers, and issue slots for 512 bytes of weights, as stored or lower   registers, slots
+R1  no fence and no L1 invalidation in a main loop                            fences, fence_kinds R2  an epilogue
+loads what it adds before it stores, not alternately           round_trips, narrow R3  wgmmas are in flight together:
+a wait for as many as a group has           per_wait, serialised R4  no local memory
+spills R5  a thread stores contiguous bytes 16 at a time                             split_stores R6  registers, and
+issue slots per 512 bytes of weights, as stored or lower   registers, slots
 
-A main loop is the innermost loop that multiplies (mma, wgmma) or brings what is multiplied (TMA, bulk copies,
-cp.async). The epilogue is what can be reached from a loop that multiplies and lies in none.
+A main loop is an innermost loop that multiplies (mma, wgmma) or loads multiplicands (TMA, bulk copies, cp.async).
+The epilogue is the code reachable from a multiplying loop and outside all of them.
 """
 from collections import defaultdict
 
-# ERRBAR and CGAERRBAR come with a MEMBAR of the scope of a GPU or cluster.
+# ERRBAR and CGAERRBAR accompany a MEMBAR of GPU or cluster scope.
 FENCES = ("MEMBAR", "ERRBAR", "CGAERRBAR", "FENCE")
-# Loads that a loop of an epilogue has under way for each latency that it waits for.
+# The number of loads that an epilogue loop should have in flight per latency that it waits for.
 NARROW = 4
 
 
@@ -23,7 +22,8 @@ def is_fence(instruction):
 
 
 def is_weight_load(instruction):
-    """Codes (or floats): device/memory.cuh, ld_stream of 16 bytes, 512 a warp. Scales come in smaller loads."""
+    """Loads of codes (or floats): ld_stream in device/memory.cuh, 16 bytes each, 512 per
+    warp. Scales use smaller loads."""
     return instruction.name == "LDG" and "CONSTANT" in instruction.modifiers() and instruction.width() == 16
 
 
@@ -36,8 +36,8 @@ def bringing_loops(kernel):
 
 
 def fences(kernel):
-    """{opcode: how many} in main loops. What wgmma reads and cp.async brought wants a proxy fence, which is
-    MEMBAR.ALL.CTA and FENCE.VIEW.ASYNC: that pair is right where cp.async is."""
+    """{opcode: count} in main loops. When wgmma reads data that cp.async loaded, a proxy fence is needed,
+    MEMBAR.ALL.CTA with FENCE.VIEW.ASYNC: this pair is allowed where cp.async is used."""
     found = defaultdict(int)
     blocks = set().union(*(loop.blocks for loop in multiplying_loops(kernel)), set())
     copying = set()
@@ -61,20 +61,21 @@ def epilogue(kernel):
     blocks = set().union(*(loop.blocks for loop in multiplying_loops(kernel)), set())
     outer = set().union(*(loop.blocks for loop in kernel.loops if loop.blocks & blocks), set())
     behind = kernel.behind(blocks)
-    # A loop around the main loop (over the rows of a block): what comes before the main loop is also behind it.
+    # With a loop around the main loop (over a block's rows), code before the main loop can also be reached from it.
     ahead = {b for b in behind & outer if any(kernel.dominates(b, loop.head) for loop in multiplying_loops(kernel))}
     return behind - ahead
 
 
 class _Flow:
-    """Forward flow of loaded values along every path of the epilogue, loops walked once."""
+    """Forward data flow of loaded values along every path of the epilogue; loops are walked once."""
 
     def __init__(self, kernel, blocks):
         self.kernel, self.blocks = kernel, blocks
         self.order = [b for b in kernel.order if b in blocks]
 
     def walk(self, start, step, merge):
-        """step(state, instruction) over all paths; a block starts with the merged states before it."""
+        """Applies step(state, instruction) over all paths; a block starts with the merged
+        states of its predecessors."""
         after = {}
         for number in self.order:
             block = self.kernel.blocks[number]
@@ -88,7 +89,7 @@ class _Flow:
 
 
 def flowing_loads(kernel, blocks):
-    """Addresses of the global loads whose values become part of what a later store to global memory writes."""
+    """Addresses of the global loads whose values later flow into a store to global memory."""
     found = set()
 
     def step(taint, i):
@@ -121,10 +122,10 @@ def flowing_loads(kernel, blocks):
 
 
 def latencies(kernel, blocks, flowing):
-    """(latencies of memory that the longest path waits for one after the other, those of them that begin behind
-    a store of a loaded value). Loads under way together count once."""
-    # waited: latencies until here. arrives: {register of a load under way: latencies when it is there}.
-    # first: latencies when the first loaded value was stored; None before that.
+    """Returns (memory latencies that the longest path waits for in sequence; how many of them begin after a store
+    of a loaded value). Loads in flight together count once."""
+    # waited: latencies so far. arrives: {register of a load in flight: latencies when it arrives}. first: latencies
+    # when the first loaded value was stored; None before that.
     def step(state, i):
         waited, arrives, first = state
         stores = i.name in ("STG", "ST")
@@ -156,7 +157,7 @@ def latencies(kernel, blocks, flowing):
 
 
 def round_trips(kernel):
-    """(latencies that begin behind a store, loops that store what they asked for a little at a time)."""
+    """Returns (latencies that begin after a store; loops with too few loads in flight before their stores)."""
     blocks = epilogue(kernel)
     flowing = flowing_loads(kernel, blocks)
     narrow = 0
@@ -169,8 +170,8 @@ def round_trips(kernel):
 
 
 def wgmmas_per_wait(kernel):
-    """The least of all main loops with wgmma; None without any. A wait within the products, where ptxas
-    serialises them, makes it one."""
+    """The minimum over all main loops with wgmma; None without any. A wait in the middle of the products, where
+    ptxas serialises them, makes it one."""
     least = None
     for loop in multiplying_loops(kernel):
         code = kernel.instructions_of(loop.blocks)
@@ -187,8 +188,8 @@ def spills(kernel):
 
 
 def split_stores(kernel):
-    """Sixteen bytes in a row, from one address register, by smaller stores. Blocks are taken as they lie: what is
-    between two stores branches out and comes back (a division's slow path)."""
+    """Counts 16 contiguous bytes from one address register that are stored in smaller pieces. Blocks are taken in
+    layout order: code between two stores branches out and comes back (a division's slow path)."""
     found, places = 0, defaultdict(dict)
     for i in kernel.instructions:
         if i.name in ("STG", "ST") and i.width() < 16:
@@ -215,7 +216,7 @@ def _pieces(offsets):
 
 
 def issue_slots(kernel):
-    """(instructions for 512 bytes, bytes of a warp and pass) of the main loop that reads the most weights."""
+    """Returns (instructions per 512 bytes; bytes per warp and pass) of the main loop that reads the most weights."""
     best = (None, 0)
     for loop in multiplying_loops(kernel):
         code = kernel.instructions_of(loop.blocks)
@@ -235,16 +236,16 @@ def figures(kernel):
 
 
 def once(found, passes):
-    """Figures of a kernel whose epilogue is known to be walked so many times by a thread: one pass asks once, as
-    many as ptxas unrolls of the others."""
+    """Normalises the figures of a kernel in which a thread is known to make `passes` passes over the epilogue.
+    Each pass loads once, so there are passes - 1 round trips, however many passes ptxas unrolls."""
     if found["round_trips"] or found["narrow"]:
         return {**found, "round_trips": passes - 1, "narrow": 0}
     return found
 
 
 def broken(found, group_steps):
-    """[(rule, figure, what is wrong)] of R1 to R5. group_steps: wgmmas that can be under way before a group's
-    sum is needed."""
+    """[(rule, figure, message)] for R1 to R5. group_steps: the number of wgmmas that can be
+    in flight before a group's sum is needed."""
     wrong = []
     if found["fences"]:
         kinds = ", ".join(f"{count} {opcode}" for opcode, count in sorted(found["fence_kinds"].items()))
@@ -265,7 +266,7 @@ def broken(found, group_steps):
 
 
 def above(found, stored):
-    """[(rule, figure, what is wrong)] of R6; [what is lower than stored]."""
+    """[(rule, figure, message)] for R6, and [message] for figures below the stored ones."""
     wrong, lower = [], []
     for name in ("registers", "slots"):
         have, had = found[name], stored[name]

@@ -1,12 +1,12 @@
-"""A disassembled kernel as a graph: instructions, blocks, loops, and where values flow.
+"""A disassembled kernel as a graph: instructions, blocks, loops and data flow.
 
-What nvdisasm prints (`nvdisasm -c CUBIN`) is all that is known of SASS, so this reads text:
+The output of nvdisasm (`nvdisasm -c CUBIN`) is the only description of SASS, so this parses its text:
 
         /*0a50*/              @!P0 LDG.E.NA.128.CONSTANT R24, desc[UR4][R58.64] ;
    .L_x_181:
         /*0970*/                   BSYNC B0 ;
 
-A loop is a natural one: the blocks that reach a branch to a block that dominates it. Convergence barriers
+Loops are natural loops: the blocks that reach a branch to a block that dominates it. Convergence barriers
 (BSSY, BSYNC) do not branch; a call returns.
 """
 import re
@@ -23,7 +23,7 @@ _ADDRESS = re.compile(r"\[[^\]]*\]")
 class Instruction:
     address: int
     guard: str  # "P0", "!P0", "" for always
-    opcode: str  # with its modifiers: "LDG.E.128"
+    opcode: str  # with modifiers: "LDG.E.128"
     operands: str
 
     @property
@@ -34,7 +34,7 @@ class Instruction:
         return self.opcode.split(".")[1:]
 
     def width(self):
-        """Bytes that a load or store moves per thread."""
+        """The bytes that a load or store moves per thread."""
         for modifier in self.modifiers():
             if modifier in ("U8", "S8"):
                 return 1
@@ -51,11 +51,11 @@ class Instruction:
         return self.name in ("HGMMA", "QGMMA", "IGMMA")
 
     def brings_tiles(self):
-        """Copies that fill a ring in shared memory: TMA, bulk copies, cp.async."""
+        """Whether it copies into a ring in shared memory: TMA, bulk copies, cp.async."""
         return self.name in ("UTMALDG", "UBLKCP", "LDGSTS")
 
     def destinations(self):
-        """Registers that it writes, by number; of the general file alone."""
+        """The numbers of the general-purpose registers that it writes."""
         if self.name in _NO_RESULT or self.is_wgmma():
             return ()
         first = self.operands.split(",")[0].strip()
@@ -72,7 +72,7 @@ class Instruction:
         return tuple(range(int(found[1]), int(found[1]) + max(count, 1)))
 
     def sources(self):
-        """Registers that it reads, about: a pair or four where the operand's width says so."""
+        """The registers that it reads, approximately: a pair or four where the operand's width implies it."""
         parts = self.operands if self.name in _NO_RESULT else ",".join(self.operands.split(",")[1:])
         found = []
         for register, pair in _REGISTER.findall(parts):
@@ -82,7 +82,7 @@ class Instruction:
         return found
 
     def stored(self):
-        """Registers whose values a store puts into memory: the operands behind its address."""
+        """The registers whose values a store writes to memory: the operands after its address."""
         behind = self.operands.rsplit("]", 1)[-1]
         found = re.search(r"\bR(\d+)\b", behind)
         if not found:
@@ -90,7 +90,7 @@ class Instruction:
         return tuple(range(int(found[1]), int(found[1]) + max(self.width() // 4, 1)))
 
     def place(self):
-        """(what the address is made of, offset in bytes) of a load or store."""
+        """(base of the address; offset in bytes) of a load or store."""
         address = _ADDRESS.findall(self.operands)[-1]
         offset = re.search(r"([+-])(-?)0x([0-9a-f]+)\]", address)
         if not offset:
@@ -107,7 +107,7 @@ _NO_RESULT = {"STG", "STS", "ST", "STL", "RED", "BRA", "EXIT", "BAR", "BSYNC", "
 class Block:
     number: int
     instructions: list = field(default_factory=list)
-    next: list = field(default_factory=list)  # numbers of the blocks behind it
+    next: list = field(default_factory=list)  # successor blocks
     before: list = field(default_factory=list)
 
 
@@ -156,7 +156,7 @@ class Kernel:
                 self.blocks[follower].before.append(block.number)
 
     def _order(self):
-        """Reachable blocks in reverse postorder."""
+        """The reachable blocks in reverse postorder."""
         seen, order, stack = {0}, [], [(0, iter(self.blocks[0].next))]
         while stack:
             block, followers = stack[-1]
@@ -206,7 +206,7 @@ class Kernel:
         for block in self.order:
             for head in self.blocks[block].next:
                 if not self.dominates(head, block) or "ANY" in self.blocks[block].instructions[-1].modifiers():
-                    continue  # BRA.U.ANY: ptxas serves the threads of a warp one by one (UTMALDG)
+                    continue  # BRA.U.ANY: ptxas handles the threads of a warp one by one (UTMALDG)
                 self.back_edges.add((block, head))
                 body, work = loops.setdefault(head, {head}), [block]
                 while work:
@@ -220,13 +220,13 @@ class Kernel:
         return [i for number in sorted(blocks) for i in self.blocks[number].instructions]
 
     def main_loops(self, wanted):
-        """The innermost loops with an instruction that is `wanted`; loops within them that have none belong
-        to them (waits that spin)."""
+        """The innermost loops with an instruction that is `wanted`; loops inside them
+        without one (spin waits) belong to them."""
         having = [loop for loop in self.loops if any(wanted(i) for i in self.instructions_of(loop.blocks))]
         return [loop for loop in having if not any(other.blocks < loop.blocks for other in having)]
 
     def behind(self, blocks):
-        """Blocks that can be reached from `blocks`, without these."""
+        """The blocks that can be reached from `blocks`, without these."""
         found, work = set(), list(blocks)
         while work:
             for follower in self.blocks[work.pop()].next:
@@ -237,7 +237,7 @@ class Kernel:
 
 
 def parse(text):
-    """The kernels of what nvdisasm prints."""
+    """Parses the kernels in nvdisasm's output."""
     kernels, symbol, instructions, labels, waiting = [], None, [], {}, []
 
     def finish():

@@ -1,13 +1,14 @@
 #!/usr/bin/env python3
-"""Holds the SASS of the kernels of three models against rules.py and figures.json (docs/gpu.md, What SASS must show).
+"""Checks the SASS of three models' kernels against rules.py and figures.json (docs/gpu.md, What SASS must show).
 
-    sass_test.py BUILD              compiles, disassembles, compares; exit 77 where NVRTC or nvdisasm is absent
-    sass_test.py BUILD --self-test  each rule, on a kernel that breaks it (broken.cu)
+    sass_test.py BUILD              compiles, disassembles, compares; exit 77 if NVRTC or nvdisasm is missing
+    sass_test.py BUILD --self-test  tests each rule on a kernel that breaks it (broken.cu)
     sass_test.py BUILD --table      prints the figures of all kernels and compares nothing
-    sass_test.py BUILD --store      writes figures.json anew, its exceptions as they were
-        --kernels GLOB …            of any of these: those kernels alone, as 8b-q4_k-*
+    sass_test.py BUILD --store      rewrites figures.json, but keeps its exceptions
+        --kernels GLOB …            with any of these: only these kernels, such as 8b-q4_k-*
 
-BUILD is the build folder: bin/write-cuda-kernels, and venv with the wheels of tests/requirements.txt. No GPU is needed.
+BUILD is the build folder, with bin/write-cuda-kernels and a venv with the wheels of
+tests/requirements.txt. No GPU is needed.
 """
 import argparse
 import concurrent.futures
@@ -32,8 +33,9 @@ import sass  # noqa: E402
 HEADERS = SOURCE / "codegen" / "cuda" / "device"
 FIGURES = HERE / "figures.json"
 SKIPPED = 77
-NO_STEPS = 1  # of wgmma, where nothing is known of groups
-# What is compared: a minute on two processors. Other kernels differ in K or N from one of these, or in both formats.
+NO_STEPS = 1  # wgmmas, if the groups are unknown
+# The compared kernels take a minute on two processors. Other kernels differ from one of
+# these in K or N, or in the format.
 COMPARED = ("8b-bf16-*", "8b-fp8-*", "8b-int4_g64-*", "8b-*-gate_up*", "8b-*-down", "1b-*-attention", "1b-bf16-qkv*",
             "1b-bf16-down", "1b-int4_g64-gate_up*", "1b-int4_g64-head*", "moe-*")
 
@@ -59,7 +61,8 @@ def measure(tools, name, source, options):
 
 
 def passes_of(variant):
-    """How often a thread of a few-token kernel walks its epilogue; None of others. A block makes 16 rows."""
+    """The number of passes over the epilogue per thread of a few-token kernel; None for
+    others. A block makes 16 rows."""
     block = re.search(r"_(few|t\d+)$", variant["symbol"])
     if not block:
         return None
@@ -69,7 +72,7 @@ def passes_of(variant):
 
 
 def steps_of(kernel, symbol):
-    """wgmmas of a group: of 16 k (fp8 products: 32), at most those of the 64 k that are a run."""
+    """The number of wgmmas of a group: of 16 k each (fp8 products: 32), at most those of a chunk of 64 k."""
     if symbol.endswith("_wgmma_fp8"):
         return 4
     groups = [operand["group"] or 64 for operand in kernel["operands"] if operand["kind"] == "weight"]
@@ -77,7 +80,7 @@ def steps_of(kernel, symbol):
 
 
 def measure_all(build, tools, globs):
-    """{"KERNEL SYMBOL": (figures, steps of a group)} of the kernels that match, in order."""
+    """{"KERNEL SYMBOL": (figures, steps of a group)} of the matching kernels, in order."""
     with tempfile.TemporaryDirectory() as work:
         subprocess.run([build / "bin" / "write-cuda-kernels", work, "8b", "1b", "moe"], check=True)
         described = json.loads((pathlib.Path(work) / "kernels.json").read_text())
@@ -98,7 +101,7 @@ def measure_all(build, tools, globs):
 
 
 def excepted(exceptions, name, rule, figure):
-    """The first exception that lets the kernel be, and counts that it was wanted."""
+    """The first exception that allows the figure; counts its use."""
     for exception in exceptions:
         if exception["rule"] == rule and fnmatch.fnmatch(name, exception["kernels"]) and figure <= exception["most"]:
             exception["used"] = exception.get("used", 0) + 1
@@ -107,7 +110,7 @@ def excepted(exceptions, name, rule, figure):
 
 
 def hold(found, stored, complete):
-    """Prints what is wrong; True if nothing is. complete: what is not found is no more."""
+    """Prints violations; True if there are none. complete: kernels that were not found no longer exist."""
     wrong, lower, exceptions = [], [], [dict(e) for e in stored["exceptions"]]
     for name, (figures, steps) in found.items():
         for rule, figure, what in rules.broken(figures, steps):

@@ -1,7 +1,7 @@
-//===- CompiledKernelsTest.cpp - Compiled kernels against the slow machine ---===//
+//===- CompiledKernelsTest.cpp - Compiled kernels against the plan interpreter ----===//
 //
-// CheckCode.h over plans of small models, at each level that the tests go over, written out where this machine lacks it,
-// and for GPUs on the emulator; and code that is wrong, which it must find.
+// Runs CheckCode.h over plans of small models, at each level that the tests cover (emulated in generic IR
+// where this machine lacks it), and for GPUs on the emulator. Wrong code must be found.
 //===----------------------------------------------------------------------===//
 #include "KernelRunner.h"
 #include "LoweredModel.h"
@@ -69,10 +69,11 @@ void checkAll(const std::string &lowering) {
         largest[op] = std::max(largest[op], off);
       }
     }
-  EXPECT_EQ(largest.size(), 10u); // each op was seen
+  EXPECT_EQ(largest.size(), 10u); // each op occurred
 }
 
-/// The plan of one model beside the code of a copy that `change` has changed, which must be told with this kernel.
+/// Checks the plan of a model against the code of a copy that `change` has modified; the error must name this
+/// kernel.
 template <typename Op>
 void plant(const std::string &kernel, llvm::function_ref<bool(Op)> change,
            const std::string &lowering = "ingot-lower", double slack = 1) {
@@ -110,7 +111,8 @@ TEST(CompiledKernels, AnotherScaleOfAttentionIsFound) {
     return true;
   });
 }
-/// Integers round much more than floats do: less is found, and that in a compilation too.
+/// Integers round much more coarsely than floats, so smaller errors go unnoticed, also in a
+/// compilation.
 TEST(CompiledKernels, AnotherScaleOfAttentionOverInt8IsFound) {
   plant<kernel::AttentionOp>(
       "@attention",
@@ -158,19 +160,19 @@ constexpr const char *kCuda =
     "kernel-norm-prologues,plan-add-workspaces,plan-find-ids,plan-expand-cases,"
     "plan.program(plan-elide-barriers,plan-pack-buffers)";
 
-/// Kernels that were compiled once, for all tests: a kernel takes a second.
+/// A cache of compiled kernels for all tests: a kernel takes a second to compile.
 compiler::CodeCache &cache() {
   static auto opened = compiler::CodeCache::open(testing::TempDir() + "ingot-compiled-cuda");
   return *opened;
 }
 
-/// The plan beside the code of other kernels, or of its own.
+/// Checks a plan against the code of other kernels, or of its own.
 Result<CodeAgreement> checkForGpus(mlir::ModuleOp plan, mlir::ModuleOp from,
                                    const std::string &target) {
   const Kernels kernels(from.getOps<kernel::FuncOp>());
   fb::ProgramT table;
   table.entries.push_back(
-      std::make_unique<fb::EntryT>()); // without steps: what a launch costs is of no matter
+      std::make_unique<fb::EntryT>()); // without steps: launch costs do not matter
   std::vector<compiler::SegmentSource> segments;
   const std::string emulated = "cuda-emulator:" + target;
   const std::vector<std::string> targets{emulated};
@@ -200,7 +202,8 @@ void checkAllOnEmulator(std::initializer_list<const char *> models, const std::s
   }
 }
 
-/// The plan of one model beside the code of a copy that `change` has changed, which must be told with this kernel.
+/// Checks the plan of a model against the code of a copy that `change` has modified; the error must name this
+/// kernel.
 template <typename Op>
 void plantForGpus(const std::string &kernel, llvm::function_ref<bool(Op)> change) {
   LoweredModel model(kCuda);
@@ -259,14 +262,14 @@ TEST(CompiledCuda, TheOtherStyleOfRopeIsFound) {
 }
 
 //===----------------------------------------------------------------------===//
-// Code that writes where it has no business: no kernel is compiled
+// Code that writes where it must not; no kernel is compiled
 //===----------------------------------------------------------------------===//
 
 namespace {
 
 using Operands = llvm::ArrayRef<compiler::CodeUnderCheck::Operand>;
 
-/// Leaves zeros, is allowed any finite number, and does a deed beside.
+/// Writes zeros, may be off by any finite number, and additionally performs a deed.
 class Mischief : public compiler::CodeUnderCheck {
 public:
   using Deed = std::function<void(kernel::FuncOp, Operands, const BatchView &)>;
@@ -293,7 +296,7 @@ private:
   Deed deed;
 };
 
-/// Why it is wrong: the second line of the error.
+/// Returns the reason for the refusal: the second line of the error.
 std::string whyOf(Mischief::Deed deed) {
   LoweredModel model("ingot-lower");
   Mischief code(std::move(deed));
@@ -341,7 +344,8 @@ TEST(Lockstep, PagesOfOthersAreToldThatAreWritten) {
   EXPECT_NE(why.find(" of @kv.0"), std::string::npos) << why;
 }
 
-// A kernel that takes another place of the block table, or one page behind the other, reads another sequence.
+// Pages are in no order, so a kernel that reads another entry of the block table, or the next page in memory,
+// reads another sequence.
 TEST(Lockstep, PagesLieInNoOrder) {
   reference::Batch step{{0, 1, 2}, {40, 0, 3}, {0}};
   const std::vector<int32_t> ids{1, 2, 3};

@@ -1,4 +1,4 @@
-//===- EffectsTest.cpp - Ops that declare other effects than they have ------===//
+//===- EffectsTest.cpp - Ops that declare wrong effects ---------------------===//
 #include "LoweredModel.h"
 
 #include "compiler/reference/machine/CheckPlan.h"
@@ -9,7 +9,8 @@ using namespace ingot::reference;
 using namespace ingot::reference::machine;
 using tests::LoweredModel;
 
-/// What the checks say if ops of that name declare of that operand what `lie` makes of it.
+/// Returns the error of the checks if ops of the given name declare the effect `lie` for the given
+/// operand.
 static std::string findWith(const std::string &op, size_t operand, kernel::OperandEffect lie) {
   LoweredModel model("ingot-lower");
   SeededWeights weights;
@@ -27,7 +28,7 @@ static std::string findWith(const std::string &op, size_t operand, kernel::Opera
 
 TEST(Effects, AsDeclaredNothingIsFound) { EXPECT_EQ(findWith("nothing", 0, {}), ""); }
 
-// A row that is rotated in place, said to be read alone: nothing would wait for it.
+// A row that is rotated in place but declared as only read: no later op would wait for it.
 TEST(Effects, ReadInsteadOfReadAndWrite) {
   const std::string found = findWith("rope_append", 0, {true, false});
   EXPECT_NE(

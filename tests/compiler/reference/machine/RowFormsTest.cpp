@@ -1,4 +1,4 @@
-//===- RowFormsTest.cpp - The forms of rows, a third time --------------------===//
+//===- RowFormsTest.cpp - A third implementation of the row encodings --------===//
 #include "PanelReference.h"
 
 #include "compiler/reference/machine/RowForms.h"
@@ -9,7 +9,7 @@ using namespace ingot::reference::machine;
 using kernel::RowKind;
 using kernel::RowsType;
 
-/// Rows as the tests of generators quantise them, to the same bits.
+/// Rows must be quantised to the same bits as in the tests of the generators.
 TEST(RowForms, QuantisedRowsAreThoseOfTheKernels) {
   mlir::MLIRContext context;
   context.loadDialect<kernel::KernelDialect>();
@@ -52,7 +52,7 @@ TEST(RowForms, FloatsComeBack) {
 TEST(RowForms, KeysSortAsLogitsDo) {
   EXPECT_GT(keyOf(2, 7), keyOf(1, 3));
   EXPECT_GT(keyOf(-1, 7), keyOf(-2, 3));
-  EXPECT_GT(keyOf(1, 3), keyOf(1, 4)); // of equal logits the lowest index
+  EXPECT_GT(keyOf(1, 3), keyOf(1, 4)); // of equal logits, the lowest index wins
   EXPECT_EQ(keyOf(-0.0f, 3), keyOf(0.0f, 3));
   EXPECT_EQ(keyOf(NAN, 3), 0u);
   EXPECT_EQ(idOf(keyOf(-3, 41)), 41);

@@ -1,4 +1,4 @@
-"""As much of torch as peers.py calls: shapes are checked, nothing is computed."""
+"""The subset of torch that peers.py calls: shapes are checked, nothing is computed."""
 import contextlib
 import time
 

@@ -1,4 +1,4 @@
-"""As much of triton as triton_gemv.py calls: a kernel is called with its arguments, and does nothing."""
+"""The subset of triton that triton_gemv.py calls: a kernel accepts its arguments and does nothing."""
 import inspect
 
 

@@ -1,4 +1,4 @@
-"""Prints the example of docs/patterns.md that has these patterns:   example.py docs/patterns.md Pattern…"""
+"""Prints the example of docs/patterns.md that contains these patterns:   example.py docs/patterns.md Pattern…"""
 import pathlib
 import re
 import sys

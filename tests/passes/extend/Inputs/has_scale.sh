@@ -1,4 +1,4 @@
 #!/bin/sh
-# Interesting (1): the file still scales by 3.
+# Returns 1 (interesting) while the file still scales by 3.
 grep -q 'lm.scale.*3.0' "$1" && exit 1
 exit 0

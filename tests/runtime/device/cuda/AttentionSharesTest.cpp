@@ -1,4 +1,4 @@
-//===- AttentionSharesTest.cpp - Runs of random schedules, dealt to blocks ------===//
+//===- AttentionSharesTest.cpp - KV chunks of random schedules, over blocks ------===//
 #include "runtime/device/cuda/AttentionShares.h"
 
 #include <algorithm>
@@ -34,11 +34,11 @@ std::vector<AttentionShare> dealt(const std::vector<AttentionTile> &tiles,
 
 int64_t runsOf(int64_t position) { return position / kRunPositions + 1; }
 
-/// What a kernel does with the list (device/attention_decode.cuh), for a layer that sees `window`
-/// positions; 0: all.
+/// Replays a kernel's traversal of the list (device/attention_decode.cuh), for a layer with a window
+/// of `window` positions; 0 means all.
 struct Walk {
-  int64_t longest = 0; ///< runs of a share
-  int64_t slots = 0;   ///< one behind the last
+  int64_t longest = 0; ///< most KV chunks of a split
+  int64_t slots = 0;   ///< one past the last
 
   Walk(const std::vector<AttentionTile> &tiles, const std::vector<AttentionShare> &shares,
        int64_t window) {
@@ -101,7 +101,7 @@ TEST(AttentionShares, EveryRunIsDealtOnceWithinItsBound) {
       runs += runsOf(position);
     const Walk walk(tiles, shares, 0);
     EXPECT_LE(walk.slots, sharing.slots);
-    // The bound holds but for tiles that found no slots.
+    // The bound holds unless some tiles found no slots.
     const int64_t bound = (runs + sharing.shares - 1) / sharing.shares;
     int64_t needed = 0;
     for (int64_t position : positions)
@@ -110,7 +110,7 @@ TEST(AttentionShares, EveryRunIsDealtOnceWithinItsBound) {
       EXPECT_LE(walk.longest, bound);
     for (int64_t window : {1, 300, 1024, 5000}) // layers of the same step
       EXPECT_LE(Walk(tiles, shares, window).longest, std::max(walk.longest, int64_t(1)));
-    // Counters: fewer than shares.
+    // There are fewer counters than splits.
     for (const AttentionShare &share : shares)
       EXPECT_LT(share.counter, sharing.shares);
     if (testing::Test::HasFailure())
@@ -136,12 +136,12 @@ TEST(AttentionShares, NothingIsSharedWithoutSharesOrSlots) {
   EXPECT_EQ(dealt(tiles, {64, 256, 0}).front().of, 52);
 }
 
-/// Equal contexts that fill the GPU are left alone: to merge them would only cost.
+/// Equal contexts that fill the GPU are not split, since merging the parts would only add cost.
 TEST(AttentionShares, ManyOfOneLengthAreNotCut) {
   EXPECT_EQ(dealt(decodesAt(std::vector<int64_t>(64, 1000)), {64, 4096, 0}).size(), 64u);
 }
 
-/// Where all layers see a window, what lies before it does not count.
+/// If all layers have a window, positions before it do not count.
 TEST(AttentionShares, WindowsBoundTheRuns) {
   const auto tiles = decodesAt({65'535});
   EXPECT_EQ(dealt(tiles, {64, 4096, 0}).size(), 64u);

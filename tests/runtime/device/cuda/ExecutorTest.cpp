@@ -16,7 +16,7 @@ using namespace ingot::test;
 
 namespace {
 
-/// A row of temperature 1, without filters.
+/// Sampling at temperature 1, without filters.
 constexpr RowSampling kDrawn = {
     .seed = 0, .scale = 1, .least = 0, .choice = 0, .topK = 0, .topP = 0, .zero = 0};
 
@@ -40,7 +40,7 @@ std::unique_ptr<Executor> open(const std::string &path,
   return executor ? std::move(*executor) : nullptr;
 }
 
-/// Greedy answers of several prompts at once, checking every row of logits.
+/// Generates greedy answers to several prompts at once and checks every row of logits.
 struct Answers {
   explicit Answers(Executor &executor)
       : executor(executor), memory(executor.pages(), int64_t(kLimits.maxSeqs), 256, kPageTokens),
@@ -50,7 +50,7 @@ struct Answers {
     ids[scheduler.add(prompt, count)] = {prompt, count};
   }
 
-  /// False when nothing is left.
+  /// Runs one step. Returns false when nothing is left.
   bool step() {
     const BatchView *batch = scheduler.plan();
     if (!batch)
@@ -99,7 +99,7 @@ TEST_F(CudaExecutor, AnswersAsTheModelDoes) {
   EXPECT_EQ(executor->device(), "Fake GPU");
   EXPECT_EQ(executor->remark(), "");
   Answers run(*executor);
-  for (int i = 0; i < 7; ++i) // more than fit at once: chunks of prompts beside decoding rows
+  for (int i = 0; i < 7; ++i) // more than fit at once, so prefill chunks mix with decoding rows
     run.add(fakePrompt(3 + 23 * i, i), 4 + i);
   while (run.step())
     ;
@@ -128,7 +128,7 @@ TEST_F(CudaExecutor, DecodeStepsAreGraphsOfTheirBucket) {
   EXPECT_EQ(fake.programmaticEdges, 6);
 }
 
-/// A prompt, and decode steps behind it.
+/// Runs a prompt and the decode steps that follow it.
 void answer(Executor &executor) {
   Answers run(executor);
   run.add(fakePrompt(6, 1), 3);
@@ -187,8 +187,8 @@ TEST_F(CudaExecutor, StepsChooseTheirVariants) {
   EXPECT_EQ(std::count(decode.begin(), decode.end(), "attend_prompts"), 0);
 }
 
-/// Sequences decode beside the chunk of a prompt: each kind of tiles has its launch, the prompt's
-/// first, each with blocks for its own alone; a graph has none for prompts.
+/// Sequences decode in the same step as a prefill chunk. Each kind of tile has its own launch, with
+/// blocks only for its own tiles; the prompt's launch comes first. A graph has no launch for prompts.
 TEST_F(CudaExecutor, MixedStepsLaunchBothKindsOfAttention) {
   auto executor = open(path());
   ASSERT_TRUE(executor);
@@ -212,7 +212,7 @@ TEST_F(CudaExecutor, MixedStepsLaunchBothKindsOfAttention) {
   EXPECT_GT(fake.graphLaunches, 0);
 }
 
-/// A chunk of a prompt that no row is asked for: the head has no blocks.
+/// For a prefill chunk of which no row of logits is wanted, the head has no blocks.
 TEST_F(CudaExecutor, LaunchesWithoutBlocksAreLeftOut) {
   auto executor = open(path());
   ASSERT_TRUE(executor);
@@ -241,7 +241,7 @@ TEST_F(CudaExecutor, OneCopyToTheDeviceAStep) {
   EXPECT_LT(fake.bytesToDevice - bytes, size_t(steps) * 2048);
 }
 
-/// Steps of both kinds in turn: each has its graph, and the greedy launches follow the head.
+/// Greedy and other steps alternate. Each kind has its own graph, and the greedy launches follow the head.
 TEST_F(CudaExecutor, GreedyStepsHaveTheirOwnGraphs) {
   auto executor = open(writeFakeEngine("greedy-steps.ingot",
                                        withGpuProgram({"cuda:sm_90a"}, false, /*greedy=*/true)));
@@ -277,7 +277,7 @@ TEST_F(CudaExecutor, GreedyStepsHaveTheirOwnGraphs) {
   EXPECT_EQ(executor->graphs(), 2u);
 }
 
-/// Two steps are under way: the second takes the first's ids on the device.
+/// Two steps are in flight. The second reads the first's ids on the device.
 TEST_F(CudaExecutor, RunsAheadOfIdsThatNobodyHasSeen) {
   auto executor =
       open(writeFakeEngine("ahead.ingot", withGpuProgram({"cuda:sm_90a"}, false, /*greedy=*/true)));
@@ -316,8 +316,8 @@ TEST_F(CudaExecutor, RunsAheadOfIdsThatNobodyHasSeen) {
   EXPECT_EQ(fake.torn, 0);
 }
 
-/// Greedy steps, steps that draw and steps for logits in turn: keys are ready for each, and three
-/// graphs are made.
+/// Greedy steps, sampling steps and steps that return logits alternate. Keys are initialised for
+/// each, and three graphs are made.
 TEST_F(CudaExecutor, StepsThatDrawHaveTheirOwnGraphs) {
   auto executor = open(writeFakeEngine(
       "draws.ingot", withGpuProgram({"cuda:sm_90a"}, false, /*greedy=*/true, /*draws=*/true)));
@@ -361,7 +361,7 @@ TEST_F(CudaExecutor, StepsThatDrawHaveTheirOwnGraphs) {
   EXPECT_EQ(executor->graphs(), 3u);
 }
 
-/// Graphs of all buckets are made while nobody asks, smallest first; steps make none then.
+/// The graphs of all buckets are made while the executor is idle, smallest first. Steps then make none.
 TEST_F(CudaExecutor, GraphsAreMadeAhead) {
   auto executor = open(writeFakeEngine(
       "prepared.ingot", withGpuProgram({"cuda:sm_90a"}, false, /*greedy=*/true, /*draws=*/true)));
@@ -399,7 +399,7 @@ TEST_F(CudaExecutor, GraphsAreMadeAhead) {
   EXPECT_FALSE(failing->prepareAhead());
 }
 
-/// `edit` changes the GPU program of the fake engine.
+/// Options for a fake engine whose GPU program `edit` changes.
 FakeOptions editedProgram(std::function<void(fb::ProgramT &)> edit) {
   FakeOptions options = withGpuProgram({"cuda:sm_90a"}, false, /*greedy=*/true);
   options.addCode = [add = options.addCode, edit](fb::EngineT &engine,
@@ -410,7 +410,7 @@ FakeOptions editedProgram(std::function<void(fb::ProgramT &)> edit) {
   return options;
 }
 
-/// Projections raise keys in every step; a greedy step finds them at 0, whatever was before it.
+/// Projections raise keys in every step. A greedy step starts with keys of 0, whatever step precedes it.
 TEST_F(CudaExecutor, KeysAreClearedForGreedySteps) {
   uint32_t keys = 0;
   auto executor =
@@ -433,7 +433,7 @@ TEST_F(CudaExecutor, KeysAreClearedForGreedySteps) {
       EXPECT_EQ(ids->front(), want);
     } else {
       ASSERT_TRUE(executor->step(*scheduler.plan()));
-      *reinterpret_cast<uint64_t *>(executor->buffer(keys)) = 77; // as the head would
+      *reinterpret_cast<uint64_t *>(executor->buffer(keys)) = 77; // as the head does
     }
     scheduler.complete();
     tokens.push_back(want);
@@ -441,8 +441,8 @@ TEST_F(CudaExecutor, KeysAreClearedForGreedySteps) {
   }
 }
 
-/// A case of few tokens without a launch: small steps leave it out, with its place in the graph. So does every
-/// step, of a kernel without variants.
+/// A specialisation for few tokens omits a launch: small steps skip it, and their graph has no node for it. A kernel
+/// without variants is skipped in every step.
 TEST_F(CudaExecutor, StepsRunTheCaseOfTheirCount) {
   auto executor =
       open(writeFakeEngine("cases.ingot", editedProgram([](fb::ProgramT &program) {
@@ -551,7 +551,7 @@ TEST_F(CudaExecutor, RefusesLimitsThatDoNotFitBeforeTakingAnything) {
   EXPECT_EQ(fake.highest, 0u);
 }
 
-/// What the driver takes later for code, graphs and itself is not given to KV pages.
+/// KV pages do not take the memory that the driver needs later for code, graphs and itself.
 TEST_F(CudaExecutor, LeavesRoomForWhatComesLater) {
   uint64_t takes = 0;
   {
@@ -559,7 +559,7 @@ TEST_F(CudaExecutor, LeavesRoomForWhatComesLater) {
     ASSERT_TRUE(executor);
     takes = executor->memory().taken();
   }
-  fake.memory = takes + takes / 8; // all but an eighth of it: too much by a little
+  fake.memory = takes + takes / 8; // leaves an eighth of it: slightly too little
   auto refused = tryOpen(path());
   ASSERT_FALSE(refused);
   EXPECT_EQ(refused.error().code, "E0715");
@@ -603,8 +603,8 @@ fb::TensorMapT boxesOf(uint32_t operand, fb::TensorElement element, uint32_t col
   return map;
 }
 
-/// The residual in clusters of two and through tensor maps, of bytes and of bf16; a step of one
-/// token takes the plain one, which has no maps.
+/// The residual kernel runs in clusters of two and through tensor maps, of bytes and of bf16. A step
+/// of one token uses the plain variant, which has no maps.
 FakeOptions withTensorMaps() {
   auto options = withGpuProgram({"cuda:sm_90a"});
   options.change = [](fb::EngineT &t) {
@@ -640,7 +640,7 @@ TEST_F(CudaExecutor, KernelsGetTensorMapsAndClusters) {
   EXPECT_EQ(fake.tensorMaps, 2) << "none is made in a step";
 }
 
-/// The map is of the limits' rows, at the operand's place.
+/// The map covers as many rows as the limits allow, at the operand's address.
 TEST_F(CudaExecutor, TensorMapsThatCannotBeMadeAreErrors) {
   const std::string path = writeFakeEngine("boxes.ingot", withTensorMaps());
   fake.failCall = "cuTensorMapEncodeTiled";
@@ -668,7 +668,7 @@ TEST_F(CudaExecutor, RefusesGridsThatCannotBeLaunched) {
   EXPECT_EQ(executor.error().code, "E0719") << executor.error().format();
 }
 
-/// Whatever fails while a session is opened or runs comes back as an error.
+/// Any call that fails while a session is opened or runs is reported as an error.
 TEST_F(CudaExecutor, EveryCallCanFail) {
   for (const char *call :
        {"cuMemGetInfo", "cuMemAlloc", "cuMemAllocHost", "cuMemsetD8Async", "cuMemcpyHtoDAsync",
@@ -701,7 +701,7 @@ TEST_F(CudaExecutor, EveryCallCanFail) {
     auto id = scheduler.add(prompt, 2);
     fake.failCall = call;
     auto ran = executor->step(*scheduler.plan());
-    if (ran) { // a call of graphs
+    if (ran) { // the call belongs to graphs
       scheduler.complete();
       scheduler.append(id, 1);
       ran = executor->step(*scheduler.plan());
@@ -712,13 +712,13 @@ TEST_F(CudaExecutor, EveryCallCanFail) {
   }
 }
 
-/// The second layer's state has a window and so a block table of its own: kernels of each layer get
-/// theirs, in launches and in graphs, and pages move by group.
+/// The second layer's state has a window and therefore its own block table. Kernels of each layer get
+/// the right table, in launches and in graphs, and pages move by group.
 TEST_F(CudaExecutor, StatesOfAWindowHaveTheirOwnPages) {
   FakeOptions made = withGpuProgram({"cuda:sm_90a"});
   made.change = [](fb::EngineT &engine) {
     for (auto &program : engine.programs) {
-      program->states[1]->window = 200; // of which the prompt below sees all
+      program->states[1]->window = 200; // longer than the prompt below
       program->sections.push_back(std::make_unique<fb::SectionT>(*program->sections[1]));
       program->sections.back()->name = "local";
       program->entries[0]->steps[2]->section = uint32_t(program->sections.size() - 1);

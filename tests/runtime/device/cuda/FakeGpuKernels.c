@@ -1,9 +1,9 @@
 /*===- FakeGpuKernels.c - The fake model's kernels for the fake GPU ------------===
  *
- * The model of ../FakeKernels.c with the GPU's shape of kernels: arguments by address, the
- * batch last, blocks beyond its counts do nothing, K not transposed in a page. Each comes
- * in the variants that FakeGpuProgram.cpp names; a variant marks what it writes by nothing:
- * the record of the fake driver says which one ran.
+ * The model of ../FakeKernels.c with the calling convention of GPU kernels: arguments are
+ * passed by address, the batch is last, blocks beyond the batch's counts do nothing, and K
+ * is not transposed in a page. Each kernel has the variants that FakeGpuProgram.cpp names.
+ * Variants write identical results; the fake driver's record shows which one ran.
  *===----------------------------------------------------------------------===*/
 #include "FakeLibcuda.h"
 
@@ -109,7 +109,7 @@ KERNEL attend_prompts(ARGS) {
   for (int64_t i = 0; i < grid[0] && i < batch->promptTiles; ++i)
     attendTile(args, grid, batch->attentionTiles[i]);
 }
-/* A block per share; the first of a tile does the work. */
+/* A block per split; the first of a tile does the work. */
 KERNEL attend_shares(ARGS) {
   BATCH(3);
   for (int64_t i = 0; i < grid[0] && i < batch->shareCount; ++i) {
@@ -145,7 +145,7 @@ KERNEL residual(ARGS) {
     hidden[t * LINE] = attended[t * LINE];
 }
 
-/* The same by tensor maps of both operands: nothing but what they say. */
+/* The same through tensor maps of both operands, using nothing but the maps' contents. */
 KERNEL residual_boxes(ARGS) {
   const struct FakeTensorMap *from = args[3], *to = args[4];
   BATCH(2);
@@ -154,7 +154,7 @@ KERNEL residual_boxes(ARGS) {
       *(float *)(to->base + t * to->rowBytes) = *(const float *)(from->base + t * from->rowBytes);
 }
 
-/* Blocks of (a quarter of the vocabulary, row). */
+/* A block per (quarter of the vocabulary, row). */
 KERNEL head(ARGS) {
   const float *hidden = POINTER(0), *constant = POINTER(1), *weight = POINTER(2);
   float *logits = POINTER(3);
@@ -170,7 +170,7 @@ KERNEL head(ARGS) {
   }
 }
 
-/* A block per row: the key is the id of the largest logit plus one; keys must be 0 before. */
+/* A block per row. The key is the id of the largest logit plus one; keys must be 0 before. */
 KERNEL argmax(ARGS) {
   const float *logits = POINTER(0);
   uint64_t *keys = POINTER(1);
@@ -194,7 +194,7 @@ KERNEL argmax_finish(ARGS) {
   }
 }
 
-/* FakeGpuProgram.cpp: fakeDraw. */
+/* Same formula as fakeDraw in FakeGpuProgram.cpp. */
 KERNEL draw_ids(ARGS) {
   uint64_t *keys = POINTER(0);
   int32_t *ids = POINTER(1);

@@ -33,7 +33,7 @@ std::unique_ptr<fb::VariantT> variant(const char *symbol, fb::Extent x,
   return v;
 }
 
-/// One list per kernel of FakeEngine.cpp, in its order.
+/// Adds one list of variants per kernel of FakeEngine.cpp, in the same order.
 void addVariants(fb::CodeObjectT &code, bool recurrent, bool greedy, bool draws) {
   auto list = [&]() -> std::vector<std::unique_ptr<fb::VariantT>> & {
     code.variants.push_back(std::make_unique<fb::KernelVariantsT>());
@@ -61,8 +61,8 @@ void addVariants(fb::CodeObjectT &code, bool recurrent, bool greedy, bool draws)
     list().push_back(variant("draw_ids", rows));
 }
 
-/// Behind the logits, with a line a row for keys and for ids: a case that finds ids, and with `draws`
-/// one that shares its first launch.
+/// Adds buffers for keys and ids after the logits, with one 64-byte line per row each. Adds a
+/// specialisation that finds greedy ids and, with `draws`, one that samples and has the same first launch.
 void addIds(fb::ProgramT &program, bool draws) {
   fb::EntryT &entry = *program.entries.front();
   const uint32_t logits = entry.outputs.front()->buffer, keys = uint32_t(program.buffers.size()),

@@ -1,7 +1,7 @@
 //===- FakeGpuProgram.h - The fake model for the fake GPU ---------------------===//
 //
-// FakeGpuKernels.c as GPU code of the engine that FakeEngine.h writes, and the library that
-// runs it. fakeLogits() says what must come out.
+// Adds FakeGpuKernels.c as GPU code to the engine that FakeEngine.h writes, and provides the library
+// that runs it. fakeLogits() gives the expected result.
 //===----------------------------------------------------------------------===//
 #pragma once
 
@@ -12,23 +12,23 @@
 
 namespace ingot::test {
 
-/// `targets`: "cuda:sm_90a", "cuda:compute_80". With `alone` the engine has no CPU code,
-/// with `greedy` its GPU program finds greedy ids, with `draws` it draws others as well.
+/// `targets` are names such as "cuda:sm_90a" and "cuda:compute_80". With `alone` the engine has no CPU
+/// code. With `greedy` its GPU program finds greedy ids; with `draws` it samples ids as well.
 FakeOptions withGpuProgram(std::vector<std::string> targets, bool alone = false,
                            bool greedy = false, bool draws = false);
 
-/// Shares of attention beyond one a tile.
+/// Attention splits beyond one per tile.
 constexpr uint32_t kFakeShares = 3;
 
-/// What the fake kernel draws where `best` is the id of the largest logit: no distribution, but
-/// every part of what it is told counts. `position` is the new token's.
+/// Returns the id that the fake kernel draws if `best` is the id of the largest logit. It is not a
+/// sample of a distribution, but it depends on every parameter. `position` is the new token's.
 int32_t fakeDraw(int32_t best, const RowSampling &how, int64_t position);
 
-/// The library, for openLibcuda().
+/// Returns the path of the library, for openLibcuda().
 std::string fakeLibcuda();
-/// Its record, zeroed.
+/// Zeroes the library's record and returns it.
 FakeCuda &freshFakeCuda();
-/// The record as it is.
+/// Returns the library's record unchanged.
 FakeCuda &fakeCuda();
 
 } // namespace ingot::test

@@ -1,21 +1,20 @@
 /*===- FakeLibcuda.c - libcuda.so.1 for tests without a GPU -------------------===
  *
- * Has the functions that ingot calls, records them, fails on demand, and runs "cubins":
- * host objects whose machine is changed to CUDA's, with kernels
+ * Implements the functions that ingot calls, records the calls, fails on demand, and runs "cubins".
+ * These are host objects whose ELF machine is changed to CUDA's, with kernels
  *
  *     void NAME(void *const *arguments, const unsigned *grid)
  *
- * that do the work of the whole grid. Device memory is host memory; what was not
- * allocated is not known here, so run under a sanitizer to find wild accesses. A graph's
- * nodes run as late as their edges allow, so that a missing edge changes results. Copies to
- * the host arrive when they are waited for, and memory that a copy to the device reads must
- * be the same until then (`torn` counts those that are not) and must not be given back
- * (`freedUnderCopies`).
+ * that do the work of the whole grid. Device memory is host memory. The library does not detect
+ * accesses outside allocations; run under a sanitizer to find them. A graph's nodes run as late as
+ * their edges allow, so a missing edge changes results. Copies to the host complete only when they
+ * are waited for. Until then, memory that a copy to the device reads must not change (`torn` counts
+ * violations) and must not be freed (`freedUnderCopies`).
  *
- * It refuses what the driver refuses: a call on a thread whose current context is none (201) or
- * has gone (709), something of another context (400), times of events that take none (400) or are
- * not over (600), shared memory that a function was not allowed (1). Calls may come from any
- * thread.
+ * It returns the driver's errors for a call on a thread without a current context (201) or with a
+ * destroyed one (709), a handle of another context (400), the elapsed time of events that record
+ * none (400) or have not completed (600), and more shared memory than a function was allowed (1).
+ * Calls may come from any thread.
  *===----------------------------------------------------------------------===*/
 #define _GNU_SOURCE
 #include "FakeLibcuda.h"
@@ -34,7 +33,7 @@ typedef void (*KernelFn)(void *const *arguments, const unsigned *grid);
 
 __attribute__((visibility("default"))) struct FakeCuda fakeCuda;
 
-/* A device's primary context. Its handle is the same in each of its lives. */
+/* A device's primary context. Its handle stays the same each time the context is recreated. */
 enum { MOST_DEVICES = 4 };
 struct Context {
   int retained;
@@ -55,7 +54,7 @@ static int enter(void) {
 static void leave(int *unused) { pthread_mutex_unlock(&oneAtATime); }
 #define LOCK __attribute__((cleanup(leave), unused)) int locked = enter()
 
-/* Each handle points to something that begins with who owns it. */
+/* The object behind each handle begins with its owner. */
 static int foreign(const void *handle) {
   const struct Bound *owner = handle;
   return owner->context != current.context || owner->life != current.life;
@@ -93,7 +92,7 @@ static int failing(const char *call) {
     if (code)                                                                                      \
       return code;                                                                                 \
   } while (0)
-/* The same, of a call that needs a context. */
+/* As TRY, for a call that needs a context. */
 #define IN_CONTEXT(call)                                                                           \
   LOCK;                                                                                            \
   do {                                                                                             \
@@ -168,7 +167,7 @@ API cuDeviceTotalMem_v2(size_t *bytes, int device) {
 }
 static size_t freeBytes(void) { return memorySize() - fakeCuda.taken; }
 
-/* Memory that lives, of the device and page-locked of the host. */
+/* A live allocation of device memory or of page-locked host memory. */
 struct Memory {
   struct Bound owner;
   char *start;
@@ -178,12 +177,12 @@ struct Memory {
 };
 static struct Memory *memories;
 
-/* Copies under way, in order; `sequence` counts everything that went into the stream, `finished`
- * what is known to be over. */
+/* Copies in flight, in order. `sequence` counts all operations put into the stream, `finished`
+ * those known to be complete. */
 struct Copy {
   unsigned sequence;
   void *host;
-  void *snapshot; /* what was there, or what is to be there, when the call was made */
+  void *snapshot; /* to the device: the source at the call; to the host: the data to deliver */
   size_t bytes;
   int toHost;
   struct Copy *next;
@@ -215,7 +214,7 @@ static void finishUpTo(unsigned last) {
     finished = last;
 }
 
-static void forgetCopies(void) { /* of a stream that failed: the memory may be gone */
+static void forgetCopies(void) { /* after a failure: memory may be freed */
   while (copies) {
     struct Copy *copy = copies;
     copies = copy->next;
@@ -228,8 +227,8 @@ static void forgetCopies(void) { /* of a stream that failed: the memory may be g
 static int meet(const char *a, size_t aBytes, const char *b, size_t bBytes) {
   return a < b + bBytes && b < a + aBytes;
 }
-/* Gives it back. cuMemFree waits for what is under way; of page-locked memory it is noticed, and
- * done first. */
+/* Frees an allocation. cuMemFree waits for copies in flight. Freeing page-locked memory that a copy
+ * still uses is counted in `freedUnderCopies`, and the copies are completed first. */
 static int giveBack(const char *start, int host) {
   struct Memory **at = &memories;
   while (*at && ((*at)->start != start || (*at)->host != host))
@@ -268,7 +267,7 @@ API cuDevicePrimaryCtxRetain(void **context, int device) {
   ++fakeCuda.contexts;
   return 0;
 }
-/* The last one takes what is left in the context with it. */
+/* The last release destroys all objects that are left in the context. */
 API cuDevicePrimaryCtxRelease_v2(int device) {
   LOCK;
   struct Context *context = &contexts[device];
@@ -397,7 +396,7 @@ API cuModuleLoadDataEx(void **module, const void *image, unsigned count, int *op
              "\x7f"
              "ELF",
              4) == 0) {
-    /* An ELF file tells its size: section headers are last. */
+    /* The section headers come last in an ELF file, so they give its size. */
     uint64_t sections;
     uint16_t number, x86 = 62;
     memcpy(&sections, (const char *)image + 40, 8);
@@ -475,8 +474,8 @@ static void run(struct Function *function, const unsigned *grid, unsigned cluste
   function->code(arguments, grid);
 }
 
-/* "CUDA Driver API", cuTensorMapEncodeTiled: what it refuses with 1, for matrices of bytes (0) and
- * of bf16 (9). */
+/* The conditions under which cuTensorMapEncodeTiled ("CUDA Driver API") returns 1, for matrices of
+ * bytes (0) and of bf16 (9). */
 API cuTensorMapEncodeTiled(void *map, int type, unsigned rank, void *base, const uint64_t *extents,
                            const uint64_t *strides, const uint32_t *box, const uint32_t *steps,
                            int interleave, int swizzle, int promotion, int outside) {
@@ -617,7 +616,7 @@ struct Node {
   int after[MOST_EDGES], afterCount;
 };
 struct Graph {
-  struct Bound owner; /* of what was made of it to be launched; a graph as such has none */
+  struct Bound owner; /* set for executable graphs; a plain graph has none */
   struct Node nodes[MOST_NODES];
   int count;
 };
@@ -699,7 +698,7 @@ API cuGraphExecDestroy(void *executable) {
   free(executable);
   return 0;
 }
-/* The last node whose edges allow it runs next. */
+/* Of the nodes whose dependencies have run, the last one runs next. */
 API cuGraphLaunch(struct Graph *graph, void *stream) {
   IN_CONTEXT("cuGraphLaunch");
   OWN(graph);

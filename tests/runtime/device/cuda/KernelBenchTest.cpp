@@ -1,4 +1,4 @@
-//===- KernelBenchTest.cpp - Launches of a step alone, on the fake GPU ---------===//
+//===- KernelBenchTest.cpp - Single launches of a step, on the fake GPU --------===//
 #include "runtime/device/KernelBench.h"
 #include "runtime/device/cuda/Executor.h"
 #include "runtime/device/cuda/LibcudaDriver.h"
@@ -17,8 +17,8 @@ namespace {
 
 using runtime::KernelBench;
 
-/// embed, constants | append | attend | residual | append | attend | residual | head, and argmax |
-/// argmax_finish behind it.
+/// embed, constants | append | attend | residual | append | attend | residual | head, followed by
+/// argmax | argmax_finish.
 enum Kernel : uint32_t { Embed, Constants, Append, Attend, Residual, Head, Argmax, ArgmaxFinish };
 
 class CudaKernelBench : public testing::Test {
@@ -37,7 +37,7 @@ protected:
     memory.emplace(executor->pages(), 5, 256, kPageTokens);
     scheduler.emplace(*memory, runtime::ScheduleLimits{40, 5, 40});
   }
-  /// A decode step of `count` sequences, or a prompt.
+  /// Plans a decode step of `count` sequences, or a prefill of their prompts.
   const BatchView &batch(int count, int promptTokens = 1) {
     for (int i = 0; i < count; ++i)
       scheduler->add(fakePrompt(promptTokens, i), 2);
@@ -63,11 +63,11 @@ TEST_F(CudaKernelBench, LaunchesOfOneKernelInAllLayers) {
   auto seconds = bench->time({.only = Attend}, 3, 2);
   ASSERT_TRUE(seconds) << seconds.error().format();
   EXPECT_EQ(seconds->size(), 3u);
-  // Of two launches four copies; once for nothing, then three times two.
+  // Two launches with four copies each: one warm-up run, then three times two.
   EXPECT_EQ(ran(), std::vector<std::string>(size_t(2 * 4 * (1 + 3 * 2)), "attend_shares"));
 }
 
-/// Launch follows launch in a chain, and copy follows copy.
+/// Each launch depends on the previous one, and each copy on the previous copy.
 TEST_F(CudaKernelBench, EdgesAreThoseThatAreAskedFor) {
   ASSERT_TRUE(bench->prepare(batch(1)));
   for (bool overlap : {true, false}) {
@@ -98,7 +98,7 @@ TEST_F(CudaKernelBench, PromptsHaveTheirVariants) {
   EXPECT_TRUE(bench->time({.only = Attend}, 2, 1));
 }
 
-/// Graphs are given back one by one: there are hundreds of them in a run.
+/// Graphs are destroyed one by one, since a run makes hundreds of them.
 TEST_F(CudaKernelBench, GraphsDoNotPileUp) {
   const BatchView &view = batch(2);
   ASSERT_TRUE(bench->prepare(view));
@@ -116,7 +116,7 @@ TEST_F(CudaKernelBench, HostTimeAndLimitsAreThere) {
   ASSERT_TRUE(host);
   ASSERT_TRUE(*host);
   EXPECT_GT(**host, 0);
-  auto limits = bench->limits(); // no room for copies in 1 GiB: an H200's
+  auto limits = bench->limits(); // of an H200: copies do not fit in 1 GiB
   ASSERT_TRUE(limits) << limits.error().format();
   EXPECT_GT(limits->readGbPerS, 1);
   EXPECT_GT(limits->bf16Gflops, 100);

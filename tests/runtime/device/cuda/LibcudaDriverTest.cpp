@@ -1,4 +1,4 @@
-//===- LibcudaDriverTest.cpp - The driver API, and all that it can refuse -----===//
+//===- LibcudaDriverTest.cpp - The driver API and the failures of its calls ---===//
 #include "runtime/device/cuda/LibcudaDriver.h"
 #include "tests/runtime/device/cuda/FakeGpuProgram.h"
 
@@ -88,7 +88,7 @@ TEST(LibcudaDriver, DriverThatDoesNotStart) {
   expectError(driver.error(), "E0713", "driver and library differ");
 }
 
-/// Whatever call fails, an error with its name comes back and nothing is left behind.
+/// Whichever call fails, the error names it and nothing leaks.
 TEST(LibcudaDriver, EveryCallOfOpeningCanFail) {
   for (const char *call :
        {"cuDeviceGetCount", "cuDeviceGet", "cuDeviceGetName", "cuDeviceGetAttribute",

@@ -1,7 +1,7 @@
 //===- SessionTest.cpp - A session on the fake GPU ------------------------------===//
 //
-// The fake library has the name that drivers have. Once it is loaded, whoever opens
-// libcuda.so.1 gets it.
+// The fake library has the soname of the real driver. Once it is loaded, every dlopen of
+// libcuda.so.1 returns it.
 //===----------------------------------------------------------------------===//
 #include "runtime/session/Session.h"
 #include "runtime/engine/EngineFile.h"
@@ -57,7 +57,7 @@ TEST_F(CudaSession, AnswersOnBothDevices) {
   }
 }
 
-/// Ids come back instead of logits where nobody wants more: in graphs and beside prompts.
+/// If no request needs logits, only ids are copied back, both in graphs and in steps with prompts.
 TEST_F(CudaSession, GreedyIdsComeFromTheDevice) {
   for (bool alone : {false, true}) {
     auto session = open(
@@ -77,8 +77,8 @@ TEST_F(CudaSession, GreedyIdsComeFromTheDevice) {
   }
 }
 
-/// A step is begun before the ids of the one before are seen: answers that end with one of them,
-/// that are cancelled, and requests that come meanwhile leave the others as they are.
+/// A step begins before the ids of the previous one are known. Answers that end with one of those ids,
+/// cancelled answers and requests that arrive meanwhile do not affect the others.
 TEST_F(CudaSession, RunsAheadAndDropsWhatNobodyWants) {
   auto session =
       open(writeFakeEngine("ends.ingot", withGpuProgram({"cuda:sm_90a"}, true, /*greedy=*/true)),
@@ -109,7 +109,7 @@ TEST_F(CudaSession, RunsAheadAndDropsWhatNobodyWants) {
   EXPECT_EQ(session->take(cancelled).ids, std::vector(whole.begin(), whole.begin() + 3));
   EXPECT_EQ(session->take(other).ids, fakeGreedy(fakePrompt(8, 3), 10, false));
   EXPECT_EQ(session->take(late).ids, fakeGreedy(fakePrompt(7, 2), 10, false));
-  // The only one left ends with an id that the step after it did not wait for.
+  // The only remaining answer ends with an id after the next step has already begun.
   RequestId last = start({whole[0]});
   session->runUntilDone();
   EXPECT_TRUE(session->take(last).ids.empty());
@@ -117,9 +117,9 @@ TEST_F(CudaSession, RunsAheadAndDropsWhatNobodyWants) {
   EXPECT_EQ(fake.torn, 0);
 }
 
-/// Too few pages for all while steps are begun before the ids of those before are seen: pages are
-/// copied for choices, saved and loaded or computed again, in the device's order. So are versions
-/// of a state of fixed size.
+/// There are too few pages for all, and steps begin before the previous ids are known. Pages are copied
+/// for choices, and swapped or recomputed, in the device's order. So are versions of a state of fixed
+/// size.
 TEST_F(CudaSession, PreemptsAndForksWhileItRunsAhead) {
   for (auto [greedy, recurrent] : {std::pair(true, false), {false, false}, {true, true}})
     for (uint64_t swapBytes : {0, 1 << 20}) {
@@ -158,15 +158,15 @@ TEST_F(CudaSession, PreemptsAndForksWhileItRunsAhead) {
                     fakeGreedy(fakePrompt(20 + 9 * seed, seed), 70, false, recurrent));
       ScheduleStats stats = (*session)->stats();
       EXPECT_GT(stats.preemptions, 2u);
-      EXPECT_GT(stats.copiedPages, 0u); // fewer where the other holder made way instead
+      EXPECT_GT(stats.copiedPages, 0u); // fewer if the other holder was preempted instead
       EXPECT_EQ(stats.pagesUsed, 0);
       EXPECT_EQ(fake.torn, 0);
       EXPECT_EQ((*session)->failure(), nullptr);
     }
 }
 
-/// Beams need logits, and fork and end at every step, beside answers that the device draws a step
-/// ahead, with too few pages for all: what they are on the CPU.
+/// Beams need logits, and fork and end at every step. They run together with answers that the device
+/// samples a step ahead, with too few pages for all. The results equal those on the CPU.
 TEST_F(CudaSession, BeamsBesideIdsOfTheDevice) {
   std::string path =
       writeFakeEngine("beams.ingot", withGpuProgram({"cuda:sm_90a"}, false, /*greedy=*/true));
@@ -214,7 +214,7 @@ TEST_F(CudaSession, BeamsBesideIdsOfTheDevice) {
     }
 }
 
-/// What the fake GPU draws, token by token.
+/// Returns the ids that the fake GPU draws, token by token.
 std::vector<int32_t> fakeDrawn(std::vector<int32_t> ids, const SamplingParams &params,
                                int64_t count) {
   const size_t prompt = ids.size();
@@ -226,9 +226,9 @@ std::vector<int32_t> fakeDrawn(std::vector<int32_t> ids, const SamplingParams &p
   return {ids.begin() + long(prompt), ids.end()};
 }
 
-/// Answers of all kinds side by side, drawn by the device while the host is a step behind; some end
-/// with an id that the step after it did not wait for. A request that wants logits joins, which the
-/// host draws, and leaves.
+/// The device samples answers of all kinds in one batch while the host is a step behind. Some end with
+/// an id after the next step has begun. A request that wants logits joins, which makes the host sample,
+/// and leaves again.
 TEST_F(CudaSession, DrawnIdsComeFromTheDevice) {
   auto session = open(writeFakeEngine("drawn.ingot", withGpuProgram({"cuda:sm_90a"}, true,
                                                                     /*greedy=*/true,
@@ -266,7 +266,7 @@ TEST_F(CudaSession, DrawnIdsComeFromTheDevice) {
       if (!request.stopIds.empty())
         expected.resize(size_t(std::ranges::find(expected, request.stopIds[0]) - expected.begin()));
       EXPECT_EQ(session->take(id).ids, expected) << id;
-      // The id that ends an answer, and the one that was computed too far.
+      // The id that ends an answer, and the one that was computed past its end.
       rows += expected.size() + (request.stopIds.empty() ? 0 : 2);
     }
     asked.clear();
@@ -275,7 +275,7 @@ TEST_F(CudaSession, DrawnIdsComeFromTheDevice) {
   EXPECT_EQ(fake.bytesToHost, rows * sizeof(int32_t)) << "ids alone";
   EXPECT_GT(fake.graphLaunches, 0);
 
-  // A step with a row for the host brings logits of all, from which the host draws all.
+  // A step with one row that the host must sample returns the logits of all rows, and the host samples all.
   start(4, [](Request &r) { r.sampling.temperature = 0.5f, r.maxTokens = 1; });
   Request logprobs;
   logprobs.promptIds = fakePrompt(7, 5);
@@ -295,7 +295,7 @@ TEST_F(CudaSession, DrawnIdsComeFromTheDevice) {
   EXPECT_EQ(fake.torn, 0);
 }
 
-/// One row that wants more brings all rows of its steps back as logits.
+/// One row that needs logits makes its steps return the logits of all rows.
 TEST_F(CudaSession, LogitsComeBackWhereIdsAreNotEnough) {
   auto session =
       open(writeFakeEngine("mixed.ingot", withGpuProgram({"cuda:sm_90a"}, false, /*greedy=*/true)),
@@ -325,7 +325,7 @@ TEST_F(CudaSession, LogitsComeBackWhereIdsAreNotEnough) {
   EXPECT_EQ(bytesOf([](Request &r) { r.sampling.logitBias = {{3, 1.0f}}; }), logits);
   EXPECT_EQ(bytesOf([](Request &r) { r.sampling.topLogprobs = 0; }), logits);
   EXPECT_EQ(bytesOf([](Request &r) { r.onLogits = [](const LogitsRow &) {}; }), logits);
-  // Scores are of logits.
+  // Scores need logits.
   fake.bytesToHost = 0;
   ASSERT_TRUE(session->score(fakePrompt(9, 4)));
   EXPECT_EQ(fake.bytesToHost, 8 * 128 * sizeof(float));
@@ -366,7 +366,7 @@ TEST_F(CudaSession, TakesAContextThatFits) {
   EXPECT_LE((*session)->memory().needed(), 300'000u);
 }
 
-/// Steps as long as a GPU needs them, unless their activations take too much of it.
+/// Steps have as many tokens as a GPU needs, unless their activations take too much memory.
 TEST_F(CudaSession, TokensOfAStepFollowTheMemory) {
   std::string path = writeFakeEngine("tokens.ingot", withGpuProgram({"cuda:sm_90a"}));
   auto tokens = [&](const char *device, size_t memory, int64_t asked) {
@@ -391,7 +391,7 @@ TEST_F(CudaSession, TokensOfAStepFollowTheMemory) {
   EXPECT_EQ(tokens("cuda", each * 1024 * 15, 700), 700u);
 }
 
-/// What `serve` asks for: half of the GPU's memory that all else leaves, whatever the host has.
+/// `serve` asks for half of the GPU memory that remains after everything else, independent of the host's.
 TEST_F(CudaSession, KvPagesTakeTheirShareOfWhatIsLeft) {
   std::string path = writeFakeEngine("share.ingot", withGpuProgram({"cuda:sm_90a"}));
   fake.memory = 64 << 20;

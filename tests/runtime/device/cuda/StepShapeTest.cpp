@@ -58,7 +58,7 @@ TEST(StepShape, CountsABatch) {
   EXPECT_TRUE(StepShape::ofDecodes(8, 3, {}).decodes());
 }
 
-/// The last token of a chunk may be a tile of its own: it is the prompt's.
+/// The last token of a chunk may be a tile of its own. It still counts as prefill.
 TEST(StepShape, AChunksLastTokenDoesNotDecode) {
   AttentionTile tiles[] = {{0, 16, 0, 0}, {16, 1, 0, 16}, {17, 1, 1, 40}};
   BatchView batch{};
@@ -69,7 +69,7 @@ TEST(StepShape, AChunksLastTokenDoesNotDecode) {
   EXPECT_EQ(StepShape::of(batch, {}).shares, 1u);
 }
 
-/// A table of variants: x by base, guard on tokens.
+/// Returns a table of variants, given the base of x and the token guard of each.
 flatbuffers::DetachedBuffer
 variantsOf(const std::vector<std::pair<fb::GridBase, uint64_t>> &variants) {
   fb::KernelVariantsT list;
@@ -173,7 +173,7 @@ TEST(BatchImage, HoldsTheBatchAtTheDevicesAddresses) {
   EXPECT_EQ(host(view.blockTable)[3 + 2], 112);
 }
 
-/// A view for each group of pages, at a place that no step moves, with a block table of its own.
+/// Each group of pages has a view at a fixed offset, with its own block table.
 TEST(BatchImage, HasAViewForEachGroup) {
   Fixture f;
   std::array<int32_t, 30> second{}, third{};

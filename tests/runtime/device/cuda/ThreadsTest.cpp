@@ -1,7 +1,7 @@
 //===- ThreadsTest.cpp - The context follows the thread -----------------------===//
 //
-// The library keeps a current context for each thread, and a thread without one is refused. Whoever
-// serves opens a session on one thread, runs its steps on another, and closes it on a third.
+// The library keeps a current context per thread and refuses calls from a thread without one. A server
+// opens a session on one thread, runs its steps on another, and closes it on a third.
 //===----------------------------------------------------------------------===//
 #include "runtime/device/cuda/Executor.h"
 #include "runtime/device/cuda/LibcudaDriver.h"
@@ -92,7 +92,7 @@ TEST_F(CudaThreads, OpenedHereSteppedThereClosedElsewhere) {
   expectAllGivenBack();
 }
 
-/// Copies read and write page-locked memory until the step that was begun is over.
+/// Copies read and write page-locked memory until the step in flight is complete.
 TEST_F(CudaThreads, ClosedElsewhereWhileAStepIsUnderWay) {
   auto executor = openExecutor();
   ASSERT_TRUE(executor);
@@ -104,7 +104,7 @@ TEST_F(CudaThreads, ClosedElsewhereWhileAStepIsUnderWay) {
   expectAllGivenBack();
 }
 
-/// Nobody knows then whether copies are over: the memory stays.
+/// After a device failure it is unknown whether copies have completed, so the memory is not freed.
 TEST_F(CudaThreads, MemoryOfCopiesStaysWhereTheDeviceFails) {
   auto executor = openExecutor();
   ASSERT_TRUE(executor);
@@ -120,7 +120,7 @@ TEST_F(CudaThreads, MemoryOfCopiesStaysWhereTheDeviceFails) {
   EXPECT_EQ(fake.contexts, 0);
 }
 
-/// What `ingot serve` does: the engine's thread makes the steps.
+/// As in `ingot serve`, the engine's thread runs the steps.
 TEST_F(CudaThreads, AServiceAnswersFromItsOwnThread) {
   struct Asked final : service::Job {
     void take(service::Output &output) override {
@@ -133,7 +133,7 @@ TEST_F(CudaThreads, AServiceAnswersFromItsOwnThread) {
   };
   auto session = openSession();
   ASSERT_TRUE(session);
-  EXPECT_TRUE(session->workAhead()); // as the service does while it has nothing to do
+  EXPECT_TRUE(session->workAhead()); // as the service does while idle
   auto service = service::Service::create(std::move(session), {});
   std::vector<std::shared_ptr<Asked>> jobs;
   for (int seed = 0; seed < 6; ++seed) {
@@ -153,7 +153,7 @@ TEST_F(CudaThreads, AServiceAnswersFromItsOwnThread) {
   expectAllGivenBack();
 }
 
-/// What a program does that embeds libingot.
+/// Covers a program that embeds libingot.
 TEST_F(CudaThreads, AnEmbeddedExecutorAnswers) {
   embed::Executor::Options options;
   options.session.context = 200;
@@ -177,7 +177,7 @@ TEST_F(CudaThreads, AnEmbeddedExecutorAnswers) {
   expectAllGivenBack();
 }
 
-/// Bytes that have been on the device of a driver.
+/// Copies bytes to the driver's device and back, and compares them.
 void expectWorks(cuda::Driver &driver) {
   auto memory = driver.allocate(64, "a test");
   ASSERT_TRUE(memory) << memory.error().format();
@@ -232,7 +232,7 @@ TEST_F(CudaThreads, WhatBelongsToAnotherGpuIsRefused) {
   EXPECT_NE(seconds.error().why.find("(400)"), std::string::npos);
 }
 
-/// A thread keeps what it made current, which is dead by now, and whose handle a new one has.
+/// A thread's current context may be destroyed while a new context has the same handle.
 TEST_F(CudaThreads, AContextThatHasGoneIsNotTakenForTheNext) {
   std::unique_ptr<cuda::Driver> driver;
   auto reopen = [&] {
@@ -255,7 +255,7 @@ TEST_F(CudaThreads, AContextThatHasGoneIsNotTakenForTheNext) {
   expectAllGivenBack();
 }
 
-/// A hook on the engine's thread uses another GPU.
+/// Covers a hook that uses another GPU on the engine's thread.
 TEST_F(CudaThreads, OthersMaySetTheirContextOnTheThread) {
   auto driver = cuda::openLibcuda({fakeLibcuda(), 0});
   ASSERT_TRUE(driver);

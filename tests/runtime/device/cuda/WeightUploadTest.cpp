@@ -1,4 +1,4 @@
-//===- WeightUploadTest.cpp - Pieces filled by several threads ------------------===//
+//===- WeightUploadTest.cpp - Staging pieces filled by several threads ----------===//
 #include "runtime/device/cuda/WeightUpload.h"
 #include "runtime/device/cuda/LibcudaDriver.h"
 #include "tests/runtime/device/cuda/FakeGpuProgram.h"
@@ -43,7 +43,7 @@ TEST_F(CudaUpload, EveryByteArrives) {
       there.push_back(std::move(*memory));
       parts.push_back({part, there.back().address()});
     }
-    // Twice, and a piece made by hand between: whatever is under way is waited for.
+    // Runs twice, with pieces filled by hand in between. Copies in flight must be waited for.
     for (int round = 0; round < 2; ++round) {
       auto sent = upload->send(parts, threads);
       ASSERT_TRUE(sent) << sent.error().format();

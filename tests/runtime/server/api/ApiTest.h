@@ -1,6 +1,6 @@
-//===- ApiTest.h - The routes over the fake engine, without sockets --------===//
+//===- ApiTest.h - The routes over the fake engine, no sockets -------------===//
 //
-// The server's thread is a queue of one thread; a responder keeps what it is told.
+// A queue with a single thread stands in for the server's thread. A responder stores its response.
 //===----------------------------------------------------------------------===//
 #pragma once
 
@@ -94,7 +94,7 @@ protected:
     thread.push([this, request, response] { routes->handle(request, response); });
     return response;
   }
-  /// The answer as JSON.
+  /// Sends a request, checks the status and returns the answer as JSON.
   simdjson::dom::element ask(const std::string &path, const std::string &body, int status = 200) {
     auto response = begin(path, body);
     EXPECT_TRUE(response->wait()) << "no answer";
@@ -111,9 +111,9 @@ protected:
                              : simdjson::minify(found);
   }
 
-  service::RequestRules rules; ///< of serve()
-  std::string variables;       ///< likewise, of the chat template
-  std::string toolFormat;      ///< likewise, as --tool-format names it
+  service::RequestRules rules; ///< used by serve()
+  std::string variables;       ///< used by serve(): variables of the chat template
+  std::string toolFormat;      ///< used by serve(): a name as for --tool-format
   std::shared_ptr<service::ModelRegistry> models = std::make_shared<service::ModelRegistry>();
   service::WorkQueue thread{1};
   std::unique_ptr<api::Api> routes;

@@ -1,5 +1,4 @@
-//===- AskedFieldsTest.cpp - Fields that other servers have, and that they do what they ask
-//------===//
+//===- AskedFieldsTest.cpp - Fields of other servers, and their effects --------------===//
 #include "tests/runtime/server/api/ApiTest.h"
 
 #include <cmath>
@@ -36,7 +35,7 @@ protected:
       text += (text.empty() ? "[" : ",") + std::to_string(id);
     return text + "]";
   }
-  /// A prompt of which the greedy answer ends before `most` ids, and how long it is.
+  /// Returns a prompt whose greedy answer ends before `most` ids, and sets `length` to the answer's length.
   static std::vector<int32_t> promptThatEnds(size_t most, size_t &length) {
     for (int seed = 0;; ++seed)
       if (auto said = fakeGreedy(fakePrompt(7, seed), int64_t(most), true);
@@ -75,7 +74,7 @@ TEST_F(ApiAsked, EveryNameOfAGrammarBinds) {
 }
 
 TEST_F(ApiAsked, ObjectsAreClosedWhereOtherServersCloseThem) {
-  // Closed, it has one answer.
+  // The closed schema allows only one answer.
   const std::string schema = R"({"type":"object","properties":{}})";
   auto isEmpty = [](std::string said) {
     std::erase_if(said, [](char c) { return c == ' ' || c == '\n' || c == '\t'; });
@@ -126,7 +125,7 @@ TEST_F(ApiAsked, TheLogprobsOfAPromptAreThoseOfItsRows) {
                 1e-5);
   }
   const std::string fifth = at(answer, "/choices/0/logprobs/token_logprobs/5");
-  // vLLM's list, and a prompt alone.
+  // Covers vLLM's prompt_logprobs list, and a prompt without an answer.
   auto scored = complete(R"("prompt":)" + list(prompt) + R"(,"max_tokens":0,"prompt_logprobs":0)");
   EXPECT_EQ(at(scored, "/choices/0/text"), "");
   EXPECT_EQ(at(scored, "/choices/0/finish_reason"), "length");
@@ -139,7 +138,7 @@ TEST_F(ApiAsked, TheLogprobsOfAPromptAreThoseOfItsRows) {
 }
 
 TEST_F(ApiAsked, AnEchoEndsWithTheIdThatEndedTheText) {
-  // Sums of log-probabilities leave the last entry out: it is there also where it is the eos.
+  // Sums of log-probabilities omit the last entry, so that entry must exist even if it is the eos.
   for (int seed = 0, found = 0; found < 2; ++seed) {
     const auto prompt = fakePrompt(9, seed);
     if (!fakeGreedy(prompt, 1, true).empty())
@@ -212,7 +211,7 @@ TEST_F(ApiAsked, WhatOfTheAnswerIsTold) {
 }
 
 TEST_F(ApiAsked, IdsOfAPromptComeOnceInAStream) {
-  // A long prompt's ids in each event would be most of a stream's bytes.
+  // Repeating a long prompt's ids in each event would make up most of a stream's bytes.
   for (const auto &[fields, ids] :
        {std::pair(R"("prompt":"abc","max_tokens":3)", std::vector{"[64,65,66]"}),
         {R"("prompt":"abc","max_tokens":3,"echo":true)", {"[64,65,66]"}},
@@ -273,7 +272,7 @@ TEST_F(ApiAsked, ToolsHaveNames) {
   }
 }
 
-// Whoever compiles the schemas, alone or all together: the one at fault is named.
+// Schemas may be compiled one by one or all together. In both cases the error names the tool at fault.
 TEST_F(ApiAsked, AToolWhoseSchemaCannotBeUsedIsNamed) {
   auto tools = [](const char *schema, const char *strict) {
     const std::string fine = R"({"type":"object","properties":{"a":{"type":"integer"}}})";
@@ -296,7 +295,7 @@ TEST_F(ApiAsked, AToolWhoseSchemaCannotBeUsedIsNamed) {
     named(tools(schema, "") + R"(,"tool_choice":"required")");
     named(tools(schema, strict) + R"(,"tool_choice":"required")");
     named(tools(schema, strict));
-    // The index is that of the request, whatever is left out before it or may be called.
+    // The index is the one in the request, even if earlier tools are left out or may not be called.
     std::string others = tools(schema, strict);
     others.insert(others.find('[') + 1, R"({"type":"web_search"},)");
     auto third = [&](const std::string &more) {
@@ -320,7 +319,7 @@ TEST_F(ApiAsked, ControlTokensOfMessagesAreText) {
               "/tokens");
   };
   EXPECT_EQ(tokens("a<eos>"), written);
-  // The template's own stay what they are, also beside such a content.
+  // Control tokens of the template itself keep their ids, even next to such a content.
   EXPECT_EQ(at(ask("/tokenize", R"({"prompt":"a<eos>"})"), "/tokens"), "[64,96]");
   EXPECT_EQ(
       at(ask("/v1/messages/count_tokens", R"({"messages":[{"role":"user","content":"a<eos>"}]})"),
@@ -353,7 +352,7 @@ TEST_F(ApiAsked, NothingIsToBeSaidToAnthropicsClients) {
   ASSERT_TRUE(stream->wait());
   EXPECT_NE(stream->body.find("message_stop"), std::string::npos) << stream->body;
   EXPECT_EQ(stream->body.find("content_block"), std::string::npos) << stream->body;
-  // OpenAI's responses have no such thing.
+  // OpenAI's Responses API does not allow this.
   EXPECT_EQ(refusal("/v1/responses", R"({"input":"a","max_output_tokens":0})"),
             "max_output_tokens: is 0; allowed: 1 to 1073741824");
 }
@@ -370,6 +369,6 @@ TEST_F(ApiAsked, WhatIsNotThereIsRefusedByName) {
                     .starts_with(name))
         << field;
   }
-  // Their defaults ask for nothing.
+  // The defaults of these fields are accepted, since they request nothing.
   chat(R"("best_of":1,"mirostat":0,"dry_multiplier":0.0,"echo":false)");
 }

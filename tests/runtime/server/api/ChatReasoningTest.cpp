@@ -1,7 +1,7 @@
-//===- ChatReasoningTest.cpp - A schema binds what comes after reasoning ---===//
+//===- ChatReasoningTest.cpp - A schema binds the text after reasoning -----===//
 //
-// The device is told what to say: after each position of the answer the id of the script has the
-// largest logit. Where a grammar forbids it another comes, which is what is looked at.
+// The device follows a script: at each position of the answer the script's id has the largest logit.
+// If a grammar forbids that id, another one is chosen, and the tests check for it.
 //===----------------------------------------------------------------------===//
 #include "tests/runtime/server/api/ApiTest.h"
 
@@ -16,7 +16,7 @@ constexpr const char *kTemplate =
 constexpr const char *kSchema =
     R"({"type":"object","properties":{"a":{"type":"boolean"}},"required":["a"],"additionalProperties":false})";
 
-/// Says the script, whose first character follows the last position of the prompt.
+/// Produces the script. Its first character follows the last position of the prompt.
 class Scripted final : public ExecutorAround {
 public:
   Scripted(std::unique_ptr<runtime::Executor> device, const std::string &script)
@@ -41,7 +41,7 @@ public:
 private:
   const std::string &script;
   std::vector<float> rows;
-  int32_t last = -1; ///< position of the prompt
+  int32_t last = -1; ///< last position of the prompt
 };
 
 class ChatReasoning : public ApiTest {
@@ -163,7 +163,7 @@ TEST_F(ChatReasoning, inResponsesToo) {
       << simdjson::minify(output);
 }
 
-/// What bounds a schema bounds it behind reasoning too.
+/// The limits on a schema also apply after reasoning.
 TEST_F(ChatReasoning, aSchemaThatIsTooLongIsRefused) {
   say("x");
   const std::string schema =
@@ -173,7 +173,7 @@ TEST_F(ChatReasoning, aSchemaThatIsTooLongIsRefused) {
   EXPECT_EQ(at(answer, "/error/code"), "E0622");
 }
 
-/// A format that is named is taken, whatever the template spells.
+/// An explicitly named format is used, whatever format the template writes.
 TEST_F(ChatReasoning, aNamedFormatOfToolsWins) {
   const std::string tools =
       R"(,"tools":[{"type":"function","function":{"name":"f","parameters":{"type":"object"}}}])";
@@ -200,7 +200,7 @@ TEST_F(ChatReasoning, aNamedFormatOfToolsWins) {
       }
 }
 
-/// Calls that are cut: text as far as it came, an object closed, and the reason of the end.
+/// For truncated calls: the text as far as it came, a closed object, and the finish reason.
 TEST_F(ChatReasoning, argumentsThatAreCut) {
   say(R"(<tool_call>{"name":"f","arguments":{"a":"xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx"}}</tool_call>)");
   const std::string chat =
@@ -220,12 +220,12 @@ TEST_F(ChatReasoning, argumentsThatAreCut) {
   EXPECT_EQ(at(answer, "/stop_reason"), "max_tokens");
 }
 
-/// What shows reasoning, and where.
+/// Covers the fields that show or hide reasoning, and where it appears.
 TEST_F(ChatReasoning, isShownAsItIsAskedFor) {
   say("<think>hm so</think>yes");
   EXPECT_EQ(at(ask("/v1/chat/completions", body(R"(,"include_reasoning":false)")), kReasoning),
             "(none)");
-  // The log-probabilities tell nothing of it either, whole and streamed.
+  // The log-probabilities do not reveal it either, neither whole nor streamed.
   const std::string hidden = R"(,"include_reasoning":false,"logprobs":true)";
   auto told = [](const std::string &said) {
     std::string tokens;

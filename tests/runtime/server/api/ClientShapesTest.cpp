@@ -1,6 +1,6 @@
-//===- ClientShapesTest.cpp - What clients send, and what they look for -----===//
+//===- ClientShapesTest.cpp - Requests and responses that clients rely on ---===//
 //
-// Empty fields, parts of earlier answers, tools that nobody runs here, and the words of errors.
+// Covers empty fields, parts of earlier answers, tools that this server does not run, and error texts.
 //===----------------------------------------------------------------------===//
 #include "tests/runtime/server/api/ApiTest.h"
 
@@ -9,7 +9,7 @@ using namespace ingot::test;
 
 namespace {
 
-/// Says of each message which fields are there.
+/// Prints the fields of each message.
 constexpr const char *kShapesTemplate =
     "{%- for m in messages -%}({{ m.role }}:"
     "{{ 'NONE' if m.content is none else m.content }}"
@@ -26,7 +26,7 @@ protected:
   std::string prompt(const std::string &messages, const std::string &more = "") {
     return at(ask("/apply-template", "{\"messages\":[" + messages + "]" + more + "}"), "/prompt");
   }
-  /// The prompt's length, of a route whose answer does not show it.
+  /// Returns the prompt's length for a route whose answer does not show the prompt.
   std::string counted(const std::string &path, const std::string &body) {
     return at(ask(path, body), "/input_tokens");
   }
@@ -57,7 +57,7 @@ TEST_F(ClientShapes, EmptyFieldsAreNotThere) {
   EXPECT_EQ(
       prompt(user("\"a\""), R"(,"tools":[],"tool_choice":null,"documents":[],"chat_template":"")"),
       "(user:a)");
-  // A call without arguments has an empty object of them; one without text none, as in transformers.
+  // A call without arguments gets an empty object. A message without text has the content none, as in transformers.
   EXPECT_EQ(
       prompt(R"({"role":"assistant","content":null,"tool_calls":[{"id":"","type":"function",)"
              R"("function":{"name":"f","arguments":""}}]},)" +
@@ -111,7 +111,7 @@ TEST_F(ClientShapes, EarlierAnswersComeBack) {
           R"([{"type":"document","source":{"type":"text","media_type":"text/plain","data":"d"}},)"
           R"({"type":"search_result","title":"t","source":"s","content":[{"type":"text","text":"c"}]}])")),
       "(user:d\nt\nc)");
-  // All of a response is an input again. (This vocabulary has no line feed.)
+  // All items of a response are accepted as input. (This vocabulary has no line feed.)
   EXPECT_EQ(
       counted(
           "/v1/responses/input_tokens",
@@ -169,14 +169,14 @@ TEST_F(ClientShapes, ToolsThatRunElsewhereAreLeftOut) {
                                         R"(],"tool_choice":{"type":"tool","name":"web_search"}})")
                 .find("tool_choice.name"),
             std::string::npos);
-  // Codex asks so whether a server is there.
+  // Codex sends this request to check that a server is reachable.
   EXPECT_EQ(at(ask("/v1/responses", R"({"input":[],"max_output_tokens":1})"), "/object"),
             "response");
 }
 
 TEST_F(ClientShapes, AnswersThatHaveBegun) {
   const std::string begun = user("\"a\"") + R"(,{"role":"assistant","content":"Whill"})";
-  // On llama.cpp's paths and Anthropic's and Ollama's routes the answer goes on from it.
+  // On the routes of llama.cpp, Anthropic and Ollama the answer continues from that message.
   EXPECT_EQ(prompt(begun), "(user:a)(assistant:Whill");
   EXPECT_EQ(prompt(begun, R"(,"continue_final_message":false)"), "(user:a)(assistant:Whill)");
   EXPECT_EQ(at(ask("/chat/completions", "{\"messages\":[" + begun + "],\"max_tokens\":1}"),

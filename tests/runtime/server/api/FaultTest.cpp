@@ -1,4 +1,4 @@
-//===- FaultTest.cpp - What clients are told of a device that fails [S11] ---===//
+//===- FaultTest.cpp - What clients receive if a device fails [S11] ---------===//
 #include "tests/runtime/server/api/ApiTest.h"
 
 using namespace ingot;
@@ -6,7 +6,7 @@ using namespace ingot::test;
 
 namespace {
 
-/// Fails at a step, or does not come back from it until it is let go.
+/// Fails at a step, or blocks in it until it is released.
 class Failing final : public ExecutorAround {
 public:
   Failing(std::unique_ptr<runtime::Executor> device, int at, std::atomic<bool> *held)
@@ -61,7 +61,7 @@ protected:
       EXPECT_EQ(one->status, 503);
       EXPECT_NE(one->body.find(said), std::string::npos) << one->body;
     }
-    // A stream that has begun breaks off with the error as its last event.
+    // A stream that has begun ends with the error as its last event.
     EXPECT_NE(streamed->body.find(said), std::string::npos) << streamed->body;
     EXPECT_EQ(streamed->body.find("[DONE]"), std::string::npos);
     EXPECT_EQ(at(ask("/v1/completions", body + "}", 503), "/error/type"), "engine_error");

@@ -1,4 +1,4 @@
-//===- FieldRulesTest.cpp - Bodies that could mean two things, and names in errors ----===//
+//===- FieldRulesTest.cpp - Ambiguous bodies, and names in errors ---------------------===//
 #include "tests/runtime/server/api/ApiTest.h"
 
 using namespace ingot;
@@ -27,7 +27,7 @@ TEST_F(ApiFieldRules, AKeyThatStandsTwiceIsRefused) {
             "messages[0].content: stands twice in its object");
   EXPECT_EQ(refusal("/v1/chat/completions", R"({"messages":[],"stop":"x","messages":[]})"),
             "messages: stands twice in its object");
-  // The same key in two objects is no matter.
+  // The same key in two different objects is allowed.
   ask("/v1/chat/completions",
       R"({"messages":[{"role":"user","content":"a"},{"role":"user","content":"b"}],"max_tokens":1})");
 }

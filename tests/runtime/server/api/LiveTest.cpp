@@ -1,4 +1,4 @@
-//===- LiveTest.cpp - What the live page asks for ----------------------------===//
+//===- LiveTest.cpp - The requests of the live page --------------------------===//
 #include "tests/runtime/server/api/ApiTest.h"
 
 using namespace ingot;
@@ -6,7 +6,7 @@ using namespace ingot::test;
 
 namespace {
 
-/// Takes its time, so that requests are still there when they are looked for.
+/// Delays each step, so that requests are still running when the test looks for them.
 class Slow final : public ExecutorAround {
 public:
   using ExecutorAround::ExecutorAround;
@@ -73,5 +73,5 @@ TEST_F(ApiLive, RequestsAreEndedByHand) {
   EXPECT_EQ(waiting->status, 503);
   EXPECT_EQ(cancel("one", 0), 404) << "it is over";
   EXPECT_EQ(at(ask("/live/cancel", "{}", 400), "/error/message"), "id: is required");
-  ask("/v1/completions", R"({"prompt":"a","max_tokens":1})"); // the next one is served
+  ask("/v1/completions", R"({"prompt":"a","max_tokens":1})"); // the next request is served
 }

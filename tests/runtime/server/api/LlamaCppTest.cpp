@@ -1,4 +1,4 @@
-//===- LlamaCppTest.cpp - llama.cpp's own routes, as its clients read them --===//
+//===- LlamaCppTest.cpp - llama.cpp's own routes, as clients read them ------===//
 #include "tests/runtime/server/api/ApiTest.h"
 
 using namespace ingot;
@@ -41,7 +41,7 @@ TEST_F(ApiLlamaCpp, EventsHaveTheirIds) {
   for (size_t at = 0; (at = stream->body.find("\"tokens\":[]", at)) != std::string::npos; ++at)
     ++empty;
   EXPECT_EQ(events, 4u) << stream->body;
-  EXPECT_EQ(empty, 1u) << stream->body; // the end's
+  EXPECT_EQ(empty, 1u) << stream->body; // the final event's
 }
 
 TEST_F(ApiLlamaCpp, TimingsLeaveOutWhatWasCached) {
@@ -133,7 +133,7 @@ TEST_F(ApiLlamaCpp, TimingsAndProgressOfChats) {
 }
 
 namespace {
-/// The numbers that follow `name` in a text, in order.
+/// Returns the numbers that follow `name` in a text, in order.
 std::vector<int> numbersBehind(const std::string &text, const std::string &name) {
   std::vector<int> found;
   for (size_t at = text.find(name); at != std::string::npos; at = text.find(name, at + 1))
@@ -142,7 +142,7 @@ std::vector<int> numbersBehind(const std::string &text, const std::string &name)
 }
 } // namespace
 
-/// A prompt of 40 tokens at 16 a step: what is there before each step, and with the first token.
+/// A prompt of 40 tokens, 16 per step. Progress is reported before each step and with the first token.
 TEST_F(ApiTest, ProgressOfALongPrompt) {
   serve({.prefillChunk = 16}, "{% for m in messages %}{{ m.content }}{% endfor %}");
   const std::string fields = R"("max_tokens":2,"ignore_eos":true,"stream":true,)"
@@ -161,13 +161,13 @@ TEST_F(ApiTest, ProgressOfALongPrompt) {
     EXPECT_EQ(numbersBehind(stream->body, "\"total\":"), (std::vector{40, 40, 40, 40})) << path;
     EXPECT_EQ(numbersBehind(stream->body, "\"cache\":"), (std::vector{0, 0, 0, 0})) << path;
   }
-  // Nothing of it without a stream.
+  // Without a stream there is no progress.
   EXPECT_EQ(at(ask("/completion", R"({"return_progress":true,"prompt":"ab","n_predict":1})"),
                "/prompt_progress"),
             "(none)");
 }
 
-/// What other languages take for the end of a line is escaped: clients split streams there.
+/// Characters that other languages treat as line ends are escaped, since clients split streams at them.
 TEST_F(ApiLlamaCpp, LineEndsOfUnicodeAreEscaped) {
   auto answer =
       begin("/apply-template",

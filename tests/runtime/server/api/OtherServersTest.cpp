@@ -1,5 +1,4 @@
-//===- OtherServersTest.cpp - Routes that clients of Ollama, llama.cpp and others ask for
-//-------===//
+//===- OtherServersTest.cpp - Routes for clients of Ollama, llama.cpp and others -----===//
 #include "tests/runtime/server/api/ApiTest.h"
 
 using namespace ingot;
@@ -64,14 +63,14 @@ TEST_F(ApiOthers, OllamasChatIsLinesOfJson) {
   const auto whole = ask("/api/chat", std::string("{\"stream\":false,") + kHello + options + "}");
   EXPECT_EQ(at(whole, "/message/content"), said);
   EXPECT_EQ(at(whole, "/message/role"), "assistant");
-  // Nothing asked for is no error: the model is loaded.
+  // An empty request is not an error: it loads the model.
   EXPECT_EQ(at(ask("/api/chat", R"({"model":"m","messages":[]})"), "/done_reason"), "load");
   EXPECT_EQ(at(ask("/api/generate", R"({"model":"m"})"), "/done_reason"), "load");
   EXPECT_EQ(at(ask("/api/generate",
                    R"({"model":"m","prompt":"hello","stream":false,"format":{"const":1}})"),
                "/response"),
             "1");
-  // Errors in its own shape, of fields and of routes.
+  // Ollama's error shape is used for errors of fields and of routes.
   EXPECT_EQ(
       at(ask("/api/chat", R"({"model":"no","messages":[{"role":"user","content":"a"}]})", 404),
          "/error"),
@@ -101,7 +100,7 @@ TEST_F(ApiOthers, LlamaCppsCompletion) {
       lines("/completion",
             R"({"prompt":"abc","n_predict":4,"temperature":0,"ignore_eos":true,"stream":true})");
   EXPECT_EQ(stream.front().substr(0, 6), "data: ");
-  // This vocabulary has no marks of a gap.
+  // This vocabulary has no fill-in-the-middle tokens.
   EXPECT_EQ(at(ask("/infill", R"({"input_prefix":"a","input_suffix":"b"})", 400), "/error/code"),
             "unsupported_model");
   EXPECT_EQ(at(ask("/props", ""), "/default_generation_settings/n_ctx"), "2048");
@@ -109,7 +108,7 @@ TEST_F(ApiOthers, LlamaCppsCompletion) {
 }
 
 TEST_F(ApiOthers, AtMostWhatFits) {
-  // Ollama's and llama.cpp's clients give a number as large as they like.
+  // Clients of Ollama and llama.cpp send arbitrarily large limits.
   const auto chat = ask("/api/chat", std::string("{\"stream\":false,") + kHello +
                                          R"(,"options":{"temperature":0,"num_predict":100000}})");
   EXPECT_EQ(at(chat, "/done"), "true");
@@ -123,7 +122,7 @@ TEST_F(ApiOthers, AtMostWhatFits) {
 
 namespace {
 
-/// Letters of the vocabulary are marks of a gap.
+/// Declares letters of the vocabulary as fill-in-the-middle tokens.
 class ApiFillMiddle : public ApiOthers {
 protected:
   FakeOptions options() override {

@@ -1,4 +1,4 @@
-//===- OversizeTest.cpp - Texts that are refused before they are ids --------===//
+//===- OversizeTest.cpp - Texts that are refused before tokenisation --------===//
 #include "tests/runtime/server/api/ApiTest.h"
 
 #include <ctime>
@@ -20,7 +20,7 @@ protected:
       text += "some words ";
     return text;
   }
-  /// Seconds of processor time until it was refused as too long, with the field's name.
+  /// Expects a refusal as too long that names the field. Returns the seconds of processor time it took.
   double refused(const std::string &path, const std::string &body, const std::string &field) {
     const std::clock_t begin = std::clock();
     auto json = ask(path, body, 400);
@@ -32,7 +32,7 @@ protected:
 
 } // namespace
 
-/// Encoded whole they would take seconds, and a gigabyte.
+/// Encoding them whole would take seconds and a gigabyte of memory.
 TEST_F(ApiOversize, LongTextsAreRefusedAtOnce) {
   const std::string text = words(7'800'000);
   EXPECT_LT(refused("/v1/completions", R"({"prompt":")" + text + R"("})", "prompt"), 2);
@@ -51,7 +51,7 @@ TEST_F(ApiOversize, ShortOnesAreToldTheirNumbers) {
 }
 
 TEST_F(ApiOversize, TextsThatAreToldAsIdsHaveABound) {
-  const std::string text = words(1 << 20); // and some bytes
+  const std::string text = words(1 << 20); // slightly more than 1 MiB
   EXPECT_EQ(at(ask("/tokenize", R"({"prompt":")" + text + R"("})", 400), "/error/message"),
             "prompt: has " + std::to_string(text.size()) + " bytes; allowed: 1048576");
   const std::string chat =

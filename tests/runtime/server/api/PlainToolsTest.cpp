@@ -1,4 +1,4 @@
-//===- PlainToolsTest.cpp - Tools for chat templates that know none --------===//
+//===- PlainToolsTest.cpp - Tools for chat templates without tool support --===//
 #include "runtime/server/api/PlainTools.h"
 
 #include <gtest/gtest.h>
@@ -17,7 +17,7 @@ std::string prompt(const std::string &source, const std::string &messages) {
   return text ? *text : text.error().format();
 }
 
-// Gemma 2's: no system message, and roles that alternate.
+// Gemma 2's template: no system message, and roles must alternate.
 const std::string kGemma2 =
     "{% if messages[0]['role'] == 'system' %}{{ raise_exception('System role not supported') }}"
     "{% endif %}{% for m in messages %}{% if (m['role'] == 'user') != (loop.index0 % 2 == 0) %}"

@@ -1,6 +1,6 @@
 //===- ReasoningFieldsTest.cpp - Every API's switches for reasoning ---------===//
 //
-// A template says by its length what reached it, which each API's usage tells.
+// The length of the template's output encodes the variables it received. Each API's usage reports it.
 //===----------------------------------------------------------------------===//
 #include "tests/runtime/server/api/ApiTest.h"
 
@@ -9,7 +9,7 @@ using namespace ingot::test;
 
 namespace {
 
-/// One letter, 2 more for true, 4 for false, 8 for "low", 16 for any other level, 32 for a budget.
+/// Writes 1 letter, plus 2 for true, 4 for false, 8 for "low", 16 for any other level, 32 for a budget.
 constexpr const char *kReadsAll =
     "x{% if enable_thinking is defined %}{{ 'tt' if enable_thinking else 'ffff' }}{% endif %}"
     "{% if reasoning_effort is defined %}"
@@ -50,7 +50,7 @@ protected:
   std::string think(const std::string &value) {
     return at(ask("/api/chat", ollama("\"think\":" + value)), "/prompt_eval_count");
   }
-  /// The field that is refused.
+  /// Returns the name of the refused field.
   std::string refused(const std::string &path, const std::string &body) {
     return at(ask(path, body, 400), "/error/param");
   }
@@ -58,7 +58,7 @@ protected:
 
 } // namespace
 
-/// What the server sets holds where a request says nothing, by the template's name or another.
+/// The server's setting applies if a request does not set the value, under the template's name or another.
 TEST_F(ReasoningFields, OfTheServer) {
   variables = R"({"enable_thinking":false})";
   serve({}, kReadsAll);
@@ -68,7 +68,7 @@ TEST_F(ReasoningFields, OfTheServer) {
   EXPECT_EQ(think("true"), "3");
   EXPECT_EQ(chat(R"("chat_template_kwargs":{"enable_thinking":true})"), "3");
   EXPECT_EQ(chat(R"("chat_template_kwargs":{ })"), "5");
-  EXPECT_EQ(chat(R"("reasoning_effort":"low")"), "11"); // the level, which is also a switch
+  EXPECT_EQ(chat(R"("reasoning_effort":"low")"), "11"); // the level also acts as a switch
   EXPECT_EQ(chat(R"("thinking":{"type":"enabled"})"), "3");
 }
 
@@ -86,7 +86,7 @@ TEST_F(ReasoningFields, ReachTheTemplate) {
   EXPECT_EQ(chat(R"("reasoning_budget":0)"), "5");
   EXPECT_EQ(chat(R"("thinking_token_budget":5)"), "33");
   EXPECT_EQ(chat(R"("reasoning_budget":-1)"), "1");
-  // What the request says by the template's own names wins.
+  // A value that the request sets under the template's own name wins.
   EXPECT_EQ(chat(R"("reasoning_effort":"none","chat_template_kwargs":{"enable_thinking":true})"),
             "3");
   EXPECT_EQ(responses(R"("reasoning":{"effort":"none"})"), "5");
@@ -108,7 +108,7 @@ TEST_F(ReasoningFields, ALevelSwitchesOnWhatHasNoLevels) {
   serve({}, kReadsEnable);
   EXPECT_EQ(chat(R"("reasoning_effort":"high")"), "3");
   EXPECT_EQ(chat(R"("reasoning_effort":"none")"), "5");
-  // A budget that the answer cannot exceed is kept.
+  // A budget that the answer cannot exceed is accepted.
   EXPECT_EQ(anthropic(R"("thinking":{"type":"enabled","budget_tokens":8})"), "3");
   EXPECT_EQ(refused("/v1/chat/completions", messages(R"("thinking_budget":7)")), "thinking_budget");
 }
@@ -128,15 +128,15 @@ TEST_F(ReasoningFields, WhatAModelCannotDoIsRefusedByName) {
   EXPECT_EQ(refused("/v1/responses", response(R"("reasoning":{"effort":"low"})")),
             "reasoning.effort");
   EXPECT_EQ(at(ask("/api/chat", ollama("\"think\":false"), 400), "/error").substr(0, 6), "think:");
-  EXPECT_EQ(think("true"), "1");                                     // it does anyway
-  EXPECT_EQ(anthropic(R"("output_config":{"effort":"high"})"), "1"); // as without the field
+  EXPECT_EQ(think("true"), "1");                                     // it reasons anyway
+  EXPECT_EQ(anthropic(R"("output_config":{"effort":"high"})"), "1"); // same as without the field
 }
 
 TEST_F(ReasoningFields, OfAModelThatNeverReasons) {
   serve({}, kNeverReasons);
   EXPECT_EQ(chat(R"("reasoning_effort":"none","thinking_token_budget":3)"), "1");
   EXPECT_EQ(think("false"), "1");
-  // Clients send their level to every model: little of it is what comes anyway.
+  // Clients send their level to every model. A low level is accepted, since it matches the default.
   for (const char *level : {"minimal", "low"}) {
     EXPECT_EQ(chat(std::string(R"("reasoning_effort":")") + level + "\""), "1");
     EXPECT_EQ(think(std::string("\"") + level + "\""), "1");
@@ -146,7 +146,7 @@ TEST_F(ReasoningFields, OfAModelThatNeverReasons) {
                       messages(std::string(R"("reasoning_effort":")") + level + "\"")),
               "reasoning_effort");
   EXPECT_EQ(at(ask("/api/chat", ollama("\"think\":true"), 400), "/error").substr(0, 6), "think:");
-  // Anthropic's is a wish, its budget a target: left out, which the log says.
+  // Anthropic's field is a preference and its budget a target. They are ignored, and the log reports it.
   EXPECT_EQ(anthropic(R"("thinking":{"type":"enabled","budget_tokens":3})"), "1");
   EXPECT_EQ(refused("/v1/chat/completions", messages(R"("enable_thinking":true)")),
             "enable_thinking");
@@ -165,7 +165,7 @@ TEST_F(ReasoningFields, ValuesOutsideTheirSets) {
               field);
   EXPECT_EQ(refused("/v1/responses", response(R"("reasoning":{"summary":"detailed"})")),
             "reasoning.summary");
-  // At values that ask for nothing.
+  // Values that request nothing are accepted.
   chat(
       R"("thinking_forced_open":false,"reasoning_in_content":false,"reasoning_format":"auto",)"
       R"("reasoning_effort":null,"reasoning":{},"include_reasoning":true,"stream_reasoning":true)");

@@ -1,4 +1,4 @@
-//===- SearchLimitTest.cpp - What no retry would make fit is refused ---------===//
+//===- SearchLimitTest.cpp - Requests that can never fit are refused ---------===//
 #include "tests/runtime/server/api/ApiTest.h"
 
 using namespace ingot;
@@ -32,7 +32,7 @@ TEST_F(ApiSearchLimit, statesOfSeveralPrompts) {
   };
   EXPECT_EQ(codeOf("[1,2,3]", 100, 200), "text_completion");
   EXPECT_EQ(codeOf("[[1,2,3],[4,5,6]]", 50, 200), "text_completion");
-  EXPECT_EQ(codeOf("[[1,2,3],[4,5,6]]", 60, 400), "E0534"); // not 429: it never fits
+  EXPECT_EQ(codeOf("[[1,2,3],[4,5,6]]", 60, 400), "E0534"); // not 429: it can never fit
   EXPECT_EQ(codeOf("[1,2,3]", 200, 400), "E0534");
   EXPECT_EQ(
       at(ask("/v1/completions", R"({"prompt":[[1],[2]],"max_tokens":60,"penalty_alpha":0.6})", 400),

@@ -1,4 +1,4 @@
-//===- TokenNamesTest.cpp - Names, places and ends of tokens in answers -----===//
+//===- TokenNamesTest.cpp - Token names, offsets and stops in answers -------===//
 #include "tests/runtime/server/api/ApiTest.h"
 
 using namespace ingot;
@@ -76,7 +76,7 @@ TEST_F(TokenNames, WhatEndedAnAnswer) {
   const std::string id = std::to_string(text[0] - '!');
   EXPECT_EQ(ended(",\"stop_token_ids\":[" + id + "]", "stop_reason"), id);
   EXPECT_EQ(ended(",\"stop_token_ids\":[" + id + "]", "matched_stop"), id);
-  // An id that ends every answer is told by SGLang's name alone.
+  // An id that ends every answer is reported only in SGLang's field.
   const auto eos =
       ask("/v1/completions", R"({"prompt":"x","max_tokens":9,"allowed_token_ids":[96]})");
   EXPECT_EQ(at(eos, "/choices/0/stop_reason"), "(none)");

@@ -1,4 +1,4 @@
-// Clients that leave, in every phase, and clients that do not read (S3, S4).
+// Tests clients that disconnect in every phase, and clients that do not read (S3, S4).
 
 #include "TestServer.h"
 
@@ -16,10 +16,10 @@ TEST(HttpDisconnect, IsNoticedInEveryPhase) {
     client.close(reset);
     ++left;
     EXPECT_TRUE(soon([&] { return test.gone == left; })) << test.gone;
-    EXPECT_LT(std::chrono::steady_clock::now() - start, 2s); // here about 0.1 ms
+    EXPECT_LT(std::chrono::steady_clock::now() - start, 2s); // about 0.1 ms when measured
   };
   for (bool reset : {false, true}) {
-    RawClient waiting = test.client(); // nothing sent, or only half: nobody need hear of it
+    RawClient waiting = test.client(); // sent nothing or half a request: no report
     waiting.close(reset);
     RawClient header = test.client();
     header.send("GET / HT");
@@ -45,20 +45,20 @@ TEST(HttpDisconnect, IsNoticedInEveryPhase) {
     ASSERT_TRUE(streaming.receiveUntil("data: 5\n"));
     leaves("streaming", std::move(streaming), reset);
 
-    RawClient pipelined = test.client(); // what it sent ahead must not hide that it left
+    RawClient pipelined = test.client(); // pipelined data must not hide its leaving
     pipelined.send(get("/hold") + get("/health"));
     ASSERT_TRUE(soon([&] { return test.held() > 0; }));
     leaves("with a request sent ahead", std::move(pipelined), reset);
     test.release();
 
-    RawClient stuffed = test.client(); // and more ahead than is read
+    RawClient stuffed = test.client(); // pipelines more than the server reads
     stuffed.send(get("/hold"));
     ASSERT_TRUE(soon([&] { return test.held() > 0; }));
-    stuffed.send(post("/echo", std::string(100'000, 'a'))); // but no more than the kernel takes
+    stuffed.send(post("/echo", std::string(100'000, 'a'))); // no more than the kernel accepts
     leaves("with more sent ahead than is kept", std::move(stuffed), reset);
     test.release();
   }
-  RawClient half = test.client(); // one that ends its direction has gone, too
+  RawClient half = test.client(); // a half-closed client counts as gone, too
   half.send(get("/hold"));
   ASSERT_TRUE(soon([&] { return test.held() > 0; }));
   half.endSending();
@@ -77,7 +77,7 @@ TEST(HttpDisconnect, IsNoticedInTheMiddleOfAWrite) {
     RawClient client = test.client(4096);
     client.send(get("/flood"));
     ASSERT_TRUE(client.receive(1000));
-    std::this_thread::sleep_for(50ms); // until nothing more goes into its buffer
+    std::this_thread::sleep_for(50ms); // until its buffer is full
     client.close(reset);
     EXPECT_TRUE(soon([&] { return test.gone == 1; }));
     EXPECT_TRUE(soon([&] { return test.streams() == 0; }));
@@ -126,7 +126,7 @@ TEST(HttpDisconnect, AReaderThatStopsIsDroppedAndHoldsUpNobody) {
   TestServer test({.sendTimeout = 300ms, .maxBacklogBytes = 64 << 20}, 1ms);
   RawClient stuck = test.client(4096);
   stuck.send(get("/flood"));
-  RawClient trickle = test.client(4096); // 1 byte per 20 ms keeps nothing alive
+  RawClient trickle = test.client(4096); // reading 1 byte per 20 ms is too slow
   trickle.send(get("/flood"));
   std::atomic<bool> ended{false};
   std::thread reader([&] {
@@ -174,7 +174,7 @@ TEST(HttpDisconnect, ABacklogOverTheLimitIsDropped) {
   RawClient client = test.client(4096);
   client.send(get("/flood"));
   EXPECT_TRUE(soon([&] { return test.server->stats().droppedSlow == 1 && test.gone == 1; }));
-  // A client that reads gets more than that through.
+  // A client that reads receives more than the backlog limit.
   TestServer calm({.maxBacklogBytes = 4 << 20}, 4ms);
   RawClient reader = calm.client();
   reader.send(get("/flood"));
@@ -197,7 +197,7 @@ TEST(HttpDisconnect, Of256Streams64LeaveAndTheRestAreExact) { // S3, without an 
   int left = 0;
   for (int k = 0; k < 64; ++k) {
     RawClient &client = clients[static_cast<size_t>(order[static_cast<size_t>(k)])];
-    // Somewhere in its stream: as many bytes as chance says, then away.
+    // Leave at a random point in the stream.
     client.receive(random() % 1500, 20ms);
     client.close(k % 2 == 0);
     ++left;

@@ -1,4 +1,4 @@
-// Ending: drain, wait, stop.
+// Tests shutdown: drain, wait, stop.
 
 #include "TestServer.h"
 
@@ -57,7 +57,7 @@ TEST(HttpDrain, StopDropsWhatIsLeft) {
   EXPECT_TRUE(held.sawEnd());
   EXPECT_TRUE(idle.sawEnd());
   EXPECT_FALSE(test.client().connected());
-  test.release(); // to nobody
+  test.release(); // no client is left
   test.server->stop();
   EXPECT_TRUE(test.server->waitUntilIdle(0ms));
 }
@@ -82,5 +82,5 @@ TEST(HttpDrain, WritersMayRaceWithTheEnd) {
     clients.back().receiveUntil("data: 1\n");
     if (round % 2)
       test.server->drain(503, kRefusal);
-  } // the server stops while its engine writes
+  } // the server stops while its engine thread writes
 }

@@ -1,5 +1,5 @@
-// Too much of everything: mutated requests (S2), slow and idle and pipelining clients (S12), no
-// descriptors. A good client is served meanwhile and afterwards.
+// Tests overload: mutated requests (S2), slow, idle and pipelining clients (S12), and exhausted
+// descriptors. A well-behaved client is served during and after each.
 
 #include "TestServer.h"
 #include "tests/Sanitizers.h"
@@ -14,8 +14,8 @@
 using namespace ingot::http;
 using namespace std::chrono_literals;
 
-/// Bytes of memory that are really there; a sanitizer keeps what was freed, so its figure says
-/// nothing.
+/// Returns the bytes of resident memory. Returns 0 under a sanitizer, which keeps freed memory and makes
+/// the figure meaningless.
 static long residentBytes() {
 #if INGOT_SANITIZED
   return 0;
@@ -31,7 +31,7 @@ static long residentBytes() {
 
 namespace {
 
-/// Another limit of descriptors, as far as the system allows it, until the end of the scope.
+/// Changes the descriptor limit, as far as the system allows, until the end of the scope.
 class DescriptorLimit {
 public:
   explicit DescriptorLimit(rlim_t wanted) {
@@ -52,8 +52,8 @@ private:
   rlimit before{};
 };
 
-/// Requests that are nearly right: seeds with bytes flipped, cut, doubled, or parts of others put
-/// in.
+/// Produces nearly valid requests: seeds with bytes flipped, cut or doubled, or with parts of other
+/// seeds inserted.
 class Mutator {
 public:
   explicit Mutator(uint32_t seed) : random(seed) {}
@@ -137,8 +137,8 @@ private:
                                           " folded\r\n"};
 };
 
-/// Sends `count` mutated requests, one to three a connection, and leaves: by RST in the middle of
-/// things, or after hearing the server out.
+/// Sends `count` mutated requests, one to three per connection. Then disconnects, either by RST in
+/// mid-exchange or after reading the server's answers.
 void sendMutated(const TestServer &test, int count, uint32_t seed) {
   Mutator mutator(seed);
   for (int i = 0; i < count; ++i) {
@@ -160,7 +160,7 @@ void sendMutated(const TestServer &test, int count, uint32_t seed) {
 void surviveMutated(int count) {
   TestServer test({.headerTimeout = 2s, .bodyTimeout = 2s, .sendTimeout = 2s, .idleTimeout = 2s},
                   100us);
-  sendMutated(test, 2000, 1); // the allocator has what it needs by then
+  sendMutated(test, 2000, 1); // warms up the allocator
   ASSERT_TRUE(soon([&] { return test.server->stats().connections == 0; }));
   const long before = residentBytes();
   sendMutated(test, count, 2);
@@ -195,17 +195,17 @@ TEST(HttpFlood, AGoodClientIsServedBesideSlowloris) { // S12
       client.send("a");
     const auto start = std::chrono::steady_clock::now();
     ASSERT_TRUE(test.serves());
-    EXPECT_LT(std::chrono::steady_clock::now() - start, 1s); // here under 1 ms
+    EXPECT_LT(std::chrono::steady_clock::now() - start, 1s); // under 1 ms when measured
   }
   for (RawClient &client : slow)
     EXPECT_EQ(client.answer().status, 408);
 }
 
 TEST(HttpFlood, IdleConnectionsGiveWayToNewcomers) { // S12
-  DescriptorLimit limit(20'200); // or what the system allows; both ends are in this process
+  DescriptorLimit limit(20'200); // or the system limit; both ends are in this process
   const size_t many = (limit.now() - 200) / 2, most = std::min<size_t>(1024, many / 4);
-  TestServer test({.maxConnections = most, .headerTimeout = 60s}); // no place frees itself
-  RawClient early = test.client(); // keep-alive, asked again and again: never the longest idle one
+  TestServer test({.maxConnections = most, .headerTimeout = 60s}); // no connection times out
+  RawClient early = test.client(); // asks repeatedly: never the longest idle
   std::vector<RawClient> idle;
   size_t unanswered = 0;
   for (size_t i = 0; i < many; ++i) {
@@ -217,7 +217,7 @@ TEST(HttpFlood, IdleConnectionsGiveWayToNewcomers) { // S12
   }
   EXPECT_EQ(idle.size(), many);
   EXPECT_EQ(unanswered, 0u);
-  // A second later those there are count as idle, and the newcomer has one's place.
+  // After a second, the existing connections count as idle, and a new client replaces one of them.
   EXPECT_TRUE(soon([&] { return test.serves(); }));
   EXPECT_LE(test.server->stats().connections, most + ServerOptions().maxRefusing);
   EXPECT_EQ(early.ask(get("/health")).status, 200);
@@ -240,7 +240,7 @@ TEST(HttpFlood, RefusesConnectionsOverTheLimit) {
     EXPECT_TRUE(more.sawEnd());
   }
   EXPECT_EQ(test.server->stats().refused, 3u);
-  RawClient told = test.client(); // it was refused and does not leave: no place for the next one
+  RawClient told = test.client(); // refused, but it stays: no place for the next
   EXPECT_EQ(told.answer().status, 503);
   std::this_thread::sleep_for(1100ms);
   EXPECT_EQ(test.client().ask(get("/health")).status, 503);
@@ -296,8 +296,8 @@ TEST(HttpFlood, LivesWithoutDescriptors) {
   early.send(get("/hold"));
   ASSERT_TRUE(soon([&] { return test.held() == 1; }));
   std::vector<int> taken;
-  // Both ends share this table: fill it but for one, so that a client has its end and the server
-  // has none.
+  // Both ends share this descriptor table. Fill all but one entry, so that the client gets its
+  // descriptor and the server gets none.
   for (int fd; (fd = ::open("/dev/null", O_RDONLY | O_CLOEXEC)) >= 0;)
     taken.push_back(fd);
   ::close(taken.back());

@@ -1,4 +1,4 @@
-//===- RawClient.cpp - A client that can do everything wrong --------------===//
+//===- RawClient.cpp - A client that can misbehave in every way -----------===//
 #include "RawClient.h"
 
 #include <algorithm>
@@ -125,7 +125,7 @@ void RawClient::close(bool reset) {
   ::close(std::exchange(fd, -1));
 }
 
-/// The body of chunks at the front of `bytes`; how many bytes it took, or 0 while it is incomplete.
+/// Decodes the chunked body at the front of `bytes`. Returns its number of bytes, or 0 if it is incomplete.
 static size_t unchunk(std::string_view bytes, std::string &body) {
   size_t at = 0;
   for (;;) {

@@ -1,8 +1,8 @@
-//===- RawClient.h - A client that can do everything wrong ----------------===//
+//===- RawClient.h - A client that can misbehave in every way -------------===//
 //
-// A socket and what came out of it; no HTTP library in between, since those refuse to misbehave.
-// Every wait has a limit far above what a busy machine needs, so that tests are slow only when they
-// fail.
+// A socket and the bytes received from it. It uses no HTTP library, since libraries refuse to
+// misbehave. Every wait has a limit far above the needs of a busy machine, so tests are slow only
+// when they fail.
 //===----------------------------------------------------------------------===//
 #pragma once
 
@@ -18,11 +18,11 @@ namespace ingot::http {
 inline constexpr std::chrono::milliseconds kPatience{15'000};
 
 struct Answer {
-  int status = 0; ///< 0: there was none
+  int status = 0; ///< 0: no response
   std::string head;
   std::map<std::string, std::string> headers; ///< names in lower case
   std::string body;                           ///< unchunked
-  bool whole = false; ///< its length was announced and came, or its last chunk
+  bool whole = false; ///< the announced length or the last chunk has arrived
   std::string header(const std::string &name) const {
     auto it = headers.find(name);
     return it == headers.end() ? std::string() : it->second;
@@ -31,7 +31,7 @@ struct Answer {
 
 class RawClient {
 public:
-  /// Connects to 127.0.0.1. `receiveBuffer`: of the kernel, in bytes; 0 for the usual.
+  /// Connects to 127.0.0.1. `receiveBuffer` is the kernel's buffer size in bytes; 0 for the default.
   explicit RawClient(uint16_t port, int receiveBuffer = 0);
   ~RawClient() { close(); }
   RawClient(RawClient &&other) noexcept;
@@ -39,25 +39,26 @@ public:
 
   bool connected() const { return fd >= 0; }
   int descriptor() const { return fd; }
-  /// All of it, or false once the server has closed or takes nothing.
+  /// Sends all bytes. Returns false if the server has closed or accepts no more.
   bool send(std::string_view bytes);
-  /// The next response. `headRequest`: it has no body.
+  /// Reads the next response. With `headRequest` it has no body.
   Answer answer(bool headRequest = false);
   Answer ask(std::string_view request) {
     send(request);
     return answer();
   }
-  /// Reads until at least `bytes` are in `received`; false if the end or the limit comes first.
+  /// Reads until `received` has at least `bytes` bytes. Returns false if the connection ends or the limit
+  /// passes first.
   bool receive(size_t bytes, std::chrono::milliseconds limit = kPatience);
   bool receiveUntil(std::string_view text, std::chrono::milliseconds limit = kPatience);
-  /// Whether the server closes (or resets) within the limit; what comes before is kept.
+  /// Returns whether the server closes (or resets) within the limit. Bytes received before are kept.
   bool sawEnd(std::chrono::milliseconds limit = kPatience);
-  /// FIN in our direction.
+  /// Sends FIN, which closes the client's direction.
   void endSending();
-  /// `reset`: RST instead of FIN.
+  /// Closes the socket; with `reset` it sends RST instead of FIN.
   void close(bool reset = false);
 
-  std::string received; ///< and not yet taken by answer()
+  std::string received; ///< bytes not yet consumed by answer()
 
 private:
   enum class Read { Some, End, Nothing };
@@ -65,10 +66,11 @@ private:
   int fd = -1;
 };
 
-/// Reads a response from the front of `bytes`, if one is there.
+/// Removes a response from the front of `bytes` and returns it, if it is complete.
 std::optional<Answer> takeAnswer(std::string &bytes, bool headRequest, bool ended);
 
-/// GET PATH with the Host that the server knows and the given further header lines ("a: b\r\n").
+/// Returns a GET request for `path` with the Host that the server accepts and further header `lines`
+/// ("a: b\r\n").
 std::string get(std::string_view path, std::string_view lines = "");
 std::string post(std::string_view path, std::string_view body, std::string_view lines = "");
 

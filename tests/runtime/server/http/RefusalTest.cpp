@@ -1,5 +1,5 @@
-// What is refused, with which status, and that the server serves the next one: malformed requests,
-// limits, keys (S15), defaults (S16), injection (S17).
+// Tests which requests are refused, with which status, and that the server still serves the next one:
+// malformed requests, limits, keys (S15), defaults (S16), injection (S17).
 
 #include "TestServer.h"
 #include "runtime/server/http/Keys.h"
@@ -140,7 +140,7 @@ TEST(HttpRefusal, RefusesEveryMalformedRequestAndCloses) {
 }
 
 TEST(HttpRefusal, ANewClientSeesNothingOfASmuggledRequest) {
-  // A front end that believes the other length would send the second request as part of the first.
+  // A front end that uses the other length would forward the second request as part of the first.
   TestServer test;
   RawClient client = test.client();
   client.send("POST /echo HTTP/1.1\r\nHost: localhost\r\nContent-Length: 6\r\nTransfer-Encoding: "
@@ -203,7 +203,7 @@ TEST(HttpRefusal, ChecksTheHost) {
        {"evil.example", "localhost.evil.example", "127.0.0.1.evil.example", "10.0.0.1", "[::2]",
         "other.example:82", "", "name.example.evil", "0.0.0.0"})
     EXPECT_EQ(status(host), 403) << host;
-  // The authority of the target counts, not the header.
+  // The target's authority counts, not the Host header.
   EXPECT_EQ(test.client()
                 .ask("GET http://evil.example/health HTTP/1.1\r\nHost: localhost\r\n\r\n")
                 .status,
@@ -258,7 +258,7 @@ TEST(HttpRefusal, CorsIsOffUnlessListed) {
   EXPECT_FALSE(answer.headers.contains("access-control-allow-credentials"));
 }
 
-/// "localhost" is every page of this machine, whatever its port, and nothing that only looks like it.
+/// "localhost" allows pages of this machine on any port, and no origin that merely resembles it.
 TEST(HttpRefusal, OriginsOfThisMachine) {
   TestServer test({.allowedOrigins = {"localhost"}});
   auto answered = [&](const std::string &origin) {
@@ -275,7 +275,7 @@ TEST(HttpRefusal, OriginsOfThisMachine) {
     EXPECT_EQ(answered(origin), "refused") << origin;
 }
 
-/// Keys that are replaced: those that stay keep their numbers, which caches go by.
+/// When keys are replaced, the remaining ones keep their numbers, on which caches depend.
 TEST(HttpRefusal, KeysAreRenewed) {
   KeyRing ring({"a", "b"});
   EXPECT_EQ(ring.find("b"), 1);
@@ -373,9 +373,9 @@ TEST(HttpRefusal, GuessersWaitEverLonger) {
     waits.push_back(guesses.note("10.0.0.1", now += 1s).count());
   EXPECT_EQ(waits,
             (std::vector<int64_t>{0, 0, 0, 0, 0, 50, 100, 200, 400, 800, 1600, 2000, 2000, 2000}));
-  EXPECT_EQ(guesses.note("10.0.0.2", now), 0ms); // another client's own
+  EXPECT_EQ(guesses.note("10.0.0.2", now), 0ms); // counted per client
   EXPECT_EQ(guesses.note("10.0.0.1", now + 61s), 0ms) << "it is forgotten";
-  for (int i = 0; i < 9; ++i) // addresses of one network are one
+  for (int i = 0; i < 9; ++i) // one network counts as one address
     (void)guesses.note("2001:db8::" + std::to_string(i), now);
   EXPECT_EQ(guesses.note("2001:db8::ffff", now), 800ms);
   EXPECT_EQ(guesses.note("2001:db8:0:1::1", now), 0ms);
@@ -400,7 +400,7 @@ TEST(HttpRefusal, AGuesserWaitsAndNobodyElse) {
             }),
             380ms);
   EXPECT_GE(took([&] { EXPECT_EQ(guesser.ask(get("/echo", wrong)).status, 401); }), 400ms);
-  // Many at once: others are served meanwhile, and who leaves is forgotten.
+  // With many guessers at once, others are still served, and a client that leaves is forgotten.
   std::vector<RawClient> guessers;
   for (int i = 0; i < 20; ++i) {
     guessers.push_back(test.client());
@@ -414,10 +414,10 @@ TEST(HttpRefusal, AGuesserWaitsAndNobodyElse) {
             }),
             380ms);
   for (int i = 0; i < 10; ++i)
-    guessers.pop_back(); // it leaves
+    guessers.pop_back(); // disconnects
   for (RawClient &one : guessers)
     EXPECT_EQ(one.answer().status, 401);
-  // The connection goes on, and what was sent meanwhile is answered.
+  // The connection stays open, and requests sent meanwhile are answered.
   guesser.send(get("/echo", wrong) + get("/echo", right));
   EXPECT_EQ(guesser.answer().status, 401);
   EXPECT_EQ(guesser.answer().status, 200);
@@ -440,7 +440,7 @@ TEST(HttpRefusal, ABrowserIsAskedForTheKeyAndOtherSitesCannotUseIt) {
   EXPECT_EQ(ask("GET", html + basic).status, 200);
   EXPECT_EQ(ask("POST", basic).status, 200);
   EXPECT_EQ(ask("POST", basic + "Origin: http://localhost\r\n").status, 200);
-  // A browser adds the password to what other sites' pages send; a key it does not.
+  // A browser adds the password to requests from other sites' pages, but it does not add a key.
   EXPECT_EQ(ask("POST", basic + foreign).status, 403);
   EXPECT_EQ(ask("POST", "Authorization: Bearer sk-first\r\n" + foreign).status, 200);
 }
@@ -485,7 +485,7 @@ TEST(HttpRefusal, NothingIsInjectedIntoHeaders) { // S17
   EXPECT_EQ(client.ask(get("/echo", "X-Request-Id: a\x1b[31mb\r\n")).status, 400);
 
   RawClient other = test.client();
-  Answer answer = other.ask(get("/inject")); // what a handler passes on is not trusted either
+  Answer answer = other.ask(get("/inject")); // values that a handler passes on are not trusted
   EXPECT_EQ(answer.header("x-fine"), "a  X-Evil: 1");
   EXPECT_FALSE(answer.headers.contains("x-evil")) << answer.head;
   EXPECT_FALSE(answer.headers.contains("x-type")) << answer.head;

@@ -1,4 +1,4 @@
-// The parser and its rules without sockets, and the comparison of keys.
+// Tests the parser and its rules without sockets, and the comparison of keys.
 
 #include "runtime/server/http/RequestReader.h"
 #include "RawClient.h"
@@ -14,7 +14,7 @@ using namespace ingot::http;
 
 namespace {
 
-/// Requests read from `bytes` given in pieces that end at `cuts`; "!STATUS" for a refusal.
+/// Returns the requests read from `bytes`, fed in pieces that end at `cuts`; "!STATUS" for a refusal.
 std::string readAll(const std::string &bytes, const std::vector<size_t> &cuts) {
   RequestReader reader(1024, 4096);
   std::string held, result;
@@ -90,7 +90,7 @@ TEST(HttpRequestReader, LimitsAreExact) {
   };
   EXPECT_EQ(withBodyOf(4096)[0], 'P');
   EXPECT_EQ(withBodyOf(4097).substr(0, 4), "!413");
-  // In chunks: counted together.
+  // The sizes of chunks are added up.
   std::string text = "POST / HTTP/1.1\r\nHost: h\r\nTransfer-Encoding: chunked\r\n\r\n";
   for (int i = 0; i < 5; ++i)
     text += "400\r\n" + std::string(1024, 'c') + "\r\n";
@@ -124,9 +124,9 @@ TEST(HttpKeys, FindsExactlyTheKeys) {
   EXPECT_TRUE(KeyRing({}).empty());
 }
 
-// S15: 10^5 compares of a key that is wrong from its first byte against one that is wrong in its
-// last. Welch's t over interleaved batches; |t| < 2.58 is p > 0.01. Best of three: the machine has
-// other work.
+// S15: compares the times of 10^5 comparisons with a key that is wrong from its first byte and with one
+// that is wrong in its last byte. Uses Welch's t over interleaved batches; |t| < 2.58 means p > 0.01.
+// Takes the best of three, since the machine runs other work.
 TEST(HttpKeys, DISABLED_TakeTheSameTimeForEveryWrongKey) {
   const std::string right = "sk-0123456789abcdef0123456789abcdef";
   KeyRing ring({right});
@@ -152,7 +152,7 @@ TEST(HttpKeys, DISABLED_TakeTheSameTimeForEveryWrongKey) {
     for (int k : {0, 1}) {
       auto &t = times[k];
       std::sort(t.begin(), t.end());
-      t.resize(t.size() * 9 / 10); // interrupts
+      t.resize(t.size() * 9 / 10); // drop outliers from interrupts
       mean[k] = variance[k] = 0;
       for (double x : t)
         mean[k] += x / static_cast<double>(t.size());

@@ -1,4 +1,4 @@
-// What a well-behaved client sees: methods, versions, bodies, streams, keep-alive, pipelining.
+// Tests the server with a well-behaved client: methods, versions, bodies, streams, keep-alive, pipelining.
 
 #include "TestServer.h"
 
@@ -100,7 +100,7 @@ TEST(HttpServer, AsksForABodyThatIsAnnounced) {
   EXPECT_EQ(client.answer().status, 100);
   client.send("body");
   EXPECT_TRUE(client.answer().body.ends_with("\nbody"));
-  // Refused for its header: the answer comes instead of the question.
+  // The request is refused by its header: the final response comes instead of "100 Continue".
   client.send("POST /echo HTTP/1.1\r\nHost: localhost\r\nContent-Length: 99999999\r\nExpect: "
               "100-continue\r\n\r\n");
   EXPECT_EQ(client.answer().status, 413);

@@ -1,4 +1,4 @@
-//===- TestServer.cpp - A server with a handler that does what tests ask --===//
+//===- TestServer.cpp - A server with a handler for tests -----------------===//
 #include "TestServer.h"
 
 #include <algorithm>

@@ -1,10 +1,10 @@
-//===- TestServer.h - A server with a handler that does what tests ask ----===//
+//===- TestServer.h - A server with a handler for tests -------------------===//
 //
-//   /echo             what arrived, line by line, then the body
+//   /echo             the request as it arrived, line by line, then the body
 //   /health           "ok"
-//   /hold             keeps the responder: released(), or its client leaves
+//   /hold             keeps the responder until release() or until its client leaves
 //   /tokens?N         a stream of N numbers, one per step of an engine thread: "data: i\n\n"
-//   /flood            writes 64 KiB a step until its client is gone
+//   /flood            writes 64 KiB a step until its client has left
 //   /begin            begins an event stream and stays silent
 //   /half             begins an event stream with half an event
 //   /never, /throw    drops the responder; throws
@@ -25,7 +25,7 @@
 
 namespace ingot::http {
 
-/// Polls: true as soon as it holds.
+/// Polls the condition. Returns true as soon as it holds, false after the limit.
 template <typename Condition>
 bool soon(Condition condition, std::chrono::milliseconds limit = kPatience) {
   const auto end = std::chrono::steady_clock::now() + limit;
@@ -44,13 +44,13 @@ public:
 
   uint16_t port() const { return server->port(); }
   RawClient client(int receiveBuffer = 0) const { return RawClient(port(), receiveBuffer); }
-  /// A well-behaved client gets its answer.
+  /// Returns whether a well-behaved client gets its answer.
   bool serves(std::string_view lines = "") const;
 
   size_t held();
-  /// Answers all that /hold keeps.
+  /// Answers all requests that /hold keeps.
   void release(const std::string &body = "released");
-  /// Streams of the engine thread that are not at their end.
+  /// Returns the number of unfinished streams of the engine thread.
   size_t streams();
 
   std::atomic<int> gone{0}; ///< calls of onGone
@@ -75,7 +75,7 @@ private:
   std::thread engine;
 };
 
-/// The body of /tokens?n.
+/// Returns the body of /tokens?n.
 std::string tokens(int n);
 
 } // namespace ingot::http

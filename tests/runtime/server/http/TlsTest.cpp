@@ -1,4 +1,4 @@
-// The same over TLS, with a certificate that is made here.
+// Tests the server over TLS, with a certificate generated here.
 
 #include "TestServer.h"
 
@@ -17,7 +17,7 @@ using namespace std::chrono_literals;
 
 namespace {
 
-/// A folder with cert.pem and key.pem, gone at the end.
+/// A folder with cert.pem and key.pem, removed on destruction.
 class Certificate {
 public:
   Certificate() {
@@ -61,7 +61,7 @@ class TlsClient {
 public:
   explicit TlsClient(const TestServer &test, int version = TLS1_3_VERSION) : socket(test.client()) {
     context = SSL_CTX_new(TLS_client_method());
-    SSL_CTX_set_security_level(context, 0); // so that old versions may be tried
+    SSL_CTX_set_security_level(context, 0); // allows trying old versions
     SSL_CTX_set_min_proto_version(context, version);
     SSL_CTX_set_max_proto_version(context, version);
     ssl = SSL_new(context);
@@ -89,7 +89,7 @@ public:
         received.append(bytes, static_cast<size_t>(n));
     }
   }
-  /// The server ended with close_notify, not by cutting the line.
+  /// Returns whether the server ended with close_notify, not by cutting the connection.
   bool sawCleanEnd() {
     char byte;
     const int n = SSL_read(ssl, &byte, 1);
@@ -169,7 +169,7 @@ TEST(HttpTls, RefusesWhatIsNotTls) {
   EXPECT_EQ(good.answer().status, 200);
 }
 
-/// A certificate that was renewed is shown to those who come now; a wrong one changes nothing.
+/// A renewed certificate is presented to new connections. An invalid one changes nothing.
 TEST(HttpTls, TakesACertificateThatWasRenewed) {
   Certificate certificate, other;
   TestServer test(certificate.options());

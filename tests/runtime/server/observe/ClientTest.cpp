@@ -1,4 +1,4 @@
-//===- ClientTest.cpp - The client against our own server --------------------===//
+//===- ClientTest.cpp - The HTTP client against our own server ---------------===//
 #include "runtime/server/http/client/Client.h"
 #include "runtime/server/http/Server.h"
 

@@ -14,7 +14,7 @@ namespace {
 
 class Collector {
 public:
-  /// Answers with these statuses in turn, then 200; 0: not at all.
+  /// Answers with these statuses in turn, then with 200. For 0 it does not answer.
   explicit Collector(std::vector<int> script) : script(std::move(script)) {
     http::ServerOptions options;
     options.port = 0;
@@ -40,7 +40,7 @@ public:
     std::lock_guard lock(mutex);
     return posts;
   }
-  /// Spans of servers in all that was taken.
+  /// Returns the number of server spans in all accepted requests.
   size_t taken() {
     std::lock_guard lock(mutex);
     size_t count = 0;

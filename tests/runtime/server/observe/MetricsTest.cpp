@@ -14,8 +14,8 @@ using namespace ingot::observe;
 
 namespace {
 
-/// The text exposition format 0.0.4, with the order that Prometheus' own libraries keep: a family
-/// is its help, its type, and its samples, and comes once. What is wrong, with its line; or "".
+/// Parses the text exposition format 0.0.4 in the order that Prometheus' own libraries keep: a family is
+/// its help, its type and its samples, and occurs once. Reports the first error with its line, or "".
 class Exposition {
 public:
   std::map<std::string, std::map<std::string, double>> samples; ///< name, labels, value
@@ -115,7 +115,7 @@ private:
     return samples[name].emplace(labels, value).second ? "" : "the series was there before";
   }
 
-  /// Buckets rise to +Inf, which is the count.
+  /// Checks that buckets increase up to +Inf, which equals the count.
   std::string histograms() {
     for (const auto &[name, type] : types) {
       if (type != "histogram")
@@ -183,7 +183,7 @@ TEST(Exposition, isValidWithSeveralModelsAndHostileNames) {
       read.samples["vllm:cache_config_info"]
                   ["{model_name=\"plain\",engine=\"0\",block_size=\"32\",num_gpu_blocks=\"100\"}"],
       1);
-  // What an endpoint picker reads of adapters: none, and since when.
+  // An endpoint picker reads which adapters are loaded (none) and the time of that state.
   const double loaded =
       read.samples["vllm:lora_requests_info"]
                   ["{model_name=\"plain\",engine=\"0\",max_lora=\"0\",running_lora_adapters=\"\","

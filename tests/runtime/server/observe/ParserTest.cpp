@@ -1,4 +1,4 @@
-//===- ParserTest.cpp - Responses and event streams, cut anywhere ------------===//
+//===- ParserTest.cpp - Responses and event streams, split anywhere ----------===//
 #include "runtime/server/http/client/Client.h"
 #include "runtime/server/http/client/EventStream.h"
 #include "runtime/server/http/client/ResponseParser.h"
@@ -11,7 +11,7 @@ namespace {
 
 using Events = std::vector<std::pair<std::string, std::string>>;
 
-/// The events of a text that comes in pieces of `size` bytes.
+/// Returns the events of a text that arrives in pieces of `size` bytes.
 Events eventsOf(std::string_view text, size_t size) {
   EventStream stream;
   Events events;

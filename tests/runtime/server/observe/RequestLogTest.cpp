@@ -1,4 +1,4 @@
-//===- RequestLogTest.cpp - Lines that stay lines, and a reader that does not read ---===//
+//===- RequestLogTest.cpp - Lines that stay lines, and a reader that stalls ----------===//
 #include "runtime/server/observe/RequestLog.h"
 
 #include <algorithm>
@@ -58,7 +58,7 @@ TEST(RequestLog, writesTextForPeople) {
       "new=5 queue=1.5ms ttft=20.0ms total=100.0ms stop,length");
 }
 
-/// S17: no byte of a client's ends a line, or reaches a terminal as a command.
+/// S17: no byte from a client can end a line or reach a terminal as a control sequence.
 TEST(RequestLog, escapesWhatClientsSend) {
   auto r = answered();
   r->route = "other";
@@ -100,7 +100,7 @@ TEST(RequestLog, appendsAndOpensAnew) {
       usleep(10'000);
     auto health = answered();
     health->route = "/health";
-    (*log)->ended(health); // is asked for too often to be told
+    (*log)->ended(health); // polled too often to be logged
     (*log)->event("stop", {});
   }
   EXPECT_NE(readAll(old).find(" start url=http://x\\u000ay\n"), std::string::npos) << readAll(old);
@@ -133,7 +133,7 @@ TEST(RequestLog, CountsWhatAFullDiskLoses) {
   close(full);
 }
 
-/// Room comes back: what follows says how many lines are missing, on a line of its own.
+/// When space becomes available again, a separate line reports how many lines are missing.
 TEST(RequestLog, TellsOfLinesThatAFullDiskLost) {
   int ends[2];
   ASSERT_EQ(pipe(ends), 0);
@@ -164,7 +164,7 @@ TEST(RequestLog, TellsOfLinesThatAFullDiskLost) {
   EXPECT_EQ(text.find(" lost"), std::string::npos) << text;
 }
 
-/// Ten thousand wrong keys are two lines: the first, and how many more there were.
+/// Ten thousand wrong keys make two lines: the first refusal, and the number of further ones.
 TEST(RequestLog, SumsUpWhatOneClientIsRefused) {
   int ends[2];
   ASSERT_EQ(pipe(ends), 0);
@@ -198,7 +198,7 @@ TEST(RequestLog, SumsUpWhatOneClientIsRefused) {
       << text;
 }
 
-/// A pipe that nobody reads: the server goes on, lines are counted as lost, and the end comes.
+/// With a pipe that is never read, the server continues, lines are counted as lost, and shutdown completes.
 TEST(RequestLog, neverWaitsForItsReader) {
   int ends[2];
   ASSERT_EQ(pipe(ends), 0);

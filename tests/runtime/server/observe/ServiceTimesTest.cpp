@@ -25,7 +25,7 @@ struct Taker final : Job {
   std::latch &ended;
 };
 
-/// Six jobs of which two run at once: the parts of their times make up the whole, and some waited.
+/// Runs six jobs, two at a time. The parts of each job's time add up to the whole, and some jobs waited.
 TEST_F(ServiceTimes, partsMakeUpTheWhole) {
   constexpr int kJobs = 6;
   runtime::SessionOptions options;

@@ -1,7 +1,7 @@
-//===- PageTest.cpp - What is sent for which request ------------------------===//
+//===- PageTest.cpp - Which response each request gets ----------------------===//
 //
-// With assets of its own: a build without node has none of the page's. The page itself is tested in a
-// browser (tests/e2e/page.py).
+// Uses its own assets, since a build without node has none of the page's. The page itself is tested in
+// a browser (tests/e2e/page.py).
 //===----------------------------------------------------------------------===//
 #include "runtime/server/page/Page.h"
 
@@ -48,7 +48,7 @@ Sent ask(const std::string &path, http::Headers headers = {},
   request.path = path;
   request.headers = std::move(headers);
   Sent sent;
-  const bool answered = answer(request, sent, from); // first: `sent` is filled by it
+  const bool answered = answer(request, sent, from); // must run first: it fills `sent`
   EXPECT_EQ(answered, sent.status != 0);
   return sent;
 }

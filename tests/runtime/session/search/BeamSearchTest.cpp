@@ -71,7 +71,7 @@ TEST_F(BeamSearchTest, answersAsTheReference) {
           const std::vector<int32_t> prompt = fakePrompt(5 + seed * 11, seed);
           const int64_t most = 3 + seed * 3;
           const BeamParams params{width, penalty, early};
-          // Several ends, so that answers of all lengths are found.
+          // Several ids end an answer, so answers of all lengths occur.
           Request wanted = beams(prompt, most, params);
           std::set<int32_t> ends{kFakeEos};
           for (int32_t id = 0; id < 96 && seed % 2; id += 7) {
@@ -84,7 +84,7 @@ TEST_F(BeamSearchTest, answersAsTheReference) {
         }
 }
 
-/// With as many beams as there are ids, nothing of length 2 is passed over.
+/// With as many beams as ids, the search misses no answer of length 2.
 TEST_F(BeamSearchTest, findsTheBestOfAllThereIs) {
   auto session = openWide();
   const std::vector<int32_t> vocabulary{3, 14, 15, 22, 60, 65, 80, kFakeEos};
@@ -173,7 +173,7 @@ TEST_F(BeamSearchTest, answersTheSameInCompany) {
   EXPECT_EQ(mixed->stats().pagesUsed, 0);
 }
 
-/// S6 and D1: too few pages, by swap and by recompute.
+/// S6 and D1: too few pages, with preemption by swap and by recompute.
 TEST_F(BeamSearchTest, preemptedBeamsAnswerAsAlone) {
   auto wantedOf = [](int i) {
     Request wanted = beams(fakePrompt(20 + i * 9, i), 60, {3, 1.0, EarlyStopping::Never});
@@ -289,7 +289,7 @@ TEST_F(BeamSearchTest, aGrammarHoldsForEveryBeam) {
     texts.insert(one.text);
   }
   EXPECT_EQ(texts.size(), 4u) << "beams are alike";
-  // Fewer answers than asked for: the others are empty.
+  // If there are fewer answers than requested, the others are empty.
   wanted.grammar = compile(text::GrammarKind::Choice, R"(["yes","no"])");
   found = answers(*session, wanted, 3);
   std::multiset<std::string> said;
@@ -308,7 +308,7 @@ TEST_F(BeamSearchTest, biasIsPartOfTheScore) {
     EXPECT_EQ(std::ranges::count(one.ids, 17), 0);
 }
 
-/// Log-probabilities come in rows of one width, whatever a hook leaves of each.
+/// Rows of log-probabilities have the same width, however many ids a hook leaves in each.
 TEST_F(BeamSearchTest, hooksThatLeaveFewIdsKeepTheWidth) {
   auto session = openWide();
   Request wanted = beams(fakePrompt(20, 5), 6, {2});
@@ -336,7 +336,7 @@ TEST_F(BeamSearchTest, hooksThatLeaveFewIdsKeepTheWidth) {
   }
 }
 
-/// No NaN comes to where beams are compared.
+/// No NaN reaches the comparison of beams.
 TEST_F(BeamSearchTest, rowsWithoutAFiniteChoice) {
   auto session = openWide();
   auto idsOf = [&](float all, std::optional<float> of17) {
@@ -367,7 +367,7 @@ TEST_F(BeamSearchTest, rowsWithoutAFiniteChoice) {
   const float nothing[] = {NAN, -INFINITY, NAN, -INFINITY};
   ASSERT_EQ(ranking.best(nothing, 3, {}, {}).size(), 1u);
   EXPECT_EQ(ranking.best(nothing, 3, {}, {})[0].logprob, -INFINITY);
-  EXPECT_EQ(ranking.likeliest(nothing, 9).size(), 4u); // of four
+  EXPECT_EQ(ranking.likeliest(nothing, 9).size(), 4u); // the row has four
 }
 
 TEST_F(BeamSearchTest, refusesWhatCannotBe) {
@@ -385,13 +385,14 @@ TEST_F(BeamSearchTest, refusesWhatCannotBe) {
   Request both = beams(prompt, 5, {2});
   both.contrastive.emplace();
   EXPECT_EQ(codeOf(both), "E0532");
-  // S7: the worst case of all beams, to the page.
+  // S7: the worst case of all beams is checked exactly to the page.
   SessionOptions options;
   options.maxSeqs = 4;
   options.context = 256;
   options.kvMemoryBytes = 9 * kFakePage;
   session = open(options);
-  // 40 + 88 - 1 positions: a shared page, and three more of each of two beams, or of three.
+  // 40 + 88 - 1 positions need a shared page and three more pages for each beam, of which there are two or
+  // three.
   EXPECT_EQ(codeOf(beams(fakePrompt(40, 1), 88, {2})), "");
   EXPECT_EQ(codeOf(beams(fakePrompt(40, 1), 88, {3})), "E0506");
   EXPECT_EQ(codeOf(beams(fakePrompt(40, 1), 57, {4})), "");

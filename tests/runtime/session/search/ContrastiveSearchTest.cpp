@@ -78,7 +78,7 @@ TEST_F(ContrastiveSearchTest, comesTokenByToken) {
     ASSERT_TRUE(session->step());
     EXPECT_EQ(heard.size(), 0u);
   }
-  for (size_t i = 1; i <= 10; ++i) { // a step of four sequences each
+  for (size_t i = 1; i <= 10; ++i) { // one step of four sequences per token
     ASSERT_TRUE(session->step());
     EXPECT_EQ(heard.size(), i);
   }
@@ -176,9 +176,10 @@ TEST_F(ContrastiveSearchTest, memoryOfStatesIsBounded) {
   };
   EXPECT_EQ(codeOf(contrastive(fakePrompt(20, 1), 101, {0.6, 4})), ""); // 125
   EXPECT_EQ(codeOf(contrastive(fakePrompt(20, 1), 102, {0.6, 4})), "E0534");
-  EXPECT_EQ(codeOf(contrastive(fakePrompt(1, 1), 1, {0.6, 4})), "E0560"); // others have it now
+  EXPECT_EQ(codeOf(contrastive(fakePrompt(1, 1), 1, {0.6, 4})),
+            "E0560"); // others hold the memory now
   EXPECT_EQ(codeOf(contrastive(fakePrompt(20, 1), 1'000'000'000, {0.6, 4})), "E0505");
-  // Each fits, both do not, and never will.
+  // Each fits alone, but both together can never fit.
   auto together = [&](int64_t maxTokens) {
     const std::vector<std::vector<int32_t>> prompts{fakePrompt(20, 1), fakePrompt(30, 2)};
     auto fine = session->validateTogether(contrastive({}, maxTokens, {0.6, 4}), prompts);
@@ -204,7 +205,7 @@ TEST_F(ContrastiveSearchTest, refusesWhatCannotBe) {
     EXPECT_EQ(codeOf(contrastive(fakePrompt(5, 1), 5, bad)), "E0531");
   EXPECT_EQ(codeOf(contrastive(fakePrompt(5, 1), 5, {0.5, 5})), "E0533");
   EXPECT_EQ(codeOf(contrastive(fakePrompt(5, 1), 5, {0.5, 4}), 2), "E0530");
-  // The last id is fed too: one position more than a plain answer takes.
+  // The last id is fed as well, which takes one position more than a plain answer.
   EXPECT_EQ(codeOf(contrastive(fakePrompt(200, 1), 56, {0.5, 4})), "");
   EXPECT_EQ(codeOf(contrastive(fakePrompt(200, 1), 57, {0.5, 4})), "E0505");
   EXPECT_EQ(codeOf(contrastive(fakePrompt(200, 1), -1, {0.5, 4})), "");

@@ -81,8 +81,8 @@ std::vector<Found> beamsAlone(const std::vector<int32_t> &prompt, int64_t maxTok
   return finished;
 }
 
-/// Of length 1, in f32 as they are kept: the model has few states, and equal ones shall be as alike
-/// as they are there.
+/// Returns the state normalised to length 1 in f32, as the session stores it. The model has few distinct
+/// states, so equal ones must have the same similarity here as in the session.
 static std::vector<float> unitState(const std::vector<int32_t> &ids) {
   std::vector<float> state = fakeState(ids);
   double square = 0;

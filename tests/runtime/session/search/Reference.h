@@ -1,7 +1,7 @@
-//===- Reference.h - Searches, written down plainly --------------------------===//
+//===- Reference.h - Plain reference implementations of searches -------------===//
 //
-// What a search must answer, from the fake model's formulas (FakeEngine.h): every sequence is
-// computed from its ids alone, one after the other; no pages, no forks, no batches.
+// Computes the expected results of a search from the fake model's formulas (FakeEngine.h). Each
+// sequence is computed from its ids alone, one after the other, without pages, forks or batches.
 //===----------------------------------------------------------------------===//
 #pragma once
 
@@ -15,22 +15,22 @@
 namespace ingot::test {
 
 struct Found {
-  std::vector<int32_t> ids; ///< with the id that ended it
-  double sum = 0;           ///< of log-probabilities
+  std::vector<int32_t> ids; ///< including the id that ended it
+  double sum = 0;           ///< sum of log-probabilities
   double score = 0;
 };
 
-/// log-softmax of the fake model's logits after `ids`.
+/// Returns the log-softmax of the fake model's logits after `ids`.
 std::vector<double> fakeLogprobs(const std::vector<int32_t> &ids);
 
-/// The answers of a beam search, best first.
+/// Returns the answers of a beam search, best first.
 std::vector<Found> beamsAlone(const std::vector<int32_t> &prompt, int64_t maxTokens,
                               const runtime::BeamParams &params, const std::set<int32_t> &ends);
 
-/// The largest first; among equals whoever stood first.
+/// Sorts by `key`, the largest first. Equal elements keep their order.
 void sortBy(std::vector<Found> &all, double Found::*key);
 
-/// The ids of a contrastive search, without one that ends it.
+/// Returns the ids of a contrastive search, without the id that ends it.
 std::vector<int32_t> contrastiveAlone(const std::vector<int32_t> &prompt, int64_t maxTokens,
                                       const runtime::ContrastiveParams &params,
                                       const std::set<int32_t> &ends);
