@@ -1,10 +1,10 @@
-"""A wheel of what a build folder holds: the modules, libingot and, where it was built, the compiler.
+"""Makes a wheel from a build folder: the modules, libingot and, if it was built, the compiler.
 
   make_wheel.py BUILD OUTPUT       writes OUTPUT/ingot-VERSION-py3-none-linux_x86_64.whl and prints its path
 
-`pip install ./python` builds the library itself (pyproject.toml); this takes the one that is there, and needs neither a
-network nor a package. The wheel runs on machines that have what the libraries link: those of the same distribution, and
-LLVM 22 if they are to compile. One that brings them is made by deploy/packages (./dev package).
+`pip install ./python` builds the library itself (pyproject.toml); this script takes an existing build and needs
+neither a network nor a package. The wheel runs on machines that have the linked libraries: those of the same
+distribution, plus LLVM 22 for compiling. deploy/packages (./dev package) makes a wheel that includes them.
 """
 import base64
 import hashlib
@@ -19,18 +19,18 @@ EXECUTABLE, READABLE = 0o100755, 0o100644
 
 
 def contents(build):
-    """What stands where in the wheel: (name, file)."""
+    """Yields the contents of the wheel: (name, file)."""
     for path in sorted((HERE / "src" / "ingot").rglob("*")):
         if path.suffix in (".py", ".typed"):
             yield f"ingot/{path.relative_to(HERE / 'src' / 'ingot')}", path
     yield "ingot/libingot.so.0", build / "lib" / "libingot.so.0"
-    server = build / "lib" / "libingot-server.so.0"  # ingot.ray's engines inside of replicas
+    server = build / "lib" / "libingot-server.so.0"  # for ingot.ray's engines inside replicas
     if server.exists():
         yield "ingot/libingot-server.so.0", server
     compiler = build / "lib" / "libingot-compiler.so"
     if compiler.exists():
         yield "ingot/lib/libingot-compiler.so", compiler
-        for path in sorted((build / "share" / "ingot").rglob("*")):  # what pattern files include
+        for path in sorted((build / "share" / "ingot").rglob("*")):  # files that pattern files may include
             if path.is_file():
                 yield f"ingot/share/ingot/{path.relative_to(build / 'share' / 'ingot')}", path
 
@@ -53,7 +53,7 @@ def project_of():
 
 
 def write_wheel(output, tag, files):
-    """Packs (name, file) pairs; what describes the wheel itself is added."""
+    """Packs (name, file) pairs and adds the wheel's own metadata."""
     project = project_of()
     stem = f"{project['name']}-{project['version']}"
     output.mkdir(parents=True, exist_ok=True)
@@ -61,7 +61,7 @@ def write_wheel(output, tag, files):
     record = []
 
     def add(name, data, mode=READABLE):
-        entry = zipfile.ZipInfo(name)  # of 1980: the same wheel from the same files
+        entry = zipfile.ZipInfo(name)  # dated 1980, so that the same files make the same wheel
         entry.external_attr, entry.compress_type = mode << 16, zipfile.ZIP_DEFLATED
         archive.writestr(entry, data)
         digest = base64.urlsafe_b64encode(hashlib.sha256(data).digest()).rstrip(b"=").decode()

@@ -1,8 +1,9 @@
-"""render.py [--helm HELM] [--check]: manifests/ from the chart, one file for each of examples/.
+"""render.py [--helm HELM] [--check]: renders the chart into manifests/, one file for each of examples/.
 
-  --check    renders nothing: are manifests of this chart and these examples? Needs no helm.
+  --check    renders nothing: checks that the manifests match this chart and these examples. Needs no helm.
 
-For who has no helm, or wants to read. Marks of Helm are taken out; a file's first line has a hash of what it was made of.
+For users who have no helm or want to read the result. Helm's own labels are removed; a file's first line has a
+hash of everything it was made from.
 """
 import argparse
 import hashlib
@@ -17,7 +18,7 @@ NAMESPACE, KUBERNETES = "ingot", "1.34.0"
 
 
 def digest(example):
-    """Of all that a rendering is made of."""
+    """A hash of everything that a rendering depends on."""
     total = hashlib.sha256()
     for path in [*sorted(path for path in CHART.rglob("*") if path.is_file()), example, pathlib.Path(__file__).resolve()]:
         total.update(f"{path.relative_to(HERE)}\0".encode() + path.read_bytes() + b"\0")
@@ -25,7 +26,7 @@ def digest(example):
 
 
 def plain(text):
-    """Without what only Helm reads."""
+    """Removes the lines that only Helm reads."""
     text = re.sub(r"^ +(helm\.sh/|app\.kubernetes\.io/managed-by:).*\n", "", text, flags=re.M)
     text = re.sub(r"^( *)annotations:\n(?:\1 +#.*\n)*(?!\1 )", "", text, flags=re.M)
     return re.sub(r"^# Source: .*\n", "", text, flags=re.M)

@@ -1,9 +1,10 @@
-"""values_for.py ENGINE [--context N] [--max-seqs N] [--kv-memory SIZE] [--cpus N] [--ingot PROGRAM]: values of the chart
-for an engine, with the memory that it states.
+"""values_for.py ENGINE [--context N] [--max-seqs N] [--kv-memory SIZE] [--cpus N] [--ingot PROGRAM]: prints values
+of the chart for an engine, with the memory that its memory plan states.
 
-A pod's memory is a sum that is known before it starts: KV pages and working memory of the engine's own statement, the
-mapped file (page cache, which counts for the pod that read it first; it can be taken back, but then it is read again),
-and what the program itself takes. So requests and limits are equal, and no pod is killed for memory that it was promised.
+A pod's memory is known before it starts. It is the sum of the KV pages and working memory
+of the engine's memory plan, the mapped file (page cache, charged to the pod that read it
+first; it can be evicted, but must then be read again), and the program's own memory. So
+requests and limits are equal, and no pod is killed within the memory it was promised.
 """
 import argparse
 import json
@@ -12,7 +13,7 @@ import pathlib
 import subprocess
 import sys
 
-PROGRAM = 96 << 20  # code, threads' stacks, connections and bodies of requests: an allowance, of which 10 MiB are taken at rest
+PROGRAM = 96 << 20  # code, thread stacks, connections, request bodies: an allowance (10 MiB when idle)
 MIB = 1 << 20
 
 
@@ -20,7 +21,7 @@ def statement(ingot, engine, limits):
     done = subprocess.run([ingot, "inspect", engine, "--json", *limits], capture_output=True, text=True)
     if done.returncode:
         sys.exit(done.stderr.strip())
-    return json.loads(done.stdout)["programs"][0]["statement"]  # of an engine for CPUs and GPUs: the CPU's
+    return json.loads(done.stdout)["programs"][0]["statement"]  # of an engine for CPUs and GPUs, the CPU program
 
 
 def main():

@@ -1,8 +1,8 @@
-"""Packages for this Debian: `ingot` (the command), `ingot-compiler` (what it compiles with), `libingot-dev` (for programs
-that embed engines). Libraries are Debian's: dpkg-shlibdeps finds which packages have them.
+"""Packages for this Debian: `ingot` (the command), `ingot-compiler` (the compiler it loads), `libingot-dev` (for
+programs that embed engines). Libraries come from Debian: dpkg-shlibdeps finds the packages that contain them.
 
-The command and the compiler lie in /usr/lib/ingot, as in the tarball, and /usr/bin/ingot leads there. There are no
-maintainer scripts, so that nothing is left behind.
+The command and the compiler are installed in /usr/lib/ingot, as in the tarball, and /usr/bin/ingot links there.
+There are no maintainer scripts, so nothing is left behind.
 """
 import hashlib
 import os
@@ -27,7 +27,7 @@ PACKAGES = {
 
 
 def shlibdeps(made, work):
-    """Packages that have what the programs link; the tool wants a debian/control to be there."""
+    """The packages that contain the linked libraries; dpkg-shlibdeps needs a debian/control."""
     (work / "debian").mkdir(parents=True, exist_ok=True)
     (work / "debian/control").write_text("Source: ingot\n\nPackage: ingot\nArchitecture: amd64\n")
     programs = [os.path.relpath(path, work) for path in made.programs()]
@@ -37,7 +37,7 @@ def shlibdeps(made, work):
     if done.returncode:
         raise SystemExit(f"dpkg-shlibdeps: {done.stderr}")
     found = set(done.stdout.strip().removeprefix("shlibs:Depends=").split(", "))
-    # Of libraries that say nothing of themselves (libMLIR): their package, as new as the one here.
+    # Libraries without dependency metadata (libMLIR): require their package in at least the version installed here.
     names = {name.partition(" ")[0] for name in found}
     for path in made.programs():
         for name, file in elf.loaded(path).items():
@@ -73,14 +73,16 @@ def make(build, output, work, version, epoch):
             completion.write_bytes(subprocess.run([build / "bin/ingot", "completion", "bash"], capture_output=True, check=True).stdout)
         elif package == "ingot-compiler":
             depends += f", ingot (= {version})"
-            # LLVM where Debian has it; nothing else, so that the build's own folders are not looked at.
+            # Keep LLVM's folder, where Debian installs it; drop all others, so that the
+            # build's own folders are not searched.
             library = placed.root / "lib/libingot-compiler.so"
             elf.set_runpath(library, [folder for folder in elf.runpath(library) if folder.startswith("/usr/lib/llvm-")])
         documents = root / f"usr/share/doc/{package}"
         documents.mkdir(parents=True)
         shutil.copyfile(ROOT / "LICENSE", documents / "copyright")
         inside = tree.Tree(root)
-        # Names in the document are those of the installed files; which of our own programs are in decides what is linked.
+        # The document names files by their installed paths; our own programs in the package
+        # decide what counts as linked.
         document = sbom.Sbom(placed, documents, package, version, epoch)
         document.gather(build, parts)
         document.tree = inside

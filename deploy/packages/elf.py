@@ -1,12 +1,13 @@
-"""What an ELF file says of itself, by readelf: which libraries it wants, where it looks for them, and of which versions."""
+"""Reads ELF files with readelf: the libraries a file needs, where it looks for them, and the versions it
+requires."""
 import functools
 import pathlib
 import re
 import subprocess
 
-# What every Linux with glibc has, and must have of one kind: the loader and what it brings.
+# Libraries of every Linux with glibc, which must all come from one system: the loader and glibc's libraries.
 GLIBC = {"ld-linux-x86-64.so.2", "libc.so.6", "libm.so.6", "libdl.so.2", "libpthread.so.0", "librt.so.1", "libresolv.so.2", "libutil.so.1"}
-# What a Python process has loaded before us (manylinux leaves them out of wheels).
+# Libraries that a Python process has already loaded (manylinux leaves them out of wheels).
 CXX = {"libstdc++.so.6", "libgcc_s.so.1"}
 
 
@@ -25,13 +26,14 @@ def needed(path):
 
 
 def runpath(path):
-    """The folders that it names, RPATH and RUNPATH alike."""
+    """The folders that the file searches, from RPATH and RUNPATH."""
     return [folder for text in re.findall(r"\((?:RUNPATH|RPATH)\)\s+Library r(?:un)?path: \[(.*?)\]", _dynamic(str(path)))
             for folder in text.split(":") if folder]
 
 
 def versions(path):
-    """Versions of symbols that it wants: {"GLIBC": (2, 34), "GLIBCXX": (3, 4, 30), …}, the newest of each kind."""
+    """The symbol versions that the file requires: {"GLIBC": (2, 34), "GLIBCXX": (3, 4, 30),
+    …}, the newest of each kind."""
     text = subprocess.run(["readelf", "-VW", path], capture_output=True, text=True, check=True).stdout
     newest = {}
     for kind, number in re.findall(r"Name: (GLIBC|GLIBCXX|CXXABI|GCC)_(\d+(?:\.\d+)*) ", text):
@@ -41,7 +43,7 @@ def versions(path):
 
 
 def loaded(path):
-    """{soname: file} of all that the loader would bring for it, as this machine has it."""
+    """{soname: file} of all libraries that the loader would load for the file on this machine."""
     text = subprocess.run(["ldd", path], capture_output=True, text=True, check=True).stdout
     missing = re.findall(r"^\s*(\S+) => not found", text, re.M)
     if missing:

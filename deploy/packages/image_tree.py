@@ -1,5 +1,5 @@
-"""image_tree.py BUILD ROOT runtime|compiler: the files of an image: /usr/bin/ingot and every library that it loads, libc
-and the loader among them. make_root.sh adds what is no file of ours."""
+"""image_tree.py BUILD ROOT runtime|compiler: makes the files of an image: /usr/bin/ingot and every library that
+it loads, including libc and the loader. make_root.sh adds the files that are not ours."""
 import pathlib
 import shutil
 import sys
@@ -10,7 +10,7 @@ import sbom
 import tree
 
 LOADER = pathlib.Path("/lib64/ld-linux-x86-64.so.2")
-# Opened at run time, for models by name.
+# Loaded at run time, for models by name.
 CURL = pathlib.Path("/usr/lib/x86_64-linux-gnu/libcurl.so.4")
 
 
@@ -20,7 +20,7 @@ def main():
     made = tree.install(build, root / "usr", parts)
     more = [CURL] if kind == "compiler" and CURL.exists() else []
     tree.bundle(made, build, {LOADER.name}, more)
-    place = root / "lib64" / LOADER.name # where programs name it
+    place = root / "lib64" / LOADER.name # the path that programs name
     place.parent.mkdir()
     shutil.copyfile(LOADER.resolve(), place)
     whole = tree.Tree(root, {f"usr/{name}": file for name, file in made.bundled.items()} | {f"lib64/{LOADER.name}": LOADER.resolve()})
@@ -30,7 +30,7 @@ def main():
     documents = root / "usr/share/doc/ingot"
     documents.mkdir(parents=True)
     shutil.copyfile(tree.ROOT / "LICENSE", documents / "LICENSE")
-    # What is linked is looked up by the names of the build, which are those below /usr.
+    # Linked libraries are looked up by the names of the build, relative to /usr.
     document = sbom.Sbom(made, documents, f"ingot-image-{kind}", make_packages.version(), make_packages.epoch())
     document.gather(build, parts)
     document.holds = {f"usr/{name}": key for name, key in document.holds.items()}

@@ -1,11 +1,12 @@
-"""make_packages.py BUILD OUTPUT [--only KIND…]: packages of what BUILD holds, each with all that it needs and an SBOM.
+"""make_packages.py BUILD OUTPUT [--only KIND…]: makes packages from BUILD, each with all
+its dependencies and an SBOM.
 
   tarball     ingot-VERSION-linux-x86_64.tar.gz             unpack it anywhere: bin/ingot, LLVM inside
   runtime     ingot-runtime-VERSION-linux-x86_64.tar.gz     the same without the compiler and LLVM
   wheel       ingot-VERSION-py3-none-manylinux_…whl         pip install it: `import ingot`, and `ingot` on the PATH
   deb         ingot_…deb, ingot-compiler_…deb, libingot-dev_…deb   for this Debian; LLVM is Debian's own
 
-The same build and SOURCE_DATE_EPOCH (default: the last commit's time) make the same bytes. docs/packages.md says more.
+The same build and SOURCE_DATE_EPOCH (default: the last commit's time) make the same bytes. See docs/packages.md.
 """
 import argparse
 import gzip
@@ -39,11 +40,11 @@ def epoch():
     if given:
         return int(given)
     done = subprocess.run(["git", "-C", ROOT, "log", "-1", "--format=%ct"], capture_output=True, text=True)
-    return int(done.stdout) if done.returncode == 0 else 315532800  # a copy without its history: 1980, as zip has it
+    return int(done.stdout) if done.returncode == 0 else 315532800  # no history: 1980, zip's earliest
 
 
 def paths_of_this_machine(build):
-    """What must not be in a package: where the sources and the builder's crates lie."""
+    """The paths that must not be in a package: those of the sources and of the builder's crates."""
     cargo = os.environ.get("CARGO_HOME", os.path.expanduser("~/.cargo"))
     return [str(ROOT), str(build), cargo]
 
@@ -55,7 +56,8 @@ def check(made, build):
 
 
 def make_tree(build, root, parts, system=elf.GLIBC, name="ingot", documents="share/doc/ingot"):
-    """A relocatable folder with its SBOM; what `system` names is left to the target."""
+    """Makes a relocatable folder with its SBOM. Libraries in `system` are not included: the target system has
+    them."""
     made = tree.install(build, root, parts)
     tree.bundle(made, build, system)
     (root / documents).mkdir(parents=True)
@@ -65,7 +67,7 @@ def make_tree(build, root, parts, system=elf.GLIBC, name="ingot", documents="sha
 
 
 def tar(made, target, folder):
-    """Sorted, without owners, all of one time."""
+    """Writes a sorted archive without owners, with one timestamp for all files."""
     def add(archive, path, name):
         entry = archive.gettarinfo(path, name)
         entry.uid = entry.gid = 0
@@ -93,7 +95,7 @@ def make_tarball(build, output, work, name, parts):
 
 
 def manylinux(made):
-    """The oldest glibc that it runs with, as a wheel's tag has it. What is older than manylinux2014 is called that."""
+    """The oldest glibc that it runs with, as a wheel tag. Anything older than manylinux2014 gets that tag."""
     newest = made.floor()
     if newest.get("GLIBCXX", (3, 4)) > (3, 4, 30):
         raise SystemExit(f"libstdc++ of GLIBCXX {newest['GLIBCXX']} is newer than what manylinux promises")
@@ -101,7 +103,7 @@ def manylinux(made):
 
 
 def make_wheel_package(build, output, work):
-    """Libraries lie in ingot/lib, as far as a Python process has not loaded them before (libstdc++)."""
+    """Libraries go into ingot/lib, except those that a Python process has already loaded (libstdc++)."""
     parts = ("command", "library", "compiler")
     made = tree.install(build, work / "wheel" / "ingot", parts)
     for left in ("include", "lib/cmake", "lib/pkgconfig"):
@@ -115,7 +117,7 @@ def make_wheel_package(build, output, work):
     tree.bundle(made, build, elf.GLIBC | elf.CXX)
     library.rename(made.root / "libingot.so.0")
     tree.look_beside(made)
-    # From here on it is a folder of a Python environment.
+    # From here on the tree is a folder of a Python environment.
     made.bundled = {f"ingot/{name}": file for name, file in made.bundled.items()}
     inside = tree.Tree(made.root.parent, made.bundled)
     information = inside.root / f"ingot-{version()}.dist-info"

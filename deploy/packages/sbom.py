@@ -1,11 +1,11 @@
-"""What is inside of a package: an SPDX 2.3 document, a notice in plain words, and the licences' own texts.
+"""The contents of a package: an SPDX 2.3 document, a notice in plain words, and the licences' own texts.
 
-It is read off what was built, not off a list that somebody keeps:
+They are derived from the build itself, not from a list maintained by hand:
   - shared libraries that were copied in: the Debian package of each file
-  - headers and static archives: every file that Ninja noted for the objects of what is packed, by Debian package
-  - Rust crates: what cargo resolves for the crate of runtime/text, without what only builds it
+  - headers and static archives: every file that Ninja recorded for the packaged targets, by Debian package
+  - Rust crates: those that cargo resolves for the crate of runtime/text, without build-only ones
   - npm packages: those of web/package-lock.json that the page is made of
-Packages of Debian are named by their source, as its security tracker does.
+Debian packages are named by their source package, as in Debian's security tracker.
 """
 import datetime
 import functools
@@ -27,7 +27,7 @@ LICENCE_FILES = re.compile(r"(?i)^(licen[cs]e|copying|copyright|notice|unlicense
 
 @functools.cache
 def _owners():
-    """{file: Debian package} of all that is installed."""
+    """{file: Debian package} of all installed files."""
     owners = {}
     for listing in pathlib.Path("/var/lib/dpkg/info").glob("*.list"):
         package = listing.stem.partition(":")[0]
@@ -37,7 +37,7 @@ def _owners():
 
 
 def debian_package(file):
-    """The package of a file; None where it is of none. Debian's /lib is /usr/lib since it was merged."""
+    """The package that owns a file; None if no package does. Since Debian merged them, /lib is /usr/lib."""
     file = str(file)
     for name in (file, file.removeprefix("/usr"), str(pathlib.Path(file).resolve())):
         if name in _owners():
@@ -47,13 +47,13 @@ def debian_package(file):
 
 @functools.cache
 def debian_source(package):
-    """(name, version) of the source that a package is built from."""
+    """The (name, version) of a package's source package."""
     text = subprocess.run(["dpkg-query", "-W", "-f=${source:Package}\t${source:Version}\n", package], capture_output=True, text=True, check=True).stdout
     return tuple(text.splitlines()[0].split("\t"))
 
 
 def linked_files(build, targets):
-    """Files of this machine, outside of sources and build, that the objects of these targets were made of."""
+    """Files outside the sources and the build that the objects of these targets were built from."""
     def ninja(*arguments):
         return subprocess.run(["ninja", "-C", build, *arguments], capture_output=True, text=True, check=True).stdout.splitlines()
 
@@ -65,7 +65,7 @@ def linked_files(build, targets):
                 found.add(line.strip())
         elif ": #deps" in line:
             ours = line.partition(": #deps")[0] in inputs
-    # Of archives, what the linker was given by name.
+    # Of archives, only those that were passed to the linker by name.
     found |= {name for name in inputs if name.endswith(".a")}
     outside = (str(ROOT), str(build.resolve()))
     return {file for file in found if file.startswith("/") and not file.startswith(outside)}
@@ -74,7 +74,7 @@ def linked_files(build, targets):
 # ---------------------------------------------------------------- Rust and npm
 
 def crates():
-    """Crates that are linked: (name, version, licence, folder)."""
+    """The linked crates: (name, version, licence, folder)."""
     manifest = ROOT / "runtime/text/crate/Cargo.toml"
     text = subprocess.run(["cargo", "metadata", "--format-version=1", "--locked", "--offline", "--filter-platform=x86_64-unknown-linux-gnu",
                            f"--manifest-path={manifest}"], capture_output=True, text=True, check=True).stdout
@@ -94,7 +94,7 @@ def crates():
 
 
 def rust_library():
-    """Rust's own library: of rustup's toolchain, or of Debian's package."""
+    """Rust's standard library: from rustup's toolchain, or from Debian's package."""
     version = subprocess.run(["rustc", "--version"], capture_output=True, text=True, check=True).stdout.split()[1]
     root = pathlib.Path(subprocess.run(["rustc", "--print", "sysroot"], capture_output=True, text=True, check=True).stdout.strip())
     texts = [root / "share/doc/rust/COPYRIGHT-library.html", *sorted(pathlib.Path("/usr/share/doc").glob("libstd-rust-*/copyright"))]
@@ -102,8 +102,8 @@ def rust_library():
 
 
 def npm_packages(modules):
-    """Packages that the page imports: (name, version, licence, folder). What they want for their own command lines, as
-    KaTeX does, is not in the page."""
+    """The packages that the page imports: (name, version, licence, folder). Dependencies of their own command
+    lines, such as KaTeX's, are not in the page."""
     lock = json.loads((ROOT / "web/package-lock.json").read_text())["packages"]
     for name in sorted(lock[""]["dependencies"]):
         package = lock[f"node_modules/{name}"]
@@ -113,7 +113,7 @@ def npm_packages(modules):
 # ---------------------------------------------------------------- the document
 
 class Sbom:
-    """Packages and files of one package of ours, gathered and then written."""
+    """The packages and files inside one of our packages: gathered first, then written."""
 
     def __init__(self, tree, documents, name, version, epoch):
         self.tree, self.documents, self.name, self.version = tree, documents, name, version
@@ -151,7 +151,7 @@ class Sbom:
             if not package:
                 raise SystemExit(f"{file} is of no Debian package: its licence is not known, so it cannot be packed")
             self.holds[name] = self.add_debian(package, f"shared library {pathlib.Path(name).name}")
-        # What a shared library of the target is linked with is compiled in by its headers all the same.
+        # Libraries that a shared library of the target links are partly compiled in too, through their headers.
         targets = [name for name in TARGETS if (self.tree.root / name).exists()]
         for file in sorted(linked_files(build, targets)):
             package = debian_package(file)
@@ -176,7 +176,7 @@ class Sbom:
         return "\n".join(lines) + "\n"
 
     def write(self, place):
-        """The notice, and the document at `place`, which names every file but itself."""
+        """Writes the notice, and the document at `place`, which lists every file but itself."""
         (self.documents / "NOTICE").write_text(self.notice())
         packages, extracted, files, relations = [], [], [], []
         for key, package in sorted(self.packages.items()):
@@ -201,7 +201,7 @@ class Sbom:
             relations.append({"spdxElementId": "SPDXRef-ingot", "relationshipType": "CONTAINS", "relatedSpdxElement": identifier})
             if name in self.holds:
                 relations.append({"spdxElementId": identifier, "relationshipType": "GENERATED_FROM", "relatedSpdxElement": f"SPDXRef-{self.holds[name]}"})
-        # Of our own package the files were looked at, all but this document.
+        # Of our own package all files were analysed, except this document.
         sums = "".join(sorted(file["checksums"][0]["checksumValue"] for file in files))
         next(package for package in packages if package["SPDXID"] == "SPDXRef-ingot").update(
             filesAnalyzed=True, packageVerificationCode={"packageVerificationCodeValue": hashlib.sha1(sums.encode()).hexdigest(),
@@ -217,7 +217,7 @@ class Sbom:
 
 
 def write_sbom(tree, documents, place, build, parts, name, version, epoch):
-    """Licences, notice and document of what stands in a tree. `documents` is the folder of the first two."""
+    """Writes the licences, notice and document of a tree's contents. `documents` is the folder of the first two."""
     shutil.rmtree(documents / "licenses", ignore_errors=True)
     documents.mkdir(parents=True, exist_ok=True)
     sbom = Sbom(tree, documents, name, version, epoch)

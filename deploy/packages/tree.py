@@ -1,7 +1,7 @@
-"""A relocatable folder of what was built: bin/, lib/, share/, with the libraries inside that the target may not have.
+"""A relocatable folder of build results: bin/, lib/, share/, including the libraries that the target may lack.
 
-Programs look for their libraries beside themselves ($ORIGIN), so that the folder may lie anywhere. What is copied from
-this machine is remembered with the Debian package that it is of: sbom.py says so.
+Programs look for libraries relative to themselves ($ORIGIN), so the folder can be anywhere. For each file copied
+from this machine the tree records its origin, from which sbom.py finds the Debian package.
 """
 import dataclasses
 import hashlib
@@ -25,7 +25,7 @@ class Tree:
     bundled: dict = dataclasses.field(default_factory=dict)  # {path in the tree: the file it was copied from}
 
     def files(self):
-        """Every file and link, by name."""
+        """All files and links, sorted by name."""
         return sorted(path for path in self.root.rglob("*") if path.is_symlink() or not path.is_dir())
 
     def programs(self):
@@ -38,7 +38,7 @@ class Tree:
         return sum(path.lstat().st_size for path in self.files())
 
     def floor(self):
-        """The newest versions that any file wants of libraries that are not inside."""
+        """The newest versions that any file requires of libraries outside the tree."""
         inside, newest = {path.name for path in self.programs()}, {}
         for path in self.programs():
             for kind, number in elf.versions(path).items():
@@ -54,7 +54,7 @@ def sha256(path):
 
 
 def install(build, root, parts):
-    """What `cmake --install` leaves of these parts, stripped."""
+    """Runs `cmake --install` for these parts, stripped."""
     staged = root.parent / (root.name + ".staged")
     shutil.rmtree(staged, ignore_errors=True)
     for component in ("command", "library"):
@@ -72,8 +72,8 @@ def install(build, root, parts):
 
 
 def bundle(tree, build, system, more=(), folder="lib"):
-    """Copies into `folder` every library that the programs want and that is not `system`'s; `more` are files to bring
-    though nothing names them, with theirs. Then all look for their libraries there."""
+    """Copies into `folder` every library that the programs need and that is not in `system`, and the files of
+    `more`, which nothing names, with their libraries. Then makes all of them look for their libraries there."""
     sources = {name: file for program in ("bin/ingot", "lib/libingot.so.0", "lib/libingot-compiler.so", "lib/libingot-cuda-emulator.so")
                if (build / program).exists() and (tree.root / program).exists() for name, file in elf.loaded(build / program).items()}
     for file in more:
@@ -97,13 +97,14 @@ def bundle(tree, build, system, more=(), folder="lib"):
 
 
 def look_beside(tree, folder="lib"):
-    """Every program finds the libraries of `folder`, from wherever it lies, and looks in no other place."""
+    """Makes every program look for libraries in `folder`, relative to itself, and nowhere else."""
     inside = {path.name for path in (tree.root / folder).iterdir()} if (tree.root / folder).exists() else set()
     for path in tree.programs():
         way = os.path.relpath(tree.root / folder, path.parent)
         there = "$ORIGIN" if way == "." else f"$ORIGIN/{way}"
         now = elf.runpath(path)
-        # The loader itself and libc want no path; LLVM's libraries have one that means the same, and are large to rewrite.
+        # The loader and libc need no path. LLVM's libraries already have an equivalent one,
+        # and are large to rewrite.
         if not inside.intersection(elf.needed(path)) or path.name in elf.GLIBC:
             if now:
                 elf.set_runpath(path, [])
@@ -112,8 +113,9 @@ def look_beside(tree, folder="lib"):
 
 
 def names_folder(data, folder):
-    """Whether these bytes have the folder as a path or the beginning of one. What stands before it says nothing, since
-    Rust's texts lie one behind the other; but a folder of one part (/ingot) is a part of many."""
+    """Whether these bytes contain the folder as a path or as the beginning of one. The
+    preceding bytes are ignored, because Rust stores its strings back to back; but a
+    folder of one component (/ingot) may be the end of another path."""
     text, at, short = folder.encode(), -1, folder.count("/") == 1
     while (at := data.find(text, at + 1)) >= 0:
         if not (short and re.match(rb"[\w./-]", data[max(at - 1, 0) : at])) and not re.match(rb"[\w.-]", data[at + len(text) : at + len(text) + 1]):
@@ -122,7 +124,7 @@ def names_folder(data, folder):
 
 
 def problems(tree, forbidden):
-    """What must not be in a tree that goes to other machines: paths of this one, and libraries looked for outside of it."""
+    """Finds what must not ship to other machines: paths of this one, and library searches outside the tree."""
     inside = {path.name for path in tree.files()}
     for path in tree.programs():
         for folder in elf.runpath(path):

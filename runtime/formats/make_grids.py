@@ -2,8 +2,8 @@
 
     python3 make_grids.py Grids.cpp
 
-An entry is eight numbers of two bits (IQ1, IQ2), or four of three bits (IQ3), the first number in the lowest bits. What
-number each stands for is in the tables of runtime/formats/NumericFormat.cpp.
+An entry is eight 2-bit numbers (IQ1, IQ2) or four 3-bit numbers (IQ3), the first number in the lowest bits.
+The tables of runtime/formats/NumericFormat.cpp give the value of each number.
 """
 
 import sys

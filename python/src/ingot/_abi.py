@@ -1,13 +1,13 @@
 """ingot.h for ctypes: its structures field by field, and the types of its functions.
 
-tests/embed/layout.py compares sizes and offsets with the compiler's.
+tests/embed/python_test.py compares sizes and offsets with the C compiler's.
 """
 from __future__ import annotations
 
 import ctypes
 from ctypes import POINTER, c_char_p, c_double, c_float, c_int32, c_int64, c_size_t, c_uint32, c_uint64, c_void_p
 
-ABI_VERSION = 5  # what these structures are
+ABI_VERSION = 5  # the version of these structures
 
 OK, TIMEOUT = 0, 1
 ANY = 0

@@ -1,4 +1,4 @@
-"""`ingot` of a wheel: the program that lies in the package, in this process's place."""
+"""The `ingot` of a wheel: replaces this process with the program in the package."""
 import os
 import pathlib
 import sys

@@ -1,7 +1,7 @@
-"""Checkpoints become engines: libingot-compiler.so, in a process of its own and only when it is needed.
+"""Compiles checkpoints to engines: runs libingot-compiler.so in a process of its own, and only when needed.
 
-LLVM's memory is gone before the model is served, a crash of a plugin is an exception here, and the runtime library
-stays free of it all. Engines are kept where `ingot run` keeps them, under the same names.
+LLVM's memory is freed before the model is served, a plugin's crash becomes an exception here, and the runtime
+library stays independent of the compiler. Engines are cached where `ingot run` caches them, under the same names.
 """
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _MAGIC_SIZE = 8
 
 
 def is_checkpoint(path: "Path") -> bool:
-    """What `ingot run` would compile first."""
+    """Whether `ingot run` would compile this path first."""
     place = pathlib.Path(path)
     if place.is_dir():
         return True
@@ -37,7 +37,8 @@ def is_checkpoint(path: "Path") -> bool:
 
 
 def compiler_library() -> pathlib.Path:
-    """Where the compiler is: beside libingot, or in ../lib of an `ingot` on the PATH. IngotError E0592."""
+    """The path of the compiler: next to libingot, or in ../lib of an `ingot` on the PATH. Raises IngotError
+    E0592."""
     command = shutil.which("ingot")
     here = pathlib.Path(__file__).parent
     places = [here / "lib" / NAME, here / NAME, library_folder() / NAME]
@@ -79,10 +80,12 @@ def compile(
     jobs: int = 0,
     cache: "Optional[Path]" = None,
 ) -> pathlib.Path:
-    """Compiles a checkpoint (a folder, .gguf, .safetensors, or a config.json with `weights`) and gives the engine's path.
+    """Compiles a checkpoint (a folder, .gguf, .safetensors, or a config.json with
+    `weights`) and returns the engine's path.
 
-    Without `output` the engine is kept in `cache` (default: $XDG_CACHE_HOME/ingot or ~/.cache/ingot) and found there the next
-    time. Options are those of `ingot compile`, whose errors are raised as IngotError and whose warnings are warned.
+    Without `output` the engine is stored in `cache` (default: $XDG_CACHE_HOME/ingot or
+    ~/.cache/ingot) and found there the next time. The options are those of `ingot
+    compile`. Its errors raise IngotError; its warnings become Python warnings.
     """
     arguments: List[str] = []
 
@@ -130,7 +133,7 @@ def _cache_folder(given: "Optional[Path]") -> "Optional[Path]":
 
 
 def _run(arguments: List[str]) -> str:
-    """`ingot compile ARGUMENTS` in another process; what it prints."""
+    """Runs `ingot compile ARGUMENTS` in another process and returns its output."""
     child = pathlib.Path(__file__).with_name("_compiler_child.py")
     command = [sys.executable or "python3", "-E", "-S", str(child), str(compiler_library()), "compile", *arguments]
     done = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, stdin=subprocess.DEVNULL)
@@ -143,7 +146,7 @@ def _run(arguments: List[str]) -> str:
 
 
 def _error(status: int, told: str) -> IngotError:
-    """The last error in three lines (what, why, what to do; the middle one may be missing)."""
+    """The last error, from its three lines (what, why, what to do; the middle one may be missing)."""
     at = told.rfind("error[E")
     found = re.match(r"error\[(E\d{4})\]: (.*)", told[at:]) if at >= 0 else None
     if not found:

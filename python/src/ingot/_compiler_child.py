@@ -1,6 +1,6 @@
-"""What _compiler.py runs in a process of its own:  LIBRARY COMMAND ARGUMENT…
+"""Runs in a process of its own, started by _compiler.py:  LIBRARY COMMAND ARGUMENT…
 
-No import of the package: this process needs the compiler alone.
+Imports nothing of the package: this process needs only the compiler.
 """
 import ctypes
 import os

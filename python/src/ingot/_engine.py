@@ -1,4 +1,4 @@
-"""Engine: an executor of the library, with the waiting done in Python's ways."""
+"""Engine: an executor of the library, with blocking, iterator and asyncio calls."""
 from __future__ import annotations
 
 import asyncio
@@ -31,30 +31,30 @@ from ._requests import (
 if TYPE_CHECKING:
     from typing_extensions import Unpack
 
-_SLICE_MS = 200  # a waiting thread looks up so often, for Ctrl-C
-_kept: List[Any] = []  # callbacks that a step which was given up may still be in when its engine has gone
+_SLICE_MS = 200  # a waiting thread wakes this often to check for Ctrl-C
+_kept: List[Any] = []  # callbacks that an abandoned step may still run after its engine is gone
 
 
 class _Call:
-    """A request under way."""
+    """A request in progress."""
 
     def __init__(self, number: int, hook: Any) -> None:
-        self.number = number  # what the library gives back to callbacks
-        self.id = 0  # the library's; 0 again when its last output was taken
+        self.number = number  # the library passes it back to callbacks
+        self.id = 0  # the library's id; 0 again once its last output was read
         self.hook = hook
-        self.failure: Optional[BaseException] = None  # of the hook
+        self.failure: Optional[BaseException] = None  # raised by the hook
         self.loop: Optional[asyncio.AbstractEventLoop] = None
         self.queue: "asyncio.Queue[Any]" = None  # type: ignore[assignment]
 
     def give(self, what: Any) -> None:
-        """From the library's thread to the loop's; a loop that has ended wants nothing."""
+        """Passes `what` from the library's thread to the loop's thread; dropped if the loop has ended."""
         assert self.loop is not None
         with contextlib.suppress(RuntimeError):
             self.loop.call_soon_threadsafe(self.queue.put_nowait, what)
 
 
 def _engine_of(path: Union[str, "os.PathLike[str]"], **options: Any) -> Union[str, "os.PathLike[str]"]:
-    """The path itself, or of what a checkpoint is compiled to."""
+    """The path itself or, for a checkpoint, the path of the engine it is compiled to."""
     if is_checkpoint(path):
         return compile(path, **options)
     given = [name for name, value in options.items() if value is not None]
@@ -67,18 +67,19 @@ def _engine_of(path: Union[str, "os.PathLike[str]"], **options: Any) -> Union[st
 
 
 class Engine:
-    """One engine, open. May be used from any thread and from asyncio; close() it, or use `with`.
+    """An open engine. May be used from any thread and from asyncio; call close(), or use `with`.
 
-    `path` is an engine, or a checkpoint (a folder, .gguf or .safetensors), which is compiled first and kept, as by
-    ingot.compile(): `quantize`, `kv`, `precision` and `cache` are its options, and of no use with an engine.
+    `path` is an engine, or a checkpoint (a folder, .gguf or .safetensors), which is compiled first and cached, as
+    by ingot.compile(): `quantize`, `kv`, `precision` and `cache` are its options and have no effect on an engine.
 
-    Limits are fixed when it opens, and all memory is taken, or refused, then. `context` is the most positions of a
-    sequence (0: the model's, at most 4096, that fit), `max_seqs` the most sequences in one step, `max_batch_tokens`
-    the most tokens in one (0: 512, on GPUs up to 2048), `kv_memory` the bytes of KV pages (0: as many as
-    max_seqs * context take), `swap_memory` the bytes of host memory for those of requests that were put aside (0: they
-    are computed again). Targets bound how much of a prompt goes into one step. A step, hooks included, that takes
-    longer than `step_limit` seconds (0: there is no limit) ends the engine with E0725. `lock_memory` keeps weights, KV
-    and working memory of a CPU from being paged out (E0509 where the limit of locked memory is too low).
+    Limits are fixed when the engine opens; all memory is allocated then, or the call fails. `context` is the
+    maximum number of positions of a sequence (0: the model's, at most 4096, that fit), `max_seqs` the maximum
+    number of sequences in one step, `max_batch_tokens` the maximum number of tokens in one (0: 512, on GPUs up to
+    2048), `kv_memory` the bytes of KV pages (0: as many as max_seqs * context take), `swap_memory` the bytes of
+    host memory for the KV pages of preempted requests (0: they are recomputed). Latency targets bound how much of
+    a prompt goes into one step. A step, hooks included, that takes longer than `step_limit` seconds (0: no limit)
+    ends the engine with E0725. `lock_memory` keeps a CPU engine's weights, KV pages and working memory from being
+    paged out (E0509 if the limit of locked memory is too low).
     """
 
     @suggesting
@@ -131,7 +132,7 @@ class Engine:
         handle = ctypes.c_void_p()
         checked(self._library, "ingot_executor_open", os.fsencode(path), ctypes.byref(config), ctypes.byref(handle))
         self._handle = handle
-        # The library calls one function for all requests, and says by number which one it is for.
+        # The library calls one function for all requests and passes the request's number.
         self._calls: Dict[int, _Call] = {}
         self._numbers = itertools.count(1)
         self._on_output = _abi.OutputCallback(_output_callback(self._library, self._calls))
@@ -139,10 +140,10 @@ class Engine:
         if step_limit > 0:
             _kept.append(self._on_logits)
 
-    # ------------------------------------------------------------------ life
+    # -------------------------------------------------------------- lifetime
 
     def close(self) -> None:
-        """Cancels what is under way and frees all. Further calls raise IngotError E0561."""
+        """Cancels requests in progress and frees everything. Further calls raise IngotError E0561."""
         with self._lock:
             if self._closed or not self._handle:
                 return
@@ -165,7 +166,7 @@ class Engine:
 
     @contextlib.contextmanager
     def _use(self) -> Iterator[ctypes.c_void_p]:
-        """The handle, which is not freed meanwhile."""
+        """Yields the handle and keeps it from being freed meanwhile."""
         with self._lock:
             if self._closed:
                 raise IngotError(4, "E0561", "the engine is closed", "", "open another one")
@@ -180,12 +181,12 @@ class Engine:
     # -------------------------------------------------------------- requests
 
     def generate(self, prompt: Prompt, **options: "Unpack[Options]") -> Answer:
-        """The answer to a prompt: text, or ids that are used as they are."""
+        """The answer to a prompt: text, or ids that are used unchanged."""
         return self._wait(self._begin(prompt, None, None, options))
 
     def generate_batch(self, prompts: Iterable[Prompt], **options: "Unpack[Options]") -> List[Answer]:
-        """The answers to several prompts, run together, in their order. All have the same options. There may be more
-        than the queue holds."""
+        """Answers several prompts together; the result has their order. All share the same options. There may be
+        more prompts than the queue holds."""
         calls: List[_Call] = []
         answers: List[Answer] = []
         try:
@@ -208,7 +209,7 @@ class Engine:
     def chat(
         self, messages: Sequence[Message], *, variables: Optional[Mapping[str, Any]] = None, **options: "Unpack[Options]"
     ) -> Answer:
-        """The assistant's next message. `variables`: more of the chat template ("tools", …)."""
+        """The assistant's next message. `variables`: further variables of the chat template ("tools", …)."""
         return self._wait(self._begin(None, messages, variables, options))
 
     def stream(self, prompt: Prompt, **options: "Unpack[Options]") -> Iterator[Piece]:
@@ -273,7 +274,7 @@ class Engine:
         return call
 
     def _next(self, call: _Call) -> "tuple[List[Piece], bool]":
-        """What has come of a request, and whether that is the last."""
+        """The pieces that have arrived for a request, and whether they are its last."""
         outputs = ctypes.c_void_p()
         status = _abi.TIMEOUT
         while status == _abi.TIMEOUT:
@@ -298,14 +299,14 @@ class Engine:
         return pieces, last
 
     def _abandon(self, call: _Call) -> None:
-        """Cancels and waits for the end, which is a step away: a hook is not called after this."""
+        """Cancels the request and waits for its end, at most a step: its hook is not called after this."""
         try:
             if call.id:
                 with self._use() as handle:
                     self._library.ingot_cancel(handle, call.id)
             while call.id:
                 self._next(call)
-        except Exception:  # the engine is closed, or the hook's failure again
+        except Exception:  # the engine is closed, or the hook raised again
             pass
 
     def _wait(self, call: _Call) -> Answer:
@@ -361,7 +362,7 @@ class Engine:
                 with contextlib.suppress(IngotError), self._use() as handle:
                     self._library.ingot_cancel(handle, call.id)
 
-    # ---------------------------------------------------------- what is there
+    # ------------------------------------------------------------- properties
 
     @property
     def model(self) -> ModelInfo:
@@ -383,19 +384,19 @@ class Engine:
         return Stats(**fields_of(stats, Stats))
 
     def metrics(self) -> str:
-        """In Prometheus' text format."""
+        """The metrics in Prometheus' text format."""
         return self._text("ingot_metrics").decode()
 
     def shutdown(self, wait: Optional[float] = None) -> None:
-        """Takes no more requests, waits up to `wait` seconds (None: for ever) for those under way, then cancels the
-        rest."""
+        """Accepts no more requests, waits up to `wait` seconds (None: without limit) for
+        those in progress, then cancels the rest."""
         with self._use() as handle:
             checked(self._library, "ingot_executor_shutdown", handle, seconds_to_ms(wait))
 
     # ------------------------------------------------------------------ text
 
     def encode(self, text: str, *, plain_prompt: bool = False) -> List[int]:
-        """The ids of a text; `plain_prompt`: with the BOS that the engine asks for."""
+        """The ids of a text. With `plain_prompt`, starts with BOS if the engine asks for one."""
         data = text.encode("utf-8", "surrogatepass")
         ids = ctypes.POINTER(ctypes.c_int32)()
         count = ctypes.c_size_t()
@@ -419,7 +420,7 @@ class Engine:
         variables: Optional[Mapping[str, Any]] = None,
         add_generation_prompt: bool = True,
     ) -> str:
-        """The prompt that messages become."""
+        """The prompt that the messages are rendered to."""
         import json
 
         more = json.dumps(dict(variables)).encode() if variables else None
@@ -427,14 +428,14 @@ class Engine:
         return self._text("ingot_render_chat", written, more, add_generation_prompt).decode("utf-8", "replace")
 
     def token_bytes(self, id: int) -> bytes:
-        """What one id stands for; part of a character where the vocabulary has such tokens."""
+        """The bytes of one id; part of a character where the vocabulary has such tokens."""
         data, size = ctypes.c_void_p(), ctypes.c_size_t()
         with self._use() as handle:
             checked(self._library, "ingot_token_bytes", handle, id, ctypes.byref(data), ctypes.byref(size))
             return ctypes.string_at(data, size.value) if size.value else b""
 
     def token_id(self, token: str) -> Optional[int]:
-        """The id spelled like that in the vocabulary ("<|im_end|>")."""
+        """The id of a token with this spelling in the vocabulary ("<|im_end|>")."""
         data = token.encode()
         with self._use() as handle:
             found: int = self._library.ingot_token_id(handle, data, len(data))
@@ -451,13 +452,14 @@ class Engine:
 
 
 def _joined(pieces: List[Piece]) -> Answer:
-    """Of whole choices, in any order."""
+    """The answer made of whole choices, which may be in any order."""
     choices: List[Choice] = sorted(pieces, key=lambda piece: piece.choice)
     return Answer(choices)
 
 
 def _output_callback(library: ctypes.CDLL, calls: Dict[int, _Call]) -> Any:
-    """On the library's thread. It holds no Engine, so that one that is forgotten can be collected."""
+    """Runs on the library's thread. It holds no Engine, so that an Engine without other
+    references can be collected."""
 
     def output(number: int, seen: Any) -> None:
         call = calls.get(number)
@@ -476,7 +478,8 @@ def _output_callback(library: ctypes.CDLL, calls: Dict[int, _Call]) -> Any:
 
 
 def _logits_callback(library: ctypes.CDLL, calls: Dict[int, _Call], handle: ctypes.c_void_p) -> Any:
-    """On the engine's thread. A hook that raises ends its request; who waits for it gets what was raised."""
+    """Runs on the engine's thread. A hook that raises ends its request; the exception is
+    raised where the request is awaited."""
 
     def logits(number: int, seen: Any) -> None:
         call = calls.get(number)
@@ -486,7 +489,7 @@ def _logits_callback(library: ctypes.CDLL, calls: Dict[int, _Call], handle: ctyp
             call.hook(read_row(seen.contents))
         except BaseException as error:
             call.failure = error
-            if number in calls:  # else it has ended meanwhile, and the handle may be gone
+            if number in calls:  # otherwise it has already ended, and the handle may be gone
                 library.ingot_cancel(handle, seen.contents.request)
 
     return logits

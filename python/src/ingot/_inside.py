@@ -1,4 +1,4 @@
-"""The server of `ingot serve` inside of the replica's own process: libingot-server.so.0 through ctypes."""
+"""The server of `ingot serve` inside the replica's own process: libingot-server.so.0 through ctypes."""
 from __future__ import annotations
 
 import asyncio
@@ -38,7 +38,8 @@ _FUNCTIONS: Dict[str, Any] = {
 
 
 def open_library(path: Optional[str] = None) -> ctypes.CDLL:
-    """That file, the one beside this package or in the build, or the system's. IngotError E0579."""
+    """Opens `path`, else the library next to this package or in the build, else the
+    system's. Raises IngotError E0579."""
     here = pathlib.Path(__file__).resolve()
     places = [here.with_name(NAME), *(parent / "build" / "lib" / NAME for parent in list(here.parents)[3:4])]
     chosen = path or next((str(place) for place in places if place.exists()), NAME)
@@ -58,7 +59,7 @@ def open_library(path: Optional[str] = None) -> ctypes.CDLL:
 
 
 class InsideServer:
-    """Answers as ServeProcess does, without a process and a socket."""
+    """Answers as ServeProcess does, without a process and without a socket."""
 
     def __init__(
         self, engine: pathlib.Path, name: str, alias: str, options: Mapping[str, Any], library: Optional[str] = None
@@ -73,7 +74,7 @@ class InsideServer:
         words = [os.fsencode(str(place)), b"--model-name", os.fsencode(name), *given]
         error = ctypes.c_void_p()
         self._handle = self._library.ingot_server_open((ctypes.c_char_p * len(words))(*words), len(words), ctypes.byref(error))
-        folder.cleanup()  # what is in it has been read, and a replica that is killed would leave it
+        folder.cleanup()  # its files have been read, and a killed replica would leave them behind
         if not self._handle:
             raise self._read(error)
         self._numbers = itertools.count(1)
@@ -96,16 +97,17 @@ class InsideServer:
         self._watcher.start()
 
     def _watch(self) -> None:
-        """An engine that has failed is not built again inside of a process: the replica ends, and Ray starts another."""
+        """A failed engine is not rebuilt inside a process: the replica ends, and Ray starts another."""
         while not self._stopping.wait(0.25):
             if (failure := self.failure()) is not None:
                 print(f"the engine has failed, and its replica ends: {failure}", flush=True)
-                self._stopping.wait(1)  # for those who are told so
+                self._stopping.wait(1)  # lets responses with the error go out first
                 sys.stdout.flush()
                 os._exit(4)
 
     def _hand_out(self) -> None:
-        """All that has come since the last time: of a step, or of several. None of the server's threads waits for Python."""
+        """Hands out everything that has arrived since the last call, of one step or
+        several. No server thread waits for Python."""
         place = ctypes.c_void_p()
         size = self._library.ingot_server_take(self._handle, ctypes.byref(place))
         news = ctypes.string_at(place, size)
@@ -125,7 +127,7 @@ class InsideServer:
         return str(self._read(ctypes.c_void_p(error))) if error else None
 
     async def answer(self, method: str, target: str, headers: Headers, body: bytes) -> AsyncIterator[Any]:
-        """A Head, then bytes. UpstreamGone if the answer breaks off."""
+        """Yields a Head, then bytes. Raises UpstreamGone if the answer breaks off."""
         if not self._handle:
             raise UpstreamGone("the server is closed")
         number = next(self._numbers)
@@ -150,7 +152,7 @@ class InsideServer:
             while True:
                 parts = []
                 item = await queue.get()
-                while True:  # all that a step has brought is one piece
+                while True:  # everything that a step has produced is one piece
                     kind, _, _, data = item
                     parts.append(data)
                     if kind != _BYTES or queue.empty():
@@ -171,15 +173,15 @@ class InsideServer:
     async def stop(self, drain: float) -> None:
         self._stopping.set()
         if self._watcher.is_alive():
-            await asyncio.to_thread(self._watcher.join)  # it asks the server
+            await asyncio.to_thread(self._watcher.join)  # it calls into the server
         if self._handle:
             if self._loop is not None:
                 self._loop.remove_reader(self._descriptor)
-                self._hand_out()  # what has come meanwhile
+                self._hand_out()  # what has arrived meanwhile
             handle, self._handle = self._handle, None
             if not await asyncio.to_thread(self._library.ingot_server_close, handle):
-                os._exit(4)  # a step that hangs
-            for queue in self._queues.values():  # whoever waits still gets no more
+                os._exit(4)  # a hanging step
+            for queue in self._queues.values():  # callers that still wait get no more
                 queue.put_nowait((_BROKEN, 0, b"", b""))
 
 

@@ -19,9 +19,10 @@ _loaded: Optional[ctypes.CDLL] = None
 
 
 class IngotError(Exception):
-    """What went wrong: a stable code ("E0505"), what, why with numbers, and what to do.
+    """An error: a stable code ("E0505"), what went wrong, why (with numbers), and what to do.
 
-    `status` is 2 for a request that cannot be, 3 for a file, 4 for a device or no room now, 70 for a bug of ours.
+    `status` is 2 for an invalid request, 3 for a file, 4 for a device or a temporary
+    lack of memory, 70 for a bug in Ingot.
     """
 
     def __init__(self, status: int, code: str, what: str, why: str = "", fix: str = "") -> None:
@@ -30,14 +31,14 @@ class IngotError(Exception):
 
 
 def load_library(path: Optional[Union[str, "os.PathLike[str]"]] = None) -> ctypes.CDLL:
-    """Opens libingot; called by whatever needs it. With `path` (before anything else) that file, else the one that
-    this package was installed with, else the system's. Raises IngotError E0579."""
+    """Opens libingot; called wherever it is needed. If `path` is given (only before any other call), opens that
+    file; else the one that this package was installed with, else the system's. Raises IngotError E0579."""
     global _loaded
     with _lock:
         if _loaded is not None:
             return _loaded
         here = pathlib.Path(__file__).resolve()
-        # Installed, or in the repository with what was built there.
+        # Installed, or in the repository with a build.
         own = [here.with_name(NAME), *(parent / "build" / "lib" / NAME for parent in list(here.parents)[3:4])]
         beside = next((place for place in own if place.exists()), None)
         chosen = os.fspath(path) if path is not None else str(beside) if beside else NAME
@@ -65,7 +66,7 @@ def load_library(path: Optional[Union[str, "os.PathLike[str]"]] = None) -> ctype
 
 
 def library_folder() -> pathlib.Path:
-    """Where the library that was opened lies."""
+    """The folder of the library that was opened."""
     load_library()
     with open("/proc/self/maps") as maps:
         for line in maps:
@@ -76,7 +77,7 @@ def library_folder() -> pathlib.Path:
 
 
 def version() -> str:
-    """Release of the library: "0.1.0"."""
+    """The library's release: "0.1.0"."""
     return str(load_library().ingot_version().decode())
 
 
@@ -94,7 +95,8 @@ _Function = TypeVar("_Function", bound=Callable[..., Any])
 
 
 def suggesting(function: _Function) -> _Function:
-    """A function that says which keyword was meant; Python itself does from 3.13 on, and not for all."""
+    """Makes a function's TypeError name the keyword that was probably meant. Python itself does so only from 3.13
+    on, and not in all cases."""
     known = inspect.signature(function).parameters
 
     @functools.wraps(function)
@@ -107,13 +109,13 @@ def suggesting(function: _Function) -> _Function:
 
 
 def read_error(library: ctypes.CDLL, error: Any) -> IngotError:
-    """An error of the library's, which stays its owner's."""
+    """Reads an error of the library's; its owner still has to free it."""
     words = [getattr(library, f"ingot_error_{part}")(error).decode("utf-8", "replace") for part in ("code", "what", "why", "fix")]
     return IngotError(library.ingot_error_status(error), *words)
 
 
 def checked(library: ctypes.CDLL, function: str, *arguments: Any) -> int:
-    """Calls a function whose last argument is where its error goes; raises that. Its status otherwise."""
+    """Calls a function whose last argument receives the error. Raises the error, or returns the status."""
     error = ctypes.c_void_p()
     status: int = getattr(library, function)(*arguments, ctypes.byref(error))
     if status in (_abi.OK, _abi.TIMEOUT):

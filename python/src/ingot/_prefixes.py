@@ -1,8 +1,8 @@
-"""Which replica has a prompt's beginning: hashes of its leading blocks, and who was sent them.
+"""Finds the replica that has a prompt's beginning: hashes of leading blocks, and the replicas they were sent to.
 
-No Ray here: ingot.ray's router asks this, and so do the tests. The names that an engine gives its KV pages are secret
-to its process, so blocks are cut from what a request says, in the order in which a chat template would write it. A
-conversation that grows keeps its leading blocks.
+No Ray here: ingot.ray's router uses this, and so do the tests. The hashes with which an engine names its KV pages
+are secret to its process, so blocks are cut from the request's own fields, in the order in which a chat template
+would write them. A conversation that grows keeps its leading blocks.
 """
 from __future__ import annotations
 
@@ -12,16 +12,17 @@ from collections import Counter, OrderedDict
 from typing import Any, Dict, Generic, Hashable, Iterator, List, Mapping, Sequence, Tuple, TypeVar
 
 BLOCK = 64  # characters
-MOST_BLOCKS = 1024  # of one request; what lies behind them no longer tells replicas apart
+MOST_BLOCKS = 1024  # per request; later blocks no longer distinguish replicas
 HASH = 8  # bytes
 
-# Fields that say what a prompt is, for each protocol, in the order of what a template makes of them.
+# Fields that determine the prompt, for each protocol, in the order in which a template uses them.
 _BEFORE = ("tools", "functions", "documents", "chat_template_kwargs")
 _PROMPT = ("system", "instructions", "messages", "input", "prompt", "input_prefix", "content")
 
 
 def conversation_text(body: Mapping[str, Any]) -> str:
-    """What a request's prompt begins with, as text: not what a template makes of it, but equal where that is equal."""
+    """The beginning of a request's prompt, as text. It is not the rendered template, but
+    equal if the rendered text is equal."""
     parts: List[str] = []
     for field in _BEFORE:
         if body.get(field):
@@ -33,7 +34,7 @@ def conversation_text(body: Mapping[str, Any]) -> str:
         if isinstance(value, str):
             parts.append(value)
         elif isinstance(value, list):
-            # A list may hold messages, prompts or ids. Of several prompts the first decides.
+            # A list may hold messages, prompts or ids. With several prompts the first one decides.
             several = field == "prompt" and isinstance(value[0], (str, list))
             for item in value[:1] if several else value:
                 parts.append(_item_text(item))
@@ -53,8 +54,8 @@ def _item_text(item: Any) -> str:
 
 
 def prefix_blocks(key: Sequence[str], text: str, block: int = BLOCK) -> bytes:
-    """The hashes of the text's whole blocks, HASH bytes each; each covers all before it. `key`: what else must be equal
-    for two prompts to share a prefix (the model, the salt of its cache)."""
+    """The hashes of the text's whole blocks, HASH bytes each; each covers all text before it too. `key`: what
+    else must be equal for two prompts to share a prefix (the model, its cache salt)."""
     hashed = hashlib.blake2b("\0".join(key).encode("utf-8", "surrogatepass"), digest_size=HASH).digest()
     out = []
     for begin in range(0, min(len(text), block * MOST_BLOCKS) - block + 1, block):
@@ -72,13 +73,13 @@ _Replica = TypeVar("_Replica", bound=Hashable)
 
 
 class PrefixPolicy(Generic[_Replica]):
-    """The replica that was sent the longest part of a prompt before, unless it has too much to do.
+    """Chooses the replica that has received the longest part of a prompt before, unless it is overloaded.
 
-    A replica's load is the requests that it was sent and that have not ended. It is overloaded if that is more than
-    `slack_share` times the least load plus `slack`. Of those that are not, the one with the longest matching prefix
-    gets the request; without a match the least loaded one; of equals the one that was sent the fewest so far.
-    `blocks` are remembered for each replica, and those forgotten first that were not asked for longest. With `prefix`
-    false loads alone decide.
+    A replica's load is the number of requests sent to it that have not ended. It is overloaded if its load is
+    more than `slack_share` times the least load plus `slack`. Among the others, the replica with the longest
+    matching prefix gets the request; without a match, the least loaded one; among equals, the one that has
+    received the fewest requests so far. `blocks` blocks are remembered per replica; the least recently requested
+    are forgotten first. If `prefix` is false, only loads decide.
     """
 
     def __init__(self, slack_share: float = 1.25, slack: float = 4, blocks: int = 32768, prefix: bool = True) -> None:
@@ -94,7 +95,7 @@ class PrefixPolicy(Generic[_Replica]):
         return self._loads[replica]
 
     def matching(self, replica: _Replica, blocks: bytes) -> int:
-        """How many of the leading blocks the replica was sent."""
+        """The number of leading blocks that the replica has received."""
         known = self._known.get(replica)
         if not known:
             return 0
@@ -106,7 +107,7 @@ class PrefixPolicy(Generic[_Replica]):
         return count
 
     def order(self, replicas: Sequence[_Replica], blocks: bytes) -> List[_Replica]:
-        """All of them, the one to ask first at the front: the others are for when it has no room."""
+        """All replicas, the preferred one first: the others are for when it has no capacity."""
         if not replicas:
             return []
 
@@ -124,7 +125,8 @@ class PrefixPolicy(Generic[_Replica]):
         return found
 
     def chosen(self, request: str, replica: _Replica) -> None:
-        """The request is on its way to the replica: it counts there from now on, and no longer where it was before."""
+        """The request is on its way to the replica: from now on it counts there, and no
+        longer where it counted before."""
         before = self._under_way.get(request)
         if before == replica:
             return
@@ -134,13 +136,13 @@ class PrefixPolicy(Generic[_Replica]):
         self._loads[replica] += 1
 
     def sent(self, request: str, replica: _Replica, blocks: bytes) -> None:
-        """The replica has taken the request, and its cache has the blocks."""
+        """The replica has accepted the request, and its cache has the blocks."""
         self.chosen(request, replica)
         self._sent[replica] += 1
         if not self.prefix:
             return
         known = self._known.setdefault(replica, OrderedDict())
-        # The last block first: what is forgotten first is then the end of a prompt, not its beginning.
+        # The last block first, so that the end of a prompt is forgotten before its beginning.
         for one in reversed(list(_each(blocks))):
             known[one] = None
             known.move_to_end(one)
@@ -148,19 +150,19 @@ class PrefixPolicy(Generic[_Replica]):
             known.popitem(last=False)
 
     def ended(self, request: str, replica: _Replica) -> None:
-        """However it ended. One that went elsewhere meanwhile is not this replica's any more."""
+        """Ends the request, whatever its outcome. A request that has moved to another replica is not affected."""
         if self._under_way.get(request) == replica:
             del self._under_way[request]
             self._loads[replica] -= 1
 
     def drop(self, request: str) -> None:
-        """A request that was on its way and will not be sent."""
+        """Drops a request that was on its way and will not be sent."""
         replica = self._under_way.pop(request, None)
         if replica is not None:
             self._loads[replica] -= 1
 
     def keep(self, replicas: Sequence[_Replica]) -> None:
-        """Forgets all that is known of others."""
+        """Forgets all replicas that are not in `replicas`."""
         kept = set(replicas)
         for table in (self._known, self._loads, self._sent):
             for gone in [replica for replica in table if replica not in kept]:

@@ -1,4 +1,4 @@
-"""What goes in and what comes out: requests as the library reads them, answers as Python has them."""
+"""Requests as the library reads them, and answers as Python objects."""
 from __future__ import annotations
 
 import ctypes
@@ -13,8 +13,8 @@ from ._library import IngotError, read_error, unknown_names
 if TYPE_CHECKING:
     import numpy
 
-Prompt = Union[str, Sequence[int]]  # text, or ids that are used as they are
-Message = Mapping[str, Any]  # {"role": …, "content": …}, as the chat template has them
+Prompt = Union[str, Sequence[int]]  # text, or ids that are used unchanged
+Message = Mapping[str, Any]  # {"role": …, "content": …}, as the chat template expects
 
 FINISH = {1: "stop", 2: "length", 3: "cancelled", 4: "error"}
 _GRAMMARS = {"json_object": 1, "json_schema": 2, "regex": 3, "lark": 4, "gbnf": 5, "choice": 6}
@@ -23,23 +23,23 @@ _GRAMMARS = {"json_object": 1, "json_schema": 2, "regex": 3, "lark": 4, "gbnf": 
 @dataclasses.dataclass(frozen=True)
 class Logprob:
     id: int
-    logprob: float  # natural
+    logprob: float  # natural logarithm
 
 
 @dataclasses.dataclass(frozen=True)
 class Piece:
-    """What a choice has answered since its last piece."""
+    """The part of a choice's answer that is new since its last piece."""
 
     text: str
-    ids: List[int]  # new ones; a stop id is not among them
+    ids: List[int]  # new ones, without a stop id
     choice: int = 0
     finish_reason: Optional[str] = None  # "stop", "length", "cancelled": the last piece of this choice
-    stop_string: Optional[str] = None  # that ended it
-    logprobs: List[List[Logprob]] = dataclasses.field(default_factory=list)  # per id: the chosen, the likeliest
+    stop_string: Optional[str] = None  # the stop string that ended it
+    logprobs: List[List[Logprob]] = dataclasses.field(default_factory=list)  # per id: the chosen, the most probable
     prompt_tokens: int = 0
     cached_tokens: int = 0
     new_tokens: int = 0  # of this choice so far
-    queue_ms: float = 0.0  # known at the end
+    queue_ms: float = 0.0  # set at the end
     ttft_ms: float = 0.0
     elapsed_ms: float = 0.0
 
@@ -47,7 +47,7 @@ class Piece:
         return self.text
 
 
-Choice = Piece  # a whole answer is a piece with all of it
+Choice = Piece  # a whole answer is a piece that holds all of it
 
 
 @dataclasses.dataclass(frozen=True)
@@ -72,16 +72,16 @@ class Answer:
 
 @dataclasses.dataclass(frozen=True)
 class LogitsRow:
-    """A row of logits before an id is drawn from it; valid during the call of the hook alone."""
+    """A row of logits before an id is drawn from it; valid only during the call of the hook."""
 
     choice: int
     ids: List[int]  # new ones so far
-    logits: "Union[numpy.ndarray, memoryview]"  # [vocab] of f32, to be changed in place; an array if NumPy is there
+    logits: "Union[numpy.ndarray, memoryview]"  # [vocab] of f32, writable in place; an array if NumPy is installed
 
 
 @dataclasses.dataclass(frozen=True)
 class Stats:
-    """Of the engine since it was opened; requests count as their choices."""
+    """Counts since the engine was opened; every choice counts as a request."""
 
     running: int
     waiting: int
@@ -108,7 +108,7 @@ class Stats:
 @dataclasses.dataclass(frozen=True)
 class ModelInfo:
     name: str
-    fingerprint: str  # of engine and code: equal ones answer equally
+    fingerprint: str  # of engine and code: equal fingerprints give equal answers
     target: str
     device: str
     remark: str
@@ -128,9 +128,9 @@ class ModelInfo:
 
 
 class Options(TypedDict, total=False):
-    """Of a request. What is not given is the engine's own default."""
+    """Options of a request. An option that is not given has the engine's default."""
 
-    max_tokens: int  # new ids at most; -1: as many as the context leaves
+    max_tokens: int  # maximum of new ids; -1: as many as the context leaves
     min_tokens: int
     stop: Union[str, Sequence[str]]
     stop_ids: Sequence[int]
@@ -149,22 +149,22 @@ class Options(TypedDict, total=False):
     seed: int
     logit_bias: Mapping[int, float]
     n: int  # independent answers; of a beam search the best ones
-    beam_width: int  # 1 to 8: the likeliest answers as a whole, which come at the end, best first
-    length_penalty: float  # they are compared by sum of logprobs / length ** this
+    beam_width: int  # 1 to 8: beam search; the answers arrive at the end, best first
+    length_penalty: float  # beams are compared by sum of logprobs / length ** this
     early_stopping: Union[bool, str]  # True, False or "never", as in transformers
-    trust_content: bool  # control tokens that messages hold are tokens, not text
-    penalty_alpha: float  # above 0: contrastive search among the top_k (2 to 8) likeliest ids
-    priority: int  # lower goes first, and may take the place of a higher one
-    share: int  # whose share it counts to (Engine(fair=True))
+    trust_content: bool  # control tokens in messages are parsed as tokens, not as text
+    penalty_alpha: float  # above 0: contrastive search among the top_k (2 to 8) most probable ids
+    priority: int  # lower goes first, and may preempt a higher one
+    share: int  # the fairness share that it counts towards (Engine(fair=True))
     no_prefix_cache: bool
-    cache_salt: int  # meets only cached pages of requests with the same
-    logprobs: int  # 0: of the chosen id; k: and of the k likeliest
+    cache_salt: int  # shares cached pages only with requests of the same salt
+    logprobs: int  # 0: of the chosen id; k: also of the k most probable
     json_object: bool
     json_schema: Union[str, Mapping[str, Any]]
     regex: str
     lark: str
     gbnf: str
-    choice: Sequence[str]  # one of which is the answer
+    choice: Sequence[str]  # the answer is one of these
     on_logits: Callable[[LogitsRow], None]
 
 
@@ -186,7 +186,7 @@ def build(
     variables: Optional[Mapping[str, Any]],
     options: Mapping[str, Any],
 ) -> "tuple[_abi.Request, List[Any]]":
-    """A request, and what must live as long as it is read."""
+    """A request, and the objects that must live as long as it is read."""
     unknown = set(options) - set(Options.__annotations__)
     if unknown:
         raise unknown_names("options", unknown, Options.__annotations__)
@@ -251,7 +251,7 @@ def _set_grammar(request: _abi.Request, options: Mapping[str, Any]) -> None:
 
 
 def read_piece(library: ctypes.CDLL, output: _abi.Output) -> Piece:
-    """Raises the output's error, if it has one."""
+    """Reads an output; raises its error, if it has one."""
     if output.error:
         raise read_error(library, output.error)
     width = output.logprobs_per_id
@@ -289,7 +289,7 @@ def read_row(row: _abi.LogitsRow) -> LogitsRow:
 
 
 def fields_of(structure: ctypes.Structure, into: Any) -> Dict[str, Any]:
-    """Values of the structure's fields that the data class has, texts decoded."""
+    """The values of those fields of the structure that the data class has; texts are decoded."""
     values = {}
     for field in dataclasses.fields(into):
         value = getattr(structure, field.name, None)

@@ -1,6 +1,6 @@
-"""Engines that lie elsewhere: fetched once a machine, verified by their hash, kept where `ingot run` keeps engines.
+"""Engines stored elsewhere: fetched once per machine, verified by hash, kept where `ingot run` caches engines.
 
-fsspec, which is imported when an address needs it, knows S3, GCS, Azure, HTTP and others.
+fsspec knows S3, GCS, Azure, HTTP and others. It is imported only when an address needs it.
 """
 from __future__ import annotations
 
@@ -21,11 +21,12 @@ _HASH = re.compile(r"[0-9a-f]{64}")
 
 
 def engine_path(engine: str, sha256: Optional[str] = None, cache: Optional[str] = None) -> pathlib.Path:
-    """Where the engine lies on this machine.
+    """The engine's path on this machine.
 
-    `engine` is a path; an address that fsspec knows ("s3://models/m.ingot"); "sha256:…", an engine that was fetched
-    before; or "cache:NAME-KEY", one that this machine compiled. `sha256` is the file's; an address without one has it
-    in a file beside it, ADDRESS.sha256. A path's is looked at where it is given. IngotError E0597, E0598, E0599.
+    `engine` is a path; an address that fsspec knows ("s3://models/m.ingot"); "sha256:…", an
+    engine that was fetched before; or "cache:NAME-KEY", one that this machine compiled.
+    `sha256` is the hash of the file. For an address without it, the hash is read from
+    ADDRESS.sha256. For a path it is checked if given. Raises IngotError E0597, E0598, E0599.
     """
     if sha256 is not None and not _HASH.fullmatch(sha256):
         raise IngotError(2, "E0597", f"sha256 of {engine} is no hash: {sha256}", "64 digits in lower case are one", "sha256sum FILE")
@@ -87,7 +88,7 @@ def _fetched(address: str, sha256: Optional[str], cache: Optional[str]) -> pathl
     stem = pathlib.PurePosixPath(address.split("://", 1)[1]).name
     stem = stem[: -len(".ingot")] if stem.endswith(".ingot") else stem
     place = folder / _name(re.sub(r"[^\w.-]", "_", stem), sha256)
-    # Several replicas of a machine start at once: one fetches, the others wait for it.
+    # Several replicas of a machine may start at once: one fetches, the others wait for it.
     with _alone(folder / f".{place.name}.lock"):
         if place.exists():
             return place
@@ -99,7 +100,7 @@ def _fetched(address: str, sha256: Optional[str], cache: Optional[str]) -> pathl
             os.rename(temporary, place)
         except IngotError:
             raise
-        except Exception as error:  # whatever a store's package raises
+        except Exception as error:  # a store's package may raise anything
             raise IngotError(
                 3, "E0598", f"{address} cannot be fetched", f"{type(error).__name__}: {error}", "try it with fsspec.open(ADDRESS)"
             ) from error
@@ -110,7 +111,7 @@ def _fetched(address: str, sha256: Optional[str], cache: Optional[str]) -> pathl
 
 
 def _hash_beside(address: str) -> str:
-    """What `sha256sum` wrote into ADDRESS.sha256."""
+    """The hash that `sha256sum` wrote into ADDRESS.sha256."""
     import fsspec
 
     try:

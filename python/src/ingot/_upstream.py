@@ -1,7 +1,8 @@
-"""What a replica asks: `ingot serve` started beside it, or the same server inside of its own process.
+"""A replica's upstream: `ingot serve` as a child process, or the same server inside the replica's own process.
 
-No Ray here: ingot.ray's replicas use it. Both take the options of `ingot serve` and answer HTTP requests: a head, and pieces of a body. The bytes are the
-server's own, so that an answer through Ray is that of `ingot serve`.
+No Ray here: ingot.ray's replicas use it. Both take the options of `ingot serve` and
+answer HTTP requests with a head and pieces of a body. The bytes are the server's own, so
+an answer through Ray is equal to that of `ingot serve`.
 """
 from __future__ import annotations
 
@@ -23,7 +24,7 @@ from ._library import IngotError
 
 Headers = List[Tuple[str, str]]
 
-# What a replica sets itself, and what is the ingress' matter.
+# Options that a replica sets itself, or that belong to the ingress.
 RESERVED = {
     "host", "port", "model", "model-name", "api-key", "api-key-file", "tls-cert", "tls-key", "allowed-host",
     "allowed-origin",
@@ -33,15 +34,15 @@ RESERVED = {
 class Head(NamedTuple):
     status: int
     headers: Headers
-    whole: bool  # the body is all in the first piece
+    whole: bool  # the first piece is the whole body
 
 
 class UpstreamGone(Exception):
-    """The server has ended, or ends; another one may answer."""
+    """The server has ended or is ending; another one may answer."""
 
 
 def command_options(options: Mapping[str, Any]) -> List[str]:
-    """{"max-seqs": 16, "fair": True, "kv-memory": ["1G"]} as `ingot serve` takes them."""
+    """Turns {"max-seqs": 16, "fair": True, "kv-memory": ["1G"]} into options of `ingot serve`."""
     out: List[str] = []
     for name, value in options.items():
         name = str(name).replace("_", "-")
@@ -57,11 +58,11 @@ def command_options(options: Mapping[str, Any]) -> List[str]:
 
 
 _PR_SET_PDEATHSIG = 1
-_prctl = ctypes.CDLL(None).prctl  # looked up here: a child of a process with threads must not load anything
+_prctl = ctypes.CDLL(None).prctl  # looked up here: the child of a process with threads must not load anything
 
 
 def _die_with_parent() -> None:
-    """In the child: a replica that is killed leaves no server behind."""
+    """Runs in the child, so that a killed replica leaves no server behind."""
     _prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
 
 
@@ -78,7 +79,7 @@ def find_program(given: Optional[str]) -> str:
 
 
 class ServeProcess:
-    """`ingot serve` on a loopback port, behind a key that nobody else has. Ends with its replica."""
+    """`ingot serve` on a loopback port, protected by a private key. Ends with its replica."""
 
     def __init__(self, engine: pathlib.Path, name: str, alias: str, options: Mapping[str, Any], program: Optional[str] = None) -> None:
         self._folder = tempfile.TemporaryDirectory(prefix="ingot-ray-")
@@ -87,7 +88,7 @@ class ServeProcess:
         keys = work / "keys"
         keys.touch(mode=0o600)
         keys.write_text(self._key + "\n")
-        # Requests may call a model by its file's name, which in the cache is another one.
+        # Requests may name a model by its file's name, but the file has another name in the cache.
         engine_place = work / f"{alias}{engine.suffix}"
         engine_place.symlink_to(engine.resolve())
         command = [find_program(program), "serve", str(engine_place), "--host", "127.0.0.1", "--port", "0",
@@ -117,7 +118,7 @@ class ServeProcess:
         )  # fmt: skip
 
     def _listen(self, loop: asyncio.AbstractEventLoop) -> None:
-        """What the server says goes to the replica's log; its port is in it."""
+        """Copies the server's output to the replica's log, and reads the port from it."""
         assert self._process.stderr is not None
         told = False
         for line in self._process.stderr:
@@ -125,7 +126,7 @@ class ServeProcess:
             self._said = [*self._said[-20:], line]
             if not told and (found := re.search(r"serving on http://127\.0\.0\.1:(\d+)", line)):
                 told = True
-                self._folder.cleanup()  # all in it has been read, and a replica that is killed would leave it
+                self._folder.cleanup()  # its files have been read, and a killed replica would leave them behind
                 loop.call_soon_threadsafe(self._port.set_result, int(found[1]))
         code = self._process.wait()
         if not told:
@@ -133,8 +134,8 @@ class ServeProcess:
             with contextlib.suppress(RuntimeError):
                 loop.call_soon_threadsafe(self._port.set_exception, error)
         elif not self._stopping:
-            # A replica without a server would be the least loaded one of all. Ray notices at once that its process has
-            # ended, asks it for nothing more and starts another.
+            # A replica without a server would have the least load of all. Ray notices at once that its process has
+            # ended, sends it nothing more and starts another.
             print(f"ingot serve has ended with {code}: so does its replica", flush=True)
             os._exit(1)
 
@@ -143,7 +144,7 @@ class ServeProcess:
         return None if code is None else f"ingot serve has ended with {code}: {''.join(self._said)[-500:]}"
 
     async def answer(self, method: str, target: str, headers: Headers, body: bytes) -> AsyncIterator[Any]:
-        """A Head, then bytes. UpstreamGone if the server ends meanwhile."""
+        """Yields a Head, then bytes. Raises UpstreamGone if the server ends meanwhile."""
         import aiohttp
         import yarl
 
@@ -180,7 +181,7 @@ class ServeProcess:
 
 
 def _error_of(code: int, said: str) -> IngotError:
-    """The three lines in which `ingot` says why it does not start."""
+    """The error from the three lines in which `ingot` reports why it does not start."""
     found = re.search(r"error\[(E\d{4})\]: (.*)\n((?:  .*\n?)*)", said)
     if not found:
         return IngotError(code if code > 0 else 70, "E0599", "ingot serve does not start", said[-1000:] or f"exit code {code}", "start it by hand")
@@ -197,7 +198,7 @@ def open_upstream(kind: str, engine: pathlib.Path, name: str, alias: str, option
 
 
 def replica_figures(metrics: str) -> Dict[str, float]:
-    """What scaling looks at, out of a server's metrics."""
+    """The figures that autoscaling uses, read from a server's metrics."""
     out = {"running": 0.0, "waiting": 0.0, "kv": 0.0}
     names = {"vllm:num_requests_running": "running", "vllm:num_requests_waiting": "waiting", "vllm:kv_cache_usage_perc": "kv"}
     for line in metrics.splitlines():

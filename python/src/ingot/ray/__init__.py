@@ -1,9 +1,9 @@
-"""Engines behind Ray Serve: OpenAI's routes in front, replicas that autoscale, requests where their prefix is cached.
+"""Engines behind Ray Serve: OpenAI's routes in front, autoscaling replicas, prefix-aware routing.
 
     serve run ingot.ray:build_app engines=smollm2.ingot
     ray.serve.run(ingot.ray.build_app({"small": "smollm2.ingot", "large": {"engine": "s3://models/large.ingot", "replicas": 2}}))
 
-docs/ray.md of the repository has the settings, a YAML file, and what is proven.
+docs/ray.md in the repository has the settings, a YAML file, and a list of what is tested.
 """
 from .._library import IngotError
 

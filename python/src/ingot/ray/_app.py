@@ -1,4 +1,4 @@
-"""From settings to an application of Ray Serve: an ingress, and a deployment for each model."""
+"""Turns settings into a Ray Serve application: an ingress, and a deployment for each model."""
 from __future__ import annotations
 
 import dataclasses
@@ -11,16 +11,16 @@ from ._ingress import make_ingress
 from ._replica import HEALTH_SECONDS, EngineReplica
 from ._settings import ModelSettings, alias_of, read_settings, scaling
 
-# `ingot serve` has these unless its options say otherwise.
+# Defaults of `ingot serve`.
 _SEQUENCES, _QUEUE = 32, 256
 
 
 def build_app(engines: Any) -> serve.Application:
-    """An application for serve.run(), and for `import_path: ingot.ray:build_app` with its `args`.
+    """Makes an application for serve.run(), and for `import_path: ingot.ray:build_app` with its `args`.
 
-    `engines` is one engine, a mapping of names to engines, or a mapping of all settings with those under `engines`. An
-    engine is a path, an address ("s3://…"), "sha256:…", or a mapping with `engine` and a model's other settings
-    (docs/ray.md). IngotError E0597 for what cannot be.
+    `engines` is one engine, a mapping of names to engines, or a mapping of all settings with the engines under
+    `engines`. An engine is a path, an address ("s3://…"), "sha256:…", or a mapping with `engine` and the model's
+    other settings (docs/ray.md). Raises IngotError E0597 for invalid settings.
     """
     app, models = read_settings(engines)
     handles = {}
@@ -42,7 +42,7 @@ def _deployment(model: ModelSettings) -> serve.Deployment:
     options: Dict[str, Any] = {
         "name": f"model-{model.name.replace('/', '-').replace('#', '-')}",
         "ray_actor_options": {"num_cpus": model.num_cpus, "num_gpus": model.num_gpus, "resources": dict(model.resources)},
-        # What is beyond them is for `ingot serve` to refuse, with its own words.
+        # Requests beyond that are for `ingot serve` to refuse, with its own error.
         "max_ongoing_requests": model.max_ongoing_requests or option("max-seqs", _SEQUENCES) + option("queue", _QUEUE) + 16,
         "graceful_shutdown_timeout_s": model.drain,
         "graceful_shutdown_wait_loop_s": 0.5,

@@ -1,4 +1,4 @@
-"""Errors that the ingress makes itself, in the shape that `ingot serve` gives them at each path."""
+"""Errors that the ingress makes itself, in the shape that `ingot serve` uses for each path."""
 from __future__ import annotations
 
 import json
@@ -50,7 +50,7 @@ def whole(error: ApiError, path: str) -> Answer:
 
 
 def last_event(error: ApiError, path: str, events: int) -> bytes:
-    """What ends a stream that broke off after so many events."""
+    """The event that ends a stream which broke off after `events` events."""
     dialect = dialect_of(path)
     if dialect == "ollama":
         return (error_text(error, dialect) + "\n").encode()

@@ -1,8 +1,8 @@
-"""What clients talk to: it finds the model and a replica for each request, and passes the replica's bytes on.
+"""The ingress: finds the model and a replica for each request, and passes the replica's bytes to the client.
 
-A request that has not begun to stream when its replica is lost is asked again elsewhere. An answer begins with its
-first event that says more than "here I am" (a chat's role, a message's start), or when it has waited so long that the
-engine's server sends a ping. One that had begun ends with an error as its last event.
+A request whose replica is lost before the answer began is sent to another. An answer begins with its first event
+that carries content (not a chat's role or a message's start), or when it has waited so long that the engine's
+server sends a ping. An answer that had begun ends with an error as its last event.
 """
 import asyncio
 import contextlib
@@ -24,17 +24,18 @@ from ._errors import ApiError, Answer
 from ._metrics import merged
 from .._upstream import Headers, UpstreamGone
 
-_MOST_BODY = 8 << 20  # as `ingot serve`
+_MOST_BODY = 8 << 20  # the limit of `ingot serve`
 _LOST = (ray.exceptions.RayActorError, ray.exceptions.WorkerCrashedError, ray.exceptions.ObjectLostError, UpstreamGone)
-# An engine that failed, or a server that ends: another replica may answer. Inside of a text these quotes have backslashes.
+# A failed engine or a server that is ending: another replica may answer. Within JSON
+# strings these quotes are escaped.
 _ENDING = re.compile(rb'"code":"E0(?:7\d\d|561)"')
-# What the protocols end a stream with: nothing is missing behind it.
+# The last event of a stream in each protocol: nothing is missing after it.
 _LAST_EVENT = re.compile(rb'(data: \[DONE\]|data: \{"type":"(message_stop|response\.(completed|incomplete|failed))"[^\n]*)\n\n$')
 _HOP = {"connection", "keep-alive", "transfer-encoding", "te", "trailer", "upgrade", "proxy-authorization", "proxy-authenticate"}
 _NOT_SENT = _HOP | {"host", "content-length", "authorization", "x-api-key", "origin", "expect", "cookie"}
 _NOT_GIVEN = _HOP | {"content-length", "date", "server", "x-request-id"}
 _OPEN = ("/health", "/ping", "/v1/health")
-# They tell of one server, which a client cannot choose.
+# These routes describe one server, which a client cannot choose.
 _OF_ONE = re.compile(r"/live(\.json|/.*)?|/slots")
 _LISTS = {"/v1/models": "data", "/models": "data", "/api/tags": "models", "/api/ps": "models"}
 
@@ -49,7 +50,7 @@ def _once(pairs: List[Tuple[str, Any]]) -> Dict[str, Any]:
 
 
 def opening_events(path: str, body: Mapping[str, Any]) -> int:
-    """Events that come before an engine has done anything."""
+    """The number of events that are sent before the engine has done anything."""
     if path.endswith("/chat/completions"):
         count = body.get("n")
         return count if isinstance(count, int) and count > 0 else 1
@@ -57,11 +58,11 @@ def opening_events(path: str, body: Mapping[str, Any]) -> int:
 
 
 class Lost(Exception):
-    """Of a replica."""
+    """A replica is lost."""
 
 
 class Ingress:
-    """The routes' work, without FastAPI."""
+    """The routes' logic, without FastAPI."""
 
     def __init__(self, models: List[Dict[str, Any]], settings: Dict[str, Any], handles: Dict[str, Any]) -> None:
         self._models = models
@@ -76,11 +77,11 @@ class Ingress:
                 raise ValueError(f"{settings['api_key_file']} has no keys: write one a line")
 
     def refusal(self, method: str, path: str, headers: Mapping[str, str]) -> Optional[ApiError]:
-        """What `ingot serve` refuses before it looks at a route."""
+        """The error with which `ingot serve` refuses a request before it looks at the route; None if it does not."""
         if self._keys and path not in _OPEN:
             given = headers.get("authorization", "")
             key = given[7:] if given[:7].lower() == "bearer " else headers.get("x-api-key", "")
-            # All are compared, to the end.
+            # Compares all keys, each to its end (constant time).
             if not any([hmac.compare_digest(key.encode(), one) for one in self._keys]):
                 told = "Incorrect API key provided." if key else 'No API key was given: send "Authorization: Bearer KEY".'
                 return ApiError(401, told, "authentication_error", "", "invalid_api_key")
@@ -95,14 +96,15 @@ class Ingress:
         return ApiError(413, f"the body is longer than {_MOST_BODY} bytes", "invalid_request_error", "", "request_too_large")
 
     def model_of(self, path: str, body: Mapping[str, Any]) -> "Dict[str, Any] | ApiError":
-        """As `ingot serve` with several models: by name, by its file's name, and without one the first."""
+        """Chooses the model as `ingot serve` with several models does: by name, by its
+        file's name, and without one the first."""
         name = body.get("model")
         if path.startswith("/api/") and "model" not in body:
             name = body.get("name")
         for prefix in ("/v1/models/", "/models/"):
             if path.startswith(prefix):
                 name = path[len(prefix) :]
-        if name is None or not isinstance(name, str):  # what is no text is for the server to refuse
+        if name is None or not isinstance(name, str):  # the server refuses a name that is not a string
             return self._models[0]
         for one in (name, name[: -len(":latest")] if name.endswith(":latest") else name):
             for model in self._models:
@@ -115,11 +117,11 @@ class Ingress:
         return ApiError(404, f"there is no model of that name; there is {names}", "not_found_error", "model", "model_not_found")
 
     async def ask(self, method: str, path: str, target: str, headers: Headers, body: bytes) -> "Tuple[int, Headers, Any]":
-        """The third is bytes, or an iterator of them."""
+        """Returns (status, headers, body); the body is bytes, or an iterator of them."""
         fields: Mapping[str, Any] = {}
         if body:
             with contextlib.suppress(ValueError, RecursionError):
-                # A model that is named twice is for the server to refuse.
+                # The server refuses a model that is given twice.
                 parsed = json.loads(body, object_pairs_hook=_once if body.count(b'"model"') > 1 else None)
                 fields = parsed if isinstance(parsed, dict) else {}
         model = self.model_of(path, fields)
@@ -128,7 +130,7 @@ class Ingress:
         sent = [(name, value) for name, value in headers if name not in _NOT_SENT]
         blocks = b""
         if method == "POST":
-            # What else has to be equal where a prefix is shared. Adapters will be named by the model's name, too.
+            # What else must be equal for a prefix to be shared. Adapters, too, will be selected by the model's name.
             key = (model["name"], str(fields.get("cache_salt") or ""))
             blocks = prefix_blocks(key, conversation_text(fields), model["block"])
         opening = opening_events(path, fields)
@@ -156,7 +158,7 @@ class Ingress:
                 raise Lost("it ends", (status, headers, data))
             if is_whole:
                 begun = True
-                async for _ in response:  # nothing comes; its end is heard of
+                async for _ in response:  # nothing arrives, but its end is noticed
                     pass
                 return status, headers, data
             while data.count(b"\n\n") <= opening - (0 if opening else 1):
@@ -176,14 +178,14 @@ class Ingress:
                 response.cancel()
 
     async def _taken(self, response: Any) -> None:
-        """Waits until a replica has the request; that may be never, where there is none."""
+        """Waits until a replica has the request; may wait forever if there is none."""
         future = getattr(response, "_replica_result_future", None)
         if future is not None:
             waited = future if asyncio.isfuture(future) else asyncio.wrap_future(future)
             await asyncio.wait_for(asyncio.shield(waited), self._settings["wait_for_replica"])
 
     async def _rest(self, model: str, path: str, response: Any, data: bytes) -> AsyncIterator[bytes]:
-        """A stream that has begun."""
+        """The rest of a stream that has begun."""
         events, ended, last = 0, False, data
         try:
             while True:
@@ -204,7 +206,7 @@ class Ingress:
                 response.cancel()
 
     async def listed(self, path: str, target: str, headers: Headers) -> "Tuple[int, Headers, Any]":
-        """The lists of all models, joined."""
+        """The models of all lists, joined."""
         answers = await asyncio.gather(
             *(self._attempt(model["name"], path, 0, ("GET", target, [h for h in headers if h[0] not in _NOT_SENT], b""), b"")
               for model in self._models),
@@ -223,7 +225,7 @@ class Ingress:
         return 200, whole[0][1], json.dumps(out, separators=(",", ":"), ensure_ascii=False).encode()
 
     async def metrics(self) -> "Tuple[int, Headers, Any]":
-        """Of all replicas of all models."""
+        """The metrics of all replicas of all models."""
         pages = await asyncio.gather(
             *(handle.broadcast("named_metrics").results_async(timeout_s=10, return_exceptions=True) for handle in self._handles.values()),
             return_exceptions=True,
@@ -249,7 +251,7 @@ class Ingress:
 
 
 def make_ingress() -> serve.Deployment:
-    # Annotations of this module are no strings: FastAPI reads those of a class that Ray has pickled.
+    # This module's annotations are not strings: FastAPI reads those of a class that Ray has pickled.
     api = FastAPI(docs_url=None, redoc_url=None, openapi_url=None)
 
     @serve.deployment
@@ -272,7 +274,7 @@ def make_ingress() -> serve.Deployment:
                 out = Response(content, status, more)
             else:
                 out = StreamingResponse(content, status, more)
-            if kind is not None:  # as it is: Starlette would add a charset
+            if kind is not None:  # unchanged: Starlette would add a charset
                 out.headers["content-type"] = kind
             return out
 

@@ -1,11 +1,11 @@
-"""Metrics of many replicas as one page: each sample says whose it is."""
+"""Merges the metrics of many replicas into one page: each sample gets a replica label."""
 from __future__ import annotations
 
 from typing import Dict, List, Tuple
 
 
 def merged(pages: List[Tuple[str, str]]) -> str:
-    """Of (replica, page in Prometheus' text format). A family's samples stand together."""
+    """Merges (replica, page in Prometheus' text format) pairs. The samples of a family are kept together."""
     heads: Dict[str, List[str]] = {}
     samples: Dict[str, List[str]] = {}
     for replica, page in pages:

@@ -1,4 +1,4 @@
-"""One replica of a model: an engine, and a server in front of it that answers what the ingress passes on."""
+"""One replica of a model: an engine, and its server, which answers the requests that the ingress passes on."""
 from __future__ import annotations
 
 import asyncio
@@ -14,16 +14,17 @@ from ._settings import ModelSettings, alias_of
 
 HEALTH_SECONDS = 8
 
-# Where a stream may be cut: behind an event, or a line of Ollama's. What breaks off then ends with a whole one.
+# Where a stream may be cut: after an event, or after a line of Ollama's. A stream that
+# breaks off then ends with a complete one.
 _CUTS = {"text/event-stream": b"\n\n", "application/x-ndjson": b"\n"}
 
 
 class EngineReplica:
-    """Items of answer(): the first is (status, headers, bytes so far, whether that is all), the others are bytes."""
+    """answer() yields first (status, headers, bytes so far, whether that is all), then bytes."""
 
     async def __init__(self, settings: Dict[str, Any]) -> None:
         self._settings = ModelSettings(**settings)
-        self._silences = 0  # of health checks, in turn
+        self._silences = 0  # of health checks, consecutive
         path = await asyncio.to_thread(engine_path, self._settings.engine, self._settings.sha256, self._settings.cache)
         self._upstream = await asyncio.to_thread(
             open_upstream, self._settings.kind, pathlib.Path(path), self._settings.name, alias_of(self._settings.engine),
@@ -32,7 +33,7 @@ class EngineReplica:
         await self._upstream.start()
 
     async def answer(self, method: str, target: str, headers: Headers, body: bytes, blocks: bytes = b"") -> AsyncIterator[Any]:
-        """`blocks` are for the router, which looks at a call's arguments."""
+        """`blocks` are for the router, which reads the call's arguments."""
         if (failure := self._upstream.failure()) is not None:
             raise UpstreamGone(failure)
         pieces = self._upstream.answer(method, target, headers, body)
@@ -69,7 +70,7 @@ class EngineReplica:
         return replica_figures(await self.metrics())
 
     async def check_health(self) -> None:
-        """Ray starts another replica where this raises three times in turn."""
+        """Ray starts another replica if this raises three times in a row."""
         if (failure := self._upstream.failure()) is not None:
             raise UpstreamGone(failure)
         try:
@@ -77,7 +78,8 @@ class EngineReplica:
         except asyncio.TimeoutError:
             self._silences += 1
             if self._silences == 3:
-                # Ray would wait for the requests under way, which nobody answers; others will once this has ended.
+                # Ray would wait for the requests in progress, which are stuck; other
+                # replicas answer them once this process has ended.
                 print("the server says nothing: its replica ends", flush=True)
                 os._exit(1)
             raise UpstreamGone(f"/health says nothing for {HEALTH_SECONDS} s") from None
@@ -89,7 +91,7 @@ class EngineReplica:
                 raise UpstreamGone(f"/health says {piece.status}")
 
     async def __del__(self) -> None:
-        """Ray calls this when the requests under way have ended, or their time has."""
+        """Ray calls this when the requests in progress have ended, or their time has run out."""
         upstream = getattr(self, "_upstream", None)
         if upstream is not None:
             await upstream.stop(self._settings.drain)

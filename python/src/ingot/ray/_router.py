@@ -1,7 +1,7 @@
-"""Requests go where their prefix is: Ray's own interface of request routers over ingot._prefixes' policy.
+"""Sends requests to the replica that has their prefix: Ray's request router interface over ingot._prefixes' policy.
 
-Each process that sends requests (each replica of the ingress) has a router of its own, which knows what it sent itself.
-Ray pickles this module with an application's configuration, so that it is small and imports the rest.
+Each process that sends requests (each replica of the ingress) has a router of its own, which knows only what it
+sent itself. Ray pickles this module with an application's configuration, so it is small and imports the rest.
 """
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from ingot._prefixes import PrefixPolicy
 
 
 class PrefixRouter(RequestRouter):
-    """`request_router_kwargs`: slack_share, slack, blocks, prefix (PrefixPolicy has them)."""
+    """`request_router_kwargs` are slack_share, slack, blocks and prefix (see PrefixPolicy)."""
 
     def initialize_state(self, **settings: Any) -> None:
         self._policy: PrefixPolicy[ReplicaID] = PrefixPolicy(**settings)
-        self._choices: Dict[str, PendingRequest] = {}  # not taken by a replica yet
+        self._choices: Dict[str, PendingRequest] = {}  # not accepted by a replica yet
 
     async def choose_replicas(
         self, candidate_replicas: List[RunningReplica], pending_request: Optional[PendingRequest] = None
@@ -25,10 +25,11 @@ class PrefixRouter(RequestRouter):
         by_id = {replica.replica_id: replica for replica in candidate_replicas}
         ordered = self._policy.order(list(by_id), self._blocks(pending_request))
         if pending_request is not None:
-            # Where it had no room it is asked again after a pause, which grows.
+            # If it had no capacity, Ray retries after a growing pause.
             pending_request.routing_context.should_backoff = True
             if ordered:
-                # Others are chosen for before a replica has said that it takes this one: it counts at once.
+                # More requests are routed before a replica reports that it has accepted
+                # this one, so it counts at once.
                 self._give_up_cancelled()
                 request = pending_request.metadata.internal_request_id
                 self._policy.chosen(request, ordered[0])
@@ -37,12 +38,12 @@ class PrefixRouter(RequestRouter):
 
     @staticmethod
     def _blocks(pending_request: Optional[PendingRequest]) -> bytes:
-        """EngineReplica.answer's last argument."""
+        """The last argument of EngineReplica.answer."""
         blocks = pending_request.kwargs.get("blocks", b"") if pending_request is not None else b""
         return blocks if isinstance(blocks, bytes) else b""
 
     def _give_up_cancelled(self) -> None:
-        """Nobody says that a request has ended which its client left before it was sent."""
+        """Drops requests whose client left before they were sent: Ray does not report their end."""
         for request, pending in list(self._choices.items()):
             if pending.future.cancelled():
                 del self._choices[request]

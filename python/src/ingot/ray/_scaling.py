@@ -1,4 +1,4 @@
-"""How many replicas a model needs: by requests under way, and by how full the KV pages are."""
+"""The number of replicas that a model needs, from its requests in progress and the use of its KV pages."""
 from __future__ import annotations
 
 from typing import Any, Dict, Tuple, Union
@@ -7,18 +7,18 @@ from ray.serve.config import AutoscalingContext
 
 
 def desired_replicas(now: int, requests: float, target_requests: float, kv: "list[float]", target_kv: float) -> float:
-    """As many as bring the requests of each to their target, and the mean use of KV pages to its own; the larger counts."""
+    """As many replicas as bring requests per replica, and the mean use of KV pages, to
+    their targets; the larger number counts."""
     by_requests = requests / target_requests
     by_kv = now * (sum(kv) / len(kv)) / target_kv if kv else 0.0
     return max(by_requests, by_kv)
 
 
-class scaling_policy:  # noqa: N801: Ray takes a class where a policy has settings, and calls it as a function
+class scaling_policy:  # noqa: N801: Ray takes a class if a policy has settings, and calls it as a function
     """For AutoscalingPolicy(policy_function="ingot.ray:scaling_policy", policy_kwargs={"target_kv": 0.8}).
 
-    Replicas say `kv`, `running` and `waiting` of their engines (record_autoscaling_stats). Ray applies the delays and
-    bounds of its AutoscalingConfig to what this says.
-    """
+    Replicas report `kv`, `running` and `waiting` of their engines (record_autoscaling_stats). Ray applies the
+    delays and bounds of its AutoscalingConfig to the result."""
 
     def __init__(self, target_kv: float = 0.8) -> None:
         self._target_kv = target_kv

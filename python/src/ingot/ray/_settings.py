@@ -1,4 +1,4 @@
-"""What build_app is told, read and checked before anything starts."""
+"""The settings of build_app, read and checked before anything starts."""
 from __future__ import annotations
 
 import dataclasses
@@ -20,15 +20,15 @@ class ModelSettings:
     name: str
     engine: str
     sha256: Optional[str] = None
-    cache: Optional[str] = None  # folder of engines; default: that of `ingot run`
+    cache: Optional[str] = None  # folder of engines; default: the cache of `ingot run`
     kind: str = "process"
-    program: Optional[str] = None  # the `ingot` of kind process
+    program: Optional[str] = None  # the `ingot` program for kind "process"
     options: Dict[str, Any] = dataclasses.field(default_factory=dict)
     replicas: Union[int, Dict[str, Any]] = 1
     num_cpus: float = 1
     num_gpus: float = 0
     resources: Dict[str, float] = dataclasses.field(default_factory=dict)
-    max_ongoing_requests: int = 0  # 0: those that run at once, and the queue
+    max_ongoing_requests: int = 0  # 0: concurrent requests plus the queue
     router: str = "prefix"
     slack_share: float = 1.25
     slack: float = 4
@@ -36,18 +36,18 @@ class ModelSettings:
     blocks: int = 32768
     drain: float = 30
     health_period: float = 2
-    surge: int = 0  # percent of replicas that there may be more during an upgrade
+    surge: int = 0  # percentage of additional replicas during an upgrade
 
 
 @dataclasses.dataclass
 class Scaling:
-    """`replicas` as a mapping: Ray's own names, and what replicas are held to."""
+    """`replicas` as a mapping: Ray's own names, and the targets of autoscaling."""
 
     min: int = 1
     max: int = 1
     initial: Optional[int] = None
-    target_requests: float = 24  # under way at a replica, those that wait among them
-    target_kv: float = 0.8  # share of its KV pages
+    target_requests: float = 24  # in progress per replica, including waiting ones
+    target_kv: float = 0.8  # fraction of KV pages in use
     upscale_delay: float = 10
     downscale_delay: float = 300
     look_back: float = 10
@@ -59,8 +59,8 @@ class AppSettings:
     ingress_replicas: int = 1
     ingress_cpus: float = 1
     api_key_file: Optional[str] = None
-    retries: int = 5  # other replicas that are asked where one is lost
-    wait_for_replica: float = 60  # seconds, before 503
+    retries: int = 5  # how many other replicas are tried when one is lost
+    wait_for_replica: float = 60  # seconds, then 503
 
 
 def _wrong(what: str, why: str, fix: str) -> IngotError:
@@ -85,7 +85,7 @@ def _made(kind: Any, where: str, given: Mapping[str, Any]) -> Any:
 
 
 def alias_of(engine: str) -> str:
-    """What a model is called besides its name: its file without the ending."""
+    """A model's alternative name: its file's name without the extension."""
     return pathlib.PurePosixPath(engine.split("://", 1)[-1].rstrip("/")).stem.replace(":", "-")
 
 
@@ -126,7 +126,7 @@ def scaling(model: ModelSettings) -> Scaling:
 
 
 def read_settings(given: Any) -> "tuple[AppSettings, List[ModelSettings]]":
-    """Of a path, of names and engines, or of all settings, among them `engines`."""
+    """Reads a path, a mapping of names to engines, or all settings with the engines under `engines`."""
     if isinstance(given, Mapping) and "engines" in given:
         app: AppSettings = _made(AppSettings, "the application", dict(given))
     else:
