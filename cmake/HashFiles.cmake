@@ -1,4 +1,4 @@
-# For scripts of `cmake -P`: `hash` is that of the content of FILES, in their order.
+# For scripts run by `cmake -P`: sets `hash` to a hash over the contents of FILES, in order.
 set(all "")
 foreach(file ${FILES})
   file(SHA256 ${file} hash)

@@ -1,26 +1,26 @@
-# What `cmake --install` puts where.
+# What `cmake --install` installs, and where.
 #
-#   bin/ingot  lib/libingot-compiler.so  lib/libingot-cuda-emulator.so     the command line, which finds the others
-#   share/ingot                                                             the compiler's patterns, what others include
+#   bin/ingot  lib/libingot-compiler.so  lib/libingot-cuda-emulator.so     the command line, which finds the libraries
+#   share/ingot                                                             the compiler's patterns, and their includes
 #   lib/libingot.so.0  include/ingot.h(pp)  lib/cmake/Ingot  lib/pkgconfig  for programs that embed engines
-#   include/ingot  lib/cmake/Ingot                                          for plugins of the compiler
-#   backends/ingot                                                          the backend of Triton, libingot beside it
+#   include/ingot  lib/cmake/Ingot                                          for compiler plugins
+#   backends/ingot                                                          the Triton backend, with libingot
 #
-# Components: `command` is the first two lines, `library` the third, `development` the fourth, which wants `command`
-# beside it, `triton` the last, and `python` what a wheel holds (python/pyproject.toml).
+# Components: `command` is the first two lines, `library` the third, `development` the fourth (which also needs
+# `command`), `triton` the last. `python` holds the contents of a wheel (python/pyproject.toml).
 include(GNUInstallDirs)
 include(CMakePackageConfigHelpers)
 
-# find_package(Ingot) finds libingot.so.0, and with COMPONENTS compiler what plugins are built with.
+# find_package(Ingot) finds libingot.so.0; with COMPONENTS compiler, it also finds what plugins are built with.
 set(package_folder ${CMAKE_INSTALL_LIBDIR}/cmake/Ingot)
 configure_package_config_file(cmake/IngotConfig.cmake.in ${CMAKE_BINARY_DIR}/IngotConfig.cmake
                               INSTALL_DESTINATION ${package_folder})
-# The library's file name says which interface it has: any release with libingot.so.0 will do. Plugins are for one build
-# of the compiler, which looks at that itself (compiler/extend/Plugin.h).
+# The library's file name gives the interface version: any release with libingot.so.0 is compatible. A plugin works
+# with one build of the compiler only, and the compiler checks that itself (compiler/extend/Plugin.h).
 write_basic_package_version_file(${CMAKE_BINARY_DIR}/IngotConfigVersion.cmake COMPATIBILITY SameMajorVersion)
 
 if(TARGET ingot-shared)
-  # The target is called Ingot::ingot where it is used.
+  # Users of the target call it Ingot::ingot.
   set_target_properties(ingot-shared PROPERTIES EXPORT_NAME ingot)
   install(TARGETS ingot-shared EXPORT IngotTargets COMPONENT library
           LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR} NAMELINK_COMPONENT library
@@ -38,7 +38,8 @@ if(TARGET ingot-shared)
           DESTINATION ingot)
 endif()
 
-# The prefix is the server's folder, /opt/tritonserver, or one that --backend-directory names with /backends behind it.
+# The prefix is the server's folder (/opt/tritonserver) or the folder that contains the server's --backend-directory,
+# which must then be PREFIX/backends.
 if(TARGET ingot-triton)
   install(TARGETS ingot-triton COMPONENT triton EXCLUDE_FROM_ALL LIBRARY DESTINATION backends/ingot)
   foreach(needed ingot-shared simdjson::simdjson)
@@ -46,17 +47,18 @@ if(TARGET ingot-triton)
             DESTINATION backends/ingot)
   endforeach()
   get_filename_component(xxhash ${INGOT_XXHASH_LIBRARY} REALPATH)
-  if(xxhash MATCHES "\\.so\\.") # else it is inside libingot
+  if(xxhash MATCHES "\\.so\\.") # otherwise it is linked into libingot
     install(FILES ${xxhash} RENAME libxxhash.so.0 COMPONENT triton EXCLUDE_FROM_ALL DESTINATION backends/ingot)
   endif()
 endif()
 
-# The compiler looks for its patterns, and for what users' patterns include, in ../share/ingot of the library's folder.
+# The compiler looks for its patterns, and for files that users' patterns include, in
+# ../share/ingot relative to the library's folder.
 if(TARGET ingot-compiler)
   install(DIRECTORY ${CMAKE_BINARY_DIR}/share/ingot COMPONENT command DESTINATION share)
 endif()
 
-# What a plugin includes: dialects with what tablegen makes of them, families, and what their headers include.
+# Headers for plugins: the dialects with their TableGen output, the families, and the headers that these include.
 if(TARGET ingot-compiler)
   install(FILES ${CMAKE_BINARY_DIR}/IngotConfig.cmake ${CMAKE_BINARY_DIR}/IngotConfigVersion.cmake
                 cmake/IngotPlugins.cmake COMPONENT development DESTINATION ${package_folder})
@@ -71,12 +73,12 @@ if(TARGET ingot-compiler)
   endforeach()
 endif()
 
-# LLVM and MLIR are those of the machine, where the build found them.
+# LLVM and MLIR are not installed: plugins use the machine's own, at the path where this build found them.
 if(TARGET ingot-compiler)
   set_target_properties(ingot-compiler PROPERTIES INSTALL_RPATH "${LLVM_LIBRARY_DIRS}")
 endif()
 
-# `ingot` looks for the first two in ../lib of its own folder, wherever other libraries go.
+# `ingot` looks for the first two in ../lib relative to its own folder, wherever other libraries are installed.
 if(TARGET ingot)
   install(TARGETS ingot COMPONENT command RUNTIME DESTINATION bin)
 endif()

@@ -1,5 +1,5 @@
-# MLIR's build rules, and one rule of ours: everything links the two shared
-# libraries MLIR and LLVM, never their archives (type ids would split).
+# MLIR's build rules, and one rule of ours: every target links the two shared libraries MLIR and LLVM, never their
+# archives (otherwise type ids would be duplicated).
 list(APPEND CMAKE_MODULE_PATH ${MLIR_CMAKE_DIR} ${LLVM_CMAKE_DIR})
 set(LLVM_RUNTIME_OUTPUT_INTDIR ${CMAKE_BINARY_DIR}/bin)
 set(LLVM_LIBRARY_OUTPUT_INTDIR ${CMAKE_BINARY_DIR}/lib)
@@ -32,8 +32,8 @@ if(TARGET ingot-compiler-headers)
   set_target_properties(ingot-compiler-headers PROPERTIES CXX_VISIBILITY_PRESET default)
 endif()
 
-# An object library of the compiler: compiled as LLVM is (no exceptions), linked once
-# into libingot-compiler.so.
+# An object library of the compiler: compiled with LLVM's flags (no exceptions) and linked
+# once into libingot-compiler.so.
 function(ingot_compiler_library name)
   cmake_parse_arguments(ARG "" "" "DEPENDS" ${ARGN})
   add_library(${name} OBJECT ${ARG_UNPARSED_ARGUMENTS})

@@ -1,10 +1,11 @@
-# What a plugin of the compiler is built with: find_package(Ingot COMPONENTS compiler) reads this.
+# Builds compiler plugins. find_package(Ingot COMPONENTS compiler) includes this file.
 #
 #   ingot_add_plugin(mine Mine.cpp)                     mine.so
 #   ingot_add_plugin(mine Mine.cpp                      and Ops.{h,cpp}.inc, OpsDialect.{h,cpp}.inc of the dialect `my`
 #                    DIALECT my OPS Ops.td)             that Ops.td defines
 #
-# A plugin links the compiler, MLIR and LLVM as shared libraries, never their archives: type ids would split.
+# A plugin links the compiler, MLIR and LLVM as shared libraries, never their archives:
+# otherwise type ids would be duplicated.
 find_package(MLIR ${INGOT_LLVM_VERSION} CONFIG QUIET HINTS /usr/lib/llvm-22)
 if(NOT MLIR_FOUND)
   set(Ingot_NOT_FOUND_MESSAGE "MLIR ${INGOT_LLVM_VERSION} is not found: install it, or say -DMLIR_DIR=")

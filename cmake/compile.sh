@@ -1,12 +1,13 @@
 #!/bin/sh
-# Compiles through ccache so that one clone finds what another has compiled:  compile.sh COMPILER ARGUMENT…
+# Compiles through ccache so that one clone can reuse what another has compiled:  compile.sh COMPILER ARGUMENT…
 #
-# CMake names precompiled headers by absolute paths, and behind -Xclang, where ccache does not make them relative
-# (CCACHE_BASEDIR). They are in the build folder, where the command runs.
+# CMake passes precompiled headers as absolute paths after -Xclang, where ccache does not make them relative
+# (CCACHE_BASEDIR). They are in the build folder, which is the working directory, so this script makes them relative.
 #
-# A precompiled header itself holds the absolute path of what it was made from, and clang looks for that file. Each build
-# folder has its own therefore (the namespace). What counts for the sources that use it is what its headers and macros
-# hold: that sum is the same in all clones, and nobody hashes its 140 MB.
+# A precompiled header contains the absolute path of its source, and clang looks for that file. Each build folder
+# therefore has its own precompiled headers (CCACHE_NAMESPACE). For sources that use one, only the contents of its
+# headers and its macros matter: the .sum file hashes those. The sum is the same in all clones, and ccache need not
+# hash the 140 MB file itself.
 CCACHE_SLOPPINESS=pch_defines,time_macros CCACHE_PCH_EXTSUM=1
 export CCACHE_SLOPPINESS CCACHE_PCH_EXTSUM
 made= depends= before= emits= macros=

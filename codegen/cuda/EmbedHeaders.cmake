@@ -1,4 +1,4 @@
-# cmake -DROOT=… -DDEVICE=a;b -DEMULATOR=c;d -DOUT=file -P EmbedHeaders.cmake: headers as strings of C++.
+# cmake -DROOT=… -DDEVICE=a;b -DEMULATOR=c;d -DOUT=file -P EmbedHeaders.cmake: embeds headers as C++ strings.
 set(text "// Made by EmbedHeaders.cmake.\n#include \"codegen/cuda/EmbeddedHeaders.h\"\n\nusing ingot::cuda::EmbeddedHeader;\n")
 function(add_table function files by_path)
   set(table "\nstatic constexpr EmbeddedHeader k_${function}[] = {\n")

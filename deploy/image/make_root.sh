@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
-# make_root.sh BUILD ROOT [--compiler]: all that an image holds, as a folder: the program, the libraries that it loads, of
-# this machine's Debian, and the few files of /etc that they read. No shell, no package manager, no Python; LLVM with
-# --compiler alone. The Dockerfile's last stages are this folder, and so is what the test runs under chroot.
+# make_root.sh BUILD ROOT [--compiler]: makes a folder with everything an image holds: the
+# program, its shared libraries from this machine's Debian, and the few files of /etc that
+# they read. No shell, no package manager, no Python; LLVM with --compiler only. The
+# Dockerfiles' last stages copy this folder, and the test runs it under chroot.
 set -euo pipefail
 [ $# -ge 2 ] || { sed -n '2,5s/^# //p' "$0" >&2; exit 2; }
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
@@ -12,17 +13,17 @@ rm -rf "$root"
 mkdir -p "$(dirname "$root")"
 python3 "$here/../packages/image_tree.py" "$build" "$root" "$kind"
 
-# A user without a name is one that some programs cannot name; 65532 is what images without a distribution call nonroot.
+# Some programs fail if the user has no name. 65532 is the id that distroless images call nonroot.
 mkdir -p "$root"/{etc,tmp,engines,proc,dev,sys}
 echo 'nonroot:x:65532:65532:nonroot:/tmp:/' >"$root/etc/passwd"
 echo 'nonroot:x:65532:' >"$root/etc/group"
 echo 'hosts: files dns' >"$root/etc/nsswitch.conf"
 chmod 1777 "$root/tmp"
 if [ "$(id -u)" = 0 ]; then chown 65532:65532 "$root/engines"; fi
-if [ $kind = compiler ]; then # hubs are asked over TLS
+if [ $kind = compiler ]; then # TLS certificates, to reach hubs
   mkdir -p "$root/etc/ssl/certs"
   cp /etc/ssl/certs/ca-certificates.crt "$root/etc/ssl/certs/"
 fi
-# One time for all: the same build makes the same image.
+# One timestamp for all files, so that the same build makes the same image.
 find "$root" -depth -print0 | xargs -0 touch --no-dereference --date="@${SOURCE_DATE_EPOCH:-$(git -C "$here" log -1 --format=%ct 2>/dev/null || echo 315532800)}"
 printf 'image root %s: %s, %s kB\n' "$kind" "$root" "$(du -sk --apparent-size "$root" | cut -f1)"
