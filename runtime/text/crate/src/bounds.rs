@@ -1,41 +1,41 @@
-//! What is known of a text's ids before it is encoded.
+//! Bounds on the number of ids of a text, before it is encoded.
 //!
-//! A text that has far more ids than there is room for should be refused for the price of its
-//! length, and one that has somewhat more for the price of the ids that fit. Both must be exact:
-//! no text that fits is ever refused.
+//! Rejecting a text that has far more ids than fit should cost no more than reading its length, and
+//! rejecting one that has a few too many no more than encoding the ids that fit. Both checks are
+//! exact: a text that fits is never rejected.
 //!
 //! **By length.** An id stands for at most as many bytes as the longest string of the vocabulary:
 //!
 //!   ids >= bytes / longest
 //!
-//! as long as nothing vanishes on the way. So there is a bound only for normalizers and
-//! pre-tokenizers that are known to keep all. Bytes that a byte-level vocabulary has no id for (many
-//! lack a few control characters) vanish, and are not counted. NFC may join up to four characters;
-//! tokens that strip take white space with them, which is then not counted.
+//! This holds if no bytes are lost, so there is a bound only for normalizers and pre-tokenizers that
+//! are known to keep all bytes. Bytes without an id in a byte-level vocabulary (many lack a few
+//! control characters) are lost and therefore not counted. NFC may join up to four characters.
+//! Tokens that strip absorb white space, which is then not counted either.
 //!
-//! **By cutting.** Between a letter, digit or mark and the space behind it most tokenizers part words
-//! anyway: no token of the vocabulary reaches over that place, and no pattern of the pre-tokenizer.
-//! There a text is cut, encoded piece by piece, and left when there are ids enough. Pre-tokenizers
-//! whose patterns were not looked at, and prefixes that every piece would get, mean: no cuts.
+//! **By cutting.** Most tokenizers split words between a letter, digit or mark and the space that
+//! follows it: no token of the vocabulary and no pattern of the pre-tokenizer crosses that place.
+//! There a text is cut and encoded piece by piece, until there are too many ids. A text is not cut
+//! if the patterns of the pre-tokenizer are unknown, or if every piece would get a prefix.
 
 use crate::flat_bpe::{Tables, FLAG_BYTE_FALLBACK, FLAG_FUSE_UNK};
 use crate::pipeline::Description;
 use serde_json::Value;
 use tokenizers::AddedToken;
 
-/// What a normalizer or pre-tokenizer leaves as it was.
+/// The properties of a text that a normalizer or pre-tokenizer preserves.
 #[derive(Clone, Copy)]
 struct Keeps {
-    /// So many bytes may become one; None: any number.
+    /// The number of bytes that may become one; None if unbounded.
     shrinks: Option<usize>,
-    /// What is cut between a character that is shown and a space comes out as if it were whole.
+    /// A text cut between a visible character and a space gives the same result as the whole text.
     cuts: bool,
 }
 
 const ALL: Keeps = Keeps { shrinks: Some(1), cuts: true };
 const UNKNOWN: Keeps = Keeps { shrinks: None, cuts: false };
 
-/// A canonical composition joins four characters at most, to no less than a quarter of their bytes.
+/// A canonical composition joins at most four characters, and keeps at least a quarter of their bytes.
 const COMPOSED: usize = 4;
 
 fn both(a: Keeps, b: Keeps) -> Keeps {
@@ -59,8 +59,8 @@ fn normalizer(value: &Value) -> Keeps {
     }
 }
 
-/// Patterns none of which reaches from what is no white space over the space behind it, nor looks beyond it.
-/// GPT-2's, Llama 3's, Qwen 2's, Tekken's, GPT-4o's, Qwen 3.5's, Kimi K2's and the three of DeepSeek V3.
+/// Patterns that never match from a non-space character across the space after it, nor look beyond that space:
+/// those of GPT-2, Llama 3, Qwen 2, Tekken, GPT-4o, Qwen 3.5 and Kimi K2, and the three of DeepSeek V3.
 const PATTERNS: [&str; 10] = [
     r"'s|'t|'re|'ve|'m|'ll|'d| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+",
     r"(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}{1,3}| ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+",
@@ -103,10 +103,10 @@ fn pre_tokenizer(value: &Value) -> Keeps {
         Some("Digits") => ALL,
         Some("ByteLevel") => Keeps { shrinks: Some(1), cuts: value["add_prefix_space"] == false },
         Some("Metaspace") => Keeps { shrinks: Some(1), cuts: false },
-        // "Removed" is the one behaviour that drops what it finds.
+        // "Removed" is the only behaviour that drops its matches.
         Some("Split") if value["behavior"] != "Removed" && value["invert"] == false => {
             let pattern = &value["pattern"];
-            // Gemma's finds nothing: its normalizer has left no space.
+            // Gemma's pattern never matches: its normalizer has replaced all spaces.
             let known = pattern["String"] == " " && value["behavior"] == "MergedWithPrevious"
                 || value["behavior"] == "Isolated"
                     && pattern["Regex"].as_str().is_some_and(|text| PATTERNS.contains(&text));
@@ -117,19 +117,19 @@ fn pre_tokenizer(value: &Value) -> Keeps {
 }
 
 pub struct Bounds {
-    /// Bytes that an id stands for at most; None: any number.
+    /// The largest number of bytes that an id stands for; None if unbounded.
     longest: Option<usize>,
-    /// Bytes that may have no id.
+    /// Whether each byte may be without an id.
     silent: [bool; 256],
-    /// Characters may become others.
+    /// Characters may be replaced by others.
     composes: bool,
-    /// White space may belong to a token beside it.
+    /// White space may be absorbed by a neighbouring token.
     strips: bool,
-    /// ASCII characters behind which a space begins something new.
+    /// ASCII characters after which a space always begins a new token.
     borders: [bool; 128],
 }
 
-/// Bytes of UTF-8 that have no id of their own. None: a character may stand for others, too.
+/// Returns the bytes that have no id of their own; None if a character without an id may stand for several.
 fn silent_bytes(tables: &Tables, byte_level: bool) -> Option<[bool; 256]> {
     let mut silent = [true; 256];
     if byte_level {
@@ -145,7 +145,7 @@ fn silent_bytes(tables: &Tables, byte_level: bool) -> Option<[bool; 256]> {
     complete.then_some([false; 256])
 }
 
-/// Takes away the characters that the bytes have a space behind.
+/// Removes from `borders` the characters that are followed by a space in `bytes`.
 fn part(borders: &mut [bool; 128], bytes: &[u8]) {
     for pair in bytes.windows(2) {
         if pair[0].is_ascii() && pair[1] == b' ' {
@@ -163,10 +163,10 @@ impl Bounds {
         let byte_level = split.to_string().contains("\"ByteLevel\"");
         let plain = tables.has_bpe() && description.prefix.is_empty() && description.suffix.is_empty();
         let silent = silent_bytes(tables, byte_level).filter(|_| plain);
-        // Not those that no UTF-8 has.
+        // Bytes that never occur in UTF-8 do not matter.
         let complete = silent.is_some_and(|silent| (0..=0xf4).all(|b| !silent[b] || b == 0xc0 || b == 0xc1));
         let cuts = keeps.cuts && plain && (complete || !tables.has(FLAG_FUSE_UNK));
-        // A "▁" in the text has three bytes, that of a space one.
+        // A "▁" in the text has three bytes; one that stands for a space has one.
         let longest = (0..tables.ids).map(|id| tables.bytes(id).len().max(tables.string(id).len())).max().unwrap_or(0);
         let mut borders: [bool; 128] = std::array::from_fn(|c| cuts && (c as u8).is_ascii_graphic());
         for id in 0..tables.ids {
@@ -187,12 +187,12 @@ impl Bounds {
         }
     }
 
-    /// Bytes of the text that some id stands for, whatever stands beside them; at most `enough`.
+    /// Counts the bytes of the text that certainly contribute to an id, whatever their neighbours; at most `enough`.
     fn counted(&self, text: &str, enough: usize) -> usize {
         let bytes = text.as_bytes();
         let known = |byte: u8| !self.silent[byte as usize];
         if self.composes && (0x80..=0xf4).any(|b| self.silent[b] && b != 0xc0 && b != 0xc1) {
-            // What is composed may be a character without an id: only what nothing is composed with counts.
+            // A composed character may have no id, so only characters that cannot compose count.
             let alone = |at: usize| bytes[at].is_ascii() && bytes.get(at + 1).is_none_or(u8::is_ascii);
             let white = |byte: u8| self.strips && byte.is_ascii_whitespace();
             let counts = |at: &usize| alone(*at) && known(bytes[*at]) && !white(bytes[*at]);
@@ -206,13 +206,13 @@ impl Bounds {
         of.filter(|&&byte| known(byte)).take(enough).count()
     }
 
-    /// Whether the text has more than `most` ids, as far as its length says.
+    /// Whether its length alone proves that the text has more than `most` ids.
     pub fn exceeds(&self, text: &str, most: usize) -> bool {
         let Some(enough) = self.longest.and_then(|longest| most.checked_mul(longest)) else { return false };
         text.len() > enough && self.counted(text, enough + 1) > enough
     }
 
-    /// The text in pieces of at least `size` bytes, but for the last; one where it may not be cut.
+    /// Splits the text into pieces of at least `size` bytes, except the last; a single piece if it may not be cut.
     pub fn pieces<'a>(&'a self, text: &'a str, size: usize) -> impl Iterator<Item = &'a str> + 'a {
         let mut rest = text;
         let mut any = true; // an empty text is one piece

@@ -1,11 +1,11 @@
-//! The allocator, which counts; and a memory limit for template rendering.
+//! A counting allocator, and a memory limit for template rendering.
 //!
-//! Fuel bounds how many instructions a template runs, not what one of them allocates: sixty
-//! times `{% set s = s ~ s %}` is cheap in fuel and asks for more memory than there is. Rust
-//! can neither fail nor unwind out of an allocation, so a render runs on a thread of its
-//! own, its allocations are counted, and a thread that passes its budget is parked for good: the
-//! caller gets an error at once. What it holds (at most the budget) stays until the
-//! process ends, which is why a template is never run again after that (template.rs).
+//! Fuel limits the number of instructions of a template, not the memory that one of them allocates:
+//! sixty times `{% set s = s ~ s %}` is cheap in fuel but needs more memory than any machine has. Rust
+//! can neither fail nor unwind out of an allocation. A render therefore runs on its own thread, which
+//! counts its allocations. A thread that exceeds its budget is parked forever, and the caller gets an
+//! error at once. The memory of that thread (at most the budget) stays allocated until the process
+//! ends, so such a template is never run again (template.rs).
 
 use crate::job;
 use std::alloc::{GlobalAlloc, Layout, System};
@@ -19,9 +19,9 @@ struct Counting;
 static ALLOCATOR: Counting = Counting;
 
 thread_local! {
-    /// Bytes this thread may still allocate; isize::MAX: not limited.
+    /// Bytes that this thread may still allocate; isize::MAX if unlimited.
     static LEFT: Cell<isize> = const { Cell::new(isize::MAX) };
-    /// Called (once) when they are used up; does not return.
+    /// Called once when they are used up; does not return.
     static EXCEEDED: Cell<Option<(fn(*const ()), *const ())>> = const { Cell::new(None) };
 }
 
@@ -32,7 +32,7 @@ fn charge(bytes: isize) {
         }
         left.set(left.get().saturating_sub(bytes));
         if left.get() < 0 {
-            left.set(isize::MAX); // what follows allocates, too
+            left.set(isize::MAX); // the report below allocates as well
             if let Some((report, context)) = EXCEEDED.with(Cell::take) {
                 report(context);
             }
@@ -40,7 +40,7 @@ fn charge(bytes: isize) {
     });
 }
 
-/// Called when the system gives no memory; 0: nobody is. Rust would abort.
+/// Called when the system has no memory left; 0 if not set, and Rust aborts.
 static OUT_OF_MEMORY: AtomicUsize = AtomicUsize::new(0);
 
 pub fn on_out_of_memory(report: extern "C" fn()) {
@@ -50,13 +50,13 @@ pub fn on_out_of_memory(report: extern "C" fn()) {
 fn given(pointer: *mut u8) -> *mut u8 {
     let report = OUT_OF_MEMORY.load(Ordering::Relaxed);
     if pointer.is_null() && report != 0 {
-        // SAFETY: only on_out_of_memory stores here.
+        // SAFETY: only on_out_of_memory stores a value, which is a function pointer.
         unsafe { std::mem::transmute::<usize, extern "C" fn()>(report)() }
     }
     pointer
 }
 
-// SAFETY: everything is passed on to the system's allocator; counting neither
+// SAFETY: all calls are forwarded to the system's allocator; counting neither
 // allocates nor unwinds.
 unsafe impl GlobalAlloc for Counting {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
@@ -88,7 +88,7 @@ unsafe impl GlobalAlloc for Counting {
     }
 }
 
-/// Templates, and the values that they build, may be nested deeply; what is not touched of a stack costs nothing.
+/// Templates and the values that they build may be deeply nested. Untouched stack pages cost nothing.
 const STACK: usize = 256 << 20;
 
 pub const UNLIMITED: usize = isize::MAX as usize;
@@ -96,7 +96,7 @@ pub const UNLIMITED: usize = isize::MAX as usize;
 type Outcome<T> = Option<std::thread::Result<T>>;
 
 fn park_for_good<T: Send + 'static>(context: *const ()) {
-    // SAFETY: set by `within` below to a sender on this very thread's stack.
+    // SAFETY: `within` below sets it to a sender on the stack of this same thread.
     let sender = unsafe { &*context.cast::<mpsc::Sender<Outcome<T>>>() };
     let _ = sender.send(None);
     loop {
@@ -104,7 +104,7 @@ fn park_for_good<T: Send + 'static>(context: *const ()) {
     }
 }
 
-/// Runs `work` with at most `bytes` of live allocations. None: it wanted more.
+/// Runs `work` with at most `bytes` of live allocations. Returns None if it needed more.
 pub fn within<T: Send + 'static>(bytes: usize, work: impl FnOnce() -> T + Send + 'static) -> Outcome<T> {
     let (sender, receiver) = mpsc::channel::<Outcome<T>>();
     let run = move || {

@@ -1,4 +1,4 @@
-//! tokenizer.json to a tokenizer segment (compile time).
+//! Compiles tokenizer.json into a tokenizer segment.
 
 use crate::decoding::DecodeRule;
 use crate::flat_bpe::*;
@@ -44,7 +44,7 @@ struct Bpe<'a> {
     ignore_merges: Option<bool>,
 }
 
-/// More ids than this are refused (service.md part 3).
+/// The largest number of ids; more are rejected (service.md part 3).
 const MOST_IDS: usize = 4 << 20;
 
 fn parse<'a, T: Deserialize<'a>>(what: &str, text: &'a str) -> Result<T, String> {
@@ -55,7 +55,7 @@ fn parse_optional<'a, T: Deserialize<'a>>(what: &str, raw: Option<&'a RawValue>)
     raw.map_or(Ok(None), |raw| parse(what, raw.get()))
 }
 
-/// The parts of a segment while it is put together.
+/// The parts of a segment while it is being built.
 #[derive(Default)]
 struct Segment {
     sections: [Vec<u8>; SECTIONS],
@@ -102,7 +102,7 @@ impl Segment {
     }
 }
 
-/// Sets the BPE sections. `Ok(false)`: two tokens share an id, which the tables cannot say.
+/// Sets the BPE sections. Returns `Ok(false)` if two tokens share an id, which the tables cannot represent.
 fn set_bpe(segment: &mut Segment, model: &Bpe) -> Result<bool, String> {
     let ids = model.vocab.values().max().map_or(0, |&id| id as usize + 1);
     if ids > MOST_IDS {
@@ -152,7 +152,7 @@ fn set_bpe(segment: &mut Segment, model: &Bpe) -> Result<bool, String> {
             right.get(prefix.len()..).ok_or_else(|| format!("a merge's right side {right:?} lacks the prefix"))?;
         entries.push((id(left)?, id(right)?, rank as u32, id(&format!("{left}{tail}"))?));
     }
-    // Of a pair that is listed twice the later rank counts, as in a map filled in order.
+    // If a pair is listed twice, the later rank applies, as in a map that is filled in order.
     entries.sort_by_key(|&(left, right, rank, _)| (left, right, std::cmp::Reverse(rank)));
     entries.dedup_by_key(|&mut (left, right, ..)| (left, right));
     let mut starts = vec![0u32; ids + 1];
@@ -181,7 +181,7 @@ fn set_bpe(segment: &mut Segment, model: &Bpe) -> Result<bool, String> {
     Ok(true)
 }
 
-/// `raw` is what the vocabulary says; `forms` is what the decoder sees.
+/// `raw` are the strings of the vocabulary, `forms` those that the decoder receives.
 fn set_strings(segment: &mut Segment, raw: &[String], forms: &[String], rule: &DecodeRule) -> Result<(), String> {
     let strings: Vec<Vec<u8>> = raw.iter().map(|s| s.clone().into_bytes()).collect();
     segment.set_items(STRING_OFFSETS, STRINGS, &strings)?;
@@ -194,13 +194,13 @@ fn set_strings(segment: &mut Segment, raw: &[String], forms: &[String], rule: &D
 
 pub struct Compiled {
     pub segment: Vec<u8>,
-    /// The model is BPE in tables.
+    /// The model is BPE and stored in tables.
     pub flat: bool,
-    /// What its files name: {"names": {"eos_token": "</s>", …}, "prefix": [1], "suffix": []}
+    /// The named tokens: {"names": {"eos_token": "</s>", …}, "prefix": [1], "suffix": []}
     pub special: String,
 }
 
-/// With `library_model` BPE stays in the library's own form, which tests compare the tables with.
+/// With `library_model`, BPE keeps the library's own representation; tests compare the tables with it.
 pub fn compile(files: &Files, library_model: bool) -> Result<Compiled, String> {
     let text = std::str::from_utf8(files.tokenizer).map_err(|e| e.to_string())?;
     let file: File = parse("tokenizer.json", text)?;
@@ -231,7 +231,7 @@ pub fn compile(files: &Files, library_model: bool) -> Result<Compiled, String> {
     let mut segment = Segment { unk: NO_ID, ..Default::default() };
     let mut vocab: HashMap<String, u32> = HashMap::new();
     let kind: Kind = parse("model", file.model.get())?;
-    // Files from before model.type existed are BPE if they have merges.
+    // Files older than model.type are BPE if they have merges.
     let bpe = kind.kind.as_deref() == Some("BPE") || (kind.kind.is_none() && file.model.get().contains("\"merges\""));
     if bpe && !library_model {
         let mut model: Bpe = parse("model", file.model.get())?;
@@ -263,7 +263,7 @@ pub fn compile(files: &Files, library_model: bool) -> Result<Compiled, String> {
     }
     set_strings(&mut segment, &strings, &strings, &rule)?;
 
-    // Which ids added tokens get is the library's business: open what there is and ask.
+    // The library assigns the ids of added tokens, so open the draft and query it.
     let draft = segment.finish();
     let added = with_opened(&draft, |backend| {
         let form = |id| backend.decoder_form(id).unwrap_or_default();
@@ -277,7 +277,7 @@ pub fn compile(files: &Files, library_model: bool) -> Result<Compiled, String> {
     let mut forms = strings.clone();
     for (id, form, token) in &added {
         forms[*id as usize].clone_from(form);
-        // The string table also serves the model's look-ups: inside the vocabulary it stays.
+        // The string table also serves the model's look-ups, so entries of the vocabulary keep their strings.
         if *id >= segment.ids {
             strings[*id as usize].clone_from(&token.content);
         }
@@ -289,7 +289,7 @@ pub fn compile(files: &Files, library_model: bool) -> Result<Compiled, String> {
         }
     }
     if flat {
-        // The tables have one offset more than ids.
+        // The tables have one more offset than ids.
         let words = segment.sections[MERGE_OFFSETS].clone();
         let last = words[words.len() - 4..].to_vec();
         while segment.sections[MERGE_OFFSETS].len() < 4 * (segment.ids as usize + 1) {
@@ -304,7 +304,7 @@ pub fn compile(files: &Files, library_model: bool) -> Result<Compiled, String> {
     Ok(Compiled { segment: bytes, flat, special: special.to_string() })
 }
 
-/// Opens bytes that live only for the call.
+/// Opens a segment whose bytes live only for this call.
 fn with_opened<T>(bytes: &[u8], use_it: impl FnOnce(&Backend) -> Result<T, String>) -> Result<T, String> {
     // SAFETY: the tokenizer is dropped before `bytes` is, and `use_it` cannot keep it.
     let view: &'static [u8] = unsafe { std::slice::from_raw_parts(bytes.as_ptr(), bytes.len()) };

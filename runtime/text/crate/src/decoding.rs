@@ -1,8 +1,8 @@
-//! What one token decodes to, whatever its neighbours.
+//! The bytes that one token decodes to, independently of its neighbours.
 //!
-//! HF decoders work on a list of token strings. All that language models use can be said
-//! per token, plus one bit (the first text loses a leading space), so the bytes of each
-//! token are computed once, at compile time, and streaming needs no decoder at all.
+//! HF decoders work on a list of token strings. All those that language models use can be
+//! expressed per token, plus one bit (the first text loses a leading space). The bytes of each
+//! token are therefore computed once, at compile time, and streaming needs no decoder.
 
 use serde::Deserialize;
 use std::collections::HashMap;
@@ -58,7 +58,7 @@ enum Step {
     Replace(String, String),
     Bytes(HashMap<char, u8>),
     ByteFallback,
-    /// Continues the word after a prefix, else starts a new one with a space.
+    /// A token with the prefix continues a word; any other token starts a new word with a space.
     Word {
         prefix: String,
         cleanup: bool,
@@ -72,7 +72,7 @@ pub struct DecodeRule {
     fused: bool,
 }
 
-/// The characters that byte-level vocabularies write bytes as (GPT-2's table).
+/// The characters that represent bytes in byte-level vocabularies (GPT-2's table).
 pub fn byte_of_char() -> HashMap<char, u8> {
     let printable = |b: u32| matches!(b, 0x21..=0x7E | 0xA1..=0xAC | 0xAE..=0xFF);
     let mut shifted = 0x100u32..;
@@ -90,7 +90,7 @@ impl DecodeRule {
                 let decoder = serde_json::from_str(json).map_err(|e| format!("decoder: {e}"))?;
                 rule.add(decoder)?;
             }
-            // Without a decoder tokens are joined by spaces.
+            // Without a decoder, tokens are joined by spaces.
             None => rule.add(Decoder::WordPiece { prefix: String::new(), cleanup: false })?,
         }
         Ok(rule)
@@ -172,7 +172,7 @@ fn fallback_byte(token: &str) -> Option<u8> {
     (digits.len() == 2).then(|| u8::from_str_radix(digits, 16).ok())?
 }
 
-/// What the WordPiece decoder removes: spaces before punctuation and English clitics.
+/// The cleanup of the WordPiece decoder: removes spaces before punctuation and English clitics.
 fn clean_up(text: &str) -> String {
     [
         (" .", "."),

@@ -2,22 +2,22 @@
 //!
 //! Hugging Face's BPE model builds hash maps of the whole vocabulary and all merges when it
 //! starts: about a second and 280 MB for Gemma's 262,144 tokens. A server pays that once, but a
-//! command line pays it for each prompt. Here the same model lies in the engine file in the form
-//! in which it is used; opening it reads a header, and encoding touches only the pages it needs.
+//! command line pays it for each prompt. Here the engine file stores the same model in the form
+//! in which it is used. Opening it reads a header, and encoding touches only the pages it needs.
 //!
 //! ```text
-//!   header   magic, counts, flags, where the sections are
+//!   header   magic, counts, flags, positions of the sections
 //!   json     normalizer, pre-tokenizer, added tokens (small; read by HF's own code)
 //!   strings  u32 offsets[ids + 1], then the token strings
-//!   bytes    u32 offsets[ids + 1], then what each token decodes to
-//!   special  one bit an id
+//!   bytes    u32 offsets[ids + 1], then the bytes that each token decodes to
+//!   special  one bit per id
 //!   hash     u32 slots[2^k], id + 1 or 0: open addressing by FNV-1a of the token string
 //!   merges   u32 offsets[ids + 1] by left id, then (right, rank, merged) sorted by right
 //! ```
 //!
-//! The merge loop is the one of `tokenizers` 0.23 (models/bpe/word.rs), with its order: lowest
-//! rank first, then leftmost. Every access is checked, so damaged tables give an error or
-//! wrong ids, never a read outside.
+//! The merge loop is that of `tokenizers` 0.23 (models/bpe/word.rs), in the same order: lowest
+//! rank first, then leftmost. Every access is checked, so damaged tables lead to an error or
+//! wrong ids, never to a read out of bounds.
 
 use std::cmp::Ordering;
 use std::collections::{BinaryHeap, HashMap};
@@ -27,7 +27,7 @@ use tokenizers::{Model, Token};
 
 pub const MAGIC: [u8; 8] = *b"INGTOK\x01\0";
 pub const NO_ID: u32 = u32::MAX;
-/// The tokenizer names an unknown token that its vocabulary lacks: an error once it is needed.
+/// The tokenizer names an unknown token that its vocabulary lacks; an error when it is needed.
 pub const BAD_UNK: u32 = u32::MAX - 1;
 
 pub const FLAG_BYTE_FALLBACK: u32 = 1;
@@ -130,7 +130,7 @@ impl Tables {
         id < self.ids && self.sections[SPECIAL].get(id as usize / 8).is_some_and(|b| b >> (id % 8) & 1 == 1)
     }
 
-    /// Whether BPE tables are here (else the model is inside the JSON).
+    /// Whether the segment has BPE tables; otherwise the model is in the JSON section.
     pub fn has_bpe(&self) -> bool {
         !self.sections[MERGE_OFFSETS].is_empty()
     }
@@ -151,7 +151,7 @@ impl Tables {
         None
     }
 
-    /// (rank, merged id) of a pair.
+    /// The (rank, merged id) of a pair.
     fn merge(&self, left: u32, right: u32) -> Option<(u32, u32)> {
         let offsets = self.sections[MERGE_OFFSETS];
         let merges = self.sections[MERGES];
@@ -177,7 +177,7 @@ struct Symbol {
     next: u32,
 }
 
-/// A pair that could be merged; the heap's greatest is the lowest rank, then the leftmost.
+/// A pair that could be merged. The greatest element of the heap has the lowest rank, then is leftmost.
 #[derive(PartialEq, Eq)]
 struct Candidate {
     rank: u32,
@@ -199,9 +199,9 @@ const END: u32 = u32::MAX;
 
 pub struct FlatBpe {
     tables: Tables,
-    /// Ids of the characters below 0x180 (all that byte-level vocabularies start from), or NO_ID.
+    /// Ids of the characters below 0x180 (which include all that byte-level vocabularies use), or NO_ID.
     first: Vec<u32>,
-    /// Ids of "<0x00>" … "<0xFF>" where byte fallback is on, or NO_ID.
+    /// Ids of "<0x00>" … "<0xFF>" if byte fallback is on, or NO_ID.
     fallback: Vec<u32>,
     prefix: String,
     suffix: String,
@@ -238,8 +238,8 @@ impl FlatBpe {
         }
     }
 
-    /// The symbols a word starts from: characters, their bytes, or the unknown token. The order
-    /// of unknown tokens and byte tokens is the library's, oddities included.
+    /// The initial symbols of a word: characters, their bytes, or the unknown token. The order
+    /// of unknown tokens and byte tokens is the library's, including its oddities.
     fn symbols(&self, text: &str) -> Result<Vec<u32>, String> {
         let mut ids = Vec::with_capacity(text.len());
         let mut unknown: Option<u32> = None;
@@ -326,7 +326,7 @@ impl Model for FlatBpe {
     type Trainer = BpeTrainer;
 
     fn tokenize(&self, text: &str) -> tokenizers::Result<Vec<Token>> {
-        // Only ids are asked for, so the tokens carry no strings (an empty one costs nothing).
+        // Only the ids are needed, so the tokens have no strings (an empty one costs nothing).
         let token = |id| Token::new(id, String::new(), (0, 0));
         if text.is_empty() {
             return Ok(vec![]);
@@ -351,7 +351,7 @@ impl Model for FlatBpe {
         (0..self.tables.ids).filter_map(|id| Some((self.id_to_token(id)?, id))).collect()
     }
 
-    /// What the ids of added tokens that are not in the vocabulary are counted from.
+    /// The first id of the added tokens that are not in the vocabulary.
     fn get_vocab_size(&self) -> usize {
         self.tables.vocab as usize
     }

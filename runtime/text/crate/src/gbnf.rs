@@ -1,8 +1,8 @@
-//! llama.cpp's grammars (GBNF) as Lark.
+//! Translates llama.cpp's grammars (GBNF) into Lark.
 //!
-//! The library has a lexer, GBNF has none: in GBNF everything is a rule of characters. A rule that does
-//! not recur is regular and becomes a terminal whole, and neighbours in other rules are joined, so that
-//! the lexer never has to choose between terminals where the grammar means characters:
+//! The library has a lexer and GBNF does not: every GBNF rule is over characters. A rule that is not
+//! recursive is regular and becomes a single terminal. In other rules, adjacent regular parts are joined.
+//! The lexer therefore never has to choose between terminals where the grammar means characters:
 //!
 //!   root ::= "(" ws root ")" | [a-z]+        start: R0
 //!   ws   ::= [ \t]*                          R0: T0 R0 T1 | T2      T0: "(" ws
@@ -14,7 +14,7 @@ use std::collections::HashMap;
 
 enum Node {
     Literal(String),
-    /// As a regex.
+    /// A character class, as a regex.
     Class(String),
     Token(String),
     Rule(usize),
@@ -22,7 +22,7 @@ enum Node {
     Repeat(Box<Node>, u32, Option<u32>),
 }
 
-/// Counts above it are refused by the library too, some of them late.
+/// The library also rejects larger counts, but some of them only late.
 const MOST_REPEATS: u32 = 100_000;
 
 struct Parser<'a> {
@@ -63,7 +63,7 @@ impl<'a> Parser<'a> {
         found
     }
 
-    /// Blanks and comments; new lines only where a rule may go on.
+    /// Skips blanks and comments; skips newlines only if the rule may continue on the next line (`lines`).
     fn space(&mut self, lines: bool) {
         while let Some(c) = self.peek() {
             match c {
@@ -300,7 +300,7 @@ struct Writer {
 
 impl Writer {
     fn regular(&mut self, nodes: &[Node]) -> bool {
-        let mut all = true; // every reference is looked at, so that every rule is marked
+        let mut all = true; // do not stop early: every referenced rule must be marked
         for node in nodes {
             all &= match node {
                 Node::Literal(_) | Node::Class(_) => true,
@@ -313,7 +313,7 @@ impl Writer {
         all
     }
 
-    /// No rule that can be reached from it reaches itself.
+    /// Whether no rule that is reachable from this one is recursive.
     fn regular_rule(&mut self, index: usize) -> bool {
         match self.marks[index] {
             Mark::Regular => return true,

@@ -1,8 +1,8 @@
-//! Constraints: which tokens may come next so that the whole answer matches a grammar.
+//! Constraints: the tokens that may come next if the whole answer is to match a grammar.
 //!
-//! The work is llguidance's: a lexer of derivatives under an Earley parser, walked over a trie of the
-//! vocabulary. This file says what a vocabulary is made of, turns each kind of source into what the
-//! library reads, and bounds what a stranger's source can cost.
+//! llguidance does the work: it walks a trie of the vocabulary with an Earley parser on top of a
+//! derivative-based lexer. This file builds the vocabulary, translates each kind of source into the
+//! library's input, and limits the cost of untrusted sources.
 
 use crate::job::{self, Stopped};
 use crate::pipeline::Tokenizer;
@@ -17,21 +17,21 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 pub const SOURCE_LIMIT: usize = 64 << 10;
-/// With what is around it a compilation stays under the 2 s that are promised.
+/// Together with its overhead, a compilation stays within the documented 2 s.
 const COMPILE_TIME: Duration = Duration::from_millis(1500);
 const COMPILE_MEMORY: usize = 256 << 20;
-/// A state of the lexer is one or two kB. (The library's own limit is 250,000.)
+/// A lexer state takes one or two kB. (The library's own limit is 250,000.)
 const LEXER_STATES: usize = 24_000;
 
-/// Texts inside of JSON strings: their masks are known before anyone asks. A mask costs the same with the
-/// library's own four, which make a vocabulary of 262,144 ids half as slow again to build.
+/// Texts inside JSON strings, whose masks are computed in advance. A mask costs the same as with the library's
+/// own four slices, with which a vocabulary of 262,144 ids takes 50 % longer to build.
 const SLICES: [&str; 2] = [r#"[^"\\\x00-\x1F\x7F]{1,10}"#, r#"[^"\\\x00-\x1F\x7F]+"#];
 
 pub enum Failure {
-    /// Not a grammar of that kind.
+    /// The source is not a grammar of that kind.
     Source(String),
     TooLarge(String),
-    /// The work limit of a mask; or a token that was not allowed.
+    /// A mask exceeded its work limit, or a token was not allowed.
     Refused(String),
     Panic(String),
 }
@@ -60,7 +60,7 @@ pub struct Vocabulary {
 }
 
 impl Vocabulary {
-    /// `ids`: what logits have, which may be more than the tokenizer knows: those are never allowed.
+    /// `ids` is the number of logits. Ids that the tokenizer does not have are never allowed.
     pub fn new(tokenizer: &Tokenizer, ids: u32, eos: &[u32]) -> Result<Vocabulary, String> {
         let eos: Vec<u32> = eos.iter().copied().filter(|&id| id < ids).collect();
         let mut texts = 0usize;
@@ -68,11 +68,11 @@ impl Vocabulary {
             .map(|id| {
                 let bytes = if id < tokenizer.tables.ids { tokenizer.tables.bytes(id) } else { b"" };
                 if tokenizer.tables.is_special(id) || eos.contains(&id) {
-                    // The library's mark of what no text can spell.
+                    // The library's marker for tokens that no text can spell.
                     let name = if bytes.is_empty() { format!("<[{id}]>").into_bytes() } else { bytes.to_vec() };
                     [&[TokTrie::SPECIAL_TOKEN_MARKER], &name[..]].concat()
                 } else if bytes.contains(&TokTrie::SPECIAL_TOKEN_MARKER) {
-                    Vec::new() // in no UTF-8
+                    Vec::new() // never in UTF-8
                 } else {
                     texts += usize::from(!bytes.is_empty());
                     bytes.to_vec()
@@ -88,7 +88,7 @@ impl Vocabulary {
         if eos.len() > 1 {
             trie = trie.with_eos_tokens(&eos);
         }
-        // Not "canonical": the model may spell forced text with tokens of its choice.
+        // Not "canonical": the model may tokenise forced text as it likes.
         let env: TokEnv = Arc::new(ApproximateTokEnv::new(trie));
         let slices = SLICES.map(str::to_owned);
         let mut factory =
@@ -103,22 +103,22 @@ impl Vocabulary {
 
 pub struct Grammar {
     vocabulary: Arc<Vocabulary>,
-    /// Nothing was ever asked of it: what a fresh lexer is copied from.
+    /// Never used; fresh lexers are copied from it.
     pristine: TokenParser,
-    /// Its lexer is shared by the sequences, so that what one has worked out serves the next.
+    /// Sequences share its lexer, so the states that one computes serve the next.
     warm: Mutex<TokenParser>,
 }
 
-/// The library's words on one line, without its pictures of the source.
+/// Returns the library's message on one line, without its excerpt of the source.
 pub fn one_line(text: &str) -> String {
     let text = text.split("\n<").next().unwrap_or_default().trim_end();
-    // regex-syntax: the pattern, a caret under the place, "error: what".
+    // regex-syntax prints the pattern, a caret under the position, and "error: …".
     if let Some((before, what)) = text.rsplit_once("\nerror: ") {
         let caret = before.lines().last().and_then(|line| line.find('^'));
         let place = caret.map_or(String::new(), |at| format!(" at character {}", at.saturating_sub(4) + 1));
         return format!("{}{place}", what.replace('\n', " "));
     }
-    // Lark: the first line has it all; the rest draws it.
+    // Lark: the first line is the whole message; the others show the source.
     text.lines().next().unwrap_or_default().to_owned()
 }
 
@@ -137,7 +137,7 @@ fn lark(source: String) -> TopLevelGrammar {
     TopLevelGrammar::from_lark(source)
 }
 
-/// A string as Lark writes it: JSON's syntax, and DEL escaped.
+/// Writes a Lark string: JSON syntax, with DEL escaped.
 pub fn lark_string(text: &str) -> String {
     serde_json::Value::from(text).to_string().replace('\u{7f}', "\\u007f")
 }
@@ -156,7 +156,7 @@ fn choice(source: &str) -> Result<TopLevelGrammar, Failure> {
     Ok(lark(format!("start: CHOICE{empty}\nCHOICE: {}", rules.join("\n | "))))
 }
 
-/// `^` and `$` around the whole say nothing: a regex is of the whole answer.
+/// Removes `^` and `$` around the whole regex, which are redundant: a regex must match the whole answer.
 fn regex(source: &str) -> Result<TopLevelGrammar, Failure> {
     let inner = source.strip_prefix('^').unwrap_or(source);
     let inner = match inner.strip_suffix('$') {
@@ -169,7 +169,7 @@ fn regex(source: &str) -> Result<TopLevelGrammar, Failure> {
     if let Err(error) = llguidance::derivre::RegexBuilder::new().mk_regex(inner) {
         return Err(Failure::Source(one_line(&error.to_string())));
     }
-    // As a group, so that the library's own marks around it bind to all of it.
+    // As a group, so that the library's operators around it apply to all of it.
     Ok(TopLevelGrammar::from_grammar(GrammarWithLexer::from_regex(&format!("(?:{inner})"))))
 }
 
@@ -184,7 +184,7 @@ fn read(kind: Kind, source: &str) -> Result<TopLevelGrammar, Failure> {
     }
 }
 
-/// Works on someone's source, within the limits of a compilation.
+/// Runs `work` on an untrusted source, within the limits of a compilation.
 fn within_limits<T>(kind: Kind, source: &str, work: impl FnOnce() -> Result<T, Failure>) -> Result<T, Failure> {
     if source.len() > SOURCE_LIMIT {
         let size = source.len();
@@ -204,7 +204,7 @@ fn within_limits<T>(kind: Kind, source: &str, work: impl FnOnce() -> Result<T, F
     }
 }
 
-/// A schema's own errors, with their places in it.
+/// Checks a schema. Its errors include their location in the schema.
 pub fn check_schema(source: &str, close_objects: bool) -> Result<(), Failure> {
     within_limits(Kind::JsonSchema, source, || schema::check(source, close_objects).map_err(Failure::Source))
 }
@@ -219,7 +219,7 @@ impl Grammar {
             let grammar = read(kind, source)?;
             let mut parser = vocabulary.factory.create_parser(grammar).map_err(|e| told(&e))?;
             parser.start_without_prompt();
-            // Its first mask finds out whether any answer matches, and is worked out for all sequences.
+            // The first mask shows whether any answer matches, and its states serve all sequences.
             let mut warm = parser.deep_clone();
             warm.compute_mask().map_err(|e| told(&e))?;
             Ok((parser, Mutex::new(warm)))
@@ -229,7 +229,7 @@ impl Grammar {
 
     pub fn start(self: &Arc<Grammar>) -> Constraint {
         let mut warm = self.warm.lock().unwrap_or_else(PoisonError::into_inner);
-        // Sequences fill the shared lexer; one that is half full, or that panicked, is left to those who have it.
+        // Sequences fill the shared lexer. If it is half full or has panicked, replace it; its users keep the old one.
         let usable = catch_unwind(AssertUnwindSafe(|| {
             let stats = warm.parser.lexer_stats();
             !stats.error && stats.num_states < LEXER_STATES / 2
@@ -257,7 +257,7 @@ impl Constraint {
         }
     }
 
-    /// Bit i of word i / 32 is id i. Valid until the next call.
+    /// Returns a bit mask of the allowed ids: bit i % 32 of word i / 32 is id i. Valid until the next call.
     pub fn allowed(&mut self) -> Result<&[u32], Failure> {
         let set: SimpleVob = self.matcher.compute_mask_or_eos().map_err(|e| Self::refused(&e))?;
         let ids = self.grammar.vocabulary.ids;
@@ -271,7 +271,7 @@ impl Constraint {
     }
 
     pub fn accept(&mut self, id: u32) -> Result<(), Failure> {
-        // Once nothing but an end may follow, the library takes no more tokens, an end included.
+        // Once only the end may follow, the library accepts no more tokens, not even an end token.
         if self.complete() && self.grammar.vocabulary.eos.contains(&id) {
             return Ok(());
         }

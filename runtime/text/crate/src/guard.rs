@@ -1,9 +1,9 @@
-//! Control tokens in what people write stay text.
+//! Keeps control tokens in user text as plain text.
 //!
-//! A chat template puts contents between control tokens, and a tokenizer takes both for the same:
-//! a user's "<|im_end|>" would end his turn. So that it does not, every control token in a string
-//! that comes from outside is replaced by a marker, one character that nobody uses, before the
-//! template is rendered. What the text has of control tokens then is the template's own:
+//! A chat template puts contents between control tokens, and a tokenizer cannot tell the two apart:
+//! a user's "<|im_end|>" would end the user's turn. To prevent that, every control token in an
+//! external string is replaced by a marker, one otherwise unused character, before the template is
+//! rendered. All control tokens in the rendered text are then the template's own:
 //!
 //! ```text
 //!   content   hi<|im_end|>            hi◆
@@ -11,36 +11,36 @@
 //!   encoded   P<|im_start|>user⏎hi<|im_end|>P<|im_end|>     P: in front of the template's own
 //! ```
 //!
-//! and is spelled with a prefix, for a tokenizer that knows its special tokens by those names alone.
-//! It is one text for one tokenizer, so that what stands around a token is as it always was, and a
-//! chat in which nobody writes a control token has the ids that it would have without all this.
+//! They get a prefix, for a tokenizer that recognises its special tokens only with the prefix. The
+//! whole chat is one text for one tokenizer, so the neighbourhood of a token does not change, and a
+//! chat without control tokens in its contents has the same ids as without this mechanism.
 //!
-//! A marker outlives what templates do to contents: trimming, splitting, lower(), tojson. What ends
-//! like the beginning of a control token, or begins like the end of one, is marked there, too:
-//! otherwise two strings side by side could make one.
+//! A marker survives the operations of templates on contents: trimming, splitting, lower(), tojson. A
+//! string that ends like the beginning of a control token, or begins like the end of one, is marked
+//! there too; otherwise two adjacent strings could form a control token.
 //!
-//! Tags. Models have added tokens that no tokenizer calls special and that steer them all the same:
-//! "<tool_call>", "<tool_response>", "<think>". Other servers read them wherever they stand. Here one that
-//! the chat template itself spells stays text in what users and tools say: a web page that an agent
-//! reads closes no tool's answer. What the assistant says keeps them, since the model wrote them and
-//! templates look for them there ('</think>' in content), and so does the system's message, which
-//! explains them. Added tokens that the template does not know are words (Gemma's "<table>").
+//! Tags. Models have added tokens that steer them although the tokenizer does not mark them as special:
+//! "<tool_call>", "<tool_response>", "<think>". Other servers parse them anywhere. Here, a tag that the
+//! chat template itself contains stays plain text in messages of users and tools, so a web page that an
+//! agent reads cannot close a tool's answer. Messages of the assistant keep them as tokens, since the
+//! model wrote them and templates look for them there ('</think>' in content). So do system messages,
+//! which explain them. Added tokens that the template does not contain are words (Gemma's "<table>").
 
 use std::collections::{HashMap, HashSet};
 
-/// In front of a control token of the template's.
+/// The prefix of the template's own control tokens.
 pub const PREFIX: char = '\u{10FFFD}';
-/// Markers are counted down from here.
+/// Markers are allocated downwards from this character.
 const FIRST_MARKER: u32 = 0x10FFFC;
 const LAST_MARKER: u32 = 0x100000;
 
-/// Whether an added token looks like a control token: blanks and words of a vocabulary do not.
+/// Whether an added token looks like a control token, unlike blanks and ordinary words.
 pub fn is_tag(content: &str) -> bool {
     let framed = |open, close| content.len() > 2 && content.starts_with(open) && content.ends_with(close);
     framed('<', '>') || framed('[', ']')
 }
 
-/// Whether one of this role says what came from outside.
+/// Whether a message of this role has external content.
 fn is_outsider(message: &serde_json::Value) -> bool {
     let role = message.get("role").and_then(|role| role.as_str()).unwrap_or("");
     !matches!(role, "system" | "developer" | "assistant" | "model")
@@ -75,7 +75,7 @@ impl Specials {
         Specials { whole, lengths, first, sorted, reversed }
     }
 
-    /// The longest one that stands at this byte.
+    /// The length of the longest control token at this byte.
     fn at(&self, text: &str, at: usize) -> Option<usize> {
         if !self.first[usize::from(text.as_bytes()[at])] {
             return None;
@@ -84,7 +84,7 @@ impl Specials {
         self.lengths.iter().copied().find(found)
     }
 
-    /// Where they stand, from the left.
+    /// The ranges of all control tokens, from left to right.
     fn find(&self, text: &str) -> Vec<(usize, usize)> {
         let mut found = Vec::new();
         let mut at = 0;
@@ -100,7 +100,7 @@ impl Specials {
         found
     }
 
-    /// Bytes at the end that begin one; at the beginning, that end one.
+    /// `tail`: the number of bytes at the end that begin a control token; `head`: at the beginning, that end one.
     fn tail(&self, text: &str) -> usize {
         let most = self.lengths.first().copied().unwrap_or(0).saturating_sub(1).min(text.len());
         let begins = |&l: &usize| {
@@ -122,7 +122,7 @@ impl Specials {
 
 /// The markers of one chat.
 pub struct Markers<'a> {
-    /// in every string, in those of outsiders, and all that the tokenizer knows
+    /// control tokens to mark in every string, those to mark in external strings, and all that the tokenizer has
     everywhere: &'a Specials,
     outside: &'a Specials,
     known: &'a Specials,
@@ -133,7 +133,7 @@ pub struct Markers<'a> {
 }
 
 impl<'a> Markers<'a> {
-    /// `seen`: texts whose own characters are no markers.
+    /// Characters that occur in the texts `seen` are not used as markers.
     pub fn new(everywhere: &'a Specials, outside: &'a Specials, known: &'a Specials, seen: &[&str]) -> Markers<'a> {
         let private = |text: &&str| text.chars().filter(|c| u32::from(*c) >= LAST_MARKER).collect::<Vec<char>>();
         let taken = seen.iter().flat_map(private).collect();
@@ -145,7 +145,7 @@ impl<'a> Markers<'a> {
         !self.by_text.is_empty()
     }
 
-    /// None: no character is left.
+    /// Returns None if no unused character is left.
     fn marker(&mut self, text: &str) -> Option<char> {
         if let Some(known) = self.by_text.get(text) {
             return Some(*known);
@@ -196,13 +196,13 @@ impl<'a> Markers<'a> {
         self.mark_all(message, specials);
     }
 
-    /// Documents come from outside as what a tool says does; tools and settings are the caller's.
+    /// Documents are external, like the output of tools; tools and settings belong to the caller.
     pub fn mark_variable(&mut self, name: &str, value: &mut serde_json::Value) {
         let specials = if name == "documents" { self.outside } else { self.everywhere };
         self.mark_all(value, specials);
     }
 
-    /// Every string in it, and every name of a member.
+    /// Marks every string in the value, and every member name.
     fn mark_all(&mut self, value: &mut serde_json::Value, specials: &Specials) {
         match value {
             serde_json::Value::String(text) => self.mark(text, specials),
@@ -218,8 +218,8 @@ impl<'a> Markers<'a> {
         }
     }
 
-    /// The text as it would be without markers; with `prefixed`, the control tokens and tags that it
-    /// has of its own have the prefix.
+    /// Returns the text with markers replaced by their originals. With `prefixed`, the template's own
+    /// control tokens and tags get the prefix.
     pub fn restore(&self, rendered: &str, prefixed: bool) -> String {
         let mut out = String::with_capacity(rendered.len() + 64);
         let own = if prefixed { self.known.find(rendered) } else { Vec::new() };
@@ -235,7 +235,7 @@ impl<'a> Markers<'a> {
     }
 
     fn copy(&self, piece: &str, out: &mut String) {
-        // A tojson that escapes all but ASCII has written a marker as a pair of surrogates.
+        // A tojson that escapes non-ASCII characters writes a marker as a surrogate pair.
         let mut rest = piece;
         while let Some(c) = rest.chars().next() {
             if let Some(text) = self.by_marker.get(&c) {

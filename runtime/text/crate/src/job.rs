@@ -1,16 +1,16 @@
-//! A job that can be left where it stands.
+//! A job that can be abandoned at any allocation.
 //!
-//! Compiling someone's grammar has no fuel for every loop in it: a schema of 64 KiB can ask for hours
-//! and for more memory than there is. Rust can neither fail nor unwind out of an allocation, and a
-//! thread cannot be stopped from outside, so a job runs as a coroutine on a stack of its own:
+//! Not every loop of the grammar compiler is limited by fuel: a schema of 64 KiB can take hours and more
+//! memory than the machine has. Rust can neither fail nor unwind out of an allocation, and a thread
+//! cannot be stopped from outside, so a job runs as a coroutine on its own stack:
 //!
 //!   caller ──resume──▶ job ──alloc──▶ ALLOCATOR: over its time or memory? ──suspend──▶ caller
 //!                                                                          frees all it had
 //!
-//! Every block a job allocates is noted until it is freed. A job that is over a limit at one of its
-//! allocations is suspended there and never resumed: its stack is unmapped and its blocks are freed,
-//! so that nothing remains of it. No destructor of it runs. What that asks of a job: it holds no lock and
-//! changes nothing outside of itself (what it clones of outside `Arc`s stays counted).
+//! Every block that a job allocates is recorded until it is freed. A job that exceeds a limit at one of
+//! its allocations is suspended there and never resumed: its stack is unmapped and its blocks are freed,
+//! so nothing remains of it. Its destructors do not run. A job must therefore hold no lock and change
+//! nothing outside itself (clones of outside `Arc`s stay counted).
 
 use corosensei::stack::DefaultStack;
 use corosensei::{Coroutine, CoroutineResult, Yielder};
@@ -18,9 +18,9 @@ use std::cell::Cell;
 use std::panic::{catch_unwind, AssertUnwindSafe};
 use std::time::{Duration, Instant};
 
-/// Deep enough for what the callers' limits on nesting let through; only what is touched is used.
+/// Enough for the nesting that the callers' limits permit. Untouched pages are not used.
 const STACK: usize = 64 << 20;
-/// A clock is read at one allocation in so many.
+/// The clock is read once per this many allocations.
 const CLOCK_EVERY: u32 = 32;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -61,9 +61,9 @@ pub fn before_allocation(bytes: usize) {
             stop = Some(Stopped::Time);
         }
     }
-    // The thread's count of panics would stay up.
+    // Not during a panic: the thread's panic count would never return to 0.
     if let Some(why) = stop.filter(|_| !std::thread::panicking()) {
-        // SAFETY: set when the coroutine began, on whose stack it lives. This never returns.
+        // SAFETY: set at the start of the coroutine, on whose stack it lives. This never returns.
         unsafe { (*job.yielder).suspend(why) };
     }
 }
@@ -89,10 +89,10 @@ pub fn freed(pointer: *mut u8, bytes: usize) {
     }
 }
 
-/// Runs `work` until it ends or is over a limit. A panic in it is the inner Err.
+/// Runs `work` until it ends or exceeds a limit. A panic in it is the inner Err.
 pub fn run<T>(bytes: usize, time: Duration, work: impl FnOnce() -> T) -> Result<std::thread::Result<T>, Stopped> {
     if JOB.get() != std::ptr::null_mut() {
-        return Ok(catch_unwind(AssertUnwindSafe(work))); // a job within a job has its limits
+        return Ok(catch_unwind(AssertUnwindSafe(work))); // a nested job runs within the limits of the outer one
     }
     let stack = DefaultStack::new(STACK).map_err(|_| Stopped::NoStack)?;
     let mut job = Job {
@@ -117,7 +117,7 @@ pub fn run<T>(bytes: usize, time: Duration, work: impl FnOnce() -> T) -> Result<
         CoroutineResult::Return(result) => Ok(result),
         CoroutineResult::Yield(why) => {
             JOB.set(std::ptr::null_mut());
-            // SAFETY: nothing refers to the coroutine's stack; its frames own only noted blocks.
+            // SAFETY: nothing refers to the coroutine's stack; its frames own only recorded blocks.
             unsafe {
                 coroutine.force_reset();
                 job.blocks.free_all();
@@ -129,9 +129,9 @@ pub fn run<T>(bytes: usize, time: Duration, work: impl FnOnce() -> T) -> Result<
 
 /// A set of addresses, open-addressed, in memory that the allocator does not count.
 struct Blocks {
-    table: *mut usize, // 0: free, 1: was used
+    table: *mut usize, // 0: free, 1: removed
     size: usize,       // a power of two
-    used: usize,       // not 0
+    used: usize,       // entries that are not 0
     live: usize,
     failed: bool,
 }
@@ -163,7 +163,7 @@ impl Blocks {
     }
 
     fn rehash(&mut self, size: usize) {
-        // SAFETY: calloc of at least one word; null is looked at.
+        // SAFETY: calloc of at least one word; null is handled.
         let table = unsafe { libc::calloc(size, size_of::<usize>()) }.cast::<usize>();
         if table.is_null() {
             self.failed = true;
@@ -210,7 +210,7 @@ impl Blocks {
         false
     }
 
-    /// SAFETY: nobody uses the blocks any more. (`System` takes all its memory from malloc and its like.)
+    /// SAFETY: the blocks are no longer in use. (`System` allocates with malloc and related functions.)
     unsafe fn free_all(&mut self) {
         for i in 0..self.size {
             let address = *self.table.add(i);

@@ -1,7 +1,7 @@
-//! The C ABI of Ingot's text libraries (../../TextAbi.h is the other side).
+//! The C ABI of Ingot's text libraries (../../TextAbi.h is the C++ side).
 //!
-//! Rules of the border: nothing unwinds across it (every call runs in `guarded`); results go out
-//! through sinks, so no memory changes owner; texts come in as pointer and length.
+//! Rules of the boundary: nothing unwinds across it (every call runs in `guarded`); results are returned
+//! through sinks, so no memory changes owner; texts are passed as pointer and length.
 
 mod bounds;
 mod budget;
@@ -30,7 +30,7 @@ use std::sync::{Arc, Mutex, Once};
 use template::{Failure, Given, Template};
 use token_files::Files;
 
-/// Takes bytes; called any number of times before the function that got it returns.
+/// Receives bytes; called any number of times before the function that it was passed to returns.
 pub type Sink = extern "C" fn(context: *mut c_void, data: *const u8, size: usize);
 
 #[repr(C)]
@@ -45,7 +45,7 @@ impl Slice {
         Slice { data: bytes.as_ptr(), size: bytes.len() }
     }
 
-    /// SAFETY: the caller's promise in TextAbi.h: readable for `'a`, null only if empty.
+    /// SAFETY: TextAbi.h requires that it is readable for `'a`, and null only if empty.
     unsafe fn bytes<'a>(self) -> &'a [u8] {
         if self.size == 0 {
             return &[];
@@ -81,22 +81,22 @@ const LIMIT: i32 = 5;
 const INPUT: i32 = 6;
 const PANIC: i32 = 7;
 
-/// Texts of conversations up to so many bytes are encoded whole: then it is told how many ids there are.
+/// Conversations of up to this many bytes are encoded whole, so that an error can report the number of ids.
 const SHORT: usize = 64 << 10;
 
-/// Where the last panic happened: "minijinja-3.0.5/src/value/ops.rs:185".
+/// The location of the last panic: "minijinja-3.0.5/src/value/ops.rs:185".
 static PANICKED_AT: Mutex<String> = Mutex::new(String::new());
 
-/// Panics are caught and told as errors, so nothing is printed; the place is kept for the message.
+/// Panics are caught and reported as errors, so nothing is printed; the location is kept for the message.
 fn keep_place_of_panics() {
     static ONCE: Once = Once::new();
     ONCE.call_once(|| {
-        // llguidance puts a hook over the one that is there, once, which would take a backtrace: ours comes last.
+        // llguidance once wraps the current hook with one that takes a backtrace. Let it, then install ours last.
         let _ = llguidance::panic_utils::catch_unwind(|| Ok(()));
         std::panic::set_hook(Box::new(|info| {
             let place = info.location().map_or_else(String::new, |at| {
                 let parts: Vec<&str> = at.file().split('/').collect();
-                // From the crate's folder on: what stands before is a path of the build machine.
+                // Start at the crate's folder; the rest of the path is that of the build machine.
                 let source = parts.iter().rposition(|part| *part == "src").unwrap_or(0);
                 format!("{}:{}", parts[source.saturating_sub(1)..].join("/"), at.line())
             });
@@ -203,14 +203,14 @@ pub unsafe extern "C" fn ingot_tokenizer_drops_space(tokenizer: *const Tokenizer
 }
 
 /// # Safety
-/// `tokenizer` is open, `token` readable. -1: there is no such token.
+/// `tokenizer` is open, `token` readable. Returns -1 if there is no such token.
 #[no_mangle]
 pub unsafe extern "C" fn ingot_tokenizer_id(tokenizer: *const Tokenizer, token: Slice) -> i64 {
     let find = || std::str::from_utf8(token.bytes()).ok().and_then(|token| (*tokenizer).id_of(token));
     catch_unwind(AssertUnwindSafe(find)).ok().flatten().map_or(-1, i64::from)
 }
 
-/// The texts of a tokenizer's files; empty: there is none.
+/// The texts of a tokenizer's files; empty if a file does not exist.
 #[repr(C)]
 pub struct TokenizerFiles {
     tokenizer: Slice,
@@ -245,7 +245,8 @@ pub unsafe extern "C" fn ingot_tokenizer_compile(
     })
 }
 
-/// Files of a tokenizer without a tokenizer.json; empty: there is none. `model_type`: config.json's.
+/// The files of a tokenizer without a tokenizer.json; empty if a file does not exist. `model_type` is that of
+/// config.json.
 #[repr(C)]
 pub struct VocabularyFiles {
     config: Slice,
@@ -277,7 +278,7 @@ pub unsafe extern "C" fn ingot_tokenizer_convert(
             tekken: given.tekken.bytes(),
         };
         let mut converted = vocabulary_files::convert(&sources).map_err(|why| (FAILED, why))?;
-        converted.config.shift_remove("tokenizer_class"); // what it decides is decided
+        converted.config.shift_remove("tokenizer_class"); // the conversion has already used it
         tokenizer.put(converted.tokenizer.to_string().as_bytes());
         config.put(serde_json::Value::from(converted.config).to_string().as_bytes());
         source.put(converted.source.as_bytes());
@@ -337,7 +338,7 @@ pub unsafe extern "C" fn ingot_template_render(
     })
 }
 
-/// Renders and encodes; control tokens in messages and variables are text (guard.rs).
+/// Renders and encodes. Control tokens in messages and variables stay plain text (guard.rs).
 ///
 /// # Safety
 /// `template` and `tokenizer` are open, `messages` (a JSON array), `tokens` and `variables` (JSON objects) readable.
@@ -409,7 +410,7 @@ pub unsafe extern "C" fn ingot_vocabulary_open(
 }
 
 /// # Safety
-/// `vocabulary` is from ingot_vocabulary_open, and this is its last use here; grammars keep their own.
+/// `vocabulary` is from ingot_vocabulary_open, and this is its last use here; grammars keep their own reference.
 #[no_mangle]
 pub unsafe extern "C" fn ingot_vocabulary_close(vocabulary: *const Vocabulary) {
     let _ = catch_unwind(AssertUnwindSafe(|| drop(Arc::from_raw(vocabulary))));
@@ -464,7 +465,7 @@ pub unsafe extern "C" fn ingot_format_pattern(format: Slice, pattern: Output, er
 }
 
 /// # Safety
-/// `grammar` is from ingot_grammar_compile, and this is its last use here; constraints keep their own.
+/// `grammar` is from ingot_grammar_compile, and this is its last use here; constraints keep their own reference.
 #[no_mangle]
 pub unsafe extern "C" fn ingot_grammar_close(grammar: *const Grammar) {
     let _ = catch_unwind(AssertUnwindSafe(|| drop(Arc::from_raw(grammar))));
@@ -482,7 +483,7 @@ pub unsafe extern "C" fn ingot_grammar_start(grammar: *const Grammar, out: *mut 
 }
 
 /// # Safety
-/// `constraint` is open and used by no one else now, `words` writable.
+/// `constraint` is open and not in use elsewhere, `words` writable.
 #[no_mangle]
 pub unsafe extern "C" fn ingot_constraint_allowed(
     constraint: *mut Constraint,
@@ -497,7 +498,7 @@ pub unsafe extern "C" fn ingot_constraint_allowed(
 }
 
 /// # Safety
-/// `constraint` is open and used by no one else now.
+/// `constraint` is open and not in use elsewhere.
 #[no_mangle]
 pub unsafe extern "C" fn ingot_constraint_accept(constraint: *mut Constraint, id: u32, error: Output) -> i32 {
     guarded(error, || (*constraint).accept(id).map_err(refusal))
@@ -511,7 +512,7 @@ pub unsafe extern "C" fn ingot_constraint_complete(constraint: *const Constraint
 }
 
 /// # Safety
-/// `constraint` is open and used by no one else now, `out` writable.
+/// `constraint` is open and not in use elsewhere, `out` writable.
 #[no_mangle]
 pub unsafe extern "C" fn ingot_constraint_clone(
     constraint: *const Constraint,

@@ -1,10 +1,10 @@
-//! How deep a source nests, found before any parser that recurses sees it.
+//! Checks the nesting depth of a source before any recursive parser sees it.
 
 use crate::grammar::Kind;
 
 pub const DEEPEST: usize = 64;
 
-/// The message says where.
+/// The error includes the position.
 pub fn check(kind: Kind, source: &str) -> Result<(), String> {
     let scan = match kind {
         Kind::JsonObject => return Ok(()),
@@ -22,7 +22,7 @@ pub fn check(kind: Kind, source: &str) -> Result<(), String> {
 struct Depth(usize);
 
 impl Depth {
-    /// True when it is too deep.
+    /// Returns true if the nesting is too deep.
     fn step(&mut self, byte: u8) -> bool {
         match byte {
             b'(' | b'[' | b'{' => self.0 += 1,
@@ -33,7 +33,7 @@ impl Depth {
     }
 }
 
-/// Past the string that begins at `at`.
+/// Returns the position after the string that begins at `at`.
 fn string(source: &[u8], mut at: usize) -> usize {
     at += 1;
     while at < source.len() && source[at] != b'"' {
@@ -57,7 +57,7 @@ fn json(source: &[u8]) -> Option<usize> {
     None
 }
 
-/// Groups and classes: inside of a class only classes nest.
+/// Regexes nest groups and classes; inside a class only classes nest.
 #[derive(Default)]
 struct Pattern {
     groups: usize,

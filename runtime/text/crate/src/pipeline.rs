@@ -1,4 +1,4 @@
-//! A tokenizer as it runs: HF's normaliser, pre-tokenizer and added tokens around a model.
+//! A tokenizer at run time: HF's normaliser, pre-tokenizer and added tokens around a model.
 
 use crate::bounds::Bounds;
 use crate::flat_bpe::{FlatBpe, Tables, FLAG_DROP_SPACE};
@@ -12,14 +12,14 @@ use tokenizers::{
     TokenizerImpl,
 };
 
-/// The JSON section of a segment. The model is there only if it is not BPE.
+/// The JSON section of a segment. It has the model only if that is not BPE in tables.
 #[derive(Serialize, Deserialize)]
 pub struct Description {
     pub normalizer: Option<NormalizerWrapper>,
     pub pre_tokenizer: Option<PreTokenizerWrapper>,
     /// content and a sum of ADDED_*, in the order in which they are added
     pub added: Vec<(String, u8)>,
-    /// the same, added when those have their ids (token_files.rs)
+    /// the same; added after the ids of `added` are assigned (token_files.rs)
     #[serde(default)]
     pub later: Vec<(String, u8)>,
     #[serde(default)]
@@ -55,13 +55,13 @@ fn unpack_added((content, flags): &(String, u8)) -> AddedToken {
 
 type Pipeline<M> = TokenizerImpl<M, NormalizerWrapper, PreTokenizerWrapper, PostProcessorWrapper, DecoderWrapper>;
 
-/// Whether the guard looks after it.
+/// Whether the guard handles this token.
 fn is_guarded(token: &AddedToken) -> bool {
     token.special || is_tag(&token.content)
 }
 
-/// As build(), but what the guard looks after has the prefix in front. The others come first, so that
-/// none of the new ids is one of theirs.
+/// Like build(), but guarded tokens have the prefix. The other tokens are added first, so their ids are not
+/// reused.
 fn build_guarded<M: tokenizers::Model>(model: M, d: &Description) -> Result<Pipeline<M>, String> {
     let mut pipeline = Pipeline::new(model);
     pipeline.with_normalizer(d.normalizer.clone()).map_err(|e| e.to_string())?;
@@ -131,10 +131,10 @@ impl Backend {
     }
 }
 
-/// Reads control tokens where they have the prefix, and nowhere else.
+/// A tokenizer that recognises control tokens only with the prefix.
 pub struct Guarded {
     backend: Backend,
-    /// id here -> spelling here, id of the tokenizer
+    /// id in `backend` -> spelling in `backend`, id of the actual tokenizer
     ids: HashMap<u32, (String, u32)>,
     /// control tokens and tags by their own ids
     specials: HashMap<u32, String>,
@@ -157,26 +157,26 @@ impl Guarded {
     }
 
     pub fn encode(&self, text: &str) -> Result<Vec<u32>, String> {
-        // Not the fast way: it does not say how an id is spelled.
+        // Not encode_fast, which does not return the spelling of an id.
         let encoding = each!(&self.backend, p => p.encode(text, false)).map_err(|e| e.to_string())?;
         let mut found = Vec::with_capacity(encoding.len());
         let spans = encoding.get_offsets().iter().map(|&(from, to)| text.get(from..to).unwrap_or(""));
         for ((id, token), span) in encoding.get_ids().iter().zip(encoding.get_tokens()).zip(spans) {
             match self.ids.get(id) {
-                // An added token may have spaces around it; an id of the model's by the same number
+                // An added token may have spaces around it; an id of the model with the same number
                 // has another spelling.
                 Some((spelled, real)) if token.contains(spelled.as_str()) => found.push(*real),
                 _ => match self.specials.get(id) {
                     Some(spelled) if span.contains(spelled.as_str()) => self.letters(spelled, &mut found)?,
-                    _ => found.push(*id), // among them what stands for unknown letters
+                    _ => found.push(*id), // includes the unknown token
                 },
             }
         }
         Ok(found)
     }
 
-    /// A control token that the model itself has for a word (Unigram takes whole pieces), letter by
-    /// letter.
+    /// Encodes letter by letter a control token that the model itself has as a word (Unigram matches whole
+    /// pieces).
     fn letters(&self, spelled: &str, found: &mut Vec<u32>) -> Result<(), String> {
         for letter in spelled.chars() {
             let pieces = each!(&self.backend, p => p.get_model().tokenize(&letter.to_string()));
@@ -190,18 +190,18 @@ impl Guarded {
 pub struct Tokenizer {
     pub tables: Tables,
     pub backend: Backend,
-    /// The same with special strings read as plain text; made when first asked for.
+    /// The same, but special strings are plain text; created on first use.
     plain: OnceLock<Result<Backend, String>>,
-    /// Made when a text is first encoded up to a number of ids.
+    /// Created when a text is first encoded with a limit on its ids.
     bounds: OnceLock<Bounds>,
     guarded: OnceLock<Result<Guarded, String>>,
     specials: OnceLock<Specials>,
     tags: OnceLock<Specials>,
-    /// No other tokenizer of this process has it.
+    /// Unique among the tokenizers of this process.
     pub serial: u64,
 }
 
-/// Pieces of a text that is encoded up to a number of ids: some milliseconds each.
+/// The size of the pieces of a text that is encoded with a limit on its ids; each takes some milliseconds.
 const PIECE: usize = 16 << 10;
 
 impl Tokenizer {
@@ -228,7 +228,7 @@ impl Tokenizer {
         Ok(self.bounds.get_or_init(|| Bounds::new(&self.tables, &description, &self.backend.added())))
     }
 
-    /// Of pieces one after the other, until there are more than `most`.
+    /// Encodes piece by piece; returns None as soon as there are more than `most` ids.
     fn gather(
         &self,
         text: &str,
@@ -245,7 +245,7 @@ impl Tokenizer {
         Ok(Some(ids))
     }
 
-    /// The ids, if there are `most` or fewer. Whether there are shows early (bounds.rs).
+    /// Returns the ids, or None if there are more than `most`, which is detected early (bounds.rs).
     pub fn encode_within(&self, text: &str, parse_special: bool, most: usize) -> Result<Option<Vec<u32>>, String> {
         if self.bounds()?.exceeds(text, most) {
             return Ok(None);
@@ -253,7 +253,7 @@ impl Tokenizer {
         self.gather(text, most, |piece| self.encode(piece, parse_special))
     }
 
-    /// The same of a conversation: as shown, and with its control tokens marked (guard.rs).
+    /// The same for a conversation, given as plain text and with marked control tokens (guard.rs).
     pub fn encode_guarded_within(&self, shown: &str, marked: &str, most: usize) -> Result<Option<Vec<u32>>, String> {
         if self.bounds()?.exceeds(shown, most) {
             return Ok(None);
@@ -276,7 +276,7 @@ impl Tokenizer {
         Ok(encoding.get_ids().to_vec())
     }
 
-    /// The control tokens, and those of the tags that are `wanted`.
+    /// The control tokens, and the tags that are `wanted`.
     pub fn specials_with(&self, wanted: impl Fn(&str) -> bool) -> Specials {
         let counts = |t: &AddedToken| t.special || (is_tag(&t.content) && wanted(&t.content));
         Specials::new(self.backend.added().into_iter().filter(|(_, t)| counts(t)).map(|(_, t)| t.content))
@@ -286,12 +286,12 @@ impl Tokenizer {
         self.specials.get_or_init(|| self.specials_with(|_| false))
     }
 
-    /// And all tags.
+    /// The control tokens and all tags.
     pub fn tags(&self) -> &Specials {
         self.tags.get_or_init(|| self.specials_with(|_| true))
     }
 
-    /// The ids of a text whose control tokens and tags have guard::PREFIX in front of them.
+    /// The ids of a text whose control tokens and tags are prefixed by guard::PREFIX.
     pub fn encode_guarded(&self, text: &str) -> Result<Vec<u32>, String> {
         let guarded = self.guarded.get_or_init(|| Guarded::open(self.tables, &self.backend));
         guarded.as_ref().map_err(Clone::clone)?.encode(text)

@@ -1,4 +1,4 @@
-//! json.dumps as Python writes it: ", " and ": ", no HTML escapes, non-ASCII as it is.
+//! json.dumps as in Python: separators ", " and ": ", no HTML escapes, non-ASCII characters unescaped.
 
 use crate::jinja::values::*;
 use minijinja::value::{Value, ValueKind};
@@ -13,7 +13,7 @@ struct Writer {
     out: String,
 }
 
-/// The filter `tojson` of transformers.
+/// The `tojson` filter of transformers.
 pub fn filter(value: &Value, args: &[Value]) -> Result<String> {
     let [ensure_ascii, indent, separators, sort_keys] =
         bind("tojson", args, ["ensure_ascii", "indent", "separators", "sort_keys"])?;

@@ -1,11 +1,11 @@
-//! A SentencePiece model as a tokenizer.json (compile time).
+//! Converts a SentencePiece model into a tokenizer.json (compile time).
 //!
-//! The file is a protocol buffer (sentencepiece_model.proto) of pieces with scores, of what they were trained as, and
-//! of how a text is normalised. transformers 5.24 reads it in three ways, which differ in small things:
+//! The file is a protocol buffer (sentencepiece_model.proto) with pieces and their scores, the type of the model, and
+//! the normalisation of texts. transformers 5.24 reads it in three ways, which differ in small details:
 //!
-//! - class GemmaTokenizer, which all of Gemma's models have: merges by rising id, a space joins the word before it;
-//! - class LlamaTokenizer: merges by rising id, and a space before each piece of text that has none;
-//! - all others: as the file itself says. Merges by score, the file's normaliser, pieces that users defined whole.
+//! - class GemmaTokenizer, which all Gemma models have: merges by ascending id, and a space joins the word before it;
+//! - class LlamaTokenizer: merges by ascending id, and a space is added before each piece of text that has none;
+//! - all others follow the file itself: merges by score, the file's normaliser, and user-defined pieces kept whole.
 
 use crate::vocabulary_files::{class_of, defaults, post_processor, Converted, Sources};
 use serde_json::{json, Map, Value};
@@ -31,7 +31,7 @@ struct Model {
     unigram: bool,
     byte_fallback: bool,
     unknown: u64,
-    /// ids and pieces of bos, eos and the unknown token
+    /// the ids and pieces of bos, eos and the unknown token
     named: [(i64, String); 3],
     charsmap: Vec<u8>,
     dummy_prefix: bool,
@@ -173,7 +173,7 @@ fn metaspace(scheme: &str) -> Value {
     json!({"type": "Metaspace", "replacement": "▁", "prepend_scheme": scheme, "split": false})
 }
 
-/// Every way to cut a token into two, by rising rank.
+/// All ways to split a token into two, by ascending rank.
 fn merges<R: PartialOrd + Copy>(ranks: &HashMap<&str, R>, key: impl Fn(&str, &str) -> (usize, usize)) -> Vec<Value> {
     let mut ways: Vec<(R, (usize, usize), &str, &str)> = Vec::new();
     for (&token, &rank) in ranks {
@@ -188,7 +188,7 @@ fn merges<R: PartialOrd + Copy>(ranks: &HashMap<&str, R>, key: impl Fn(&str, &st
     ways.into_iter().map(|(.., left, right)| json!([left, right])).collect()
 }
 
-/// As a class builds it, whose merges rise by id.
+/// Builds the tokenizer of a class whose merges are ordered by ascending id.
 fn by_class(model: &Model, unknown: Value, cut: Value, normalizer: Value, drops_space: bool) -> Value {
     let ids: HashMap<&str, usize> =
         model.pieces.iter().enumerate().map(|(id, piece)| (piece.text.as_str(), id)).collect();
@@ -201,7 +201,8 @@ fn by_class(model: &Model, unknown: Value, cut: Value, normalizer: Value, drops_
     })
 }
 
-/// As the file says. `names`: of pieces by id, which tokenizer_config.json may have given others.
+/// Builds the tokenizer that the file describes. `names` are the names of pieces by id, some of which
+/// tokenizer_config.json may have renamed.
 fn by_file(model: &Model, names: &[String], legacy: bool) -> Value {
     let users: Vec<&str> =
         model.pieces.iter().zip(names).filter(|(p, _)| p.kind == Kind::UserDefined).map(|(_, n)| n.as_str()).collect();
@@ -228,7 +229,7 @@ fn by_file(model: &Model, names: &[String], legacy: bool) -> Value {
         steps.push(replace(json!({"String": " "}), "▁"));
     }
     if model.dummy_prefix && legacy {
-        steps.push(replace(json!({"Regex": r"\A▁"}), "▁▁")); // Metaspace puts none before one that is there
+        steps.push(replace(json!({"Regex": r"\A▁"}), "▁▁")); // Metaspace adds no "▁" before an existing one
     }
     let mut cuts = Vec::new();
     if model.dummy_prefix {
@@ -247,7 +248,7 @@ fn by_file(model: &Model, names: &[String], legacy: bool) -> Value {
     })
 }
 
-/// A piece as an expression that finds it alone.
+/// Returns a regex that matches exactly this piece.
 fn regex_syntax_escape(piece: &str) -> String {
     let mut out = String::new();
     for c in piece.chars() {
@@ -259,7 +260,7 @@ fn regex_syntax_escape(piece: &str) -> String {
     out
 }
 
-/// Of a model type that transformers has no class for, `tokenizer_class` LlamaTokenizer counts. These have one, or
+/// Model types for which `tokenizer_class` LlamaTokenizer is ignored, since transformers has a class for them or they
 /// are known to name a wrong one.
 const AS_THE_FILE_SAYS: [&str; 18] = [
     "mistral",
@@ -286,7 +287,7 @@ fn token(piece: &Piece) -> Value {
     json!({"content": piece.text, "special": piece.kind == Kind::Control, "normalized": false})
 }
 
-/// What a class knows as further tokens: those of the file, instead of the configuration's.
+/// Sets the extra special tokens of a class to those of the file, unless the configuration lists some.
 fn further(model: &Model, config: &mut Map<String, Value>, users: bool) {
     let wanted = |p: &&Piece| p.kind == Kind::Control || (users && p.kind == Kind::UserDefined);
     let listed: Vec<Value> = model.pieces.iter().filter(wanted).map(token).collect();
@@ -296,7 +297,7 @@ fn further(model: &Model, config: &mut Map<String, Value>, users: bool) {
     }
 }
 
-/// Names of pieces: a token of the configuration at a piece's id is that piece's other name.
+/// The names of pieces. A token of the configuration with the id of a piece renames that piece.
 fn names_of(model: &Model, config: &mut Map<String, Value>) -> Vec<String> {
     let mut names: Vec<String> = model.pieces.iter().map(|piece| piece.text.clone()).collect();
     let Some(decoder) = config.get_mut("added_tokens_decoder").and_then(Value::as_object_mut) else { return names };
@@ -312,7 +313,7 @@ fn names_of(model: &Model, config: &mut Map<String, Value>) -> Vec<String> {
         }
     }
     if model.dummy_prefix {
-        // Found in the text as it stands, so that each piece between two gets its own space.
+        // They are matched in the original text, so each piece between two of them gets its own space.
         decoder.values_mut().filter_map(Value::as_object_mut).for_each(|token| {
             token.insert("normalized".into(), json!(false));
         });
@@ -320,7 +321,7 @@ fn names_of(model: &Model, config: &mut Map<String, Value>) -> Vec<String> {
     names
 }
 
-/// Errors: why none can be made of it.
+/// Fails with the reason if the model cannot be converted.
 pub fn convert(sources: &Sources, mut config: Map<String, Value>) -> Result<Converted, String> {
     let model =
         read(sources.model).ok_or("tokenizer.model is neither a SentencePiece model nor a table of tiktoken's")?;

@@ -27,9 +27,9 @@ pub enum Failure {
 pub struct Template {
     source: String,
     program: Arc<Program>,
-    /// A render took too much memory; another would keep as much again.
+    /// A render exceeded the memory limit; another one would leak as much again.
     given_up: AtomicBool,
-    /// What is text in the messages of outsiders (guard.rs), by the tokenizer that it was made for.
+    /// The tokens that stay plain text in external messages (guard.rs), with the serial of their tokenizer.
     outside: Mutex<Option<(u64, Arc<Specials>)>>,
 }
 
@@ -46,11 +46,12 @@ fn describe(error: &Error) -> String {
     text.replace('\n', " ")
 }
 
-/// What a template gets where a request says nothing, and only if it reads it.
+/// Variables that a template gets if the request does not set them and the template reads them.
 ///
-/// `date_string` and `datetime` are today's, as in llama.cpp: the templates of Llama 3.3 and Firefunction know no other way
-/// to the date. `enable_thinking` is true for a template that only ever says `not enable_thinking`: it was written for
-/// llama.cpp, which always gives it; every other template decides for itself what a missing one means, as in transformers.
+/// `date_string` and `datetime` are today's date, as in llama.cpp; the templates of Llama 3.3 and Firefunction have no
+/// other way to get it. `enable_thinking` is true for a template that reads it only as `not enable_thinking`: such a
+/// template was written for llama.cpp, which always sets it. Every other template decides for itself how to treat a
+/// missing variable, as in transformers.
 fn defaults(program: &Program) -> BTreeMap<String, Value> {
     let mut found = BTreeMap::new();
     for (name, format) in [("date_string", "%d %b %Y"), ("datetime", "%b %d %Y")] {
@@ -64,7 +65,7 @@ fn defaults(program: &Program) -> BTreeMap<String, Value> {
     found
 }
 
-/// The tools as text, in the template of Firefunction: llama.cpp gives it under this name, and "" without tools.
+/// The variable with the tools as text, for the template of Firefunction; llama.cpp sets it too, to "" without tools.
 const FUNCTIONS: &str = "functions";
 
 fn functions_of(variables: &serde_json::Map<String, serde_json::Value>) -> Value {
@@ -72,7 +73,7 @@ fn functions_of(variables: &serde_json::Map<String, serde_json::Value>) -> Value
     Value::from(tools.map(|tools| format!("{tools:#}")).unwrap_or_default())
 }
 
-/// Stops at the output limit.
+/// An output that fails at the output limit.
 struct Limited(Vec<u8>);
 impl Write for Limited {
     fn write(&mut self, data: &[u8]) -> io::Result<usize> {
@@ -87,10 +88,10 @@ impl Write for Limited {
     }
 }
 
-/// With a blank at its end: a template that trims takes it away.
+/// Ends with a blank, whose absence shows that the template trims.
 const TAG: &str = "INGOT_CONTINUES_THIS_MESSAGE ";
 
-/// Gives the content that goes on.
+/// Appends the tag to the last message, and returns the content that is to be continued.
 fn tag_last_message(messages: &mut [serde_json::Value]) -> Result<String, Failure> {
     let none = || Failure::Input("the last message has no text that could be continued".into());
     let content = messages.last_mut().and_then(|m| m.get_mut("content")).ok_or_else(none)?;
@@ -119,9 +120,9 @@ fn until_tag(rendered: Vec<u8>, last: &str) -> Result<Vec<u8>, Failure> {
     }
 }
 
-/// What a rendering is made of: a JSON array, and JSON objects of variables. `tokens` are the tokenizer's own, which
-/// stay control tokens; `continued`: the text ends where the last message's content does, as transformers does it:
-/// a tag is put after it and looked for.
+/// The input of a rendering: a JSON array, and JSON objects of variables. `tokens` are those of the tokenizer, which
+/// stay control tokens. With `continued`, the text ends where the content of the last message ends. As in
+/// transformers, a tag is appended to that content and searched for in the result.
 pub struct Given<'a> {
     pub messages: &'a str,
     pub tokens: &'a str,
@@ -151,7 +152,7 @@ impl Template {
         })
     }
 
-    /// Whether what the caller gives under this name can reach the text.
+    /// Whether a variable of this name from the caller can affect the text.
     pub fn uses(&self, variable: &str) -> bool {
         self.program.reads(variable) || (variable == "tools" && self.program.reads(FUNCTIONS))
     }
@@ -160,7 +161,7 @@ impl Template {
         self.render_marked(given, None)
     }
 
-    /// Control tokens, and tags that this template spells.
+    /// The control tokens, and the tags that this template contains.
     fn outside(&self, tokenizer: &Tokenizer) -> Arc<Specials> {
         let mut kept = self.outside.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
         match &*kept {
@@ -173,8 +174,8 @@ impl Template {
         }
     }
 
-    /// The text, and the same with guard::PREFIX in front of the control tokens that the template wrote;
-    /// those that others wrote have none. The latter is empty where nobody wrote one.
+    /// Returns the text, and the same text with guard::PREFIX before the control tokens of the template but not
+    /// before those of contents. The second text is empty if the contents have no control tokens.
     pub fn render_guarded(&self, given: &Given, tokenizer: &Tokenizer) -> Result<(String, String), Failure> {
         let outside = self.outside(tokenizer);
         let seen = [given.messages, given.tokens, given.variables, &self.source];

@@ -1,23 +1,23 @@
-//! What the files of a tokenizer say of its special tokens (compile time).
+//! Reads the special tokens from the files of a tokenizer (compile time).
 //!
-//! tokenizer.json has a list of added tokens, and so may three files beside it: tokenizer_config.json,
-//! special_tokens_map.json and added_tokens.json. They disagree often. Here they are read in the order of
+//! tokenizer.json has a list of added tokens, and so may three other files: tokenizer_config.json,
+//! special_tokens_map.json and added_tokens.json. They often disagree. They are read in the order of
 //! transformers 5 (`PreTrainedTokenizerBase._from_pretrained`, `TokenizersBackend.__init__`):
 //!
-//! 1. tokenizer.json's own list;
-//! 2. `added_tokens_decoder` of tokenizer_config.json, by index: a token that is new, or has other flags. Where
-//!    there is none, special_tokens_map.json overrules what tokenizer_config.json names, and added_tokens.json
-//!    is read, which knows no flags;
-//! 3. tokens with a name (`eos_token`, `image_token`, …), then `extra_special_tokens`, if nobody had them yet.
+//! 1. the list of tokenizer.json;
+//! 2. `added_tokens_decoder` of tokenizer_config.json, by index: tokens that are new or have other flags. If it is
+//!    missing, special_tokens_map.json overrides the names of tokenizer_config.json, and added_tokens.json, which
+//!    has no flags, is read;
+//! 3. named tokens (`eos_token`, `image_token`, …), then `extra_special_tokens`, unless already present.
 //!
-//! The index says the order alone: a token that the model lacks gets the next free id, there as here.
+//! As in transformers, the index determines only the order: a token that the model lacks gets the next free id.
 
 use serde::Deserialize;
 use serde_json::{Map, Value};
 use std::collections::{BTreeMap, HashSet};
 use tokenizers::AddedToken;
 
-/// The contents of files; "": there is no such file.
+/// The contents of files; empty if a file does not exist.
 #[derive(Default)]
 pub struct Files<'a> {
     pub tokenizer: &'a [u8],
@@ -26,19 +26,19 @@ pub struct Files<'a> {
     pub added: &'a [u8],
 }
 
-/// Names that every tokenizer has, in the order in which their tokens are added.
+/// The names that every tokenizer has, in the order in which their tokens are added.
 const NAMES: [&str; 7] = ["bos_token", "eos_token", "unk_token", "sep_token", "pad_token", "cls_token", "mask_token"];
 
-/// Tokens to add behind tokenizer.json's own, and what is called how ("eos_token", "</s>").
+/// Tokens to add after those of tokenizer.json, and the names of tokens ("eos_token", "</s>").
 #[derive(Default)]
 pub struct Named {
     pub later: Vec<AddedToken>,
     pub names: Vec<(String, String)>,
-    /// Whether a text begins with a space, where the configuration decides.
+    /// Whether a text begins with a space, if the configuration determines it.
     pub prefix_space: Option<bool>,
 }
 
-/// A token as these files write it: a string, or an object with flags of which each may be left out.
+/// A token in these files: a string, or an object with optional flags.
 #[derive(Deserialize)]
 struct Flags {
     content: String,
@@ -52,7 +52,7 @@ struct Flags {
     special: Option<bool>,
 }
 
-/// `special`: where the object does not say. None: this is no token.
+/// `special` is the default if the object has no such flag. Returns None if the value is not a token.
 fn token(value: &Value, special: bool) -> Option<AddedToken> {
     if let Value::String(content) = value {
         return Some(AddedToken::from(content.as_str(), special));
@@ -77,8 +77,8 @@ fn object(what: &str, file: &[u8]) -> Result<Map<String, Value>, String> {
 
 const EXTRA: &str = "extra_special_tokens";
 
-/// Of the two keys for special tokens that nobody has a name for the newer one counts, if it says any. An object of
-/// them has names, which are given back.
+/// Of the two keys for unnamed special tokens, the newer one applies if it lists any. If they are an object, they have
+/// names; it is removed and returned.
 fn settle_extra(config: &mut Map<String, Value>) -> Map<String, Value> {
     let says_some = match config.get(EXTRA) {
         Some(Value::Array(list)) => !list.is_empty(),
@@ -100,7 +100,7 @@ fn settle_extra(config: &mut Map<String, Value>) -> Map<String, Value> {
     }
 }
 
-/// Tokens with names, in order: those that every tokenizer has, objects before strings, and `more`.
+/// The named tokens in order: those that every tokenizer has, then objects, strings, and `more`.
 fn named(config: &Map<String, Value>, more: &Map<String, Value>) -> Vec<(String, AddedToken)> {
     let own = NAMES.iter().filter_map(|name| config.get_key_value(*name));
     let others = || config.iter().filter(|(key, _)| key.ends_with("_token"));
@@ -115,7 +115,7 @@ fn named(config: &Map<String, Value>, more: &Map<String, Value>) -> Vec<(String,
     found
 }
 
-/// special_tokens_map.json over tokenizer_config.json; lists of further tokens are joined.
+/// Overrides tokenizer_config.json by special_tokens_map.json; lists of extra special tokens are joined.
 fn overrule(config: &mut Map<String, Value>, map: Map<String, Value>) {
     for (key, value) in map {
         match (config.get_mut(&key), value) {
@@ -127,8 +127,9 @@ fn overrule(config: &mut Map<String, Value>, map: Map<String, Value>) {
     }
 }
 
-/// transformers 5 builds these classes anew from a tokenizer.json's vocabulary, with a space first as the configuration
-/// says; of LlamaTokenizer, as every version does, where it says that there is none.
+/// transformers 5 rebuilds these classes from the vocabulary of tokenizer.json, with a leading space if the
+/// configuration requests it. LlamaTokenizer is rebuilt, in every version, only if the configuration requests no
+/// leading space.
 fn prefix_space(config: &Map<String, Value>) -> Option<bool> {
     let class = config.get("tokenizer_class").and_then(Value::as_str)?;
     let asked = config.get("add_prefix_space").and_then(Value::as_bool);
@@ -139,7 +140,7 @@ fn prefix_space(config: &Map<String, Value>) -> Option<bool> {
     }
 }
 
-/// Changes a normalizer, pre-tokenizer or decoder, so that a text begins with a space or not.
+/// Changes a normalizer, pre-tokenizer or decoder so that a text begins with or without a space.
 pub fn set_prefix_space(step: &mut Value, space: bool) {
     let kind = step["type"].as_str().unwrap_or("").to_owned();
     match kind.as_str() {
@@ -159,7 +160,7 @@ pub fn set_prefix_space(step: &mut Value, space: bool) {
     }
 }
 
-/// Errors: a file that is no JSON object. `own`: tokenizer.json's list.
+/// Fails if a file is not a JSON object. `own` is the list of tokenizer.json.
 pub fn read(files: &Files, own: &[AddedToken]) -> Result<Named, String> {
     let mut config = object("tokenizer_config.json", files.config)?;
     let mut more = settle_extra(&mut config);
@@ -197,7 +198,7 @@ pub fn read(files: &Files, own: &[AddedToken]) -> Result<Named, String> {
     }
     let tables: HashSet<String> = own.iter().chain(&later).map(|token| token.content.clone()).collect();
     for token in names.iter().map(|(_, token)| token).chain(&further) {
-        // One that was named twice is added twice: the flags of the second count.
+        // A token that is named twice is added twice; the flags of the second apply.
         if !tables.contains(&token.content) && !later.contains(token) {
             later.push(token.clone());
         }
@@ -209,7 +210,7 @@ pub fn read(files: &Files, own: &[AddedToken]) -> Result<Named, String> {
     Ok(Named { prefix_space, later, names: names.into_iter().map(|(name, token)| (name, token.content)).collect() })
 }
 
-/// Ids that a post-processor puts before and behind a text.
+/// The ids that a post-processor puts before and after a text.
 #[derive(Default, Debug, PartialEq)]
 pub struct Affixes {
     pub prefix: Vec<u32>,
@@ -217,7 +218,7 @@ pub struct Affixes {
 }
 
 impl Affixes {
-    /// `processor`: tokenizer.json's; `id_of`: where it names a token and no id.
+    /// `processor` is that of tokenizer.json; `id_of` is used if it names a token without an id.
     pub fn of(processor: &Value, id_of: &impl Fn(&str) -> Option<u32>) -> Affixes {
         let mut found = Affixes::default();
         match processor["type"].as_str() {

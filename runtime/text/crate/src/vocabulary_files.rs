@@ -1,22 +1,22 @@
-//! A tokenizer.json out of older files of a tokenizer (compile time).
+//! Converts older tokenizer files into a tokenizer.json (compile time).
 //!
-//! What transformers 5.24 makes of the same files, so that ids are its ids:
+//! The result is that of transformers 5.24 for the same files, with the same ids:
 //!
 //! ```text
-//!   tokenizer.model   SentencePiece (sentence_piece.rs), or a table of tiktoken's: a line "BASE64 RANK" for each token
-//!   vocab.json        with merges.txt: byte-level BPE, cut as the tokenizer's class cuts
-//!   tekken.json       Mistral's: ranks of tiktoken's kind, the expression that cuts, and control tokens before all
+//!   tokenizer.model   SentencePiece (sentence_piece.rs), or a tiktoken table: a line "BASE64 RANK" for each token
+//!   vocab.json        with merges.txt: byte-level BPE, split like the tokenizer's class
+//!   tekken.json       Mistral's: ranks as in tiktoken, the regex for splitting, and control tokens before all others
 //! ```
 //!
-//! A class also knows how its special tokens are called; tokenizer_config.json overrules it, and says which tokens are
-//! put around a text (`add_bos_token`), since there is no post-processor to say it.
+//! A class also defines the names of its special tokens. tokenizer_config.json overrides them, and determines the
+//! tokens around a text (`add_bos_token`), since these files have no post-processor.
 
 use crate::decoding::byte_of_char;
 use crate::sentence_piece;
 use serde_json::{json, Map, Value};
 use std::collections::HashMap;
 
-/// The contents of files; "": there is no such file. `model_type`: config.json's.
+/// The contents of files; empty if a file does not exist. `model_type` is that of config.json.
 pub struct Sources<'a> {
     pub config: &'a [u8],
     pub model_type: &'a str,
@@ -26,28 +26,28 @@ pub struct Sources<'a> {
     pub tekken: &'a [u8],
 }
 
-/// What stands in for tokenizer.json and tokenizer_config.json.
+/// The replacement for tokenizer.json and tokenizer_config.json.
 pub struct Converted {
     pub tokenizer: Value,
     pub config: Map<String, Value>,
     pub source: &'static str,
 }
 
-/// Control tokens beside those of a file; more are a mistake.
+/// The largest number of control tokens in addition to those of a file.
 const MOST_SPECIALS: usize = 1 << 20;
 
 const LLAMA3_WORDS: &str = r"(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}{1,3}| ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+";
 const QWEN2_WORDS: &str =
     r"(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}| ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+";
 
-/// Names that a class gives where the configuration does not.
+/// Sets the names that the class defines and the configuration does not.
 pub fn defaults(config: &mut Map<String, Value>, names: &[(&str, &str)]) {
     for (name, token) in names {
         config.entry(*name).or_insert_with(|| json!(token));
     }
 }
 
-/// The post-processor that `add_bos_token` and `add_eos_token` ask for.
+/// The post-processor that `add_bos_token` and `add_eos_token` require.
 pub fn post_processor(config: &Map<String, Value>) -> Value {
     let asked = |flag: &str, name: &str| {
         let token = config.get(name)?;
@@ -63,7 +63,7 @@ pub fn post_processor(config: &Map<String, Value>) -> Value {
     json!({"type": "TemplateProcessing", "single": pieces, "pair": [], "special_tokens": {}})
 }
 
-/// The class of a tokenizer without "Fast"; "": nobody names one.
+/// The class of a tokenizer without "Fast"; empty if the configuration names none.
 pub fn class_of(config: &Map<String, Value>) -> &str {
     let class = config.get("tokenizer_class").and_then(Value::as_str).unwrap_or("");
     class.strip_suffix("Fast").unwrap_or(class)
@@ -73,7 +73,7 @@ fn byte_level(add_prefix_space: bool, use_regex: bool) -> Value {
     json!({"type": "ByteLevel", "add_prefix_space": add_prefix_space, "trim_offsets": true, "use_regex": use_regex})
 }
 
-/// Cut by an expression.
+/// A pre-tokenizer that splits by a regex.
 fn split_words(words: &str) -> Value {
     let split = json!({"type": "Split", "pattern": {"Regex": words}, "behavior": "Isolated", "invert": false});
     json!({"type": "Sequence", "pretokenizers": [split, byte_level(false, false)]})
@@ -86,7 +86,8 @@ fn byte_level_json(vocab: Value, merges: Value, normalizer: Value, cut: Value, w
     })
 }
 
-/// Byte-level tokens by rank, as tiktoken has them: the vocabulary, from id `first` on, and the merges.
+/// Returns the vocabulary, from id `first` on, and the merges of byte-level tokens that are ordered by rank as in
+/// tiktoken.
 fn ranked(tokens: &[Vec<u8>], first: usize) -> (Map<String, Value>, Vec<Value>) {
     let mut letters = vec![String::new(); 256];
     for (letter, byte) in byte_of_char() {
@@ -108,7 +109,7 @@ fn ranked(tokens: &[Vec<u8>], first: usize) -> (Map<String, Value>, Vec<Value>) 
     (vocab, merges)
 }
 
-/// A line for each token: its bytes in base64, and its rank, which rises by one.
+/// Parses a line for each token: its bytes in base64, and its rank, which increases by one.
 fn tiktoken_tokens(model: &[u8]) -> Option<Vec<Vec<u8>>> {
     let text = std::str::from_utf8(model).ok()?;
     let mut tokens = Vec::new();
@@ -122,7 +123,7 @@ fn tiktoken_tokens(model: &[u8]) -> Option<Vec<Vec<u8>>> {
     (!tokens.is_empty()).then_some(tokens)
 }
 
-/// Llama 3's: the file does not say how text is cut, nor which tokens follow its own.
+/// Supports Llama 3 only: the file has neither the regex for splitting nor the tokens after its own.
 fn from_tiktoken(tokens: &[Vec<u8>], sources: &Sources, config: Map<String, Value>) -> Result<Converted, String> {
     if sources.model_type != "llama" {
         return Err(format!(
@@ -154,7 +155,7 @@ fn from_tiktoken(tokens: &[Vec<u8>], sources: &Sources, config: Map<String, Valu
     Ok(Converted { tokenizer, config, source: "tokenizer.model (tiktoken)" })
 }
 
-/// Of files from before version 3, which do not list them.
+/// The special tokens of files older than version 3, which do not list them.
 const TEKKEN_SPECIALS: [&str; 20] = [
     "<unk>",
     "<s>",
@@ -221,7 +222,7 @@ fn from_tekken(sources: &Sources, mut config: Map<String, Value>) -> Result<Conv
     Ok(Converted { tokenizer, config, source: "tekken.json" })
 }
 
-/// Classes of vocab.json with merges.txt, and the models that are of them if nobody names a class.
+/// The classes for vocab.json with merges.txt, and the model types that use each of them if no class is named.
 const BYTE_LEVEL: [(&str, &[&str]); 3] = [
     ("GPT2Tokenizer", &["gpt2", "phi", "starcoder2", "codegen"]),
     (
@@ -243,7 +244,7 @@ fn merge_pairs(text: &[u8]) -> Result<Value, String> {
 
 fn from_vocab(sources: &Sources, mut config: Map<String, Value>) -> Result<Converted, String> {
     let named = match class_of(&config) {
-        _ if sources.model_type == "qwen2" => "Qwen2Tokenizer", // whatever it says
+        _ if sources.model_type == "qwen2" => "Qwen2Tokenizer", // whatever the configuration says
         "CodeGenTokenizer" => "GPT2Tokenizer",
         named => named,
     };
@@ -282,7 +283,7 @@ fn from_vocab(sources: &Sources, mut config: Map<String, Value>) -> Result<Conve
     Ok(Converted { tokenizer, config, source: "vocab.json, merges.txt" })
 }
 
-/// Errors: why none can be made of these files.
+/// Fails with the reason if these files cannot be converted.
 pub fn convert(sources: &Sources) -> Result<Converted, String> {
     let config: Map<String, Value> = match sources.config {
         [] => Map::new(),

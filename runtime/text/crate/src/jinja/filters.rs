@@ -1,6 +1,7 @@
-//! The filters and functions of jinja2 but for `random`, `urlize`, `wordwrap` and `lipsum`, and what transformers adds.
+//! The filters and functions of jinja2 except `random`, `urlize`, `wordwrap` and `lipsum`, and the additions of
+//! transformers.
 //!
-//! `from_json` is llama.cpp's: its templates of DeepSeek V4 read arguments with it.
+//! `from_json` comes from llama.cpp, whose templates of DeepSeek V4 parse arguments with it.
 
 use super::operators::binary;
 use super::text::*;
@@ -66,10 +67,10 @@ pub const NAMES: [&str; 52] = [
     "xmlattr",
 ];
 
-/// minijinja's own filters, which take some arguments only by name or only by place: the names of those by place.
+/// A filter of minijinja that takes some arguments only by name or only by position.
 struct Library {
     name: &'static str,
-    /// As the environment knows it; no template can spell this.
+    /// Its name in the environment, which no template can spell.
     own: &'static str,
     parameters: &'static [&'static str],
     by_name: bool,
@@ -110,7 +111,7 @@ fn of_library(state: &mut State, filter: &Library, value: &Value, args: &[Value]
     state.apply_filter(filter.own, &all)
 }
 
-/// The last five are of minijinja's machine, not of the environment.
+/// The last five are built into minijinja's VM and are not in the environment.
 pub const FUNCTIONS: [&str; 11] = [
     "cycler",
     "dict",
@@ -154,12 +155,12 @@ pub fn add_to(env: &mut Environment<'static>) {
     env.add_function("raise_exception", |message: &Value| -> Result<Value> { Err(fail(text(message)?.into_owned())) });
 }
 
-/// The local time, as strftime writes it.
+/// The local time, formatted by strftime.
 pub fn now(format: &str) -> Result<String> {
     let fail = |why: &str| fail(format!("strftime_now: {why}"));
     let format = std::ffi::CString::new(format).map_err(|_| fail("the format has a zero byte"))?;
     let mut buffer = [0u8; 1024];
-    // SAFETY: all pointers are to live locals of the right size; strftime writes at most
+    // SAFETY: all pointers refer to live locals of the right size; strftime writes at most
     // buffer.len() bytes and returns how many.
     let written = unsafe {
         let now = libc::time(std::ptr::null_mut());
@@ -195,7 +196,7 @@ fn range(numbers: &[Value]) -> Result<Value> {
     Ok(Value::from_object(View { name: format!("range({start}, {stop}{shown})").into(), items }))
 }
 
-/// `dict(...)`: of a mapping or of pairs, and of keywords.
+/// `dict(...)`: from a mapping or from pairs, and from keywords.
 fn mapping(args: &[Value]) -> Result<Value> {
     let (positional, named) = split(args);
     let mut all = match positional {
@@ -339,7 +340,7 @@ fn absolute(value: &Value) -> Result<Value> {
     }
 }
 
-/// "user.names.0": the parts of an attribute's path.
+/// The parts of an attribute path such as "user.names.0".
 fn path(attribute: &Value) -> Vec<Value> {
     match attribute.as_str() {
         Some(text) => text
@@ -372,7 +373,7 @@ fn folded(value: Value, case_sensitive: bool) -> Value {
     }
 }
 
-/// By what items are compared, joined or summed: themselves, or an attribute of theirs.
+/// The values by which items are compared, joined or summed: the items themselves, or one of their attributes.
 fn keys(
     items: Vec<Value>,
     attribute: &Option<Value>,
@@ -386,7 +387,7 @@ fn keys(
     items.iter().map(|item| Ok(folded(look_up(item, &path, default)?, case_sensitive))).collect()
 }
 
-/// minijinja's groups name themselves in lower case; jinja2's as their first member spells it.
+/// minijinja names groups in lower case; jinja2 uses the spelling of the first member.
 fn regrouped(groups: Value, args: &[Value]) -> Result<Value> {
     let [attribute, default, _] = bind("groupby", args, ["attribute", "default", "case_sensitive"])?;
     let path = path(&required(attribute, "groupby", "attribute")?);
@@ -562,7 +563,7 @@ fn indent(value: &Value, args: &[Value]) -> Result<Value> {
     Ok(if value.is_safe() { Value::from_safe_string(out) } else { Value::from(out) })
 }
 
-/// As urllib quotes a path, or a part of a query.
+/// Quotes a path, or a part of a query, as urllib does.
 fn quoted(value: &Value, query: bool) -> Result<String> {
     let mut out = String::new();
     for byte in text(value)?.bytes() {
@@ -640,13 +641,13 @@ pub fn parse_int(text: &str, base: u32) -> Option<i128> {
     i128::from_str_radix(&digits, base).ok().map(|n| if negative { -n } else { n })
 }
 
-/// Digits of other scripts count as their value.
+/// Digits of other scripts have their numeric value.
 fn ascii_digit(c: char) -> char {
     use unicode_categories::UnicodeCategories;
     if c.is_ascii() || !c.is_number_decimal_digit() {
         return c;
     }
-    // They stand in runs of ten, from a multiple of ten above the run's zero.
+    // The ten digits of a script are contiguous and begin with zero.
     let value =
         (1..10).take_while(|n| char::from_u32(c as u32 - n).is_some_and(|d| d.is_number_decimal_digit())).count();
     char::from_digit((value % 10) as u32, 10).unwrap_or(c)

@@ -1,12 +1,12 @@
-//! Python's three ways to format: `format specs`, `%` and str.format. minijinja's lack %r, `{!r}`, widths that are arguments,
-//! signs, groups and more, and would say so at the first request.
+//! Python's three ways to format: `format specs`, `%` and str.format. minijinja's versions lack %r, `{!r}`, widths
+//! from arguments, signs, grouping and more, and would fail only at the first request.
 
 use super::methods::bound;
 use super::values::*;
 use minijinja::value::ValueKind;
 use minijinja::{Error, Value};
 
-/// No format makes a text wider than this: what is wanted is a page, not memory.
+/// The largest width of a formatted text, to bound memory.
 const WIDEST: usize = 1 << 20;
 
 fn exponent_text(exponent: i32) -> String {
@@ -19,7 +19,7 @@ fn exponential(x: f64, precision: usize) -> String {
     format!("{digits}{}", exponent_text(exponent.parse().unwrap_or(0)))
 }
 
-/// `%g`: so many significant digits, trailing zeros left out unless `keep`.
+/// `%g`: that many significant digits, without trailing zeros unless `keep`.
 fn general(x: f64, precision: usize, keep: bool) -> String {
     let precision = precision.max(1);
     let text = exponential(x, precision - 1);
@@ -36,7 +36,7 @@ fn general(x: f64, precision: usize, keep: bool) -> String {
     strip(&format!("{x:.after$}"))
 }
 
-/// A magnitude by one of the letters e, f, g and their capitals.
+/// Formats a magnitude by one of the letters e, f, g or their capitals.
 fn float_text(x: f64, letter: char, precision: usize, keep: bool) -> String {
     if !x.is_finite() {
         let text = if x.is_nan() { "nan" } else { "inf" };
@@ -158,7 +158,7 @@ fn padded(text: &str, fill: char, align: char, width: usize) -> String {
     format!("{}{text}{}", fill_by(left), fill_by(right))
 }
 
-/// Sign, prefix and digits, padded between them where the alignment is '='.
+/// Sign, prefix and digits, padded after the prefix if the alignment is '='.
 fn padded_number(spec: &Spec, negative: bool, prefix: &str, digits: &str) -> String {
     let sign = match (negative, spec.sign) {
         (true, _) => "-",
@@ -178,7 +178,7 @@ fn padded_number(spec: &Spec, negative: bool, prefix: &str, digits: &str) -> Str
         let used = sign.len() + prefix.len() + rest.chars().count();
         let room = spec.width.saturating_sub(used);
         whole = match spec.grouping {
-            // Zeros are grouped with the digits.
+            // Padding zeros are grouped together with the digits.
             Some(mark) if fill == '0' => {
                 let mut digits: String = whole.chars().filter(|c| *c != mark).collect();
                 while grouped(&digits, every, mark).len() < room {
@@ -232,7 +232,7 @@ fn format_float(value: &Value, x: f64, spec: &Spec) -> Result<String> {
             Some(precision) => {
                 let text = float_text(magnitude, 'g', precision, spec.alternate);
                 if magnitude.is_finite() && !text.contains(['.', 'e']) {
-                    // Like 'g', with at least one digit after the point while there is no exponent.
+                    // Like 'g', but with at least one digit after the point if there is no exponent.
                     match text.len() < precision.max(1) {
                         true => text + ".0",
                         false => exponential(magnitude, precision.saturating_sub(1)),
@@ -433,7 +433,7 @@ fn percent_one(letter: char, value: &Value, mut spec: Spec, safe: bool) -> Resul
     }
 }
 
-/// What str.format was called with.
+/// The arguments of str.format.
 struct Fields<'a> {
     positional: &'a [Value],
     named: &'a Value,
@@ -528,7 +528,7 @@ impl Fields<'_> {
             let end = end.ok_or_else(|| fail("Single '{' encountered in format string"))?;
             let field = &rest[..end];
             rest = &rest[end + 1..];
-            // A ':' or '!' within brackets belongs to the name.
+            // A ':' or '!' inside brackets is part of the name.
             let mut bracket = false;
             let stop = field.find(|c| {
                 bracket = (bracket || c == '[') && c != ']';

@@ -1,8 +1,9 @@
-//! From minijinja's syntax tree to one whose operators, slices and lists are Python's, and the names that it uses.
+//! Rewrites minijinja's syntax tree so that operators, slices and lists behave as in Python, and collects the names
+//! that it uses.
 //!
-//! A template that asks for a filter, test, function or method that is not there fails at the first conversation that
-//! comes to the place. It is better refused when a model is compiled. What a template guards is left alone: it says
-//! `{% if f is defined %}` of a function or `{% if 'f' is filter %}` of a filter that it does not count on.
+//! A template that uses a missing filter, test, function or method would fail only in the first conversation that
+//! reaches that place. It is better to reject it when a model is compiled. Guarded uses are accepted: a template
+//! checks `{% if f is defined %}` for a function, or `{% if 'f' is filter %}` for a filter, that may be missing.
 
 use super::{filters, methods, tests};
 use minijinja::machinery::ast::*;
@@ -23,12 +24,12 @@ enum Use {
 #[derive(Default)]
 pub struct Lowering<'a> {
     uses: Vec<(Use, String, u16)>,
-    /// What templates set anywhere, hand on by a name, or ask for before they use it.
+    /// Names that the template sets anywhere, passes as keyword arguments, or checks before use.
     known: HashSet<String>,
-    /// Variables that are read as `not name`, and those that are read in any other way.
+    /// Variables that are read as `not name`, and variables that are read in any other way.
     negated: HashSet<&'a str>,
     plain: HashSet<&'a str>,
-    /// How often `loop` was read.
+    /// The number of times that `loop` was read.
     loops: usize,
 }
 
@@ -48,7 +49,7 @@ fn text<'e>(expr: &'e Expr) -> Option<&'e str> {
     }
 }
 
-/// None: minijinja's own does what Python's does.
+/// The filter for an operator; None if minijinja's own operator behaves like Python's.
 fn operator(op: BinOpKind) -> Option<&'static str> {
     Some(match op {
         BinOpKind::Add => "+",
@@ -68,12 +69,12 @@ fn operator(op: BinOpKind) -> Option<&'static str> {
 }
 
 impl<'a> Lowering<'a> {
-    /// Read only as `not name`.
+    /// The variables that are read only as `not name`.
     pub fn negated(&self) -> HashSet<String> {
         self.negated.difference(&self.plain).map(|name| name.to_string()).collect()
     }
 
-    /// Of all names that there are not, the first four are told.
+    /// Fails if names are missing, and reports the first four of them.
     pub fn check(&self) -> Result<(), Error> {
         const MOST: usize = 4;
         let is_missing = |(what, name, _): &&(Use, String, u16)| match what {
@@ -169,8 +170,8 @@ impl<'a> Lowering<'a> {
         Stmt::EmitRaw(Spanned::new(EmitRaw { raw: "" }, span))
     }
 
-    /// minijinja filters a sequence before the loop runs, jinja2 while it does: the condition may ask what the body set.
-    /// Where nobody asks `loop` which turn it is, the condition moves into the body.
+    /// minijinja filters a sequence before the loop runs, jinja2 during the loop, so the condition may read
+    /// variables that the body sets. If the loop does not read `loop`, the condition moves into the body.
     fn each(&mut self, s: &Spanned<ForLoop<'a>>) -> Spanned<ForLoop<'a>> {
         let (iter, target) = (self.expr(&s.iter), self.target(&s.target));
         let before = self.loops;
@@ -185,7 +186,7 @@ impl<'a> Lowering<'a> {
         Spanned::new(ForLoop { target, iter, filter_expr, recursive: s.recursive, body, else_body }, s.span())
     }
 
-    /// Defaults become the first statements of a body: they may ask for the arguments before them.
+    /// Defaults become the first statements of the body, since they may read earlier arguments.
     fn declaration(&mut self, s: &Spanned<Macro<'a>>) -> Spanned<Macro<'a>> {
         self.known.insert(s.name.to_owned());
         let args: Vec<Expr<'a>> = s.args.iter().map(|arg| self.target(arg)).collect();
@@ -206,7 +207,7 @@ impl<'a> Lowering<'a> {
         Spanned::new(Macro { name: s.name, args, defaults: vec![], body }, s.span())
     }
 
-    /// What is assigned to.
+    /// Lowers the target of an assignment.
     fn target(&mut self, target: &Expr<'a>) -> Expr<'a> {
         match target {
             Expr::Var(s) => {
@@ -249,7 +250,7 @@ impl<'a> Lowering<'a> {
             CallArg::PosSplat(expr) => CallArg::PosSplat(self.expr(expr)),
             CallArg::KwargSplat(expr) => CallArg::KwargSplat(self.expr(expr)),
             CallArg::Kwarg(name, expr) => {
-                // A macro may be handed on: namespace(f=macro).
+                // A macro may be passed under this name: namespace(f=macro).
                 self.known.insert(name.to_string());
                 CallArg::Kwarg(name, self.expr(expr))
             }
@@ -259,7 +260,7 @@ impl<'a> Lowering<'a> {
 
     fn binary(&mut self, op: BinOpKind, left: &Expr<'a>, right: &Expr<'a>, span: Span) -> Expr<'a> {
         let right = match (op, right) {
-            // Nothing can change this list: it need not be a new one each time.
+            // Nothing can change this list, so it need not be created anew each time.
             (BinOpKind::In, Expr::List(s)) => Expr::List(Spanned::new(List { items: self.exprs(&s.items) }, s.span())),
             _ => self.expr(right),
         };
@@ -270,7 +271,7 @@ impl<'a> Lowering<'a> {
         }
     }
 
-    /// a < b < c is a < b and b < c.
+    /// a < b < c becomes a < b and b < c.
     fn compare(&mut self, s: &Spanned<Compare<'a>>) -> Expr<'a> {
         let mut left = &s.expr;
         let mut all: Option<Expr<'a>> = None;
@@ -297,7 +298,7 @@ impl<'a> Lowering<'a> {
         all.unwrap_or_else(|| self.expr(&s.expr))
     }
 
-    /// a ~ b ~ c in one step, not in one for each.
+    /// a ~ b ~ c becomes one operation.
     fn concatenation(&mut self, s: &Spanned<BinOp<'a>>) -> Expr<'a> {
         let mut parts = vec![self.expr(&s.right)];
         let mut left = &s.left;
@@ -389,7 +390,8 @@ impl<'a> Lowering<'a> {
         }
     }
 
-    /// A filter may name another: map('trim'), select('string'), selectattr('role', 'equalto', 'user').
+    /// A filter may name another filter or a test: map('trim'), select('string'), selectattr('role', 'equalto',
+    /// 'user').
     fn named_filter(&mut self, s: &Spanned<Filter<'a>>) {
         self.uses(Use::Filter, s.name, s.span());
         let (what, at) = match s.name {

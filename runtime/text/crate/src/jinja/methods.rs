@@ -7,7 +7,7 @@ use minijinja::value::{Object, ObjectRepr, ValueKind};
 use minijinja::{Environment, Error, ErrorKind, State, Value};
 use std::sync::Arc;
 
-/// Each type's methods; of names and the filters that `value.name`, without a call, becomes (lower.rs).
+/// The methods of each type: their names, and the filters that replace `value.name` without a call (lower.rs).
 macro_rules! methods {
     ($($table:ident: $($name:literal)*;)*) => {
         $(const $table: &[(&str, &str)] = &[$(($name, concat!(".", $name))),*];)*
@@ -35,7 +35,7 @@ pub fn exists(name: &str) -> bool {
     ALL.iter().any(|table| table.iter().any(|(known, _)| *known == name))
 }
 
-/// The filter that `value.name` becomes where some type has a method of this name: attributes come before keys.
+/// The filter that replaces `value.name` if any type has a method of this name: attributes take precedence over keys.
 pub fn attribute(name: &str) -> Option<&'static str> {
     ALL[..6].iter().find_map(|table| table.iter().find(|(known, _)| *known == name)).map(|(_, filter)| *filter)
 }
@@ -54,14 +54,14 @@ fn has(value: &Value, name: &str) -> bool {
     table.iter().any(|(known, _)| *known == name)
 }
 
-/// Not a namespace or a module, whose attributes are what a template set.
+/// Whether the value is a dict, and not a namespace or a module, whose attributes were set by the template.
 fn is_dict(value: &Value) -> bool {
     value
         .as_object()
         .is_some_and(|object| object.type_name().contains("IndexMap") || !object.type_name().contains("minijinja"))
 }
 
-/// A method that is not called: `{% if x.items %}`.
+/// A method that is read without being called: `{% if x.items %}`.
 #[derive(Debug)]
 struct Bound(Value, &'static str);
 
@@ -84,7 +84,7 @@ pub fn add_to(env: &mut Environment<'static>) {
     });
 }
 
-/// `value.name` as Python reads it: a method, or else what a key names.
+/// Evaluates `value.name` as in jinja2: a method, or otherwise the member with that key.
 pub fn bound(value: &Value, name: &str) -> Result<Value> {
     undefined(value)?;
     let known = ALL[..6].iter().copied().flatten().find(|(known, _)| *known == name);
@@ -94,7 +94,7 @@ pub fn bound(value: &Value, name: &str) -> Result<Value> {
     }
 }
 
-/// What the filter `attr` gives: never what a key names.
+/// The filter `attr`, which never returns the member with that key.
 pub fn attr(value: &Value, name: &str) -> Value {
     match value.kind() == ValueKind::Map && !has(value, name) {
         true => Value::UNDEFINED,
@@ -102,7 +102,7 @@ pub fn attr(value: &Value, name: &str) -> Value {
     }
 }
 
-/// minijinja asks for methods that its own objects do not have.
+/// minijinja calls this for methods that its own objects do not have.
 pub fn call(_: &mut State, value: &Value, name: &str, args: &[Value]) -> Result<Value> {
     undefined(value)?;
     if name == "fromkeys" && (value.kind() == ValueKind::Plain || has(value, name)) {
@@ -123,7 +123,7 @@ pub fn call(_: &mut State, value: &Value, name: &str, args: &[Value]) -> Result<
     }
 }
 
-/// What a method of markup gives is markup, and what it takes is escaped.
+/// Methods of markup return markup, and their arguments are escaped.
 fn of_str(value: &Value, name: &str, args: &[Value]) -> Result<Value> {
     let text = string(value)?;
     if !value.is_safe() {
@@ -150,7 +150,7 @@ fn of_str(value: &Value, name: &str, args: &[Value]) -> Result<Value> {
     })
 }
 
-/// The part of a text that `start` and `end` bound, in characters, and the character it begins at.
+/// The part of a text between `start` and `end`, in characters, and the index of its first character.
 fn bounded<'a>(text: &'a str, start: &Option<Value>, end: &Option<Value>) -> Result<Option<(&'a str, usize)>> {
     let length = text.chars().count() as i128;
     let place = |value: &Option<Value>, default: i128| match value {

@@ -1,7 +1,7 @@
-//! Jinja as transformers runs it: minijinja, taught Python's operators, methods and number forms.
+//! Jinja as transformers runs it: minijinja with Python's operators, methods and number formats.
 //!
-//! Chat templates are written and tried in jinja2's sandbox over Python's values, and what they print there is what a
-//! model was trained on. minijinja parses and runs them; what it does otherwise than Python is replaced:
+//! Chat templates are written and tested in jinja2's sandbox over Python values, and models were trained on their
+//! output there. minijinja parses and runs them; wherever it differs from Python, its behaviour is replaced:
 //!
 //! ```text
 //!   source ─minijinja─▶ syntax tree ─lower─▶ syntax tree ─minijinja─▶ instructions ─minijinja─▶ text
@@ -9,9 +9,10 @@
 //!                                      └ names, each with its line        └ filters, tests, methods, formatter: ours
 //! ```
 //!
-//! What differs on purpose: integers have 128 bits; `length`, printing and subscripts work on generators, and a loop over
-//! None runs no time; append, extend, insert and pop work on lists that a template made (llama.cpp allows them, and Kimi
-//! K2 needs them); macros and namespaces print otherwise; the texts of some errors are shorter. Of jinja2, `random`, `urlize`, `wordwrap`, `lipsum` and {% autoescape %} are missing.
+//! Intended differences: integers have 128 bits; `length`, printing and subscripts work on generators, and a loop over
+//! None does not run; append, extend, insert and pop work on lists that a template created (llama.cpp allows them, and
+//! Kimi K2 needs them); macros and namespaces print differently; some error messages are shorter. `random`, `urlize`,
+//! `wordwrap`, `lipsum` and {% autoescape %} of jinja2 are missing.
 
 mod filters;
 mod formats;
@@ -47,12 +48,12 @@ self_cell::self_cell!(
     }
 );
 
-/// A template that was parsed; any number of threads may render it.
+/// A parsed template. Any number of threads may render it.
 pub struct Program {
     code: Code,
-    /// Variables that it reads and does not set before.
+    /// Variables that it reads without setting them first.
     reads: HashSet<String>,
-    /// Those that it reads only as `not name`.
+    /// Variables that it reads only as `not name`.
     negated: HashSet<String>,
 }
 
@@ -68,7 +69,7 @@ fn format(out: &mut Output, _: &mut State, value: &Value) -> Result<(), Error> {
     Ok(())
 }
 
-/// The same for every template: they are not kept in it.
+/// The environment of all templates, which are not stored in it.
 fn environment() -> &'static Environment<'static> {
     static ENVIRONMENT: OnceLock<Environment<'static>> = OnceLock::new();
     ENVIRONMENT.get_or_init(|| {
@@ -85,8 +86,8 @@ fn environment() -> &'static Environment<'static> {
     })
 }
 
-/// As jinja2 reads it: lines end with a line feed, and the one behind {% raw %} stays. `{% generation %}` only marks text
-/// for training: it becomes `{% if true %}`, with its control of whitespace.
+/// Prepares the source as jinja2 does: lines end with a line feed, and the line feed after {% raw %} stays.
+/// `{% generation %}` only marks text for training; it becomes `{% if true %}` with the same whitespace control.
 fn prepared(source: &str) -> String {
     let source = source.replace("\r\n", "\n").replace('\r', "\n");
     let mut out = String::with_capacity(source.len());
@@ -111,7 +112,7 @@ fn prepared(source: &str) -> String {
     out + rest
 }
 
-/// A parser that recurses must not see an expression without end.
+/// Rejects very long expressions, which a recursive parser must not see.
 fn check_size(source: &str) -> Result<(), Error> {
     const MOST: usize = 4000;
     let mut tokens = 0;
@@ -130,7 +131,7 @@ fn check_size(source: &str) -> Result<(), Error> {
 }
 
 impl Program {
-    /// Errors: of the syntax, and names of filters, tests, functions and methods that there are not; with their lines.
+    /// Fails on syntax errors and on missing filters, tests, functions and methods, with their lines.
     pub fn parse(source: &str) -> Result<Program, Error> {
         let (mut reads, mut negated) = (HashSet::new(), HashSet::new());
         let code = Code::try_new(prepared(source), |source| {
@@ -151,17 +152,18 @@ impl Program {
         Ok(Program { code, reads, negated })
     }
 
-    /// Whether what the caller gives under this name can reach the text.
+    /// Whether a variable of this name from the caller can affect the text.
     pub fn reads(&self, variable: &str) -> bool {
         self.reads.contains(variable)
     }
 
-    /// Whether it reads this variable only as `not variable`, and never asks whether it is defined.
+    /// Whether it reads this variable only as `not variable`, and never tests whether it is defined.
     pub fn only_negates(&self, variable: &str) -> bool {
         self.negated.contains(variable)
     }
 
-    /// minijinja lends an output that can be bounded only to formatters: the one of a template that prints the program.
+    /// minijinja passes an output that can be bounded only to formatters, so the program runs in the formatter of a
+    /// template that prints one value.
     pub fn render(self: &Arc<Self>, context: Value, out: impl Write) -> Result<(), Error> {
         let program = Arc::clone(self);
         let mut frame = Environment::empty();

@@ -1,4 +1,4 @@
-//! The operators of Python, as filters that no template can spell (lower.rs).
+//! Python's operators, as filters whose names no template can spell (lower.rs).
 
 use super::formats::percent;
 use super::values::*;
@@ -6,7 +6,7 @@ use minijinja::value::{Rest, ValueKind};
 use minijinja::{Environment, Value};
 use std::cmp::Ordering;
 
-/// No operator makes a longer text or list.
+/// The largest length of a text or list that an operator may create.
 const LONGEST: usize = 32 << 20;
 
 fn unsupported(op: &str, left: &Value, right: &Value) -> minijinja::Error {

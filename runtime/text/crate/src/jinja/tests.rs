@@ -1,4 +1,4 @@
-//! The tests of jinja2: what may stand behind `is`.
+//! The tests of jinja2, which follow `is`.
 
 use super::operators::{binary, holds};
 use super::values::*;
@@ -47,7 +47,7 @@ pub const NAMES: [&str; 39] = [
     "upper",
 ];
 
-/// Most of them are minijinja's.
+/// Most of them are those of minijinja.
 pub fn add_to(env: &mut Environment<'static>) {
     env.add_test("callable", |value: &Value| matches!(value.kind(), ValueKind::Plain | ValueKind::Undefined));
     env.add_test("divisibleby", |value: &Value, by: &Value| Ok(binary("%", value, by)? == Value::from(0)));

@@ -1,4 +1,4 @@
-//! Python's notions of characters and its methods of `str` that are more than a call of Rust's.
+//! Python's character classes, and those of its `str` methods that have no direct equivalent in Rust.
 
 use unicode_categories::UnicodeCategories;
 
@@ -15,13 +15,14 @@ pub fn is_decimal(c: char) -> bool {
     c.is_number_decimal_digit()
 }
 
-/// Decimals, and digits that are raised, lowered or circled.
+/// str.isdigit of one character: decimals, and superscript, subscript or circled digits.
 pub fn is_digit(c: char) -> bool {
     let marked = matches!(c, '²' | '³' | '¹' | '⁰' | '⁴'..='⁹' | '₀'..='₉' | '①'..='⑨' | '⑴'..='⑼' | '⒈'..='⒐' | '⓪' | '➀'..='➈');
     is_decimal(c) || marked
 }
 
-/// Digits, and whatever else has a numeric value: fractions, Roman numerals, Chinese numbers.
+/// str.isnumeric of one character: digits, and other characters with a numeric value (fractions, Roman numerals,
+/// Chinese numbers).
 pub fn is_numeric(c: char) -> bool {
     const CHINESE: &str = "〇一二三四五六七八九十百千万億兆两兩零壹贰叁肆伍陆柒捌玖拾佰仟萬亿";
     c.is_number() || is_digit(c) || CHINESE.contains(c)
@@ -35,7 +36,7 @@ fn upper(c: char) -> String {
     c.to_uppercase().collect()
 }
 
-/// The title case of one character: of "ß" it is "Ss", of "ǆ" one letter of its own.
+/// The title case of one character: "Ss" for "ß", a letter of its own for "ǆ".
 fn title_char(c: char) -> String {
     match c {
         'Ǆ' | 'ǅ' | 'ǆ' => return "ǅ".into(),
@@ -56,7 +57,7 @@ pub fn capitalize(text: &str) -> String {
     }
 }
 
-/// str.title: a word is a run of letters that have a case.
+/// str.title; a word is a run of cased letters.
 pub fn title(text: &str) -> String {
     let mut out = String::new();
     let mut within = false;
@@ -110,7 +111,7 @@ pub fn casefold(text: &str) -> String {
     out
 }
 
-/// Whether some letters have a case, and all of those this one.
+/// Whether there are cased letters, and all of them have this case.
 pub fn all_cased(text: &str, wanted: fn(char) -> bool, unwanted: fn(char) -> bool) -> bool {
     text.chars().any(wanted) && !text.chars().any(|c| unwanted(c) || c.is_letter_titlecase())
 }
@@ -134,7 +135,7 @@ pub fn splitlines(text: &str, keep: bool) -> Vec<&str> {
     lines
 }
 
-/// str.split without a separator: at runs of blanks. `most`: how often at most.
+/// str.split without a separator: splits at runs of white space, at most `most` times.
 pub fn split_blanks(text: &str, most: usize) -> Vec<&str> {
     let mut parts = Vec::new();
     let mut rest = text.trim_start_matches(is_space);
@@ -185,7 +186,7 @@ pub fn expand_tabs(text: &str, size: usize) -> String {
     out
 }
 
-/// str.center, whose odd blank goes to the left only where the width is odd.
+/// str.center; an odd blank goes to the left only if the width is odd.
 pub fn center(text: &str, width: usize, fill: char) -> String {
     let room = width.saturating_sub(text.chars().count());
     let left = room / 2 + (room & width & 1);

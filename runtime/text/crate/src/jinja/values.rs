@@ -1,4 +1,4 @@
-//! What Python makes of minijinja's values: their text, their items, their order; and its lists and generators.
+//! Python's view of minijinja's values: their text, items and order; also Python's lists and generators.
 
 use minijinja::value::{Enumerator, Object, ObjectRepr, Tuple, ValueKind};
 use minijinja::{Error, ErrorKind, Value};
@@ -9,7 +9,7 @@ use unicode_categories::UnicodeCategories;
 
 pub type Result<T> = std::result::Result<T, Error>;
 
-/// Deeper values are refused before the stack is in danger.
+/// The largest nesting depth of values, to protect the stack.
 pub const DEEPEST: usize = 128;
 
 pub fn fail(why: impl Into<Cow<'static, str>>) -> Error {
@@ -20,7 +20,7 @@ fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(|poisoned| poisoned.into_inner())
 }
 
-/// A list that a template made: append and pop change it, for everybody who holds it.
+/// A list that a template created. append and pop change it for all its holders.
 #[derive(Debug)]
 pub struct List(pub Mutex<Vec<Value>>);
 
@@ -53,7 +53,7 @@ pub fn tuple(items: Vec<Value>) -> Value {
     Value::from(Tuple::from(items))
 }
 
-/// What map, select and their like give: true even if empty, and gone when it was read.
+/// The result of map, select and similar filters: true even if empty, and empty once it has been read.
 #[derive(Debug)]
 pub struct Generator(Mutex<Vec<Value>>);
 
@@ -83,7 +83,7 @@ pub fn generator(items: Vec<Value>) -> Value {
     Value::from_object(Generator(Mutex::new(items)))
 }
 
-/// dict_keys, dict_values, dict_items; and range(0, 5), whose name is its text.
+/// dict_keys, dict_values, dict_items; also range(0, 5), which prints as its name.
 #[derive(Debug)]
 pub struct View {
     pub name: Cow<'static, str>,
@@ -102,7 +102,7 @@ impl Object for View {
     }
 }
 
-/// A group of groupby: a tuple of its key and its members, which have names.
+/// A group of groupby: a named tuple of its key and its members.
 #[derive(Debug)]
 struct Group(Value, Value);
 
@@ -126,7 +126,7 @@ pub fn group(key: Value, members: Value) -> Value {
     Value::from_object(Group(key, members))
 }
 
-/// As Python calls it.
+/// The name of the value's type in Python.
 pub fn type_name(value: &Value) -> &'static str {
     match value.kind() {
         ValueKind::Undefined => "Undefined",
@@ -150,7 +150,7 @@ pub enum Number {
 }
 
 impl Number {
-    /// True and False are numbers, too.
+    /// The value as a number; True and False are numbers too.
     pub fn of(value: &Value) -> Option<Number> {
         match value.kind() {
             ValueKind::Bool => Some(Number::Int(value.is_true().into())),
@@ -179,7 +179,7 @@ pub fn undefined(value: &Value) -> Result<()> {
     }
 }
 
-/// An argument that is a number.
+/// An argument that must be a number.
 pub fn int(value: &Value) -> Result<i128> {
     undefined(value)?;
     match Number::of(value) {
@@ -188,7 +188,7 @@ pub fn int(value: &Value) -> Result<i128> {
     }
 }
 
-/// A length or width: less than nothing is nothing.
+/// A length or width; negative values become 0.
 pub fn size(value: &Value) -> Result<usize> {
     const MOST: i128 = 1 << 20;
     match int(value)? {
@@ -201,7 +201,7 @@ pub fn string(value: &Value) -> Result<&str> {
     value.as_str().ok_or_else(|| fail(format!("expected str, got '{}'", type_name(value))))
 }
 
-/// Gives each parameter its argument, if it has one.
+/// Binds each parameter to its argument, if there is one.
 pub fn bind<const N: usize>(function: &str, args: &[Value], parameters: [&str; N]) -> Result<[Option<Value>; N]> {
     let (positional, named) = split(args);
     let mut bound: [Option<Value>; N] = std::array::from_fn(|i| positional.get(i).cloned());
@@ -220,7 +220,7 @@ pub fn bind<const N: usize>(function: &str, args: &[Value], parameters: [&str; N
     Ok(bound)
 }
 
-/// Positional arguments, and those by name: undefined or a mapping.
+/// Splits off the keyword arguments, which are a mapping, or undefined if there are none.
 pub fn split(args: &[Value]) -> (&[Value], &Value) {
     match args.split_last() {
         Some((named, positional)) if named.is_kwargs() => (positional, named),
@@ -228,7 +228,7 @@ pub fn split(args: &[Value]) -> (&[Value], &Value) {
     }
 }
 
-/// The one argument of a function that must have it.
+/// The required argument of a function.
 pub fn one(function: &str, args: &[Value], parameter: &str) -> Result<Value> {
     let [value] = bind(function, args, [parameter])?;
     required(value, function, parameter)
@@ -259,7 +259,8 @@ pub fn pairs(map: &Value) -> Result<Vec<(Value, Value)>> {
     items(map)?.into_iter().map(|key| Ok((key.clone(), map.get_item(&key)?))).collect()
 }
 
-/// What `<` and its like go by; None: not comparable, as nan. Values of different types are an error.
+/// Compares two values for `<` and similar operators. None if they are unordered (nan); an error if their types
+/// differ.
 pub fn compare(left: &Value, right: &Value, operator: &str) -> Result<Option<Ordering>> {
     undefined(left)?;
     undefined(right)?;
@@ -289,7 +290,7 @@ pub fn float_repr(x: f64) -> String {
         return if x < 0.0 { "-inf".into() } else { "inf".into() };
     }
     let mut scientific = format!("{x:e}");
-    // Of two texts that are equally short and equally near, Python takes the even one.
+    // If two representations are equally short and equally near, Python chooses the even one.
     let places = scientific.find('e').unwrap_or(0).saturating_sub(2 + usize::from(x < 0.0));
     let even = format!("{x:.places$e}");
     if even.parse() == Ok(x) {

@@ -1,25 +1,25 @@
-//! Objects that do not say `additionalProperties` are closed.
+//! Closes objects that do not specify `additionalProperties`.
 //!
-//! The standard lets any further key follow. Servers that clients of Ollama, llama.cpp and vLLM were written for do not, and
-//! a small model that may go on does. An object is closed if it names keys; `{"type": "object"}` alone stays any object,
-//! and so does one that says `additionalProperties` itself.
+//! The standard permits any further key. Clients of Ollama, llama.cpp and vLLM were written for servers that do
+//! not, and a small model that may add keys will. An object is closed if it names keys. `{"type": "object"}` alone
+//! stays any object, and an object with its own `additionalProperties` is unchanged.
 //!
-//! Parts that make one object together are closed together: the parts of an `allOf`, what a `$ref` leads to and what
-//! stands beside it. To close each of them would leave no object at all.
+//! Parts that together form one object are closed together: the parts of an `allOf`, and the target of a `$ref`
+//! with its sibling keywords. Closing each part separately would permit no object at all.
 //!
 //! ```text
 //!   allOf: [{properties: a}, {$ref: b}]      properties: {a: true, b: true}, additionalProperties: false,
 //!                                       ──▶  allOf: [{properties: a}, {$ref: b}]   (open)
 //! ```
 //!
-//! Alternatives (`anyOf`, `oneOf`) are closed each with the keys that stand beside all of them. Where several parts say
-//! something about one key, what they say of it stays open: it is one object again, of parts that are far apart.
+//! Each alternative (`anyOf`, `oneOf`) is closed together with the keys beside the alternatives. If several parts
+//! constrain one key, its schemas stay open: they form one object again, whose parts are in different places.
 
 use super::pointer_of;
 use serde_json::{Map, Value};
 use std::collections::{BTreeSet, HashSet};
 
-/// Keys that an object may have: by name and by pattern, in the order of the schema.
+/// The keys that an object may have, by name and by pattern, in the order of the schema.
 #[derive(Default, Clone, PartialEq, Eq, Hash)]
 pub struct Names {
     properties: Vec<String>,
@@ -30,17 +30,17 @@ pub struct Names {
 pub enum Closing {
     /// Nothing is closed here and below.
     Never,
-    /// Left to the whole that this is a part of; of these keys other parts say something, too.
+    /// The enclosing whole is closed instead; other parts also constrain these keys.
     Part(BTreeSet<String>),
-    /// Closed, with these keys allowed beside its own.
+    /// Closed, with these keys allowed in addition to its own.
     With(Names),
 }
 
 pub struct Plan {
-    /// Of the parts of an `allOf`, and of what a `$ref` leads to.
+    /// For the parts of an `allOf`, and the target of a `$ref`.
     pub parts: Closing,
     pub branches: Closing,
-    /// Of schemas of keys, and of items; but for the keys that several parts have.
+    /// For the schemas of keys and items, except the keys that several parts have.
     pub below: Closing,
     shared: BTreeSet<String>,
     /// The keys of the whole, if it is to be closed here.
@@ -52,7 +52,7 @@ impl Names {
         self.properties.is_empty() && self.patterns.is_empty()
     }
 
-    /// Keys that were there already go to `shared`.
+    /// Adds keys; those that are already present go to `shared`.
     fn add(&mut self, map: &Map<String, Value>, shared: &mut BTreeSet<String>) {
         let keys = |name| map.get(name).and_then(Value::as_object).into_iter().flat_map(Map::keys);
         for name in keys("properties") {
@@ -66,13 +66,13 @@ impl Names {
     }
 }
 
-/// Finds the keys of all parts of an object.
+/// Collects the keys of all parts of an object.
 struct Flatten<'a> {
     root: &'a Value,
     seen: HashSet<String>,
     names: Names,
     shared: BTreeSet<String>,
-    /// Some part has a list of keys, be it an empty one.
+    /// Some part has a list of keys, possibly empty.
     named: bool,
     says_itself: bool,
 }
@@ -154,7 +154,7 @@ impl Plan {
         }
     }
 
-    /// Says which keys there are, and that there are no others.
+    /// Writes the permitted keys, and forbids all others.
     pub fn close(&self, out: &mut Map<String, Value>) {
         let Some(names) = &self.whole else { return };
         for (list, keys) in [

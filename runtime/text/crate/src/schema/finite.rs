@@ -1,27 +1,28 @@
-//! Recursion without an end.
+//! Removes recursion without an end.
 //!
-//! `{"required": ["a"], "properties": {"a": {"$ref": "#"}}}` is satisfied by no finite value, and an answer that follows it
-//! runs to max_tokens. What has a finite value is the least fixed point of: a scalar has one; an object if the schemas of
-//! its required keys have, and those of as many keys as `minProperties` asks for; an array if those of its first `minItems` items have; an `anyOf` if one of its branches has;
-//! a reference if its target has. What has none becomes `false`, which the library leaves out wherever something else is
-//! possible; where the whole has none, it is an error.
+//! `{"required": ["a"], "properties": {"a": {"$ref": "#"}}}` is satisfied by no finite value, so an answer that
+//! follows it runs to max_tokens. The schemas with a finite value are the least fixed point of these rules: a
+//! scalar has one; an object has one if the schemas of its required keys and of `minProperties` keys have one; an
+//! array if those of its first `minItems` items have one; an `anyOf` if one of its branches has one; a reference
+//! if its target has one. A schema without a finite value becomes `false`, which the library omits wherever there
+//! is an alternative. If the whole schema has none, that is an error.
 
 use serde_json::{Map, Value};
 use std::cell::RefCell;
 use std::collections::HashSet;
 
-/// Longer arrays are asked about their first items.
+/// At most this many items of an array are examined.
 const MOST_ITEMS: u64 = 64;
 
 struct Finite<'a> {
     root: &'a Value,
-    /// Targets of references that are known to have a finite value.
+    /// The targets of references that are known to have a finite value.
     known: HashSet<String>,
-    /// Schemas that are being asked about. One that is asked about again came there by targets that are known.
+    /// Schemas under examination. A schema can be reached again only through known targets.
     asked: RefCell<HashSet<*const Value>>,
 }
 
-/// Keywords that, beside a `$ref`, make less of its target.
+/// Keywords that, next to a `$ref`, restrict its target.
 const CONSTRAINTS: [&str; 14] = [
     "additionalProperties",
     "allOf",
@@ -39,16 +40,16 @@ const CONSTRAINTS: [&str; 14] = [
     "type",
 ];
 
-/// All that constrains a value at one place: the schema and the parts that `allOf` and `$ref` add.
+/// All constraints on a value at one place: the schema and the parts that `allOf` and `$ref` add.
 #[derive(Default)]
 struct Parts<'a> {
     maps: Vec<&'a Map<String, Value>>,
     seen: HashSet<*const Map<String, Value>>,
-    /// Something has no value, or is not known to have one yet.
+    /// Some part has no value, or is not yet known to have one.
     stuck: bool,
 }
 
-/// Whether a pattern of `patternProperties` is found in a key; one that is too large to be tried is not.
+/// Whether a pattern of `patternProperties` matches a key; false if the pattern is too large to be tried.
 fn matches(pattern: &str, key: &str) -> bool {
     const MOST: u64 = 10_000;
     let mut builder = llguidance::derivre::RegexBuilder::new();
@@ -101,7 +102,7 @@ impl<'a> Finite<'a> {
             if let (true, Some(Value::String(target))) = (alone, map.get("$ref")) {
                 return self.known.contains(target);
             }
-            // A part alone is what it says: long chains of them are not gathered at every link.
+            // An `allOf` of one part equals that part. This avoids collecting long chains at every link.
             let wraps = CONSTRAINTS.iter().filter(|keyword| map.contains_key(**keyword)).eq(["allOf"].iter());
             if let (true, None, Some([part])) =
                 (wraps, map.get("$ref"), map.get("allOf").and_then(Value::as_array).map(Vec::as_slice))
@@ -146,7 +147,7 @@ impl<'a> Finite<'a> {
             || allows("array") && self.has_array(&parts)
     }
 
-    /// Whether a key may stand in an object, with a value of all schemas that are said of it.
+    /// Whether an object may have this key, with a value that satisfies all schemas for it.
     fn has_key(&self, parts: &Parts<'a>, name: &str) -> bool {
         parts.maps.iter().all(|map| {
             let property = map.get("properties").and_then(|properties| properties.get(name));
@@ -170,7 +171,7 @@ impl<'a> Finite<'a> {
         if least == 0 {
             return true;
         }
-        // Keys without a name: as many as one likes.
+        // Keys that are not listed by name are unlimited in number.
         let others = parts.maps.iter().all(|map| {
             let patterns = map.get("patternProperties").and_then(Value::as_object);
             map.get("additionalProperties").is_none_or(|schema| self.has_value(schema))
@@ -193,7 +194,7 @@ impl<'a> Finite<'a> {
         })
     }
 
-    /// Puts `false` for every schema that no finite value satisfies.
+    /// Replaces every schema that no finite value satisfies by `false`.
     fn pruned(&self, schema: &'a Value) -> Value {
         if !self.has_value(schema) {
             return Value::Bool(false);
@@ -212,7 +213,7 @@ impl<'a> Finite<'a> {
                 "properties" | "patternProperties" | "$defs" => members(value),
                 "anyOf" | "oneOf" | "prefixItems" | "items" | "additionalItems" => list(value),
                 "additionalProperties" => self.pruned(value),
-                // Their parts have a value together, if they are here.
+                // The whole has a value here, so its parts have one together.
                 "allOf" => match value {
                     Value::Array(parts) => parts.iter().map(|part| self.pruned(part)).collect(),
                     other => other.clone(),
@@ -232,7 +233,7 @@ pub fn prune(root: Value) -> Result<Value, String> {
         return Ok(root);
     }
     let mut finite = Finite { root: &root, known: HashSet::new(), asked: RefCell::default() };
-    // Those that were found last lie deepest: a chain is known after one round.
+    // Targets that were found last are the deepest, so a chain is resolved in one round.
     let mut unknown: Vec<&str> = targets.into_iter().collect();
     unknown.sort_by_key(|target| std::cmp::Reverse((target.len(), *target)));
     loop {

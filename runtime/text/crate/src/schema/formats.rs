@@ -1,12 +1,12 @@
-//! `format`: those that the grammar can keep, as JSON Schema's test suite reads them. Any other is an annotation
-//! (JSON Schema, validation, 7.2).
+//! The values of `format` that a grammar can enforce, as JSON Schema's test suite interprets them. Any other value
+//! is an annotation (JSON Schema, validation, 7.2).
 
 use serde_json::{json, Map, Value};
 
-/// Those that the library knows, and knows rightly.
+/// The formats that the library implements correctly.
 const OF_THE_LIBRARY: [&str; 7] = ["duration", "email", "ipv4", "ipv6", "uuid", "uri", "unknown"];
 
-/// The year 0000 is none in many calendars, and 29 February is in leap years alone.
+/// Excludes the year 0000, which many calendars do not have, and 29 February except in leap years.
 fn date() -> String {
     let year = "(?:[0-9]{3}[1-9]|[0-9]{2}[1-9]0|[0-9][1-9]00|[1-9]000)";
     let leap_year = "(?:[0-9]{2}(?:0[48]|[2468][048]|[13579][26])|(?:0[48]|[2468][048]|[13579][26])00)";
@@ -16,8 +16,8 @@ fn date() -> String {
     format!("(?:{year}-(?:{long}|{short}|{february})|{leap_year}-02-29)")
 }
 
-/// A second 60 is the last of a day in UTC: 23:59:60Z, and the same with an offset of whole hours. (With half hours it
-/// exists, too, and is not offered.)
+/// The second 60 is permitted only at the end of a day in UTC: 23:59:60Z, and the same instant with an offset of whole
+/// hours. (Offsets with half hours also have it, but are not supported.)
 fn time() -> String {
     let fraction = r"(?:\.[0-9]+)?";
     let offset = "(?:[zZ]|[+-](?:[01][0-9]|2[0-3]):[0-5][0-9])";
@@ -31,7 +31,7 @@ fn time() -> String {
     format!("(?:{plain}|{})", leaps.join("|"))
 }
 
-/// The regex of a text that stands without quotes, whole; nothing for a format that is an annotation.
+/// Returns the regex for a whole text of this format, without quotes; None for a format that is an annotation.
 pub fn pattern(format: &str) -> Option<String> {
     let hex = "[0-9a-fA-F]";
     let octet = "(?:25[0-5]|2[0-4][0-9]|1[0-9]{2}|[1-9]?[0-9])";
@@ -80,11 +80,11 @@ fn ipv6(hex: &str, ipv4: &str) -> String {
     format!("(?:{})", forms.join("|"))
 }
 
-/// Two hyphens side by side would begin an encoded label, which has rules of its own.
+/// Excludes adjacent hyphens, since they can begin an encoded label, which has rules of its own.
 const HOSTNAME: &str = r"^[a-zA-Z0-9](?:-?[a-zA-Z0-9]){0,30}(?:\.[a-zA-Z0-9](?:-?[a-zA-Z0-9]){0,30})*$";
 const LONGEST_HOSTNAME: u64 = 253;
 
-/// What `format` says is added to the other keywords.
+/// Adds the constraints of `format` to the other keywords.
 pub fn apply(format: &Value, out: &mut Map<String, Value>) {
     let pattern = match format.as_str() {
         Some("date") => format!("^{}$", date()),
@@ -92,7 +92,7 @@ pub fn apply(format: &Value, out: &mut Map<String, Value>) {
         Some("date-time") => format!("^{}[tT]{}$", date(), time()),
         Some("hostname") => HOSTNAME.into(),
         Some(known) if OF_THE_LIBRARY.contains(&known) => {
-            // The format of a value that may be no string is no constraint on the others.
+            // `format` constrains strings only; values of other types stay valid.
             out.insert("format".into(), format.clone());
             return;
         }

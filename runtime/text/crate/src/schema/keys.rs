@@ -1,13 +1,14 @@
-//! Keys of objects that the library would offer although none is left.
+//! Removes key patterns that the library would offer although no key is left.
 //!
-//! It offers a comma for every pattern of keys, less the names that `properties` has. Where the names are all that the
-//! pattern matches, nothing can follow the comma, and the answer is stuck. Such a pattern is left out, and its schema goes
-//! to the names that it matches. The same holds for `additionalProperties` beside patterns that match every key.
+//! The library offers a comma for every pattern of keys, excluding the names in `properties`. If the pattern
+//! matches only these names, nothing can follow the comma, and the answer is stuck. Such a pattern is removed, and
+//! its schema is added to the names that it matches. The same applies to `additionalProperties` next to patterns
+//! that match every key.
 
 use llguidance::derivre::{RegexAst, RegexBuilder};
 use serde_json::{json, Map, Value};
 
-/// Steps for the question whether a language is empty; where they do not suffice it counts as not empty.
+/// The step limit for deciding whether a language is empty; if it is exceeded, the language counts as not empty.
 const FUEL: u64 = 200_000;
 
 fn search(pattern: &str) -> RegexAst {

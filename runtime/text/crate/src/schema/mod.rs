@@ -1,16 +1,16 @@
-//! JSON schemas on their way to llguidance.
+//! Prepares JSON schemas for llguidance.
 //!
 //! ```text
-//!   schema ─prepare─▶ what is not supported is refused by name and place
-//!                     references become `#/$defs/…` that the library can follow
+//!   schema ─prepare─▶ unsupported keywords are rejected by name and location
+//!                     references become `#/$defs/…`, which the library can follow
 //!                     formats become patterns, unknown ones are dropped       (formats.rs)
-//!                     objects are closed, where that was asked for            (close.rs)
-//!                     keys that nothing can follow are not offered            (keys.rs)
-//!          ─prune───▶ what no finite value satisfies becomes `false`          (finite.rs)
+//!                     objects are closed if requested                         (close.rs)
+//!                     key patterns without a remaining key are removed        (keys.rs)
+//!          ─prune───▶ schemas without a finite value become `false`           (finite.rs)
 //! ```
 //!
-//! The whitespace of answers is fixed: nothing, one space, or a new line with up to 32 spaces or tabs, at the places where
-//! JSON allows any. Small models that may write as much as they like sometimes write nothing else.
+//! The whitespace of answers is restricted: nothing, one space, or a newline with up to 32 spaces or tabs, where JSON
+//! allows any whitespace. Small models that may write unlimited whitespace sometimes write nothing else.
 
 mod close;
 mod finite;
@@ -25,7 +25,7 @@ use std::collections::HashMap;
 
 const WHITESPACE: &str = r"\x20|\x0A[\x20\x09]{0,32}";
 
-/// Keywords of the standard that constrain an answer and that the library does not know.
+/// Keywords of the standard that constrain an answer but that the library does not support.
 const UNSUPPORTED: [&str; 19] = [
     "not",
     "if",
@@ -50,13 +50,13 @@ const UNSUPPORTED: [&str; 19] = [
 const TYPES: [&str; 7] = ["null", "boolean", "number", "integer", "string", "array", "object"];
 
 fn with_options(mut schema: Map<String, Value>) -> Value {
-    // oneOf as anyOf: that no second alternative matches too cannot be said with a grammar.
+    // oneOf is treated as anyOf: a grammar cannot express that no second alternative matches.
     let options = json!({ "whitespace_pattern": WHITESPACE, "coerce_one_of": true });
     schema.insert("x-guidance".into(), options);
     Value::Object(schema)
 }
 
-/// Of any JSON object.
+/// The schema of any JSON object.
 pub fn object() -> Value {
     with_options(json!({ "type": "object" }).as_object().cloned().unwrap_or_default())
 }
@@ -77,7 +77,7 @@ fn compile(schema: &Value) -> Result<Value, String> {
     }
 }
 
-/// The library's own checks.
+/// Runs the library's own checks.
 fn builds(schema: &Value) -> Result<(), String> {
     let compiled = compile(schema)?;
     let builder = llguidance::GrammarBuilder::new(None, llguidance::api::ParserLimits::default());
@@ -88,7 +88,7 @@ fn builds(schema: &Value) -> Result<(), String> {
 fn close(schema: &Value) -> Result<Value, String> {
     let closed = prepare(schema, true)?;
     let open = prepare(schema, false)?;
-    // No schema loses its last answer by being closed.
+    // Keep the schema open if closing it would leave no valid answer.
     Ok(if builds(&closed).is_err() && builds(&open).is_ok() { open } else { closed })
 }
 
@@ -97,7 +97,7 @@ pub fn closed(source: &str) -> Result<String, String> {
     close(&parse(source)?).map(|schema| schema.to_string())
 }
 
-/// Whether answers can be bound by this schema.
+/// Checks that answers can be constrained by this schema.
 pub fn check(source: &str, close_objects: bool) -> Result<(), String> {
     let schema = parse(source)?;
     builds(&if close_objects { close(&schema)? } else { prepare(&schema, false)? })
@@ -128,7 +128,7 @@ fn prepare(schema: &Value, close_objects: bool) -> Result<Value, String> {
     finite::prune(prepared)
 }
 
-/// Gives the `%json { … }` blocks of a Lark grammar the same treatment.
+/// Prepares the schemas in the `%json { … }` blocks of a Lark grammar.
 pub fn in_lark(source: &str) -> Result<String, String> {
     let mut out = String::with_capacity(source.len());
     let mut rest = source;
@@ -142,13 +142,13 @@ pub fn in_lark(source: &str) -> Result<String, String> {
                 out += &format!(" {}", compile(&schema).map_err(|e| format!("in %json: {e}"))?);
                 rest = &block[end..];
             }
-            _ => rest = block, // in a string or a comment; or an error that the library places better
+            _ => rest = block, // in a string or a comment, or an error that the library locates better
         }
     }
     Ok(out + rest)
 }
 
-/// What a `$ref` leads to.
+/// The target of a `$ref`.
 #[derive(Clone, PartialEq, Eq, Hash)]
 struct Target {
     pointer: String,
@@ -157,9 +157,9 @@ struct Target {
 
 struct Walk<'a> {
     root: &'a Value,
-    /// Of the root.
+    /// The closing of the root.
     closing: Closing,
-    /// Targets of references, by their names in `$defs`.
+    /// The names in `$defs` of the targets of references.
     names: HashMap<Target, String>,
     pending: Vec<Target>,
     definitions: Map<String, Value>,
@@ -169,7 +169,7 @@ fn escaped(key: &str) -> String {
     key.replace('~', "~0").replace('/', "~1")
 }
 
-/// The JSON pointer of a fragment "#/…" (RFC 6901, 6): percent signs are decoded, ~0 and ~1 are left.
+/// The JSON pointer of a fragment "#/…" (RFC 6901, 6): percent-encoding is decoded, ~0 and ~1 are kept.
 fn pointer_of(reference: &str) -> Result<String, String> {
     let bytes = reference.as_bytes();
     let mut decoded = Vec::with_capacity(bytes.len());
@@ -228,7 +228,7 @@ impl Walk<'_> {
         }
         let target = Target { pointer, closing: closing.clone() };
         if !self.names.contains_key(&target) {
-            // The library splits at "/" and decodes nothing: names of our own need neither.
+            // The library splits at "/" and decodes nothing, so use names that need neither.
             self.names.insert(target.clone(), format!("d{}", self.names.len()));
             self.pending.push(target.clone());
         }
@@ -248,7 +248,7 @@ impl Walk<'_> {
             let fail = |what: String| Err(format!("at {below}: {what}"));
             let prepared = match key.as_str() {
                 key if UNSUPPORTED.contains(&key) => return fail(format!("\"{key}\" is not supported")),
-                // Those that are referred to are kept, under names of our own.
+                // Referenced definitions are kept, under generated names.
                 "$defs" | "definitions" => continue,
                 "type" => {
                     let one = std::slice::from_ref(value);
@@ -263,7 +263,7 @@ impl Walk<'_> {
                     Some(pattern) => self.pattern(pattern, &below).map(|()| value.clone())?,
                     None => return fail("a pattern must be a string".into()),
                 },
-                // Last, because it may have to go beside a pattern.
+                // Handled last, because it may have to be combined with a pattern.
                 "format" => continue,
                 "$ref" => self.reference(value, &below, &plan.parts)?,
                 "properties" => self.members(value, &below, &plan)?,
