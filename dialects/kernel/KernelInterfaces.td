@@ -1,5 +1,5 @@
-//===- KernelInterfaces.td - What a plan asks of a kernel's op -------------===//
-// Apart from the ops, since mlir-tblgen renders the interfaces of one file.
+//===- KernelInterfaces.td - The interface of ops that anchor a kernel -----===//
+// Kept apart from the ops because mlir-tblgen generates code for all interfaces of a file.
 //===----------------------------------------------------------------------===//
 #ifndef INGOT_DIALECTS_KERNEL_KERNELINTERFACES_TD
 #define INGOT_DIALECTS_KERNEL_KERNELINTERFACES_TD
@@ -9,32 +9,32 @@ include "mlir/IR/OpBase.td"
 def Kernel_LaunchInterface : OpInterface<"LaunchInterface"> {
   let cppNamespace = "::ingot::kernel";
   let description = [{
-    What planning, cost models and the engine's table ask of the op that anchors a kernel.func: they know no op by
-    name. What it reads and writes stands at its operands (`MemRead`, `MemWrite`). An op that says nothing of itself
-    walks tokens, one work item each, and moves bytes rather than compute.
+    The properties of the op that anchors a kernel.func. Planning, cost models and the engine's launch table use them
+    and know no op by name. Reads and writes are declared on the operands (`MemRead`, `MemWrite`). By default an op
+    has one work item per token and is bound by memory, not by arithmetic.
   }];
   let methods = [
-    InterfaceMethod<"The operand that a producer of the same kernel may make; null: it has none.", "::mlir::Value",
-                    "rowOperand", (ins), "", [{ return {}; }]>,
+    InterfaceMethod<"The operand that a producer in the same kernel may compute; null if there is none.",
+                    "::mlir::Value", "rowOperand", (ins), "", [{ return {}; }]>,
     InterfaceMethod<"The kernel's family in the engine: \"matmul\", \"rowwise\", …", "::llvm::StringRef", "family",
                     (ins), "", [{ return $_op->getName().stripDialect(); }]>,
-    InterfaceMethod<"How many work items a launch has.", "::ingot::kernel::WorkItems", "workItems", (ins), "",
+    InterfaceMethod<"The number of work items of a launch.", "::ingot::kernel::WorkItems", "workItems", (ins), "",
                     [{ return {::ingot::kernel::WorkItems::Tokens, 1, false}; }]>,
-    InterfaceMethod<"Whether a unit of its work is a logits row; else it is a token.", "bool", "isPerRow", (ins), "",
+    InterfaceMethod<"Whether the unit of work is a logits row; otherwise it is a token.", "bool", "isPerRow", (ins), "",
                     [{ return false; }]>,
-    InterfaceMethod<"Whether a unit reads one row of its weights; else a launch reads them whole.", "bool",
+    InterfaceMethod<"Whether a unit reads one row of the weights; otherwise a launch reads all of them.", "bool",
                     "gathersWeights", (ins), "", [{ return false; }]>,
-    InterfaceMethod<"How many rows of an operand a unit reads or writes.", "int64_t", "rowsOfUnit",
+    InterfaceMethod<"The number of rows of an operand that a unit reads or writes.", "int64_t", "rowsOfUnit",
                     (ins "::mlir::Value":$operand), "", [{ return 1; }]>,
-    InterfaceMethod<"Operations of a unit; a multiplication and an addition are two. 0: too few to matter.", "int64_t",
-                    "operationsPerUnit", (ins), "", [{ return 0; }]>,
-    InterfaceMethod<"Operations of a token for each position that it looks at.", "int64_t", "operationsPerPosition",
+    InterfaceMethod<"Operations per unit, counting a multiplication and an addition as two; 0 if negligible.",
+                    "int64_t", "operationsPerUnit", (ins), "", [{ return 0; }]>,
+    InterfaceMethod<"Operations of a token per position that it attends to.", "int64_t", "operationsPerPosition",
                     (ins), "", [{ return 0; }]>,
-    InterfaceMethod<"Bytes of a paged state that are read of each position.", "int64_t", "bytesPerPosition", (ins), "",
+    InterfaceMethod<"Bytes of a paged state that are read per position.", "int64_t", "bytesPerPosition", (ins), "",
                     [{ return 0; }]>,
-    InterfaceMethod<"The workspace among its operands; null: it has none.", "::mlir::Value", "workspace", (ins), "",
+    InterfaceMethod<"The workspace operand; null if there is none.", "::mlir::Value", "workspace", (ins), "",
                     [{ return {}; }]>,
-    InterfaceMethod<"Gives it the workspace that its target wants for it (KernelShape).", "void", "takeWorkspace",
+    InterfaceMethod<"Sets the workspace operand that the target requires (KernelShape).", "void", "takeWorkspace",
                     (ins "::mlir::Value":$operand), "",
                     [{ ::llvm::llvm_unreachable_internal("no target wants one for it"); }]>,
   ];

@@ -1,12 +1,13 @@
 //===- KernelOps.td - The kernel dialect: what one launch computes --------===//
 //
-// A kernel.func is one launch: a tree around one op, whose family has a generator
-// per target. Operands are memory: rows of activations, packed weights,
+// A kernel.func is one launch: a tree of ops around one anchor, whose family has a
+// generator per target. Operands are memory: activation buffers, packed weights,
 // states. Layouts are those of runtime/formats/PanelLayout.h, work items those of
 // runtime/abi/KernelAbi.h. Regions hold scalar f32 arith/math ops (and row_stat)
-// that a shared walker renders for each target.
+// that a shared walker emits for each target.
 //
-// All families of ops, for the dialect's page: C++ includes the families that it names (ops/*.h).
+// This file includes all families of ops, for the dialect's documentation. C++ sources include only the families
+// that they use (ops/*.h).
 //===----------------------------------------------------------------------===//
 #ifndef INGOT_DIALECTS_KERNEL_KERNELOPS_TD
 #define INGOT_DIALECTS_KERNEL_KERNELOPS_TD

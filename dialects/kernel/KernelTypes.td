@@ -1,5 +1,5 @@
 //===- KernelTypes.td - Dialect, attributes and types of kernel -----------===//
-// And what its ops are made of: the classes of ops, and operands that say what a launch does to them.
+// Also the base classes of the ops, and operand classes that declare how a launch accesses memory.
 //===----------------------------------------------------------------------===//
 #ifndef INGOT_DIALECTS_KERNEL_KERNELTYPES_TD
 #define INGOT_DIALECTS_KERNEL_KERNELTYPES_TD
@@ -39,7 +39,8 @@ def Kernel_FlowType : TypeDef<Kernel_Dialect, "Flow"> {
   let mnemonic = "flow";
   let summary = "rows that never reach memory: `!kernel.flow<576, bf16>` is what a producer hands the kernel's anchor";
   let description = [{
-    Values are of what rows of that kind would hold, to the bit. How many are at hand at a time is a variant's matter.
+    A fused value: the values are bit for bit those that rows of that kind would hold. The kernel variant decides how
+    many of them exist at a time.
   }];
   let parameters = (ins "int64_t":$n, EnumParameter<Kernel_RowKind>:$kind);
   let assemblyFormat = "`<` $n `,` $kind `>`";
@@ -48,10 +49,10 @@ def Kernel_KvPoolType : TypeDef<Kernel_Dialect, "KvPool"> {
   let mnemonic = "kv_pool";
   let summary = "the paged KV pool of one layer slot: `!kernel.kv_pool<3, 64, bf16>`";
   let description = [{
-    A page holds k[kvHeads][pageTokens][headDim] and v of the same shape. Elements of fp8 are codes of E4M3; behind all
-    codes lie f32 scales, one for each vector: those of k[kvHeads][pageTokens], then of v. A value is code * scale, the
-    scale being the vector's largest magnitude / 448 (1 for a vector that is all but zero). int8 is of CPUs alone and
-    has scales in the same place; its codes lie as KernelAbi.h says.
+    A page holds k[kvHeads][pageTokens][headDim] and v of the same shape. fp8 elements are E4M3 codes. All codes are
+    followed by f32 scales, one for each vector: those of k[kvHeads][pageTokens], then those of v. A value is
+    code * scale; the scale is the vector's largest magnitude / 448 (1 for a vector that is almost zero). int8 exists
+    on CPUs only. Its scales are in the same place; KernelAbi.h describes the layout of its codes.
   }];
   let parameters = (ins "int64_t":$kvHeads, "int64_t":$headDim, "::ingot::KvFormat":$format);
   let assemblyFormat = "`<` $kvHeads `,` $headDim `,` $format `>`";
@@ -64,9 +65,9 @@ def Kernel_FixedStateType : TypeDef<Kernel_Dialect, "FixedState"> {
   let mnemonic = "fixed_state";
   let summary = "all versions of the fixed state of a layer: `!kernel.fixed_state<#lm.fixed<[x: 2x1024 x f32]>>`";
   let description = [{
-    Slot i begins `i * slotBytes` bytes behind the base, with its streams as runtime/formats/FixedState.h says. What a
-    step does is in the batch (Batch.h): for each sequence that has tokens, the slot of the version that it begins
-    with, and the slots that versions behind some of its tokens go to, which may be the one it read.
+    Slot i begins `i * slotBytes` bytes after the base; runtime/formats/FixedState.h describes its streams. The batch
+    (Batch.h) lists the slots that a step uses: for each sequence with tokens, the slot of the version that it starts
+    from, and the slots for the versions after some of its tokens. One of these may be the slot that it reads.
   }];
   let parameters = (ins "::ingot::lm::FixedAttr":$layout);
   let assemblyFormat = "`<` qualified($layout) `>`";
@@ -76,7 +77,8 @@ def Kernel_WorkspaceType : TypeDef<Kernel_Dialect, "Workspace"> {
   let mnemonic = "workspace";
   let summary = "bytes that belong to the program, all zero before its first step: `!kernel.workspace<4096>`";
   let description = [{
-    Launches that touch it are never under way at once, so kernels may share one. Each leaves it as the next wants it.
+    Launches that use it never run at the same time, so kernels may share one workspace. Each kernel leaves it in the
+    state that the next one expects.
   }];
   let parameters = (ins "int64_t":$bytes);
   let assemblyFormat = "`<` $bytes `>`";
@@ -84,13 +86,13 @@ def Kernel_WorkspaceType : TypeDef<Kernel_Dialect, "Workspace"> {
 def Kernel_RoutesType : TypeDef<Kernel_Dialect, "Routes"> {
   let mnemonic = "routes";
   let summary = "which rows go to which experts: `!kernel.routes<64, 8>`, 8 of 64 for each token";
-  let description = "As runtime/abi/Routes.h says; it has so many bytes for each token.";
+  let description = "runtime/abi/Routes.h describes the layout and its size per token.";
   let parameters = (ins "int64_t":$experts, "int64_t":$used);
   let assemblyFormat = "`<` $experts `,` $used `>`";
   let extraClassDeclaration = "int64_t bytesPerToken() const;";
 }
 def Kernel_Memory : AnyTypeOf<[Kernel_RowsType, Kernel_KvPoolType, Lm_WeightType]>;
-/// Rows in memory, or of another op of the kernel.
+/// Rows in memory, or a fused value of another op in the kernel.
 def Kernel_RowsOrFlow : AnyTypeOf<[Kernel_RowsType, Kernel_FlowType]>;
 
 /// `extent = #kernel.extent<rows>`
@@ -113,11 +115,12 @@ def Kernel_CountsAttr : AttrDef<Kernel_Dialect, "Counts"> {
 }
 
 class Kernel_Op<string mnemonic, list<Trait> traits = []> : Op<Kernel_Dialect, mnemonic, traits>;
-/// The op of a launch; `told`: what it says of itself, the rest being as the interface has it.
+/// An op that can anchor a launch. `told` lists the interface methods that it overrides; the others keep their
+/// defaults.
 class Kernel_LaunchOp<string mnemonic, list<string> told = [], list<Trait> traits = []>
     : Kernel_Op<mnemonic, traits # [DeclareOpInterfaceMethods<Kernel_LaunchInterface, told>]>;
 
-/// Operands say what a launch does to them.
+/// Operand classes that declare how a launch accesses the operand.
 class Kernel_Read<TypeConstraint type> : Arg<type, "", [MemRead]>;
 class Kernel_Write<TypeConstraint type> : Arg<type, "", [MemWrite]>;
 class Kernel_Update<TypeConstraint type> : Arg<type, "", [MemRead, MemWrite]>;

@@ -1,17 +1,17 @@
 //===- LmEnums.td - Enumerations of the lm dialect ---------------===//
-// Apart from the ops, since mlir-tblgen renders every enumeration that it sees.
+// Kept apart from the ops because mlir-tblgen generates code for every enumeration that it sees.
 //===----------------------------------------------------------------------===//
 #ifndef INGOT_DIALECTS_LM_LMENUMS_TD
 #define INGOT_DIALECTS_LM_LMENUMS_TD
 
 include "mlir/IR/EnumAttr.td"
 
-def Lm_RopeStyleHalf : I32EnumAttrCase<"Half", 0, "half">;               // (i, i + r/2): HF, GGUF neox
-def Lm_RopeStyleInterleaved : I32EnumAttrCase<"Interleaved", 1, "interleaved">; // (2i, 2i+1): GGUF llama
+def Lm_RopeStyleHalf : I32EnumAttrCase<"Half", 0, "half">;               // pairs (i, i + r/2): HF, GGUF neox
+def Lm_RopeStyleInterleaved : I32EnumAttrCase<"Interleaved", 1, "interleaved">; // pairs (2i, 2i+1): GGUF llama
 def Lm_RopeStyleEnum : I32EnumAttr<"RopeStyle", "which elements of a head rotate together",
                                    [Lm_RopeStyleHalf, Lm_RopeStyleInterleaved]> {
   let cppNamespace = "::ingot::lm";
-  let genSpecializedAttr = 0; // LmTypes.td: it prints as a word
+  let genSpecializedAttr = 0; // LmTypes.td: it is printed as a word
 }
 def Lm_Silu : I32EnumAttrCase<"Silu", 0, "silu">;             // x / (1 + exp(-x))
 def Lm_GeluTanh : I32EnumAttrCase<"GeluTanh", 1, "gelu_tanh">; // 0.5x(1+tanh(sqrt(2/pi)(x+0.044715x^3)))
@@ -20,7 +20,7 @@ def Lm_QuickGelu : I32EnumAttrCase<"QuickGelu", 3, "quick_gelu">; // x / (1 + ex
 def Lm_Relu : I32EnumAttrCase<"Relu", 4, "relu">;             // max(x, 0)
 def Lm_Relu2 : I32EnumAttrCase<"Relu2", 5, "relu2">;          // max(x, 0)^2
 def Lm_Mish : I32EnumAttrCase<"Mish", 6, "mish">;             // x tanh(ln(1+exp(x)))
-def Lm_Sigmoid : I32EnumAttrCase<"Sigmoid", 7, "sigmoid">;    // 1 / (1 + exp(-x)): gates
+def Lm_Sigmoid : I32EnumAttrCase<"Sigmoid", 7, "sigmoid">;    // 1 / (1 + exp(-x)), for gates
 def Lm_ActivationKind : I32EnumAttr<"ActivationKind", "activation function",
                                     [Lm_Silu, Lm_GeluTanh, Lm_Gelu, Lm_QuickGelu, Lm_Relu, Lm_Relu2, Lm_Mish,
                                      Lm_Sigmoid]> {
@@ -40,22 +40,22 @@ def Lm_ScoreNone : I32EnumAttrCase<"None", 3, "none">;
 def Lm_RouteScoreEnum : I32EnumAttr<"RouteScore", "what a router makes of its logits",
                                 [Lm_ScoreSoftmax, Lm_ScoreSigmoid, Lm_ScoreSqrtSoftplus, Lm_ScoreNone]> {
   let cppNamespace = "::ingot::lm";
-  let genSpecializedAttr = 0; // LmTypes.td: it prints as a word
+  let genSpecializedAttr = 0; // LmTypes.td: it is printed as a word
 }
 def Lm_RouteNormNone : I32EnumAttrCase<"None", 0, "none">;
 def Lm_RouteNormSum : I32EnumAttrCase<"Sum", 1, "sum">;         // w / max(sum w + norm_eps, norm_floor)
-def Lm_RouteNormSoftmax : I32EnumAttrCase<"Softmax", 2, "softmax">; // over the experts that are chosen
+def Lm_RouteNormSoftmax : I32EnumAttrCase<"Softmax", 2, "softmax">; // over the chosen experts
 def Lm_RouteNormEnum : I32EnumAttr<"RouteNorm", "how the weights of the chosen experts are normalised",
                                [Lm_RouteNormNone, Lm_RouteNormSum, Lm_RouteNormSoftmax]> {
   let cppNamespace = "::ingot::lm";
-  let genSpecializedAttr = 0; // LmTypes.td: it prints as a word
+  let genSpecializedAttr = 0; // LmTypes.td: it is printed as a word
 }
 def Lm_GroupMax : I32EnumAttrCase<"Max", 0, "max">;         // its best expert
 def Lm_GroupTop2Sum : I32EnumAttrCase<"Top2Sum", 1, "top2sum">; // the sum of its two best
 def Lm_GroupScoreEnum : I32EnumAttr<"GroupScore", "what a group of experts is chosen by",
                                     [Lm_GroupMax, Lm_GroupTop2Sum]> {
   let cppNamespace = "::ingot::lm";
-  let genSpecializedAttr = 0; // LmTypes.td: it prints as a word
+  let genSpecializedAttr = 0; // LmTypes.td: it is printed as a word
 }
 
 #endif

@@ -1,11 +1,11 @@
 //===- LmOps.td - The lm dialect: what the model is -----------------------===//
 //
-// All families of ops, for the dialect's page and for patterns (docs/extending.md): C++ includes the families that it
-// names (ops/*.h).
+// This file includes all families of ops, for the dialect's documentation and for patterns (docs/extending.md). C++
+// sources include only the families that they use (ops/*.h).
 //
-// Every op is described with numbered constraints in SPEC.md; verifiers cite
-// them. Value semantics: the leading dimension of every tensor is the ragged
-// token count T of a step (or the count R of logits rows after select_rows).
+// SPEC.md numbers the constraints of each op; verifiers cite them. Ops have
+// value semantics. The leading dimension of every tensor is the ragged token
+// count T of a step (or the count R of logits rows after select_rows).
 //===----------------------------------------------------------------------===//
 #ifndef INGOT_DIALECTS_LM_LMOPS_TD
 #define INGOT_DIALECTS_LM_LMOPS_TD

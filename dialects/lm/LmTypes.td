@@ -58,29 +58,29 @@ def Lm_RowsAttr : AttrDef<Lm_Dialect, "Rows"> {
   let mnemonic = "rows";
   let summary = "where a weight's rows stand in the checkpoint, if they are not one whole tensor";
   let description = [{
-    Parts follow each other. `from` is the first row; the brackets hold loops of `count by stride`, the outermost
-    first (a stride of 1 is left out; without brackets: all rows to the end); `matrix` picks one of a stack, whose
-    matrices lie one below the other without it.
-    `transposed`: the tensor's columns are meant instead of its rows. `columns by` and `rows by`: numbers that each
-    column or row is multiplied by, as f32; `plus` is added to each of them, and `at` is the tensor's row that the first
-    belongs to. So is a norm folded into the projection behind it, of floats alone.
+    Parts follow each other. `from` is the first row. The brackets hold loops of `count by stride`, the outermost first;
+    a stride of 1 is omitted, and without brackets all rows to the end are used. `matrix` selects one matrix of a
+    stack; without it, the matrices of a stack are stacked vertically.
+    `transposed` takes the tensor's columns instead of its rows. `columns by` and `rows by` give the numbers by which
+    each column or row is multiplied, as f32. `plus` is added to each number first, and `at` is the tensor's row that
+    the first number belongs to. This is how a norm is folded into the projection after it; the weight must be floats.
     ```mlir
     #lm.rows<"query_key_value.weight" from 64 [32 by 192, 64]>       // k of 32 heads of 64, packed as q, k, v
-    #lm.rows<"ffn_gate_up_exps.weight" matrix 5 from 1 [1408 by 2]>  // every second row of the sixth expert
-    #lm.rows<"q.weight", "k.weight">                                 // one below the other
+    #lm.rows<"ffn_gate_up_exps.weight" matrix 5 from 1 [1408 by 2]>  // every other row of the sixth expert
+    #lm.rows<"q.weight", "k.weight">                                 // stacked vertically
     #lm.rows<"q.weight" columns by "input_layernorm.weight" plus 1.0> // Gemma's norm, folded
     ```
-    The whole of one tensor is not written so: its `source` is the name alone.
+    One whole tensor is not written in this form: its `source` is just the name.
   }];
   let parameters = (ins ArrayRefParameter<"::ingot::lm::PartAttr">:$parts);
   let hasCustomAssemblyFormat = 1;
   let genVerifyDecl = 1;
 }
 
-/// What `source` of a weight is, in lm and in plan; `rowsOf` reads both forms.
+/// The `source` of a weight, in lm and in plan; `rowsOf` reads both forms.
 def Lm_SourceAttr : AnyAttrOf<[StrAttr, Lm_RowsAttr], "the name of a tensor, or #lm.rows">;
 
-/// Enumerations that print as words: `style = #lm.rope_style<half>`.
+/// An enumeration that is printed as a word: `style = #lm.rope_style<half>`.
 class Lm_Word<I32EnumAttr info, string mnemonic> : EnumAttr<Lm_Dialect, info, mnemonic> {
   let assemblyFormat = "`<` $value `>`";
 }
@@ -94,11 +94,11 @@ def Lm_WeightType : TypeDef<Lm_Dialect, "Weight"> {
   let mnemonic = "weight";
   let summary = "a weight of a shape and numeric format, by reference: `!lm.weight<576x576, q4_1>`";
   let description = [{
-    Three dimensions are a stack of matrices, one for each expert: `!lm.weight<64x1408x2048, q4_k>`. A vector for each
-    expert is a stack of one column: `!lm.weight<64x1408x1, f32>`.
+    A type of three dimensions is a stack of matrices, one for each expert: `!lm.weight<64x1408x2048, q4_k>`. One vector
+    for each expert is a stack with one column: `!lm.weight<64x1408x1, f32>`.
 
-    Behind lowering a matrix has the layout in which it lies in the engine as well, which kernel-choose-layouts gives
-    it: `!lm.weight<576x576, q4_1, panel32>`. Vectors have none: they lie in one way everywhere (PanelLayout.h).
+    After lowering, the type of a matrix also has its layout in the engine, which kernel-choose-layouts sets:
+    `!lm.weight<576x576, q4_1, panel32>`. Vectors have none, since their layout is always the same (PanelLayout.h).
   }];
   let parameters = (ins ArrayRefParameter<"int64_t">:$shape, "::ingot::WeightFormat":$format,
                         "::ingot::lm::WeightLayout":$layout);
@@ -108,16 +108,16 @@ def Lm_WeightType : TypeDef<Lm_Dialect, "Weight"> {
   let hasCustomAssemblyFormat = 1;
   let genVerifyDecl = 1;
   let extraClassDeclaration = [{
-    /// The same weight in that layout.
+    /// The type of the same weight in that layout.
     ::ingot::lm::WeightType in(::ingot::lm::WeightLayout layout) const {
       return get(getContext(), getShape(), getFormat(), layout);
     }
     const ::ingot::NumericFormat &numeric() const { return ::ingot::numericFormat(getFormat()); }
     bool isVector() const { return getShape().size() == 1; }
     bool isStack() const { return getShape().size() == 3; }
-    /// Vectors of numbers, which no pass rounds.
+    /// A vector or a stack of vectors. No pass rounds these.
     bool isVectors() const { return isVector() || (isStack() && columns() == 1); }
-    /// How many matrices it has, and the rows of each.
+    /// The number of matrices, and of rows in each.
     int64_t matrices() const { return isStack() ? getShape().front() : 1; }
     int64_t rows() const { return getShape()[isStack() ? 1 : 0]; }
     int64_t columns() const { return getShape().back(); }
@@ -141,18 +141,20 @@ class Lm_LayoutAttr<string name, string mnemonic_> : AttrDef<Lm_Dialect, name> {
 }
 def Lm_PagedAttr : Lm_LayoutAttr<"Paged", "paged"> {
   let summary = "a state that keeps vectors of every position: `#lm.paged<[k: 8x128, v: 8x128]>`";
-  let description = "What the numbers are, the pass says that `--kv` drives: they are the same in all paged states.";
+  let description = [{
+    `--kv` sets the numeric format of all paged states that have none of their own (lm.state, lm-lower-to-plan).
+  }];
 }
 def Lm_FixedAttr : Lm_LayoutAttr<"Fixed", "fixed"> {
   let summary = "a state as large for one position as for a thousand: `#lm.fixed<[x: 2x1024 x f32]>`";
   let description = [{
-    Each token replaces it. A sequence begins with zeros. Streams lie one after the other, row by row, as
-    runtime/formats/FixedState.h says.
+    Each token replaces it. A sequence begins with zeros. Streams follow each other, stored row by row
+    (runtime/formats/FixedState.h).
   }];
   let extraClassDeclaration = [{
-    /// What a version of it takes.
+    /// The bytes of one version of it.
     int64_t slotBytes() const;
-    /// Where the stream begins in it.
+    /// The byte offset of a stream in it.
     int64_t offsetOf(size_t stream) const;
   }];
 }
@@ -164,7 +166,7 @@ def Lm_StateType : TypeDef<Lm_Dialect, "State"> {
   let parameters = (ins "::mlir::Attribute":$layout);
   let assemblyFormat = "`<` $layout `>`";
   let extraClassDeclaration = [{
-    /// Its layout, or null if it is of the other kind.
+    /// The paged or fixed layout; null if the state is of the other kind.
     ::ingot::lm::PagedAttr paged() const { return ::llvm::dyn_cast<::ingot::lm::PagedAttr>(getLayout()); }
     ::ingot::lm::FixedAttr fixed() const { return ::llvm::dyn_cast<::ingot::lm::FixedAttr>(getLayout()); }
   }];
@@ -188,7 +190,7 @@ def Lm_BatchType : TypeDef<Lm_Dialect, "Batch"> {
   let summary = "the ragged batch of a step: ids, positions, sequences, block tables, logits rows";
 }
 
-/// In any form: the encoding of the type names one (lm.round), or there is none.
+/// Rows in any encoding: that of the type's `encoding` attribute (lm.round), or f32 if there is none.
 def Lm_Rows : RankedTensorOf<[F32]>;
 def Lm_Activations : ConfinedType<Lm_Rows, [CPred<"!::llvm::cast<::mlir::RankedTensorType>($_self).getEncoding()">],
                                   "rows of f32 in no other form">;

@@ -1,12 +1,13 @@
 //===- PlanOps.td - The plan dialect: when and where ----------------------===//
 //
-// A program is what the runtime executes, one to one with the engine's table
-// (runtime/schema/engine.fbs): buffers with their sizes as coefficients, sections as
-// flat launch lists in cases, and entries: the order in which sections run, and where
-// results lie. No SSA values: operands of launches are attributes that name buffers,
-// weights and states.
+// A program is what the runtime executes. It corresponds one to one to the engine's
+// table (runtime/schema/engine.fbs): buffers with sizes as coefficients, sections as
+// flat launch lists in cases, and entry points, which give the order of the sections
+// and the buffers of the results. There are no SSA values: operands of launches are
+// attributes that name buffers, weights and states.
 //
-// All families of ops, for the dialect's page: C++ includes the families that it names (ops/*.h).
+// This file includes all families of ops, for the dialect's documentation. C++ sources include only the families
+// that they use (ops/*.h).
 //===----------------------------------------------------------------------===//
 #ifndef INGOT_DIALECTS_PLAN_PLANOPS_TD
 #define INGOT_DIALECTS_PLAN_PLANOPS_TD

@@ -8,11 +8,11 @@ def Kernel_AttentionOp : Kernel_LaunchOp<"attention", ["workItems", "operationsP
                                                      "workspace", "takeWorkspace"], [AttrSizedOperandSegments]> {
   let summary = "paged causal attention, online softmax over pages at fixed absolute positions";
   let description = [{
-    As lm.attention. The output is rows<heads * head_dim, f32>, bf16, or q8 (head_dim a multiple of 32). Work items:
-    attention tiles x KV heads (item = tile * kv_heads + head). The rows of a work item are the tile's tokens x the
-    heads of the group.
+    Computes lm.attention. The output is rows<heads * head_dim, f32>, bf16, or q8 (head_dim a multiple of 32). Work
+    items: attention tiles x KV heads (item = tile * kv_heads + head). The rows of a work item are the tile's tokens x
+    the heads of the group.
 
-    `workspace` (GPUs): blocks share the positions of a tile, and what each finds passes through it.
+    `workspace` (GPUs): the positions of a tile are split between blocks, which exchange their partial results there.
   }];
   let arguments = (ins Kernel_Read<Kernel_RowsType>:$q, Kernel_Read<Kernel_KvPoolType>:$kv,
                    Kernel_Write<Kernel_RowsType>:$output, Kernel_Read<Optional<Lm_WeightType>>:$sinks,

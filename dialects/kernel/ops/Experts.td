@@ -1,5 +1,5 @@
-//===- Experts.td - Which experts tokens go to ------------------------------===//
-// What they compute are projections over stacks (Matmul.td); rows get there by kernel.rowwise (Rows.td).
+//===- Experts.td - Routing of tokens to experts ----------------------------===//
+// The experts themselves are projections over stacks (Matmul.td); kernel.rowwise (Rows.td) gathers their rows.
 //===----------------------------------------------------------------------===//
 #ifndef INGOT_DIALECTS_KERNEL_OPS_EXPERTS_TD
 #define INGOT_DIALECTS_KERNEL_OPS_EXPERTS_TD
@@ -8,7 +8,7 @@ include "dialects/kernel/KernelTypes.td"
 
 def Kernel_RouteOp : Kernel_LaunchOp<"route", ["operationsPerUnit"], [AttrSizedOperandSegments]> {
   let summary = "the experts of each token, and their weights";
-  let description = "As lm.route. Sums are taken in order of rising expert. Work items: tokens.";
+  let description = "Computes lm.route. Sums are taken in ascending order of experts. Work items: tokens.";
   let arguments = (ins Kernel_Read<Kernel_RowsType>:$logits, Kernel_Read<Optional<Lm_WeightType>>:$bias,
                    Kernel_Read<Optional<Lm_WeightType>>:$expert_scale, Kernel_Write<Kernel_RoutesType>:$routes,
                    Lm_RouteScore:$score, Lm_RouteNorm:$normalize, I64Attr:$groups, I64Attr:$used_groups,
@@ -21,16 +21,16 @@ def Kernel_RouteOp : Kernel_LaunchOp<"route", ["operationsPerUnit"], [AttrSizedO
 }
 
 def Kernel_GroupRoutesOp : Kernel_LaunchOp<"group_routes", ["workItems"]> {
-  let summary = "the rows of each expert, once all tokens have chosen";
+  let summary = "groups the rows by expert, once every token has been routed";
   let description = "One work item.";
   let arguments = (ins Kernel_Update<Kernel_RoutesType>:$routes);
   let assemblyFormat = "$routes `:` type($routes) attr-dict";
 }
 
 def Kernel_CombineOp : Kernel_LaunchOp<"combine", ["operationsPerUnit", "rowsOfUnit"]> {
-  let summary = "y[t] = the weighted sum of the rows of token t, in order of rising expert";
+  let summary = "y[t] = the weighted sum of the rows of token t, in ascending order of experts";
   let description = [{
-    The first product is rounded, each that follows is added by one fused multiplication. Work items: tokens.
+    The first product is rounded; each later one is added with a fused multiply-add. Work items: tokens.
   }];
   let arguments = (ins Kernel_Read<Kernel_RowsType>:$x, Kernel_Read<Kernel_RoutesType>:$routes,
                    Kernel_Write<Kernel_RowsType>:$output);

@@ -1,5 +1,5 @@
-//===- Flow.td - What becomes of values that a kernel has at hand ---------===//
-// Consumers that are nothing without an op whose results they take. Others take rows as well (argmax, rope_append).
+//===- Flow.td - Consumers of fused values --------------------------------===//
+// Consumers that take only fused values of another op in the kernel. Others (argmax, rope_append) also take rows.
 //===----------------------------------------------------------------------===//
 #ifndef INGOT_DIALECTS_KERNEL_OPS_FLOW_TD
 #define INGOT_DIALECTS_KERNEL_OPS_FLOW_TD
@@ -14,9 +14,9 @@ def Kernel_StoreOp : Kernel_Op<"store"> {
 }
 
 def Kernel_PanelMaximaOp : Kernel_Op<"panel_maxima"> {
-  let summary = "y[t][p] = the largest of the 32 values of panel p, NaN aside";
+  let summary = "y[t][p] = the largest of the 32 values of panel p, ignoring NaN";
   let description = [{
-    What a sampler looks at to know which panels hold the values that it wants. -inf where a panel has none.
+    A sampler uses them to find the panels that hold its candidates. A panel without a number has -inf.
   }];
   let arguments = (ins Kernel_FlowType:$values, Kernel_Write<Kernel_RowsType>:$output);
   let assemblyFormat = "$values `:` type($values) `into` $output `:` type($output) attr-dict";

@@ -1,5 +1,5 @@
 //===- Ids.td - Ids of logits rows, on GPUs -------------------------------===//
-// device/sample.cuh, device/draw.cuh
+// The device code is in device/sample.cuh and device/draw.cuh.
 //===----------------------------------------------------------------------===//
 #ifndef INGOT_DIALECTS_KERNEL_OPS_IDS_TD
 #define INGOT_DIALECTS_KERNEL_OPS_IDS_TD
@@ -9,8 +9,8 @@ include "dialects/kernel/KernelTypes.td"
 def Kernel_ArgmaxOp : Kernel_LaunchOp<"argmax", ["family", "workItems", "isPerRow"]> {
   let summary = "raises keys[r] to the largest logit of row r and its index";
   let description = [{
-    Of equal logits the lowest index wins, NaN is below all. Keys are 0 before; who reads them sets them back. Work
-    items: rows.
+    The lowest index wins among equal logits; NaN is below every number. Keys are 0 beforehand; their consumer resets
+    them to 0. Work items: rows.
   }];
   let arguments = (ins Kernel_Read<Kernel_RowsOrFlow>:$logits, Kernel_Update<Kernel_RowsType>:$keys);
   let assemblyFormat = "$logits `:` type($logits) `keys` $keys `:` type($keys) attr-dict";
@@ -18,17 +18,17 @@ def Kernel_ArgmaxOp : Kernel_LaunchOp<"argmax", ["family", "workItems", "isPerRo
 }
 
 def Kernel_ArgmaxFinishOp : Kernel_LaunchOp<"argmax_finish", ["family", "workItems", "isPerRow"]> {
-  let summary = "ids[r] = the index in keys[r], which becomes 0 again";
-  let description = "A key of 0 (all logits are NaN) gives the id 0. Work items: rows.";
+  let summary = "ids[r] = the index in keys[r]; resets keys[r] to 0";
+  let description = "A key of 0 (all logits are NaN) yields id 0. Work items: rows.";
   let arguments = (ins Kernel_Update<Kernel_RowsType>:$keys, Kernel_Write<Kernel_RowsType>:$ids);
   let assemblyFormat = "$keys `:` type($keys) `outs` `(` $ids `:` type($ids) `)` attr-dict";
   let hasVerifier = 1;
 }
 
 def Kernel_DrawWeighOp : Kernel_LaunchOp<"draw_weigh", ["family", "workItems", "isPerRow"]> {
-  let summary = "adds the weights of pieces of row r to sums[r], as the row's sampling wants them";
+  let summary = "adds the weights of parts of row r to sums[r], according to the row's sampling parameters";
   let description = [{
-    keys[r] holds the row's largest logit. All of the sums but those of blocks are 0 before. Work items: rows.
+    keys[r] holds the row's largest logit. All sums except those of blocks are 0 beforehand. Work items: rows.
   }];
   let arguments = (ins Kernel_Read<Kernel_RowsType>:$logits, Kernel_Read<Kernel_RowsType>:$keys,
                    Kernel_Update<Kernel_RowsType>:$sums);
@@ -37,8 +37,8 @@ def Kernel_DrawWeighOp : Kernel_LaunchOp<"draw_weigh", ["family", "workItems", "
 }
 
 def Kernel_DrawIdsOp : Kernel_LaunchOp<"draw_ids", ["family", "workItems", "isPerRow"]> {
-  let summary = "ids[r] = the id that is drawn from row r by its sums; keys[r] and sums[r] become 0 again";
-  let description = "The ids are those of runtime/sample/Sampler.h for the same logits, bit for bit. Work items: rows.";
+  let summary = "ids[r] = the id drawn from row r by means of its sums; resets keys[r] and sums[r] to 0";
+  let description = "The ids are exactly those of runtime/sample/Sampler.h for the same logits. Work items: rows.";
   let arguments = (ins Kernel_Read<Kernel_RowsType>:$logits, Kernel_Update<Kernel_RowsType>:$keys,
                    Kernel_Update<Kernel_RowsType>:$sums, Kernel_Write<Kernel_RowsType>:$ids);
   let assemblyFormat = [{ $logits `,` $keys `:` type($logits) `,` type($keys) `sums` $sums `:` type($sums)

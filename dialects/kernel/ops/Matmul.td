@@ -8,25 +8,24 @@ def Kernel_MatmulOp : Kernel_LaunchOp<"matmul", ["rowOperand", "workItems", "isP
                                                 "rowsOfUnit"], [AttrSizedOperandSegments]> {
   let summary = "y_s[t][n] = epilogue_s(sum_k w_s[n][k] x[t][k], aux…), for each segment s of weight rows";
   let description = [{
-    With `pair`, two weights per segment (gate, up; all gates first is NOT the order: weights are [gate_0, up_0,
-    gate_1, …]) and two accumulators in the epilogue. aux operands belong to segments in order, `aux_counts[s]` of them
-    each: rows<n, f32> (a residual; may be the output itself) or a vector weight (a bias). Epilogue s has the arguments
-    (acc [, acc2], aux…) : f32 and yields one f32. Work items: panels of 32 rows, over all segments in order.
+    With `pair`, each segment has two weights and the epilogue two accumulators. Gates and ups alternate: weights are
+    [gate_0, up_0, gate_1, …], NOT all gates first. aux operands belong to segments in order, `aux_counts[s]` for
+    segment s: rows<n, f32> (a residual, which may be the output itself) or a vector weight (a bias). Epilogue s has
+    the arguments (acc [, acc2], aux…) : f32 and yields one f32. Work items: panels of 32 rows, over all segments in
+    order.
 
-    y_s is written to `outs`, an output for each segment (one of kind q8 is quantised per 32 rows as PanelLayout.h
-    says), or all of them are f32 flows, which other ops of the kernel take.
+    y_s is written to `outs`, which has one output per segment (an output of kind q8 is quantised per 32 rows, see
+    PanelLayout.h), or all of them are f32 fused values that other ops of the kernel consume.
 
-    x of kind q8: `fast` arithmetic (integer dot per group); kind f32: `exact` (f32 chain in order of k), or for bf16
-    weights vdpbf16ps if `fast_float` is set; kind bf16: the GPU's arithmetic (docs/gpu.md). It may be the flow of a
-    kernel.rowwise, which blocks then compute each for itself (GPUs).
+    The kind of x selects the arithmetic. q8: `fast` (integer dot per group). f32: `exact` (f32 chain in order of k),
+    or vdpbf16ps for bf16 weights if `fast_float` is set. bf16: the GPU's arithmetic (docs/gpu.md). x may be the fused
+    value of a kernel.rowwise, which every block then computes for itself (GPUs).
 
-    With `routes` weights are stacks, x has a row for each token and expert that it goes to, and rows of an expert meet
-    its matrix; vectors of aux are stacks of one column. Work items: panels of the experts that have rows, of which
-    there may be fewer than items: the range that a call is given is of all experts' panels, and stands for as large a
-    part of those.
+    With `routes`, weights are stacks, x has a row for each token and each of its experts, and the rows of an expert
+    are multiplied by its matrix. aux vectors are stacks of one column. Work items: the panels of all experts. Only
+    experts with rows have work, so a call maps its range of items to the same fraction of their panels.
 
-    `fp8` (GPUs) is x once more, as kernel.fp8_rows leaves it, for variants that multiply in fp8; all weights are fp8
-    then.
+    `fp8` (GPUs) is x as encoded by kernel.fp8_rows, for variants that multiply in fp8. All weights are then fp8.
   }];
   let arguments = (ins Kernel_Read<Kernel_RowsOrFlow>:$x, Kernel_Read<Variadic<Lm_WeightType>>:$weights,
                    Kernel_Read<Variadic<Kernel_Memory>>:$aux, Kernel_Write<Variadic<Kernel_RowsType>>:$outputs,
@@ -42,17 +41,18 @@ def Kernel_MatmulOp : Kernel_LaunchOp<"matmul", ["rowOperand", "workItems", "isP
                           (`of` $routes^ `:` type($routes))? (`->` type($flows)^)? attr-dict-with-keyword $epilogues }];
   let hasVerifier = 1;
   let extraClassDeclaration = [{
-    /// What x is; of a flow, what it would be in memory.
+    /// The type of x; for a fused value, the type that it would have in memory.
     RowsType xType() { return rowsTypeOf(getX()); }
     int64_t segments() { return getWeights().size() / (getPair() ? 2 : 1); }
     int64_t segmentRows(int64_t s) { return segmentWeight(s).rows(); }
     ::ingot::lm::WeightType segmentWeight(int64_t s) {
       return ::llvm::cast<::ingot::lm::WeightType>(getWeights()[s * (getPair() ? 2 : 1)].getType());
     }
-    /// How many matrices each weight has, and how many of them a token meets.
+    /// The number of matrices in each weight, and the number of them that a token uses.
     int64_t experts() { return segmentWeight(0).matrices(); }
     int64_t rowsOfToken() { return getRoutes() ? getRoutes().getType().getUsed() : 1; }
-    /// The same with flows, which nobody takes yet, in its place: of a projection that wrote its results.
+    /// Replaces a projection that writes its results by one that returns them as fused values, still without
+    /// consumers.
     MatmulOp intoFlows(::mlir::OpBuilder &b);
   }];
 }

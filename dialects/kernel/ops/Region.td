@@ -1,5 +1,5 @@
-//===- Region.td - What stands in the regions of structured ops -----------===//
-// Beside scalar f32 ops of arith and math, which a shared walker renders for each target.
+//===- Region.td - Ops inside the regions of structured ops ---------------===//
+// Regions also hold scalar f32 ops of arith and math. A shared walker emits code for all of them on each target.
 //===----------------------------------------------------------------------===//
 #ifndef INGOT_DIALECTS_KERNEL_OPS_REGION_TD
 #define INGOT_DIALECTS_KERNEL_OPS_REGION_TD

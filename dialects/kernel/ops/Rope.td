@@ -5,10 +5,10 @@
 include "dialects/kernel/KernelTypes.td"
 
 def Kernel_RopeTableOp : Kernel_LaunchOp<"rope_table"> {
-  let summary = "y[t] = cos(p f_0..f_r/2), sin(p f_0..): once per step, read by every layer";
+  let summary = "y[t] = cos(p f_0..f_r/2), sin(p f_0..): computed once per step, read by every layer";
   let description = [{
-    p = positions[t]; p * f is rounded to f32 first (as HF does), cos and sin of that f32 are correct to 1 ulp at any
-    position. Output rows<2 * count, f32>: the cosines first. Both are multiplied by `factor`. Work items: tokens.
+    p = positions[t]. p * f is rounded to f32 first (as in HF); cos and sin of that f32 are correct to 1 ulp at any
+    position. The output is rows<2 * count, f32>, cosines first. Both are multiplied by `factor`. Work items: tokens.
   }];
   let arguments = (ins Kernel_Read<Lm_WeightType>:$frequencies, Kernel_Write<Kernel_RowsType>:$output, F32Attr:$factor);
   let assemblyFormat = "$frequencies `:` type($frequencies) `outs` `(` $output `:` type($output) `)` attr-dict";
@@ -18,13 +18,15 @@ def Kernel_RopeTableOp : Kernel_LaunchOp<"rope_table"> {
 def Kernel_RopeAppendOp : Kernel_LaunchOp<"rope_append", ["operationsPerUnit"], [AttrSizedOperandSegments]> {
   let summary = "normalises and rotates the heads of q and k, writes q in place, appends k and v to the KV pool";
   let description = [{
-    Optional q_norm, k_norm: RMS norm of each head with that vector (+ weight_offset) and eps, before the rotation, or behind it
-    (`norm_after`). The vector is of one head's values, or of all heads', each having its own. `centred`: of a head's values less
-    their mean, which is the layer norm. `table` is the output of rope_table (absent: no rotation). `growth`: q is then multiplied by
-    growth[position / growth_period], by the last of them beyond. k and v are rounded to the pool's type here. Work items: tokens.
+    Optional q_norm, k_norm: RMS norm of each head with that vector (+ weight_offset) and eps, before the rotation, or
+    after it (`norm_after`). The vector has the values of one head, shared by all heads, or separate values for each
+    head. `centred`: the mean of a head is subtracted first, which makes it a layer norm. `table` is the output of
+    rope_table; without it there is no rotation. `growth`: the rotated q is multiplied by
+    growth[position / growth_period], and by the last factor at later positions. k and v are rounded to the pool's
+    type here. Work items: tokens.
 
-    Of flows the rotated q is a flow again. Those are rotated where they are made, so that both values of a pair have to be at
-    hand, and heads have no norms.
+    If the operands are fused values, so is the rotated q. Fused values are rotated where they are computed, so both
+    values of a rotated pair must be available there, and heads have no norms.
   }];
   let arguments = (ins Kernel_Update<Kernel_RowsOrFlow>:$q, Kernel_Read<Kernel_RowsOrFlow>:$k, Kernel_Read<Kernel_RowsOrFlow>:$v,
                    Kernel_Read<Optional<Kernel_RowsType>>:$table, Kernel_Read<Optional<Lm_WeightType>>:$q_norm,

@@ -7,15 +7,15 @@
 include "dialects/kernel/KernelTypes.td"
 
 def Kernel_FuncOp : Kernel_Op<"func", [IsolatedFromAbove, FunctionOpInterface]> {
-  let summary = "one launch: operands in the order in which the plan passes them";
+  let summary = "one launch; its operands are in the order in which the plan passes them";
   let description = [{
-    One op anchors it and says what a launch is (LaunchInterface). Producers of its rows may stand before it, consumers
-    of its results behind it; what passes between them are flows, which reach no memory. Operands of all of them are
-    the launch's. Generators dispatch on the anchor, and refuse a producer or consumer that they have no code for:
-    there is no list of compositions.
+    One op is the anchor and describes the launch (LaunchInterface). Producers of its rows may precede it, and
+    consumers of its results may follow it. The values between them are fused values (flows), which never reach memory.
+    The operands of all these ops are operands of the launch. Generators dispatch on the anchor and reject a producer
+    or consumer that they have no code for; there is no list of permitted combinations.
 
-    `counts`: how large the steps are that launch it, where its cases bound that (plan-expand-cases). Its code is right
-    for every count, and has what is fast for these.
+    `counts`: the sizes of the steps that launch it, if its cases bound them (plan-expand-cases). The code is correct
+    for every count and tuned for these.
   }];
   let arguments = (ins SymbolNameAttr:$sym_name, TypeAttrOf<FunctionType>:$function_type,
                    OptionalAttr<DictArrayAttr>:$arg_attrs, OptionalAttr<DictArrayAttr>:$res_attrs,
@@ -29,14 +29,14 @@ def Kernel_FuncOp : Kernel_Op<"func", [IsolatedFromAbove, FunctionOpInterface]> 
     ::mlir::Region *getCallableRegion() { return &getBody(); }
     ::llvm::ArrayRef<::mlir::Type> getArgumentTypes() { return getFunctionType().getInputs(); }
     ::llvm::ArrayRef<::mlir::Type> getResultTypes() { return getFunctionType().getResults(); }
-    /// The op that is no producer and no consumer.
+    /// The op that is neither a producer nor a consumer.
     ::mlir::Operation *anchor();
     ::ingot::kernel::LaunchInterface launch();
-    /// Gives the anchor a workspace of that size as the kernel's last operand, where it has none and `bytes` are not 0.
+    /// Gives the anchor a workspace of that size as the kernel's last operand, if it has none and `bytes` is not 0.
     void addWorkspace(int64_t bytes);
-    /// All ops, producers first: what the kernel does to its operands is what they do to theirs.
+    /// All ops, producers first. The kernel accesses its operands as these ops access theirs.
     auto ops() { return getBody().front().without_terminator(); }
-    /// Per operand, what all ops together declare. Flows are no memory.
+    /// The combined effect of all ops on each operand. Fused values are not memory.
     ::llvm::SmallVector<::ingot::kernel::OperandEffect> operandEffects();
     /// The smallest and the largest count of `counts`.
     int64_t leastCount() { return getCounts() ? getCounts()->getLeast() : 1; }

@@ -7,8 +7,9 @@ include "dialects/lm/LmTypes.td"
 def Lm_RopeOp : Lm_Op<"rope", [Pure, AllTypesMatch<["x", "result"]>]> {
   let summary = "rotates pairs of each head by position * frequency";
   let description = [{
-    `frequencies` is a vector of rotary/2 inverse frequencies (long-context scaling already in them); the first
-    `2 * its length` elements of each head rotate, the rest pass. cos and sin are multiplied by `attention_factor`.
+    `frequencies` is a vector of rotary/2 inverse frequencies, which include any long-context scaling. The first
+    `2 * its length` elements of each head rotate; the others are unchanged. cos and sin are multiplied by
+    `attention_factor`.
   }];
   let arguments = (ins Lm_Activations:$x, Lm_WeightType:$frequencies, Lm_BatchType:$batch, I64Attr:$heads,
                    Lm_RopeStyle:$style, DefaultValuedAttr<F32Attr, "1.0f">:$attention_factor);
@@ -18,9 +19,10 @@ def Lm_RopeOp : Lm_Op<"rope", [Pure, AllTypesMatch<["x", "result"]>]> {
 }
 
 def Lm_ScaleByPositionOp : Lm_Op<"scale_by_position", [Pure, AllTypesMatch<["x", "result"]>]> {
-  let summary = "x[t] * factors[positions[t] / period], by the last factor beyond them";
+  let summary = "x[t] * factors[positions[t] / period]; later positions use the last factor";
   let description = [{
-    Queries of models whose attention sharpens as contexts grow. Lowered where queries rotate, with them.
+    For the queries of models whose attention sharpens as contexts grow. It is lowered together with the rotation of
+    the queries.
   }];
   let arguments = (ins Lm_Activations:$x, Lm_WeightType:$factors, Lm_BatchType:$batch, I64Attr:$period);
   let results = (outs Lm_Activations:$result);
@@ -40,10 +42,10 @@ def Lm_KvAppendOp : Lm_Op<"kv_append", [Pure, AllTypesMatch<["kv", "result"]>]> 
 def Lm_AttentionOp : Lm_Op<"attention", [Pure, DeclareOpInterfaceMethods<InferTypeOpInterface>]> {
   let summary = "causal grouped-query attention of this step's tokens over keys and values";
   let description = [{
-    Query head h reads KV head h * kv_heads / heads; the state's stream of keys says how many KV heads there are. score
-    = scale * q.k, then cap * tanh(score / cap) if `softcap` > 0; position j counts for a token at position p if j <= p
-    and (window = 0 or j > p - window). A head's `sinks` value is the score of one position more, which has no value:
-    it takes its share of the softmax and adds nothing.
+    Query head h reads KV head h * kv_heads / heads; the state's stream of keys determines the number of KV heads.
+    score = scale * q.k, then cap * tanh(score / cap) if `softcap` > 0. A token at position p attends to position j if
+    j <= p and (window = 0 or j > p - window). A head's `sinks` value is the score of one extra position without a
+    value vector: it takes part in the softmax and adds nothing to the sum.
   }];
   let arguments = (ins Lm_Activations:$q, Lm_StateType:$kv, Lm_BatchType:$batch, Optional<Lm_WeightType>:$sinks,
                    I64Attr:$heads, F32Attr:$scale, DefaultValuedAttr<I64Attr, "0">:$window,
@@ -54,7 +56,7 @@ def Lm_AttentionOp : Lm_Op<"attention", [Pure, DeclareOpInterfaceMethods<InferTy
   let hasVerifier = 1;
   let extraClassDeclaration = [{
     int64_t getKvHeads() { return ::ingot::lm::kvHeadsOf(getKv()); }
-    /// The verifier says more of types that do not fit.
+    /// Accepts all types; the verifier reports mismatches in more detail.
     static bool isCompatibleReturnTypes(::mlir::TypeRange, ::mlir::TypeRange) { return true; }
   }];
 }

@@ -7,9 +7,9 @@ include "dialects/lm/LmTypes.td"
 def Lm_CausalConvOp : Lm_Op<"causal_conv", [Pure, AllTypesMatch<["x", "result"]>, AllTypesMatch<["before", "after"]>]> {
   let summary = "y[t][c] = sum_j weight[j][c] x[t - taps + 1 + j][c] (+ bias[c]), over the rows of a sequence";
   let description = [{
-    `weight` is a vector of taps x channels values, the oldest tap first; sums are taken in that order. The taps - 1
-    rows before this step's are those that the state holds, oldest first: zeros where a sequence begins. `after` holds
-    the newest of all.
+    `weight` is a vector of taps x channels values, the oldest tap first; sums are taken in that order. The state
+    `before` holds the taps - 1 rows before this step, oldest first, which are zeros at the beginning of a sequence.
+    `after` holds the newest taps - 1 rows.
     ```mlir
     %y, %s1 = lm.causal_conv %x, %w over %s at %batch : tensor<?x1024xf32>, !lm.weight<3072, f32>,
                                                         !lm.state<#lm.fixed<[x: 2x1024 x f32]>>

@@ -1,4 +1,4 @@
-//===- Elementwise.td - Value by value ------------------------------------===//
+//===- Elementwise.td - Elementwise ops -----------------------------------===//
 #ifndef INGOT_DIALECTS_LM_OPS_ELEMENTWISE_TD
 #define INGOT_DIALECTS_LM_OPS_ELEMENTWISE_TD
 
@@ -27,7 +27,7 @@ def Lm_ScaleOp : Lm_Op<"scale", [Pure, SameOperandsAndResultType]> {
 }
 
 def Lm_ActivationOp : Lm_Op<"activation", [Pure, SameOperandsAndResultType]> {
-  let summary = "silu, gelu_tanh, gelu, quick_gelu, relu, relu2 or mish";
+  let summary = "silu, gelu_tanh, gelu, quick_gelu, relu, relu2, mish or sigmoid";
   let arguments = (ins Lm_Activations:$x, Lm_ActivationKind:$kind);
   let results = (outs Lm_Activations:$result);
   let assemblyFormat = "$kind $x attr-dict `:` type($result)";
@@ -36,7 +36,7 @@ def Lm_ActivationOp : Lm_Op<"activation", [Pure, SameOperandsAndResultType]> {
 def Lm_XieluOp : Lm_Op<"xielu", [Pure, AllTypesMatch<["x", "result"]>,
                                  AllTypesMatch<["linear", "positive", "negative"]>]> {
   let summary = "linear x + positive p^2 + negative (exp(n) - 1 - n), with p = max(x, 0), n = min(x, 0)";
-  let description = "Expanded integral of ELU (arXiv:2411.13010). The three vectors have a value for each channel.";
+  let description = "The expanded integral of ELU (arXiv:2411.13010). The three vectors have a value for each channel.";
   let arguments = (ins Lm_Activations:$x, Lm_WeightType:$linear, Lm_WeightType:$positive, Lm_WeightType:$negative);
   let results = (outs Lm_Activations:$result);
   let assemblyFormat = "$x `,` $linear `,` $positive `,` $negative attr-dict `:` type($x) `,` type($linear)";
@@ -44,7 +44,7 @@ def Lm_XieluOp : Lm_Op<"xielu", [Pure, AllTypesMatch<["x", "result"]>,
 }
 
 def Lm_SwigluOaiOp : Lm_Op<"swiglu_oai", [Pure, SameOperandsAndResultType]> {
-  let summary = "(u + 1) g sigmoid(alpha g), with g = min(gate, limit) and u = up between -limit and limit";
+  let summary = "(u + 1) g sigmoid(alpha g), with g = min(gate, limit) and u = up clamped to [-limit, limit]";
   let description = "The gated activation of gpt-oss.";
   let arguments = (ins Lm_Activations:$gate, Lm_Activations:$up, F32Attr:$alpha, F32Attr:$limit);
   let results = (outs Lm_Activations:$result);

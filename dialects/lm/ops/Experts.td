@@ -1,10 +1,10 @@
-//===- Experts.td - Tokens go to some of many experts ----------------------===//
+//===- Experts.td - Mixture of experts -------------------------------------===//
 //
 //   scores ─ lm.route ─┬──────────────┬───────────────┐
 //   x ───────── lm.dispatch ─ lm.linear … of routes ─ lm.combine ─ y
 //
-// Between dispatch and combine values have a row for each token and expert that it goes to: `used` rows for each token,
-// those of one expert behind each other. All that works on rows works on these as well.
+// Between dispatch and combine, values have `used` rows for each token, one for each of its experts. The rows of one
+// expert are contiguous. All ops that take rows also take these.
 //===----------------------------------------------------------------------===//
 #ifndef INGOT_DIALECTS_LM_OPS_EXPERTS_TD
 #define INGOT_DIALECTS_LM_OPS_EXPERTS_TD
@@ -14,14 +14,15 @@ include "dialects/lm/LmTypes.td"
 def Lm_RouteOp : Lm_Op<"route", [Pure, AttrSizedOperandSegments]> {
   let summary = "chooses the experts of each token by their scores";
   let description = [{
-    s = score(logits). The choice is by c = s + bias: where there are `groups`, experts of the `used_groups` best of
-    them alone; then those with the `used` largest c, the lowest of equals, NaN below all. Weights are s of the chosen,
-    normalised, times `scale`, times the expert's own `expert_scale`.
+    s = score(logits). Experts are chosen by c = s + bias. With `groups`, only experts of the `used_groups` best groups
+    are eligible. Those with the `used` largest c are chosen; the lowest index wins among equals, and NaN is below
+    every number. The weights are s of the chosen experts, normalised, times `scale`, times the expert's own
+    `expert_scale`.
     ```mlir
     %r = lm.route %logits select %bias : !lm.weight<64, f32>
            {normalize = #lm.normalize<sum>, score = #lm.score<sigmoid>} : tensor<?x64xf32> -> !lm.routes<64, 8>
     ```
-    (DeepSeek-V3, arXiv:2412.19437, equations 12 to 16, has most of it.)
+    (Most of this is in DeepSeek-V3, arXiv:2412.19437, equations 12 to 16.)
   }];
   let arguments = (ins Lm_Activations:$logits, Optional<Lm_WeightType>:$bias, Optional<Lm_WeightType>:$expert_scale,
                    DefaultValuedAttr<Lm_RouteScore, "::ingot::lm::RouteScore::Softmax">:$score,
@@ -39,14 +40,14 @@ def Lm_RouteOp : Lm_Op<"route", [Pure, AttrSizedOperandSegments]> {
 }
 
 def Lm_DispatchOp : Lm_Op<"dispatch", [Pure, AllTypesMatch<["x", "result"]>]> {
-  let summary = "a row for each token and expert that it goes to: [T][H] -> [T * used][H], by expert, then token";
+  let summary = "a row for each token and each of its experts: [T][H] -> [T * used][H], by expert, then token";
   let arguments = (ins Lm_Activations:$x, Lm_RoutesType:$routes);
   let results = (outs Lm_Activations:$result);
   let assemblyFormat = "$x `to` $routes attr-dict `:` type($x) `,` type($routes)";
 }
 
 def Lm_CombineOp : Lm_Op<"combine", [Pure, AllTypesMatch<["x", "result"]>]> {
-  let summary = "the weighted sum of a token's rows, in order of rising expert: [T * used][H] -> [T][H]";
+  let summary = "the weighted sum of a token's rows, in ascending order of experts: [T * used][H] -> [T][H]";
   let arguments = (ins Lm_Activations:$x, Lm_RoutesType:$routes);
   let results = (outs Lm_Activations:$result);
   let assemblyFormat = "$x `by` $routes attr-dict `:` type($x) `,` type($routes)";

@@ -1,14 +1,15 @@
-//===- Fused.td - Ops that one launch will compute ------------------------===//
+//===- Fused.td - Regions of ops that one launch computes -----------------===//
 #ifndef INGOT_DIALECTS_LM_OPS_FUSED_TD
 #define INGOT_DIALECTS_LM_OPS_FUSED_TD
 
 include "dialects/lm/LmTypes.td"
 
 def Lm_FusedOp : Lm_Op<"fused", [RecursiveMemoryEffects, SingleBlockImplicitTerminator<"YieldOp">]> {
-  let summary = "ops that one launch will compute; the region is its definition";
+  let summary = "ops that one launch computes; the region defines the launch";
   let description = [{
-    Fusion only decides; lowering outlines. `pattern` names what was recognised ("qkv", "attention",
-    "out_residual", "gate_up", …, or "group" for the generic grouper). Not isolated: values are used from above.
+    Fusion only groups ops; lowering outlines them. `pattern` names the recognised pattern ("qkv", "attention",
+    "out_residual", "gate_up", …, or "group" for the generic grouper). The region is not isolated: it uses values from
+    above.
   }];
   let arguments = (ins StrAttr:$pattern);
   let results = (outs Variadic<AnyType>:$results);

@@ -1,11 +1,11 @@
-//===- Layers.td - Kinds of layers, their states, and the entry -----------===//
+//===- Layers.td - Layer kinds, their states, and the entry point ---------===//
 #ifndef INGOT_DIALECTS_LM_OPS_LAYERS_TD
 #define INGOT_DIALECTS_LM_OPS_LAYERS_TD
 
 include "dialects/lm/LmTypes.td"
 
 def Lm_StateOp : Lm_Op<"state", [Symbol, HasParent<"ModelOp">]> {
-  let summary = "what a layer keeps of each sequence from step to step";
+  let summary = "the memory that a layer keeps for each sequence from step to step";
   let description = [{
     ```mlir
     lm.state @kv.0 : #lm.paged<[k: 8x128, v: 8x128]>      // vectors of every position
@@ -13,9 +13,9 @@ def Lm_StateOp : Lm_Op<"state", [Symbol, HasParent<"ModelOp">]> {
     ```
     A state belongs to the layer that passes it to its kind (lm.layers).
 
-    What the numbers of a paged one are, `--kv` says for the device, unless the state says it itself, as does the argument of
-    its kind: `lm.state @kv.0 : #lm.paged<[k: 8x128, v: 8x128]> of "int4"`, a row of runtime/formats/KvFormat.h. The
-    interpreter keeps f32 in either.
+    `--kv` selects the numeric format of all paged states of the device. A state may override it with `element`, a row
+    of runtime/formats/KvFormat.h: `lm.state @kv.0 : #lm.paged<[k: 8x128, v: 8x128]> of "int4"`. The corresponding
+    argument of its kind then has the same format. The interpreter stores f32 in either case.
   }];
   let arguments = (ins SymbolNameAttr:$sym_name, Lm_StateLayout:$layout, OptionalAttr<StrAttr>:$element);
   let assemblyFormat = "$sym_name `:` $layout (`of` $element^)? attr-dict";
@@ -46,17 +46,17 @@ def Lm_LayerKindOp : Lm_FunctionLike<"layer_kind"> {
   let summary = "one kind of layer: structure, tuple of weight formats, window";
   let description = [{
     Arguments: the hidden state `tensor<?xHxf32>`, the layer's states (none, one or several), `!lm.batch`, then the
-    weights. Each weight argument carries its role as the argument attribute `lm.role` ("attn_q"), and that of a state which
-    says what its numbers are carries that as `lm.element` ("int4"). Returns the hidden state and the states as they are
-    behind this step.
+    weights. Each weight argument has its role as the argument attribute `lm.role` ("attn_q"). The argument of a state
+    with its own numeric format has it as `lm.element` ("int4"). Returns the hidden state and the states after this
+    step.
   }];
   let extraClassDeclaration = functionDeclaration # [{
-    /// How many states it takes; they begin at argument 1, and the batch comes behind them.
+    /// The number of states. They begin at argument 1 and are followed by the batch.
     unsigned stateCount();
-    /// The number of its first weight argument.
+    /// The index of its first weight argument.
     unsigned firstWeight() { return stateCount() + 2; }
     ::llvm::ArrayRef<::mlir::Type> stateTypes() { return getArgumentTypes().slice(1, stateCount()); }
-    /// What the numbers of its i-th state are; null: what --kv says.
+    /// The numeric format of a state; null if `--kv` determines it.
     ::mlir::StringAttr elementOf(unsigned state);
     void setElement(unsigned state, ::mlir::StringAttr element);
     ::llvm::ArrayRef<::mlir::Type> weightTypes() { return getArgumentTypes().drop_front(firstWeight()); }
@@ -64,14 +64,14 @@ def Lm_LayerKindOp : Lm_FunctionLike<"layer_kind"> {
 }
 
 def Lm_EntryOp : Lm_FunctionLike<"entry"> {
-  let summary = "a step: token ids in, logits of the asked rows out";
+  let summary = "a step: token ids in, logits of the requested rows out";
   let description = [{
     Arguments: `tensor<?xi32>`, `!lm.states`, `!lm.batch`. Returns logits `tensor<?xVxf32>` and `!lm.states`.
   }];
 }
 
 def Lm_ReturnOp : Lm_Op<"return", [Pure, Terminator, ReturnLike, ParentOneOf<["LayerKindOp", "EntryOp"]>]> {
-  let summary = "ends a layer kind or the entry";
+  let summary = "ends a layer kind or the entry point";
   let arguments = (ins Variadic<AnyType>:$operands);
   let assemblyFormat = "attr-dict ($operands^ `:` type($operands))?";
   let builders = [OpBuilder<(ins), [{ build($_builder, $_state, ::mlir::ValueRange()); }]>];
@@ -79,7 +79,7 @@ def Lm_ReturnOp : Lm_Op<"return", [Pure, Terminator, ReturnLike, ParentOneOf<["L
 }
 
 def Lm_LayersOp : Lm_Op<"layers", [DeclareOpInterfaceMethods<SymbolUserOpInterface>]> {
-  let summary = "runs layers in order: kind, states and weights of each";
+  let summary = "runs layers in order, each with its kind, states and weights";
   let description = [{
     `states[i]` and `weights[i]` list the symbols that layer i passes to the state and weight arguments of `kinds[i]`.
     ```mlir

@@ -7,7 +7,8 @@ include "dialects/lm/LmTypes.td"
 def Lm_LinearOp : Lm_Op<"linear", [Pure, AttrSizedOperandSegments, DeclareOpInterfaceMethods<InferTypeOpInterface>]> {
   let summary = "y[t][n] = sum_k weight[n][k] x[t][k] (+ bias[n])";
   let description = [{
-    With `routes` the weight is a stack of matrices, and a row of x is multiplied by that of its expert; so is a bias.
+    With `routes`, the weight is a stack of matrices, and a row of x is multiplied by the matrix of its expert. A bias
+    is then a stack as well.
     ```mlir
     %y = lm.linear %x, %w of %routes : !lm.routes<64, 8> : tensor<?x2048xf32>, !lm.weight<64x1408x2048, q4_k>
            -> tensor<?x1408xf32>
@@ -24,7 +25,7 @@ def Lm_LinearOp : Lm_Op<"linear", [Pure, AttrSizedOperandSegments, DeclareOpInte
   }]>];
   let hasVerifier = 1;
   let extraClassDeclaration = [{
-    /// The verifier says more of types that do not fit.
+    /// Accepts all types; the verifier reports mismatches in more detail.
     static bool isCompatibleReturnTypes(::mlir::TypeRange, ::mlir::TypeRange) { return true; }
   }];
 }

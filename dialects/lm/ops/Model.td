@@ -1,16 +1,16 @@
-//===- Model.td - What holds all of a model -------------------------------===//
+//===- Model.td - The op that holds a whole model -------------------------===//
 #ifndef INGOT_DIALECTS_LM_OPS_MODEL_TD
 #define INGOT_DIALECTS_LM_OPS_MODEL_TD
 
 include "dialects/lm/LmTypes.td"
 
 def Lm_ModelOp : Lm_Op<"model", [Symbol, SymbolTable, NoTerminator, SingleBlock, IsolatedFromAbove]> {
-  let summary = "a whole model: weights, states, layer kinds and one entry";
+  let summary = "a whole model: weights, states, layer kinds and one entry point";
   let description = [{
-    Without its entry it is a part of a model, for tests of passes over functions: nothing lowers or runs it.
+    Without an entry point it is a part of a model, for tests of passes over functions; it cannot be lowered or run.
 
-    Attributes say what the runtime needs beside the graph: `family`, `vocab`, `hidden`,
-    `max_positions`.
+    The attributes `family`, `vocab`, `hidden` and `max_positions` hold the properties that the runtime needs in
+    addition to the graph.
   }];
   let arguments = (ins SymbolNameAttr:$sym_name, StrAttr:$family, I64Attr:$vocab, I64Attr:$hidden,
                    I64Attr:$max_positions);

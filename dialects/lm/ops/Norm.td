@@ -13,8 +13,8 @@ class Lm_NormOp<string mnemonic> : Lm_Op<mnemonic, [Pure, AllTypesMatch<["x", "r
 def Lm_RmsNormOp : Lm_NormOp<"rms_norm"> {
   let summary = "x / sqrt(mean(x^2) + eps) * (weight + weight_offset), per row or per head of a row";
   let description = [{
-    With `heads` = h the row is cut into h equal heads, each normalised alone: with the same weight, of width / h values, or
-    with its own, where the weight has a row's.
+    With `heads` = h, the row is split into h equal heads, each of which is normalised separately. A weight of
+    width / h values is shared by all heads; a weight of the row's width has separate values for each head.
   }];
   let arguments = (ins Lm_Activations:$x, Lm_WeightType:$weight, F32Attr:$eps,
                    DefaultValuedAttr<I64Attr, "1">:$heads, DefaultValuedAttr<F32Attr, "0.0f">:$weight_offset);
@@ -24,7 +24,7 @@ def Lm_RmsNormOp : Lm_NormOp<"rms_norm"> {
 
 def Lm_LayerNormOp : Lm_NormOp<"layer_norm"> {
   let summary = "(x - mean) / sqrt(mean((x - mean)^2) + eps) * (weight + weight_offset) (+ bias), per row or per head of a row";
-  let description = "Heads are as those of `lm.rms_norm`, and have no bias.";
+  let description = "`heads` is as in `lm.rms_norm`; a norm of heads has no bias.";
   let arguments = (ins Lm_Activations:$x, Lm_WeightType:$weight, Optional<Lm_WeightType>:$bias, F32Attr:$eps,
                    DefaultValuedAttr<I64Attr, "1">:$heads, DefaultValuedAttr<F32Attr, "0.0f">:$weight_offset);
   let assemblyFormat = "$x `,` $weight (`,` $bias^ `:` type($bias))? attr-dict `:` type($x) `,` type($weight)";

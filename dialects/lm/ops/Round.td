@@ -1,17 +1,18 @@
-//===- Round.td - Rows in the form that projections read ------------------===//
+//===- Round.td - Rows in the encoding that projections read --------------===//
 #ifndef INGOT_DIALECTS_LM_OPS_ROUND_TD
 #define INGOT_DIALECTS_LM_OPS_ROUND_TD
 
 include "dialects/lm/LmTypes.td"
 
 def Lm_RoundOp : Lm_Op<"round", [Pure]> {
-  let summary = "the rows of x, held in the form that the result's type names";
+  let summary = "the rows of x, in the encoding that the result's type names";
   let description = [{
     ```mlir
     %r = lm.round %x : tensor<?x576xf32> -> tensor<?x576xf32, "q8">
     ```
-    Forms are those of the kernels (RowKind), which round as they like: in lm the values are those of x. A projection
-    reads rows in any form, nobody else does. Within an `lm.fused` it says that the launch writes its rows so itself.
+    The encodings are those of the kernels (RowKind). Rounding is up to the kernels: in lm the values are those of x.
+    Only projections read rows in any encoding. Inside an `lm.fused`, the launch itself writes its rows in this
+    encoding.
   }];
   let arguments = (ins Lm_Rows:$x);
   let results = (outs Lm_Rows:$result);

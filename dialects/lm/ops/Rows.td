@@ -1,4 +1,4 @@
-//===- Rows.td - Which rows: of the embedding, of a step ------------------===//
+//===- Rows.td - Selection of rows: embeddings, logits rows, columns ------===//
 #ifndef INGOT_DIALECTS_LM_OPS_ROWS_TD
 #define INGOT_DIALECTS_LM_OPS_ROWS_TD
 
@@ -11,30 +11,30 @@ def Lm_EmbedOp : Lm_Op<"embed", [Pure, DeclareOpInterfaceMethods<InferTypeOpInte
   let assemblyFormat = "$ids `,` $weight attr-dict `:` type($ids) `,` type($weight) `->` type($result)";
   let hasVerifier = 1;
   let extraClassDeclaration = [{
-    /// The verifier says more of types that do not fit.
+    /// Accepts all types; the verifier reports mismatches in more detail.
     static bool isCompatibleReturnTypes(::mlir::TypeRange, ::mlir::TypeRange) { return true; }
   }];
 }
 
 def Lm_EmbedPositionsOp : Lm_Op<"embed_positions", [Pure, DeclareOpInterfaceMethods<InferTypeOpInterface>]> {
-  let summary = "row positions[t] of a table, its last row beyond";
+  let summary = "row positions[t] of a table, or its last row for positions beyond it";
   let arguments = (ins Lm_WeightType:$table, Lm_BatchType:$batch);
   let results = (outs Lm_Activations:$result);
   let assemblyFormat = "$table `,` $batch attr-dict `:` type($table) `->` type($result)";
   let hasVerifier = 1;
   let extraClassDeclaration = [{
-    /// The verifier says more of types that do not fit.
+    /// Accepts all types; the verifier reports mismatches in more detail.
     static bool isCompatibleReturnTypes(::mlir::TypeRange, ::mlir::TypeRange) { return true; }
   }];
 }
 
 def Lm_SelectRowsOp : Lm_Op<"select_rows", [Pure, DeclareOpInterfaceMethods<InferTypeOpInterface>]> {
-  let summary = "the rows of x whose logits are asked for: [T][H] -> [R][H]";
+  let summary = "the rows of x whose logits are requested: [T][H] -> [R][H]";
   let arguments = (ins Lm_Activations:$x, Lm_BatchType:$batch);
   let results = (outs Lm_Activations:$result);
   let assemblyFormat = "$x `,` $batch attr-dict `:` type($x) `->` type($result)";
   let extraClassDeclaration = [{
-    /// The verifier says more of types that do not fit.
+    /// Accepts all types; the verifier reports mismatches in more detail.
     static bool isCompatibleReturnTypes(::mlir::TypeRange, ::mlir::TypeRange) { return true; }
   }];
 }
@@ -42,11 +42,12 @@ def Lm_SelectRowsOp : Lm_Op<"select_rows", [Pure, DeclareOpInterfaceMethods<Infe
 def Lm_PermuteOp : Lm_Op<"permute", [Pure, AllTypesMatch<["x", "result"]>]> {
   let summary = "y[t][k] = x[t][columns[k]]";
   let description = [{
-    `columns` holds each number from 0 to the width of x less one, once, as f32. Projections read such rows where their
-    weight's columns were sorted by the group of their scales (act-order).
+    `columns` is a permutation of 0 to width(x) - 1, stored as f32. Projections need it if the columns of their weight
+    were sorted by the group of their scales (act-order).
 
-    With `routes` rows of x are those that experts work on, and `columns` has an order for each expert, one behind the
-    other, each padded with zeros to a multiple of 32 values (runtime/abi/Routes.h): y[r][k] = x[r][columns[e(r)][k]].
+    With `routes`, the rows of x are those of experts, and `columns` holds one permutation after the other, one for
+    each expert, each padded with zeros to a multiple of 32 values (runtime/abi/Routes.h):
+    y[r][k] = x[r][columns[e(r)][k]].
     ```mlir
     %s = lm.permute %x by %c of %r : !lm.routes<64, 8> : tensor<?x2048xf32>, !lm.weight<131072, f32>
     ```

@@ -1,16 +1,16 @@
-//===- Program.td - What a program has: weights, buffers, states ----------===//
+//===- Program.td - Programs: weights, buffers, states --------------------===//
 #ifndef INGOT_DIALECTS_PLAN_OPS_PROGRAM_TD
 #define INGOT_DIALECTS_PLAN_OPS_PROGRAM_TD
 
 include "dialects/plan/PlanTypes.td"
 
 def Plan_ProgramOp : Plan_Op<"program", [Symbol, SymbolTable, NoTerminator, SingleBlock, IsolatedFromAbove]> {
-  let summary = "all that a kind of device needs to compute the model";
+  let summary = "everything that one kind of device needs to compute the model";
   let description = [{
-    `peak` and `lower_bound` are what pack-buffers reports, in bytes per token, per row and of the whole program: the
-    arena's size and the least that any packing needs. `launches` and `bytes_per_step` are what count-traffic reports
-    of a step of the first entry that leaves logits: its bytes are the first number, plus the second per token, plus
-    the third per logits row. `decode_launches` are those of a step of one token, where they are others.
+    `peak` and `lower_bound` are set by pack-buffers: the size of the arena and the smallest size of any packing, in
+    bytes per token, per row and for the whole program. `launches` and `bytes_per_step` are set by count-traffic, for a
+    step of the first entry point in the mode logits. Its bytes are the first number, plus the second per token, plus
+    the third per logits row. `decode_launches` is the number of launches of a step with one token, if it differs.
   }];
   let arguments = (ins SymbolNameAttr:$sym_name, StrAttr:$family, I64Attr:$vocab, I64Attr:$hidden,
                    I64Attr:$max_positions, OptionalAttr<DenseI64ArrayAttr>:$peak,
@@ -22,13 +22,13 @@ def Plan_ProgramOp : Plan_Op<"program", [Symbol, SymbolTable, NoTerminator, Sing
   let builders = [OpBuilder<(ins "::llvm::StringRef":$name, "::llvm::StringRef":$family, "int64_t":$vocab,
                                  "int64_t":$hidden, "int64_t":$maxPositions)>];
   let extraClassDeclaration = [{
-    /// The first entry, "generate"; null in a program without one.
+    /// The first entry point, "generate"; null if there is none.
     EntryOp generateEntry();
   }];
 }
 
 def Plan_WeightOp : Plan_Op<"weight", [Symbol, HasParent<"ProgramOp">]> {
-  let summary = "a weight of the engine; as lm.weight";
+  let summary = "a weight of the engine; see lm.weight";
   let arguments = (ins SymbolNameAttr:$sym_name, TypeAttrOf<Lm_WeightType>:$type, OptionalAttr<Lm_SourceAttr>:$source,
                    OptionalAttr<Lm_FormatAttr>:$stored, OptionalAttr<DenseF32ArrayAttr>:$values);
   let assemblyFormat = "$sym_name `:` $type attr-dict";
@@ -43,21 +43,21 @@ def Plan_BufferOp : Plan_Op<"buffer", [Symbol, HasParent<"ProgramOp">]> {
 }
 
 def Plan_StateOp : Plan_Op<"state", [Symbol, HasParent<"ProgramOp">]> {
-  let summary = "what a layer keeps of all sequences; as lm.state";
+  let summary = "the memory that a layer keeps for all sequences; see lm.state";
   let description = [{
     ```mlir
     plan.state @kv.0 : #lm.paged<[k: 3x64, v: 3x64]> of "f16" window 0 bytes 24576    // of a page
     plan.state @conv.1 : #lm.fixed<[x: 2x1024 x f32]> bytes 8192                      // of a slot
     ```
-    A paged one has its numeric format (runtime/formats/KvFormat.h) and how far back its readers look, 0 being all the
-    way.
+    A paged state has a numeric format (runtime/formats/KvFormat.h) and a window: the number of positions that its
+    readers attend to, or 0 for all of them.
   }];
   let arguments = (ins SymbolNameAttr:$sym_name, Lm_StateLayout:$layout, OptionalAttr<StrAttr>:$element,
                    OptionalAttr<I64Attr>:$window, I64Attr:$bytes);
   let assemblyFormat = "$sym_name `:` $layout (`of` $element^)? (`window` $window^)? `bytes` $bytes attr-dict";
   let hasVerifier = 1;
   let extraClassDeclaration = [{
-    /// What a kernel sees of it; null: its element is of no format.
+    /// The type of the state as a kernel operand; null if `element` names no format.
     ::mlir::Type memoryType();
   }];
 }

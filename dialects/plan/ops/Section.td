@@ -5,35 +5,35 @@
 include "dialects/plan/PlanTypes.td"
 
 def Plan_SectionOp : Plan_Op<"section", [Symbol, HasParent<"ProgramOp">, NoTerminator, SingleBlock]> {
-  let summary = "a straight list of launches, or cases of which a step runs the first that holds";
-  let description = "Up to plan-expand-cases a list may have `plan.when` in it; `cases` is for straight lists alone.";
+  let summary = "a straight list of launches, or cases, of which a step runs the first whose conditions hold";
+  let description = "Before plan-expand-cases a list may contain `plan.when`; `cases` expects straight lists.";
   let arguments = (ins SymbolNameAttr:$sym_name);
   let regions = (region SizedRegion<1>:$body);
   let assemblyFormat = "$sym_name attr-dict-with-keyword $body";
   let hasVerifier = 1;
   let extraClassDeclaration = [{
-    /// Its cases in order; a section without any is one that always runs.
+    /// Its cases in order. A section without cases yields one case that always runs.
     ::llvm::SmallVector<Case> cases();
-    /// The launches of such a step, in order, whether cases stand expanded or not.
+    /// The launches of such a step, in order, before or after the expansion of cases.
     ::llvm::SmallVector<LaunchOp> launchesIn(const StepCounts &counts);
   }];
 }
 
 def Plan_CaseOp : Plan_Op<"case", [HasParent<"SectionOp">, NoTerminator, SingleBlock]> {
-  let summary = "a straight list of launches of steps where all of its conditions hold";
+  let summary = "a straight list of launches, for steps in which all of its conditions hold";
   let arguments = (ins OptionalAttr<Plan_When>:$when);
   let regions = (region SizedRegion<1>:$body);
   let assemblyFormat = "(`when` custom<Conditions>($when)^)? attr-dict-with-keyword $body";
 }
 
 def Plan_WhenOp : Plan_Op<"when", [ParentOneOf<["SectionOp", "CaseOp", "WhenOp"]>, NoTerminator, SingleBlock]> {
-  let summary = "launches of steps where all conditions hold, and those of others";
+  let summary = "launches for steps in which all conditions hold, and launches for all other steps";
   let description = [{
     ```mlir
     plan.when [tokens <= 8] { plan.launch @qkv_append … } else { plan.launch @qkv … plan.launch @rope_append … }
     ```
-    Passes nest them as they like; behind plan-expand-cases there are none. The launches of a condition on a count are
-    right for every smaller count as well, and those of `else` for every count.
+    They may be nested; plan-expand-cases removes them. The launches under a condition on a count must be correct for
+    every smaller count as well, and those of `else` for every count.
   }];
   let arguments = (ins Plan_When:$when);
   let regions = (region SizedRegion<1>:$body, AnyRegion:$otherwise);
@@ -42,11 +42,11 @@ def Plan_WhenOp : Plan_Op<"when", [ParentOneOf<["SectionOp", "CaseOp", "WhenOp"]
 
 def Plan_LaunchOp : Plan_Op<"launch", [ParentOneOf<["SectionOp", "CaseOp", "WhenOp"]>,
                                        DeclareOpInterfaceMethods<SymbolUserOpInterface>]> {
-  let summary = "one kernel on its operands; `no_barrier`: the next launch need not wait for it";
+  let summary = "runs one kernel on its operands; `no_barrier`: the next launch need not wait for it";
   let arguments = (ins FlatSymbolRefAttr:$kernel, ArrayAttr:$args, UnitAttr:$no_barrier);
   let assemblyFormat = "$kernel $args (`no_barrier` $no_barrier^)? attr-dict";
   let extraClassDeclaration = [{
-    /// What its kernel, which the module around it has, does with each of the operands.
+    /// The effect of its kernel, which is in the enclosing module, on each operand.
     ::llvm::SmallVector<::ingot::kernel::OperandEffect> operandEffects();
     /// The op that anchors the kernel.
     ::mlir::Operation *anchor();
