@@ -144,10 +144,26 @@ private:
 FailureOr<std::vector<char>> ingot::cpu::compileKernels(ArrayRef<kernel::FuncOp> kernels,
                                                         const Isa &isa,
                                                         const CodegenOptions &options) {
-  std::vector<std::string> names, texts, objects(kernels.size()), problems(kernels.size());
-  for (kernel::FuncOp kernel : kernels) {
-    names.push_back(kernel.getSymName().str());
-    texts.push_back(textOf(kernel));
+  // What determines an object: the kernel as the generators read it, and the level with its LLVM CPU and features.
+  struct Job {
+    std::vector<std::string> key;
+    kernel::FuncOp kernel;
+    std::string *object;
+    std::string name, problem;
+    bool failed = false;
+  };
+  const std::string level =
+      ("cpu:" + llvm::Twine(isa.name) + " " + isa.cpu + " " + isa.features).str();
+  std::vector<std::string> objects(kernels.size());
+  std::vector<Job> jobs; // kernels that are not in the cache
+  for (size_t i = 0; i < kernels.size(); ++i) {
+    kernel::FuncOp kernel = kernels[i];
+    std::vector<std::string> key{level, textOf(kernel)};
+    auto known = options.cache ? options.cache->lookup(key) : std::nullopt;
+    if (known)
+      objects[i] = std::move(*known);
+    else
+      jobs.push_back({std::move(key), kernel, &objects[i], kernel.getSymName().str(), ""});
   }
   auto tell = [&](llvm::StringRef kernel) {
     if (options.underWay)
@@ -156,44 +172,39 @@ FailureOr<std::vector<char>> ingot::cpu::compileKernels(ArrayRef<kernel::FuncOp>
 
   TimingScope untimed, &timing = options.timing ? *options.timing : untimed;
   std::atomic<size_t> next = 0;
-  std::vector<char> failures(kernels.size());
   auto work = [&] {
     Workplace place;
-    for (size_t i; (i = next++) < texts.size();) {
-      tell(names[i]);
+    for (size_t i; (i = next++) < jobs.size();) {
+      Job &job = jobs[i];
+      tell(job.name);
       FailureOr<std::string> object =
-          place.compile(texts[i], isa, CodeForm::Object, problems[i], timing);
-      failures[i] = failed(object);
-      if (succeeded(object))
-        objects[i] = std::move(*object);
+          place.compile(job.key.back(), isa, CodeForm::Object, job.problem, timing);
+      job.failed = failed(object);
+      if (!job.failed)
+        *job.object = std::move(*object);
     }
     tell("");
   };
-  runOnThreads(std::min<size_t>(options.threads, kernels.size()), work);
+  if (!jobs.empty())
+    runOnThreads(std::min<size_t>(options.threads, jobs.size()), work);
 
   bool bad = false;
-  for (size_t i = 0; i < texts.size(); ++i)
-    if (failures[i]) {
-      kernel::FuncOp(kernels[i]).emitError("cannot be compiled for ")
-          << isa.name << ": " << problems[i];
+  for (Job &job : jobs)
+    if (job.failed) {
+      job.kernel.emitError("cannot be compiled for ") << isa.name << ": " << job.problem;
       bad = true;
     }
   if (bad || kernels.empty())
     return failure();
+  if (options.cache)
+    for (const Job &job : jobs)
+      options.cache->store(job.key, *job.object);
   TimingScope linking = timing.nest("linking");
   std::string problem;
   FailureOr<std::vector<char>> image = linkShared(objects, problem);
   if (failed(image))
     kernel::FuncOp(kernels.front()).emitError("the kernels cannot be linked: ") << problem;
   return image;
-}
-
-std::string ingot::cpu::objectSource(ArrayRef<kernel::FuncOp> kernels, const Isa &isa) {
-  std::string text =
-      (llvm::Twine("cpu:") + isa.name + " " + isa.cpu + " " + isa.features + "\n").str();
-  for (kernel::FuncOp kernel : kernels)
-    text += textOf(kernel) + "\n";
-  return text;
 }
 
 FailureOr<std::string> ingot::cpu::printKernel(kernel::FuncOp kernel, const Isa &isa,

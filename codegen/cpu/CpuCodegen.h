@@ -10,6 +10,7 @@
 //===----------------------------------------------------------------------===//
 #pragma once
 
+#include "codegen/ObjectCache.h"
 #include "codegen/cpu/Isa.h"
 #include "dialects/kernel/KernelDialect.h"
 
@@ -31,20 +32,18 @@ struct CodegenOptions {
   /// A thread calls this with the name of the kernel that it starts to compile, or with an empty name when it
   /// is done.
   std::function<void(llvm::StringRef)> underWay = {};
+  ObjectCache *cache =
+      nullptr; ///< of objects, one per kernel; linking is never cached; may be null
 };
 
 /// Returns the limits under which a CPU runs the kernel, or the reason why it cannot.
 kernel::KernelShape kernelShape(kernel::FuncOp kernel);
 
-/// Compiles kernels into one ELF shared object that exports every kernel under its name. Errors are
-/// reported at the kernels.
+/// Compiles kernels into one ELF shared object that exports every kernel under its name. A kernel whose object is
+/// in the cache is not compiled, and new objects are stored there. Errors are reported at the kernels.
 mlir::FailureOr<std::vector<char>> compileKernels(llvm::ArrayRef<kernel::FuncOp> kernels,
                                                   const Isa &isa,
                                                   const CodegenOptions &options = {});
-
-/// Returns everything that determines the result of compileKernels, for one build of the compiler: the full text of
-/// the kernels, as the generators read it, and the ISA level with its LLVM CPU name and features.
-std::string objectSource(llvm::ArrayRef<kernel::FuncOp> kernels, const Isa &isa);
 
 /// Stages of a kernel that can be printed: the generated MLIR, LLVM IR after optimisation, assembly.
 enum class CodeText { Mlir, Llvm, Assembly };

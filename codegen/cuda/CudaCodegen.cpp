@@ -124,7 +124,7 @@ static std::vector<std::string> textsOf(const CudaProgram &program, const Nvrtc 
 
 FailureOr<std::vector<std::vector<CompiledProgram>>>
 ingot::cuda::compilePrograms(ArrayRef<CudaProgram> programs, ArrayRef<std::string> architectures,
-                             unsigned threads, std::string &problem, KeptCode *kept,
+                             unsigned threads, std::string &problem, ObjectCache *cache,
                              const std::function<void(llvm::StringRef)> &underWay) {
   const Nvrtc *nvrtc = Nvrtc::get(problem);
   if (!nvrtc)
@@ -140,8 +140,8 @@ ingot::cuda::compilePrograms(ArrayRef<CudaProgram> programs, ArrayRef<std::strin
   std::vector<Job> jobs; // programs that are not in the cache
   for (auto [architecture, list] : llvm::zip_equal(architectures, compiled))
     for (auto [program, one] : llvm::zip_equal(programs, list)) {
-      if (kept)
-        if (auto code = kept->lookup(textsOf(program, *nvrtc, architecture))) {
+      if (cache)
+        if (auto code = cache->lookup(textsOf(program, *nvrtc, architecture))) {
           one.code.assign(code->begin(), code->end());
           continue;
         }
@@ -173,9 +173,9 @@ ingot::cuda::compilePrograms(ArrayRef<CudaProgram> programs, ArrayRef<std::strin
       problem = job.problem;
       return failure();
     }
-  if (kept)
+  if (cache)
     for (const Job &job : jobs)
-      kept->store(textsOf(job.program, *nvrtc, job.architecture),
-                  StringRef(job.compiled.code.data(), job.compiled.code.size()));
+      cache->store(textsOf(job.program, *nvrtc, job.architecture),
+                   StringRef(job.compiled.code.data(), job.compiled.code.size()));
   return compiled;
 }

@@ -10,6 +10,7 @@
 //===----------------------------------------------------------------------===//
 #pragma once
 
+#include "codegen/ObjectCache.h"
 #include "codegen/cuda/Nvrtc.h"
 #include "dialects/kernel/KernelDialect.h"
 
@@ -113,15 +114,6 @@ int64_t drawSumsBytes(int64_t vocabulary);
 /// tile of the layout, and expects zeroed memory.
 CudaProgram seedProgram(WeightFormat format);
 
-/// A code cache. Its keys are all texts that determine the code: the program's whole source, the
-/// headers it may include, the options, and the compiler's identity. Called from one thread at a time.
-class KeptCode {
-public:
-  virtual ~KeptCode() = default;
-  virtual std::optional<std::string> lookup(llvm::ArrayRef<std::string> texts) = 0;
-  virtual void store(llvm::ArrayRef<std::string> texts, llvm::StringRef code) = 0;
-};
-
 /// Machine code of one program, for one architecture.
 struct CompiledProgram {
   std::vector<char> code; ///< a cubin; PTX for an architecture "compute_XX"
@@ -132,12 +124,12 @@ struct CompiledProgram {
 
 /// Compiles every program for every architecture: result[a][p] is program p for architectures[a]
 /// ("sm_80" … "sm_120a"; "compute_80": PTX that the driver compiles where no cubin fits). On failure
-/// `problem` is the error message. Code found in the cache `kept` is not compiled, and newly compiled
+/// `problem` is the error message. Code found in the cache is not compiled, and newly compiled
 /// code is stored in it. Each thread calls `underWay` with the name of the program that it starts to
 /// compile, and with an empty name when it has finished.
 mlir::FailureOr<std::vector<std::vector<CompiledProgram>>>
 compilePrograms(llvm::ArrayRef<CudaProgram> programs, llvm::ArrayRef<std::string> architectures,
-                unsigned threads, std::string &problem, KeptCode *kept = nullptr,
+                unsigned threads, std::string &problem, ObjectCache *cache = nullptr,
                 const std::function<void(llvm::StringRef)> &underWay = {});
 
 /// Options of a host build.
@@ -145,7 +137,7 @@ struct EmulatorOptions {
   std::string architecture = "sm_90a"; ///< decides which primitives the source sees
   bool checked = false;                ///< check every memory access (slow)
   unsigned threads = 1;
-  KeptCode *kept = nullptr; ///< cache of objects, one per program; linking is never cached
+  ObjectCache *cache = nullptr; ///< of objects, one per program; linking is never cached
 };
 /// Returns one ELF shared object that exports SYMBOL and SYMBOL__launch for every variant. It imports
 /// the emulator's functions from libingot-cuda-emulator.so.

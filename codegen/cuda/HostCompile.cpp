@@ -42,7 +42,7 @@ public:
     std::vector<const CudaProgram *> missing;
     for (const CudaProgram &program : programs) {
       objects.push_back(objectOf(program));
-      auto known = options.kept ? options.kept->lookup(textsOf(program)) : std::nullopt;
+      auto known = options.cache ? options.cache->lookup(textsOf(program)) : std::nullopt;
       if (!known)
         missing.push_back(&program);
       else if (failed(write(program.name + ".o", *known)))
@@ -63,10 +63,10 @@ public:
       thread.join();
     if (bad)
       return failure();
-    if (options.kept)
+    if (options.cache)
       for (const CudaProgram *program : missing)
         if (auto bytes = llvm::MemoryBuffer::getFile(objectOf(*program)))
-          options.kept->store(textsOf(*program), (*bytes)->getBuffer());
+          options.cache->store(textsOf(*program), (*bytes)->getBuffer());
     std::string library = place("kernels.so");
     std::vector<std::string> arguments{clang,          "-shared", "-nostdlib",
                                        "-fuse-ld=lld", "-o",      library};

@@ -11,8 +11,8 @@
 
 #include "compiler/console/Options.h"
 #include "compiler/console/Progress.h"
-#include "compiler/engine/CodeCache.h"
 #include "compiler/engine/EngineWriter.h"
+#include "compiler/targets/CachedCode.h"
 #include "dialects/kernel/KernelDialect.h"
 #include "passes/Target.h"
 

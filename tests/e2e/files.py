@@ -18,7 +18,7 @@ def rebuild(ingot, checkpoint):
     first = checkpoint.engines["fast"].read_bytes()
     for jobs in (1, 2):
         engine = folder / f"j{jobs}.ingot"
-        ingot("compile", copy, "-o", engine, "-j", jobs, "--quiet")
+        ingot("compile", copy, "-o", engine, "-j", jobs, "--quiet", fresh=True)
         assert engine.read_bytes() == first, f"compiled from a copy with -j {jobs}, the engine differs"
     shutil.rmtree(folder)
 

@@ -9,7 +9,6 @@ import argparse
 import concurrent.futures
 import json
 import pathlib
-import shutil
 import sys
 
 import determinism
@@ -44,9 +43,7 @@ def main():
     parser.add_argument("--filter", default="", metavar="TEXT")
     options = parser.parse_args()
 
-    code = options.work.resolve() / "code"
-    shutil.rmtree(code, ignore_errors=True)
-    suite, ingot = Suite(options.filter), Ingot(options.ingot.resolve(), options.work.resolve(), code)
+    suite, ingot = Suite(options.filter), Ingot(options.ingot.resolve(), options.work.resolve())
     tiny_alone = options.filter.lower().startswith(("tiny", "fp8", "seed", "gpu", "quantised", "scripted"))
     for name in () if tiny_alone else ("smollm2", "gemma3"):
         if options.only not in (None, name):
@@ -69,7 +66,7 @@ def main():
         parts = {"gpu": gpu, "gpu-real": gpu.Real(options.checkpoints), "tiny": tiny, "fp8": fp8, "seed": seed, "quantised": quantised,
                  "scripted": scripted}
         with concurrent.futures.ThreadPoolExecutor(2) as workers:
-            done = [workers.submit(part.add, suite, Ingot(options.ingot.resolve(), options.work.resolve() / name, code), options.long)
+            done = [workers.submit(part.add, suite, Ingot(options.ingot.resolve(), options.work.resolve() / name), options.long)
                     for name, part in parts.items()]
         for part in done:
             part.result()

@@ -1,7 +1,9 @@
 """Named checks with a JUnit file at the end, and a common way to call `ingot`."""
 import json
+import os
 import pathlib
 import subprocess
+import tempfile
 import time
 import traceback
 import xml.etree.ElementTree as ElementTree
@@ -58,20 +60,25 @@ class Suite:
         ElementTree.ElementTree(root).write(path, encoding="utf-8", xml_declaration=True)
 
 
+def test_code():
+    """The folder where all tests keep generated code: INGOT_TEST_CODE (`dev test` sets it), else one for temporary files."""
+    return os.environ.get("INGOT_TEST_CODE") or os.path.join(tempfile.gettempdir(), "ingot-test-code")
+
+
 class Ingot:
     """The program under test. A call fails the check with the program's output if the exit
-    code is unexpected. `code`: a folder for the compiler's code cache, because many
-    checks compile the same kernels; tests/tools/code_cache.test checks that engines are
-    the same with and without it. A call with -j does not use it."""
+    code is unexpected. Compilations share a folder of generated code (test_code), because
+    many checks compile the same kernels; tests/tools/code_cache.test checks that engines are
+    the same with and without it. `fresh`: a compilation without it."""
 
-    def __init__(self, path, work, code=None):
-        self.path, self.work, self.code = str(path), pathlib.Path(work), code
+    def __init__(self, path, work):
+        self.path, self.work = str(path), pathlib.Path(work)
         self.work.mkdir(parents=True, exist_ok=True)
 
-    def __call__(self, *arguments, code=0, text=None):
+    def __call__(self, *arguments, code=0, text=None, fresh=False):
         command = [self.path, *map(str, arguments)]
-        if self.code and command[1] == "compile" and "--cache" not in command and "-j" not in command:
-            command += ["--cache", str(self.code)]
+        if not fresh and command[1] == "compile" and "-o" in command and "--cache" not in command:
+            command += ["--cache", test_code()]
         done = subprocess.run(command, input=text, capture_output=True, text=True, timeout=600)
         shown = " ".join(command)[:300]
         assert done.returncode == code, f"{shown}\nexit code {done.returncode}, expected {code}\n{done.stderr[-2000:]}"

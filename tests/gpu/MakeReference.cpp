@@ -7,6 +7,7 @@
 //===----------------------------------------------------------------------===//
 #include "dialects/kernel/ops/Structure.h"
 #include "dialects/plan/PlanDialect.h"
+#include "tests/codegen/cuda/TestCode.h"
 #include "tests/gpu/ReferenceText.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
@@ -53,13 +54,15 @@ int main(int count, char **arguments) {
   const unsigned threads = std::thread::hardware_concurrency();
   std::string problem;
   if (kind == "cuda") {
-    auto compiled = cuda::compilePrograms(programs, {architecture.str()}, threads, problem);
+    auto compiled = cuda::compilePrograms(programs, {architecture.str()}, threads, problem,
+                                          cuda::test::testCode());
     if (mlir::succeeded(compiled))
       for (auto [kernel, code] : llvm::zip_equal(file.kernels, compiled->front()))
         kernel->module_.assign(code.code.begin(), code.code.end());
   } else {
     for (auto [kernel, program] : llvm::zip_equal(file.kernels, programs)) {
-      auto object = cuda::compileForEmulator({program}, {architecture.str()}, problem);
+      auto object = cuda::compileForEmulator(
+          {program}, {architecture.str(), false, 1, cuda::test::testCode()}, problem);
       if (mlir::failed(object))
         break;
       kernel->module_.assign(object->begin(), object->end());

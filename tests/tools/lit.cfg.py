@@ -1,6 +1,7 @@
 # Tests of the command line:  *.test, shell lines with FileCheck.
 #
 #   %ingot     the program                      %exits N COMMAND…   COMMAND ends with exit code N
+#   %fresh-ingot    the same; but `%ingot compile … -o E` takes code from a cache that all tests share, this does not
 #   %build     its build folder
 #   %tiny      an engine of the tiny checkpoint (make_tiny.py), compiled once a run of lit
 #   %checkpoint, %bare    the tiny checkpoint, and one without tokenizer and template
@@ -10,6 +11,7 @@
 import glob
 import os
 import subprocess
+import sys
 
 import lit.formats
 
@@ -19,6 +21,9 @@ config.suffixes = [".test"]
 config.environment["HOME"] = config.test_exec_root
 config.environment.pop("XDG_CACHE_HOME", None)
 
+sys.path.insert(0, os.path.join(config.test_source_root, "..", "e2e"))
+from suite import test_code  # noqa: E402
+
 work = config.test_exec_root
 checkpoint, bare, engine = (os.path.join(work, name) for name in ("tiny.gguf", "bare.gguf", "tiny.ingot"))
 make_tiny = os.path.join(config.test_source_root, "make_tiny.py")
@@ -26,7 +31,7 @@ subprocess.run([config.python, make_tiny, checkpoint], check=True)
 subprocess.run([config.python, make_tiny, bare, "--no-tokenizer"], check=True)
 if os.path.exists(config.compiler_library):
     config.available_features.add("compiler")
-    done = subprocess.run([config.ingot, "compile", checkpoint, "-o", engine, "--quiet"], capture_output=True, text=True)
+    done = subprocess.run([config.ingot, "compile", checkpoint, "-o", engine, "--cache", test_code(), "--quiet"], capture_output=True, text=True)
     if done.returncode:
         lit_config.error(f"the tiny checkpoint does not compile:\n{done.stderr}")
 
@@ -37,7 +42,10 @@ if glob.glob(wheels + "/bin/nvdisasm"):
     config.available_features.add("nvdisasm")
 
 config.substitutions += [
+    # Many tests compile the same kernels. code_cache.test checks that engines are the same with and without a cache.
+    (r"%ingot compile(?=[^|&;]* -o )(?![^|&;]* --cache )", f"{config.ingot} compile --cache {test_code()}"),
     ("%ingot", config.ingot),
+    ("%fresh-ingot", config.ingot),
     ("%build", os.path.dirname(os.path.dirname(config.ingot))),
     ("%play-drafts", os.path.join(os.path.dirname(config.ingot), "play-drafts")),
     ("%play-schedules", os.path.join(os.path.dirname(config.ingot), "play-schedules")),

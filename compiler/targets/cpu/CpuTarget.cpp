@@ -78,7 +78,7 @@ public:
     return std::to_string(kernels.size()) + " kernels for " +
            std::to_string(options.targets.size()) + " targets, " +
            std::to_string(codeBytes / 1000) + " kB" + tuned +
-           (context.cache ? context.cache->note(options.targets.size()) : "");
+           (context.cache ? context.cache->note(kernels.size() * options.targets.size()) : "");
   }
 
   Result<std::vector<CodeEvidence>> checkCode(ModuleOp plan) override {
@@ -117,25 +117,19 @@ private:
     std::string code;
   };
 
-  /// The code of all kernels for a level, from the cache if possible.
+  /// The code of all kernels for a level. Kernels in the cache are not compiled.
   FailureOr<std::string> codeFor(ArrayRef<kernel::FuncOp> kernels, const cpu::Isa &isa) {
-    CodeCache::Key key{};
-    if (context.cache) {
-      key = CodeCache::keyOf(
-          std::vector<std::string>{context.identity, cpu::objectSource(kernels, isa)});
-      if (auto known = context.cache->lookup(key))
-        return *known;
-    }
     TimingScope scope = context.timing.nest("code of cpu:" + std::string(isa.name));
+    std::optional<CachedCode> objects;
+    if (context.cache)
+      objects.emplace(*context.cache, context.identity);
     auto object = cpu::compileKernels(kernels, isa,
                                       {static_cast<unsigned>(context.threads), &scope,
-                                       suspectCode(kernels, "cpu:" + std::string(isa.name))});
+                                       suspectCode(kernels, "cpu:" + std::string(isa.name)),
+                                       objects ? &*objects : nullptr});
     if (failed(object))
       return failure();
-    std::string code(object->begin(), object->end());
-    if (context.cache) // a full disk costs the next run time, but does not fail this one
-      (void)context.cache->store(key, code);
-    return code;
+    return std::string(object->begin(), object->end());
   }
 
   const CodeContext &context;

@@ -28,7 +28,6 @@ public:
 
   Result<std::string> addCode(ArrayRef<kernel::FuncOp> kernels, fb::ProgramT &table,
                               std::vector<SegmentSource> &segments) override {
-    CodeCache *cache = context.cache ? &*context.cache : nullptr;
     auto code = addGpuCode(kernels, howToMake(), table, segments);
     if (!code)
       return code.error();
@@ -49,8 +48,8 @@ public:
     return std::to_string(code->programs) + " kernels for " +
            std::to_string(options.gpuTargets.size()) + " targets, " +
            std::to_string(code->bytes / 1000) + " kB" +
-           (cache ? cache->note(code->programs * options.gpuTargets.size()) : "") + "; " +
-           std::to_string(weightBytes / 1000000) + " MB of weights";
+           (context.cache ? context.cache->note(code->programs * options.gpuTargets.size()) : "") +
+           "; " + std::to_string(weightBytes / 1000000) + " MB of weights";
   }
 
   Result<std::vector<CodeEvidence>> checkCode(ModuleOp plan) override {
@@ -69,9 +68,11 @@ public:
   }
 
 private:
-  GpuCodeOptions howToMake() const {
+  GpuCodeOptions howToMake() {
+    if (context.cache && !programs)
+      programs.emplace(*context.cache, "");
     return {options.gpuTargets, options.batchInvariant, context.threads,
-            context.cache ? &*context.cache : nullptr, context.identity};
+            programs ? &*programs : nullptr};
   }
 
   /// The emulator's image of the target's code: its own, or with --verify that of a GPU compiled for the
@@ -117,7 +118,8 @@ private:
 
   const CodeContext &context;
   const CompileOptions &options;
-  std::vector<fb::CodeObjectT> made; ///< the variants of each target, as added
+  std::optional<CachedCode> programs; ///< cache of programs, if there is a cache
+  std::vector<fb::CodeObjectT> made;  ///< the variants of each target, as added
   std::vector<kernel::FuncOp> checked;
   std::map<std::string, std::string> emulated; ///< code for the emulator, by target
 };

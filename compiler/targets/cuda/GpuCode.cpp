@@ -42,33 +42,6 @@ static Result<std::vector<cuda::CudaProgram>> programsOf(ArrayRef<kernel::FuncOp
   return programs;
 }
 
-namespace {
-/// Adapts the cache for code generators: they pass the inputs of the code, and this class adds the identity
-/// of the build.
-class Cached : public cuda::KeptCode {
-public:
-  Cached(CodeCache &cache, std::string identity) : cache(cache), identity(std::move(identity)) {}
-
-  std::optional<std::string> lookup(ArrayRef<std::string> texts) override {
-    return cache.lookup(keyOf(texts));
-  }
-  void store(ArrayRef<std::string> texts, StringRef code) override {
-    (void)cache.store(keyOf(texts),
-                      code); // a full disk costs the next run time, but does not fail this one
-  }
-
-private:
-  CodeCache::Key keyOf(ArrayRef<std::string> texts) const {
-    std::vector<std::string> all{identity};
-    llvm::append_range(all, texts);
-    return CodeCache::keyOf(all);
-  }
-
-  CodeCache &cache;
-  std::string identity;
-};
-} // namespace
-
 /// Splits the three lines that a code generator returns: the error, the reason, the remedy.
 static Error problemError(const char *code, const std::string &problem) {
   Error error{ExitCode::File, code, "", "", ""};
@@ -186,12 +159,12 @@ static uint64_t addCode(const std::string &target, ArrayRef<kernel::FuncOp> kern
 
 /// Compiles the programs to host code for the target's architecture.
 static Result<std::string> emulated(ArrayRef<cuda::CudaProgram> programs, const std::string &target,
-                                    const GpuCodeOptions &options, cuda::KeptCode *kept) {
+                                    const GpuCodeOptions &options) {
   std::string problem;
   cuda::EmulatorOptions how;
   how.architecture = "sm_" + target.substr(target.rfind('_') + 1); // also for PTX
   how.threads = options.threads;
-  how.kept = kept;
+  how.cache = options.cache;
   auto object = cuda::compileForEmulator(programs, how, problem);
   if (failed(object))
     return problemError("E0462", problem);
@@ -204,10 +177,7 @@ Result<std::string> compiler::codeForEmulator(ArrayRef<kernel::FuncOp> kernels,
   auto programs = programsOf(kernels, optionsFor(target, options.batchInvariant));
   if (!programs)
     return programs.error();
-  std::unique_ptr<Cached> kept;
-  if (options.cache)
-    kept = std::make_unique<Cached>(*options.cache, options.identity);
-  return emulated(*programs, target, options, kept.get());
+  return emulated(*programs, target, options);
 }
 
 /// Adds code for targets that share one program text; adds to `sum`.
@@ -225,12 +195,9 @@ static Result<void> addCodeOf(ArrayRef<kernel::FuncOp> kernels, ArrayRef<std::st
       architectures.push_back(target.substr(target.find(':') + 1));
     }
   std::string problem;
-  std::unique_ptr<Cached> kept;
-  if (options.cache)
-    kept = std::make_unique<Cached>(*options.cache, options.identity);
   if (!architectures.empty()) {
     auto compiled = cuda::compilePrograms(programs->all, architectures, options.threads, problem,
-                                          kept.get(), suspectCode(kernels, "GPUs, by NVRTC,"));
+                                          options.cache, suspectCode(kernels, "GPUs, by NVRTC,"));
     if (failed(compiled))
       return problemError("E0461", problem);
     for (auto [target, modules] : llvm::zip_equal(named, *compiled)) {
@@ -247,7 +214,7 @@ static Result<void> addCodeOf(ArrayRef<kernel::FuncOp> kernels, ArrayRef<std::st
   for (const std::string &target : targets) {
     if (runtime::gpuTargetNamed(target)->kind != GpuTarget::Kind::Emulator)
       continue;
-    auto object = emulated(programs->all, target, options, kept.get());
+    auto object = emulated(programs->all, target, options);
     if (!object)
       return object.error();
     sum.bytes += addCode(target, kernels, *programs, *object, table, segments);

@@ -1,7 +1,7 @@
 //===- GpuCode.h - Adds the kernels of a GPU program to an engine ----------===//
 #pragma once
 
-#include "compiler/engine/CodeCache.h"
+#include "codegen/ObjectCache.h"
 #include "compiler/engine/EngineWriter.h"
 #include "dialects/kernel/KernelDialect.h"
 
@@ -25,10 +25,7 @@ struct GpuCodeOptions {
   llvm::ArrayRef<std::string> targets;
   bool batchInvariant = false; ///< excludes variants whose bits may differ from those of others
   int threads = 1;
-  CodeCache *cache =
-      nullptr; ///< stores programs one by one, so that another model finds those it shares; may be
-               ///< null
-  std::string identity; ///< identity of the compiler build, part of the cache key
+  ObjectCache *cache = nullptr; ///< of programs, one by one; may be null
 };
 
 /// Summary of the added code.

@@ -8,6 +8,7 @@
 
 #include "CudaKernels.h"
 #include "LaunchRecorder.h"
+#include "TestCode.h"
 #include "emulator/host/Emulator.h"
 #include "runtime/abi/KernelAbi.h"
 #include "tests/codegen/cpu/Bf16.h"
@@ -38,7 +39,8 @@ public:
       : programs(std::move(programs)), checked(checked) {
     std::string problem;
     auto image = compileForEmulator(
-        this->programs, {architecture, checked, std::thread::hardware_concurrency()}, problem);
+        this->programs, {architecture, checked, std::thread::hardware_concurrency(), testCode()},
+        problem);
     EXPECT_TRUE(succeeded(image)) << problem;
     if (failed(image))
       return;

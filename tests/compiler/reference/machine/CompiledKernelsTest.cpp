@@ -16,6 +16,7 @@
 #include "dialects/kernel/ops/Rope.h"
 #include "dialects/kernel/ops/Rows.h"
 #include "dialects/kernel/ops/Structure.h"
+#include "tests/codegen/cuda/TestCode.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 
@@ -160,12 +161,6 @@ constexpr const char *kCuda =
     "kernel-norm-prologues,plan-add-workspaces,plan-find-ids,plan-expand-cases,"
     "plan.program(plan-elide-barriers,plan-pack-buffers)";
 
-/// A cache of compiled kernels for all tests: a kernel takes a second to compile.
-compiler::CodeCache &cache() {
-  static auto opened = compiler::CodeCache::open(testing::TempDir() + "ingot-compiled-cuda");
-  return *opened;
-}
-
 /// Checks a plan against the code of other kernels, or of its own.
 Result<CodeAgreement> checkForGpus(mlir::ModuleOp plan, mlir::ModuleOp from,
                                    const std::string &target) {
@@ -177,8 +172,7 @@ Result<CodeAgreement> checkForGpus(mlir::ModuleOp plan, mlir::ModuleOp from,
   const std::string emulated = "cuda-emulator:" + target;
   const std::vector<std::string> targets{emulated};
   auto made = compiler::addGpuCode(
-      kernels,
-      {targets, false, int(std::thread::hardware_concurrency()), &cache(), "CompiledCudaTest"},
+      kernels, {targets, false, int(std::thread::hardware_concurrency()), cuda::test::testCode()},
       table, segments);
   if (!made)
     return made.error();

@@ -1,4 +1,4 @@
-//===- KeptCodeTest.cpp - Code is compiled once; caching does not change it ----===//
+//===- ObjectCacheTest.cpp - Code is compiled once; caching does not change it ----===//
 #include "CudaKernels.h"
 
 #include "codegen/cuda/EmbeddedHeaders.h"
@@ -12,7 +12,7 @@ using namespace ingot::cuda::test;
 namespace {
 
 /// A code cache in memory that counts its hits.
-class Memory : public KeptCode {
+class Memory : public ObjectCache {
 public:
   std::optional<std::string> lookup(llvm::ArrayRef<std::string> texts) override {
     last = texts.vec();
@@ -50,10 +50,10 @@ TEST(EmittedCode, ReadsFragmentsAlone) {
       << said;
 }
 
-TEST(KeptCode, ObjectsForTheEmulator) {
+TEST(ObjectCache, ObjectsForTheEmulator) {
   std::vector<CudaProgram> list = programs();
   std::string problem;
-  auto compile = [&](KeptCode *kept, const char *architecture = "sm_90a") {
+  auto compile = [&](ObjectCache *kept, const char *architecture = "sm_90a") {
     auto image = compileForEmulator(list, {architecture, false, 2, kept}, problem);
     EXPECT_TRUE(succeeded(image)) << problem;
     return succeeded(image) ? *image : std::vector<char>();
@@ -78,13 +78,13 @@ TEST(KeptCode, ObjectsForTheEmulator) {
         << "the folder of one run: " << text;
 }
 
-TEST(KeptCode, CubinsAndPtx) {
+TEST(ObjectCache, CubinsAndPtx) {
   std::vector<CudaProgram> list = programs();
   std::string problem;
   if (!Nvrtc::get(problem))
     GTEST_SKIP() << problem;
   const std::vector<std::string> architectures = {"sm_90a", "compute_80"};
-  auto compile = [&](KeptCode *kept) {
+  auto compile = [&](ObjectCache *kept) {
     auto compiled = compilePrograms(list, architectures, 2, problem, kept);
     EXPECT_TRUE(succeeded(compiled)) << problem;
     std::vector<std::vector<char>> code;
@@ -109,7 +109,7 @@ TEST(KeptCode, CubinsAndPtx) {
 }
 
 /// If a program fails to compile, nothing is stored.
-TEST(KeptCode, NothingOfWhatFails) {
+TEST(ObjectCache, NothingOfWhatFails) {
   std::vector<CudaProgram> list = programs();
   list[0].source += "KERNEL void broken( {\n";
   std::string problem;

@@ -1,0 +1,27 @@
+//===- ObjectCache.h - A cache of generated code, one kernel at a time ----===//
+//
+// Code generators look up each kernel on its own: a program whose kernel has changed compiles that
+// kernel alone. compiler/targets/CachedCode.h is the cache on disk.
+//===----------------------------------------------------------------------===//
+#pragma once
+
+#include "llvm/ADT/ArrayRef.h"
+#include "llvm/ADT/StringRef.h"
+
+#include <optional>
+#include <string>
+
+namespace ingot {
+
+/// Maps the texts from which code was generated to that code. The texts are everything that determines the
+/// code for one build of the compiler: the whole source of the kernel, the options, the target.
+/// Called from one thread at a time.
+class ObjectCache {
+public:
+  virtual ~ObjectCache() = default;
+  virtual std::optional<std::string> lookup(llvm::ArrayRef<std::string> texts) = 0;
+  /// Stores the code. A failure is not reported: the next compilation generates the code again.
+  virtual void store(llvm::ArrayRef<std::string> texts, llvm::StringRef code) = 0;
+};
+
+} // namespace ingot
