@@ -165,14 +165,14 @@ void onCrash(int number, siginfo_t *, void *context) {
   if (who->op && who->symbol)
     tell(" in @%.*s", who->symbolLength, who->symbol);
   tell("\n  %s; ", who->ours
-                       ? "this is a bug of ingot: please report it with the checkpoint's config"
-                       : "correct the plugin, or leave it out");
+                       ? "this is a bug in ingot: please report it with the checkpoint's config"
+                       : "correct the plugin, or omit it");
   if (const char *place = leaveReproducer()) {
     const char *gap = std::strstr(reproducerCommand, kPlace);
     tell("`%.*s%s%s` crashes alike; ", int(gap - reproducerCommand), reproducerCommand, place,
          gap + std::strlen(kPlace));
   }
-  tell("%s", "`llvm-symbolizer-22 --obj=FILE ADDRESS` tells the line of\n");
+  tell("%s", "`llvm-symbolizer-22 --obj=FILE ADDRESS` prints the line of\n");
   const auto &registers = static_cast<ucontext_t *>(context)->uc_mcontext.gregs;
   tellPlaces(static_cast<uintptr_t>(registers[REG_RIP]));
   sayWhatIsTold();

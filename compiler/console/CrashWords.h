@@ -6,8 +6,8 @@
 //
 //     error[E0438]: the pass my-pass of --insert crashed: Segmentation fault
 //       it ran on lm.model, at lm.linear in @dense; --plugin ./mine.so
-//       correct the plugin, or leave it out; `ingot-opt --plugin=./mine.so --run-reproducer ingot-crash-812.mlir` crashes
-//       alike; `llvm-symbolizer-22 --obj=FILE ADDRESS` tells the line of                       (one line)
+//       correct the plugin, or omit it; `ingot-opt --plugin=./mine.so --run-reproducer ingot-crash-812.mlir` crashes
+//       alike; `llvm-symbolizer-22 --obj=FILE ADDRESS` prints the line of                      (one line)
 //         ./mine.so 0x11f4
 //         /usr/lib/llvm-22/lib/libMLIR.so.22.1 0x8d3a41
 //===----------------------------------------------------------------------===//

@@ -68,10 +68,11 @@ Result<KvRule> compiler::kvRule(const std::string &layers, const std::string &fo
     auto range = rangeOf(one);
     if (!range) {
       const std::string word(one), near = didYouMean(word, {"window", "global"});
-      return Error{ExitCode::Usage, "E0458", placed(rule.place, "'" + word + "' names no layers"),
-                   "layers are a number from 0, a range (0-3, or 28- up to the last), window or "
-                   "global; several with commas between them",
-                   near.empty() ? "--kv 0-3,28-=" + format : near};
+      return Error{
+          ExitCode::Usage, "E0458", placed(rule.place, "'" + word + "' names no layers"),
+          "give a number from 0, a range (0-3, or 28- up to the last), window or global; separate "
+          "several with commas",
+          near.empty() ? "--kv 0-3,28-=" + format : near};
     }
     rule.layers += (rule.layers.empty() ? "" : ",") + range->text;
     rule.ranges.push_back(std::move(*range));
@@ -98,11 +99,11 @@ compiler::askedCaches(const std::vector<KvRule> &rules, const std::vector<LayerC
         return Error{ExitCode::Usage, "E0459", placed(rule.place, what), why, fix};
       };
       if (std::max(range.first, range.last.value_or(0)) >= count)
-        return wrong("the KV cache of layers " + range.text + ": there are no such layers",
-                     "the model has " + std::to_string(count) + ", which are counted from 0",
+        return wrong("--kv names layers " + range.text + ", which do not exist",
+                     "the model has " + std::to_string(count) + " layers, numbered from 0",
                      count ? "--kv 0-" + std::to_string(count - 1) + "=" +
                                  std::string(kvFormat(rule.format).name)
-                           : "leave it out");
+                           : "omit it");
       bool any = false;
       for (int64_t layer = 0; layer < count; ++layer) {
         const LayerCache &cache = layers[size_t(layer)];
@@ -110,22 +111,22 @@ compiler::askedCaches(const std::vector<KvRule> &rules, const std::vector<LayerC
           continue;
         any = true;
         if (const LayerRange *other = by[size_t(layer)])
-          return wrong("the KV cache of layer " + std::to_string(layer) + " is said twice",
+          return wrong("the KV cache of layer " + std::to_string(layer) + " is set twice",
                        "by " + other->text + " and by " + range.text,
-                       "name each layer once; those that are not named follow --kv T");
+                       "name each layer once; layers that are not named use --kv T");
         by[size_t(layer)] = &range;
         asked[size_t(layer)] = rule.format;
       }
       if (!any)
-        return wrong(
-            range.kind == Kind::Numbers
-                ? "layers " + range.text + " have no KV cache"
-                : "no layer's attention is " +
-                      std::string(range.kind == Kind::Window ? "of a window" : "global"),
-            range.kind == Kind::Numbers
-                ? "they keep a state of fixed size, or nothing"
-                : "what the attention of each layer sees, ingot compile MODEL --emit lm shows",
-            "leave " + range.text + " out");
+        return wrong(range.kind == Kind::Numbers
+                         ? "layers " + range.text + " have no KV cache"
+                         : "no layer has " + std::string(range.kind == Kind::Window
+                                                             ? "windowed attention"
+                                                             : "global attention"),
+                     range.kind == Kind::Numbers
+                         ? "they keep a state of fixed size, or nothing"
+                         : "ingot compile MODEL --emit lm shows the attention of each layer",
+                     "omit " + range.text);
     }
   return asked;
 }

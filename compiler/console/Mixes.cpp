@@ -39,9 +39,9 @@ const std::vector<Mix> &compiler::mixes() {
     using M = const Mixture &;
     using R = const Mix &;
     std::vector<Mix> all;
-    all.push_back({"--precision exact", "CPUs alone among the targets", "E0463",
+    all.push_back({"--precision exact", "only CPUs among the targets", "E0463",
                    [](R, M m) { return m.exact; }, [](R, M m) { return givenTarget(m.gpu); },
-                   "leave --precision exact out, or compile for CPUs alone: --target cpu"});
+                   "omit --precision exact, or compile only for CPUs: --target cpu"});
     for (KvFormat id : {KvFormat::F32, KvFormat::BF16, KvFormat::F16, KvFormat::Int8, KvFormat::FP8,
                         KvFormat::Int4}) {
       const KvFormatInfo &format = kvFormat(id);
@@ -51,23 +51,23 @@ const std::vector<Mix> &compiler::mixes() {
                        [](R, M m) -> std::string {
                          return m.cpu.empty() ? givenTarget(m.gpu) : std::string();
                        },
-                       "GPUs have " + kvFormatNames(isOfGpus, "and") + ": --kv bf16", id});
+                       "GPUs support " + kvFormatNames(isOfGpus, "and") + ": --kv bf16", id});
       if (!format.cpu)
         all.push_back({feature, "a GPU among the targets", "E0465", hasKv,
                        [](R, M m) -> std::string {
                          return m.gpu.empty() ? givenTarget(m.cpu) : std::string();
                        },
-                       "CPUs have " + kvFormatNames(isOfCpus, "and") +
+                       "CPUs support " + kvFormatNames(isOfCpus, "and") +
                            ": --kv bf16; or add a GPU: --target cuda:sm_90a",
                        id});
       if (!format.isPlain())
         all.push_back({feature, "--precision fast", "E0466", hasKv,
                        [](R, M m) -> std::string {
                          return m.exact
-                                    ? "--precision exact was given, and it rounds what that keeps"
+                                    ? "--precision exact was given, but this feature rounds values"
                                     : "";
                        },
-                       "leave --kv out, or compile with --precision fast", id});
+                       "omit --kv, or compile with --precision fast", id});
       if (format.step > 1)
         all.push_back({feature, "heads of a multiple of " + std::to_string(format.step) + " values",
                        "E0467", hasKvOnDevice,
@@ -110,11 +110,12 @@ const std::vector<Mix> &compiler::mixes() {
          },
          "compile for CPUs: --target cpu"});
     all.push_back(
-        {"--verify", "the numbers of a checkpoint", "E0412", [](R, M m) { return m.verify; },
+        {"--verify", "the weights of a checkpoint", "E0412", [](R, M m) { return m.verify; },
          [](R, M m) -> std::string {
-           return m.madeUp ? "--weights makes the numbers up: they are no checkpoint's" : "";
+           return m.madeUp ? "--weights generates dummy weights instead of reading a checkpoint"
+                           : "";
          },
-         "leave --verify or --weights out"});
+         "omit --verify or --weights"});
     return all;
   }();
   return table;
@@ -253,8 +254,8 @@ std::string compiler::mixesText() {
     pad(text, mix.code, kCode);
     text += mix.needs + "\n";
   }
-  text +=
-      "\nFeatures beside what can be asked for (for CPUs, where no device is named): . goes, else the error\n\n";
+  text += "\nFeatures and options (for CPUs, if no device is named): . means supported, else the "
+          "error\n\n";
   pad(text, "", kFeature);
   for (const Ingredient &choice : choices())
     pad(text, choice.name, kCode);

@@ -54,7 +54,7 @@ static Result<void> noteIdentity(const cli::CommandLine &command, CompileOptions
     std::ifstream in(path, std::ios::binary);
     if (!in)
       return Error{ExitCode::File, "E0419", "cannot read the file of " + std::string(name), path,
-                   "give a file that may be read"};
+                   "give a readable file"};
     o.identity.insert(o.identity.end(), {name, {std::istreambuf_iterator<char>(in), {}}});
   }
   return {};
@@ -171,7 +171,7 @@ static Result<void> takeRecipe(const cli::CommandLine &command, Typed &typed, Co
 static Result<void> choosePrecision(const Typed &typed, CompileOptions &o) {
   if (typed.precision != "fast" && typed.precision != "exact")
     return usage("E0404", typed.at("precision") + "unknown precision '" + typed.precision + "'",
-                 "it is fast (int8 activations for quantised weights) or exact (f32 throughout)",
+                 "expected fast (int8 activations for quantised weights) or exact (f32 throughout)",
                  "--precision fast");
   o.exact = typed.precision == "exact";
   std::string quantize = typed.quantize;
@@ -190,10 +190,11 @@ static Result<void> chooseWeights(const Typed &typed, CompileOptions &o) {
       o.weights = origin;
   if (!typed.weights.empty() && o.weights == WeightOrigin::Checkpoint)
     return usage("E0407", typed.at("weights") + "unknown weights '" + typed.weights + "'",
-                 "they are the checkpoint's, or made up: random or seed", "--weights seed");
+                 "expected random or seed; without --weights, the checkpoint's weights are used",
+                 "--weights seed");
   if (typed.seed && o.weights == WeightOrigin::Checkpoint)
-    return usage("E0407", typed.at("seed") + "--seed has nothing to seed",
-                 "the weights are the checkpoint's own",
+    return usage("E0407", typed.at("seed") + "--seed has no effect here",
+                 "the weights come from the checkpoint",
                  "add --weights random or --weights seed, or drop --seed");
   return {};
 }
@@ -205,8 +206,8 @@ static Result<void> addKv(const Typed &typed, CompileOptions &o) {
     const size_t equals = given.find('=');
     if (equals == std::string::npos) {
       if (all)
-        return usage("E0403", "--kv " + o.kv + " and --kv " + given + " are both of all layers",
-                     "those that no other --kv names have one type",
+        return usage("E0403", "--kv " + o.kv + " and --kv " + given + " both apply to all layers",
+                     "only one --kv may omit the layers",
                      "name layers: --kv " + o.kv + " --kv 0-3=" + given);
       all = true;
       o.kv = given;
@@ -269,10 +270,11 @@ Result<std::optional<CompileOptions>> compiler::parseCompileOptions(int argc,
                   ", cuda (all of them); cuda-emulator:sm_90a; may be repeated")
       .typeName("T");
   command.option("--quantize", typed.quantize,
-                 "floating weights become int8, int4-g32, int4-g64, int4-g128 or fp8");
-  command.option("--recipe", typed.recipe,
-                 "a TOML file with any of these options, and with formats of single weights; "
-                 "what is typed as well wins");
+                 "quantise floating-point weights to int8, int4-g32, int4-g64, int4-g128 or fp8");
+  command.option(
+      "--recipe", typed.recipe,
+      "a TOML file with any of these options, and with formats of single weights; the command line "
+      "takes precedence");
   command.option("--write-recipe", o.writeRecipe, "write the recipe that makes the same engine")
       .typeName("FILE");
   command
@@ -283,7 +285,7 @@ Result<std::optional<CompileOptions>> compiler::parseCompileOptions(int argc,
       .takesOne();
   command
       .option("--plugin", o.plugins,
-              "a shared object with passes, ops and families of yours; may be repeated")
+              "a shared object with your own passes, ops and families; may be repeated")
       .typeName("F.so")
       .takesOne(); // the next argument may be MODEL
   command
@@ -292,12 +294,12 @@ Result<std::optional<CompileOptions>> compiler::parseCompileOptions(int argc,
       .typeName("POINT=PIPELINE")
       .takesOne();
   command
-      .option(
-          "--kv", typed.kv,
-          "type of the KV cache: " + kvFormatNames(isOfCpus, "or") +
-              " (default f16; f32 with --precision exact); on GPUs " +
-              kvFormatNames(isOfGpus, "or") +
-              " (default bf16); of single layers: 0-3,28-=T, window=T or global=T; may be repeated")
+      .option("--kv", typed.kv,
+              "type of the KV cache: " + kvFormatNames(isOfCpus, "or") +
+                  " (default f16; f32 with --precision exact); on GPUs " +
+                  kvFormatNames(isOfGpus, "or") +
+                  " (default bf16); for single layers: 0-3,28-=T, window=T or global=T; may be "
+                  "repeated")
       .typeName("[LAYERS=]T")
       .takesOne();
   command
@@ -308,92 +310,101 @@ Result<std::optional<CompileOptions>> compiler::parseCompileOptions(int argc,
       "--batch-invariant", o.batchInvariant,
       "GPU code that gives a token the same bits in every batch (slower prompts on sm_90a)");
   command
-      .option("--weights", typed.weights,
-              "made up from --seed: random packs them, seed leaves them to the device at load")
+      .option(
+          "--weights", typed.weights,
+          "dummy weights from --seed: random stores them in the engine, seed generates them on the "
+          "device at load")
       .oneOf({"random", "seed"});
   cli::Option seed =
       command.option("--seed", o.seed, "of --weights (default: 0)").check(notNegative);
   cli::Option chatTemplate =
       command.option("--chat-template", o.chatTemplate,
-                     "a Jinja file for a checkpoint that has none, or instead of its own");
+                     "a Jinja file, for a checkpoint without a template or instead of its own");
   command
       .option("--chat-template-name", o.chatTemplateName,
-              "of a checkpoint's several templates the one for all requests")
+              "which of the checkpoint's templates to use for all requests")
       .typeName("NAME")
       .excludes(chatTemplate);
-  command.option("--disable", o.disabled, "leave out an optional pass (see: ingot passes)")
+  command.option("--disable", o.disabled, "skip an optional pass (see: ingot passes)")
       .typeName("PASS");
   command
       .option("--dump-after,--mlir-print-ir-after", o.dumpAfter,
-              "print the IR after a pass, to stderr; all: after each that changes it")
+              "print the IR after a pass, to stderr; all: after each pass that changes it")
       .typeName("PASS");
   command.option("--mlir-print-ir-before", o.dumpBefore, "print the IR before a pass, to stderr")
       .typeName("PASS");
   command.flag("--mlir-print-ir-after-change", typed.dumpChanges, "the same as --dump-after all");
   command.flag("--mlir-timing", o.timing,
-               "print where the time went, passes and stages of code, to stderr at the end");
+               "print the time of passes and stages of code generation, to stderr at the end");
   command.option("--remarks", o.remarks, "why ops were fused or not: passed, missed, all")
       .oneOf({"passed", "missed", "all"});
   command
       .option("--remarks-file", o.remarksFile,
-              "write all of them: YAML as LLVM's tools read it, or, to F.json, an object a line")
+              "write all remarks: YAML for LLVM's tools, or one JSON object per line if F ends in "
+              ".json")
       .typeName("F");
   command
-      .option(
-          "--emit", emit,
-          "instead of an engine: lm, fused, kernel (what each computes), plan (with launches), llvm, asm or cuda; to -o or standard output")
+      .option("--emit", emit,
+              "instead of an engine, print lm, fused, kernel (what each computes), plan (with "
+              "launches), llvm, asm or cuda, to -o or standard output")
       .oneOf({"lm", "fused", "kernel", "plan", "llvm", "asm", "cuda"});
   command
       .option(
           "--to", phases.to,
-          "as --emit, of IR that --from takes up again: lm, fused, kernel (before planning) or plan")
+          "as --emit, but print IR that --from can read: lm, fused, kernel (before planning) or "
+          "plan")
       .oneOf({"lm", "fused", "kernel", "plan"})
       .excludes(command.find("--emit"));
   command
       .option("--from", phases.from,
-              "go on from this IR of lm, fused, kernel or plan, with the weights of MODEL")
+              "start from this IR of lm, fused, kernel or plan, with the weights of MODEL")
       .typeName("PHASE=FILE")
       .onlyOnce();
   command
       .option("--dump-intermediates", o.intermediates,
               "write the IR after each pass that changes it into DIR, numbered")
       .typeName("DIR");
-  cli::Option kernel =
-      command.option("--kernel", o.kernel, "this kernel alone, of --emit kernel, llvm, asm or cuda")
-          .typeName("NAME");
+  cli::Option kernel = command
+                           .option("--kernel", o.kernel,
+                                   "print only this kernel, with --emit kernel, llvm, asm or cuda")
+                           .typeName("NAME");
   cli::Option brief = command.flag(
       "--brief", o.brief,
-      "of --emit lm, fused, kernel or plan: without most weights, long lines cut; for reading");
+      "with --emit lm, fused, kernel or plan: omit most weights and cut long lines, for reading");
   command
       .option(
           "--cache", o.cache,
-          "keep generated code in DIR/code, and take from there what was generated before; without -o the engine stays "
-          "in DIR, and its path is printed")
+          "cache generated code in DIR/code; without -o, store the engine in DIR too and print its "
+          "path")
       .typeName("DIR");
   command
       .option("--link", o.link,
-              "with --cache alone: make F a symbolic link to the engine, when it is whole")
+              "with --cache and without -o: make F a symbolic link to the finished engine")
       .typeName("F");
   command
       .option("--tuning", o.tuning,
-              "take schedules from this file of rows (ingot tune writes them)")
+              "use the schedules of this file of tuning rows (from ingot tune)")
       .typeName("F");
   command.option("-j,--jobs", o.threads, "threads (default: all)").range(1, 256);
   command
       .option(
           "--ignore-key", o.ignoredKeys,
-          "a key of config.json or of a GGUF that changes nothing, you are sure; PREFIX* for many; may be repeated")
+          "ignore this key of config.json or of a GGUF, if you are sure that it does not affect "
+          "the result; PREFIX* for many; may be repeated")
       .typeName("KEY")
       .takesOne();
   command.flag(
       "--verify", o.verify,
-      "run all passes over lm against the interpreter on the checkpoint's weights too, and measure what rounding them costs");
-  command.flag("--quiet", o.quiet, "print nothing but errors");
-  command.flag("--verbose", o.verbose,
-               "list the keys of the configuration that change nothing and were passed over");
+      "also check all passes over lm against the interpreter on the checkpoint's weights, and "
+      "measure the error of rounding them");
+  command.flag("--quiet", o.quiet, "print only errors");
+  command.flag(
+      "--verbose", o.verbose,
+      "list the configuration keys that were ignored because they do not affect the result");
   command.flag("--json", o.json, "print the summary as JSON");
   int errorTo = -1; // Main.cpp reads it
-  command.option("--error-fd", errorTo, "of ingot run: an open file for our error").group("");
+  command.option("--error-fd", errorTo, "for ingot run: an open file descriptor for errors")
+      .group("");
   auto parsed = command.parse(argc, argv);
   if (!parsed)
     return parsed.error();
@@ -431,20 +442,21 @@ Result<std::optional<CompileOptions>> compiler::parseCompileOptions(int argc,
       return ok.error();
   if (kernel.given() && o.emit != Emit::Kernel && o.emit != Emit::Llvm && o.emit != Emit::Asm &&
       o.emit != Emit::Cuda)
-    return usage("E0474", "--kernel has nothing to choose from", "it is for what prints kernels",
+    return usage("E0474", "--kernel has no effect here",
+                 "it selects a kernel of --emit kernel, llvm, asm or cuda",
                  "--emit asm --kernel " + o.kernel);
   if (brief.given() && o.emit != Emit::Lm && o.emit != Emit::Fused && o.emit != Emit::Lowered &&
       o.emit != Emit::Kernel && o.emit != Emit::Plan)
-    return usage("E0476", "--brief has nothing to shorten", "it is for IR that is printed",
+    return usage("E0476", "--brief has no effect here", "it shortens the IR that --emit prints",
                  "--emit fused --brief");
   o.intoCache = o.emit == Emit::Engine && o.output.empty() && !o.cache.empty();
   if (o.emit == Emit::Engine && o.output.empty() && !o.intoCache && o.writeRecipe.empty())
-    return usage("E0405", "no engine to write",
-                 "-o names the file; with --cache DIR alone it is kept there",
+    return usage("E0405", "no output is given",
+                 "name the engine file with -o, or keep the engine in a cache with --cache DIR",
                  "ingot compile " + o.model + " -o model.ingot");
   if (!o.link.empty() && !o.intoCache)
-    return usage("E0498", "--link has no engine to name",
-                 "it names what --cache DIR keeps under a hash of its content",
+    return usage("E0498", "--link needs --cache DIR without -o",
+                 "it links to the engine that the cache stores under its content hash",
                  "ingot compile " + o.model + " --cache DIR --link " + o.link);
   if (o.intoCache)
     if (auto ok = noteIdentity(command, o); !ok)

@@ -93,8 +93,8 @@ Result<void> compiler::checkOutput(const CompileOptions &options) {
     struct stat file;
     if (::stat(path->c_str(), &file) == 0 && S_ISREG(file.st_mode) && isInput(options, file))
       return Error{ExitCode::Usage, "E0416",
-                   std::string(option) + " names a file that is read: " + *path,
-                   "the result would replace it; " + options.model + " is what it is made from",
+                   std::string(option) + " is also an input file: " + *path,
+                   "the result would overwrite it",
                    "give another name: " + std::string(option) +
                        (path == &options.output ? " model.ingot" : " recipe.toml")};
     if (auto ok = TemporaryFile::checkTarget(*path); !ok) {
@@ -105,8 +105,8 @@ Result<void> compiler::checkOutput(const CompileOptions &options) {
     }
   }
   if (!options.writeRecipe.empty() && isSamePlace(options.output, options.writeRecipe))
-    return Error{ExitCode::Usage, "E0416", "-o and --write-recipe name one file: " + options.output,
-                 "the engine would replace its recipe",
-                 "give another name: --write-recipe recipe.toml"};
+    return Error{
+        ExitCode::Usage, "E0416", "-o and --write-recipe name the same file: " + options.output,
+        "the engine would overwrite its recipe", "give another name: --write-recipe recipe.toml"};
   return {};
 }

@@ -44,7 +44,7 @@ static Result<void> chooseFrom(const std::string &text, CompileOptions &o) {
       o.from = phase;
   }
   if (o.from == Phase::Checkpoint || equals == std::string::npos || equals + 1 == text.size())
-    return Error{ExitCode::Usage, "E0481", "--from wants PHASE=FILE, not '" + text + "'",
+    return Error{ExitCode::Usage, "E0481", "--from expects PHASE=FILE, not '" + text + "'",
                  "phases are lm, fused, kernel and plan" +
                      (o.from == Phase::Checkpoint && !nearest(name, names).empty()
                           ? "; " + didYouMean(name, names)
@@ -71,13 +71,13 @@ Result<void> compiler::choosePhases(const PhaseWords &words, CompileOptions &o) 
                  o.emit == Emit::Cuda ? "--target cuda:sm_90a" : "--target cpu"};
   if (o.emit != Emit::Engine && phaseOf(o.emit) < o.from)
     return Error{ExitCode::Usage, "E0482",
-                 std::string("the compilation would end at ") + phaseName(phaseOf(o.emit)) +
-                     " before it begins, at " + phaseName(o.from),
-                 "phases follow each other: lm, fused, kernel, plan",
+                 std::string("--to ") + phaseName(phaseOf(o.emit)) + " is before --from " +
+                     phaseName(o.from),
+                 "the order of phases is: lm, fused, kernel, plan",
                  std::string("--to ") + phaseName(o.from) + ", or a later one"};
   if (o.verify && o.from > Phase::Lm)
-    return Error{ExitCode::Usage, "E0412", "nothing to verify against",
-                 std::string("--from ") + phaseName(o.from) + " leaves out the passes over lm",
-                 "drop --verify, or begin at lm"};
+    return Error{ExitCode::Usage, "E0412", "--verify cannot check the passes here",
+                 std::string("--from ") + phaseName(o.from) + " skips the passes over lm",
+                 "drop --verify, or start at lm"};
   return {};
 }

@@ -64,9 +64,9 @@ std::vector<std::string> kvNames() {
 const char *wordsFor(RecipeKind kind) {
   switch (kind) {
   case RecipeKind::Text:
-    return "a text: \"…\"";
+    return "a string: \"…\"";
   case RecipeKind::Texts:
-    return "a list of texts: [\"…\", \"…\"]";
+    return "a list of strings: [\"…\", \"…\"]";
   case RecipeKind::File:
     return "a path: \"…\"";
   case RecipeKind::Files:
@@ -101,9 +101,9 @@ private:
     return {ExitCode::File, "E0414", place + ": " + what, why, fix};
   }
   Error wrongKind(const std::string &place, const RecipeKey &key) const {
-    return wrong(place, std::string("'") + key.name + "' has a value of another kind",
-                 std::string("it is ") + wordsFor(key.kind),
-                 "ingot compile MODEL --write-recipe FILE writes one");
+    return wrong(place, std::string("'") + key.name + "' has a value of the wrong type",
+                 std::string("expected ") + wordsFor(key.kind),
+                 "ingot compile MODEL --write-recipe FILE writes a valid one");
   }
   Error unknown(const std::string &place, const std::string &key,
                 const std::vector<std::string> &known) const;
@@ -126,7 +126,7 @@ Error Reader::unknown(const std::string &place, const std::string &key,
   for (const std::string &name : known)
     all += (all.empty() ? "" : ", ") + name;
   return {ExitCode::File, "E0480", place + ": unknown key '" + key + "'", "keys are " + all,
-          didYouMean(key, known, "correct it, or leave it out")};
+          didYouMean(key, known, "correct it, or remove it")};
 }
 
 Result<void> Reader::addText(const RecipeKey &key, const toml::node &node, RecipeValue &to) const {
@@ -134,8 +134,8 @@ Result<void> Reader::addText(const RecipeKey &key, const toml::node &node, Recip
   if (!text)
     return wrongKind(at(node), key);
   if (text->empty())
-    return wrong(at(node), std::string("'") + key.name + "' holds an empty text",
-                 "what is not wanted is not said", "leave it out");
+    return wrong(at(node), std::string("'") + key.name + "' is an empty string",
+                 "omit keys that you do not need", "remove it");
   const bool file = key.kind == RecipeKind::File || key.kind == RecipeKind::Files;
   PatternsAt beside{kPatternsPoint, *text};
   if (key.name == std::string_view("patterns")) // "post-fusion=rules.pdll"
@@ -161,8 +161,7 @@ Reader::pairOf(const RecipeKey &key, const toml::node &node, const char *first,
     if (!text)
       return wrongKind(at(value), key);
     if (field == "format" && std::find(formats.begin(), formats.end(), *text) == formats.end())
-      return wrong(at(value), "there is no format '" + *text + "'",
-                   "formats are " + listed(formats),
+      return wrong(at(value), "unknown format '" + *text + "'", "formats are " + listed(formats),
                    didYouMean(*text, formats, "format = \"int8\""));
     (field == "format" ? pair.second : pair.first) = *text;
   }
@@ -252,12 +251,13 @@ Result<RecipeFile> Reader::read(std::string_view text) {
   toml::parse_result parsed = toml::parse(text, path);
   if (!parsed) {
     const toml::parse_error &error = parsed.error();
-    return wrong(at(error.source().begin), "this is no TOML", std::string(error.description()),
-                 "write KEY = VALUE, texts in quotation marks: quantize = \"int8\"");
+    return wrong(at(error.source().begin), "this is not valid TOML",
+                 std::string(error.description()),
+                 "write KEY = VALUE, with strings in quotation marks: quantize = \"int8\"");
   }
   const toml::table &table = parsed.table();
   if (table.empty())
-    return Error{ExitCode::File, "E0418", "the recipe says nothing", path,
+    return Error{ExitCode::File, "E0418", "the recipe is empty", path,
                  "ingot compile MODEL --write-recipe FILE writes one; or drop --recipe"};
   RecipeFile recipe;
   std::vector<std::string> names;
@@ -285,7 +285,7 @@ Result<RecipeFile> compiler::readRecipe(const std::string &path) {
   if (!in || folder)
     return Error{ExitCode::File, "E0413", "cannot read the recipe",
                  path + (folder ? " is a folder" : ""),
-                 "--recipe names a file of lines: KEY = VALUE"};
+                 "--recipe expects a file of lines: KEY = VALUE"};
   const std::string text{std::istreambuf_iterator<char>(in), {}};
   return Reader(path).read(text);
 }

@@ -20,29 +20,30 @@ Result<std::optional<CompileOptions>> compiler::parseTuneOptions(int argc,
       "  ingot tune smollm2.gguf -o rows.json\n"
       "  ingot compile smollm2.gguf --tuning rows.json -o smollm2.ingot\n"
       "  ingot tune config.json --weights seed --quantize int4-g64 --isa avx2 --seconds 300 -o rows.json\n"
-      "A quiet machine is half of the measurement: end what else runs.\n");
+      "Stop other programs first: they distort the measurement.\n");
   std::string precision = "fast", quantize, isa, weights;
   command
       .option("MODEL", o.model,
               "folder, .gguf, .safetensors, hf:ORG/NAME, or config.json with --weights")
       .required();
   command.option("-o,--output", o.output, "the file of rows to write (default: standard output)");
-  command.option("--isa", isa, "the level to tune (default: the best of this machine)")
+  command.option("--isa", isa, "the level to tune (default: the best that this machine supports)")
       .check([](const std::string &level) {
         return runtime::isaNamed(level) ? "" : "levels are " + runtime::isaNames("and");
       });
-  command.option("--seconds", o.tuneSeconds, "how long to measure, about (default: 60)")
+  command.option("--seconds", o.tuneSeconds, "approximate time to measure (default: 60)")
       .range(0.1, 86400.0);
   command
       .option("--quantize", quantize,
-              "as ingot compile has it: int8, int4-g32, int4-g64, int4-g128 or fp8")
+              "as in ingot compile: int8, int4-g32, int4-g64, int4-g128 or fp8")
       .oneOf({"int8", "int4-g32", "int4-g64", "int4-g128", "fp8"});
   command.option("--precision", precision, "fast or exact").oneOf({"fast", "exact"});
   command
-      .option("--weights", weights, "of a config.json: random or seed; the shapes are what matters")
+      .option("--weights", weights,
+              "dummy weights for a config.json, random or seed: only the shapes matter")
       .oneOf({"random", "seed"});
   command.option("-j,--jobs", o.threads, "threads that compile (default: all)").range(1, 256);
-  command.flag("--quiet", o.quiet, "print nothing but errors");
+  command.flag("--quiet", o.quiet, "print only errors");
   auto parsed = command.parse(argc, argv);
   if (!parsed)
     return parsed.error();

@@ -51,13 +51,13 @@ CacheTurn::~CacheTurn() {
 Result<void> compiler::linkEngine(const std::string &link, const std::string &engine) {
   namespace fs = std::filesystem;
   auto refused = [&](const std::string &why) {
-    return Error{ExitCode::File, "E0499", "the link to the engine cannot be made",
-                 link + ": " + why, "give --link another place; the engine is " + engine};
+    return Error{ExitCode::File, "E0499", "cannot create the link to the engine", link + ": " + why,
+                 "give --link another place; the engine is " + engine};
   };
   std::error_code failure;
   const fs::file_status there = fs::symlink_status(link, failure);
   if (fs::exists(there) && !fs::is_symlink(there))
-    return refused("there is something else of that name");
+    return refused("a file of that name exists and is not a symbolic link");
   const fs::path folder = fs::absolute(link).parent_path();
   fs::path target = fs::absolute(engine);
   if (fs::equivalent(folder, target.parent_path(), failure))

@@ -37,11 +37,10 @@ static std::string digits(double number) {
 
 static Error wrong(const std::string &name, const std::string &where, double value, double wanted,
                    double allowed) {
-  return {ExitCode::Internal, "E0493",
-          "the weight " + name + " is packed as other numbers than the checkpoint's",
-          where + " is " + digits(value) + " for " + digits(wanted) +
-              " (allowed: " + digits(allowed) + " off)",
-          "this is a bug of ingot: please report it with the checkpoint's config"};
+  return {ExitCode::Internal, "E0493", "the packed weight " + name + " differs from the checkpoint",
+          where + " is " + digits(value) + ", expected " + digits(wanted) +
+              " (allowed error: " + digits(allowed) + ")",
+          "this is a bug in ingot: please report it with the checkpoint's config"};
 }
 
 /// Checks one row of `bytes`, which is panel or tile `unit` of the weight; `own` is the layout of this unit

@@ -62,8 +62,8 @@ Result<void> Compilation::run() {
     llvm::erase_if(jobs, [&](const auto &job) { return !job.first->emits(options.emit); });
   if (options.from >= Phase::Kernel && jobs.size() != 1)
     return Error{ExitCode::Usage, "E0488", options.fromFile + " is for one kind of device",
-                 std::to_string(jobs.size()) + " kinds are among the targets",
-                 "leave --target of the other out"};
+                 std::to_string(jobs.size()) + " kinds of targets are given",
+                 "omit --target of the other kind"};
   if (options.from > Phase::Lm)
     if (auto ok = chooseCaches(); !ok)
       return ok;
@@ -125,12 +125,12 @@ Result<void> Compilation::lookAtOptions() {
   if (const std::string file = patterns::missingFile(); !file.empty())
     return Error{ExitCode::File, "E0445", "the compiler's own patterns are missing",
                  "there is no file " + file,
-                 "install share/ingot beside the folder lib of libingot-compiler.so"};
+                 "install share/ingot next to the lib folder of libingot-compiler.so"};
   if (auto ok = extensions.loadPlugins(diagnostics); !ok)
     return ok;
   if (const std::string name = nameOfTwo(options); !name.empty())
-    diagnostics.warn("two files are called " + name +
-                     ": the recipe that the engine keeps cannot tell them apart");
+    diagnostics.warn("two files have the name " + name +
+                     ", so the engine's recipe could not distinguish them");
   if (auto ok = checkPassNames(options); !ok)
     return ok;
   if (auto ok = enableRemarks(options, context); !ok)
@@ -161,11 +161,11 @@ Result<void> Compilation::lookAtOptions() {
 /// Implements --write-recipe, before any work that may take long.
 static Result<void> writeRecipe(const CompileOptions &options) {
   const std::string folder = llvm::sys::path::parent_path(options.writeRecipe).str();
-  const std::string from = options.from == Phase::Checkpoint
-                               ? ""
-                               : "# It began with IR, which this does not bring: --from " +
-                                     std::string(phaseName(options.from)) + "=" + options.fromFile +
-                                     "\n";
+  const std::string from =
+      options.from == Phase::Checkpoint
+          ? ""
+          : "# The compilation started from IR, which is not part of this recipe: --from " +
+                std::string(phaseName(options.from)) + "=" + options.fromFile + "\n";
   return writeText("# ingot compile MODEL --recipe THIS -o E\n" + from + recipeIn(folder, options),
                    options.writeRecipe);
 }

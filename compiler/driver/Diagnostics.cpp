@@ -33,15 +33,15 @@ void Diagnostics::tell(const std::string &line) const {
 Error Diagnostics::compilerError(std::string what) const {
   if (first().find("body of ") != std::string::npos) // a kernel that the user supplied
     return {ExitCode::File, "E0490", std::move(what), first(),
-            "correct that text: docs/kernel-from-outside.md says what it may use"};
+            "correct that code; docs/kernel-from-outside.md lists what it may use"};
   if (options.from != Phase::Checkpoint)
     return {ExitCode::File, "E0490", std::move(what), first(),
             "correct " + options.fromFile +
-                "; if nobody changed it, it is a bug of ingot: please report it"};
+                "; if it is unmodified, this is a bug in ingot: please report it"};
   return {ExitCode::Internal, "E0490", std::move(what), first(),
           options.insertions.empty() && options.plugins.empty()
-              ? "this is a bug of ingot: please report it with the checkpoint's config"
+              ? "this is a bug in ingot: please report it with the checkpoint's config"
               : std::string("if it fails without ") +
                     (options.insertions.empty() ? "--plugin" : "--insert") +
-                    " as well, it is a bug of ingot: please report it"};
+                    " too, this is a bug in ingot: please report it"};
 }

@@ -43,7 +43,7 @@ Result<void> compiler::chooseKernel(SmallVectorImpl<kernel::FuncOp> &kernels,
   llvm::erase_if(kernels, [&](kernel::FuncOp kernel) { return kernel.getSymName() != name; });
   if (kernels.empty())
     return Error{ExitCode::Usage, "E0475", "there is no kernel '" + name + "'",
-                 "there are " + llvm::join(names, ", "),
+                 "available: " + llvm::join(names, ", "),
                  didYouMean(name, names, "give one of them")};
   return {};
 }

@@ -46,9 +46,9 @@ static std::string warningAboutWords(const import::Checkpoint &checkpoint) {
   const std::string pre = textOf("tokenizer.ggml.pre");
   if (textOf("tokenizer.ggml.model") != "gpt2" || !(pre.empty() || pre == "default"))
     return "";
-  return "the GGUF does not say how its model cuts text into words (tokenizer.ggml.pre" +
+  return "the GGUF does not specify its pre-tokenizer (tokenizer.ggml.pre" +
          std::string(pre.empty() ? " is missing" : ": default") +
-         "): taken is GPT-2's way, and llama.cpp takes another. If you know the right one: pip install gguf; "
+         "): GPT-2's is used, llama.cpp uses another. If you know the right one: pip install gguf; "
          "gguf-new-metadata IN.gguf OUT.gguf --pre-tokenizer NAME";
 }
 
@@ -57,7 +57,7 @@ static Result<text::ChatTemplates> readTemplate(const std::string &file) {
   std::ifstream in(file, std::ios::binary);
   if (!in)
     return Error{ExitCode::File, "E0411", "cannot read the chat template", file,
-                 "--chat-template names a Jinja file"};
+                 "--chat-template expects a Jinja file"};
   text::ChatTemplates found{
       {std::istreambuf_iterator<char>(in), {}}, llvm::sys::path::filename(file).str(), 1};
   if (auto checked = text::checkChatTemplate(found.source); !checked)
@@ -106,11 +106,12 @@ Result<EngineText> compiler::buildEngineText(const import::Checkpoint &checkpoin
   auto tokenizer = text::buildTokenizer(checkpoint);
   if (!tokenizer)
     return tokenizer.error();
-  std::string source = "no tokenizer: the engine takes ids", ends;
+  std::string source = "no tokenizer: the engine accepts only ids", ends;
   if (!*tokenizer && !checkpoint.text.tokenizerConfigJson.empty())
     text.warning =
-        "there is a tokenizer_config.json, and none of tokenizer.json, tokenizer.model, tekken.json, "
-        "or vocab.json with merges.txt: the engine takes ids. Download the tokenizer's other files";
+        "tokenizer_config.json exists, but tokenizer.json, tokenizer.model, tekken.json and "
+        "vocab.json with merges.txt are missing: the engine accepts only ids. Download the other "
+        "tokenizer files";
   if (*tokenizer) {
     text.warning = warningAboutWords(checkpoint);
     source = (*tokenizer)->source, ends = "; " + endsOf(**tokenizer);

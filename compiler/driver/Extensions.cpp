@@ -53,8 +53,8 @@ Result<void> Extensions::noteInserted(const std::string &point, const std::strin
     if (lowered ? dialect == "lm" : dialect == "kernel" || dialect == "plan")
       return Error{
           ExitCode::Usage, "E0434", "there is no " + word.str() + " at " + point + ": " + text,
-          lowered ? "it has become kernel.func and plan.program"
-                  : "the model is one lm.model until it is lowered",
+          lowered ? "the model has already been lowered to kernel.func and plan.program"
+                  : "before lowering, the model is one lm.model",
           lowered ? "--insert 'post-fusion=" + text + "'" : "--insert 'pre-plan=" + text + "'"};
   }
   return {};
@@ -64,8 +64,9 @@ Result<void> Extensions::read() {
   for (const auto &[point, path] : options.patterns) {
     if (extend::isKernelFile(path)) {
       if (isBehindLowering(point))
-        return Error{ExitCode::Usage, "E0450", path + " comes too late at " + point,
-                     "its region has become a kernel.func", "--patterns post-fusion=" + path};
+        return Error{ExitCode::Usage, "E0450", path + " is applied too late, at " + point,
+                     "its region has already been lowered to a kernel.func",
+                     "--patterns post-fusion=" + path};
       files.emplace_back();
       continue;
     }

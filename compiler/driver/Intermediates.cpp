@@ -45,7 +45,7 @@ Result<void> Intermediates::open(const std::string &where) {
       fs::remove(entry->path(), error);
   if (error)
     return Error{ExitCode::File, "E0487", "cannot write intermediates to " + where, error.message(),
-                 "give --dump-intermediates a folder that can be written"};
+                 "give --dump-intermediates a writable folder"};
   folder = where;
   return {};
 }

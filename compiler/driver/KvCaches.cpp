@@ -137,8 +137,8 @@ std::optional<std::string> KvCaches::firstOther(ModuleOp module, const CodeTarge
     const StringRef expected = formatOf(layer, target, options);
     if (!other && state.getElement() && *state.getElement() != expected)
       other = "its KV cache " + (mixed ? "in layer " + std::to_string(layer) + " " : "") +
-              "is of " + state.getElement()->str() + ", that of " + target.name().str() +
-              " would be of " + expected.str();
+              "has the type " + state.getElement()->str() + "; for " + target.name().str() +
+              " it would be " + expected.str();
   });
   return other;
 }

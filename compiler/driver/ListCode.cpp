@@ -51,7 +51,7 @@ static llvm::Expected<std::vector<CodeText>> listed(StringRef codeTarget, String
   for (const CodeTarget *target : codeTargets())
     if (codeTarget.starts_with(target->name()))
       return target->listCode(codeTarget, object, [&] { return parsed(); }, batchInvariant);
-  return llvm::createStringError("this ingot does not know the target");
+  return llvm::createStringError("this ingot does not support the target");
 }
 
 /// Passes the code for the target to `take`, as JSON from a kernel's name to its text, compressed with zlib

@@ -71,7 +71,7 @@ Result<void> Compilation::importModel() {
     return why;
   module = std::move(*imported);
   if (const std::string keys = models::passedOver(*checkpoint); options.verbose && !keys.empty())
-    diagnostics.tell("keys: passed over, since they change nothing: " + keys);
+    diagnostics.tell("keys: ignored, since they do not affect the result: " + keys);
   return {};
 }
 

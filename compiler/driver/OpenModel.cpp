@@ -10,10 +10,9 @@ using namespace ingot::compiler;
 Result<std::shared_ptr<import::Checkpoint>> compiler::openModel(const CompileOptions &options,
                                                                 const Diagnostics &diagnostics) {
   if (isEngineFile(options.model))
-    return Error{
-        ExitCode::Usage, "E0417", options.model + " is an engine already",
-        "compile makes one from a checkpoint: a folder, a .gguf, a .safetensors or a config.json",
-        "ingot run " + options.model};
+    return Error{ExitCode::Usage, "E0417", options.model + " is already an engine",
+                 "compile expects a checkpoint: a folder, a .gguf, a .safetensors or a config.json",
+                 "ingot run " + options.model};
   auto opened = import::openCheckpoint(options.model, options.weights == WeightOrigin::Checkpoint
                                                           ? import::Hashed::Everything
                                                           : import::Hashed::Beginnings);

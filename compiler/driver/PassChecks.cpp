@@ -44,7 +44,7 @@ void PassChecks::runAfterPass(Pass *pass, Operation *op) {
   if (!isa<lm::ModelOp>(op) || pass->getArgument().empty() || failure)
     return;
   std::string name = pass->getArgument().str();
-  suspect("the reference interpreter, behind the pass " + name, "it ran what the pass has left",
+  suspect("the reference interpreter, after pass " + name, "it was running the output of the pass",
           users.contains(name) ? Whose::Theirs : Whose::Ours);
   auto change = checker.check(module);
   if (!change) {
@@ -82,7 +82,7 @@ Error PassChecks::changed(Pass *pass, const std::string &why) {
   const std::string code = codeOfChange(name, users);
   std::string left = leaveWrongValue(code, checker.before(), asText(pass), replayCommand);
   if (left.empty())
-    left = "see what it did with --dump-after " + name;
+    left = "inspect its output with --dump-after " + name;
   if (patterns) {
     std::string which = extend::firstWrongRewrite(
         pass, checker.before(), [&](ModuleOp program) { return computesTheSame(program); });
@@ -93,7 +93,7 @@ Error PassChecks::changed(Pass *pass, const std::string &why) {
   if (users.contains(name))
     return {ExitCode::File, code,
             "the pass " + asText(pass) + " of --insert changes what the model computes", why,
-            "correct the pass, or leave it out; " + left};
+            "correct the pass, or omit it; " + left};
   return {ExitCode::Internal, code, "pass " + name + " changed what the model computes", why,
           "compile with --disable " + name + ", and please report it; " + left};
 }

@@ -24,7 +24,7 @@ Result<void> compiler::checkPassNames(const CompileOptions &options) {
       if (pass != "all" && !PassInfo::lookup(pass))
         return Error{ExitCode::Usage, "E0437", "there is no pass '" + pass + "' to dump " + where,
                      didYouMean(pass, pipelinePasses()),
-                     "see the passes and their order: ingot passes"};
+                     "list the passes and their order: ingot passes"};
     return {};
   };
   if (auto ok = known(options.dumpAfter, "after"); !ok)
@@ -35,9 +35,9 @@ Result<void> compiler::checkPassNames(const CompileOptions &options) {
   for (const std::string &pass : options.disabled)
     if (!llvm::is_contained(optionalPasses(), pass))
       return Error{ExitCode::Usage, "E0406", "cannot disable '" + pass + "'",
-                   PassInfo::lookup(pass) ? "nothing works without it"
+                   PassInfo::lookup(pass) ? "the pass is required"
                                           : didYouMean(pass, optional, "there is no such pass"),
-                   "see which passes are optional: ingot passes"};
+                   "list the optional passes: ingot passes"};
   return {};
 }
 
@@ -73,14 +73,16 @@ static std::string reproducerOf(ModuleOp module, PassManager &pm) {
 Error PassRuns::failed(const std::string &name, const std::string &text,
                        const std::string &invalid) {
   if (name == extend::applyPatternsName() || name == extend::applyKernelPatternsName())
-    return {ExitCode::File, "E0427", "a pattern leaves no valid program: " + text,
+    return {ExitCode::File, "E0427", "a pattern produces an invalid program: " + text,
             (invalid.empty() ? "" : invalid + ": ") + diagnostics.first(), "correct the file"};
   if (name == extend::attachKernelName())
-    return {ExitCode::File, "E0450", "a kernel from a file has no launch: " + text,
-            diagnostics.first(), "give the patterns that make its region before it (--patterns)"};
-  if (diagnostics.say("has neither a kernel for") || diagnostics.say("no kernel from outside"))
+    return {ExitCode::File, "E0450", "no launch uses a kernel file: " + text, diagnostics.first(),
+            "put the patterns that create its region before it (--patterns)"};
+  if (diagnostics.say("has neither a kernel for") ||
+      diagnostics.say("user-supplied kernels do not support"))
     return {
-        ExitCode::File, "E0479", "an op of a plugin has no launch here", diagnostics.first(),
+        ExitCode::File, "E0479", "a plugin's op cannot be compiled for this target",
+        diagnostics.first(),
         "give it a kernelBody for the target, or a decomposition (docs/kernel-from-outside.md)"};
   // A failed pass without a name failed before it ran, which our passes do not do.
   if ((name.empty() && !options.insertions.empty()) || extensions.passes().contains(name)) {
@@ -145,11 +147,10 @@ Result<void> PassRuns::run(ModuleOp module, Build build, TimingScope &scope,
   if (!extensions.passes().contains(name) &&
       (llvm::any_of(options.patterns, isBehind) ||
        llvm::any_of(options.insertions, [&](const auto &given) { return given.first == behind; })))
-    return Error{ExitCode::File, "E0433",
-                 "the pass " + text + " failed on what --patterns or --insert left at " +
-                     behind.str(),
-                 diagnostics.first(),
-                 "correct them; if it fails without them as well, it is a bug of ingot"};
+    return Error{
+        ExitCode::File, "E0433",
+        "pass " + text + " failed on the output of --patterns or --insert at " + behind.str(),
+        diagnostics.first(), "correct them; if it fails without them too, this is a bug in ingot"};
   return failed(name, text, invalid);
 }
 

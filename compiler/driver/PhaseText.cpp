@@ -16,7 +16,7 @@ using namespace ingot;
 using namespace ingot::compiler;
 
 static Error otherPhase(const CompileOptions &options, std::string why, std::string fix) {
-  return {ExitCode::File, "E0484", options.fromFile + " is no IR of " + phaseName(options.from),
+  return {ExitCode::File, "E0484", options.fromFile + " is not IR of " + phaseName(options.from),
           std::move(why), std::move(fix)};
 }
 
@@ -26,7 +26,7 @@ template <typename Op> static Result<void> checkSizes(Op op, const CompileOption
   if (const uint64_t positions = op.getMaxPositions(); positions < 1 || positions > kMostPositions)
     return otherPhase(options,
                       "max_positions is " + std::to_string(int64_t(positions)) +
-                          "; a model has from 1 to " + std::to_string(kMostPositions),
+                          "; expected 1 to " + std::to_string(kMostPositions),
                       "correct it");
   return {};
 }
@@ -36,7 +36,7 @@ static Result<void> checkVocabulary(lm::ModelOp model, const CompileOptions &opt
     if (auto logits = dyn_cast<RankedTensorType>(entry.getFunctionType().getResult(0));
         logits && logits.getRank() == 2 && logits.getDimSize(1) != int64_t(model.getVocab()))
       return otherPhase(options,
-                        "vocab is " + std::to_string(model.getVocab()) + ", and its entry leaves " +
+                        "vocab is " + std::to_string(model.getVocab()) + "; its entry outputs " +
                             std::to_string(logits.getDimSize(1)) + " logits",
                         "correct it");
   return {};
@@ -50,7 +50,7 @@ static Result<void> checkPhase(ModuleOp module, const CompileOptions &options) {
     if (models == 1 && programs == 0) {
       lm::ModelOp model = *module.getOps<lm::ModelOp>().begin();
       if (model.getBody().getOps<lm::EntryOp>().empty())
-        return otherPhase(options, "its model has no lm.entry: it is a part of one",
+        return otherPhase(options, "its model is incomplete: it has no lm.entry",
                           std::string("write it with --to ") + phaseName(options.from));
       if (auto ok = checkSizes(model, options); !ok)
         return ok;
@@ -58,34 +58,33 @@ static Result<void> checkPhase(ModuleOp module, const CompileOptions &options) {
     }
     return otherPhase(options,
                       "it has " + std::to_string(models) + " lm.model and " +
-                          std::to_string(programs) + " plan.program; one lm.model is expected",
+                          std::to_string(programs) + " plan.program; expected one lm.model",
                       programs ? "--from plan=" + options.fromFile
                                : std::string("write it with --to ") + phaseName(options.from));
   }
   if (models != 0 || programs != 1)
     return otherPhase(options,
                       "it has " + std::to_string(models) + " lm.model and " +
-                          std::to_string(programs) + " plan.program; one plan.program is expected",
+                          std::to_string(programs) + " plan.program; expected one plan.program",
                       models ? "--from lm=" + options.fromFile
                              : std::string("write it with --to ") + phaseName(options.from) +
-                                   ": --emit kernel leaves out the launches");
+                                   ": --emit kernel omits the launches");
   plan::ProgramOp program = *module.getOps<plan::ProgramOp>().begin();
   plan::EntryOp entry = program.generateEntry();
   if (!entry || llvm::none_of(entry.getBody().getOps<plan::OutputOp>(), [](plan::OutputOp output) {
         return output.getRole() == plan::OutputRole::Logits;
       }))
-    return otherPhase(options, "no entry of its program leaves logits",
+    return otherPhase(options, "no entry of its program outputs logits",
                       std::string("write it with --to ") + phaseName(options.from));
   if (auto ok = checkSizes(program, options); !ok)
     return ok;
   const bool planned = program.getPeak().has_value();
   if (planned == (options.from == Phase::Plan))
     return {};
-  return otherPhase(options,
-                    planned ? "its buffers are packed already"
-                            : "nothing has packed its buffers (peak is missing)",
-                    planned ? "--from plan=" + options.fromFile
-                            : "--from kernel=" + options.fromFile);
+  return otherPhase(
+      options,
+      planned ? "its buffers are already packed" : "its buffers are not packed (peak is missing)",
+      planned ? "--from plan=" + options.fromFile : "--from kernel=" + options.fromFile);
 }
 
 /// Checks that the checkpoint has the values of a weight, in its shape and its declared format.
@@ -97,9 +96,9 @@ static Result<void> checkWeight(Weight weight, const CompileOptions &options,
   const lm::WeightType type = weight.getType();
   auto wrong = [&](const std::string &why) {
     return Error{ExitCode::File, "E0485",
-                 options.fromFile + " is of another checkpoint than " + options.model,
+                 options.fromFile + " does not belong to the checkpoint " + options.model,
                  "weight " + weight.getSymName().str() + ": " + why,
-                 "give the checkpoint that it was printed from"};
+                 "use the checkpoint that it was printed from"};
   };
   auto rows =
       import::RowSource::find(checkpoint, lm::rowsOf(*weight.getSource()),
@@ -110,12 +109,12 @@ static Result<void> checkWeight(Weight weight, const CompileOptions &options,
   if (rows->rows() * rows->columns() != numbers ||
       (!type.isVectors() && rows->columns() != type.getShape().back()))
     return wrong("the checkpoint has " + std::to_string(rows->rows()) + " x " +
-                 std::to_string(rows->columns()) + " numbers, the IR wants " +
+                 std::to_string(rows->columns()) + " numbers, the IR expects " +
                  std::to_string(numbers));
   const WeightFormat stored = weight.getStored() ? weight.getStored()->getId() : type.getFormat();
   if (!type.isVectors() && stored != rows->format())
     return wrong("it is stored as " + std::string(numericFormat(rows->format()).name) +
-                 ", the IR says " + std::string(numericFormat(stored).name));
+                 ", in the IR as " + std::string(numericFormat(stored).name));
   return {};
 }
 
@@ -131,8 +130,9 @@ Result<OwningOpRef<ModuleOp>> compiler::readPhase(MLIRContext &context,
   OwningOpRef<ModuleOp> module =
       parseSourceString<ModuleOp>((*file)->getBuffer(), ParserConfig(&context), options.fromFile);
   if (!module)
-    return Error{ExitCode::File, "E0483", options.fromFile + " is no IR that this ingot reads",
-                 diagnostics.first(), "correct it: ingot-opt FILE says the same"};
+    return Error{ExitCode::File, "E0483",
+                 options.fromFile + " is not valid IR for this version of ingot",
+                 diagnostics.first(), "correct it; ingot-opt FILE reports the same errors"};
   if (auto ok = checkPhase(*module, options); !ok)
     return ok.error();
   if (options.weights != WeightOrigin::Checkpoint)
@@ -162,21 +162,22 @@ static SmallVector<lm::WeightLayout> layoutsOf(ModuleOp module) {
 Result<void> compiler::checkMadeFor(ModuleOp module, const CodeTarget &target,
                                     const KvCaches &caches, const CompileOptions &options) {
   auto wrong = [&](const std::string &why, const std::string &fix) {
-    return Error{ExitCode::Usage, "E0486",
-                 options.fromFile + " is not what these options would have made", why, fix};
+    return Error{ExitCode::Usage, "E0486", options.fromFile + " was made with other options", why,
+                 fix};
   };
   if (auto other = caches.firstOther(module, target, options)) {
     std::string as;
     for (const std::string &word : kvWords(*module.getOps<plan::ProgramOp>().begin()))
       as += (as.empty() ? "--kv " : " --kv ") + word;
-    return wrong(*other, as + ", or the --target that it is for");
+    return wrong(*other, as + ", or the --target that it was made for");
   }
   // The target chooses the layouts of matrices, so choosing them again must give the same result.
   OwningOpRef<ModuleOp> copy = module.clone();
   PassManager pm(module.getContext());
   pm.addPass(createChooseLayoutsPass({target.name().str()}));
   if (failed(pm.run(*copy)) || layoutsOf(*copy) != layoutsOf(module))
-    return wrong("its matrices do not lie as kernels of " + target.name().str() + " read them",
-                 "give the --target that it is for");
+    return wrong("its matrices do not have the layout that kernels of " + target.name().str() +
+                     " read",
+                 "give the --target that it was made for");
   return {};
 }

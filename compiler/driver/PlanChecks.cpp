@@ -106,12 +106,10 @@ static Error blame(Error error, std::optional<WrongPass> &wrong, const llvm::Str
                    const std::string &replayCommand) {
   if (!wrong) {
     error.why =
-        "run again, the passes leave a plan without it, so one of them does not do the same "
-        "each time: " +
-        error.why;
+        "the passes do not reproduce the error, so one of them is not deterministic: " + error.why;
     error.fix = users.empty()
-                    ? "this is a bug of ingot: please report it with the checkpoint's config"
-                    : "see whether it comes without --insert as well; if so, it is a bug of ingot";
+                    ? "this is a bug in ingot: please report it with the checkpoint's config"
+                    : "try without --insert; if the error remains, it is a bug in ingot";
     return error;
   }
   const bool theirs = users.contains(wrong->name);
@@ -120,18 +118,18 @@ static Error blame(Error error, std::optional<WrongPass> &wrong, const llvm::Str
     left = leaveWrongPlan(theirs ? "E0432" : error.code, *wrong->before, *wrong->after,
                           wrong->pipeline, replayCommand);
   if (left.empty())
-    left = "see what it did with --dump-after " + wrong->name;
+    left = "inspect its output with --dump-after " + wrong->name;
   if (theirs)
     return {
         ExitCode::File, "E0432",
         "the pass " + wrong->text +
             (wrong->name == extend::applyKernelPatternsName() ? " of --patterns" : " of --insert") +
             " changes what the model computes",
-        error.what + ": " + error.why, "correct the pass, or leave it out; " + left};
-  error.why = "behind the pass " + wrong->name + ": " + error.why;
+        error.what + ": " + error.why, "correct the pass, or omit it; " + left};
+  error.why = "after pass " + wrong->name + ": " + error.why;
   error.fix = llvm::is_contained(optionalPasses(), wrong->name)
                   ? "compile with --disable " + wrong->name + ", and please report it"
-                  : "this is a bug of ingot: please report it with the checkpoint's config";
+                  : "this is a bug in ingot: please report it with the checkpoint's config";
   error.fix += "; " + left;
   return error;
 }
@@ -184,7 +182,7 @@ Result<void> compiler::checkKvElements(ModuleOp module) {
       return Error{ExitCode::Usage, "E0467",
                    "a KV cache of " + std::string(format.name) + " does not fit this model",
                    "its heads have " + std::to_string(pool.getHeadDim()) +
-                       " elements, no multiple of " + std::to_string(format.step),
+                       " elements, not a multiple of " + std::to_string(format.step),
                    "--kv f16"};
   }
   return {};
@@ -200,7 +198,7 @@ Result<void> compiler::verifyPlanOnWeights(ModuleOp model, ModuleOp plan,
     if (machine::isNotInterpreted(done.error()))
       return {};
     Error error = done.error();
-    error.fix = "this is a bug of ingot: please report it with the checkpoint's config";
+    error.fix = "this is a bug in ingot: please report it with the checkpoint's config";
     return error;
   }
   evidence.push_back(

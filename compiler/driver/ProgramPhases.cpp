@@ -56,7 +56,7 @@ Result<void> Compilation::check() {
     return verdict.error();
   planUnchecked |= !verdict->notInterpreted.empty();
   if (!verdict->notInterpreted.empty())
-    diagnostics.warn("nothing checks this plan: " + verdict->notInterpreted);
+    diagnostics.warn("this plan is not checked: " + verdict->notInterpreted);
   if (options.verify)
     if (auto ok = verifyPlanOnWeights(*model, *module, *checkpoint, pipeline.device, evidence); !ok)
       return ok;
@@ -110,7 +110,7 @@ Result<void> Compilation::checkCode(CodeJob &job) {
     Error error = found.error();
     if (std::string left = leavePlanOfCode(error, *module); !left.empty())
       error.fix += "; `" + commandFromPlan(options, *target, *module, left, /*onEmulators=*/true) +
-                   "` finds it again";
+                   "` reproduces it";
     return error;
   }
   int64_t launches = 0;
@@ -181,8 +181,8 @@ Result<void> Compilation::write() {
   if (!written && written.error().code == "E0399" && options.from != Phase::Checkpoint) {
     Error error = written.error(); // the loader's checks are the last ones for edited IR
     return Error{ExitCode::File, error.code,
-                 options.fromFile + " makes an engine that cannot be loaded", error.why,
-                 "correct it; if nobody changed it, it is a bug of ingot: please report it"};
+                 options.fromFile + " produces an engine that cannot be loaded", error.why,
+                 "correct it; if it is unmodified, this is a bug in ingot: please report it"};
   }
   if (!written)
     return written.error();

@@ -13,9 +13,9 @@ Result<Recipe> Recipe::parse(const CompileOptions &options) {
     StringRef glob = StringRef(rule).rsplit(':').first;
     auto parsed = llvm::GlobPattern::create(glob);
     if (!parsed)
-      return Error{ExitCode::File, "E0435", place + ": '" + glob.str() + "' is no glob",
+      return Error{ExitCode::File, "E0435", place + ": '" + glob.str() + "' is not a valid glob",
                    llvm::toString(parsed.takeError()),
-                   "[ ] hold the characters of one place: blk.[01].ffn_down"};
+                   "[ ] lists alternatives for one character: blk.[01].ffn_down"};
     recipe.globs.push_back(std::move(*parsed));
   }
   return recipe;
@@ -40,10 +40,10 @@ Result<void> Recipe::holdAgainst(lm::ModelOp model, const CompileOptions &option
   if (!any)
     return Error{
         ExitCode::File, "E0436", "the formats of the recipe match no weight: " + options.recipeFile,
-        "its globs are over the names that --emit lm shows, without .weight: token_embd, blk.0.ffn_down",
+        "globs match the names that --emit lm shows, without .weight: token_embd, blk.0.ffn_down",
         "correct the globs of formats, or drop them"};
   if (!options.quantize.empty() && !floats)
-    diagnostics.warn("--quantize changes nothing: no matrix of " + options.model +
-                     " is floating (as stored: drop it)");
+    diagnostics.warn("--quantize has no effect: no matrix of " + options.model +
+                     " has floating-point values; drop it");
   return {};
 }

@@ -62,7 +62,7 @@ private:
 static Result<std::unique_ptr<MLIRRemarkStreamerBase>> openFile(const std::string &path) {
   auto cannot = [&](const std::string &why) {
     return Error{ExitCode::File, "E0489", "cannot write the remarks to " + path, why,
-                 "give --remarks-file a name that can be written: remarks.yaml"};
+                 "give --remarks-file a writable path: remarks.yaml"};
   };
   std::error_code failure;
   auto out = std::make_unique<llvm::raw_fd_ostream>(path, failure);
@@ -73,7 +73,7 @@ static Result<std::unique_ptr<MLIRRemarkStreamerBase>> openFile(const std::strin
   out.reset();
   auto yaml = remark::detail::LLVMRemarkStreamer::createToFile(path, llvm::remarks::Format::YAML);
   if (failed(yaml))
-    return cannot("LLVM's writer of remarks refused it");
+    return cannot("LLVM's remark serialiser rejected it");
   return std::move(*yaml);
 }
 

@@ -62,10 +62,10 @@ static std::string reason(const Candidate &matrix) {
   const double largest = matrix.largest, scale = largest / (matrix.bits == 8 ? 127 : 8);
   if (scale > kLargestScale)
     return import::line("its largest value, ", largest, ", needs a scale of ", scale,
-                        ", and f16 ends at 65504");
+                        ", but the largest f16 is 65504");
   if (largest != 0 && scale < kLeastScale)
     return import::line("its largest value, ", largest, ", needs scales below ", kLeastScale,
-                        ", where f16 has few numbers");
+                        ", where f16 loses precision");
   return "";
 }
 

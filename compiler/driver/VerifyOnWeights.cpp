@@ -58,7 +58,7 @@ static Error wrongOnWeights(const std::optional<WrongOnWeights> &pass, const std
   if (pass->code == "E0432")
     return {ExitCode::File, pass->code,
             "the pass " + pass->text + " of --insert changes what the model computes", why,
-            "correct the pass, or leave it out" + left};
+            "correct the pass, or omit it" + left};
   return {ExitCode::Internal, pass->code, "pass " + pass->text + " changed what the model computes",
           why, "please report it with the checkpoint's config" + left};
 }

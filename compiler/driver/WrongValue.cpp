@@ -127,7 +127,7 @@ static std::string leave(const std::string &code, ModuleOp before, ModuleOp afte
   const std::string left = leaveBoth(code, before, after), first = "ingot-" + code + "-before.mlir";
   return left.empty() ? ""
                       : left + "; `" + command + " " + first + " --pass-pipeline='builtin.module(" +
-                            pipeline + "," + check + "{against=" + first + "})'` finds it again";
+                            pipeline + "," + check + "{against=" + first + "})'` reproduces it";
 }
 
 std::string compiler::leaveWrongValue(const std::string &code, ModuleOp before,

@@ -99,7 +99,7 @@ std::string CodeCache::note(size_t objects) {
   const int damaged = bad - std::exchange(notedBad, bad);
   std::string text =
       ", " + std::to_string(found) + " of " + std::to_string(objects) + " from the cache";
-  return damaged ? text + " (" + std::to_string(damaged) + " damaged there)" : text;
+  return damaged ? text + " (" + std::to_string(damaged) + " damaged entries there)" : text;
 }
 
 bool CodeCache::store(const Key &key, std::string_view bytes) {

@@ -35,8 +35,8 @@ using std::to_string;
 constexpr size_t kReadBack = 1 << 20;
 
 Error ourBug(const std::string &why) {
-  return {ExitCode::Internal, "E0399", "the compiler made an engine that it would not load", why,
-          "please report this with the model's name and the command line"};
+  return {ExitCode::Internal, "E0399", "the compiler wrote an engine that fails its own checks",
+          why, "please report this with the model's name and the command line"};
 }
 
 flatbuffers::DetachedBuffer serialise(const fb::EngineT &table) {
@@ -65,7 +65,7 @@ Result<void> checkSources(const std::vector<SegmentSource> &sources) {
       if (job->offset < end || job->offset > source.size || job->size > source.size - job->offset)
         return ourBug("segment " + to_string(i) + " of " + to_string(source.size) +
                       " bytes: a piece of " + to_string(job->size) + " bytes at " +
-                      to_string(job->offset) + " lies outside or over another");
+                      to_string(job->offset) + " is out of bounds or overlaps another piece");
       end = job->offset + job->size;
     }
   }
@@ -98,7 +98,7 @@ Result<void> completeProgram(fb::ProgramT &table, const fb::Program &packed) {
 Result<void> complete(fb::EngineT &table) {
   for (const auto &program : table.programs)
     if (!program->abi)
-      return ourBug("a program does not say what it was compiled for");
+      return ourBug("a program does not specify its target");
   flatbuffers::DetachedBuffer draft = serialise(table);
   Result<const fb::Engine *> engine = runtime::verifyStructure(bytesOf(draft), "the table");
   if (!engine)
@@ -400,7 +400,8 @@ Result<WriteResult> writeEngine(const std::string &path, fb::EngineT table,
   if (auto loaded = runtime::EngineFile::open(file.path()); !loaded) {
     const Error &error = loaded.error();
     if (error.code == "E0314" || error.code == "E0507") // not damaged: no memory to check it
-      return Error{ExitCode::File, "E0396", "no memory to check the engine", error.why, error.fix};
+      return Error{ExitCode::File, "E0396", "not enough memory to check the engine", error.why,
+                   error.fix};
     return ourBug(error.code + ": " + error.why);
   }
   if (Result<void> ok = file.commit(); !ok)

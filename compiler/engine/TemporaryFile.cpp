@@ -104,7 +104,7 @@ bool isOutOfSpace(int reason) { return reason == ENOSPC || reason == EDQUOT || r
 Error TemporaryFile::failed(const std::string &action, int reason) const {
   if (!isOutOfSpace(reason))
     return {ExitCode::File, "E0393", "cannot " + action + " " + target, std::strerror(reason),
-            "check the disk; what was at " + target + " before is untouched"};
+            "check the disk; the previous contents of " + target + " are unchanged"};
   struct statvfs disk{};
   ::fstatvfs(fd, &disk);
   return {ExitCode::File, "E0392", "no space for " + target,
@@ -119,7 +119,7 @@ Result<void> TemporaryFile::checkTarget(const std::string &target) {
   if (target.empty() || target.ends_with('/') ||
       (::stat(target.c_str(), &info) == 0 && !S_ISREG(info.st_mode)))
     return Error{ExitCode::File, "E0391", target + " is not a regular file",
-                 "an engine replaces the file of its name", "give another name: -o E"};
+                 "an engine can only replace a regular file", "give another name: -o E"};
   std::string folder = folderOf(target);
   if (::stat(folder.c_str(), &info) == 0 && !S_ISDIR(info.st_mode))
     errno = ENOTDIR;

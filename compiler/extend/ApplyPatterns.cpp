@@ -144,8 +144,8 @@ void report(Operation *top, const Watch &watch, const std::string &path,
     const std::string none = watch.missed.empty()
                                  ? "nothing matches the patterns of " + path
                                  : "the patterns of " + path +
-                                       " find nothing that can be: " + watch.missed +
-                                       " (--remarks missed says where)";
+                                       " match, but no match could be applied: " + watch.missed +
+                                       " (see --remarks missed)";
     remarkMissed(top, "patterns", none);
     top->emitWarning(none);
     return;
@@ -193,11 +193,11 @@ struct Applied {
              << path << " erases " << watch.erased << " whose value is used";
     if (!watch.impossible.empty())
       return owner->emitError("a pattern of ")
-             << path << " asks for what cannot be: " << watch.impossible;
+             << path << " requests an impossible rewrite: " << watch.impossible;
     if (!done)
       return owner->emitError("the patterns of ")
-             << path << " come to no end: " << watch.rewrites
-             << " rewrites, and there is more that matches; the last: " << watch.last;
+             << path << " do not terminate: there are further matches after " << watch.rewrites
+             << " rewrites; the last: " << watch.last;
     report(owner, watch, path, patterns->names);
     if (auto model = dyn_cast<lm::ModelOp>(owner); model && watch.rewrites)
       ingot::patterns::dropUnreadWeights(model);

@@ -25,7 +25,7 @@ struct AttachKernel : PassWrapper<AttachKernel, OperationPass<lm::ModelOp>> {
 
   StringRef getArgument() const override { return extend::attachKernelName(); }
   StringRef getDescription() const override {
-    return "give the regions that a file is called after their code";
+    return "attach the code of a kernel file to the regions of its name";
   }
 
   void runOnOperation() override {
@@ -50,7 +50,7 @@ struct AttachKernel : PassWrapper<AttachKernel, OperationPass<lm::ModelOp>> {
     });
     if (used)
       return;
-    getOperation().emitError("no patterns before it have made a region \"") << name << "\"";
+    getOperation().emitError("no pattern before it creates a region \"") << name << "\"";
     signalPassFailure();
   }
 

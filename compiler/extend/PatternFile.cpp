@@ -29,20 +29,20 @@ static Result<std::string> readText(const std::string &path) {
   llvm::StringRef name(path);
   if (!name.ends_with(".pdll") && !name.ends_with(".mlir"))
     return Error{ExitCode::File, "E0421", "cannot read the patterns " + path,
-                 "its name ends in neither .pdll nor .mlir",
-                 "--patterns names a file of PDLL, or of PDL IR (docs/extending.md)"};
+                 "its name must end in .pdll or .mlir",
+                 "--patterns expects a file of PDLL or PDL IR (docs/extending.md)"};
   auto buffer = llvm::MemoryBuffer::getFile(path, /*IsText=*/true);
   if (!buffer)
     return Error{ExitCode::File, "E0421", "cannot read the patterns " + path,
-                 buffer.getError().message(), "--patterns names a file of PDLL, or of PDL IR"};
+                 buffer.getError().message(), "--patterns expects a file of PDLL or PDL IR"};
   if (name.ends_with(".pdll"))
     return extend::translatePdll(path);
   return (*buffer)->getBuffer().str();
 }
 
 static Error notPatterns(const std::string &path, std::string why) {
-  return {ExitCode::File, "E0424", path + " holds no patterns that can be run", std::move(why),
-          "see passes/patterns for files that can (docs/extending.md)"};
+  return {ExitCode::File, "E0424", path + " has no patterns that can be run", std::move(why),
+          "see passes/patterns for examples (docs/extending.md)"};
 }
 
 static Result<OwningOpRef<ModuleOp>> parse(MLIRContext &context, const std::string &path,
@@ -116,14 +116,14 @@ static std::optional<Error> mistakeIn(pdl::OperationOp op, const std::string &pa
   auto info = RegisteredOperationName::lookup(*name, op.getContext());
   if (!info)
     return Error{ExitCode::File, "E0426",
-                 "a pattern names the op '" + name->str() + "', and there is none",
+                 "a pattern uses the op '" + name->str() + "', which does not exist",
                  asText(op.getLoc()), "the ops are those of dialects/SPEC.md: lm.add, lm.scale …"};
   for (Attribute attribute : op.getAttributeValueNames())
     if (auto given = cast<StringAttr>(attribute);
         !given.getValue().contains('.') && !llvm::is_contained(info->getAttributeNames(), given))
       return Error{ExitCode::File, "E0429",
-                   "a pattern names the attribute '" + given.str() + "' of " + name->str() +
-                       ", and there is none",
+                   "a pattern uses the attribute '" + given.str() + "' of " + name->str() +
+                       ", which does not exist",
                    asText(op.getLoc()), attributesOf(*info)};
   // The type would be that of an operand, which MLIR reads without checking their number.
   if (!isa<pdl::RewriteOp>(op->getParentOp()) || !op.getTypeValues().empty() ||
@@ -131,11 +131,11 @@ static std::optional<Error> mistakeIn(pdl::OperationOp op, const std::string &pa
     return std::nullopt;
   if (op.getOperandValues().empty())
     return notPatterns(path,
-                       asText(op.getLoc()) + ": " + name->str() + " is made without operands");
+                       asText(op.getLoc()) + ": " + name->str() + " is created without operands");
   for (Value operand : op.getOperandValues())
     if (!isa<pdl::ValueType>(operand.getType()) && !isListed(operand))
       return notPatterns(path, asText(op.getLoc()) + ": " + name->str() +
-                                   " is made of a range of values, which may be empty");
+                                   " is created from a range of values, which may be empty");
   return std::nullopt;
 }
 
@@ -166,12 +166,11 @@ static std::string nativesThere(llvm::StringRef name) {
   std::string all, same;
   for (const patterns::Native &native : patterns::natives()) {
     if (native.name() == name)
-      same = native.signature.str() +
-             (native.isConstraint ? ", which a match asks" : ", which a rewrite calls");
+      same = native.signature.str() + (native.isConstraint ? " (for matches)" : " (for rewrites)");
     if (!llvm::StringRef(all).ends_with(native.name()))
       all += (all.empty() ? "" : ", ") + native.name().str();
   }
-  return same.empty() ? "there are " + all : "there is " + same;
+  return same.empty() ? "available: " + all : "available: " + same;
 }
 
 static std::optional<Error> mistakeInCall(Operation *op) {
@@ -182,8 +181,7 @@ static std::optional<Error> mistakeInCall(Operation *op) {
         return native.signature == called && native.isConstraint == asks;
       }))
     return std::nullopt;
-  return Error{ExitCode::File, "E0425",
-               "a pattern calls " + called + ", and there is no such function",
+  return Error{ExitCode::File, "E0425", "a pattern calls " + called + ", which does not exist",
                asText(op->getLoc()),
                nativesThere(llvm::StringRef(called).split('(').first) +
                    " (passes/patterns/Natives.pdll); C++ in a .pdll file has no effect"};
@@ -212,7 +210,7 @@ static std::optional<Error> mistakeIn(ModuleOp module, const std::string &path) 
       return notPatterns(path, asText(op.getLoc()) + ": expected pdl.pattern, found " +
                                    op.getName().getStringRef().str());
   if (module.getBody()->empty())
-    return notPatterns(path, "the file has no pattern");
+    return notPatterns(path, "the file has no patterns");
   module.walk([&](Operation *op) {
     mistake = mistakeIn(op, path);
     return mistake ? WalkResult::interrupt() : WalkResult::advance();
@@ -224,7 +222,7 @@ static std::optional<Error> mistakeIn(ModuleOp module, const std::string &path) 
   trial.addPass(createConvertPDLToPDLInterpPass());
   OwningOpRef<ModuleOp> copy(module.clone());
   if (failed(trial.run(*copy)))
-    return notPatterns(path, "MLIR cannot turn them into a matcher");
+    return notPatterns(path, "MLIR cannot compile them to a matcher");
   return std::nullopt;
 }
 

@@ -55,7 +55,7 @@ Result<std::string> extend::translatePdll(const std::string &file) {
   llvm::SmallString<128> output, errors;
   if (fs::createTemporaryFile("ingot-pdll", "mlir", output) ||
       fs::createTemporaryFile("ingot-pdll", "txt", errors))
-    return cannotRun("no temporary file can be made for its output");
+    return cannotRun("cannot create a temporary file for its output");
   llvm::FileRemover removeOutput(output), removeErrors(errors);
 
   llvm::StringRef folder = path::parent_path(file);
@@ -69,8 +69,7 @@ Result<std::string> extend::translatePdll(const std::string &file) {
       llvm::sys::ExecuteAndWait(*tool, arguments, /*Env=*/std::nullopt, streams, kMostSeconds,
                                 /*MemoryLimit=*/0, &problem);
   if (code == -2)
-    return Error{ExitCode::File, "E0430", "mlir-pdll did not finish with " + file,
-                 *tool + ": " + problem,
+    return Error{ExitCode::File, "E0430", "mlir-pdll failed on " + file, *tool + ": " + problem,
                  "correct the file, or translate it elsewhere with mlir-pdll -x=mlir and give the "
                  ".pdl.mlir"};
   if (code < 0)
@@ -78,6 +77,6 @@ Result<std::string> extend::translatePdll(const std::string &file) {
   if (code != 0)
     return Error{ExitCode::File, "E0423", "mlir-pdll cannot translate " + file,
                  firstError(contents(errors)),
-                 "our ops: #include \"dialects/lm/LmOps.td\" (docs/extending.md)"};
+                 "for Ingot's ops: #include \"dialects/lm/LmOps.td\" (docs/extending.md)"};
   return contents(output);
 }

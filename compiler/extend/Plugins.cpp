@@ -35,10 +35,11 @@ static Result<LoadedPlugin> add(const std::string &path, const PluginInfo &info,
   for (const models::Family &family : registry.families) {
     for (StringRef architecture : family.architectures)
       if (const models::Family *known = models::findFamily(architecture))
-        return Error{
-            ExitCode::File, "E0449",
-            "the plugin " + path + " brings an architecture that is known: " + architecture.str(),
-            "the family " + known->name.str() + " has it", "give the plugin's another name"};
+        return Error{ExitCode::File, "E0449",
+                     "the plugin " + path +
+                         " registers an architecture that already exists: " + architecture.str(),
+                     "it belongs to the family " + known->name.str(),
+                     "rename the plugin's architecture"};
     models::addFamily(family);
     loaded.families = true;
   }
@@ -60,7 +61,7 @@ static Result<LoadedPlugin> addPasses(const std::string &path, bool whole,
     return notLoaded(path, why);
   }
   if (!thisLlvm)
-    return ofAnother(path, "it says LLVM " + plugin->getPluginVersion().str() +
+    return ofAnother(path, "it was built for LLVM " + plugin->getPluginVersion().str() +
                                ", the compiler has LLVM " LLVM_VERSION_STRING);
   plugin->registerPassRegistryCallbacks();
   return LoadedPlugin{};
@@ -83,7 +84,7 @@ Result<LoadedPlugin> extend::loadPlugin(const std::string &path, mlir::DialectRe
     return ofAnother(path, "it was built for Ingot " + std::string(info.ingot) +
                                ", this is Ingot " INGOT_PLUGIN_VERSION);
   if (StringRef(info.llvm) != LLVM_VERSION_STRING)
-    return ofAnother(path, "it says LLVM " + std::string(info.llvm) +
+    return ofAnother(path, "it was built for LLVM " + std::string(info.llvm) +
                                ", the compiler has LLVM " LLVM_VERSION_STRING);
   return whole ? add(path, info, dialects) : Result<LoadedPlugin>(notLoaded(path, missing));
 }

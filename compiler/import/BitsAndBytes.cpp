@@ -102,7 +102,7 @@ struct State {
 };
 
 Error oddState(const std::string &name, const std::string &why) {
-  return refuse(cause::quantPart, line("the state of ", inQuotes(name), " is odd"), why,
+  return refuse(cause::quantPart, line("the state of ", inQuotes(name), " is invalid"), why,
                 "save the checkpoint again with a current bitsandbytes");
 }
 
@@ -125,7 +125,7 @@ Result<State> readState(const Part &part, const std::string &name, const Kind &k
     return oddState(name, line("its shape is ", printedShape(shape), ", in blocks of ", *block));
   if (type && *type != kind.name)
     return oddState(name,
-                    line("its quant_type is ", inQuotes(*type), ", its name says ", kind.name));
+                    line("its quant_type is ", inQuotes(*type), ", its name implies ", kind.name));
   State found{shape[0], shape[1], *block, *nested, 0};
   if (const MetaValue *offset = state.find("nested_offset")) {
     if (const auto *number = std::get_if<double>(offset))
@@ -168,8 +168,8 @@ Result<GroupedInts> readFourBits(RawTensors &parts, const std::string &name, con
   const int64_t n = state->rows, k = state->columns;
   if (k % 64 != 0 || state->block % 64 != 0)
     return refuse(
-        cause::quantPart, line("blocks of ", inQuotes(name), " are no parts of its rows"),
-        line("rows of ", k, " values, blocks of ", state->block, "; multiples of 64 are read"),
+        cause::quantPart, line("the block size of ", inQuotes(name), " does not divide its rows"),
+        line("rows of ", k, " values, blocks of ", state->block, "; multiples of 64 are supported"),
         "use the original checkpoint, with --quantize int4-g64");
   Result<const Part *> codes = parts.take(name, "U8");
   if (!codes)
@@ -185,7 +185,8 @@ Result<GroupedInts> readFourBits(RawTensors &parts, const std::string &name, con
     return map.error();
   for (int64_t i = 0; i < 16; ++i)
     if (!(std::abs((*map)->number(i) - kind.numbers[i]) <= 1e-6f))
-      return refuse(cause::quantValue, line("the numbers of ", inQuotes(name), " are its own"),
+      return refuse(cause::quantValue,
+                    line("the code book of ", inQuotes(name), " is not standard"),
                     line("number ", i, " of quant_map is ", (*map)->number(i), ", of ", kind.name,
                          " it is ", kind.numbers[i]),
                     "use the original checkpoint, with --quantize int4-g64");
@@ -238,8 +239,8 @@ Result<void> readBitsAndBytes(CheckpointBuilder &builder, const QuantConfig &con
       matrices.push_back(std::move(*read));
     }
     if (!names.empty())
-      builder.note(line(names.size(), " matrices of ", kind.name,
-                        ": its numbers become integers / ", kind.units, ", which are off by up to ",
+      builder.note(line(names.size(), " matrices of ", kind.name, ": its values become integers / ",
+                        kind.units, ", which are off by up to ",
                         kind.format == WeightFormat::Nf4 ? "0.28" : "0.31",
                         " % of the largest of 64 values"));
   }

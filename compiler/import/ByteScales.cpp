@@ -56,12 +56,13 @@ Result<std::span<const std::byte>> byteScales(RawTensors &parts, const Part &sca
         codesAreZero(i))
       byte = kOne[static_cast<size_t>(kind)];
     if (!byte)
-      return refuse(
-          cause::quantValue, line("a scale of ", inQuotes(scales.name), " is none of its format"),
-          line("number ", i, " of ", scales.elements(), " (", scales.dtype, ") is ", number, "; ",
-               kind == ByteScale::E8M0 ? "powers of two from 2^-127 to 2^127 are read"
-                                       : "numbers of E4M3, up to 448, are read"),
-          "use the original checkpoint, with --quantize int4-g32 or fp8");
+      return refuse(cause::quantValue,
+                    line("a scale of ", inQuotes(scales.name), " is invalid in its format"),
+                    line("number ", i, " of ", scales.elements(), " (", scales.dtype, ") is ",
+                         number, "; ",
+                         kind == ByteScale::E8M0 ? "supported: powers of two from 2^-127 to 2^127"
+                                                 : "supported: values of E4M3, up to 448"),
+                    "use the original checkpoint, with --quantize int4-g32 or fp8");
     (*bytes)[static_cast<size_t>(i)] = static_cast<std::byte>(*byte);
   }
   const std::span<const std::byte> all = *bytes;

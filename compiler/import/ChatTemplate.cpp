@@ -18,9 +18,9 @@ namespace ondemand = simdjson::ondemand;
 using Templates = std::vector<NamedTemplate>;
 
 Error odd(const std::string &path, std::string why) {
-  return refuse(cause::chatTemplate, line(fileName(path), " has an odd chat template"),
-                std::move(why),
-                "put the template into chat_template.jinja beside it, which is preferred");
+  return refuse(
+      cause::chatTemplate, line(fileName(path), " has an invalid chat template"), std::move(why),
+      "put the template into chat_template.jinja in the same folder, which takes precedence");
 }
 
 /// Reads one {"name": …, "template": …}; other fields are skipped.
@@ -66,7 +66,7 @@ Result<Templates> fromList(ondemand::array list, const std::string &path) {
       code = readNamed(item, named);
     if (code || named.source.empty())
       return odd(path, line("entry ", count,
-                            " of 'chat_template' is no {\"name\", \"template\"} of strings"));
+                            " of 'chat_template' is not a {\"name\", \"template\"} of strings"));
     add(templates, std::move(named));
     ++count;
   }
@@ -122,7 +122,7 @@ Result<Templates> fromValue(ondemand::value value, const std::string &path) {
     return fromObject(object, path);
   }
   default:
-    return odd(path, "'chat_template' is neither a string nor a list of 1 or more templates");
+    return odd(path, "'chat_template' is neither a string nor a non-empty list of templates");
   }
 }
 
@@ -149,7 +149,7 @@ Result<Templates> chatTemplatesIn(const std::string &json, const std::string &pa
     if (key != "chat_template")
       continue;
     if (seen)
-      return refuse(cause::keyTwice, "the key 'chat_template' is there twice",
+      return refuse(cause::keyTwice, "duplicate key 'chat_template'",
                     line("in ", fileName(path), ", ", json.size(), " bytes"), "remove one of them");
     seen = true;
     Result<Templates> templates = fromValue(field.value(), path);

@@ -81,7 +81,7 @@ std::string describe(const MetaValue &value) {
 
 Error missing(std::string_view key, const char *expected) {
   return refuse(cause::keyMissing, line("the checkpoint has no ", inQuotes(key)),
-                line("the model needs it as ", expected),
+                line("the model needs it; expected ", expected),
                 "convert the checkpoint again with a current converter");
 }
 

@@ -14,7 +14,7 @@ CheckpointBuilder::CheckpointBuilder(Container container)
 Result<void> CheckpointBuilder::addMetadata(std::string key, MetaValue value) {
   auto [entry, added] = checkpoint->metadata.try_emplace(std::move(key), std::move(value));
   if (!added)
-    return refuse(cause::keyTwice, line("the key ", inQuotes(entry->first), " is there twice"),
+    return refuse(cause::keyTwice, line("duplicate key ", inQuotes(entry->first)),
                   line("after ", checkpoint->metadata.size(), " other keys"),
                   "convert the checkpoint again with a current converter");
   return {};
@@ -42,14 +42,14 @@ Result<void> CheckpointBuilder::checkTensorName(std::string_view name, const std
                   "rename the tensor in the checkpoint");
   if (!isPlainName(name))
     return refuse(cause::tensorNameOdd,
-                  line(fileName(path), " has a tensor name with odd bytes: ", inQuotes(name)),
+                  line(fileName(path), " has a tensor name with invalid bytes: ", inQuotes(name)),
                   line("tensor ", index, " has control characters or malformed UTF-8 in its ",
                        name.size(), " bytes"),
                   "convert the checkpoint again");
   if (!tensorNames.emplace(name, true).second)
-    return refuse(cause::tensorTwice, line("the tensor ", inQuotes(name), " is there twice"),
-                  line("again as tensor ", index, " of ", fileName(path)),
-                  "convert the checkpoint again; each tensor needs a name of its own");
+    return refuse(cause::tensorTwice, line("duplicate tensor ", inQuotes(name)),
+                  line("tensor ", index, " of ", fileName(path), " has the same name"),
+                  "convert the checkpoint again; tensor names must be unique");
   return {};
 }
 

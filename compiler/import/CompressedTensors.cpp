@@ -89,9 +89,9 @@ Result<Scales> takeScales(RawTensors &parts, const std::string &name, const Sche
     return refuse(
         cause::quantPart,
         line("the scales ", inQuotes((*part)->name),
-             several ? " fit several groups of the configuration" : " have the wrong shape"),
+             several ? " match several groups of the configuration" : " have the wrong shape"),
         line("found ", printedShape(shape), "; a weight of ", n, "x", k, " needs ",
-             shapesOf(schemes, n, k), ", as quantization_config.config_groups says"),
+             shapesOf(schemes, n, k), ", according to quantization_config.config_groups"),
         several ? "use a checkpoint whose groups have one size, or the original one with "
                   "--quantize int4-g64"
                 : "take configuration and tensors from the same checkpoint");
@@ -113,7 +113,8 @@ Result<GroupedInts> readPacked(RawTensors &parts, const std::string &name, Schem
       bits = each.bits;
   const int64_t inWord = 32 / bits;
   if (n != (*codes)->shape[0] || k < 1 || k > words * inWord || k <= (words - 1) * inWord)
-    return refuse(cause::quantPart, line("the weight ", inQuotes(name), " has an odd shape"),
+    return refuse(cause::quantPart,
+                  line("the weight ", inQuotes(name), " has contradictory shapes"),
                   line("weight_shape is ", n, "x", k, ", its codes are ",
                        printedShape((*codes)->shape), " words of ", inWord),
                   "take all tensors from the same checkpoint");
@@ -208,11 +209,9 @@ Result<void> readFloats(RawTensors &parts, const std::string &name) {
     const Part *codes = parts.find(stored);
     if (!fine && (std::isnan(by) ||
                   !areZeroE2M1(codes->data, 0, 2 * static_cast<int64_t>(codes->data.size()))))
-      return refuse(cause::quantValue,
-                    line("nothing can be divided by the scale of ", inQuotes(name)),
+      return refuse(cause::quantValue, line("the scale of ", inQuotes(name), " is out of range"),
                     line("weight_global_scale is ", by,
-                         "; from 2^-100 to 2^100 is read, or any "
-                         "where all codes are 0"),
+                         "; allowed: 2^-100 to 2^100, or any value if all codes are 0"),
                     "use the original checkpoint, with --quantize int4-g32 or fp8");
     return addNvfp4(parts, name, {stored, name + ".weight_scale"}, fine ? 1 / by : 0);
   }
@@ -248,7 +247,7 @@ Result<Scheme> readScheme(const QuantConfig &group) {
                                : *size < 0 ? "channel"
                                            : "tensor"; // the default of compressed-tensors
   if (strategy == "group" && *size < 1)
-    return group.unsupported("weights.group_size", line(*size), "a number of values, from 1 on");
+    return group.unsupported("weights.group_size", line(*size), "a number of values, at least 1");
   return Scheme{static_cast<int>(*bits), strategy == "tensor", strategy == "group" ? *size : -1};
 }
 

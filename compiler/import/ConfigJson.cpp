@@ -63,7 +63,7 @@ Result<void> Flattener::add(const std::string &key, MetaValue value) {
   if (++keys > kMaxKeys)
     return refuse(cause::tooManyKeys, line(fileName(path), " has too many keys"),
                   line("more than ", kMaxKeys, " after flattening"),
-                  "download it again: this is no model's configuration");
+                  "download it again: this is not a model's configuration");
   return builder.addMetadata(key, std::move(value));
 }
 
@@ -114,7 +114,7 @@ Result<void> Flattener::value(const std::string &key, element found) {
   if (key.size() > kMaxKey)
     return refuse(cause::keyLong, line(fileName(path), " has a key that is too long"),
                   line(key.size(), " bytes, at most ", kMaxKey, ": ", inQuotes(key)),
-                  "download it again: this is no model's configuration");
+                  "download it again: this is not a model's configuration");
   switch (found.type()) {
   case element_type::OBJECT: {
     const simdjson::dom::object members = found.get_object().value_unsafe(); // outlives the loop
@@ -206,10 +206,9 @@ Result<void> readConfig(std::string_view json, const std::string &path,
   const auto *names = array ? std::get_if<std::vector<std::string>>(array) : nullptr;
   if (!names || names->size() != 1 || names->front().empty() || names->front().size() > 256 ||
       !isPlainName(names->front()))
-    return refuse(cause::architectureOdd, line(fileName(path), " has an odd architecture"),
+    return refuse(cause::architectureOdd, line(fileName(path), " has an invalid architecture"),
                   names ? line("'architectures' has ", names->size(),
-                               " entries; exactly 1 of 1 to "
-                               "256 bytes is expected")
+                               " entries; expected exactly 1, of 1 to 256 bytes")
                         : std::string("'architectures' is not an array of 1 string"),
                   "use the config.json of the model itself");
   builder.setArchitecture(names->front());

@@ -145,7 +145,7 @@ Error notFinite(const Tensor &tensor, std::string_view what, int64_t value) {
       line("first at row ", value / k, ", column ", value % k, " of ", tensor.elements() / k, " x ",
            k, " (", numericFormat(tensor.format).name, ")"),
       "use another file of the model, or convert the original again: a model with such a weight "
-      "answers nothing");
+      "cannot answer");
 }
 
 /// Checks the stored blocks of some rows: codes are never NaN.

@@ -15,11 +15,11 @@ constexpr char kConvertPickled[] =
     "convert it: load the model with transformers, then save_pretrained()";
 
 constexpr OtherFile kOthers[] = {
-    {"version https://git-lfs", "a Git LFS pointer, which stands for the file",
+    {"version https://git-lfs", "a Git LFS pointer instead of the file",
      "fetch the file itself: git lfs pull, in its folder"},
-    {"<!DOCTYPE", "a web page", "download the file itself: this is a page about it"},
-    {"<!doctype", "a web page", "download the file itself: this is a page about it"},
-    {"<html", "a web page", "download the file itself: this is a page about it"},
+    {"<!DOCTYPE", "a web page", "download the file itself, not its web page"},
+    {"<!doctype", "a web page", "download the file itself, not its web page"},
+    {"<html", "a web page", "download the file itself, not its web page"},
     {"PK\x03\x04", "a ZIP archive, such as pickled weights of PyTorch", kConvertPickled},
     {"\x80\x02", "pickled weights of PyTorch", kConvertPickled},
     {"lmgg", "a model of ggml from before GGUF", kConvertOld},

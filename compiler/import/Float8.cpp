@@ -35,7 +35,7 @@ Result<Formats> readFp8(const QuantConfig &config) {
       return fine.error();
   const bool blocks = config.has("weight_block_size");
   if (blocks && !isPair(config.integers("weight_block_size")))
-    return config.unsupported("weight_block_size", "something else",
+    return config.unsupported("weight_block_size", "another value",
                               "[128, 128], or none (a scale per tensor)");
   return Formats{blocks ? WeightFormat::Fp8Block128 : WeightFormat::Fp8Tensor};
 }
@@ -54,7 +54,7 @@ Result<Formats> readGroup(const QuantConfig &group) {
   if (!strategy)
     return Formats();
   if (*strategy == "block" && !isPair(group.integers("weights.block_structure")))
-    return group.unsupported("weights.block_structure", "something else", "[128, 128]");
+    return group.unsupported("weights.block_structure", "another value", "[128, 128]");
   group.harmless({"weights.block_structure"});
   return Formats{*strategy == "tensor"    ? WeightFormat::Fp8Tensor
                  : *strategy == "channel" ? WeightFormat::Fp8
@@ -204,9 +204,9 @@ private:
     if (formats.empty())
       return refuse(
           cause::fp8ScaleMissing,
-          line("tensor ", inQuotes(tensor.name), " is fp8, and nothing says how it is scaled"),
-          "config.json has no quantization_config of a kind that is read (fp8; compressed-tensors "
-          "with float-quantized)",
+          line("tensor ", inQuotes(tensor.name), " is fp8, but its scaling is not specified"),
+          "config.json has no supported quantization_config (fp8; compressed-tensors with "
+          "float-quantized)",
           "use a checkpoint with its own config.json, or the original in BF16 with --quantize fp8");
     const Part *scales = nullptr;
     for (const char *ending : {"_scale_inv", "_scale"})
@@ -219,16 +219,16 @@ private:
                          " nor ..._scale_inv is among the ", parts.size(), " tensors"),
                     "use a checkpoint that has them, or the original in BF16 with --quantize fp8");
     if (tensor.shape.size() < 2 || tensor.shape.size() > 3)
-      return refuse(cause::fp8ScaleShape,
-                    line("tensor ", inQuotes(tensor.name), " is fp8 in an odd way"),
-                    line("a matrix of 2 dimensions, or a stack of 3, is expected; it is ",
-                         printedShape(tensor.shape)),
-                    "use the original checkpoint in BF16, with --quantize fp8");
+      return refuse(
+          cause::fp8ScaleShape,
+          line("the fp8 tensor ", inQuotes(tensor.name), " has an unsupported shape"),
+          line("expected 2 dimensions, or 3 for a stack; found ", printedShape(tensor.shape)),
+          "use the original checkpoint in BF16, with --quantize fp8");
     if (!parts.take(scales->name, types))
       return refuse(cause::fp8ScaleShape,
-                    line("the scales ", inQuotes(scales->name), " are of a type that is not read"),
-                    line("they are ", scales->dtype, ", ", printedShape(scales->shape), "; ", types,
-                         " are read"),
+                    line("the scales ", inQuotes(scales->name), " have an unsupported type"),
+                    line("they are ", scales->dtype, ", ", printedShape(scales->shape),
+                         "; supported: ", types),
                     "use another checkpoint, or the original in BF16 with --quantize fp8");
     std::optional<WeightFormat> format = formatOf(tensor, *scales);
     if (!format)
@@ -255,11 +255,11 @@ private:
       const std::vector<int64_t> shape = scalesOf(format, tensor.shape);
       expected += line(expected.empty() ? "" : " or ", shape.empty() ? "1" : printedShape(shape));
     }
-    return refuse(cause::fp8ScaleShape,
-                  line("the scales ", inQuotes(scales.name), " have the wrong shape"),
-                  line("found ", printedShape(scales.shape), "; a weight of ",
-                       printedShape(tensor.shape), " needs ", expected, ", as config.json says"),
-                  "take configuration and tensors from the same checkpoint");
+    return refuse(
+        cause::fp8ScaleShape, line("the scales ", inQuotes(scales.name), " have the wrong shape"),
+        line("found ", printedShape(scales.shape), "; a weight of ", printedShape(tensor.shape),
+             " needs ", expected, ", according to config.json"),
+        "take configuration and tensors from the same checkpoint");
   }
 
   Result<void> read(Tensor &tensor, const Part &scales) {
@@ -272,10 +272,9 @@ private:
         scale = 1; // a product of 0 is 0, whatever the scale is
       if (!(scale >= kLeastScale && scale <= kLargestScale))
         return refuse(cause::fp8ScaleValue,
-                      line("the scales ", inQuotes(scales.name), " have a number that is no scale"),
+                      line("the scales ", inQuotes(scales.name), " contain an invalid scale"),
                       line("number ", i, " of ", count, " is ", scale,
-                           ", over codes that are not all 0; "
-                           "scales are above 0, from 2^-100 to 2^100"),
+                           ", but its codes are not all 0; allowed: 2^-100 to 2^100"),
                       "use another checkpoint, or the original in BF16 with --quantize fp8");
       (*numbers)[i] = scale;
     }
@@ -288,13 +287,13 @@ private:
   Error ofNothing(const std::string &scales, const std::string &weight) const {
     const Part *found = parts.find(weight);
     return refuse(cause::fp8ScaleMissing,
-                  line("the scales ", inQuotes(scales), " belong to no fp8 weight"),
+                  line("the scales ", inQuotes(scales), " do not belong to an fp8 weight"),
                   !found ? line(inQuotes(weight), " is not among the ", parts.size(), " tensors")
                   : found->dtype != "F8_E4M3"
-                      ? line(inQuotes(weight), " is there, as ",
-                             found->dtype.empty() ? "a weight of another kind" : found->dtype,
-                             "; F8_E4M3 is expected")
-                      : line(inQuotes(weight), " has two tensors of scales; 1 is expected"),
+                      ? line(inQuotes(weight), " has the type ",
+                             found->dtype.empty() ? "another kind of weight" : found->dtype,
+                             "; expected F8_E4M3")
+                      : line(inQuotes(weight), " has two tensors of scales; expected 1"),
                   "use a checkpoint whose weights and scales belong together, or the original in "
                   "BF16 with --quantize fp8");
   }

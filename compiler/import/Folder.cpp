@@ -56,11 +56,12 @@ Result<std::shared_ptr<const MappedFile>> Folder::open(const std::string &name, 
   if (error)
     return refuse(cause::cannotOpen, line("cannot open ", inQuotes(name)),
                   line(wholePath(full), ": ", error.message()),
-                  "put the file there: a link that leads nowhere is left where a file was removed");
+                  "restore the file: the link is dangling, because its target was removed");
   if (!belongsTo(folder, real))
     return refuse(
-        cause::linkOutside, line(inQuotes(name), " is a link that leaves its folder"),
-        line("it leads to ", wholePath(real.string()), ", outside of ", wholePath(folder.string())),
+        cause::linkOutside,
+        line(inQuotes(name), " is a symbolic link to a file outside its folder"),
+        line("it points to ", wholePath(real.string()), ", outside ", wholePath(folder.string())),
         "copy the file itself into the folder");
   Result<std::shared_ptr<const MappedFile>> file = MappedFile::open(real.string());
   if (!file)
@@ -68,7 +69,7 @@ Result<std::shared_ptr<const MappedFile>> Folder::open(const std::string &name, 
   if ((*file)->bytes().size() > limit)
     return refuse(cause::fileTooLarge, line(inQuotes(name), " is too large"),
                   line((*file)->bytes().size(), " bytes, at most ", limit),
-                  "replace it by the one of the model: this is another file under its name");
+                  "replace it with the model's file: this is another file of that name");
   files.push_back(*file);
   return file;
 }

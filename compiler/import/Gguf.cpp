@@ -20,8 +20,8 @@ constexpr int kMaxDims = 4;
 constexpr uint64_t kLeastKeyBytes = 8 + 1 + 4 + 1;
 constexpr uint64_t kLeastRecordBytes = 8 + 1 + 4 + 8 + 4 + 8;
 
-constexpr char kActivations[] = "ggml's own, of activations";
-constexpr char kNoWeights[] = "no weight of a language model has it";
+constexpr char kActivations[] = "used by ggml only for activations";
+constexpr char kNoWeights[] = "not used for weights of language models";
 
 constexpr GgufType kStoredTypes[] = {
     {0, "F32", WeightFormat::F32},
@@ -123,7 +123,7 @@ Result<void> GgufReader::checkVersion() {
         refuse(cause::ggufMagic, line(fileName(path), " is not a GGUF file"),
                line("its first 4 bytes are ",
                     inQuotes({reinterpret_cast<const char *>(file.data()), 4}),
-                    ", 'GGUF' is expected"),
+                    ", expected 'GGUF'"),
                "name a .gguf file, or a safetensors folder"),
         {reinterpret_cast<const char *>(file.data()), std::min<size_t>(file.size(), 64)});
   Result<uint32_t> version = cursor.take<uint32_t>(cause::ggufHeaderCut, "the header");
@@ -139,10 +139,10 @@ Result<void> GgufReader::checkVersion() {
   if (*version < 2)
     return refuse(
         cause::ggufOldVersion, line(fileName(path), " is an old GGUF file"),
-        line("version ", *version, ", whose lengths have 32 bits; versions 2 and 3 are read"),
+        line("version ", *version, ", with lengths of 32 bits; supported: versions 2 and 3"),
         "convert the original model again: llama.cpp's convert_hf_to_gguf.py");
   return refuse(cause::ggufNewVersion, line(fileName(path), " is from a newer GGUF version"),
-                line("version ", *version, "; versions 2 and 3 are read"),
+                line("version ", *version, "; supported: versions 2 and 3"),
                 "convert the original model to GGUF version 3: llama.cpp's convert_hf_to_gguf.py");
 }
 
@@ -180,7 +180,7 @@ Result<std::vector<int64_t>> GgufReader::readShape(const std::string &name) {
     return dims.error();
   if (*dims == 0)
     return refuse(cause::ggufNoDims, line("tensor ", inQuotes(name), " has no dimensions"),
-                  line("0 dimensions, 1 to ", kMaxDims, " are expected"),
+                  line("found 0 dimensions, expected 1 to ", kMaxDims),
                   "convert the checkpoint again");
   // Check the limit first: a huge count must not be read extent by extent.
   if (*dims > static_cast<uint32_t>(kMaxDims))
@@ -204,14 +204,14 @@ Result<void> GgufReader::readFormat(Record &record) {
   if (stored == std::end(kStoredTypes))
     return refuse(
         cause::typeUnknown, line("tensor ", inQuotes(record.name), " has an unknown type"),
-        line("type ", *type, "; known are 0 to 42"),
-        "use a variant of the checkpoint in a known type, such as Q4_K_M or Q8_0: forks of "
-        "llama.cpp have types of their own");
+        line("type ", *type, "; known types: 0 to 42"),
+        "use a variant of the checkpoint in a known type, such as Q4_K_M or Q8_0; forks of "
+        "llama.cpp define additional types");
   if (!stored->format)
     return refuse(
         cause::typeUnsupported,
         line("tensor ", inQuotes(record.name), " has the type ", stored->name),
-        line("type ", *type, " is not supported (", stored->why, "); these are: ", readableTypes()),
+        line("type ", *type, " is not supported (", stored->why, "); supported: ", readableTypes()),
         "use a variant of the checkpoint in one of these types, such as Q4_K_M or Q8_0");
   record.format = *stored->format;
   return {};
@@ -248,7 +248,7 @@ Result<Record> GgufReader::readRecord(uint64_t index) {
   if (made && record.shape.size() < 2)
     return refuse(cause::typeUnsupported,
                   line("tensor ", inQuotes(record.name), " is a vector of NVFP4"),
-                  line(k, " values in 1 dimension; matrices of 2 and stacks of 3 are read"),
+                  line(k, " values in 1 dimension; supported: matrices of 2 and stacks of 3"),
                   "convert the checkpoint again, with this tensor as F16 or F32");
   if (k % values != 0)
     return refuse(cause::ggufRowBlocks,
@@ -308,7 +308,7 @@ Result<bool> hasWideQ2(const std::vector<Record> &records, const Layout &layout,
   };
   const auto sizes = [&](const Record *record) {
     return line("tensor ", inQuotes(record->name), " has ", room(record),
-                " bytes: blocks of 64 take ", record->bytes, ", of 128 ",
+                " bytes: blocks of 64 values take ", record->bytes, ", blocks of 128 take ",
                 wideQ2Bytes(record->bytes));
   };
   for (const Record &record : records) {
@@ -322,16 +322,17 @@ Result<bool> hasWideQ2(const std::vector<Record> &records, const Layout &layout,
   const bool mixed = narrow && wide, undecided = !narrow && !wide && open,
              neither = !narrow && !wide && none;
   if (mixed || undecided)
-    return refuse(cause::typeUnsupported,
-                  line(fileName(path), mixed ? " has blocks of Q2_0 of 64 and of 128 values"
-                                             : " does not show how large its blocks of Q2_0 are"),
-                  mixed ? sizes(narrow) + "; " + sizes(wide) : sizes(open),
-                  "quantise the original model again, with one program: llama-quantize IN.gguf "
-                  "OUT.gguf Q2_0");
+    return refuse(
+        cause::typeUnsupported,
+        line(fileName(path), mixed ? " has blocks of Q2_0 of 64 and of 128 values"
+                                   : " has blocks of Q2_0 of ambiguous size"),
+        mixed ? sizes(narrow) + "; " + sizes(wide) : sizes(open),
+        "quantise the original model again, with a single program: llama-quantize IN.gguf OUT.gguf "
+        "Q2_0");
   if (neither)
     return refuse(cause::typeUnsupported,
-                  line(fileName(path), " has blocks of Q2_0 of another size"),
-                  line(sizes(none), "; neither fills them"),
+                  line(fileName(path), " has blocks of Q2_0 of an unknown size"),
+                  line(sizes(none), "; neither fills the space"),
                   "download it again if it was cut; otherwise quantise the original model again: "
                   "llama-quantize IN.gguf OUT.gguf Q4_0");
   return wide != nullptr;
@@ -363,7 +364,7 @@ Result<void> GgufReader::place(uint64_t alignment) {
     std::string which = line("tensor ", inQuotes(record.name));
     if (record.offset % alignment != 0)
       return refuse(cause::ggufOffsetUnaligned, line(which, " is not aligned"),
-                    line("offset ", record.offset, " is no multiple of ", alignment),
+                    line("offset ", record.offset, " is not a multiple of ", alignment),
                     "convert the checkpoint again");
     if (record.offset > size || record.bytes > size - record.offset)
       return refuse(cause::dataPastEnd, line(which, " ends after the file"),
@@ -372,11 +373,11 @@ Result<void> GgufReader::place(uint64_t alignment) {
                     "download the checkpoint again");
     if (record.offset < end)
       return refuse(cause::overlap, line(which, " overlaps another tensor"),
-                    line("it starts at ", record.offset, ", the one before ends at ", end),
+                    line("it starts at ", record.offset, ", the previous one ends at ", end),
                     "convert the checkpoint again");
     if (record.offset > alignUp(end, alignment))
       return refuse(cause::hole, line(which, " leaves a hole before it"),
-                    line("it starts at ", record.offset, ", the one before ends at ", end,
+                    line("it starts at ", record.offset, ", the previous one ends at ", end,
                          ", the alignment is ", alignment),
                     "convert the checkpoint again");
     end = record.offset + record.bytes;
@@ -412,9 +413,10 @@ Result<void> GgufReader::checkQuantisationVersion() {
   });
   if (!quantised || (version && *version == 2))
     return {};
-  return refuse(cause::ggufQuantVersion, line(fileName(path), " packs its blocks in an old way"),
-                version ? line("general.quantization_version is ", *version, ", 2 is read")
-                        : std::string("general.quantization_version is not an integer, 2 is read"),
+  return refuse(cause::ggufQuantVersion, line(fileName(path), " uses an old block layout"),
+                version
+                    ? line("general.quantization_version is ", *version, "; supported: 2")
+                    : std::string("general.quantization_version is not an integer; supported: 2"),
                 "quantise the checkpoint again with a current tool");
 }
 
@@ -462,10 +464,11 @@ Result<void> readGguf(std::span<const std::byte> file, const std::string &path,
   if (!part)
     return part.error();
   if (part->count != 1)
-    return refuse(cause::ggufSplit, line(fileName(path), " is one part of a split model"),
-                  line("split.count is ", part->count, ", and the file's name does not say which"),
-                  line("give the parts their names back; this one's is ",
-                       SplitName{"NAME", part->number + 1, part->count}.file()));
+    return refuse(
+        cause::ggufSplit, line(fileName(path), " is one part of a split model"),
+        line("split.count is ", part->count, ", and the file name does not show which part it is"),
+        line("restore the names of the parts; this one is ",
+             SplitName{"NAME", part->number + 1, part->count}.file()));
   if (Result<void> identified = identifyGguf(builder, path); !identified)
     return identified;
   if (reader.tensors() == 0)

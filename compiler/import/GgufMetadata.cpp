@@ -69,8 +69,9 @@ template <typename T> Result<MetaValue> widen(Result<T> value) {
 
 Result<MetaValue> finite(Result<double> value, std::string_view key, size_t end) {
   if (value && !std::isfinite(*value))
-    return refuse(cause::ggufFloatNotFinite, line("the value of ", inQuotes(key), " is no number"),
-                  line("found ", *value, " before offset ", end, ", a finite number is expected"),
+    return refuse(cause::ggufFloatNotFinite,
+                  line("the value of ", inQuotes(key), " is NaN or infinite"),
+                  line("found ", *value, " before offset ", end, "; expected a finite number"),
                   "convert the checkpoint again");
   return widen(std::move(value));
 }
@@ -143,13 +144,13 @@ Result<MetaValue> ValueReader::array() {
   if (!count)
     return count.error();
   if (*type == Array)
-    return refuse(cause::ggufArrayNested, line("the array ", inQuotes(key), " holds arrays"),
-                  line(*count, " of them; only arrays of plain values are known"),
+    return refuse(cause::ggufArrayNested, line("the array ", inQuotes(key), " contains arrays"),
+                  line(*count, " of them; only arrays of plain values are supported"),
                   "convert the checkpoint again, without nested arrays");
   uint64_t least = leastBytes(*type);
   if (least == 0)
     return refuse(cause::ggufArrayType, line("the array ", inQuotes(key), " has an unknown type"),
-                  line("element type ", *type, " of ", *count, " elements; 0 to 12 are known"),
+                  line("element type ", *type, " of ", *count, " elements; known types: 0 to 12"),
                   "download the checkpoint again: its header is damaged");
   if (key == "tokenizer.ggml.tokens" && *count > kMaxVocabulary)
     return refuse(cause::ggufVocabulary, "the vocabulary is too large",
@@ -222,7 +223,7 @@ Result<MetaValue> ValueReader::value(uint32_t type) {
     return array();
   default:
     return refuse(cause::ggufValueType, line("the key ", inQuotes(key), " has an unknown type"),
-                  line("type ", type, " at offset ", cursor.offset() - 4, "; 0 to 12 are known"),
+                  line("type ", type, " at offset ", cursor.offset() - 4, "; known types: 0 to 12"),
                   "download the checkpoint again: its header is damaged");
   }
 }
@@ -246,7 +247,7 @@ Result<std::string_view> readKey(GgufCursor &cursor, uint64_t index, const std::
     return key;
   for (char c : *key)
     if (c <= 0x20 || c >= 0x7F)
-      return refuse(cause::ggufKeyOdd, line("the key ", inQuotes(*key), " has odd characters"),
+      return refuse(cause::ggufKeyOdd, line("the key ", inQuotes(*key), " has invalid characters"),
                     line(which, " of ", *size, " bytes has byte ",
                          int(static_cast<unsigned char>(c)), "; keys are printable ASCII"),
                     "convert the checkpoint again");
@@ -293,11 +294,11 @@ Result<GgufPart> ggufPart(CheckpointBuilder &builder, const std::string &path) {
     if (&target != &part.count && part.count <= 1)
       continue;
     if (!number || *number < least || *number > most)
-      return refuse(cause::ggufPartOdd, line(fileName(path), " is an odd part of a split model"),
-                    number ? line(inQuotes(key), " is ", *number, "; from ", least, " to ", most,
-                                  " is expected")
-                           : line(inQuotes(key), " is no integer"),
-                    "split the model again: llama-gguf-split --split MODEL.gguf NAME");
+      return refuse(
+          cause::ggufPartOdd, line(fileName(path), " is an invalid part of a split model"),
+          number ? line(inQuotes(key), " is ", *number, "; expected ", least, " to ", most)
+                 : line(inQuotes(key), " is not an integer"),
+          "split the model again: llama-gguf-split --split MODEL.gguf NAME");
     target = *number;
   }
   if (part.count <= 1)
@@ -308,8 +309,8 @@ Result<GgufPart> ggufPart(CheckpointBuilder &builder, const std::string &path) {
 /// Advice on how to get from another kind of GGUF file to the model.
 static const char *modelOf(std::string_view type) {
   if (type == "mmproj" || type == "clip")
-    return "it is a model's tower for pictures or sound: name the text model's GGUF, which lies "
-           "beside it";
+    return "it is the vision or audio encoder of a model: name the GGUF of the text model, in the "
+           "same folder";
   if (type == "adapter")
     return "merge it into its base model first: llama-export-lora -m BASE.gguf --lora FILE -o "
            "OUT.gguf";
@@ -320,8 +321,8 @@ Result<void> identifyGguf(CheckpointBuilder &builder, const std::string &path) {
   if (const MetaValue *type = builder.metadata("general.type")) {
     const auto *text = std::get_if<std::string>(type);
     if (!text || *text != "model")
-      return refuse(cause::ggufNotAModel, line(fileName(path), " holds no model"),
-                    text ? line("general.type is ", inQuotes(*text), ", 'model' is expected")
+      return refuse(cause::ggufNotAModel, line(fileName(path), " is not a model"),
+                    text ? line("general.type is ", inQuotes(*text), ", expected 'model'")
                          : std::string("general.type is not a string"),
                     modelOf(text ? *text : ""));
     builder.markUsed("general.type");
@@ -333,13 +334,13 @@ Result<void> identifyGguf(CheckpointBuilder &builder, const std::string &path) {
                   "convert the checkpoint again");
   const auto *text = std::get_if<std::string>(architecture);
   if (!text || text->empty() || text->size() > 64 || !isPlainName(*text))
-    return refuse(cause::architectureOdd, line(fileName(path), " has an odd architecture"),
+    return refuse(cause::architectureOdd, line(fileName(path), " has an invalid architecture"),
                   text
                       ? line("general.architecture has ", text->size(), " bytes: ", inQuotes(*text))
                       : std::string("general.architecture is not a string of 1 to 64 bytes"),
                   "convert the checkpoint again");
   if (*text == "clip") // older projectors identify themselves in no other way
-    return refuse(cause::ggufNotAModel, line(fileName(path), " holds no model"),
+    return refuse(cause::ggufNotAModel, line(fileName(path), " is not a model"),
                   "general.architecture is 'clip'", modelOf(*text));
   builder.markUsed("general.architecture");
   builder.setArchitecture(*text);
@@ -360,13 +361,14 @@ Result<uint64_t> ggufAlignment(CheckpointBuilder &builder, const std::string &pa
   const auto *value = std::get_if<int64_t>(entry);
   const char *fix = "convert the checkpoint again, with the default alignment of 32";
   if (!value)
-    return refuse(cause::ggufAlignmentType, line(fileName(path), " has an odd alignment"),
+    return refuse(cause::ggufAlignmentType, line(fileName(path), " has an invalid alignment"),
                   "general.alignment is not an integer (32 is usual)", fix);
   if (*value <= 0 || !std::has_single_bit(static_cast<uint64_t>(*value)))
-    return refuse(cause::ggufAlignmentPower, line(fileName(path), " has an odd alignment"),
-                  line("general.alignment is ", *value, ", a power of two is expected"), fix);
+    return refuse(cause::ggufAlignmentPower, line(fileName(path), " has an invalid alignment"),
+                  line("general.alignment is ", *value, ", expected a power of two"), fix);
   if (*value > kMax)
-    return refuse(cause::ggufAlignmentLarge, line(fileName(path), " has a huge alignment"),
+    return refuse(cause::ggufAlignmentLarge,
+                  line(fileName(path), " has an alignment that is too large"),
                   line("general.alignment is ", *value, ", at most ", kMax), fix);
   return static_cast<uint64_t>(*value);
 }

@@ -82,7 +82,7 @@ Result<Matrix> readMatrix(RawTensors &parts, const std::string &name, const Sett
                 groups = (k + group - 1) / group;
   if ((*codes)->shape[0] % (own.bits == 3 ? 3 : 1) != 0 || n * own.bits % 32 != 0)
     return refuse(
-        cause::quantPart, line("tensor ", inQuotes(name + ".qweight"), " is no part of a weight"),
+        cause::quantPart, line("tensor ", inQuotes(name + ".qweight"), " is not part of a weight"),
         line("it is ", printedShape((*codes)->shape), " words, for codes of ", own.bits, " bits"),
         "take configuration and tensors from the same checkpoint");
   Result<const Part *> zeros = parts.take(name + ".qzeros", "I32 U32", {groups, n * own.bits / 32});
@@ -185,7 +185,7 @@ Result<std::optional<Version>> shownVersion(const std::vector<Matrix> &matrices)
       if (shows && *own != version)
         return refuse(cause::quantValue,
                       line(inQuotes(shows->ints.name), " and ", inQuotes(matrix.ints.name),
-                           " are of two versions of GPTQ"),
+                           " use two versions of GPTQ"),
                       line("both are symmetric; they store zero points of ",
                            shows->storedZero(0, 0), " (", nameOf(version), ") and of ",
                            matrix.storedZero(0, 0), " (", nameOf(*own), ")"),
@@ -205,9 +205,9 @@ Result<void> expectNoOverflow(const Matrix &matrix) {
             cause::quantValue,
             line("a zero point of ", inQuotes(matrix.ints.name), " is ambiguous"),
             line("group ", g, ", row ", row, " stores ", largest, ", which is ", largest + 1,
-                 " or 0, depending on who reads it"),
-            "save the checkpoint again as gptq_v2 (GPTQModel), which stores it as it is; if it is "
-            "one already, set quantization_config.checkpoint_format to gptq_v2");
+                 " or 0, depending on the reader"),
+            "save the checkpoint again as gptq_v2 (GPTQModel), which stores it unchanged; if it "
+            "already is one, set quantization_config.checkpoint_format to gptq_v2");
   return {};
 }
 
@@ -220,14 +220,14 @@ Result<void> settleZeros(CheckpointBuilder &builder, std::vector<Matrix> &matric
   for (const Claim &claim : claims)
     if (!*shown && claim.version != claims.front().version)
       return refuse(cause::fp8Config, "the configuration names two versions of GPTQ",
-                    line("quantization_config.", claims.front().key, " says ",
-                         nameOf(claims.front().version), ", .", claim.key, " ",
-                         nameOf(claim.version), "; the zero points do not show which it is"),
+                    line("quantization_config.", claims.front().key, " is ",
+                         nameOf(claims.front().version), ", .", claim.key, " is ",
+                         nameOf(claim.version), "; the zero points do not show which is right"),
                     line("remove the wrong one of the two keys"));
     else if (*shown && claim.version != **shown)
-      builder.note(line("quantization_config.", claim.key, " says ", nameOf(claim.version),
-                        "; the zero points of a symmetric model say ", nameOf(**shown),
-                        ", and it is read so"));
+      builder.note(line("quantization_config.", claim.key, " is ", nameOf(claim.version),
+                        ", but the zero points of this symmetric model are those of ",
+                        nameOf(**shown), ", which is used"));
   const Version version = *shown ? **shown : claims.empty() ? Version::V1 : claims.front().version;
   for (Matrix &matrix : matrices) {
     if (version == Version::V1)

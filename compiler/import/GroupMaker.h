@@ -15,7 +15,7 @@ namespace ingot::import {
 inline Result<void> expectWholeGroups(const std::string &name, int64_t columns, int64_t group) {
   if (columns % group == 0)
     return {};
-  return refuse(cause::quantPart, line("the weight ", inQuotes(name), " ends inside of a group"),
+  return refuse(cause::quantPart, line("the weight ", inQuotes(name), " ends inside a group"),
                 line("rows of ", columns, " values, groups of ", group),
                 "convert the original checkpoint again, all its tensors");
 }

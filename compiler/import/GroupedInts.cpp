@@ -158,9 +158,8 @@ Result<void> sortColumns(CheckpointBuilder &builder, RawTensors &parts, GroupedI
 
 Error noFormat(const GroupedInts &ints) {
   return refuse(
-      cause::quantPart,
-      line("the groups of ", inQuotes(ints.name), " are of a size that is not read"),
-      line("one scale for ", ints.group, " values; multiples of 32 are read, or a row"),
+      cause::quantPart, line("the group size of ", inQuotes(ints.name), " is not supported"),
+      line("one scale for ", ints.group, " values; supported: multiples of 32, or a whole row"),
       "quantise the original checkpoint with groups of 32, 64 or 128, or --quantize it here");
 }
 
@@ -356,13 +355,15 @@ Result<void> addGroupedInts(CheckpointBuilder &builder, RawTensors &parts,
   }
   if (unsorted)
     builder.note(line(
-        unsorted, " matrices have groups of other sizes than their configuration says ",
-        "(desc_act, actorder), or are experts beside such: their columns cannot be sorted, so they are ",
+        unsorted, " matrices have group sizes that differ from the configuration ",
+        "(desc_act, actorder), or are experts next to such matrices. Their columns cannot be "
+        "sorted, so they are ",
         "stored as f16 or bf16, as GPTQ's own kernels multiply them, in several times the bytes"));
   if (wide)
     builder.note(line(
-        wide, " matrices have scales and minimums of f32, which no format of integers has: they "
-              "are stored as f32, in several times the bytes"));
+        wide,
+        " matrices have scales and minimums of f32, which no integer format supports: they are "
+        "stored as f32, in several times the bytes"));
   return {};
 }
 

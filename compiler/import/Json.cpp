@@ -13,7 +13,7 @@ Error jsonError(simdjson::error_code code, const std::string &path, size_t bytes
   if (code == simdjson::DEPTH_ERROR)
     return refuse(cause::jsonTooDeep, line(fileName(path), " is nested too deeply"),
                   line("more than ", kMaxDepth, " levels of JSON"),
-                  "replace it by the one of the model: this is another file under its name");
+                  "replace it with the model's file: this is another file of that name");
   return refuse(cause::jsonInvalid, line(fileName(path), " is not valid JSON"),
                 line(bytes, " bytes; ", simdjson::error_message(code)),
                 "correct the file where it was edited; download it again if it was cut");
@@ -57,7 +57,7 @@ Error jsonWrongType(const std::string &path, std::string_view name, const char *
   return refuse(cause::jsonFieldType,
                 line(fileName(path), " has a value of the wrong type at ", inQuotes(name)),
                 line("found ", jsonTypeName(found), ", expected ", expected),
-                "correct the value, or replace the file by the one of the model");
+                "correct the value, or replace the file with the model's");
 }
 
 } // namespace ingot::import

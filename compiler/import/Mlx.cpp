@@ -68,9 +68,9 @@ Result<GroupedInts> readAffine(RawTensors &parts, const std::string &name,
     return codes.error();
   const int64_t n = (*codes)->shape[0], words = (*codes)->shape[1], k = words * 32 / settings.bits;
   if (words * 32 % settings.bits != 0 || k % settings.group != 0)
-    return refuse(cause::quantPart, line("the weight ", inQuotes(name), " is of another width"),
-                  line("rows of ", words, " words hold no groups of ", settings.group, " codes of ",
-                       settings.bits, " bits"),
+    return refuse(cause::quantPart, line("the weight ", inQuotes(name), " has the wrong width"),
+                  line("rows of ", words, " words cannot hold groups of ", settings.group,
+                       " codes of ", settings.bits, " bits"),
                   "take configuration and tensors from the same checkpoint");
   const int64_t groups = k / settings.group;
   Result<const Part *> scales = parts.take(name + ".scales", kScaleTypes, {n, groups});

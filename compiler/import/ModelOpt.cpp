@@ -66,7 +66,7 @@ Result<void> readModelOpt(CheckpointBuilder &builder, const QuantConfig &config)
   RawTensors parts(builder);
   if (const std::vector<std::string> names = parts.endingWith(".pre_quant_scale"); !names.empty())
     return refuse(cause::fp8Config,
-                  line("the activations of ", inQuotes(names.front()), " are scaled before it"),
+                  line("activations pre-scaled by ", inQuotes(names.front()), " are not supported"),
                   line(names.size(), " matrices have pre_quant_scale (AWQ of Model Optimizer)"),
                   "use a checkpoint without it, or the original one with --quantize int4-g64");
   for (const std::string &name : parts.endingWith(".weight_scale_2"))

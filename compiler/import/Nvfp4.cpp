@@ -100,7 +100,7 @@ Result<void> attachNvfp4Factors(CheckpointBuilder &builder) {
     const Tensor &scale = *found->second;
     const int64_t matrices = tensor.shape.size() == 3 ? tensor.shape.front() : 1;
     if (scale.format != WeightFormat::F32 || scale.elements() != matrices)
-      return refuse(cause::quantPart, line("the scale of ", inQuotes(tensor.name), " is odd"),
+      return refuse(cause::quantPart, line("the scale of ", inQuotes(tensor.name), " is invalid"),
                     line("found ", printedShape(scale.shape), " ", numericFormat(scale.format).name,
                          ", expected: ", matrices, " f32"),
                     "convert the checkpoint again with a current converter");

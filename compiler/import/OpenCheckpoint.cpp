@@ -90,13 +90,13 @@ Opened openGguf(const fs::path &path, Named named, Hashed hashed) {
 constexpr char kNative[] = "params.json"; ///< comes with consolidated*.safetensors
 
 Error nativeFolder(const Folder &folder) {
-  return refuse(cause::nativeFolder,
-                line(inQuotes(folder.name()), " is in Mistral's own format, which is not read"),
-                line("it has ", kNative, ", and no ", kSingle, " or ", kIndex, " with a ", kConfig,
-                     ", which are the 2 files that are read"),
-                "download the repository's other files (config.json, model*.safetensors, "
-                "tokenizer.json), or convert these: transformers has "
-                "convert_mistral_weights_to_hf.py");
+  return refuse(
+      cause::nativeFolder,
+      line(inQuotes(folder.name()), " is in Mistral's own format, which is not supported"),
+      line("it has ", kNative, ", but neither ", kSingle, " nor ", kIndex, " with a ", kConfig),
+      "download the repository's other files (config.json, model*.safetensors, "
+      "tokenizer.json), or convert these: transformers has "
+      "convert_mistral_weights_to_hf.py");
 }
 
 /// Reads config.json and the text artefacts in the same folder.
@@ -104,8 +104,8 @@ Result<void> readTexts(Folder &folder, const std::string &configName, Checkpoint
   if (!folder.has(configName) && folder.has(kNative))
     return nativeFolder(folder);
   if (!folder.has(configName))
-    return refuse(cause::configMissing, line("there is no ", configName, " beside the weights"),
-                  line(wholePath(folder.pathOf(configName)), " does not exist; 1 is needed"),
+    return refuse(cause::configMissing, line("there is no ", configName, " next to the weights"),
+                  line(wholePath(folder.pathOf(configName)), " does not exist"),
                   "download the checkpoint's config.json into the same folder");
   Result<std::shared_ptr<const MappedFile>> config = folder.open(configName, kMaxConfig);
   if (!config)
@@ -175,19 +175,19 @@ Result<std::string> whyIndexIsPassedOver(Folder &folder) {
     return std::string();
   for (const auto &[shard, tensors] : index->shards)
     if (!folder.has(shard))
-      return line("it names ", index->shards.size(), " files, of which ", inQuotes(shard),
-                  " is not there");
+      return line("it lists ", index->shards.size(), " files, of which ", inQuotes(shard),
+                  " does not exist");
   CheckpointBuilder single(Container::Safetensors), sharded(Container::Safetensors);
   if (Result<std::vector<std::string>> read = readWeights(folder, kSingle, single); !read)
     return read.error();
   if (Result<void> read = readShards(folder, *index, sharded); !read)
-    return line("what it names cannot be read (", read.error().what, ")");
+    return line("the files that it lists cannot be read (", read.error().what, ")");
   if (areSame(single, sharded))
-    return line("the ", index->shards.size(), " files that it names hold the same tensors");
-  return refuse(cause::ambiguousFolder, line(inQuotes(folder.name()), " holds 2 models"),
+    return line("the ", index->shards.size(), " files that it lists hold the same tensors");
+  return refuse(cause::ambiguousFolder, line(inQuotes(folder.name()), " contains 2 models"),
                 line(kSingle, " and the ", index->shards.size(), " files of ", kIndex,
-                     " differ; 1 model is expected"),
-                line("name the one: ", wholePath(folder.pathOf(kSingle)), " or ",
+                     " differ; expected 1 model"),
+                line("name one of them: ", wholePath(folder.pathOf(kSingle)), " or ",
                      wholePath(folder.pathOf(kIndex))));
 }
 
@@ -236,13 +236,13 @@ Error severalGgufs(const Folder &folder, const std::string &path,
     names += (i ? ", " : "") + inQuotes(models[i]);
   return refuse(cause::ambiguousFolder,
                 line(fileName(path), " holds ", models.size(), " GGUF models"),
-                line(names, models.size() > kShown ? ", …" : "", "; 1 is expected"),
-                line("name the one: ", wholePath(folder.pathOf(models.front()))));
+                line(names, models.size() > kShown ? ", …" : "", "; expected 1"),
+                line("name one of them: ", wholePath(folder.pathOf(models.front()))));
 }
 
 Error adapterFolder(const std::string &path, size_t entries) {
-  return refuse(cause::adapterFolder, line(fileName(path), " holds an adapter, not a model"),
-                line("adapter_config.json is among its ", entries, " entries, a model is not"),
+  return refuse(cause::adapterFolder, line(fileName(path), " contains an adapter, not a model"),
+                line("adapter_config.json is among its ", entries, " entries, but no model is"),
                 "merge it into its base model: load both with peft, merge_and_unload(), then "
                 "save_pretrained()");
 }
@@ -344,7 +344,7 @@ Opened openFolder(const std::string &path, Hashed hashed) {
       return why.error();
     if (why->empty())
       return openSharded(folder, kIndex, hashed);
-    note = line(kIndex, " is passed over: ", *why);
+    note = line(kIndex, " is ignored: ", *why);
   }
   return openSingle(folder, kSingle, folder.name(), hashed, note);
 }
@@ -366,13 +366,14 @@ Opened openSafetensors(const fs::path &path, Hashed hashed) {
     return MappedFile::open(path.string()).error();
   if (isOneOfSeveral(looking, name))
     return refuse(cause::ambiguousFolder, line(fileName(name), " is one shard of several"),
-                  line("1 file is named, ", kIndex, " is beside it"),
+                  line("1 file is named, but ", kIndex, " is in the same folder"),
                   line("name the folder: ", wholePath(parent)));
   if (name.starts_with("consolidated") && folder.has(kNative) &&
       (folder.has(kSingle) || folder.has(kIndex)))
-    return refuse(cause::ambiguousFolder, line(fileName(name), " is in Mistral's own format"),
-                  "the same model in Hugging Face's is beside it: 2 models in 1 folder",
-                  line("name the folder: ", wholePath(parent)));
+    return refuse(
+        cause::ambiguousFolder, line(fileName(name), " is in Mistral's own format"),
+        "the same folder has the model in Hugging Face's format, too: 2 models in 1 folder",
+        line("name the folder: ", wholePath(parent)));
   return openSingle(folder, name, path.stem().string(), hashed);
 }
 
@@ -392,11 +393,11 @@ Opened openConfig(const fs::path &path, Hashed hashed) {
 /// The error for a file of a kind that is not supported.
 Error unknownFile(const std::string &path, const fs::file_status &status) {
   Error unknown = refuse(
-      cause::unknownKind, line("cannot tell what ", fileName(path), " is"),
+      cause::unknownKind, line("unknown kind of checkpoint: ", fileName(path)),
       line(
           wholePath(path),
-          " is no folder, begins as neither GGUF, safetensors nor JSON, and has none of 3 endings: "
-          ".gguf, .safetensors, .json"),
+          " is not a folder, is neither GGUF, safetensors nor JSON by content, and does not end in "
+          ".gguf, .safetensors or .json"),
       "name a checkpoint: a folder, a GGUF, a safetensors file or a config.json");
   if (!fs::is_regular_file(status))
     return unknown;

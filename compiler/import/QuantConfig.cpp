@@ -78,7 +78,8 @@ Result<void> QuantConfig::absent(const std::string &key, std::string_view whatTo
         (array && std::visit([](const auto &items) { return items.empty(); }, *array));
     if (!empty)
       return refuse(cause::fp8Config, line("the model's ", inQuotes(begin), " is not supported"),
-                    line(inQuotes(name), " is set; weights that were changed so are not read"),
+                    line(inQuotes(name),
+                         " is set; weights that are transformed in this way are not supported"),
                     std::string(whatToDo));
     builder.markUsed(name);
   }
@@ -114,8 +115,8 @@ Result<void> QuantConfig::ownSettings(const std::string &object,
     const bool same = std::holds_alternative<std::monostate>(value) || (all && *all == value);
     if (decides && !leaves && !same && std::ranges::find(modules, module) == modules.end())
       return refuse(cause::fp8Config, line("the model's ", inQuotes(key), " is not supported"),
-                    line("it gives ", inQuotes(module),
-                         " settings of its own, and no module of exactly that name is quantised"),
+                    line("it has its own settings for ", inQuotes(module),
+                         ", but no quantised module has exactly that name"),
                     std::string(whatToDo));
     builder.markUsed(key);
   }

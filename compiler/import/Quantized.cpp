@@ -79,7 +79,7 @@ Error unknownMethod(const std::string &method) {
       known += (known.empty() ? "" : ", ") + std::string(each.name);
   return refuse(
       cause::fp8Config, line("the checkpoint is quantised by ", inQuotes(method)),
-      line("quantization_config.quant_method; these are read: ", known),
+      line("quantization_config.quant_method; supported: ", known),
       "use the original checkpoint, with --quantize int4-g64 or fp8, or one of these methods");
 }
 

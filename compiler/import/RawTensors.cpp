@@ -28,7 +28,7 @@ std::string_view dtypeOf(WeightFormat format) {
 }
 
 Error badPart(const std::string &name, std::string why) {
-  return refuse(cause::quantPart, line("tensor ", inQuotes(name), " is no part of a weight"),
+  return refuse(cause::quantPart, line("tensor ", inQuotes(name), " is not part of a weight"),
                 std::move(why),
                 "take configuration and tensors from the same checkpoint, all its files");
 }
@@ -89,12 +89,12 @@ std::vector<std::string> RawTensors::endingWith(std::string_view ending) const {
 Result<const Part *> RawTensors::take(const std::string &name, std::string_view types) {
   auto found = parts.find(name);
   if (found == parts.end())
-    return refuse(cause::quantPart, line("there is no tensor ", inQuotes(name)),
-                  line("the quantised weight ", inQuotes(name.substr(0, name.rfind('.'))),
-                       " needs it, and it is not among the ", parts.size(),
-                       " tensors of the checkpoint"),
-                  "compare the folder's files with those of its source; otherwise use the original "
-                  "checkpoint with --quantize int4-g64 or fp8");
+    return refuse(
+        cause::quantPart, line("there is no tensor ", inQuotes(name)),
+        line("the quantised weight ", inQuotes(name.substr(0, name.rfind('.'))),
+             " needs it, and it is not among the ", parts.size(), " tensors of the checkpoint"),
+        "check that the folder has all files of its source; otherwise use the original checkpoint "
+        "with --quantize int4-g64 or fp8");
   const Part &part = found->second;
   for (size_t at = 0; at < types.size();) { // one word per iteration
     const size_t end = std::min(types.find(' ', at), types.size());

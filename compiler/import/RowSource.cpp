@@ -18,7 +18,7 @@ int64_t columnsOf(const Tensor &tensor) {
 
 Error notHeld(const TensorRows &rows, const std::string &why) {
   return refuse(cause::rowsMissing,
-                line("the checkpoint does not hold rows of ", inQuotes(rows.tensor)), why,
+                line("the checkpoint does not have rows of ", inQuotes(rows.tensor)), why,
                 "use the checkpoint that was imported");
 }
 
@@ -57,13 +57,13 @@ Result<void> RowSource::add(const Tensor &tensor, const TensorRows &rows) {
     return notHeld(rows, line("matrix ", rows.matrix, " of ", tensor.shape.front()));
   const bool transposed = rows.transposed;
   if (transposed && (tensor.shape.size() < 2 || !numericFormat(tensor.format).isFloat()))
-    return notHeld(rows, "it is no matrix of floats, which alone are transposed");
+    return notHeld(rows, "only matrices of floats can be transposed");
   const int64_t height = stack ? tensor.shape[1] : rowsOf(tensor), across = columnsOf(tensor);
   const int64_t limit = transposed ? across : height, columns = transposed ? height : across;
   const int64_t count = rows.order.count(limit);
   if (count < 1 || rows.order.last(limit) >= limit)
-    return notHeld(rows,
-                   line("it has ", limit, " rows, the reference goes to ", rows.order.last(limit)));
+    return notHeld(
+        rows, line("it has ", limit, " rows, the reference needs row ", rows.order.last(limit)));
   const WeightFormat before = parts.empty() ? tensor.format : parts.front().tensor->format;
   if (!parts.empty() && (columns != width || tensor.format != before))
     return notHeld(rows, line(columns, " columns of ", numericFormat(tensor.format).name,
@@ -81,8 +81,9 @@ readFactors(const Checkpoint &checkpoint, const Factors &factors, const TensorRo
   const Tensor *vector = checkpoint.find(factors.vector);
   if (!vector || vector->shape.size() != 1 || vector->maker ||
       !numericFormat(vector->format).isFloat())
-    return notHeld(rows, line("it is multiplied by ", inQuotes(factors.vector),
-                              vector ? ", which is no vector of floats" : ", which is not there"));
+    return notHeld(rows,
+                   line("it is multiplied by ", inQuotes(factors.vector),
+                        vector ? ", which is not a vector of floats" : ", which does not exist"));
   auto numbers = std::make_shared<std::vector<float>>(static_cast<size_t>(vector->elements()));
   if (auto read = RowSource(*vector).read(0, *numbers); !read)
     return read.error();
@@ -98,9 +99,9 @@ Result<void> RowSource::addFactors(const Checkpoint &checkpoint, const TensorRow
     return {};
   Part &part = parts.back();
   if (!numericFormat(part.tensor->format).isFloat())
-    return notHeld(rows, "it holds codes, and floats alone are multiplied");
+    return notHeld(rows, "it is quantised, and only floats can be multiplied");
   auto wrongNumber = [&](const Factors &factors, size_t found, int64_t from, int64_t to) {
-    return notHeld(rows, line(inQuotes(factors.vector), " has ", found, " factors, wanted are ",
+    return notHeld(rows, line(inQuotes(factors.vector), " has ", found, " factors, needed are ",
                               from, " to ", to - 1));
   };
   if (const auto &factors = rows.columnFactors) {
@@ -134,7 +135,8 @@ Result<RowSource> RowSource::find(const Checkpoint &checkpoint, std::span<const 
     if (!tensor)
       return notHeld(rows, "there is no such tensor");
     if (tensor->maker && (unit == Unit::Numbers || rows.transposed))
-      return notHeld(rows, "its rows are made of codes and scales, whole ones alone");
+      return notHeld(
+          rows, "its rows are assembled from codes and scales, so only whole rows can be used");
     if (unit == Unit::Numbers && tensor->shape.size() > 1 &&
         numericFormat(tensor->format).isFloat()) {
       auto numbers = std::make_shared<Tensor>(*tensor);

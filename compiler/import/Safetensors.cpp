@@ -115,14 +115,14 @@ Result<std::string_view> SafetensorsReader::header(std::span<const std::byte> fi
 Result<void> SafetensorsReader::metadata(element value) {
   simdjson::dom::object object;
   if (value.get_object().get(object) != simdjson::SUCCESS)
-    return refuse(cause::stMetadata, line(fileName(path), " has odd metadata"),
-                  line("'__metadata__' is ", jsonTypeName(value), ", an object is expected"),
+    return refuse(cause::stMetadata, line(fileName(path), " has invalid metadata"),
+                  line("'__metadata__' is ", jsonTypeName(value), ", expected an object"),
                   "save the checkpoint again");
   for (auto [key, item] : object)
     if (!item.is_string())
-      return refuse(cause::stMetadata, line(fileName(path), " has odd metadata"),
+      return refuse(cause::stMetadata, line(fileName(path), " has invalid metadata"),
                     line("'__metadata__' has ", jsonTypeName(item), " at ", inQuotes(key),
-                         ", a string is expected"),
+                         ", expected a string"),
                     "save the checkpoint again");
   return {};
 }
@@ -140,12 +140,11 @@ Result<RawEntry> SafetensorsReader::fields(const std::string &name, element valu
     if (!field)
       return refuse(cause::stFieldUnknown,
                     line("tensor ", inQuotes(name), " has an unknown field ", inQuotes(key)),
-                    "3 fields are known: dtype, shape, data_offsets", "save the checkpoint again");
+                    "known fields: dtype, shape, data_offsets", "save the checkpoint again");
     if (field->has_value())
-      return refuse(
-          cause::keyTwice,
-          line("the key ", inQuotes(key), " of tensor ", inQuotes(name), " is there twice"),
-          "1 is expected", "save the checkpoint again");
+      return refuse(cause::keyTwice,
+                    line("duplicate key ", inQuotes(key), " of tensor ", inQuotes(name)),
+                    "each key may occur once", "save the checkpoint again");
     *field = item;
   }
   const char *missing = !raw.dtype ? "dtype" : !raw.shape ? "shape" : "data_offsets";
@@ -183,9 +182,9 @@ Result<std::vector<int64_t>> SafetensorsReader::shape(const std::string &name, e
   for (element item : array) {
     int64_t extent;
     if (item.get_int64().get(extent) != simdjson::SUCCESS || extent < 0)
-      return refuse(cause::stDimension, line("tensor ", inQuotes(name), " has an odd shape"),
+      return refuse(cause::stDimension, line("tensor ", inQuotes(name), " has an invalid shape"),
                     line("dimension ", extents.size(), " is ", jsonTypeName(item),
-                         ", but none from 1 to 9223372036854775807"),
+                         ", expected 1 to 9223372036854775807"),
                     "save the checkpoint again");
     extents.push_back(extent);
     if (extents.size() > static_cast<size_t>(kMaxDims))
@@ -207,8 +206,8 @@ Result<void> SafetensorsReader::offsets(Entry &entry, element value) {
     ++count;
   }
   if (count != 2 || !integers)
-    return refuse(cause::stOffsets, line("tensor ", inQuotes(entry.name), " has odd offsets"),
-                  line("data_offsets has ", count, " entries; 2 integers from 0 are expected"),
+    return refuse(cause::stOffsets, line("tensor ", inQuotes(entry.name), " has invalid offsets"),
+                  line("data_offsets has ", count, " entries; expected 2 non-negative integers"),
                   "save the checkpoint again");
   if (pair[0] > pair[1])
     return refuse(
@@ -267,7 +266,7 @@ Result<void> SafetensorsReader::entries(std::string_view header) {
   for (auto [name, value] : object) {
     if (name == "__metadata__") {
       if (metadataSeen)
-        return refuse(cause::keyTwice, "the key '__metadata__' is there twice",
+        return refuse(cause::keyTwice, "duplicate key '__metadata__'",
                       line("in the header of ", fileName(path), ", ", header.size(), " bytes"),
                       "save the checkpoint again");
       metadataSeen = true;
@@ -303,11 +302,11 @@ Result<void> SafetensorsReader::place(std::span<const std::byte> data) {
                     "download the checkpoint again");
     if (entry.begin < end)
       return refuse(cause::overlap, line(which, " overlaps another tensor"),
-                    line("it starts at ", entry.begin, ", the one before ends at ", end),
+                    line("it starts at ", entry.begin, ", the previous one ends at ", end),
                     "save the checkpoint again");
     if (entry.begin > end)
       return refuse(cause::hole, line(which, " leaves a hole before it"),
-                    line("it starts at ", entry.begin, ", the one before ends at ", end),
+                    line("it starts at ", entry.begin, ", the previous one ends at ", end),
                     "save the checkpoint again");
     end = entry.end;
     names.push_back(entry.name);

@@ -20,7 +20,7 @@ Result<void> SafetensorsIndex::compare(const std::string &shard,
         cause::indexTensorMissing,
         line("the shard ", inQuotes(shard), " lacks the tensor ", inQuotes(difference.front())),
         line("the index lists ", listed.size(), " tensors for it, ", difference.size(),
-             " of them are not there"),
+             " of them are missing"),
         "take index and shards from one revision of the model: they do not belong together");
   std::set_difference(found.begin(), found.end(), listed.begin(), listed.end(),
                       std::back_inserter(difference));
@@ -52,7 +52,7 @@ Result<SafetensorsIndex> readSafetensorsIndex(std::string_view json, const std::
   if (root.at_key("weight_map").get(weightMap) != simdjson::SUCCESS)
     return refuse(cause::jsonFieldMissing, line(fileName(path), " has no 'weight_map'"),
                   line("it has ", root.size(), " other keys"),
-                  "replace it by the model's own, or remove it and name the file of weights");
+                  "replace it with the model's own, or remove it and name the file of weights");
   if (weightMap.get_object().get(map) != simdjson::SUCCESS)
     return jsonWrongType(path, "weight_map", "an object", weightMap);
 
@@ -63,23 +63,23 @@ Result<SafetensorsIndex> readSafetensorsIndex(std::string_view json, const std::
     if (value.get_string().get(shard) != simdjson::SUCCESS)
       return jsonWrongType(path, line("weight_map.", tensor), "a string", value);
     if (!isShardName(shard))
-      return refuse(cause::shardName, line(fileName(path), " names an odd file"),
+      return refuse(cause::shardName, line(fileName(path), " has an invalid file name"),
                     line(inQuotes(shard), " for ", inQuotes(tensor),
-                         "; plain names of 1 to 255 bytes ending in .safetensors are expected"),
-                    "correct the index: shards lie beside it, under names without '/'");
+                         "; expected a plain name of 1 to 255 bytes that ends in .safetensors"),
+                    "correct the index: shards must be in the same folder");
     if (!seen.insert(tensor).second)
-      return refuse(cause::tensorTwice, line("the tensor ", inQuotes(tensor), " is there twice"),
-                    line("as entry ", seen.size(), " of ", fileName(path)),
-                    "replace the index by the model's own");
+      return refuse(cause::tensorTwice, line("the tensor ", inQuotes(tensor), " is listed twice"),
+                    line("again as entry ", seen.size(), " of ", fileName(path)),
+                    "replace the index with the model's own");
     if (seen.size() > kMaxTensors)
       return refuse(cause::tooManyTensors, line(fileName(path), " lists too many tensors"),
-                    line("more than ", kMaxTensors), "replace it by the model's own");
+                    line("more than ", kMaxTensors), "replace it with the model's own");
     index.shards[std::string(shard)].emplace_back(tensor);
   }
   if (seen.empty())
     return refuse(cause::noTensors, line(fileName(path), " lists no tensors"),
                   "'weight_map' has 0 entries",
-                  "replace it by the model's own, or remove it and name the file of weights");
+                  "replace it with the model's own, or remove it and name the file of weights");
   for (auto &[shard, tensors] : index.shards)
     std::sort(tensors.begin(), tensors.end());
   return index;

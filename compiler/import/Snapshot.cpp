@@ -24,10 +24,10 @@ bool isRepositoryOfSnapshots(const std::string &folder) {
 
 static Error missing(const std::string &folder, std::string why) {
   return refuse(cause::snapshotMissing,
-                line(fileName(folder), " does not say which revision of the model is meant"),
+                line("the revision of the model in ", fileName(folder), " is ambiguous"),
                 std::move(why),
                 line("name one: ", wholePath(folder + "/snapshots/REVISION"),
-                     "; a whole download writes refs/main, which says it"));
+                     " (a complete download writes refs/main)"));
 }
 
 /// Whether `name` is a plain name in one folder, not a path.
@@ -55,11 +55,11 @@ Result<std::string> snapshotOf(const std::string &folder) {
   for (const std::string &there : revisions)
     if (there == revision)
       return folder + "/snapshots/" + revision;
-  return missing(folder,
-                 revision.empty()
-                     ? line("there are ", revisions.size(), " in snapshots, and no refs/main")
-                     : line("refs/main names ", inQuotes(revision), ", which is none of the ",
-                            revisions.size(), " in snapshots"));
+  return missing(folder, revision.empty() ? line("snapshots has ", revisions.size(),
+                                                 " revisions, and there is no refs/main")
+                                          : line("refs/main names ", inQuotes(revision),
+                                                 ", which is not one of the ", revisions.size(),
+                                                 " revisions in snapshots"));
 }
 
 std::string repositoryName(const std::string &folder) {

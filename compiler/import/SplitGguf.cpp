@@ -39,15 +39,15 @@ namespace {
 Error odd(const SplitName &part, const std::string &why) {
   return refuse(
       cause::ggufPartOdd, line(inQuotes(part.file()), " does not belong to the other parts"), why,
-      "put all parts of one model into a folder of their own, under the names that split.no "
-      "and split.count give; or split the model again: llama-gguf-split --split");
+      "put all parts of the model into one folder, under the names that match split.no and "
+      "split.count; or split the model again: llama-gguf-split --split");
 }
 
 Result<void> checkPart(const SplitName &name, const GgufPart &part, const GgufPart &first) {
   if (part.count != name.count)
-    return odd(name, line("split.count is ", part.count, ", its name says ", name.count));
+    return odd(name, line("split.count is ", part.count, ", its name implies ", name.count));
   if (part.number != name.number - 1)
-    return odd(name, line("split.no is ", part.number, ", its name says ", name.number - 1));
+    return odd(name, line("split.no is ", part.number, ", its name implies ", name.number - 1));
   if (part.tensors != first.tensors)
     return odd(name, line("split.tensors.count is ", part.tensors, ", that of the first part ",
                           first.tensors));

@@ -285,9 +285,9 @@ private:
       found = *type;
     if (found.empty() || found.size() > 256 || !isPlainName(found))
       return refuse(cause::architectureOdd,
-                    line(fileName(path), " does not say what its text model is"),
+                    line(fileName(path), " does not specify its text model"),
                     line(inQuotes(scope + "model_type"), " and ...architectures give ",
-                         found.size(), " bytes; a name of 1 to 256 is expected"),
+                         found.size(), " bytes; expected a name of 1 to 256 bytes"),
                     "use the config.json of the model itself");
     builder.setArchitecture(std::move(found));
     return {};
@@ -473,7 +473,7 @@ Result<void> unwrapTensors(CheckpointBuilder &builder) {
     std::string plain = base.of(plainName(name));
     if (!names.insert(plain).second)
       return refuse(
-          cause::tensorTwice, line("the tensor ", inQuotes(plain), " is there under two names"),
+          cause::tensorTwice, line("the tensor ", inQuotes(plain), " exists under two names"),
           line(inQuotes(name), " is the second, of ", builder.tensors().size(), " tensors"),
           "save the checkpoint again, with one prefix before the text model's tensors");
     name = std::move(plain);

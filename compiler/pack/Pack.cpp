@@ -351,8 +351,9 @@ bool convertRow(std::span<const float> values, const NumericFormat &numeric, Row
 
 Error scaleBeyondF16(import::StoredRow row, const NumericFormat &numeric) {
   return {ExitCode::File, "E0448", row.tensor->name + " cannot be " + std::string(numeric.name),
-          "row " + std::to_string(row.index) + " has values whose scale is beyond f16's 65,504",
-          "leave it bf16 in a recipe: { weights = \"NAME\", format = \"bf16\" }"};
+          "row " + std::to_string(row.index) +
+              " has values whose scale exceeds f16's maximum, 65,504",
+          "keep it in bf16 with a recipe: { weights = \"NAME\", format = \"bf16\" }"};
 }
 
 /// Packs panels or tiles, from unit `first` on; a unit is the block of rows that is read at once.

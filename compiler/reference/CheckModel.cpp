@@ -18,7 +18,8 @@ struct ModelCheck : PassWrapper<ModelCheck, OperationPass<ModuleOp>> {
 
   StringRef getArgument() const override { return "lm-check"; }
   StringRef getDescription() const override {
-    return "run the model in the reference interpreter; an error if it computes something else than another";
+    return "run the model in the reference interpreter; report an error if its result differs from "
+           "that of another";
   }
   Option<std::string> against{*this, "against", llvm::cl::desc("a file with the other model")};
 
@@ -38,7 +39,7 @@ struct ModelCheck : PassWrapper<ModelCheck, OperationPass<ModuleOp>> {
           << std::to_string(change->maxRelative);
       return;
     }
-    mlir::emitError(loc, "computes something else: largest error ")
+    mlir::emitError(loc, "the result differs: largest error ")
         << std::to_string(change->maxAbsolute) << " (relative "
         << std::to_string(change->maxRelative) << "); first " << change->first;
     signalPassFailure();

@@ -18,7 +18,7 @@ CheckpointWeights::CheckpointWeights(const import::Checkpoint &checkpoint, Round
 CheckpointWeights::~CheckpointWeights() = default;
 
 Result<import::RowSource> CheckpointWeights::sourceOf(lm::WeightOp weight) const {
-  std::string why = "it has values of its own";
+  std::string why = "it has its own values";
   if (weight.getSource()) {
     auto source = import::RowSource::find(checkpoint, lm::rowsOf(*weight.getSource()),
                                           weight.getType().isVectors() ? import::Unit::Numbers
@@ -28,7 +28,7 @@ Result<import::RowSource> CheckpointWeights::sourceOf(lm::WeightOp weight) const
     why = source.error().what + ": " + source.error().why;
   }
   return Error{ExitCode::File, "E0451",
-               "the checkpoint has no numbers for the weight " + weight.getSymName().str(), why,
+               "the checkpoint has no values for the weight " + weight.getSymName().str(), why,
                "run the interpreter on the checkpoint that was imported"};
 }
 

@@ -97,7 +97,7 @@ static Result<std::vector<int64_t>> chooseLayers(ModuleOp before, ModuleOp after
 static Result<Comparison> compareLogits(const std::vector<float> &a, const std::vector<float> &b) {
   if (a.size() != b.size())
     return Error{ExitCode::Internal, "E0456", "the programs cannot be compared",
-                 "the first gives " + std::to_string(a.size()) + " logits, the second " +
+                 "the first outputs " + std::to_string(a.size()) + " logits, the second " +
                      std::to_string(b.size()),
                  "report this"};
   Comparison result;
@@ -106,7 +106,7 @@ static Result<Comparison> compareLogits(const std::vector<float> &a, const std::
   for (size_t i = 0; i < a.size(); ++i) {
     double x = a[i], y = b[i];
     if (!std::isfinite(x) || !std::isfinite(y))
-      return Error{ExitCode::Internal, "E0457", "a program computes something that is no number",
+      return Error{ExitCode::Internal, "E0457", "a program computes NaN or infinity",
                    "logit " + std::to_string(i) + " is " + std::to_string(x) + " before, " +
                        std::to_string(y) + " after",
                    "report this"};
@@ -120,7 +120,7 @@ static Result<Comparison> compareLogits(const std::vector<float> &a, const std::
 /// Where rows first differ by more than a pass may change; empty if nowhere.
 static std::string firstDifference(const Matrix &a, const Matrix &b, const std::string &where) {
   if (a.rows != b.rows || a.columns != b.columns)
-    return where + " has another shape";
+    return where + " has a different shape";
   float largest = 0;
   for (float value : a.values)
     largest = std::max(largest, std::abs(value));
@@ -139,10 +139,10 @@ static std::string firstDifference(const Matrix &a, const Matrix &b, const std::
 static std::string firstDifference(const SliceLogits &before, const SliceLogits &after) {
   for (auto [a, b] : llvm::zip(before.carried, after.carried))
     if (std::string text =
-            firstDifference(a.rows, b.rows, "what layer " + std::to_string(a.layer) + " leaves");
+            firstDifference(a.rows, b.rows, "the output of layer " + std::to_string(a.layer));
         !text.empty())
       return text;
-  return "the logits alone: what comes behind the last layer";
+  return "only the logits differ: the cause is after the last layer";
 }
 
 /// Compares, reusing `known`, the logits of `before`, if they belong to the same slice. Afterwards `known`

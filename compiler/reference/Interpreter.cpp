@@ -141,8 +141,9 @@ Result<Matrix> Run::compute(Operation *op) {
       .Case([&](lm::SoftcapOp o) { return softcap(rows(o.getX()), o.getCap().convertToFloat()); })
       .Default([](Operation *o) -> Result<Matrix> {
         return Error{ExitCode::Internal, "E0455",
-                     "the reference interpreter does not know " + o->getName().getStringRef().str(),
-                     "it runs the ops of the lm dialect",
+                     "the reference interpreter does not support " +
+                         o->getName().getStringRef().str(),
+                     "it supports the ops of the lm dialect",
                      "compare before the program is lowered, or give the op a decomposition"};
       });
 }
@@ -167,7 +168,7 @@ Result<Matrix> Run::embed(lm::EmbedOp op) {
   for (int64_t t = 0; t < y.rows; ++t) {
     int32_t id = step.ids[t];
     if (id < 0 || id >= vocabulary)
-      return Error{ExitCode::Usage, "E0454", "the id " + std::to_string(id) + " is no token",
+      return Error{ExitCode::Usage, "E0454", "the id " + std::to_string(id) + " is not a token",
                    "the vocabulary has ids 0 to " + std::to_string(vocabulary - 1),
                    "give other ids"};
     if (auto read = weights.row(weight, id, y.row(t)); !read)
@@ -358,12 +359,12 @@ Result<void> Run::runLayers(lm::LayersOp op) {
 Result<std::unique_ptr<Interpreter>> Interpreter::create(ModuleOp module, WeightProvider &weights) {
   auto models = module.getOps<lm::ModelOp>();
   if (!llvm::hasSingleElement(models))
-    return Error{ExitCode::Internal, "E0453", "the module does not hold one lm.model",
-                 "it holds " + std::to_string(llvm::range_size(models)),
+    return Error{ExitCode::Internal, "E0453", "the module does not have exactly one lm.model",
+                 "it has " + std::to_string(llvm::range_size(models)),
                  "give the interpreter a program in lm"};
   lm::ModelOp model = *models.begin();
   if (model.getBody().getOps<lm::EntryOp>().empty())
-    return Error{ExitCode::Internal, "E0453", "the module does not hold a whole model",
+    return Error{ExitCode::Internal, "E0453", "the module does not have a complete model",
                  "@" + model.getSymName().str() + " has no lm.entry",
                  "give the interpreter a program in lm"};
   return std::unique_ptr<Interpreter>(new Interpreter(model, weights));

@@ -63,10 +63,11 @@ Result<void> Run::evaluateRows(lm::RowOpInterface op) {
       if (rows)
         row.results.push_back(rows->row(t));
     if (failed(op.evaluateRow(row)))
-      return Error{ExitCode::File, "E0455",
-                   "the reference interpreter does not know " + op->getName().getStringRef().str(),
-                   "its plugin gives neither a decomposition nor rows (lm::RowOpInterface)",
-                   "give the op a decomposition (docs/kernel-from-outside.md)"};
+      return Error{
+          ExitCode::File, "E0455",
+          "the reference interpreter does not support " + op->getName().getStringRef().str(),
+          "its plugin has neither a decomposition nor a row implementation (lm::RowOpInterface)",
+          "give the op a decomposition (docs/kernel-from-outside.md)"};
   }
   for (auto [value, rows] : llvm::zip(op->getResults(), made))
     bind(value, rows ? Content{std::move(rows), {}} : Content{nullptr, {}, before});

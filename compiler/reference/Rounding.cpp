@@ -123,8 +123,8 @@ Result<void> reference::roundRow(WeightFormat id, std::span<float> row) {
     roundFp8(row);
     return {};
   default:
-    return Error{ExitCode::Internal, "E0452", "no weight is rounded to " + std::string(format.name),
-                 "checkpoints hold that format; --quantize makes int8, int4 and fp8 only",
-                 "report this"};
+    return Error{
+        ExitCode::Internal, "E0452", "weights cannot be rounded to " + std::string(format.name),
+        "only checkpoints have that format; --quantize produces int8, int4 and fp8", "report this"};
   }
 }

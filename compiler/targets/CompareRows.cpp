@@ -77,8 +77,8 @@ BufferAgreement compiler::compareNumbers(RowsType type, int64_t count,
       codesOff += off > allowed * size;
       if (!(off <= most)) { // also true for NaN
         llvm::raw_string_ostream(agreement.wrong.emplace())
-            << "value " << i << " of row " << row << " is " << value << " for " << wanted
-            << " (allowed: " << most << " off)";
+            << "value " << i << " of row " << row << " is " << value << ", expected " << wanted
+            << " (allowed error: " << most << ")";
         return agreement;
       }
       if (size > 0)
@@ -91,7 +91,7 @@ BufferAgreement compiler::compareNumbers(RowsType type, int64_t count,
   if (const auto values = int64_t(expected.values.size());
       double(codesOff) > 2 + (kMostCodesOff + 127 * allowed) * double(values))
     agreement.wrong = std::to_string(codesOff) + " of " + std::to_string(values) +
-                      " codes are others, in " + std::to_string(count) + " rows";
+                      " codes differ, in " + std::to_string(count) + " rows";
   return agreement;
 }
 
@@ -127,8 +127,8 @@ BufferAgreement compiler::compareWords(RowsType type, int64_t count, const std::
         continue;
     }
     return {(keys ? "the largest of row " : "the id of row ") + std::to_string(row) + " is " +
-            (keys ? textOfKey(value) + ", for " + textOfKey(wanted)
-                  : std::to_string(value) + " for " + std::to_string(wanted))};
+            (keys ? textOfKey(value) + ", expected " + textOfKey(wanted)
+                  : std::to_string(value) + ", expected " + std::to_string(wanted))};
   }
   return {};
 }
@@ -140,15 +140,15 @@ static bool differ(const std::byte *expected, const std::byte *found, int64_t fr
 BufferAgreement compiler::compareRoutes(RoutesLayout layout, const std::byte *expected,
                                         const std::byte *found, double allowed) {
   if (differ(expected, found, layout.expert(), layout.weight()))
-    return {"it chooses other experts in a row"};
+    return {"it chooses the wrong experts for a row"};
   BufferAgreement agreement;
   for (int64_t at = layout.weight(); at < layout.endOfPairs(); at += 4) {
     float wanted, value;
     std::memcpy(&wanted, expected + at, 4), std::memcpy(&value, found + at, 4);
     const double off = std::abs(double(value) - double(wanted));
     if (!(off <= allowed)) // also true for NaN
-      return {"it weighs an expert with " + std::to_string(value) + " for " +
-              std::to_string(wanted) + " in a row"};
+      return {"it weights an expert of a row with " + std::to_string(value) + ", expected " +
+              std::to_string(wanted)};
     agreement.largest = std::max(agreement.largest, off);
   }
   return agreement;
@@ -157,12 +157,12 @@ BufferAgreement compiler::compareRoutes(RoutesLayout layout, const std::byte *ex
 BufferAgreement compiler::compareGroupedRoutes(RoutesLayout layout, const std::byte *expected,
                                                const std::byte *found) {
   if (differ(expected, found, layout.expert(), layout.endOfPairs()))
-    return {"it changes what experts rows go to, or how they are weighed"};
+    return {"it changes the experts of rows, or their weights"};
   int32_t segments; // beyond them, a kernel may leave any bytes
   std::memcpy(&segments, expected + layout.count(), 4);
   if (differ(expected, found, layout.row(), layout.count() + 4) ||
       differ(expected, found, layout.segments(),
              layout.segments() + int64_t(sizeof(RouteSegment)) * segments))
-    return {"it puts rows of experts in another order"};
+    return {"it puts rows of experts in the wrong order"};
   return {};
 }

@@ -52,7 +52,7 @@ std::function<void(StringRef)> compiler::suspectCode(ArrayRef<kernel::FuncOp> ke
   std::map<std::string, Known> known; // copied, because threads must not use the kernels themselves
   for (kernel::FuncOp fn : kernels) {
     auto custom = dyn_cast<kernel::CustomOp>(fn.anchor());
-    known[fn.getSymName().str()] = {custom ? "its body is that of " + custom.getOrigin().str()
+    known[fn.getSymName().str()] = {custom ? "its body comes from " + custom.getOrigin().str()
                                            : "it computes " +
                                                  fn.anchor()->getName().getStringRef().str(),
                                     custom ? Whose::Theirs : Whose::Ours};
@@ -62,7 +62,7 @@ std::function<void(StringRef)> compiler::suspectCode(ArrayRef<kernel::FuncOp> ke
     if (kernel.empty())
       suspect("");
     else if (found == known.end())
-      suspect("the code generation of " + kernel.str() + " for " + target, "it makes weights",
+      suspect("the code generation of " + kernel.str() + " for " + target, "it generates weights",
               Whose::Ours);
     else
       suspect("the code generation of @" + kernel.str() + " for " + target, found->second.words,

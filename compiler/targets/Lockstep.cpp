@@ -182,23 +182,23 @@ void Lockstep::find(const std::string &what) {
     where += " in layer " + std::to_string(*now.step.getLayer());
   const std::string why = what + (now.buffer.empty() ? "" : " of @" + now.buffer);
   const bool left = bool(writeText(code.textOf(fn), code.fileName()));
-  const std::string text = left ? "; its text: " + code.fileName() : "";
+  const std::string text = left ? "; its source: " + code.fileName() : "";
   if (auto custom = dyn_cast<kernel::CustomOp>(fn.anchor())) {
     wrong = Error{ExitCode::File, "E0886",
                   "the kernel of " + custom.getOrigin().str() + " for " + code.name() +
-                      " computes something else than the op means",
+                      " does not compute the op's definition",
                   where + ": " + why,
-                  "correct its body or its meaning, or allow more (RowOpInterface::largestError)" +
+                  "correct its body or its definition, or raise the tolerance "
+                  "(RowOpInterface::largestError)" +
                       text};
     return;
   }
-  wrong = Error{ExitCode::Internal, "E0886",
-                "the code of " + where + " for " + code.name() +
-                    " computes something else than its plan",
-                why,
-                "this is a bug of ingot: please report it with the kernel" +
-                    (left ? " in " + code.fileName() : std::string("")) +
-                    "; another --target may do without it"};
+  wrong = Error{
+      ExitCode::Internal, "E0886",
+      "the generated code of " + where + " for " + code.name() + " does not match its plan", why,
+      "this is a bug in ingot: please report it with the kernel" +
+          (left ? " in " + code.fileName() : std::string("")) +
+          "; another --target may avoid the problem"};
 }
 
 void Lockstep::behind(plan::LaunchOp launch, plan::StepOp step, const Batch &batch, plan::Mode mode,
@@ -232,7 +232,7 @@ void Lockstep::behind(plan::LaunchOp launch, plan::StepOp step, const Batch &bat
     for (auto [passed, type] : llvm::zip_equal(launch.getArgs(), fn.getArgumentTypes())) {
       const CodeUnderCheck::Operand own = operand(passed, type, step, memory);
       if (!own.memory)
-        return find("there is no memory for its operands");
+        return find("there is not enough memory for its operands");
       operands.push_back(own);
       const auto rows = dyn_cast<RowsType>(type);
       if (isa<plan::StateRefAttr>(passed) ||
@@ -246,7 +246,7 @@ void Lockstep::behind(plan::LaunchOp launch, plan::StepOp step, const Batch &bat
     }
     suspect("the code of @" + fn.getSymName().str() +
                 (now.way.empty() ? "" : " (" + now.way + ")") + " for " + code.name(),
-            "it ran beside the slow machine",
+            "it was compared with the plan interpreter",
             isa<kernel::CustomOp>(fn.anchor()) ? Whose::Theirs : Whose::Ours);
     const std::string problem = code.run(fn, way, operands, view);
     suspect("");
@@ -283,8 +283,8 @@ void Lockstep::compareDrawn(kernel::FuncOp fn, plan::LaunchOp launch, const Batc
                                        /*history=*/nullptr, uint64_t(position))
                                .id;
     if (id != wanted)
-      return find("the id of row " + std::to_string(row) + " is " + std::to_string(id) + " for " +
-                  std::to_string(wanted));
+      return find("the id of row " + std::to_string(row) + " is " + std::to_string(id) +
+                  ", expected " + std::to_string(wanted));
   }
 }
 
@@ -377,16 +377,16 @@ void Lockstep::compareRest(kernel::FuncOp fn, plan::LaunchOp launch, const Batch
     now.buffer = rest.name.str();
     if (const int64_t at = firstOther(found[buffer]->data(), own.data(), rest.from, own.size);
         at >= 0)
-      return find((rest.from == 0  ? "it writes to what it only reads, byte "
-                   : rest.rowBytes ? "it writes behind the step's rows, to byte "
-                                   : "it writes behind its part, to byte ") +
+      return find((rest.from == 0  ? "it writes to a read-only operand, byte "
+                   : rest.rowBytes ? "it writes past the step's rows, at byte "
+                                   : "it writes outside its part, at byte ") +
                   (rest.rowBytes ? std::to_string(at % rest.rowBytes) + " of row " +
                                        std::to_string(at / rest.rowBytes)
                                  : std::to_string(at)));
     const std::byte *behind = own.data() + own.size;
     if (std::any_of(behind, behind + Bytes::kBehind,
                     [](std::byte byte) { return byte != std::byte{0}; }))
-      return find("it writes behind the end");
+      return find("it writes past the end");
   }
 }
 
@@ -416,7 +416,7 @@ void Lockstep::comparePages(plan::LaunchOp launch, plan::StepOp step, const Batc
                                                     : firstOther(earlier[own].data(), own,
                                                                  page * bytes, (page + 1) * bytes);
           at >= 0)
-        return find("it writes where the step has no token, to byte " +
+        return find("it writes where the step has no token, at byte " +
                     std::to_string(at - page * bytes) + " of page " + std::to_string(page));
   }
 }

@@ -31,8 +31,10 @@ namespace ingot::text {
 using import::Checkpoint;
 
 Error damagedVocabulary(std::string why) {
-  return {ExitCode::File, "E0621", "the checkpoint's tokenizer is damaged", std::move(why),
-          "get the checkpoint again, or remove its tokenizer to compile an engine that takes ids"};
+  return {
+      ExitCode::File, "E0621", "the checkpoint's tokenizer is damaged", std::move(why),
+      "get the checkpoint again, or remove its tokenizer to compile an engine that accepts only "
+      "ids"};
 }
 
 namespace {
@@ -41,7 +43,7 @@ namespace {
 Error unsupported(const std::string &what, const std::string &name, const std::string &known,
                   const std::string &more = "") {
   return {ExitCode::File, "E0620", what + " '" + name + "' is not supported", "supported: " + known,
-          "compile the model's safetensors folder, whose tokenizer.json says all" + more};
+          "compile the model's safetensors folder, whose tokenizer.json is complete" + more};
 }
 
 // tokenizer.ggml.token_type
@@ -322,7 +324,7 @@ Result<Merges> listedMerges(const std::vector<std::string> &lines) {
     size_t space = line.find(' ');
     if (space == std::string_view::npos || line.find(' ', space + 1) != std::string_view::npos)
       return damagedVocabulary("merge " + std::to_string(i) +
-                               " is not two tokens with a space between");
+                               " is not two tokens separated by a space");
     merges.emplace_back(line.substr(0, space), line.substr(space + 1));
   }
   return merges;
@@ -407,9 +409,10 @@ Result<std::string> byteLevelJson(const Checkpoint &checkpoint, Vocabulary v) {
     std::string names;
     for (const PreTokenizer &p : kPreTokenizers)
       names += (names.empty() ? "" : ", ") + std::string(p.name);
-    return unsupported("the GGUF pre-tokenizer", *pre, names,
-                       "; or, if one of these cuts text alike: gguf-new-metadata (pip install "
-                       "gguf) IN.gguf OUT.gguf --pre-tokenizer NAME");
+    return unsupported(
+        "the GGUF pre-tokenizer", *pre, names,
+        "; or, if one of these splits text in the same way: gguf-new-metadata (pip install gguf) "
+        "IN.gguf OUT.gguf --pre-tokenizer NAME");
   }
   Shape shape{
       .decoder =

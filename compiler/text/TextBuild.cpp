@@ -59,7 +59,7 @@ Error noSuchTemplate(const std::vector<import::NamedTemplate> &all, std::string_
   return {ExitCode::Usage, "E0627",
           chosen.empty()
               ? "none of the checkpoint's " + count + " chat templates is the default one"
-              : "there is no chat template called '" + std::string(chosen) + "'",
+              : "no chat template is named '" + std::string(chosen) + "'",
           all.empty() ? "the checkpoint has no chat template"
                       : "the checkpoint has " + count + ": " + names,
           all.empty() ? "give a file: --chat-template FILE.jinja"

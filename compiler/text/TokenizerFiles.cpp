@@ -11,10 +11,11 @@ namespace {
 
 Error cannotMake(std::string why) {
   return {
-      ExitCode::File, "E0626", "no tokenizer can be made of the checkpoint's files", std::move(why),
-      "make a tokenizer.json (pip install transformers sentencepiece tiktoken): python -c \"from "
+      ExitCode::File, "E0626", "the checkpoint's tokenizer files cannot be converted",
+      std::move(why),
+      "create a tokenizer.json (pip install transformers sentencepiece tiktoken): python -c \"from "
       "transformers import AutoTokenizer as A; A.from_pretrained('DIR').save_pretrained('DIR')\"; "
-      "or remove these files for an engine that takes ids"};
+      "or remove these files to get an engine that accepts only ids"};
 }
 
 /// Converts SentencePiece, vocab.json with merges.txt, tekken.json or tiktoken

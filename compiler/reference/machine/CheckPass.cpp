@@ -18,7 +18,7 @@ struct SlowCheck : PassWrapper<SlowCheck, OperationPass<ModuleOp>> {
 
   StringRef getArgument() const override { return "slow-check"; }
   StringRef getDescription() const override {
-    return "run the plan in the slow machine; errors are what it finds";
+    return "run the plan in the plan interpreter and report its findings as errors";
   }
   Option<std::string> against{*this, "against",
                               llvm::cl::desc("a file with the model in lm, or with a plan before")};

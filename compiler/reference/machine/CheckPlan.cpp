@@ -143,7 +143,7 @@ static Difference differenceOf(const std::vector<Matrix> &a, const std::vector<M
       const int64_t columns = a[step].columns;
       difference.where = "logit " + std::to_string(int64_t(i) % columns) + " of row " +
                          std::to_string(int64_t(i) / columns) + " of step " + std::to_string(step) +
-                         " is " + std::to_string(y) + " for " + std::to_string(x);
+                         " is " + std::to_string(y) + ", expected " + std::to_string(x);
     }
   difference.size.maxRelative = largest > 0 ? difference.size.maxAbsolute / largest : 0;
   return difference;
@@ -174,9 +174,9 @@ static Result<void> checkModes(ModuleOp plan, WeightProvider &weights, const Sli
       if (found->ids[row] != expected)
         return Error{ExitCode::Internal, "E0885",
                      "steps of mode " + plan::stringifyMode(modes[i]).str() +
-                         " give other ids than their logits",
+                         " output ids that do not match their logits",
                      "row " + std::to_string(row) + " of step " + std::to_string(i) + ": id " +
-                         std::to_string(found->ids[row]) + " for " + std::to_string(expected),
+                         std::to_string(found->ids[row]) + ", expected " + std::to_string(expected),
                      ""};
     }
   }
@@ -191,17 +191,18 @@ static Result<void> holdRow(const StepResult &found, int64_t row, std::span<cons
   if (found.logits.rows == 0) {
     const auto id = int32_t(std::ranges::max_element(expected) - expected.begin());
     if (found.ids[size_t(row)] != id)
-      other = "id " + std::to_string(found.ids[size_t(row)]) + " for " + std::to_string(id);
+      other = "id " + std::to_string(found.ids[size_t(row)]) + ", expected " + std::to_string(id);
   } else {
     for (size_t i = 0; i < expected.size() && other.empty(); ++i)
       if (const float value = found.logits.row(row)[i];
           std::bit_cast<uint32_t>(value) != std::bit_cast<uint32_t>(expected[i]))
-        other = "logit " + std::to_string(i) + " is " + std::to_string(value) + " for " +
+        other = "logit " + std::to_string(i) + " is " + std::to_string(value) + ", expected " +
                 std::to_string(expected[i]);
   }
   if (other.empty())
     return {};
-  return Error{ExitCode::Internal, "E0885", in + " gives a row other bits than a step of some",
+  return Error{ExitCode::Internal, "E0885",
+               in + " does not give a row the same bits as a step of several tokens",
                "row " + std::to_string(row) + ": " + other, ""};
 }
 
@@ -344,7 +345,7 @@ static Result<void> checkSteps(ModuleOp model, ModuleOp plan) {
   auto wrong = [](plan::StepOp step, const std::string &why) {
     std::string what;
     llvm::raw_string_ostream(what) << "the step of layer " << *step.getLayer() << " (@"
-                                   << step.getSection() << ") is not its layer's";
+                                   << step.getSection() << ") does not match its layer";
     return Error{ExitCode::Internal, "E0887", what, why, ""};
   };
   for (plan::StepOp step : programOf(plan).generateEntry().getBody().getOps<plan::StepOp>()) {
@@ -385,7 +386,7 @@ static std::string firstWrongLayer(ModuleOp model, ModuleOp plan, WeightProvider
       for (plan::StepOp step : programOf(plan).generateEntry().getBody().getOps<plan::StepOp>())
         if (step.getLayer() && int64_t(*step.getLayer()) == all[count - 1])
           return "layer " + std::to_string(all[count - 1]) + " (@" + step.getSection().str() +
-                 "), or the sections around it: ";
+                 "), or the stages around it: ";
   }
   return "";
 }
@@ -427,7 +428,7 @@ static std::string firstWrongLaunch(ModuleOp model, ModuleOp plan, WeightProvide
       if (llvm::any_of(values, [&](const Matrix &value) { return haveOneShape(rows, value); }) &&
           llvm::none_of(values, [&](const Matrix &value) { return areRowsOf(rows, value); }))
         return launch.launch +
-               " is the first launch whose rows the model has nowhere, and may be it; ";
+               " is the first launch whose rows do not occur in the model, and may be the cause; ";
   return "";
 }
 
@@ -459,7 +460,7 @@ static Result<void> compareWithModel(ModuleOp model, ModuleOp plan, WeightProvid
     difference.size.layers = int64_t(slice.layers.size());
     (rounds ? evidence.rounding : evidence.wiring) = difference.size;
     if (!rounds && !(difference.size.maxRelative <= kLargestWiringError))
-      return Error{ExitCode::Internal, "E0883", "the plan computes something else than the model",
+      return Error{ExitCode::Internal, "E0883", "the plan's result differs from the model's",
                    firstWrongLayer(model, plan, weights, slice, options) +
                        firstWrongLaunch(model, plan, weights, slice, options) + difference.where +
                        " without rounding (relative " +
@@ -512,13 +513,13 @@ Result<void> machine::checkPlanning(ModuleOp before, ModuleOp after, WeightProvi
           std::ranges::mismatch(traces[0], traces[1], [](const Written &x, const Written &y) {
             return x.numbers == y.numbers;
           });
-      return Error{ExitCode::Internal, "E0884", "planning changes what is computed",
+      return Error{ExitCode::Internal, "E0884", "planning changed the result",
                    (second == traces[1].end()
                         ? ""
-                        : second->launch + " is the first launch to write something else; ") +
+                        : second->launch + " is the first launch with a different output; ") +
                        "logit " + std::to_string(int64_t(i) % logits[0][step].columns) +
-                       " of step " + std::to_string(step) + " is " + std::to_string(b) + " for " +
-                       std::to_string(a),
+                       " of step " + std::to_string(step) + " is " + std::to_string(b) +
+                       ", expected " + std::to_string(a),
                    ""};
     }
   return {};

@@ -95,7 +95,7 @@ Result<void> machine::run(Launch &launch, kernel::DrawIdsOp op) {
       largest = std::max(largest, keyOf(logits[i], int64_t(i)));
     if (keyAt(key) != largest || keyAt(sums) != markOf(logits, largest))
       launch.machine.findings.add(
-          "E0885", launch.machine.timeline.current() + " draws from sums of other logits",
+          "E0885", launch.machine.timeline.current() + " samples from sums of other logits",
           "row " + std::to_string(r) + ": keys and sums are not those of the logits that it reads");
     const int64_t token = launch.batch.logitsRows[size_t(r)];
     const int32_t id = drawnId(logits, launch.batch.positions[size_t(token)]);

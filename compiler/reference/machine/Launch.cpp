@@ -24,14 +24,14 @@ bool Launch::declares(Value operand, bool reads, bool writes) {
   std::string why;
   llvm::raw_string_ostream(why) << "operand " << number << ", " << op.getArgs()[number] << ": "
                                 << anchor->getName() << " declares "
-                                << (declared.reads    ? "reads alone"
-                                    : declared.writes ? "writes alone"
-                                                      : "nothing")
-                                << ", so barriers and packing do not count with it";
+                                << (declared.reads    ? "only reads"
+                                    : declared.writes ? "only writes"
+                                                      : "no access")
+                                << ", so barriers and packing ignore the access";
   machine.findings.add("E0880",
                        machine.timeline.current() +
                            (writes && !declared.writes ? " writes" : " reads") +
-                           " what its op does not declare",
+                           " an operand without declaring it",
                        why);
   return false;
 }
@@ -87,8 +87,7 @@ void Launch::write(Value operand, int64_t row, std::span<const float> values, It
       std::string why;
       llvm::raw_string_ostream(why) << "value " << i << " of row " << row << " of "
                                     << op.getArgs()[numberOf(operand)] << " is " << values[i];
-      machine.findings.add(
-          "E0457", machine.timeline.current() + " computes something that is no number", why);
+      machine.findings.add("E0457", machine.timeline.current() + " computes NaN or infinity", why);
       return;
     }
   encodeRow(type, values, at);
@@ -144,7 +143,7 @@ void Launch::touchWorkspace(Value operand) {
     machine.findings.add(
         "E0888", machine.timeline.current() + " finds a workspace that is not zero",
         "@" + machine.memory->buffer(buffer).name +
-            " is zero before the first step, if it is persistent and nobody else's");
+            " is zero before the first step only if it is persistent and used by nothing else");
 }
 
 lm::WeightOp Launch::weight(Value operand) const {

@@ -98,10 +98,10 @@ void Memory::reportStale(const Buffer &own, const Unit &unit, int64_t at) {
   const std::string where =
       "@" + own.name + ", byte " + std::to_string(at) + " of " + std::to_string(own.bytes);
   if (unit.buffer < 0)
-    findings.add("E0882", timeline.current() + " reads what nobody has written", where);
+    findings.add("E0882", timeline.current() + " reads uninitialised memory", where);
   else
     findings.add(
-        "E0882", timeline.current() + " reads what another buffer lies over",
+        "E0882", timeline.current() + " reads memory that another buffer has overwritten",
         where + ": " +
             (unit.write.launch ? timeline.nameOf(unit.write) + " wrote it as @" : "it holds @") +
             buffers[size_t(unit.buffer)].name);
@@ -126,7 +126,7 @@ std::byte *Memory::touch(int64_t index, int64_t at, int64_t bytes, Items items, 
       const bool itself = met->launch == timeline.now();
       findings.add("E0881",
                    itself ? "work items of " + timeline.current() + " touch the same bytes"
-                          : "no barrier stands between " + timeline.nameOf(*met) + " and " +
+                          : "there is no barrier between " + timeline.nameOf(*met) + " and " +
                                 timeline.current(),
                    "@" + own.name + ", byte " + std::to_string(i * arena.unit - own.address) +
                        ": the second " + (writes ? "writes" : "reads") + " what the first " +

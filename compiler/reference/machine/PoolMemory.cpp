@@ -23,9 +23,10 @@ void PoolMemory::note(Unit &unit, bool writes, int64_t item, int64_t slot, int64
   const std::string where = "the pool of state " + std::to_string(slot) + ", position " +
                             std::to_string(position) + " of sequence " + std::to_string(sequence);
   if (auto met = timeline.note(unit, writes, item))
-    findings.add(
-        "E0881",
-        "no barrier stands between " + timeline.nameOf(*met) + " and " + timeline.current(), where);
+    findings.add("E0881",
+                 "there is no barrier between " + timeline.nameOf(*met) + " and " +
+                     timeline.current(),
+                 where);
 }
 
 std::vector<Unit> &PoolMemory::unitsOf(int64_t slot, int64_t sequence, int64_t position) {
@@ -41,8 +42,8 @@ std::vector<float> PoolMemory::version(int64_t slot, int64_t sequence, int64_t p
   auto past = pasts.find(sequence);
   if (position > 0 && unit.write.launch == 0 &&
       (past == pasts.end() || position > past->second.length)) {
-    findings.add("E0882", timeline.current() + " reads what nobody has written",
-                 "the version of state " + std::to_string(slot) + " behind position " +
+    findings.add("E0882", timeline.current() + " reads uninitialised memory",
+                 "the version of state " + std::to_string(slot) + " after position " +
                      std::to_string(position - 1) + " of sequence " + std::to_string(sequence));
     return std::vector<float>(size);
   }
@@ -79,10 +80,10 @@ Matrix PoolMemory::attend(int64_t slot, kernel::KvPoolType type, Matrix q, const
     const int64_t position = batch.positions[size_t(t)], held = rows ? rows->length : 0;
     lengths[sequence] = held;
     if (held <= position) {
-      findings.add("E0882", timeline.current() + " reads what nobody has written",
+      findings.add("E0882", timeline.current() + " reads uninitialised memory",
                    "the pool of state " + std::to_string(slot) + " holds " + std::to_string(held) +
                        " positions of sequence " + std::to_string(sequence) + ", position " +
-                       std::to_string(position) + " is looked at");
+                       std::to_string(position) + " is read");
       continue;
     }
     std::vector<Unit> &own = units[{slot, sequence}];

@@ -15,8 +15,8 @@ using Row = std::vector<float>;
 Error reference::machine::notInterpreted(Operation *op) {
   const std::string name = op->getName().getStringRef().str();
   return {ExitCode::Internal, kNotInterpreted, "not interpreted: " + name,
-          "the slow machine does not know this op, so nothing was checked",
-          "teach it to compiler/reference/machine"};
+          "the plan interpreter does not support this op, so nothing was checked",
+          "implement it in compiler/reference/machine"};
 }
 
 static float through(double (*f)(double), float x) {

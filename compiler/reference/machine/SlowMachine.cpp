@@ -121,9 +121,10 @@ Result<std::unique_ptr<SlowMachine>> SlowMachine::create(ModuleOp module, Weight
                                                          MachineOptions options) {
   auto programs = module.getOps<plan::ProgramOp>();
   if (!llvm::hasSingleElement(programs) || !(*programs.begin()).generateEntry())
-    return Error{ExitCode::Internal, "E0883", "the module does not hold one program with an entry",
-                 "it holds " + std::to_string(llvm::range_size(programs)) + " plan.program",
-                 "give the slow machine a lowered program"};
+    return Error{ExitCode::Internal, "E0883",
+                 "the module does not have exactly one program with an entry",
+                 "it has " + std::to_string(llvm::range_size(programs)) + " plan.program",
+                 "give the plan interpreter a lowered program"};
   return std::unique_ptr<SlowMachine>(
       new PlanMachine(module, *programs.begin(), weights, std::move(options)));
 }
@@ -164,7 +165,7 @@ void PlanMachine::checkCounts(plan::LaunchOp op, const plan::StepCounts &counts)
   if (count >= fn.leastCount() && count <= fn.mostCount())
     return;
   std::string why;
-  llvm::raw_string_ostream(why) << "its kernel counts with " << *fn.getCounts();
+  llvm::raw_string_ostream(why) << "its kernel is for " << *fn.getCounts();
   machine.findings.add("E0885",
                        "@" + op.getKernel().str() + " is launched in a step of " +
                            (count == plan::kManyTokens ? "many" : std::to_string(count)) +
@@ -243,7 +244,7 @@ void PlanMachine::fetchBeside(const Matrix &logits) {
           logits.row(r).subspan(size_t(panel * kPanelRows),
                                 size_t(std::min(kPanelRows, logits.columns - panel * kPanelRows)));
       if (maxima[size_t(panel)] != *std::ranges::max_element(values))
-        machine.findings.add("E0885", "a step leaves maxima of other logits",
+        machine.findings.add("E0885", "a step outputs maxima that do not match its logits",
                              "row " + std::to_string(r) + ", panel " + std::to_string(panel));
     }
   }
@@ -262,8 +263,8 @@ void PlanMachine::leaveKeys(Mode mode) {
     }
     if (std::any_of(at, at + own.bytes, [](std::byte byte) { return byte != std::byte{0}; }))
       machine.findings.add(
-          "E0888", "@" + own.name + " is not 0 behind a step in mode " + stringifyMode(mode).str(),
-          "the next step's launches raise and add to what is there");
+          "E0888", "@" + own.name + " is not 0 after a step in mode " + stringifyMode(mode).str(),
+          "the launches of the next step start from that value");
   }
 }
 

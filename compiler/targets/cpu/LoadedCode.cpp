@@ -18,8 +18,8 @@ Result<LoadedCode> LoadedCode::load(llvm::StringRef image) {
   if (loaded.handle)
     return loaded;
   const char *why = dlerror();
-  return Error{ExitCode::File, "E0447", "code cannot be loaded to be run here",
-               why ? why : "no memory file could be made",
+  return Error{ExitCode::File, "E0447", "the generated code cannot be loaded on this machine",
+               why ? why : "an in-memory file could not be created",
                "mount /proc, and allow executable memory"};
 }
 

@@ -225,7 +225,7 @@ private:
     if (failed(image))
       return Error{ExitCode::Internal, "E0490",
                    "kernel " + fn.getSymName().str() + " has no code at " + std::string(isa.name),
-                   "", "this is a bug of ingot: please report it with the checkpoint's config"};
+                   "", "this is a bug in ingot: please report it with the checkpoint's config"};
     auto code = LoadedCode::load({image->data(), image->size()});
     if (!code)
       return code.error();
@@ -322,8 +322,8 @@ std::string busyNote(double readBefore, double readAfter, double load) {
   if (!apart && load <= 0.5 * processors)
     return "";
   return llvm::formatv(
-      "the machine is busy (a thread reads {0:F1} GB/s before and {1:F1} after, a load of {2:F1} on {3} "
-      "processors): these rows may be wrong, end what else runs and tune again",
+      "the machine is busy (a thread reads {0:F1} GB/s before and {1:F1} after, a load of {2:F1} "
+      "on {3} processors): these rows may be wrong; stop other programs and tune again",
       readBefore, readAfter, load, processors);
 }
 
@@ -337,7 +337,7 @@ Result<void> compiler::tune(ArrayRef<kernel::FuncOp> kernels, const CompileOptio
   if (!host.has(*runtime::isaNamed(isa.name)))
     return Error{ExitCode::File, "E0446", "this machine cannot run " + std::string(isa.name),
                  host.name + " has " + host.names(),
-                 "tune where the engine will run, or give --isa avx2"};
+                 "tune on the machine that will run the engine, or give --isa avx2"};
   cpu::TuningTable table;
   table.cpu = hostCpuName();
   std::vector<kernel::FuncOp> problems;

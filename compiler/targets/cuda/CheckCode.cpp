@@ -150,7 +150,7 @@ Result<void> CodeOnEmulator::launch(const fb::Variant &variant, const cuda::Step
                                     const BatchView *view) {
   auto how = cuda::launchOf(variant, shape);
   if (!how)
-    return Error{ExitCode::Device, "E0719", "its grid is more than a GPU takes", "", ""};
+    return Error{ExitCode::Device, "E0719", "its grid is larger than a GPU supports", "", ""};
   if (how->grid[0] == 0 || how->grid[1] == 0 || how->grid[2] == 0)
     return {};
   how->overlap = false; // there is no other launch to overlap with

@@ -34,8 +34,8 @@ static Result<std::vector<cuda::CudaProgram>> programsOf(ArrayRef<kernel::FuncOp
     auto program = cuda::emitKernel(fn, options);
     if (failed(program))
       return Error{ExitCode::Internal, "E0460",
-                   "kernel " + fn.getSymName().str() + " cannot be made for GPUs", "",
-                   "leave GPU targets out, and please report it with the checkpoint's config"};
+                   "kernel " + fn.getSymName().str() + " cannot be generated for GPUs", "",
+                   "omit GPU targets, and please report it with the checkpoint's config"};
     programs.push_back(std::move(*program));
   }
   underWay("");
@@ -270,14 +270,14 @@ Result<std::string> compiler::printSass(ArrayRef<kernel::FuncOp> kernels,
   const std::string &target = options.targets.front();
   const GpuTarget::Kind kind = runtime::gpuTargetNamed(target)->kind;
   if (kind == GpuTarget::Kind::Emulator)
-    return Error{ExitCode::Usage, "E0494", target + " has no machine code of a GPU",
-                 "the emulator runs code of this CPU",
+    return Error{ExitCode::Usage, "E0494", target + " has no GPU machine code",
+                 "the emulator runs CPU code",
                  "--target cuda:" + target.substr(target.find(':') + 1) + ", or --emit cuda"};
   const std::string disassembler = cuda::findDisassembler();
   if (disassembler.empty() && kind == GpuTarget::Kind::Cubin)
-    return Error{ExitCode::File, "E0494", "nvdisasm, which reads the code of GPUs, was not found",
-                 "neither beside NVRTC nor in PATH",
-                 std::string(cuda::kDisassemblerHint) + "; --emit cuda does without"};
+    return Error{ExitCode::File, "E0494", "nvdisasm, the disassembler of GPU code, was not found",
+                 "neither next to NVRTC nor in PATH",
+                 std::string(cuda::kDisassemblerHint) + "; --emit cuda does not need it"};
   auto programs = programsOf(kernels, optionsFor(target, options.batchInvariant));
   if (!programs)
     return programs.error();
@@ -296,7 +296,7 @@ Result<std::string> compiler::printSass(ArrayRef<kernel::FuncOp> kernels,
     auto text = sassOf(disassembler, code);
     if (!text)
       return Error{ExitCode::File, "E0494", "the code of a kernel cannot be disassembled",
-                   llvm::toString(text.takeError()), "--emit cuda does without"};
+                   llvm::toString(text.takeError()), "--emit cuda does not need the disassembler"};
     all += *text;
   }
   return all;

@@ -65,15 +65,15 @@ TEST(KvLayers, WhatNamesNoLayers) {
 }
 
 TEST(KvLayers, WhatDoesNotFitTheModel) {
-  EXPECT_EQ(asked({{"6", "bf16"}}), "E0459 the KV cache of layers 6: there are no such layers");
-  EXPECT_EQ(asked({{"0-6", "bf16"}}), "E0459 the KV cache of layers 0-6: there are no such layers");
-  EXPECT_EQ(asked({{"6-", "bf16"}}), "E0459 the KV cache of layers 6-: there are no such layers");
+  EXPECT_EQ(asked({{"6", "bf16"}}), "E0459 --kv names layers 6, which do not exist");
+  EXPECT_EQ(asked({{"0-6", "bf16"}}), "E0459 --kv names layers 0-6, which do not exist");
+  EXPECT_EQ(asked({{"6-", "bf16"}}), "E0459 --kv names layers 6-, which do not exist");
   EXPECT_EQ(asked({{"4", "bf16"}}), "E0459 layers 4 have no KV cache");
-  EXPECT_EQ(asked({{"0-2", "bf16"}, {"2", "bf16"}}), "E0459 the KV cache of layer 2 is said twice");
-  EXPECT_EQ(asked({{"window,0", "bf16"}}), "E0459 the KV cache of layer 0 is said twice");
+  EXPECT_EQ(asked({{"0-2", "bf16"}, {"2", "bf16"}}), "E0459 the KV cache of layer 2 is set twice");
+  EXPECT_EQ(asked({{"window,0", "bf16"}}), "E0459 the KV cache of layer 0 is set twice");
   auto rule = kvRule("window", "bf16", "r.toml, line 1, column 2");
   auto none = askedCaches({*rule}, {{{64}, 0}});
   ASSERT_FALSE(none);
-  EXPECT_EQ(none.error().what, "r.toml, line 1, column 2: no layer's attention is of a window");
+  EXPECT_EQ(none.error().what, "r.toml, line 1, column 2: no layer has windowed attention");
   EXPECT_EQ(codeOf(askedCaches({*rule}, {})), "E0459");
 }

@@ -112,15 +112,15 @@ TEST_F(PlanChecks, OfARightPlanNoPassRunsTwice) {
 
 TEST_F(PlanChecks, AWrongPassIsNamed) {
   const std::string said = check({{"sits", nothing}}, {{"drops", dropBarriers}, {"sits", nothing}});
-  EXPECT_EQ(said.rfind("error[E0881]: no barrier stands between @", 0), 0u) << said;
-  EXPECT_NE(said.find("\n  behind the pass drops: @"), std::string::npos) << said;
-  EXPECT_NE(said.find("\n  this is a bug of ingot: please report it"), std::string::npos) << said;
+  EXPECT_EQ(said.rfind("error[E0881]: there is no barrier between @", 0), 0u) << said;
+  EXPECT_NE(said.find("\n  after pass drops: @"), std::string::npos) << said;
+  EXPECT_NE(said.find("\n  this is a bug in ingot: please report it"), std::string::npos) << said;
   EXPECT_EQ(runsAgain, 1);
 }
 
 TEST_F(PlanChecks, OfTwoWrongPassesTheFirstIsNamed) {
   const std::string said = check({{"first", dropBarriers}}, {{"second", dropBarriers}});
-  EXPECT_NE(said.find("\n  behind the pass first: @"), std::string::npos) << said;
+  EXPECT_NE(said.find("\n  after pass first: @"), std::string::npos) << said;
 }
 
 TEST_F(PlanChecks, AnOptionalPassCanBeDisabled) {
@@ -142,7 +142,7 @@ TEST_F(PlanChecks, APassThatIsWrongOnceIsSaidToBeSo) {
                                            dropBarriers(module);
                                        }}});
   EXPECT_EQ(said.rfind("error[E0881]: ", 0), 0u) << said;
-  EXPECT_NE(said.find("\n  run again, the passes leave a plan without it, so one of them"),
+  EXPECT_NE(said.find("\n  the passes do not reproduce the error, so one of them"),
             std::string::npos)
       << said;
 }
@@ -158,7 +158,7 @@ TEST_F(PlanChecks, APassBehindWhichIdsAreStillToComeIsNotBlamed) {
                                          });
                                        }}});
   EXPECT_EQ(said.rfind("error[E0885]: ", 0), 0u) << said;
-  EXPECT_NE(said.find("\n  behind the pass weighs-nothing: "), std::string::npos) << said;
+  EXPECT_NE(said.find("\n  after pass weighs-nothing: "), std::string::npos) << said;
 }
 
 // An error that a later pass corrects is not an error of the plan.

@@ -230,7 +230,7 @@ TEST_F(FolderTest, FilesUnderOtherNames) {
   EXPECT_TRUE(named("settings")->tensors.empty());
   for (const auto &[start, word] :
        {std::pair{"version https://git-lfs.github.com/spec/v1\noid", "git lfs pull"},
-        {"<!DOCTYPE html><html>", "this is a page"},
+        {"<!DOCTYPE html><html>", "not its web page"},
         {"PK\x03\x04 and so on", "save_pretrained"},
         {"tjgg and so on", "convert_hf_to_gguf"}})
     for (const char *name : {"blob", "m.gguf", "other.safetensors"}) {
@@ -293,7 +293,7 @@ TEST_F(FolderTest, AnIndexBesideOtherWeights) {
   CheckpointFiles left = validFolder(); // the shards are missing
   left.files["model.safetensors.index.json"] =
       validShardedFolder().files["model.safetensors.index.json"];
-  EXPECT_NE(notesOf(left).find("names 2 files, of which 'model-00001-of-00002.safetensors' is"),
+  EXPECT_NE(notesOf(left).find("lists 2 files, of which 'model-00001-of-00002.safetensors' does"),
             std::string::npos);
   left.files["model.safetensors.index.json"] = "{}";
   EXPECT_NE(notesOf(left).find("cannot be read"), std::string::npos);

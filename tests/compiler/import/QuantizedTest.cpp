@@ -270,7 +270,7 @@ TEST(Quantized, RowsThatEndInsideOfAGroup) {
     Opened opened = open(golden, folder);
     ASSERT_FALSE(opened) << name;
     EXPECT_EQ(opened.error().code, "E0477") << opened.error().format();
-    EXPECT_NE(opened.error().what.find("ends inside of a group"), std::string::npos)
+    EXPECT_NE(opened.error().what.find("ends inside a group"), std::string::npos)
         << opened.error().format();
     EXPECT_NE(opened.error().why.find(std::string("values, groups of ") + size), std::string::npos)
         << opened.error().format();
@@ -534,7 +534,7 @@ TEST(Quantized, TheDocumentedMethods) {
   TemporaryFolder folder;
   Opened opened = open(golden, folder);
   ASSERT_FALSE(opened);
-  std::string known = opened.error().why; // "…; these are read: gptq, awq, …"
+  std::string known = opened.error().why; // "…; supported: gptq, awq, …"
   known = known.substr(known.rfind(": ") + 2) + ", ";
   std::ifstream file(test::sourceDir() + "/docs/models.md");
   const std::string text{std::istreambuf_iterator<char>(file), {}};

@@ -221,7 +221,8 @@ TEST(RowSource, WhatTheCheckpointDoesNotHold) {
   EXPECT_NE(made.refusal({{"a", -1, {9}, true}}).find("8 rows"), std::string::npos);
   made = Made();
   made.add("codes", WeightFormat::Q8_0, {64, 64}).add("vector", WeightFormat::F32, {6});
-  EXPECT_NE(made.refusal({{"codes", -1, {}, true}}).find("no matrix of floats"), std::string::npos);
+  EXPECT_NE(made.refusal({{"codes", -1, {}, true}}).find("only matrices of floats"),
+            std::string::npos);
   EXPECT_EQ(made.find({{"vector", -1, {}, true}}).columns(), 6); // transposed, it is one row
 }
 
@@ -276,13 +277,13 @@ TEST(RowSource, NumbersMultipliedByVectors) {
 
   EXPECT_NE(made.refusal({{"a", -1, {}, false, Factors{"h"}}}).find("has 6 factors"),
             std::string::npos);
-  EXPECT_NE(made.refusal({{"a", -1, {}, false, {}, Factors{"h", 0, 1}}}).find("wanted are -1 to 4"),
+  EXPECT_NE(made.refusal({{"a", -1, {}, false, {}, Factors{"h", 0, 1}}}).find("needed are -1 to 4"),
             std::string::npos);
-  EXPECT_NE(made.refusal({{"a", -1, {}, false, Factors{"none"}}}).find("is not there"),
+  EXPECT_NE(made.refusal({{"a", -1, {}, false, Factors{"none"}}}).find("does not exist"),
             std::string::npos);
-  EXPECT_NE(made.refusal({{"a", -1, {}, false, Factors{"a"}}}).find("no vector"),
+  EXPECT_NE(made.refusal({{"a", -1, {}, false, Factors{"a"}}}).find("not a vector"),
             std::string::npos);
-  EXPECT_NE(made.refusal({{"codes", -1, {}, false, Factors{"wide"}}}).find("codes"),
+  EXPECT_NE(made.refusal({{"codes", -1, {}, false, Factors{"wide"}}}).find("only floats"),
             std::string::npos);
 }
 

@@ -62,12 +62,12 @@ TEST(CompareRoutes, WeightsMayBeOffByLittle) {
   EXPECT_FALSE(little.wrong);
   EXPECT_FLOAT_EQ(float(little.largest), 0x1p-24f);
   EXPECT_EQ(ofRoute([](Routes &r) { r.put(kLayout.weight() + 8, 0.51f); }).wrong,
-            "it weighs an expert with 0.510000 for 0.500000 in a row");
+            "it weights an expert of a row with 0.510000, expected 0.500000");
   EXPECT_TRUE(ofRoute([](Routes &r) { r.put(kLayout.weight() + 8, NAN); }).wrong);
 }
 TEST(CompareRoutes, ExpertsMayNot) {
   EXPECT_EQ(ofRoute([](Routes &r) { r.put(kLayout.expert() + 4, int32_t(3)); }).wrong,
-            "it chooses other experts in a row");
+            "it chooses the wrong experts for a row");
 }
 TEST(CompareRoutes, WhatIsBehindThePairsIsNotLookedAt) {
   EXPECT_FALSE(ofRoute([](Routes &r) { r.put(kLayout.endOfPairs(), int32_t(9)); }).wrong);
@@ -76,13 +76,13 @@ TEST(CompareRoutes, WhatIsBehindThePairsIsNotLookedAt) {
 TEST(CompareRoutes, GroupsLeavePairsAlone) {
   for (const int64_t at : {kLayout.expert(), kLayout.weight() + 20})
     EXPECT_EQ(ofGroupRoutes([&](Routes &r) { r.put(at, 0.125f); }).wrong,
-              "it changes what experts rows go to, or how they are weighed");
+              "it changes the experts of rows, or their weights");
 }
 TEST(CompareRoutes, GroupsHaveOneOrder) {
   for (const int64_t at :
        {kLayout.row(), kLayout.token() + 20, kLayout.count(), kLayout.segments() + 3 * 12 + 8})
     EXPECT_EQ(ofGroupRoutes([&](Routes &r) { r.put(at, int32_t(7)); }).wrong,
-              "it puts rows of experts in another order");
+              "it puts rows of experts in the wrong order");
 }
 TEST(CompareRoutes, BehindTheSegmentsMayBeAnything) {
   EXPECT_FALSE(ofGroupRoutes([](Routes &r) { r.put(kLayout.segments() + 4 * 12, 1.0f); }).wrong);

@@ -310,21 +310,21 @@ TEST(Lockstep, RowsBehindThoseOfTheStepAreToldThatAreWritten) {
                 operands.back().memory[3 * type.rowBytes() + 5] = std::byte{1};
               }
             }),
-            "it writes behind the step's rows, to byte 5 of row 3 of @x");
+            "it writes past the step's rows, at byte 5 of row 3 of @x");
 }
 TEST(Lockstep, WhatLiesBehindABufferIsToldThatIsWritten) {
   EXPECT_EQ(whyOf([](kernel::FuncOp fn, Operands operands, const BatchView &) {
               if (isa<kernel::GatherOp>(fn.anchor()))
                 operands.back().memory[operands.back().bytes] = std::byte{1};
             }),
-            "it writes behind the end of @x");
+            "it writes past the end of @x");
 }
 TEST(Lockstep, WhatIsOnlyReadIsToldThatIsWritten) {
   EXPECT_EQ(whyOf([](kernel::FuncOp fn, Operands operands, const BatchView &) {
               if (isa<kernel::RowwiseOp>(fn.anchor()))
                 operands.front().memory[0] ^= std::byte{1};
             }),
-            "it writes to what it only reads, byte 0 of row 0 of @x");
+            "it writes to a read-only operand, byte 0 of row 0 of @x");
 }
 TEST(Lockstep, PagesOfOthersAreToldThatAreWritten) {
   const std::string why = whyOf([](kernel::FuncOp fn, Operands operands, const BatchView &batch) {
@@ -334,7 +334,7 @@ TEST(Lockstep, PagesOfOthersAreToldThatAreWritten) {
                              batch.blockTable[batch.blockTableStride] +
                          7] = std::byte{1};
   });
-  EXPECT_EQ(why.rfind("it writes where the step has no token, to byte 7 of page ", 0), 0u) << why;
+  EXPECT_EQ(why.rfind("it writes where the step has no token, at byte 7 of page ", 0), 0u) << why;
   EXPECT_NE(why.find(" of @kv.0"), std::string::npos) << why;
 }
 

@@ -32,16 +32,16 @@ TEST(Effects, AsDeclaredNothingIsFound) { EXPECT_EQ(findWith("nothing", 0, {}), 
 TEST(Effects, ReadInsteadOfReadAndWrite) {
   const std::string found = findWith("rope_append", 0, {true, false});
   EXPECT_NE(
-      found.find("error[E0880]: @rope_append_0 of layer 0 writes what its op does not declare"),
+      found.find("error[E0880]: @rope_append_0 of layer 0 writes an operand without declaring it"),
       std::string::npos)
       << found;
   EXPECT_NE(
-      found.find("operand 0, #plan.buffer<@projections>: kernel.rope_append declares reads alone"),
+      found.find("operand 0, #plan.buffer<@projections>: kernel.rope_append declares only reads"),
       std::string::npos)
       << found;
 }
 TEST(Effects, WriteInsteadOfReadAndWrite) {
-  EXPECT_NE(findWith("rope_append", 0, {false, true}).find("reads what its op does not declare"),
+  EXPECT_NE(findWith("rope_append", 0, {false, true}).find("reads an operand without declaring it"),
             std::string::npos);
 }
 TEST(Effects, PoolsHaveEffectsToo) {
