@@ -175,7 +175,7 @@ std::vector<std::string> Config::texts(llvm::StringRef key) {
   if (found)
     return *found;
   if (has(key))
-    refuseValue(key, "something else", "an array of strings");
+    refuseValue(key, "another value", "an array of strings");
   return {};
 }
 
@@ -185,7 +185,7 @@ std::vector<bool> Config::flags(llvm::StringRef key) {
   if (found)
     return *found;
   if (has(key))
-    refuseValue(key, "something else", "an array of booleans");
+    refuseValue(key, "another value", "an array of booleans");
   return {};
 }
 
@@ -195,7 +195,7 @@ std::vector<int64_t> Config::integers(llvm::StringRef key) {
   if (found)
     return *found;
   if (has(key))
-    refuseValue(key, "something else", "an array of integers");
+    refuseValue(key, "another value", "an array of integers");
   return {};
 }
 
@@ -206,7 +206,7 @@ std::vector<double> Config::numbers(llvm::StringRef key) {
   if (const auto *found = array ? std::get_if<std::vector<int64_t>>(array) : nullptr)
     return {found->begin(), found->end()};
   if (has(key))
-    refuseValue(key, "something else", "an array of numbers");
+    refuseValue(key, "another value", "an array of numbers");
   return {};
 }
 
@@ -236,9 +236,9 @@ Error Config::unknownKeys(llvm::ArrayRef<std::string> unknown) const {
   }
   return import::refuse(
       cause::keyUnused,
-      line("the model has ", one ? "a key" : "keys", " that its family does not know: ", keys),
-      one ? "it may change what the model computes, so it is not passed over"
-          : "they may change what the model computes, so they are not passed over",
+      line("the model has ", one ? "a key" : "keys", " that its family does not support: ", keys),
+      one ? "it may change the result, so it is not ignored"
+          : "they may change the result, so they are not ignored",
       line("use another checkpoint, or, if you know that ", one ? "it is" : "they are",
            " harmless:", options));
 }
@@ -303,7 +303,7 @@ void models::checkHeads(Config &config, int64_t heads, int64_t kvHeads, int64_t 
   if (heads % kvHeads)
     config.refuseValue(headsKey, line(heads), line("multiples of the ", kvHeads, " KV heads"));
   if (headDim < 2 || (rotary == headDim && headDim % 2))
-    config.refuseValue(sizeKey, line(headDim), "even sizes, since rotary embedding turns pairs");
+    config.refuseValue(sizeKey, line(headDim), "even sizes, since rotary embedding rotates pairs");
   if (rotary % 2 || rotary > headDim)
     config.refuseValue("rope.dimension_count", line(rotary),
                        line("even sizes up to the head's ", headDim));

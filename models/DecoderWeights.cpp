@@ -251,8 +251,8 @@ ImportedModel models::importDecoder(mlir::MLIRContext &context,
   }
   if (checkpoint.headless && (!m.tied || m.headBias)) {
     mlir::emitWarning(mlir::UnknownLoc::get(&context))
-        << "warning: the checkpoint has no head: embeddings are the model's, logits are products with the "
-           "embedding's rows";
+        << "warning: the checkpoint has no output head: embeddings are valid, logits are computed "
+           "with the embedding matrix";
     m.tied = true;
     m.headBias = false;
   }

@@ -76,14 +76,14 @@ void models::readExperts(Config &config, Decoder &m) {
     experts.width = config.count(experts.widthKey);
   }
   if (route.count < 2)
-    config.refuseValue(gguf ? "expert_count" : "num_experts", line(route.count), "2 and more");
+    config.refuseValue(gguf ? "expert_count" : "num_experts", line(route.count), "2 or more");
   else if (route.count % route.groups != 0 || route.usedGroups > route.groups)
     config.refuseValue(gguf ? "expert_group_count" : "n_group", line(route.groups),
                        line("equal groups of the ", route.count, " experts, of which ",
                             route.usedGroups, " are used"));
   else if (const int64_t most = route.count / route.groups * route.usedGroups; route.used > most)
     config.refuseValue(gguf ? "expert_used_count" : "num_experts_per_tok", line(route.used),
-                       line("at most the ", most, " experts that there are"));
+                       line("at most ", most, " (the number of experts)"));
 }
 
 void models::readExpertLayers(Decoder &m, llvm::function_ref<bool(int64_t)> has) {

@@ -71,10 +71,11 @@ static std::vector<int64_t> shapeFor(const TensorRows &part, const import::Tenso
 
 void ModelBuilder::refuseShape(const import::Tensor &tensor, ArrayRef<int64_t> expected,
                                const std::string &rows) {
-  refuse(import::refuse(
-      cause::tensorShape, line("the tensor ", inQuotes(tensor.name), " has the wrong shape"),
-      line("found ", printed(tensor.shape), ", the configuration gives ", printed(expected), rows),
-      "take configuration and tensors from the same checkpoint"));
+  refuse(import::refuse(cause::tensorShape,
+                        line("the tensor ", inQuotes(tensor.name), " has the wrong shape"),
+                        line("found ", printed(tensor.shape), ", the configuration requires ",
+                             printed(expected), rows),
+                        "take configuration and tensors from the same checkpoint"));
 }
 
 /// Finds a tensor whose name differs only in its first components, but has the same layer number if there is
@@ -95,16 +96,18 @@ void ModelBuilder::refuseMissing(StringRef source, ArrayRef<int64_t> expected) {
   const import::Tensor *other = renamed(checkpoint, source);
   const bool head = !isGguf() && source == shape.names.output;
   const char *fix =
-      head
-          ? "set \"tie_word_embeddings\": true in config.json if its head is the embedding; else add the file that has it"
+      head ? "set \"tie_word_embeddings\": true in config.json if the head is the embedding; "
+             "otherwise add the file that has the head"
       : other
-          ? "give its tensors the names of the published model, or name the family that has these in config.json"
-          : "if files of it are missing, download those; else take config.json and tensors from the same checkpoint";
+          ? "rename its tensors as in the published model, or name the family with these tensors "
+            "in config.json"
+          : "if files are missing, download them; otherwise take config.json and tensors from the "
+            "same checkpoint";
   refuse(import::refuse(
       cause::tensorMissing, line("the checkpoint has no tensor ", inQuotes(source)),
-      line(head ? "'tie_word_embeddings' is false, or missing where that is the default; " : "",
-           "the ", shape.family.str(), " family needs it as ", printed(expected),
-           "; the checkpoint has ", checkpoint.tensors.size(), " tensors, ",
+      line(head ? "'tie_word_embeddings' is false, or missing and false by default; " : "", "the ",
+           shape.family.str(), " family needs it as ", printed(expected), "; the checkpoint has ",
+           checkpoint.tensors.size(), " tensors, ",
            other ? line("among them ", inQuotes(other->name))
                  : line("the first is ", inQuotes(checkpoint.tensors.front().name))),
       fix));
@@ -165,8 +168,8 @@ int64_t ModelBuilder::markTaken(const TensorRows &part, const import::Tensor &te
     const auto row = static_cast<unsigned>(before + part.order.at(n));
     if (rows.test(row)) {
       refuse({ExitCode::Internal, cause::rowsTwice,
-              line("row ", row, " of the tensor ", inQuotes(tensor.name), " is taken twice"),
-              line("by the ", shape.family.str(), " family, which declares nothing shared"),
+              line("row ", row, " of the tensor ", inQuotes(tensor.name), " is used twice"),
+              line("by the ", shape.family.str(), " family, which declares no shared rows"),
               "report this, with the checkpoint's name"});
       return 0;
     }
@@ -189,7 +192,7 @@ const import::Tensor *ModelBuilder::takeRows(ArrayRef<TensorRows> parts,
     if (tensor->format != leading->format) {
       refuse(import::refuse(cause::tensorFormat,
                             line("the tensors ", inQuotes(leading->name), " and ",
-                                 inQuotes(tensor->name), " are of different formats"),
+                                 inQuotes(tensor->name), " have different formats"),
                             line("found ", numericFormat(leading->format).name, " and ",
                                  numericFormat(tensor->format).name, "; they make up one weight"),
                             "convert the checkpoint again, both in one format"));
@@ -200,8 +203,8 @@ const import::Tensor *ModelBuilder::takeRows(ArrayRef<TensorRows> parts,
     return leading;
   refuse(import::refuse(cause::tensorShape,
                         line("the tensor ", inQuotes(leading->name), " has the wrong shape"),
-                        line("its part of the weight has ", rows, " rows, the configuration gives ",
-                             printed(expected)),
+                        line("its part of the weight has ", rows,
+                             " rows, the configuration requires ", printed(expected)),
                         "take configuration and tensors from the same checkpoint"));
   return nullptr;
 }
@@ -269,7 +272,7 @@ void ModelBuilder::checkAllTaken() {
   if (cut)
     mlir::emitWarning(modelBody->getParentOp()->getLoc())
         << "warning: " << cut << " tensors of layers from " << layerKinds.size()
-        << " on are left out: config.json has " << layerKinds.size() << " layers";
+        << " on are ignored: config.json has " << layerKinds.size() << " layers";
   if (!unused.empty())
     refuseUnused(unused);
 }
@@ -283,26 +286,25 @@ void ModelBuilder::refuseUnused(ArrayRef<std::string> unused) {
     names += line(", and ", unused.size() - shown, " more");
   refuse(import::refuse(cause::tensorUnused,
                         line("the checkpoint has ", unused.size() > 1 ? "tensors" : "a tensor",
-                             " that its family does not know: ", names),
-                        line("the ", shape.family.str(), " family took ",
+                             " that its family does not support: ", names),
+                        line("the ", shape.family.str(), " family uses ",
                              checkpoint.tensors.size() - unused.size(), " of ",
                              checkpoint.tensors.size(), " tensors"),
                         "use a checkpoint of the plain architecture, without adapters"));
 }
 
 void ModelBuilder::refuseType(const import::UnreadTensor &tensor) {
-  refuse(
-      import::refuse(import::cause::typeUnsupported,
-                     line("tensor ", inQuotes(tensor.name), " has the type ", tensor.type),
-                     line("the ", shape.family.str(), " family knows no tensor of that name and ",
-                          "type; weights are F32 F16 BF16 F8_E4M3"),
-                     "use the original checkpoint in BF16, F16 or F32"));
+  refuse(import::refuse(import::cause::typeUnsupported,
+                        line("tensor ", inQuotes(tensor.name), " has the type ", tensor.type),
+                        line("the ", shape.family.str(), " family has no tensor of that name and ",
+                             "type; weights are F32 F16 BF16 F8_E4M3"),
+                        "use the original checkpoint in BF16, F16 or F32"));
 }
 
 void ModelBuilder::refuseHalfUsed(const import::Tensor &tensor, const llvm::BitVector &rows) {
   refuse(import::refuse(
-      cause::rowsUnused, line("the tensor ", inQuotes(tensor.name), " is used in part"),
-      line("the ", shape.family.str(), " family takes ", rows.count(), " of its ", rows.size(),
-           " rows; the first that it leaves is row ", rows.find_first_unset()),
+      cause::rowsUnused, line("the tensor ", inQuotes(tensor.name), " is only partly used"),
+      line("the ", shape.family.str(), " family uses ", rows.count(), " of its ", rows.size(),
+           " rows; the first unused row is ", rows.find_first_unset()),
       "take configuration and tensors from the same checkpoint"));
 }

@@ -154,8 +154,9 @@ bool ModelBuilder::hasOwnHead(lm::WeightOp embedding, StringRef outputSource) {
     return false;
   }
   mlir::emitWarning(modelBody->getParentOp()->getLoc())
-      << "'tie_word_embeddings' is true, but the checkpoint has a head of its own, "
+      << "'tie_word_embeddings' is true, but the checkpoint has a separate head, "
       << inQuotes(outputSource)
-      << ", which differs from the embedding: it is taken, as transformers does; set the key to false to say so";
+      << ", that differs from the embedding. The head is used, as in transformers; set the key to "
+         "false to silence this";
   return true;
 }

@@ -232,7 +232,7 @@ Rope models::readGgufRope(Config &config, double baseOtherwise, int64_t context)
   const double older = config.numberOr("rope.scale_linear", 0),
                factor = config.numberOr("rope.scaling.factor", older);
   if (factor < 0)
-    config.refuseValue("rope.scaling.factor", import::line(factor), "numbers from 0 on");
+    config.refuseValue("rope.scaling.factor", import::line(factor), "numbers from 0");
   rope.factor = factor > 0 ? factor : 1;
   rope.attentionFactor = config.positiveOr("rope.scaling.attn_factor", 1);
   if (type == "linear" || type == "yarn")

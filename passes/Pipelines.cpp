@@ -59,7 +59,7 @@ void ingot::buildFusionPipeline(OpPassManager &pm, const PipelineOptions &option
 
 static const Target &targetOf(const PipelineOptions &options) {
   const Target *target = targetNamed(options.device);
-  assert(target && "no target of that name is registered");
+  assert(target && "no registered target has that name");
   return *target;
 }
 

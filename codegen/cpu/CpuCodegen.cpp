@@ -31,7 +31,7 @@ kernel::KernelShape ingot::cpu::kernelShape(kernel::FuncOp kernel) {
   if (auto matmul = dyn_cast<kernel::MatmulOp>(kernel.anchor()))
     return matmulShape(matmul);
   if (!llvm::hasSingleElement(kernel.ops()))
-    return {"is fused with other ops, which has no code on CPUs"};
+    return {"is fused with other ops, which is not supported on CPUs"};
   return {};
 }
 

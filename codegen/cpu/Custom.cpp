@@ -87,7 +87,7 @@ LogicalResult CustomEmitter::takeBody() {
   for (Operation &inner : llvm::make_early_inc_range(*text->getBody())) {
     auto function = dyn_cast<func::FuncOp>(inner);
     if (!function || function.isDeclaration())
-      return inner.emitOpError("expects functions with bodies, and nothing beside them");
+      return inner.emitOpError("expects only functions with bodies");
     if (function.isPublic()) {
       if (body)
         return function.emitOpError("expects one function that is not private");

@@ -144,7 +144,7 @@ Expected<std::vector<DisassembledFunction>> ingot::cpu::disassemble(StringRef ob
     return file.takeError();
   auto *elf = dyn_cast<object::ELF64LEObjectFile>(file->get());
   if (!elf)
-    return createStringError("it is no ELF object of 64 bits");
+    return createStringError("it is not a 64-bit ELF object");
   auto reader = Reader::make();
   if (!reader)
     return reader.takeError();
@@ -156,11 +156,11 @@ Expected<std::vector<DisassembledFunction>> ingot::cpu::disassemble(StringRef ob
     auto address = symbol.getAddress();
     auto section = symbol.getSection();
     if (!name || !address || !section || *section == elf->section_end())
-      return createStringError("its table of functions is damaged");
+      return createStringError("its function table is damaged");
     auto bytes = (*section)->getContents();
     const uint64_t begin = *address - (*section)->getAddress();
     if (!bytes || begin > bytes->size() || symbol.getSize() > bytes->size() - begin)
-      return createStringError("a function lies outside of its section");
+      return createStringError("a function is outside its section");
     StringRef code = bytes->substr(begin, symbol.getSize());
     found.push_back(
         {*address, {name->str(), (*reader)->textOf(arrayRefFromStringRef(code), *address)}});

@@ -50,7 +50,7 @@ FailureOr<std::vector<char>> ingot::cpu::linkShared(ArrayRef<std::string> object
                                                     std::string &problem) {
   TemporaryFolder folder;
   if (!folder.made) {
-    problem = "no temporary folder can be made";
+    problem = "cannot create a temporary folder";
     return failure();
   }
   std::string output = folder.file("kernels.so");

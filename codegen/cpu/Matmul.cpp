@@ -483,14 +483,14 @@ private:
 
 kernel::KernelShape ingot::cpu::matmulShape(kernel::MatmulOp op) {
   if (isa<kernel::FlowType>(op.getX().getType()))
-    return {"expects its rows to be in memory on CPUs"};
+    return {"expects its activations to be in memory on CPUs"};
   if (op.getFlows().size() > 1)
-    return {"expects one segment on CPUs, where its results are not written"};
+    return {"expects one segment on CPUs if its results are not written"};
   kernel::KernelShape shape;
   for (Value flow : op.getFlows())
     for (Operation *user : flow.getUsers()) {
       if (!isa<kernel::StoreOp, kernel::PanelMaximaOp, kernel::ArgmaxOp>(user))
-        return {"has a consumer that CPUs have no code for: " +
+        return {"has a consumer that is not supported on CPUs: " +
                 user->getName().getStringRef().str()};
       if (isa<kernel::ArgmaxOp>(user))
         shape.mostUnits = kGreedyRows; // scratch has room for that many rows

@@ -45,7 +45,7 @@ kernel::KernelShape ingot::cuda::kernelShape(kernel::FuncOp kernel) {
     return {shape.refused, shape.mostUnits};
   }
   if (!llvm::hasSingleElement(kernel.ops()))
-    return {"is fused with other ops, which has no code on GPUs"};
+    return {"is fused with other ops, which is not supported on GPUs"};
   kernel::KernelShape shape;
   if (auto attention = dyn_cast<kernel::AttentionOp>(anchor))
     shape.workspaceBytes = workspaceBytes(attention);

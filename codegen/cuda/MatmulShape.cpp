@@ -46,10 +46,10 @@ MatmulShape::MatmulShape(kernel::MatmulOp op) {
 static std::string refusalOfF32(kernel::MatmulOp op) {
   for (Type type : op.getWeights().getTypes())
     if (!cast<lm::WeightType>(type).numeric().isFloat())
-      return "expects float weights beside f32 rows on GPUs, got " +
+      return "expects float weights with f32 rows on GPUs, got " +
              llvm::formatv("'{0}'", type).str();
   if (op.getPair() || op.getRoutes() || op.getX().getDefiningOp() || !op.getFlows().empty())
-    return "expects f32 rows in memory, and its results, of single weights, there too, on GPUs";
+    return "expects f32 rows in memory, single weights and results in memory on GPUs";
   return "";
 }
 
@@ -64,26 +64,27 @@ std::string MatmulShape::collect(kernel::MatmulOp op) {
   if (op.getRoutes() && maker)
     return "expects rows of experts in memory, on GPUs";
   if (maker && !producer)
-    return "has a producer that GPUs have no code for: " + maker->getName().getStringRef().str();
+    return "has a producer that is not supported on GPUs: " + maker->getName().getStringRef().str();
   for (Value flow : op.getFlows())
     for (Operation *user : flow.getUsers()) {
       if (!isa<kernel::StoreOp, kernel::ArgmaxOp, kernel::RopeAppendOp>(user))
-        return "has a consumer that GPUs have no code for: " + user->getName().getStringRef().str();
+        return "has a consumer that is not supported on GPUs: " +
+               user->getName().getStringRef().str();
       argmax = argmax ? argmax : dyn_cast<kernel::ArgmaxOp>(user);
       append = append ? append : dyn_cast<kernel::RopeAppendOp>(user);
     }
   if (op.getFlows().empty())
     return "";
   if (op.getPair() || op.segments() != (append ? 3 : 1))
-    return "has results that are not written, which on GPUs are of one segment, or of q, k and v";
+    return "has results that are not written, which on GPUs must be of one segment, or q, k and v";
   if (!storedAt(op, 0))
     return append ? "rotates queries that are not stored"
-                  : "expects logits beside their keys on GPUs";
+                  : "expects logits together with their keys on GPUs";
   if (!append)
     return "";
   if (argmax || append.getQ() != op.getFlows()[0] || append.getK() != op.getFlows()[1] ||
       append.getV() != op.getFlows()[2])
-    return "appends other results than q, k and v in this order";
+    return "appends results other than q, k and v in this order";
   if (append.getKv().getType().getFormat() != KvFormat::BF16)
     return "appends to a cache that is not of bf16";
   if (append.getTable() &&

@@ -103,7 +103,7 @@ const Nvrtc *Nvrtc::get(std::string &problem) {
   std::lock_guard<std::mutex> lock(mutex);
   if (opened)
     return opened.get();
-  std::string reason = "no file of that name";
+  std::string reason = "no file has that name";
   for (const std::string &path : candidates()) {
     if (llvm::sys::path::has_parent_path(path) && !llvm::sys::fs::exists(path))
       continue;

@@ -69,7 +69,7 @@ bool cuda::disassembleCubin(const std::string &disassembler, StringRef cubin,
   };
   if (llvm::sys::fs::createTemporaryFile("ingot", "cubin", descriptor, file) ||
       llvm::sys::fs::createTemporaryFile("ingot", "sass", listing))
-    return fail("there is no place for temporary files");
+    return fail("cannot create temporary files");
   llvm::scope_exit remove([&] {
     llvm::sys::fs::remove(file);
     llvm::sys::fs::remove(listing);

@@ -19,7 +19,7 @@ struct SassFunction {
 
 /// One line on how to install nvdisasm.
 constexpr const char *kDisassemblerHint =
-    "pip install nvidia-cuda-nvdisasm==13.2.51 beside NVRTC, or nvdisasm in PATH";
+    "pip install nvidia-cuda-nvdisasm==13.2.51 next to NVRTC, or put nvdisasm in PATH";
 
 /// Returns the path of nvdisasm; empty if it is not found.
 std::string findDisassembler();

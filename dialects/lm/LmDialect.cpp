@@ -259,7 +259,7 @@ static LogicalResult verifyStreams(function_ref<InFlightDiagnostic()> emitError,
   for (StreamAttr stream : streams)
     names.insert(stream.getName());
   if (streams.empty() || names.size() != streams.size()) // layout_c1
-    return emitError() << "expects a state of one stream or more, each with a name of its own";
+    return emitError() << "expects a state of one or more streams with unique names";
   return success();
 }
 LogicalResult PagedAttr::verify(function_ref<InFlightDiagnostic()> emitError,

@@ -21,7 +21,7 @@ public:
     if (void *p = memory.allocate(bytes, name, constant))
       return p;
     return Error{ExitCode::Device, "E0720", "no memory for " + name + " on the emulated device",
-                 std::to_string(bytes) + " bytes were asked for", "choose smaller limits"};
+                 std::to_string(bytes) + " bytes were requested", "choose smaller limits"};
   }
   void free(void *address) override { memory.free(address); }
 

@@ -32,7 +32,7 @@ const char *meetingName(Meeting meeting) {
 
 void failDivergent(Fiber &fiber, Meeting meeting, Site site) {
   Warp &warp = *fiber.warp;
-  std::string text = "thread " + std::to_string(fiber.id) + " comes to " + meetingName(meeting);
+  std::string text = "thread " + std::to_string(fiber.id) + " arrives at " + meetingName(meeting);
   if (warp.alive != warp.all)
     fail(fiber, Rule::DivergentWarp, text + " after lanes of its warp have left", Where(site));
   if (warp.inBarrier)
@@ -71,7 +71,7 @@ Barrier &enterBarrier(u32 id, u32 count, Site site) {
          Where(site));
   if (fiber.warp->arrived)
     fail(fiber, Rule::DivergentWarp,
-         "thread " + std::to_string(fiber.id) + " comes to a barrier, other lanes are in " +
+         "thread " + std::to_string(fiber.id) + " arrives at a barrier, other lanes are in " +
              meetingName(fiber.warp->meeting),
          Where(site), Where(fiber.warp->site));
   Barrier &barrier = fiber.block->barriers[id];

@@ -215,7 +215,7 @@ void reportDeadlock(Cluster &cluster) {
       any = any ? any : &f;
       waits[std::string(f.waitsFor) + " at line " + std::to_string(f.waitsAt.line)]++;
     }
-  std::string text = "nobody can run:";
+  std::string text = "deadlock, no thread can run:";
   for (auto &[what, count] : waits)
     text += " " + std::to_string(count) + " threads in " + what + ";";
   for (const Mbarrier &bar : cluster.mbarriers)

@@ -125,7 +125,7 @@ void Workers::runResident(Worker &worker, u32 index, LaunchState &launch) {
     if (isDeadlock(progress) && launch.progress == progress && !launch.stop.exchange(true))
       for (Cluster *cluster : live)
         for (Fiber *fiber : cluster->spinning)
-          report(*fiber, Rule::Deadlock, "spins on memory that nobody changes any more",
+          report(*fiber, Rule::Deadlock, "spins on memory that no thread will change",
                  Where(fiber->waitsAt));
     std::this_thread::yield();
   }

@@ -25,7 +25,7 @@ static double numberOf(Config &config, const import::Checkpoint &checkpoint,
     return otherwise;
   float number = 0;
   if (tensor->elements() != 1 || !numericFormat(tensor->format).isFloat())
-    config.refuseValue(name, "something else", "one number");
+    config.refuseValue(name, "another value", "one number");
   else if (auto read = import::dequantizeRow(tensor->format, tensor->data, {&number, 1}); !read)
     config.refuse(std::move(read.error()));
   return number;

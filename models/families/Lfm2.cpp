@@ -20,7 +20,7 @@ using namespace ingot::models;
 /// Checks that a convolution sees the token and at least one before it; otherwise there would be no state.
 static int64_t checkTaps(Config &config, llvm::StringRef key, int64_t taps) {
   if (taps < 2)
-    config.refuseValue(key, import::line(taps), "2 and more");
+    config.refuseValue(key, import::line(taps), "2 or more");
   return std::max<int64_t>(taps, 2);
 }
 

@@ -30,7 +30,7 @@ struct FuseProjections : ingot::impl::FuseProjectionsPassBase<FuseProjections> {
     for (auto &[input, group] : byInput) {
       if (input.second && byInput.contains({input.first, false}))
         remarkMissed(group.front(), "projections",
-                     "float and quantised weights read one input in different forms");
+                     "float and quantised weights read the same input in different encodings");
       if (group.size() > 1) // projections of one value cannot depend on each other
         fuse(group, "projections");
     }

@@ -90,11 +90,11 @@ struct FuseRopeAppend : ingot::impl::FuseRopeAppendPassBase<FuseRopeAppend> {
       }
       if (q.normAfter != k.normAfter) {
         remarkMissed(append, "rope_append",
-                     "one of queries and keys is normed behind its rotation");
+                     "only one of queries and keys has a norm after its rotation");
         continue;
       }
       if (k.normAfter && (q.centred || k.centred)) {
-        remarkMissed(append, "rope_append", "a layer norm stands behind the rotation");
+        remarkMissed(append, "rope_append", "a layer norm follows the rotation");
         continue;
       }
       group.insert(append);

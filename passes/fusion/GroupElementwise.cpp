@@ -111,17 +111,17 @@ struct GroupElementwise : ingot::impl::GroupElementwisePassBase<GroupElementwise
                      [](Operation *user) { return user->hasTrait<OpTrait::IsTerminator>(); }))
       return "its results leave the function";
     if (!next || next->hasTrait<OpTrait::IsTerminator>())
-      return "no op gets all of its results";
+      return "no single op consumes all of its results";
     const std::string name = next->getName().getStringRef().str();
     if (auto fused = dyn_cast<FusedOp>(next))
-      return "what gets its results is a launch already: " + fused.getPattern().str();
+      return "the consumer of its results is already in a launch: " + fused.getPattern().str();
     if (taken.contains(next))
-      return "what gets its results, " + name + ", is in another group";
+      return "the consumer of its results, " + name + ", is in another group";
     if (!isElementwise(next))
-      return "what gets its results, " + name + ", is not elementwise";
+      return "the consumer of its results, " + name + ", is not elementwise";
     if (next->getResult(0).getType() != root->getResult(0).getType())
-      return "what gets its results, " + name + ", has rows of another type";
-    return "something between it and " + name + " cannot join";
+      return "the consumer of its results, " + name + ", has rows of another type";
+    return "an op between it and " + name + " cannot join";
   }
 
   /// All ops on paths from `from` to `to`; false if one of them cannot join.

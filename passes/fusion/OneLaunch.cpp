@@ -49,17 +49,17 @@ static std::optional<std::string> whyNoMatmul(const OpGroup &group, const Ops &o
     if (linear.getX() != linears.front()->getOperand(0))
       return "its projections have different inputs";
     if (ops.makes(linear.getX()))
-      return "a projection reads rows that the launch makes";
+      return "a projection reads rows that the launch produces";
   }
   if (ops.list.size() == linears.size())
     return std::nullopt;
   for (Operation *op : ops.list)
     if (!isa<lm::LinearOp>(op) && !lm::isElementwise(op))
-      return nameOf(op) + " cannot stand behind a projection";
+      return nameOf(op) + " cannot follow a projection";
   if (linears.size() > 2)
-    return "elementwise ops stand behind at most two projections";
+    return "elementwise ops may follow at most two projections";
   if (ops.isSeenOutside(group))
-    return "more than one value leaves a projection with ops behind it";
+    return "a projection followed by ops may have only one result";
   return std::nullopt;
 }
 
@@ -67,9 +67,9 @@ static std::optional<std::string> whyNoRows(const Ops &ops) {
   std::optional<int64_t> width;
   for (Operation *op : ops.list) {
     if (!isRowwise(op))
-      return nameOf(op) + " has a launch of its own";
+      return nameOf(op) + " has its own launch";
     if (isa<lm::SelectRowsOp, lm::DispatchOp>(op) && ops.makes(op->getOperand(0)))
-      return nameOf(op) + " can only come first";
+      return nameOf(op) + " can only be the first op";
     if (int64_t own = lm::widthOf(op->getResult(0)); width.value_or(own) != own)
       return "rows of " + std::to_string(*width) + " and of " + std::to_string(own) + " values";
     else

@@ -94,7 +94,7 @@ private:
       return true;
     if (allWeights(linear, &NumericFormat::isFloat))
       return false;
-    remarkMissed(linear, "router", "its launch has weights of codes, which read rounded rows");
+    remarkMissed(linear, "router", "its launch has quantised weights, which read rounded rows");
     return true;
   }
   /// Whether all weights of the projection's launch are fp8.

@@ -27,7 +27,7 @@ static std::string refusalOf(Value value) {
   if (!isa<RankedTensorType>(value.getType()))
     return "a value that is neither rows nor a vector";
   if (rowCountOf(value) != RowCount{})
-    return "rows that are not one for each token";
+    return "rows other than one for each token";
   return formOf(value.getType()) == kernel::RowKind::F32 ? "" : "rounded rows";
 }
 
@@ -37,7 +37,7 @@ LogicalResult SectionLowering::lowerCustom(Operation *top, ArrayRef<Value> read,
   Value state;
   for (Value value : read) {
     if (std::string why = refusalOf(value); !why.empty())
-      return top->emitOpError("takes ") << why << ", which no kernel from outside does";
+      return top->emitOpError("takes ") << why << ", which user-supplied kernels do not support";
     if (isa<lm::StateType>(value.getType()))
       state = value;
     else if (!isa<lm::BatchType>(value.getType()))

@@ -76,7 +76,7 @@ struct FoldArgmax : ingot::impl::FoldArgmaxPassBase<FoldArgmax> {
     plan::LaunchOp head = writers.front();
     auto matmul = dyn_cast<kernel::MatmulOp>(head.anchor());
     if (!matmul || matmul.getExtent() != kernel::Extent::Rows || matmul.getOutputs().size() != 1)
-      return remarkMissed(head, kPattern, "the logits are not those of one projection");
+      return remarkMissed(head, kPattern, "the logits do not come from a single projection");
 
     const RowsType keyType = RowsType::get(&getContext(), 1, RowKind::Key),
                    maximaType = RowsType::get(&getContext(),

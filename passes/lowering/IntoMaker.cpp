@@ -48,7 +48,8 @@ struct Compositions::Epilogue {
 std::string Compositions::find(plan::LaunchOp launch, Epilogue &found) {
   found.append = dyn_cast<RopeAppendOp>(launch.anchor());
   if (!found.append)
-    return "its kernel is no kernel.rope_append, which alone is done elsewhere";
+    return "its anchor is not kernel.rope_append, the only kernel that can be fused into its "
+           "producer";
   if (std::string why = findProjections(launch, found); !why.empty())
     return why;
   for (Value operand : {Value(found.append.getKv()), Value(found.append.getTable())})
@@ -91,11 +92,11 @@ bool Compositions::intoMaker(plan::LaunchOp launch, StringRef name, int64_t most
 std::string Compositions::findProjections(plan::LaunchOp rope, Epilogue &found) {
   RopeAppendOp append = found.append;
   if (append.getQNorm() || append.getKNorm())
-    return "heads are normed, whose sums no block of the projection has";
+    return "heads have norms, and no block of the projection has a whole head to sum";
   if (append.getGrowth())
-    return "queries grow with their positions, which no block of the projection looks up";
+    return "queries are scaled by position, which blocks of the projection cannot look up";
   if (!append.getTable())
-    return "nothing is rotated, so that there is no table to pass";
+    return "nothing is rotated, so there is no table to pass";
   SmallVector<Attribute> made;
   for (Value operand : {append.getQ(), append.getK(), append.getV()})
     made.push_back(edits.passedFor(rope, operand));
@@ -122,14 +123,14 @@ std::string Compositions::findProjections(plan::LaunchOp rope, Epilogue &found) 
       found.projections.push_back(launch);
     });
   if (makesTable)
-    return "the table of angles is made between the projection and the rotation";
+    return "the table of angles is computed between the projection and the rotation";
   if (!any || others)
-    return "q, k and v are not made by one projection, in this order";
+    return "q, k and v do not come from one projection, in this order";
   for (plan::LaunchOp launch : launchesBehind(rope))
     if (touches(launch, ArrayRef(made).drop_front()))
-      return "rows of k or v are used again";
+      return "rows of k or v have another use";
   for (Attribute rows : ArrayRef(made).drop_front())
     if (edits.areReadAcrossSections(rows))
-      return "rows of k or v are read in a section that does not write them";
+      return "rows of k or v are read in a stage that does not write them";
   return "";
 }

@@ -70,20 +70,20 @@ bool Compositions::isForMore(plan::LaunchOp launch, plan::Condition few) {
 std::string Compositions::find(plan::LaunchOp launch, Prologue &found) {
   found.rowwise = dyn_cast<kernel::RowwiseOp>(launch.anchor());
   if (!found.rowwise)
-    return "its kernel is no kernel.rowwise, whose rows alone are computed elsewhere";
+    return "its anchor is not kernel.rowwise, the only kernel that can be fused into its consumers";
   if (found.rowwise.getRoutes() || found.rowwise.getRowsOfToken() > 1)
-    return "it makes rows of experts, which are found by routes";
+    return "it produces rows of experts, which consumers find by routes";
   if (found.rowwise.getColumns())
-    return "it orders columns, which blocks of projections do not";
+    return "it permutes columns, which blocks of projections cannot do";
   if (found.rowwise.getOutputs().size() > 1)
-    return "it writes f32 rows too, which are not the blocks' to write";
+    return "it also writes f32 rows, which the blocks must not write";
   if (std::string why = findReaders(launch, found); !why.empty())
     return why;
   for (Value input : found.rowwise.getInputs())
     found.inputs.push_back({input.getType(), edits.passedFor(launch, input)});
   found.shape = edits.shapeWith(target, found.readers, found.inputs,
                                 [&](Operation *op, ValueRange added) { found.compute(op, added); });
-  return found.shape.refused.empty() ? "" : "a reader of its rows " + found.shape.refused;
+  return found.shape.refused.empty() ? "" : "a consumer of its rows " + found.shape.refused;
 }
 
 std::string Compositions::whyNotIntoReaders(plan::LaunchOp launch) {
@@ -141,20 +141,20 @@ std::string Compositions::findReaders(plan::LaunchOp norm, Prologue &found) {
       if (!matmul || !isa<RowsType>(matmul.getX().getType()) ||
           edits.passedFor(launch, matmul.getX()) != rows ||
           llvm::count(launch.getArgs(), rows) != 1)
-        return "a reader of its rows is not a projection of them";
+        return "a consumer of its rows is not a projection";
       if (matmul.getRoutes()) // with one expert per token there are as many rows as tokens, so the
                               // count does not exclude them
-        return "a reader of its rows finds them by routes";
+        return "a consumer of its rows finds them by routes";
       if (matmul.getExtent() != rowwise.getExtent())
-        return "a reader of its rows counts tokens where it counts logits rows, or the other way round";
+        return "it and a consumer of its rows count differently: one tokens, the other logits rows";
       if (changed) // also if by the reader itself: its other blocks still read the input
-        return "its input is overwritten before a reader of its rows is done";
+        return "its input is overwritten before all consumers of its rows are done";
       found.readers.push_back(launch);
     }
     if (overwrites)
       break;
   }
   if (edits.areReadAcrossSections(rows))
-    return "its rows are read in a section that does not write them";
-  return found.readers.empty() ? "nobody in its section reads its rows" : "";
+    return "its rows are read in a stage that does not write them";
+  return found.readers.empty() ? "nothing in its stage reads its rows" : "";
 }

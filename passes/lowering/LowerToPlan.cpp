@@ -52,8 +52,9 @@ struct LowerToPlan : ingot::impl::LowerToPlanPassBase<LowerToPlan> {
     for (lm::StateOp state : model.getBody().getOps<lm::StateOp>())
       if (state.getElement() &&
           !target->kvFormats()(kvFormat(*kvFormatNamed(*state.getElement())))) {
-        state.emitOpError("is of ") << state.getElementAttr() << ", and " << device << " has "
-                                    << kvFormatNames(target->kvFormats(), "and");
+        state.emitOpError("has the element type ")
+            << state.getElementAttr() << ", but " << device << " supports "
+            << kvFormatNames(target->kvFormats(), "and");
         return signalPassFailure();
       }
     if (failed(lower(model, {precision == "exact", *format, target->name()})))
@@ -74,7 +75,7 @@ struct LowerToPlan : ingot::impl::LowerToPlanPassBase<LowerToPlan> {
 
     auto entries = model.getBody().getOps<lm::EntryOp>();
     if (entries.empty())
-      return model.emitOpError("has no lm.entry, and so is no whole model");
+      return model.emitOpError("has no lm.entry, so the model is incomplete");
     lm::EntryOp entry = *entries.begin();
     lm::LayersOp layers;
     for (lm::LayersOp op : entry.getBody().getOps<lm::LayersOp>()) {

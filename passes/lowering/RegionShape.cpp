@@ -65,7 +65,7 @@ std::string ingot::refusalOf(const OpGroup &group, const Target &target, bool ex
   while (function && function->getParentOp() != model)
     function = function->getParentOp();
   if (!model || !function)
-    return "its ops are in no layer";
+    return "its ops are not in a layer";
   std::string why;
   ScopedDiagnosticHandler handler(model.getContext(), [&](Diagnostic &diagnostic) {
     if (diagnostic.getSeverity() == DiagnosticSeverity::Error && why.empty())
@@ -104,7 +104,7 @@ std::string ingot::refusalOf(const OpGroup &group, const Target &target, bool ex
     if (&op != asked)
       bindAll(op.getResults());
   if (failed(lowering.lowerRange(asked->getIterator(), std::next(asked->getIterator()))))
-    return why.empty() ? "lowering has no launch for it" : why;
+    return why.empty() ? "it cannot be lowered to a launch" : why;
   for (auto fn : aside->getOps<kernel::FuncOp>()) {
     chooseLayouts(fn, target);
     if (std::string refused = target.shapeOf(fn).refused; !refused.empty())

@@ -151,7 +151,8 @@ LogicalResult SectionLowering::lower(Operation *op) {
       if (auto maker = read.getDefiningOp(); maker && maker->getBlock() == &block &&
                                              isa<RankedTensorType>(read.getType()) &&
                                              !refs.contains(read) && !isReadInOrderAlone(maker))
-        return inner->emitOpError("expects rows of its own section, or such as lm.layers hands on");
+        return inner->emitOpError(
+            "expects rows of its own stage, or rows that lm.layers passes on");
   if (auto outside = dyn_cast<lm::RowOpInterface>(op))
     return lowerOutside(outside);
   if (auto body = op->getAttrOfType<StringAttr>(lm::kernelAttrOf(program.choices.device)))
@@ -179,7 +180,7 @@ LogicalResult SectionLowering::lower(Operation *op) {
     return lowerRowwise(op, ops, hint);
   if (isa<lm::NormInterface>(*other))
     return (*other)->emitOpError(
-        "of heads is lowered only where keys enter the cache (pattern rope_append)");
+        "of heads is supported only where keys enter the cache (pattern rope_append)");
   return (*other)->emitOpError("has no kernel");
 }
 
@@ -214,7 +215,7 @@ LogicalResult SectionLowering::lowerRound(lm::RoundOp op) {
   else if (form == RowKind::Q8 || form == RowKind::Q8x2)
     copyRows("quantize", operand(op.getX()), output("q", op.getResult()), count);
   else
-    return op.emitOpError("names a form that projections do not read");
+    return op.emitOpError("has an encoding that projections cannot read");
   return success();
 }
 
@@ -233,7 +234,7 @@ LogicalResult SectionLowering::lowerMatmul(Operation *top, ArrayRef<Operation *>
   // its own segment.
   bool single = ops.size() > linears.size() || linears.size() == 1;
   if (single && top->getNumResults() != 1)
-    return top->emitOpError("expects one result behind a projection and its epilogue");
+    return top->emitOpError("expects one result of a projection and its epilogue");
   if (!single)
     linears = llvm::map_to_vector(top->getResults(), [](OpResult result) {
       return inside(result).getDefiningOp<lm::LinearOp>();

@@ -73,8 +73,7 @@ LogicalResult SectionLowering::lowerRopeAppend(Operation *top, ArrayRef<Operatio
   if (q.norm && k.norm &&
       (q.norm.getEps() != k.norm.getEps() || q.norm.getWeightOffset() != k.norm.getWeightOffset() ||
        q.norm.isCentred() != k.norm.isCentred() || q.normAfter != k.normAfter))
-    return append.emitOpError(
-        "expects norms of one kind, one epsilon, one weight offset and one place");
+    return append.emitOpError("expects norms with the same kind, epsilon, weight offset and place");
 
   LaunchOperand pool = stateOperand(append.getKv());
   int64_t headDim = cast<kernel::KvPoolType>(pool.type).getHeadDim();

@@ -92,12 +92,12 @@ static LogicalResult hasReaders(PatternRewriter &, Operation *op, Attribute coun
 static std::string whyNotHere(Operation *op) {
   auto launch = dyn_cast<plan::LaunchOp>(op);
   if (!launch)
-    return op->getName().getStringRef().str() + " is no launch";
+    return op->getName().getStringRef().str() + " is not a launch";
   auto program = launch->getParentOfType<plan::ProgramOp>();
   if (llvm::any_of(program.getBody().getOps<plan::BufferOp>(),
                    [](plan::BufferOp buffer) { return bool(buffer.getOffsetAttr()); }))
-    return "the program is planned: launches are composed at the point pre-plan";
-  return Run::compositions() ? "" : "nothing says for which device: device=cuda";
+    return "the program is already planned: launches are composed at the point pre-plan";
+  return Run::compositions() ? "" : "no device is given: device=cuda";
 }
 
 using WhyNot = std::string (Compositions::*)(plan::LaunchOp);

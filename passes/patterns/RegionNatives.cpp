@@ -46,7 +46,7 @@ static std::optional<std::string> whyNotRowByRow(const OpGroup &group) {
               lm::GetWeightOp, lm::KvAppendOp, lm::LayersOp, lm::LinearOp, lm::RouteOp,
               lm::SelectRowsOp>(inner))
         return inner->getName().getStringRef().str() +
-               " does not make a row of rows, vectors and a fixed state";
+               " does not compute a row from rows, vectors and a fixed state";
   return std::nullopt;
 }
 
@@ -78,7 +78,7 @@ static std::optional<std::string> whyNoRegion(const OpGroup &group, WhyNot whyNo
                    [&](Operation *op) { return op->getBlock() != group.front()->getBlock(); }))
     return "some of its ops are in another region";
   if (!isConvex(group))
-    return "a value leaves it and comes back";
+    return "a value leaves the region and re-enters it";
   return whyNot(group);
 }
 
@@ -95,9 +95,9 @@ static void fuseOps(PatternRewriter &rewriter, Attribute name, ValueRange values
   if (!isName(textOf(name))) {
     std::string given;
     llvm::raw_string_ostream(given) << name;
-    return Run::fail("Fuse: " + StringRef(given).take_front(80).str() +
-                     " is no name of a region, which has a letter first, then letters, digits and "
-                     "_, 64 at most");
+    return Run::fail(
+        "Fuse: " + StringRef(given).take_front(80).str() +
+        " is not a valid region name: a letter, then letters, digits and _, at most 64 characters");
   }
   OpGroup group = makersOf(values);
   if (group.empty() || isa<lm::FusedOp>(group.front()->getParentOp()))

@@ -39,14 +39,14 @@ static std::optional<int64_t> firstOfRun(const RowOrder &order) {
 static StringRef whyNot(WeightOp weight, WeightOp vector, Axis axis) {
   if (weight.getValues() || !weight.getType().numeric().isFloat() ||
       (weight.getStored() && !weight.getStored()->format().isFloat()))
-    return "the weight is no tensor of floats";
+    return "the weight is not a tensor of floats";
   if (vector.getValues() || !isa<StringAttr>(*vector.getSource()))
-    return "the vector is no whole tensor of the checkpoint";
+    return "the vector is not a whole tensor of the checkpoint";
   for (const TensorRows &part : rowsOf(*weight.getSource())) {
     if (axis == Axis::Columns ? part.columnFactors.has_value() : part.rowFactors.has_value())
-      return "the weight is multiplied so already";
+      return "the weight already has such factors";
     if (axis == Axis::Rows && !firstOfRun(part.order))
-      return "the weight's rows do not follow each other";
+      return "the weight's rows are not consecutive";
   }
   return "";
 }
@@ -130,8 +130,9 @@ static float numberOf(Attribute attr) {
 
 static Value scaleColumns(PatternRewriter &rewriter, Value weight, Value vector, Attribute plus) {
   if (!canScale(weight, vector, Axis::Columns)) {
-    patterns::Run::fail("ScaleColumns: the weight is not of floats, or the vector has not as many "
-                        "numbers, in the same layer: CanScaleColumns asks");
+    patterns::Run::fail(
+        "ScaleColumns: the weight is not of floats, or the vector has a different length or is in "
+        "another layer; check with CanScaleColumns");
     return weight;
   }
   return scaled(rewriter, weight, vector, numberOf(plus), Axis::Columns);
@@ -139,8 +140,9 @@ static Value scaleColumns(PatternRewriter &rewriter, Value weight, Value vector,
 
 static Value scaleRows(PatternRewriter &rewriter, Value weight, Value vector, Attribute plus) {
   if (!canScale(weight, vector, Axis::Rows)) {
-    patterns::Run::fail("ScaleRows: the weight is not of floats, or the vector has not as many "
-                        "numbers, in the same layer: CanScaleRows asks");
+    patterns::Run::fail(
+        "ScaleRows: the weight is not of floats, or the vector has a different length or is in "
+        "another layer; check with CanScaleRows");
     return weight;
   }
   return scaled(rewriter, weight, vector, numberOf(plus), Axis::Rows);

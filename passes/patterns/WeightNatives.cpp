@@ -175,8 +175,8 @@ static Value rows(PatternRewriter &rewriter, Value weight, Attribute first, Attr
       from.getInt() + number.getInt() > cast<WeightType>(weight.getType()).rows()) {
     std::string range;
     llvm::raw_string_ostream out(range);
-    out << "Rows: there are no " << (number ? number.getInt() : 0) << " rows from "
-        << (from ? from.getInt() : 0) << " on of '" << weight.getType() << "'";
+    out << "Rows: there are no " << (number ? number.getInt() : 0) << " rows from row "
+        << (from ? from.getInt() : 0) << " in '" << weight.getType() << "'";
     patterns::Run::fail(range);
     return weight;
   }
@@ -187,8 +187,9 @@ static Value concatRows(PatternRewriter &rewriter, ValueRange weights) {
   SmallVector<Wanted> wanted;
   for (Value weight : weights) {
     if (!goTogether(weights.front(), weight)) {
-      patterns::Run::fail("ConcatRows: weights of one format and as many columns, in one layer, go "
-                          "below each other: CanConcatRows asks");
+      patterns::Run::fail(
+          "ConcatRows: the weights must have the same format and number of columns, and be in one "
+          "layer; check with CanConcatRows");
       return weights.front();
     }
     wanted.push_back({weight, 0, cast<WeightType>(weight.getType()).rows()});

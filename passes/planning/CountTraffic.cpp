@@ -75,7 +75,7 @@ struct CountTraffic : ingot::impl::CountTrafficPassBase<CountTraffic> {
       for (plan::LaunchOp launch : section.launchesIn(plan::manyIn(plan::Mode::Logits))) {
         auto fn = module.lookupSymbol<kernel::FuncOp>(launch.getKernel());
         if (llvm::any_of(fn.getArgumentTypes(), hasNoBytes)) {
-          launch.emitOpError("reads a matrix of no layout: kernel-choose-layouts comes before");
+          launch.emitOpError("reads a matrix without a layout: run kernel-choose-layouts first");
           return signalPassFailure();
         }
         sum += trafficOf(fn);

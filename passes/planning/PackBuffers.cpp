@@ -163,8 +163,8 @@ struct PackBuffers : ingot::impl::PackBuffersPassBase<PackBuffers> {
       }
       if (!writer && !uses.writers.empty())
         return LaunchOp(reader).emitOpError(
-            "reads rows that this case has not written, nor every case of a "
-            "section before it: expects its buffers to be persistent");
+            "reads rows that neither this case nor every case of an earlier section has written: "
+            "expects its buffers to be persistent");
       from = std::min(from, writer.value_or(at));
       to = std::max(to, at);
     }

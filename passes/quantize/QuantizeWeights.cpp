@@ -31,7 +31,7 @@ struct QuantizeWeights : ingot::impl::QuantizeWeightsPassBase<QuantizeWeights> {
       if (!glob || !wanted) {
         if (!glob)
           getOperation().emitError("rule '")
-              << text << "' is no glob: " << llvm::toString(glob.takeError());
+              << text << "' is not a valid glob: " << llvm::toString(glob.takeError());
         return signalPassFailure();
       }
       parsed.emplace_back(std::move(*glob), *wanted);

@@ -2,7 +2,7 @@
 // RUN: ingot-opt %s -split-input-file -verify-diagnostics
 
 // func_c1
-// expected-error @+1 {{expects one op that is no producer and no consumer, and a return}}
+// expected-error @+1 {{expects one op that is neither producer nor consumer, and a return}}
 kernel.func @k(%x: !kernel.rows<64, f32>) {
   kernel.return
 }
@@ -164,7 +164,7 @@ kernel.func @k(%x: !kernel.rows<64, bf16>, %y: !kernel.rows<32, fp8>) {
 
 // matmul_c17
 kernel.func @k(%x: !kernel.rows<64, bf16>, %w: !lm.weight<32x64, q4_0>, %y: !kernel.rows<32, f32>, %e: !kernel.rows<64, fp8>) {
-  // expected-error @+1 {{expects fp8 rows beside bf16 rows of one width, and fp8 weights}}
+  // expected-error @+1 {{expects fp8 rows together with bf16 rows of the same width, and fp8 weights}}
   kernel.matmul %x : !kernel.rows<64, bf16> weights(%w : !lm.weight<32x64, q4_0>) outs(%y : !kernel.rows<32, f32>) fp8(%e : !kernel.rows<64, fp8>) attributes {aux_counts = array<i64: 0>, extent = #kernel.extent<tokens>} {
   ^bb0(%a: f32):
     kernel.yield %a : f32
@@ -366,7 +366,7 @@ kernel.func @k(%x: !kernel.rows<64, f32>, %y: !kernel.rows<64, f32>, %s: !kernel
 
 // matmul_c19
 kernel.func @k(%x: !kernel.rows<64, f32>, %v: !lm.weight<32x64, f32, panel32>, %w: !lm.weight<32x64, f32, frag16>, %y: !kernel.rows<32, f32>) {
-  // expected-error @+1 {{expects its weights to lie in one layout}}
+  // expected-error @+1 {{expects all of its weights to have the same layout}}
   kernel.matmul %x : !kernel.rows<64, f32> weights(%v, %w : !lm.weight<32x64, f32, panel32>, !lm.weight<32x64, f32, frag16>) outs(%y, %y : !kernel.rows<32, f32>, !kernel.rows<32, f32>) attributes {aux_counts = array<i64: 0, 0>, extent = #kernel.extent<tokens>} {
   ^bb0(%a: f32):
     kernel.yield %a : f32
@@ -380,7 +380,7 @@ kernel.func @k(%x: !kernel.rows<64, f32>, %v: !lm.weight<32x64, f32, panel32>, %
 // -----
 
 // func_c1: two that stand alone
-// expected-error @+1 {{expects one op that is no producer and no consumer, and a return}}
+// expected-error @+1 {{expects one op that is neither producer nor consumer, and a return}}
 kernel.func @k(%k: !kernel.rows<1, key>, %i: !kernel.rows<1, i32>) {
   kernel.argmax_finish %k : !kernel.rows<1, key> outs(%i : !kernel.rows<1, i32>)
   kernel.argmax_finish %k : !kernel.rows<1, key> outs(%i : !kernel.rows<1, i32>)
@@ -391,7 +391,7 @@ kernel.func @k(%k: !kernel.rows<1, key>, %i: !kernel.rows<1, i32>) {
 
 // func_c5
 kernel.func @k(%x: !kernel.rows<64, bf16>, %w: !lm.weight<32x64, q4_0>, %y: !kernel.rows<32, f32>, %i: !kernel.rows<1, key>, %m: !kernel.rows<2, f32>) {
-  // expected-error @+1 {{neither makes rows of the kernel's anchor nor takes its results}}
+  // expected-error @+1 {{neither produces rows for the kernel's anchor nor consumes its results}}
   %c = arith.constant 0.0 : f32
   kernel.argmax %y : !kernel.rows<32, f32> keys %i : !kernel.rows<1, key>
   kernel.return
@@ -401,7 +401,7 @@ kernel.func @k(%x: !kernel.rows<64, bf16>, %w: !lm.weight<32x64, q4_0>, %y: !ker
 
 // func_c6
 kernel.func @k(%x: !kernel.rows<64, bf16>, %w: !lm.weight<32x64, q4_0>, %y: !kernel.rows<32, f32>, %i: !kernel.rows<1, key>, %m: !kernel.rows<2, f32>) {
-  // expected-error @+1 {{has a result that nothing in the kernel takes}}
+  // expected-error @+1 {{has a result that nothing in the kernel uses}}
   %f = kernel.matmul %x : !kernel.rows<64, bf16> weights(%w : !lm.weight<32x64, q4_0>) -> !kernel.flow<32, f32> attributes {aux_counts = array<i64: 0>, extent = #kernel.extent<rows>} {
   ^bb0(%a: f32):
     kernel.yield %a : f32
@@ -538,7 +538,7 @@ kernel.func @k(%q: !kernel.rows<32, f32>, %g: !lm.weight<4x32, f32>, %kv: !kerne
 
 // rope_append_c8
 kernel.func @k(%q: !kernel.rows<32, f32>, %n: !lm.weight<32, f32>, %kv: !kernel.kv_pool<1, 32, bf16>) {
-  // expected-error @+1 {{expects a norm less the mean to stand before the rotation}}
+  // expected-error @+1 {{expects a norm that subtracts the mean to precede the rotation}}
   kernel.rope_append %q, %q, %q q_norm %n : !lm.weight<32, f32> into %kv {heads = 1 : i64, style = #lm.rope_style<half>, norm_after, centred} : !kernel.rows<32, f32>, !kernel.rows<32, f32>, !kernel.rows<32, f32>, !kernel.kv_pool<1, 32, bf16>
   kernel.return
 }
@@ -547,7 +547,7 @@ kernel.func @k(%q: !kernel.rows<32, f32>, %n: !lm.weight<32, f32>, %kv: !kernel.
 
 // route_c1
 kernel.func @k(%x: !kernel.rows<6, f32>, %r: !kernel.routes<8, 2>) {
-  // expected-error @+1 {{expects a f32 logit for each of 8 experts}}
+  // expected-error @+1 {{expects an f32 logit for each of 8 experts}}
   kernel.route %x : !kernel.rows<6, f32> outs(%r : !kernel.routes<8, 2>) {score = #lm.score<none>, normalize = #lm.normalize<none>, groups = 1 : i64, used_groups = 1 : i64, group_score = #lm.group_score<max>, norm_eps = 0.0 : f32, norm_floor = 0.0 : f32, scale = 1.0 : f32}
   kernel.return
 }
@@ -586,7 +586,7 @@ kernel.func @k(%x: !kernel.rows<8, f32>, %y: !kernel.rows<8, f32>, %r: !kernel.r
 
 // rowwise_c7
 kernel.func @k(%x: !kernel.rows<8, f32>, %y: !kernel.rows<8, f32>, %c: !lm.weight<7, f32>) {
-  // expected-error @+1 {{expects a column for each of 8 values of outputs, and rows of as many alone}}
+  // expected-error @+1 {{expects a column for each of 8 values of outputs, and only rows of that width}}
   kernel.rowwise ins(%x : !kernel.rows<8, f32>) outs(%y : !kernel.rows<8, f32>) by %c : !lm.weight<7, f32> attributes {extent = #kernel.extent<tokens>} {
   ^bb0(%a: f32):
     kernel.yield %a : f32
@@ -598,7 +598,7 @@ kernel.func @k(%x: !kernel.rows<8, f32>, %y: !kernel.rows<8, f32>, %c: !lm.weigh
 
 // rowwise_c7
 kernel.func @k(%x: !lm.weight<8, f32>, %y: !kernel.rows<8, f32>, %c: !lm.weight<8, f32>) {
-  // expected-error @+1 {{expects a column for each of 8 values of outputs, and rows of as many alone}}
+  // expected-error @+1 {{expects a column for each of 8 values of outputs, and only rows of that width}}
   kernel.rowwise ins(%x : !lm.weight<8, f32>) outs(%y : !kernel.rows<8, f32>) by %c : !lm.weight<8, f32> attributes {extent = #kernel.extent<tokens>} {
   ^bb0(%a: f32):
     kernel.yield %a : f32
@@ -610,7 +610,7 @@ kernel.func @k(%x: !lm.weight<8, f32>, %y: !kernel.rows<8, f32>, %c: !lm.weight<
 
 // rowwise_c7: an order of 8 values for each of 8 experts, not padded to 32
 kernel.func @k(%x: !kernel.rows<8, f32>, %y: !kernel.rows<8, f32>, %r: !kernel.routes<8, 2>, %c: !lm.weight<64, f32>) {
-  // expected-error @+1 {{expects a column for each of 8 values of outputs, and rows of as many alone}}
+  // expected-error @+1 {{expects a column for each of 8 values of outputs, and only rows of that width}}
   kernel.rowwise ins(%x : !kernel.rows<8, f32>) outs(%y : !kernel.rows<8, f32>) to %r : !kernel.routes<8, 2> by %c : !lm.weight<64, f32> attributes {extent = #kernel.extent<tokens>, rows_of_token = 2 : i64} {
   ^bb0(%a: f32):
     kernel.yield %a : f32

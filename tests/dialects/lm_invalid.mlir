@@ -21,7 +21,7 @@ lm.model @m attributes {family = "t", vocab = 8 : i64, hidden = 64 : i64, max_po
 
 // weight_c1
 lm.model @m attributes {family = "t", vocab = 8 : i64, hidden = 64 : i64, max_positions = 8 : i64} {
-  // expected-error @+1 {{expects values to fill a f32 vector of 2 values}}
+  // expected-error @+1 {{expects values to fill an f32 vector of 2 values}}
   lm.weight @bad : !lm.weight<2, f32> {values = array<f32: 1.0>}
   lm.entry @e(%i: tensor<?xi32>, %k: !lm.states, %b: !lm.batch) -> (tensor<?x64xf32>, !lm.states) {
     %w = lm.get_weight @v : !lm.weight<8x64, f32>
@@ -397,7 +397,7 @@ lm.model @m attributes {family = "t", vocab = 8 : i64, hidden = 64 : i64, max_po
 // scale_by_position_c1
 lm.model @m attributes {family = "t", vocab = 8 : i64, hidden = 64 : i64, max_positions = 8 : i64} {
   lm.layer_kind @k(%x: tensor<?x64xf32>, %b: !lm.batch, %f: !lm.weight<4x64, f32> {lm.role = "f"}) -> tensor<?x64xf32> {
-    // expected-error @+1 {{expects a f32 vector of factors}}
+    // expected-error @+1 {{expects an f32 vector of factors}}
     %0 = lm.scale_by_position %x, %f, %b {period = 4 : i64} : tensor<?x64xf32>, !lm.weight<4x64, f32>
     lm.return %x : tensor<?x64xf32>
   }
@@ -737,7 +737,7 @@ lm.model @m attributes {family = "t", vocab = 8 : i64, hidden = 64 : i64, max_po
   lm.entry @e(%i: tensor<?xi32>, %k: !lm.states, %b: !lm.batch) -> (tensor<?x64xf32>, !lm.states) {
     %w = lm.get_weight @v : !lm.weight<8x64, f32>
     %x = lm.embed %i, %w : tensor<?xi32>, !lm.weight<8x64, f32> -> tensor<?x64xf32>
-    // expected-error @+1 {{layer 0 passes @s, whose numbers are not those that @k takes (lm.element)}}
+    // expected-error @+1 {{layer 0 passes @s, whose values are not those that @k takes (lm.element)}}
     %y, %k1 = lm.layers %x, %k, %b {kinds = [@k], states = [[@s]], weights = [[]]} : tensor<?x64xf32> -> tensor<?x64xf32>
     lm.return %y, %k1 : tensor<?x64xf32>, !lm.states
   }
@@ -780,7 +780,7 @@ func.func private @f(!lm.state<#lm.paged<[k: 0x16, v: 2x16]>>)
 // -----
 
 // layout_c1
-// expected-error @+2 {{expects a state of one stream or more}}
+// expected-error @+2 {{expects a state of one or more streams}}
 // expected-error @+1 {{failed to parse Lm_StateType parameter}}
 func.func private @f(!lm.state<#lm.paged<[k: 2x16, k: 2x16]>>)
 
@@ -899,7 +899,7 @@ lm.model @m attributes {family = "t", vocab = 8 : i64, hidden = 4 : i64, max_pos
 // round_c1
 lm.model @m attributes {family = "t", vocab = 8 : i64, hidden = 64 : i64, max_positions = 8 : i64} {
   lm.layer_kind @k(%x: tensor<?x64xf32>, %b: !lm.batch) -> tensor<?x64xf32> {
-    // expected-error @+1 {{expects x's rows in a form, got 'tensor<?x32xf32, "q8">'}}
+    // expected-error @+1 {{expects x's rows in an encoding, got 'tensor<?x32xf32, "q8">'}}
     %0 = lm.round %x : tensor<?x64xf32> -> tensor<?x32xf32, "q8">
     lm.return %x : tensor<?x64xf32>
   }
@@ -917,7 +917,7 @@ lm.model @m attributes {family = "t", vocab = 8 : i64, hidden = 64 : i64, max_po
 lm.model @m attributes {family = "t", vocab = 8 : i64, hidden = 64 : i64, max_positions = 8 : i64} {
   lm.layer_kind @k(%x: tensor<?x64xf32>, %b: !lm.batch) -> tensor<?x64xf32> {
     %0 = lm.round %x : tensor<?x64xf32> -> tensor<?x64xf32, "q8">
-    // expected-error @+1 {{expects x in another form than 'tensor<?x64xf32, "q8">'}}
+    // expected-error @+1 {{expects x in an encoding other than 'tensor<?x64xf32, "q8">'}}
     %1 = lm.round %0 : tensor<?x64xf32, "q8"> -> tensor<?x64xf32, "q8">
     lm.return %x : tensor<?x64xf32>
   }

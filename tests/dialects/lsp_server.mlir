@@ -7,7 +7,7 @@
   "text":"lm.model @m attributes {family = \"t\", vocab = 40 : i64, hidden = 64 : i64, max_positions = 64 : i64} {\n  lm.weight @bad : !lm.weight<2, f32> {values = array<f32: 1.0>}\n}"
 }}}
 // CHECK: "method": "textDocument/publishDiagnostics"
-// CHECK: "message": "'lm.weight' op expects values to fill a f32 vector of 2 values
+// CHECK: "message": "'lm.weight' op expects values to fill an f32 vector of 2 values
 // -----
 {"jsonrpc":"2.0","id":1,"method":"shutdown"}
 // -----

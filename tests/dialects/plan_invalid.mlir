@@ -219,7 +219,7 @@ plan.program @p attributes {family = "t", vocab = 8 : i64, hidden = 64 : i64, ma
 // section_c1
 plan.program @p attributes {family = "t", vocab = 8 : i64, hidden = 64 : i64, max_positions = 8 : i64} {
   plan.section @s {
-    // expected-error @+1 {{expects a section of launches, or of cases}}
+    // expected-error @+1 {{expects a section of either launches or cases}}
     plan.launch @nobody []
     plan.case {
     }
@@ -302,7 +302,7 @@ plan.program @p attributes {family = "t", vocab = 8 : i64, hidden = 64 : i64, ma
 
 // entry_c2
 plan.program @p attributes {family = "t", vocab = 8 : i64, hidden = 64 : i64, max_positions = 8 : i64} {
-  // expected-error @+1 {{expects the mode logits, drawn only beside greedy, and none twice}}
+  // expected-error @+1 {{expects the mode logits, drawn only together with greedy, and no duplicates}}
   plan.entry @generate modes [logits, drawn] {
   }
 }
@@ -405,7 +405,7 @@ plan.program @p attributes {family = "t", vocab = 8 : i64, hidden = 64 : i64, ma
     plan.launch @attend [#plan.buffer<@x>, #plan.state<0>, #plan.buffer<@x>]
   }
   plan.entry @generate modes [logits] {
-    // expected-error @+1 {{expects @kv.0 to keep what @attend looks at, a window of 9 (0: all), and not of 8}}
+    // expected-error @+1 {{expects @kv.0 to keep what @attend reads, a window of 9 (0: all), and not of 8}}
     plan.step @s states [@kv.0]
   }
 }

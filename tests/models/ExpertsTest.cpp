@@ -134,17 +134,17 @@ TEST(Experts, WrongShapesNameTheTensor) {
   const std::string why = apart.import();
   EXPECT_HAS(why, "E0297");
   EXPECT_HAS(why, "'model.layers.0.mlp.experts.2.down_proj.weight'");
-  EXPECT_HAS(why, "found 10x24, the configuration gives 24x10");
+  EXPECT_HAS(why, "found 10x24, the configuration requires 24x10");
 
   Changed fewer("mixtral-fused");
   fewer.checkpoint.metadata["num_local_experts"] = int64_t(4);
   EXPECT_HAS(fewer.import(), "'model.layers.0.mlp.gate.weight'");
   Changed narrow("mixtral-fused");
   narrow.checkpoint.metadata["intermediate_size"] = int64_t(7);
-  EXPECT_HAS(narrow.import(), "found 5x28x24, the configuration gives 5x14x24");
+  EXPECT_HAS(narrow.import(), "found 5x28x24, the configuration requires 5x14x24");
   Changed across("gpt-oss-old-config");
   across.tensor("model.layers.0.mlp.experts.gate_up_proj").shape = {5, 28, 24};
-  EXPECT_HAS(across.import(), "found 5x28x24, the configuration gives 5x24x28");
+  EXPECT_HAS(across.import(), "found 5x28x24, the configuration requires 5x24x28");
 }
 
 TEST(Experts, NumbersOfThemThatDoNotFit) {
@@ -152,7 +152,7 @@ TEST(Experts, NumbersOfThemThatDoNotFit) {
   more.checkpoint.metadata["num_experts_per_tok"] = int64_t(6);
   const std::string why = more.import();
   EXPECT_HAS(why, "E0298");
-  EXPECT_HAS(why, "found 6, supported: at most the 5 experts that there are");
+  EXPECT_HAS(why, "found 6, supported: at most 5 (the number of experts)");
   Changed two("qwen3moe-old-config");
   two.checkpoint.metadata["num_local_experts"] = int64_t(6);
   EXPECT_HAS(two.import(), "'num_local_experts' is not supported");

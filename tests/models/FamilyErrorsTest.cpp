@@ -211,10 +211,10 @@ TEST(FamilyErrors, AMissingTensorUnderAnotherName) {
   for (import::Tensor &tensor : c.tensors)
     tensor.name = "tower." + tensor.name;
   expectRefusal(c, "E0295", "among them 'tower.model.embed_tokens.weight'");
-  expectRefusal(c, "E0295", "the names of the published model");
+  expectRefusal(c, "E0295", "as in the published model");
   c = hfLlama();
   removeTensor(c, "model.layers.0.mlp.up_proj.weight");
-  expectRefusal(c, "E0295", "if files of it are missing, download those");
+  expectRefusal(c, "E0295", "if files are missing, download them");
 }
 
 TEST(FamilyErrors, TensorsThatTransformersPassesOver) {
@@ -316,7 +316,7 @@ TEST(FamilyErrors, AWrongShape) {
   Checkpoint c = hfLlama();
   removeTensor(c, "model.layers.0.self_attn.k_proj.weight");
   addTensor(c, "model.layers.0.self_attn.k_proj.weight", {8, 4});
-  expectRefusal(c, "E0297", "found 8x4, the configuration gives 4x8");
+  expectRefusal(c, "E0297", "found 8x4, the configuration requires 4x8");
 }
 
 TEST(FamilyErrors, AQuantisedNorm) {
@@ -447,9 +447,9 @@ Checkpoint hfGptNeox(int64_t packedRows = 24) {
 TEST(FamilyErrors, APackedTensorOfAnotherSize) {
   expectImport(hfGptNeox());
   expectRefusal(hfGptNeox(20), "E0297",
-                "found 20x8, the configuration gives 8x8, from rows 8 to 23 of it");
+                "found 20x8, the configuration requires 8x8, from rows 8 to 23 of it");
   expectRefusal(hfGptNeox(30), "E0850",
-                "'gpt_neox.layers.0.attention.query_key_value.bias' is used in part");
+                "'gpt_neox.layers.0.attention.query_key_value.bias' is only partly used");
   Checkpoint c = hfGptNeox();
   removeTensor(c, "gpt_neox.layers.0.attention.query_key_value.weight");
   expectRefusal(c, "E0295", "'gpt_neox.layers.0.attention.query_key_value.weight'");
@@ -520,7 +520,7 @@ Checkpoint hfLfm2(std::vector<int64_t> convolution = {8, 1, 3}) {
 TEST(FamilyErrors, AConvolutionOfAnotherShape) {
   expectImport(hfLfm2());
   expectImport(hfLfm2({8, 3})); // as in a GGUF
-  expectRefusal(hfLfm2({8, 1, 4}), "E0297", "found 8x1x4, the configuration gives 8x1x3");
+  expectRefusal(hfLfm2({8, 1, 4}), "E0297", "found 8x1x4, the configuration requires 8x1x3");
   expectRefusal(hfLfm2({3, 8}), "E0297", "found 3x8"); // the same number of elements
   Checkpoint c = hfLfm2();
   c.metadata["conv_L_cache"] = int64_t(1);
@@ -579,7 +579,7 @@ TEST(FamilyErrors, LayersOfLfm2) {
   c.metadata["full_attn_idxs"] = import::MetaArray(std::vector<int64_t>{1});
   expectImport(c);
   c.metadata["block_auto_adjust_ff_dim"] = false;
-  expectRefusal(c, "E0297", "the configuration gives 18x8");
+  expectRefusal(c, "E0297", "the configuration requires 18x8");
   c.metadata["intermediate_size"] = int64_t(16);
   expectImport(c);
   c.metadata["theta"] = c.metadata["rope_theta"] = 1e6;

@@ -38,7 +38,7 @@ TEST(HeadNorms, OneTooMany) {
 TEST(HeadNorms, OfAnotherShape) {
   Changed turned("cohere-qknorm");
   turned.tensor("model.layers.0.self_attn.q_norm.weight").shape = {10, 4};
-  EXPECT_HAS(turned.import(), "found 10x4, the configuration gives 4x10");
+  EXPECT_HAS(turned.import(), "found 10x4, the configuration requires 4x10");
 }
 
 /// llama.cpp's converter of 2026 writes such a file for the 12B model: without the norms the result would be

@@ -125,7 +125,7 @@ TEST(LayerKinds, TiedHeadsOfTheirOwn) {
   for (WeightFormat format : {WeightFormat::F32, WeightFormat::F16, WeightFormat::BF16}) {
     const auto [own, said] = imported("lm_head.weight", format, false);
     EXPECT_TRUE(own);
-    EXPECT_NE(said.find("'tie_word_embeddings' is true, but the checkpoint has a head of its own"),
+    EXPECT_NE(said.find("'tie_word_embeddings' is true, but the checkpoint has a separate head"),
               std::string::npos)
         << said;
   }

@@ -57,13 +57,13 @@ TEST_F(Packed, AllRowsOnceAreFine) {
 
 TEST_F(Packed, RowsThatNobodyTakes) {
   std::string why = take({heads(0), heads(2)});
-  EXPECT_HAS(why, "error[E0850]: the tensor 'qkv' is used in part");
-  EXPECT_HAS(why, "takes 12 of its 18 rows; the first that it leaves is row 2");
+  EXPECT_HAS(why, "error[E0850]: the tensor 'qkv' is only partly used");
+  EXPECT_HAS(why, "uses 12 of its 18 rows; the first unused row is 2");
 }
 
 TEST_F(Packed, RowsThatAreTakenTwice) {
   EXPECT_HAS(take({heads(0), heads(1), heads(1)}),
-             "error[E0851]: row 2 of the tensor 'qkv' is taken twice");
+             "error[E0851]: row 2 of the tensor 'qkv' is used twice");
   EXPECT_HAS(take({{"qkv", -1, RowOrder::range(0, 12)}, {"qkv", -1, RowOrder::range(11, 7)}}),
              "E0297"); // 7 rows for a weight of 6 are reported first
 }
@@ -72,7 +72,7 @@ TEST_F(Packed, RowsBehindTheLast) {
   checkpoint.tensors[1].shape = {12, 4};
   checkpoint.tensors[1].data = std::span(zeros).first(96);
   EXPECT_HAS(take({heads(0), heads(1), heads(2)}),
-             "found 12x4, the configuration gives 6x4, from rows 0 to 13 of it");
+             "found 12x4, the configuration requires 6x4, from rows 0 to 13 of it");
 }
 
 TEST_F(Packed, ARowOfAnotherWidth) {
@@ -88,7 +88,7 @@ TEST_F(Packed, TensorsOfTwoFormatsAreNoWeight) {
   Error why;
   ASSERT_TRUE(mlir::failed(model.finish({}, why)));
   EXPECT_EQ(why.code, "E0299");
-  EXPECT_HAS(why.format(), "'qkv' and 'v' are of different formats");
+  EXPECT_HAS(why.format(), "'qkv' and 'v' have different formats");
 }
 
 TEST_F(Packed, JoinedTensorsAreOneWeight) {

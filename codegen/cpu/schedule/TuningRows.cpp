@@ -86,7 +86,7 @@ public:
     taken.push_back(name);
     const json::Value *value = object.get(name);
     if (!value)
-      fail(("'" + name + "' is missing").str(), "every row names its key and its schedule");
+      fail(("'" + name + "' is missing").str(), "every row needs its key and its schedule");
     return value;
   }
   const json::Value *takeOptional(StringRef name) {
@@ -133,7 +133,7 @@ public:
   void fail(std::string what, std::string why) {
     if (!error)
       error = Error{ExitCode::File, "E0441", where + ": " + std::move(what), std::move(why),
-                    "write rows with ingot tune; docs/tuning.md has the fields"};
+                    "write rows with ingot tune; docs/tuning.md describes the fields"};
   }
   /// Returns the first error, after checking for unknown members.
   std::optional<Error> finish() {
@@ -141,7 +141,7 @@ public:
       if (!llvm::is_contained(taken, StringRef(name)))
         fail(("unknown field '" + StringRef(name) + "'").str(),
              didYouMean(name.str(), std::vector<std::string>(taken.begin(), taken.end()),
-                        "a misspelt field would be a row without effect"));
+                        "a row with a misspelt field would have no effect"));
     return error;
   }
 
@@ -183,8 +183,8 @@ std::optional<Error> scheduleError(const TuningRow &row, const std::string &wher
     return bad("tiles " + tiles + " do not end in 1", "a step may have any number of tokens");
   for (size_t i = 0; i < row.tiles.size(); ++i)
     if (row.tiles[i] > kMostTile || (i && row.tiles[i] >= row.tiles[i - 1]))
-      return bad("tiles " + tiles + " are none",
-                 "they fall, from at most " + std::to_string(kMostTile) + " tokens");
+      return bad("invalid tiles " + tiles,
+                 "they must decrease, from at most " + std::to_string(kMostTile) + " tokens");
   if (row.block < 1 || row.block > kMostBlock)
     return bad("a block of " + std::to_string(row.block) + " tokens",
                "blocks have 1 to " + std::to_string(kMostBlock));
@@ -203,7 +203,7 @@ Result<TuningRow> readRow(const json::Object &object, const std::string &where) 
   if (const json::Array *weights = in.array("weights"))
     for (const json::Value &weight : *weights) {
       if (!weight.getAsString())
-        in.wrong("weights", "a list of texts like \"q4_0 2048x2048\"");
+        in.wrong("weights", "a list of strings such as \"q4_0 2048x2048\"");
       row.shape.weights.push_back(weight.getAsString().value_or("").str());
     }
   if (const json::Array *tiles = in.array("tiles"))
@@ -216,7 +216,7 @@ Result<TuningRow> readRow(const json::Object &object, const std::string &where) 
   if (auto error = in.finish())
     return *error;
   if (!isaNamed(row.level))
-    return Error{ExitCode::File, "E0441", where + ": there is no level '" + row.level + "'",
+    return Error{ExitCode::File, "E0441", where + ": unknown level '" + row.level + "'",
                  "levels are " + levelNames(), "\"level\": \"avx512\""};
   if (auto error = scheduleError(row, where))
     return *error;
@@ -249,17 +249,17 @@ static bool nestsDeeply(StringRef text) {
 
 Result<TuningTable> ingot::cpu::parseTuningRows(StringRef text, const std::string &path) {
   if (nestsDeeply(text))
-    return Error{ExitCode::File, "E0440", path + " is no file of tuning rows",
-                 "it nests more than 100 levels deep",
+    return Error{ExitCode::File, "E0440", path + " is not a file of tuning rows",
+                 "it is nested more than 100 levels deep",
                  "write one with: ingot tune MODEL -o rows.json"};
   auto parsed = json::parse(text);
   if (!parsed)
-    return Error{ExitCode::File, "E0440", path + " is no file of tuning rows",
+    return Error{ExitCode::File, "E0440", path + " is not a file of tuning rows",
                  llvm::toString(parsed.takeError()),
                  "write one with: ingot tune MODEL -o rows.json"};
   if (!parsed->getAsObject())
-    return Error{ExitCode::File, "E0440", path + " is no file of tuning rows",
-                 "it is JSON, but no object with cpu and rows",
+    return Error{ExitCode::File, "E0440", path + " is not a file of tuning rows",
+                 "it is JSON, but not an object with cpu and rows",
                  "write one with: ingot tune MODEL -o rows.json"};
   Members in(*parsed->getAsObject(), path);
   TuningTable table;
@@ -275,14 +275,14 @@ Result<TuningTable> ingot::cpu::parseTuningRows(StringRef text, const std::strin
   for (const json::Value &value : *rows) {
     std::string where = path + ", row " + std::to_string(table.rows.size() + 1);
     if (!value.getAsObject())
-      return Error{ExitCode::File, "E0441", where + " is no object", "",
-                   "write rows with ingot tune; docs/tuning.md has the fields"};
+      return Error{ExitCode::File, "E0441", where + " is not an object", "",
+                   "write rows with ingot tune; docs/tuning.md describes the fields"};
     auto row = readRow(*value.getAsObject(), where);
     if (!row)
       return row.error();
     if (table.find(row->shape, *isaNamed(row->level)))
       return Error{ExitCode::File, "E0443", where + ": a second row for " + row->shape.text(),
-                   "which of them holds would be chance", "remove one"};
+                   "the choice between them would be arbitrary", "remove one"};
     table.rows.push_back(std::move(*row));
   }
   return table;

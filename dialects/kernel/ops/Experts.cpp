@@ -12,7 +12,7 @@ LogicalResult RouteOp::verify() {
   const RoutesType routes = routesType();
   const RowsType logits = getLogits().getType();
   if (logits.getKind() != RowKind::F32 || logits.getN() != routes.getExperts()) // route_c1
-    return emitOpError("expects a f32 logit for each of ") << routes.getExperts() << " experts";
+    return emitOpError("expects an f32 logit for each of ") << routes.getExperts() << " experts";
   for (Value vector : {getBias(), getExpertScale()}) // route_c2
     if (vector &&
         cast<lm::WeightType>(vector.getType()).getShape() != ArrayRef(routes.getExperts()))

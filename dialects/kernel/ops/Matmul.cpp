@@ -80,7 +80,8 @@ LogicalResult MatmulOp::verify() {
     });
     if (!all || xType().getKind() != RowKind::BF16 || fp8.getKind() != RowKind::FP8 ||
         fp8.getN() != xType().getN())
-      return emitOpError("expects fp8 rows beside bf16 rows of one width, and fp8 weights");
+      return emitOpError(
+          "expects fp8 rows together with bf16 rows of the same width, and fp8 weights");
   }
   const int64_t matrices = getRoutes() ? getRoutes().getType().getExperts() : 1;
   if (getRoutes() && (count != 1 || getExtent() != Extent::Tokens || !writes)) // matmul_c20
@@ -91,7 +92,7 @@ LogicalResult MatmulOp::verify() {
     return emitOpError("expects a matrix for each of ") << matrices << " experts";
   auto layout = [](Type type) { return cast<WeightType>(type).getLayout(); };
   if (!llvm::all_equal(llvm::map_range(getWeights().getTypes(), layout))) // matmul_c19
-    return emitOpError("expects its weights to lie in one layout");
+    return emitOpError("expects all of its weights to have the same layout");
   return success();
 }
 

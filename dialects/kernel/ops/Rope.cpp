@@ -43,7 +43,7 @@ LogicalResult RopeAppendOp::verify() {
       (!getGrowth().getType().isVector() || int64_t(getGrowthPeriod()) < 1)) // rope_append_c7
     return emitOpError("expects growth to be a vector, with a period of 1 or more positions");
   if (getCentred() && getNormAfter()) // rope_append_c8
-    return emitOpError("expects a norm less the mean to stand before the rotation");
+    return emitOpError("expects a norm that subtracts the mean to precede the rotation");
   return success();
 }
 

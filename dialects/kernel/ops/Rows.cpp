@@ -56,7 +56,7 @@ LogicalResult RowwiseOp::verify() {
                     return !rows || rows.getN() != n;
                   }))) // rowwise_c7
     return emitOpError("expects a column for each of ")
-           << n << " values of outputs, and rows of as many alone, got " << columns;
+           << n << " values of outputs, and only rows of that width, got " << columns;
   return verifyRegion(*this, getBody(), getInputs().size(),
                       getFlow() ? 1 : getOutputs().size()); // rowwise_c4
 }

@@ -75,12 +75,13 @@ void FuncOp::addWorkspace(int64_t bytes) {
 LogicalResult FuncOp::verify() {
   Block &body = getBody().front();
   if (llvm::count_if(body, isAnchor) != 1 || !isa<ReturnOp>(body.back())) // func_c1
-    return emitOpError("expects one op that is no producer and no consumer, and a return");
+    return emitOpError("expects one op that is neither producer nor consumer, and a return");
   for (Operation &op : ops()) {
     if (!isAnchor(op) && !isProducer(op) && !isConsumer(op)) // func_c5
-      return op.emitOpError("neither makes rows of the kernel's anchor nor takes its results");
+      return op.emitOpError(
+          "neither produces rows for the kernel's anchor nor consumes its results");
     if (llvm::any_of(op.getResults(), [](Value flow) { return flow.use_empty(); })) // func_c6
-      return op.emitOpError("has a result that nothing in the kernel takes");
+      return op.emitOpError("has a result that nothing in the kernel uses");
     if (auto own = dyn_cast<LaunchInterface>(op);
         own && own.isPerRow() != launch().isPerRow()) // func_c7
       return op.emitOpError(
@@ -104,7 +105,7 @@ LogicalResult kernel::expectLayout(FuncOp kernel, lm::WeightLayout layout) {
     auto weight = dyn_cast<WeightType>(type);
     if (weight && !weight.isVectors() && weight.getLayout() != lm::WeightLayout::Open &&
         weight.getLayout() != layout)
-      return kernel.emitOpError("expects matrices that lie as ")
+      return kernel.emitOpError("expects matrices in the layout ")
              << stringifyWeightLayout(layout) << " on this target, got " << weight;
   }
   return success();

@@ -21,7 +21,7 @@ LogicalResult RopeOp::verify() {
 LogicalResult ScaleByPositionOp::verify() {
   WeightType factors = getFactors().getType();
   if (!factors.isVector() || factors.getFormat() != WeightFormat::F32) // scale_by_position_c1
-    return emitOpError("expects a f32 vector of factors, got ") << factors;
+    return emitOpError("expects an f32 vector of factors, got ") << factors;
   if (int64_t(getPeriod()) < 1) // scale_by_position_c2
     return emitOpError("expects a period of 1 or more positions");
   return success();

@@ -157,9 +157,9 @@ LogicalResult LayersOp::verifySymbolUses(SymbolTableCollection &symbols) {
                                    << " takes (" << fn.stateTypes() << ")";
     for (auto [i, element] : llvm::enumerate(elements))
       if (fn.elementOf(unsigned(i)) != element) // layers_c9
-        return emitOpError("layer ") << layer << " passes " << cast<ArrayAttr>(states)[i]
-                                     << ", whose numbers are not those that " << kind << " takes ("
-                                     << kElementAttr << ")";
+        return emitOpError("layer ")
+               << layer << " passes " << cast<ArrayAttr>(states)[i]
+               << ", whose values are not those that " << kind << " takes (" << kElementAttr << ")";
   }
   return success();
 }

@@ -12,8 +12,8 @@ LogicalResult RoundOp::verify() {
   RankedTensorType from = getX().getType(), to = getResult().getType();
   if (to.getShape() != from.getShape() ||
       !isa_and_nonnull<StringAttr>(to.getEncoding())) // round_c1
-    return emitOpError("expects x's rows in a form, got ") << to;
+    return emitOpError("expects x's rows in an encoding, got ") << to;
   if (to == from) // round_c2
-    return emitOpError("expects x in another form than ") << to;
+    return emitOpError("expects x in an encoding other than ") << to;
   return success();
 }

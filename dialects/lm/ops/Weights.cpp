@@ -12,7 +12,7 @@ LogicalResult WeightOp::verify() {
   WeightType type = getType();
   if (getValues() && (!type.isVector() || type.getFormat() != WeightFormat::F32 ||
                       int64_t(getValues()->size()) != type.rows())) // weight_c1
-    return emitOpError("expects values to fill a f32 vector of ") << type.rows() << " values";
+    return emitOpError("expects values to fill an f32 vector of ") << type.rows() << " values";
   if (!getValues() && !getSource()) // weight_c2
     return emitOpError("expects a source tensor or values");
   if (type.isVector() && !type.numeric().isFloat()) // weight_c3

@@ -94,7 +94,7 @@ static LogicalResult verifyTypes(StepOp step, SectionOp section,
         if (auto op = dyn_cast<kernel::AttentionOp>(user);
             op && kept && (op.getWindow() == 0 || int64_t(op.getWindow()) > kept)) // step_c7
           return step.emitOpError("expects ")
-                 << symbol << " to keep what @" << launch.getKernel() << " looks at, a window of "
+                 << symbol << " to keep what @" << launch.getKernel() << " reads, a window of "
                  << op.getWindow() << " (0: all), and not of " << kept;
     }
     return success();
@@ -129,6 +129,7 @@ LogicalResult EntryOp::verify() {
   llvm::SmallSet<Mode, 4> seen(modes.begin(), modes.end());
   if (seen.size() != modes.size() || !seen.contains(Mode::Logits) ||
       (seen.contains(Mode::Drawn) && !seen.contains(Mode::Greedy))) // entry_c2
-    return emitOpError("expects the mode logits, drawn only beside greedy, and none twice");
+    return emitOpError(
+        "expects the mode logits, drawn only together with greedy, and no duplicates");
   return success();
 }

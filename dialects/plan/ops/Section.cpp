@@ -53,7 +53,7 @@ LogicalResult SectionOp::verify() {
   bool cases = !getBody().getOps<CaseOp>().empty();
   for (Operation &op : getBody().front()) {
     if (!isa<LaunchOp, WhenOp, CaseOp>(op) || isa<CaseOp>(op) != cases) // section_c1
-      return op.emitOpError("stands beside cases: expects a section of launches, or of cases");
+      return op.emitOpError("is next to cases: expects a section of either launches or cases");
     auto one = dyn_cast<CaseOp>(op);
     const bool last = &op == &getBody().front().back();
     if (one && bool(one.getWhenAttr()) == last) // section_c2

@@ -104,13 +104,15 @@ TEST(ObjectCode, RefusesFusionsByName) {
       ") attributes {aux_counts = array<i64: 0>, extent = #kernel.extent<tokens>} " + region +
       "kernel.return\n}\nkernel.func @stored" + begin + make + "kernel.store %x : " + flow +
       " into %y : " + rows + "\nkernel.return\n}\n");
-  EXPECT_EQ(kernelShape(module.kernels()[0]).refused, "expects its rows to be in memory on CPUs");
+  EXPECT_EQ(kernelShape(module.kernels()[0]).refused,
+            "expects its activations to be in memory on CPUs");
   std::string said;
   mlir::ScopedDiagnosticHandler handler(module.anchor()->getContext(),
                                         [&](mlir::Diagnostic &d) { said += d.str(); });
   EXPECT_TRUE(failed(compileKernels(module.kernels(), kAvx2)));
-  EXPECT_NE(said.find("expects its rows to be in memory on CPUs"), std::string::npos) << said;
-  EXPECT_NE(said.find("is fused with other ops, which has no code on CPUs"), std::string::npos)
+  EXPECT_NE(said.find("expects its activations to be in memory on CPUs"), std::string::npos)
+      << said;
+  EXPECT_NE(said.find("is fused with other ops, which is not supported on CPUs"), std::string::npos)
       << said;
 }
 
@@ -126,7 +128,7 @@ TEST(ObjectCode, ReadsPanelsAlone) {
   mlir::ScopedDiagnosticHandler handler(fragments.anchor()->getContext(),
                                         [&](mlir::Diagnostic &d) { said += d.str(); });
   EXPECT_TRUE(failed(compileKernels(fragments.kernels(), kAvx2)));
-  EXPECT_NE(said.find("expects matrices that lie as panel32 on this target"), std::string::npos)
+  EXPECT_NE(said.find("expects matrices in the layout panel32 on this target"), std::string::npos)
       << said;
 }
 

@@ -46,7 +46,7 @@ TEST(EmittedCode, ReadsFragmentsAlone) {
   mlir::ScopedDiagnosticHandler handler(module.anchor()->getContext(),
                                         [&](mlir::Diagnostic &d) { said += d.str(); });
   EXPECT_TRUE(failed(emitFirst(module)));
-  EXPECT_NE(said.find("expects matrices that lie as frag16 on this target"), std::string::npos)
+  EXPECT_NE(said.find("expects matrices in the layout frag16 on this target"), std::string::npos)
       << said;
 }
 

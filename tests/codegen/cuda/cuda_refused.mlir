@@ -10,7 +10,7 @@ kernel.func @q8(%x: !kernel.rows<64, q8>, %w: !lm.weight<32x64, q4_0>, %y: !kern
   kernel.return
 }
 
-// CHECK: error: 'kernel.matmul' op expects float weights beside f32 rows on GPUs, got '!lm.weight<32x64, q4_0>'
+// CHECK: error: 'kernel.matmul' op expects float weights with f32 rows on GPUs, got '!lm.weight<32x64, q4_0>'
 kernel.func @f32(%x: !kernel.rows<64, f32>, %w: !lm.weight<32x64, q4_0>, %y: !kernel.rows<32, f32>) {
   kernel.matmul %x : !kernel.rows<64, f32> weights(%w : !lm.weight<32x64, q4_0>) outs(%y : !kernel.rows<32, f32>) attributes {aux_counts = array<i64: 0>, extent = #kernel.extent<tokens>} {
   ^bb0(%acc: f32):
@@ -19,7 +19,7 @@ kernel.func @f32(%x: !kernel.rows<64, f32>, %w: !lm.weight<32x64, q4_0>, %y: !ke
   kernel.return
 }
 
-// CHECK: error: 'kernel.matmul' op expects f32 rows in memory, and its results, of single weights, there too, on GPUs
+// CHECK: error: 'kernel.matmul' op expects f32 rows in memory, single weights and results in memory on GPUs
 kernel.func @f32_pair(%x: !kernel.rows<64, f32>, %w: !lm.weight<32x64, f32>, %y: !kernel.rows<32, f32>) {
   kernel.matmul %x : !kernel.rows<64, f32> weights(%w, %w : !lm.weight<32x64, f32>, !lm.weight<32x64, f32>) outs(%y : !kernel.rows<32, f32>) attributes {aux_counts = array<i64: 0>, extent = #kernel.extent<tokens>, pair} {
   ^bb0(%g: f32, %u: f32):
@@ -29,7 +29,7 @@ kernel.func @f32_pair(%x: !kernel.rows<64, f32>, %w: !lm.weight<32x64, f32>, %y:
   kernel.return
 }
 
-// CHECK: error: {{.*}}expects matrices that lie as panel32 on this target, got '!lm.weight<32x64, f32, frag16>'
+// CHECK: error: {{.*}}expects matrices in the layout panel32 on this target, got '!lm.weight<32x64, f32, frag16>'
 kernel.func @f32_layout(%x: !kernel.rows<64, f32>, %w: !lm.weight<32x64, f32, frag16>, %y: !kernel.rows<32, f32>) {
   kernel.matmul %x : !kernel.rows<64, f32> weights(%w : !lm.weight<32x64, f32, frag16>) outs(%y : !kernel.rows<32, f32>) attributes {aux_counts = array<i64: 0>, extent = #kernel.extent<tokens>} {
   ^bb0(%acc: f32):
@@ -55,7 +55,7 @@ kernel.func @sine(%x: !kernel.rows<64, f32>, %y: !kernel.rows<64, f32>) {
 }
 
 // What stands around a projection is refused by name, where its shape has no room for it.
-// CHECK: error: 'kernel.matmul' op has a consumer that GPUs have no code for: kernel.panel_maxima
+// CHECK: error: 'kernel.matmul' op has a consumer that is not supported on GPUs: kernel.panel_maxima
 kernel.func @maxima(%x: !kernel.rows<64, bf16>, %w: !lm.weight<32x64, q4_0>, %y: !kernel.rows<32, f32>, %m: !kernel.rows<1, f32>) {
   %f = kernel.matmul %x : !kernel.rows<64, bf16> weights(%w : !lm.weight<32x64, q4_0>) -> !kernel.flow<32, f32> attributes {aux_counts = array<i64: 0>, extent = #kernel.extent<rows>} {
   ^bb0(%acc: f32):
@@ -66,7 +66,7 @@ kernel.func @maxima(%x: !kernel.rows<64, bf16>, %w: !lm.weight<32x64, q4_0>, %y:
   kernel.return
 }
 
-// CHECK: error: 'kernel.matmul' op expects logits beside their keys on GPUs
+// CHECK: error: 'kernel.matmul' op expects logits together with their keys on GPUs
 kernel.func @keys(%x: !kernel.rows<64, bf16>, %w: !lm.weight<32x64, q4_0>, %k: !kernel.rows<1, key>) {
   %f = kernel.matmul %x : !kernel.rows<64, bf16> weights(%w : !lm.weight<32x64, q4_0>) -> !kernel.flow<32, f32> attributes {aux_counts = array<i64: 0>, extent = #kernel.extent<rows>} {
   ^bb0(%acc: f32):
@@ -93,7 +93,7 @@ kernel.func @pairs(%x: !kernel.rows<64, bf16>, %w: !lm.weight<48x64, q4_0>, %y: 
   kernel.return
 }
 
-// CHECK: error: 'kernel.rowwise' op is fused with other ops, which has no code on GPUs
+// CHECK: error: 'kernel.rowwise' op is fused with other ops, which is not supported on GPUs
 kernel.func @rowwise(%x: !kernel.rows<64, f32>, %y: !kernel.rows<64, f32>) {
   %f = kernel.rowwise ins(%x : !kernel.rows<64, f32>) -> !kernel.flow<64, f32> attributes {extent = #kernel.extent<tokens>} {
   ^bb0(%a: f32):

@@ -23,7 +23,7 @@
 // PART-NEXT:   lm.linear
 // PART-NEXT:   lm.yield
 // PART:      lm.mul
-// REASON: remark: [Missed] routers_product | Category:fusion | Function=routed | Op=lm.mul, Reason="no kernel of cuda: kernel.matmul expects f32 rows in memory, and its results, of single weights, there too, on GPUs"
+// REASON: remark: [Missed] routers_product | Category:fusion | Function=routed | Op=lm.mul, Reason="no kernel of cuda: kernel.matmul expects f32 rows in memory, single weights and results in memory on GPUs"
 
 // Without the question Fuse asks it, and nothing is fused; a device that there is none of is an error.
 // RUN: %python %S/Inputs/example.py %S/../../../docs/patterns.md RoutersAndProduct Routers | sed '/TargetCanFuse/d' > %t.bold.pdll

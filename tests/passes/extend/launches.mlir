@@ -29,17 +29,17 @@
 
 // CPUs have no such kernels; of no device nobody knows; and a program that is planned has its places.
 // RUN: %{apply}='builtin.module(kernel-apply-patterns{patterns=%t.pdll device=cpu})' 2>&1 | FileCheck %s --check-prefix=CPU
-// CPU: [Missed] few_norms {{.*}}Reason="a reader of its rows expects its rows to be in memory on CPUs"
+// CPU: [Missed] few_norms {{.*}}Reason="a consumer of its rows expects its activations to be in memory on CPUs"
 // CPU-NOT: plan.when
 // RUN: %{apply}='builtin.module(kernel-apply-patterns{patterns=%t.pdll})' 2>&1 | FileCheck %s --check-prefix=NOBODY
-// NOBODY: [Missed] few_norms {{.*}}Reason="nothing says for which device: device=cuda"
+// NOBODY: [Missed] few_norms {{.*}}Reason="no device is given: device=cuda"
 // RUN: sed 's/@n per_token 128/@n per_token 128 at 0/' %s > %t.planned.mlir && ingot-opt %t.planned.mlir --remarks-filter=fusion --remark-policy=all --pass-pipeline='builtin.module(kernel-apply-patterns{patterns=%t.pdll device=cuda})' 2>&1 | FileCheck %s --check-prefix=PLANNED
-// PLANNED: [Missed] few_norms {{.*}}Reason="the program is planned: launches are composed at the point pre-plan"
+// PLANNED: [Missed] few_norms {{.*}}Reason="the program is already planned: launches are composed at the point pre-plan"
 
 // Launches that are no norms, and a step of no tokens.
 // RUN: sed -e 's/kernel.rowwise/kernel.matmul/;/MakesRows/d;/MakesWidth/d;/HasReaders/d;/CanGo/d' %t.pdll > %t.other.pdll
 // RUN: %{apply}='builtin.module(kernel-apply-patterns{patterns=%t.other.pdll device=cuda})' 2>&1 | FileCheck %s --check-prefix=OTHER
-// OTHER: [Missed] few_norms {{.*}}Reason="its kernel is no kernel.rowwise, whose rows alone are computed elsewhere"
+// OTHER: [Missed] few_norms {{.*}}Reason="its anchor is not kernel.rowwise, the only kernel that can be fused into its consumers"
 // RUN: sed -e 's/attr<"2">); };/attr<"0">); };/' %t.pdll > %t.zero.pdll
 // RUN: %{apply}='builtin.module(kernel-apply-patterns{patterns=%t.zero.pdll device=cuda})' 2>&1 | FileCheck %s --check-prefix=ZERO
 // ZERO: [Missed] few_norms {{.*}}Reason="steps have at least one token

@@ -1,7 +1,7 @@
 // In fast precision a float weight reads f32 rows and a quantised one int8 rows: two launches.
 // RUN: ingot-opt %s --pass-pipeline='builtin.module(lm.model(lm-fuse-projections))' --remarks-filter-missed=fusion --remark-policy=all 2>&1 | FileCheck %s
 
-// CHECK: remark: [Missed] projections | Category:fusion | {{.*}}Reason="float and quantised weights read one input in different forms"
+// CHECK: remark: [Missed] projections | Category:fusion | {{.*}}Reason="float and quantised weights read the same input in different encodings"
 // CHECK-NOT: lm.fused
 
 lm.model @m attributes {family = "t", vocab = 40 : i64, hidden = 64 : i64, max_positions = 64 : i64} {

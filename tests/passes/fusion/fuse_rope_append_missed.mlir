@@ -2,7 +2,7 @@
 
 // CHECK: remark: [Missed] rope_append | Category:fusion | {{.*}}Reason="queries and keys rotate differently"
 // CHECK-NOT: lm.fused
-// CHECK: remark: [Missed] rope_append | Category:fusion | {{.*}}Reason="a layer norm stands behind the rotation"
+// CHECK: remark: [Missed] rope_append | Category:fusion | {{.*}}Reason="a layer norm follows the rotation"
 // CHECK-NOT: lm.fused
 
 lm.model @m attributes {family = "t", vocab = 40 : i64, hidden = 64 : i64, max_positions = 64 : i64} {

@@ -1,11 +1,11 @@
 // Why rotation and append stay a launch of their own in steps of few tokens.
 // RUN: ingot-opt %s --pass-pipeline='builtin.module(kernel-append-epilogues)' --split-input-file --remarks-filter-missed=fusion --remark-policy=all 2>&1 | FileCheck %s
 
-// CHECK-DAG: [Missed] append_epilogue | Category:fusion | {{.*}}Reason="heads are normed, whose sums no block of the projection has"
+// CHECK-DAG: [Missed] append_epilogue | Category:fusion | {{.*}}Reason="heads have norms, and no block of the projection has a whole head to sum"
 // CHECK-DAG: [Missed] append_epilogue | Category:fusion | {{.*}}Reason="the projection appends to a cache that is not of bf16"
 // CHECK-DAG: [Missed] append_epilogue | Category:fusion | {{.*}}Reason="the projection has no block with both rows of a pair: half a head must be whole tiles of 16 rows"
-// CHECK-DAG: [Missed] append_epilogue | Category:fusion | {{.*}}Reason="q, k and v are not made by one projection, in this order"
-// CHECK-DAG: [Missed] append_epilogue | Category:fusion | {{.*}}Reason="rows of k or v are used again"
+// CHECK-DAG: [Missed] append_epilogue | Category:fusion | {{.*}}Reason="q, k and v do not come from one projection, in this order"
+// CHECK-DAG: [Missed] append_epilogue | Category:fusion | {{.*}}Reason="rows of k or v have another use"
 // CHECK-NOT: plan.when
 
 kernel.func @qkv(%x: !kernel.rows<64, bf16>, %w: !lm.weight<64x64, bf16>, %y0: !kernel.rows<64, f32>, %y1: !kernel.rows<64, f32>, %y2: !kernel.rows<64, f32>) {

@@ -7,7 +7,7 @@
 // RUN: not ingot-opt %s --pass-pipeline='builtin.module(plan.program(plan-count-traffic))' 2>&1 | FileCheck %s --check-prefix=OPEN
 
 // NONE: expects as device a target of cpu cuda, got npu
-// OPEN: reads a matrix of no layout: kernel-choose-layouts comes before
+// OPEN: reads a matrix without a layout: run kernel-choose-layouts first
 
 // CHECK:       kernel.func @embed(%{{.+}}: !lm.weight<40x64, int4_g64, [[L]]>,
 // CHECK-NEXT:    kernel.gather %{{.+}} : <40x64, int4_g64, [[L]]>

@@ -38,7 +38,7 @@
 
 // One that the checkpoint has in codes reads what all projections do, and that is said.
 // RUN: sed 's/6x64, f32/6x64, q8_0/g' %{model} | ingot-opt --pass-pipeline='builtin.module(ingot-fuse,lm.model(lm-choose-forms{device=cuda}),lm-lower-to-plan{precision=fast kv=bf16 device=cuda},kernel-choose-layouts{device=cuda})' --remarks-filter-missed=fusion --remark-policy=all 2>&1 | FileCheck %s --check-prefix=CODES
-// CODES:      remark: [Missed] router | Category:fusion | {{.*}}Reason="its launch has weights of codes, which read rounded rows"
+// CODES:      remark: [Missed] router | Category:fusion | {{.*}}Reason="its launch has quantised weights, which read rounded rows"
 // CODES:      kernel.func @projections_{{.*}}(%{{.*}}: !kernel.rows<64, bf16>, {{.*}}!lm.weight<6x64, q8_0, frag16>
 
 // The plan computes what the model does; a bias, an expert's matrix or a barrier that is missed is found.
@@ -47,10 +47,10 @@
 // RUN: ingot-opt %t.lowered.mlir --slow-check=against=%t.fused.mlir -o /dev/null 2>&1 | FileCheck %s --check-prefix=RIGHT
 // RIGHT: remark: computes the same: 28 launches
 // RUN: sed '/kernel.route /s/normalize<sum>/normalize<none>/' %t.lowered.mlir | not ingot-opt --slow-check=against=%t.fused.mlir -o /dev/null 2>&1 | FileCheck %s --check-prefix=WEIGHTS
-// WEIGHTS: error[E0883]: the plan computes something else than the model
+// WEIGHTS: error[E0883]: the plan's result differs from the model's
 // RUN: sed 's/layer_weight<3>, #plan.layer_weight<4>/layer_weight<4>, #plan.layer_weight<3>/' %t.lowered.mlir | not ingot-opt --slow-check=against=%t.fused.mlir -o /dev/null 2>&1 | FileCheck %s --check-prefix=WEIGHTS
 // RUN: sed '/launch @group_routes_0/s/$/ no_barrier/' %t.lowered.mlir | not ingot-opt --slow-check=against=%t.fused.mlir -o /dev/null 2>&1 | FileCheck %s --check-prefix=BARRIER
-// BARRIER: error[E0881]: no barrier stands between @group_routes_0 of layer 0 and
+// BARRIER: error[E0881]: there is no barrier between @group_routes_0 of layer 0 and
 
 // Experts of fp8 weights read rows of fp8 where each has more than 64 on average: of 6 a token meets 2, so that is from 193
 // tokens on.

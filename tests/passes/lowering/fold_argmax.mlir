@@ -22,7 +22,7 @@
 
 // CHECK-DAG:   [Passed] head_argmax | Category:fusion | {{.*}}Remark="found by the head in steps of at most 32 rows"
 // CHECK-DAG:   [Missed] head_argmax | Category:fusion | {{.*}}Reason="2 launches write the logits"
-// CHECK-DAG:   [Missed] head_argmax | Category:fusion | {{.*}}Reason="the logits are not those of one projection"
+// CHECK-DAG:   [Missed] head_argmax | Category:fusion | {{.*}}Reason="the logits do not come from a single projection"
 // CHECK-LABEL: kernel.func @head_keys(
 // CHECK-SAME:    %[[KEYS:[^:]+]]: !kernel.rows<1, key>) {
 // CHECK:         %[[F:.+]] = kernel.matmul {{.*}} -> !kernel.flow<32, f32> attributes {aux_counts = array<i64: 0>, extent = #kernel.extent<rows>}

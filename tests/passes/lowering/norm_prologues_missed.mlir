@@ -1,10 +1,10 @@
 // Why a norm stays a launch of its own in steps of few tokens.
 // RUN: ingot-opt %s --pass-pipeline='builtin.module(kernel-norm-prologues)' --remarks-filter-missed=fusion --remark-policy=all 2>&1 | FileCheck %s
 
-// CHECK-DAG: [Missed] norm_prologue | Category:fusion | {{.*}}Reason="it writes f32 rows too, which are not the blocks' to write"
-// CHECK-DAG: [Missed] norm_prologue | Category:fusion | {{.*}}Reason="its input is overwritten before a reader of its rows is done"
-// CHECK-DAG: [Missed] norm_prologue | Category:fusion | {{.*}}Reason="nobody in its section reads its rows"
-// CHECK-DAG: [Missed] norm_prologue | Category:fusion | {{.*}}Reason="a reader of its rows counts tokens where it counts logits rows, or the other way round"
+// CHECK-DAG: [Missed] norm_prologue | Category:fusion | {{.*}}Reason="it also writes f32 rows, which the blocks must not write"
+// CHECK-DAG: [Missed] norm_prologue | Category:fusion | {{.*}}Reason="its input is overwritten before all consumers of its rows are done"
+// CHECK-DAG: [Missed] norm_prologue | Category:fusion | {{.*}}Reason="nothing in its stage reads its rows"
+// CHECK-DAG: [Missed] norm_prologue | Category:fusion | {{.*}}Reason="it and a consumer of its rows count differently: one tokens, the other logits rows"
 // CHECK-NOT: plan.when
 
 kernel.func @round(%x: !kernel.rows<64, f32>, %y: !kernel.rows<64, bf16>) {

@@ -1,7 +1,7 @@
 // What has no kernel is refused with its reason, not lowered to something else.
 // RUN: not ingot-opt %s --split-input-file --pass-pipeline='builtin.module(lm-lower-to-plan)' 2>&1 | FileCheck %s
 
-// CHECK: error: 'lm.rms_norm' op of heads is lowered only where keys enter the cache (pattern rope_append)
+// CHECK: error: 'lm.rms_norm' op of heads is supported only where keys enter the cache (pattern rope_append)
 
 lm.model @m attributes {family = "t", vocab = 40 : i64, hidden = 64 : i64, max_positions = 64 : i64} {
   lm.weight @embd : !lm.weight<40x64, f16> {source = "embd"}
@@ -23,7 +23,7 @@ lm.model @m attributes {family = "t", vocab = 40 : i64, hidden = 64 : i64, max_p
 // -----
 
 // Rows that lm.layers does not hand on are not there behind it.
-// CHECK: error: 'lm.select_rows' op expects rows of its own section, or such as lm.layers hands on
+// CHECK: error: 'lm.select_rows' op expects rows of its own stage, or rows that lm.layers passes on
 lm.model @m attributes {family = "t", vocab = 40 : i64, hidden = 64 : i64, max_positions = 64 : i64} {
   lm.weight @embd : !lm.weight<40x64, f16> {source = "embd"}
   lm.layer_kind @layer(%x: tensor<?x64xf32>, %b: !lm.batch) -> tensor<?x64xf32> {
@@ -42,6 +42,6 @@ lm.model @m attributes {family = "t", vocab = 40 : i64, hidden = 64 : i64, max_p
 
 // -----
 
-// CHECK: error: 'lm.model' op has no lm.entry, and so is no whole model
+// CHECK: error: 'lm.model' op has no lm.entry, so the model is incomplete
 lm.model @m attributes {family = "t", vocab = 40 : i64, hidden = 64 : i64, max_positions = 64 : i64} {
 }

@@ -70,7 +70,7 @@ plan.program @cases attributes {family = "t", vocab = 8 : i64, hidden = 64 : i64
 // A buffer of several cases lives in each as long as that one needs it: h meets b in the first alone, and c in none. What one case
 // leaves to another section that the next does not is nobody's to read.
 // RUN: sed 's/@b>, #plan.buffer<@h>/@b>, #plan.buffer<@b>/' %s | not ingot-opt --pass-pipeline='builtin.module(plan.program(plan-pack-buffers))' 2>&1 | FileCheck %s --check-prefix=UNWRITTEN
-// UNWRITTEN: 'plan.launch' op reads rows that this case has not written, nor every case of a section before it
+// UNWRITTEN: 'plan.launch' op reads rows that neither this case nor every case of an earlier section has written
 // CHECK-LABEL: plan.program @several
 // CHECK-SAME:  lower_bound = array<i64: 768, 0, 0>
 // CHECK-SAME:  peak = array<i64: 768, 0, 0>

@@ -9,9 +9,9 @@
 
 // The state of another layer.
 // RUN: %{lower} | sed 's/states \[@conv.1\]/states [@conv.0]/' | %{check} 2>&1 | FileCheck %s --check-prefix=STATE
-// STATE: error[E0887]: the step of layer 1 (@conv) is not its layer's
+// STATE: error[E0887]: the step of layer 1 (@conv) does not match its layer
 // STATE: state 0 is @conv.0, where layer 0 takes @conv.0
 
 // A convolution whose rows nobody waits for.
 // RUN: %{lower} | sed '/launch @conv_0/s/$/ no_barrier/' | %{check} 2>&1 | FileCheck %s --check-prefix=BARRIER
-// BARRIER: error[E0881]: no barrier stands between @conv_0 of layer 0 and
+// BARRIER: error[E0881]: there is no barrier between @conv_0 of layer 0 and

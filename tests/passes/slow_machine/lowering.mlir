@@ -9,12 +9,12 @@
 
 // 1. Gate and up exchanged.
 // RUN: %{lower} | sed 's/layer_weight<7>, #plan.layer_weight<8>/layer_weight<8>, #plan.layer_weight<7>/' | %{check} 2>&1 | FileCheck %s --check-prefix=GATE
-// GATE: error[E0883]: the plan computes something else than the model
-// GATE: layer 0 (@layer), or the sections around it: @gate_up_0 of layer 0 is the first launch whose rows the model has nowhere, and may be it; logit 0 of row 0 of step 0 is
+// GATE: error[E0883]: the plan's result differs from the model's
+// GATE: layer 0 (@layer), or the stages around it: @gate_up_0 of layer 0 is the first launch whose rows do not occur in the model, and may be the cause; logit 0 of row 0 of step 0 is
 
 // 2. The norm weight of another layer, in a step that the slice does not run.
 // RUN: %{lower} | sed 's/weights \[@blk.1.attn_norm, @blk.1.q/weights [@blk.0.attn_norm, @blk.1.q/' | %{check} 2>&1 | FileCheck %s --check-prefix=NORM
-// NORM: error[E0887]: the step of layer 1 (@layer) is not its layer's
+// NORM: error[E0887]: the step of layer 1 (@layer) does not match its layer
 // NORM: weight 0 is @blk.0.attn_norm, where layer 0 takes @blk.0.attn_norm
 
 // 3. The other style of rotations.
@@ -27,7 +27,7 @@
 
 // 5. The state of another layer.
 // RUN: %{lower} | sed 's/layer 1 states \[@kv.1\]/layer 1 states [@kv.0]/' | %{check} 2>&1 | FileCheck %s --check-prefix=SLOT
-// SLOT: error[E0887]: the step of layer 1 (@layer) is not its layer's
+// SLOT: error[E0887]: the step of layer 1 (@layer) does not match its layer
 // SLOT: state 0 is @kv.0, where layer 0 takes @kv.0
 
 // 6. A pool of another format than the state's: the verifier of the plan finds it.
@@ -41,5 +41,5 @@
 
 // Keys that are appended behind the attention that reads them: nobody has written what it looks at.
 // RUN: %{lower} | sed -e '/launch @rope_append_0/{h;d}' -e '/launch @attention_0/{G}' | %{check} 2>&1 | FileCheck %s --check-prefix=LATE
-// LATE: error[E0882]: @attention_0 of layer 0 reads what nobody has written
-// LATE: the pool of state 0 holds 0 positions of sequence 0, position 19 is looked at
+// LATE: error[E0882]: @attention_0 of layer 0 reads uninitialised memory
+// LATE: the pool of state 0 holds 0 positions of sequence 0, position 19 is read

@@ -5,19 +5,19 @@
 
 // 7. Offsets that overlap: v lies over the hidden rows, which outlive the section; and over k, which is made with it.
 // RUN: %{lower} | sed 's/@projections_2 per_token 256 at 1024/@projections_2 per_token 256 at 512/' | %{check} 2>&1 | FileCheck %s --check-prefix=OVERLAP
-// OVERLAP: error[E0882]: @residual_0 of layer 0 reads what another buffer lies over
+// OVERLAP: error[E0882]: @residual_0 of layer 0 reads memory that another buffer has overwritten
 // OVERLAP: @x, byte 0 of 1536: @projections_0 of layer 0 wrote it as @projections_2
 // RUN: %{lower} | sed 's/@projections_2 per_token 256 at 1024/@projections_2 per_token 256 at 768/' | %{check} 2>&1 | FileCheck %s --check-prefix=SEGMENTS
 // SEGMENTS: error[E0881]: work items of @projections_0 of layer 0 touch the same bytes
 
 // 8. A barrier removed.
 // RUN: %{lower} | sed '/launch @norm_0 .*norm_1/s/$/ no_barrier/' | %{check} 2>&1 | FileCheck %s --check-prefix=BARRIER
-// BARRIER: error[E0881]: no barrier stands between @norm_0 of layer 0 and @gate_up_0 of layer 0
+// BARRIER: error[E0881]: there is no barrier between @norm_0 of layer 0 and @gate_up_0 of layer 0
 // BARRIER: @norm_1, byte 0
 
 // And one around the pool.
 // RUN: %{lower} | sed '/launch @rope_append_0/s/$/ no_barrier/' | %{check} 2>&1 | FileCheck %s --check-prefix=POOL
-// POOL: error[E0881]: no barrier stands between @rope_append_0 of layer 0 and @attention_0 of layer 0
+// POOL: error[E0881]: there is no barrier between @rope_append_0 of layer 0 and @attention_0 of layer 0
 
 // Work items that touch each other's bytes: a projection that writes over its own input.
 // RUN: %{lower} | sed -e '/func @gate_up_0/,/return/s/arg3: !kernel.rows<96, q8>/arg3: !kernel.rows<96, f32>/' \
@@ -35,8 +35,8 @@
 // RUN: %{lower} -o %t.mlir
 // RUN: ingot-opt %t.mlir --slow-check=against=%t.mlir -o /dev/null
 // RUN: sed '/kernel.attention/s/scale = 1.700000e-01/scale = 1.700010e-01/' %t.mlir | not ingot-opt --slow-check=against=%t.mlir -o /dev/null 2>&1 | FileCheck %s --check-prefix=BITS
-// BITS: error[E0884]: planning changes what is computed
-// BITS: @attention_0 of layer 0 is the first launch to write something else; logit
+// BITS: error[E0884]: planning changed the result
+// BITS: @attention_0 of layer 0 is the first launch with a different output; logit
 
 // An op that the machine does not know is said, and nothing is checked.
 // RUN: %{lower} | sed '/func @gate_up_0/,/return/s/math.exp %0/math.exp2 %0/' | ingot-opt --slow-check -o /dev/null 2>&1 | FileCheck %s --check-prefix=UNKNOWN
