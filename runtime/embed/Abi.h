@@ -51,13 +51,13 @@ template <typename Body> ingot_status guarded(ingot_error **error, Body &&body) 
     Result<ingot_status> done = body();
     return done ? *done : report(std::move(done.error()), error);
   } catch (const std::bad_alloc &) {
-    return fail(ExitCode::File, "E0507", "there is not enough memory", "the system gives no more",
-                "end other programs, or ask for less");
+    return fail(ExitCode::File, "E0507", "there is not enough memory",
+                "the system refused to allocate more", "stop other programs, or request less");
   } catch (const std::system_error &thrown) {
-    return fail(ExitCode::File, "E0508", "the system refused what is needed", thrown.what(),
-                "raise the limits of memory and threads, or ask for fewer threads");
+    return fail(ExitCode::File, "E0508", "the system refused a resource that is needed",
+                thrown.what(), "raise the limits of memory and threads, or request fewer threads");
   } catch (const std::exception &thrown) {
-    return fail(ExitCode::Internal, "E0902", "an exception came to the border of the library",
+    return fail(ExitCode::Internal, "E0902", "an exception reached the library's boundary",
                 thrown.what(), "this is a bug in ingot: please report it");
   }
 }
@@ -78,7 +78,7 @@ Result<T> readStruct(const T &given, T defaults, size_t least, const char *name)
                  ", allowed: " + std::to_string(least) + " or more");
   const auto *bytes = reinterpret_cast<const unsigned char *>(&given);
   if (size > sizeof(T) && std::any_of(bytes + sizeof(T), bytes + size, [](auto b) { return b; }))
-    return wrong("it sets fields that this library, which knows " + std::to_string(sizeof(T)) +
+    return wrong("it sets fields that this library, which supports " + std::to_string(sizeof(T)) +
                  " of its " + std::to_string(size) + " bytes, does not have");
   std::memcpy(&defaults, bytes, std::min(size, sizeof(T)));
   defaults.struct_size = sizeof(T);

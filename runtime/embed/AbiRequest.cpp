@@ -107,10 +107,10 @@ Result<void> readSearch(const ingot_request &given, runtime::Request &what) {
   }
   const int32_t most = what.beams ? given.beam_width : 1;
   if ((what.beams || what.contrastive) && given.choices > most)
-    return Error{ExitCode::Usage, "E0530", "the search has fewer answers than were asked for",
-                 "choices is " + std::to_string(given.choices) + ", and it has " +
+    return Error{ExitCode::Usage, "E0530", "the search cannot return that many answers",
+                 "choices is " + std::to_string(given.choices) + ", the search returns at most " +
                      std::to_string(most),
-                 "ask for fewer, or for a wider beam search"};
+                 "request fewer, or a wider beam search"};
   return {};
 }
 
@@ -123,7 +123,7 @@ Result<RowRules> rulesOf(const ingot_executor &executor, const ingot_request &gi
       return Error{ExitCode::Usage, "E0575", "a bad word is empty",
                    "number " + std::to_string(i) + " of " + std::to_string(given.bad_word_count) +
                        " has no ids",
-                   "leave it out"};
+                   "remove it"};
     rules.badWords.emplace_back(word.ids, word.ids + word.count);
   }
   rules.minTokens = given.min_tokens;
@@ -147,9 +147,9 @@ Result<Request> readRequest(const ingot_executor &executor, const ingot_request 
   constexpr int32_t kMostChoices = runtime::Session::kMostChoices;
   if (given.choices < 1 || given.choices > kMostChoices)
     return Error{ExitCode::Usage, "E0577", "the number of choices is out of range",
-                 "asked for " + std::to_string(given.choices) + ", allowed: 1 to " +
+                 "requested: " + std::to_string(given.choices) + ", allowed: 1 to " +
                      std::to_string(kMostChoices),
-                 "give another number, or more requests with other seeds"};
+                 "give another number, or send more requests with different seeds"};
   service::ServedModel &model = executor.impl->model();
   Request request;
   runtime::Request &what = request.what;

@@ -21,7 +21,7 @@ optionsOf(const service::ServedModel &model, const char *variables, bool addGene
     return runtime::noTokenizer("a chat");
   if (!model.chatTemplate())
     return Error{ExitCode::Usage, "E0521", "this model has no chat template",
-                 "the checkpoint it was made from had none",
+                 "the checkpoint that it was made from had none",
                  "give one: ingot_config.chat_template"};
   text::ChatTemplate::Options options = model.templateTokens();
   options.addGenerationPrompt = addGenerationPrompt;

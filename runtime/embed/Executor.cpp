@@ -14,7 +14,7 @@ double milliseconds(Clock::duration time) {
 }
 
 Error closedError() {
-  return {ExitCode::Device, "E0561", "the executor was shut down", "it takes no more requests",
+  return {ExitCode::Device, "E0561", "the executor was shut down", "it accepts no more requests",
           "open another one"};
 }
 
@@ -239,12 +239,12 @@ Result<std::vector<Output>> Executor::await(RequestId id, Timeout timeout) {
   auto found = tickets.find(id);
   if (found == tickets.end())
     return Error{ExitCode::Usage, "E0571", "there is no request " + std::to_string(id),
-                 "its last output was taken already, or it never was",
-                 "await a request until an output says that it is the last"};
+                 "its last output was already returned, or it never existed",
+                 "stop awaiting a request after the output marked as last"};
   const TicketRef ticket = found->second;
   if (ticket->onOutput)
     return Error{ExitCode::Usage, "E0573", "outputs of this request cannot be awaited",
-                 "they are given to its callback", "leave the callback out"};
+                 "they are passed to its callback", "omit the callback"};
   auto gone = [&] { return !tickets.contains(id); };
   wait(ticket->changed, [&] { return !ticket->readyChoices.empty() || gone(); });
   outputs = collect(ticket);
@@ -252,7 +252,8 @@ Result<std::vector<Output>> Executor::await(RequestId id, Timeout timeout) {
     std::erase(anyReady, ticket);
   if (outputs.empty() && gone())
     return Error{ExitCode::Usage, "E0571", "there is no request " + std::to_string(id),
-                 "another thread took its last output meanwhile", "await a request on one thread"};
+                 "another thread received its last output in the meantime",
+                 "await a request on one thread"};
   return outputs;
 }
 
@@ -283,8 +284,8 @@ Result<void> Executor::shutdown(Timeout wait) {
   std::unique_lock lock(mutex);
   const auto here = std::this_thread::get_id();
   if (here == *hookThread || (callbacks.joinable() && here == callbacks.get_id()))
-    return Error{ExitCode::Usage, "E0574", "a callback cannot shut its executor down",
-                 "it would wait for itself", "shut it down on another thread"};
+    return Error{ExitCode::Usage, "E0574", "a callback cannot shut down its own executor",
+                 "it would deadlock", "shut it down from another thread"};
   closed = true;
   someReady.notify_all();
   auto idle = [&] { return underWay == 0; };

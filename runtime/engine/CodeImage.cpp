@@ -81,7 +81,7 @@ Result<cpu::KernelFn> CodeImage::symbol(std::string_view name) const {
                "the engine has no kernel named '" + std::string(name) + "'",
                "its code for " + object->target()->str() + " has " +
                    std::to_string(elf->symbols.size()) + " functions",
-               "see them with: ingot inspect E"};
+               "list them with: ingot inspect E"};
 }
 
 } // namespace ingot::runtime

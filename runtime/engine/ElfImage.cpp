@@ -27,7 +27,7 @@ public:
 
 private:
   Error bad(const char *code, const std::string &why) const {
-    return {ExitCode::File, code, "the engine holds code that cannot be loaded",
+    return {ExitCode::File, code, "the engine contains code that cannot be loaded",
             "code object " + label + ": " + why, "rebuild it: ingot compile MODEL -o E"};
   }
 
@@ -68,10 +68,10 @@ private:
 
 Result<void> ElfReader::readHeader() {
   if (!at(0, header) || std::memcmp(header.e_ident, ELFMAG, SELFMAG) != 0)
-    return bad("E0336", "it is no ELF object");
+    return bad("E0336", "it is not an ELF object");
   if (header.e_ident[EI_CLASS] != ELFCLASS64 || header.e_ident[EI_DATA] != ELFDATA2LSB ||
       header.e_machine != EM_X86_64 || header.e_type != ET_DYN)
-    return bad("E0336", "it is no 64-bit x86-64 shared object (machine " +
+    return bad("E0336", "it is not a 64-bit x86-64 shared object (machine " +
                             std::to_string(header.e_machine) + ", type " +
                             std::to_string(header.e_type) + ")");
   if (header.e_phentsize != sizeof(Elf64_Phdr) || header.e_phnum == 0 || header.e_phnum > 64)
@@ -83,7 +83,7 @@ Result<void> ElfReader::readHeader() {
 Result<void> ElfReader::addLoad(const Elf64_Phdr &p) {
   if (p.p_offset > bytes.size() || p.p_filesz > bytes.size() - p.p_offset)
     return bad("E0337", "a segment at " + std::to_string(p.p_offset) + " of " +
-                            std::to_string(p.p_filesz) + " bytes lies beyond the object's " +
+                            std::to_string(p.p_filesz) + " bytes extends beyond the object's " +
                             std::to_string(bytes.size()));
   uint64_t from = p.p_vaddr & ~(kPage - 1);
   if (p.p_vaddr >= kMostSpan || p.p_memsz > kMostSpan || p.p_memsz < p.p_filesz ||
@@ -108,7 +108,7 @@ Result<void> ElfReader::readSegments() {
   for (unsigned i = 0; i < header.e_phnum; ++i) {
     Elf64_Phdr program;
     if (header.e_phoff > bytes.size() || !at(header.e_phoff + i * sizeof program, program))
-      return bad("E0337", "the program headers lie beyond the object's end");
+      return bad("E0337", "the program headers extend beyond the object's end");
     if (program.p_type == PT_LOAD) {
       if (Result<void> ok = addLoad(program); !ok)
         return ok;
@@ -126,7 +126,7 @@ Result<void> ElfReader::readSegments() {
 Result<void> ElfReader::readDynamic() {
   std::optional<uint64_t> from = fileOffset(dynamic.p_vaddr, dynamic.p_filesz);
   if (!from)
-    return bad("E0337", "the dynamic section lies outside the loaded segments");
+    return bad("E0337", "the dynamic section is outside the loaded segments");
   uint64_t sysvHash = 0, gnuHash = 0, entrySize = sizeof(Elf64_Sym);
   for (uint64_t i = 0; i + sizeof(Elf64_Dyn) <= dynamic.p_filesz; i += sizeof(Elf64_Dyn)) {
     Elf64_Dyn entry;
@@ -178,7 +178,7 @@ Result<void> ElfReader::readDynamic() {
   if (uint32_t chains[2]; sysvHash) {
     std::optional<uint64_t> place = fileOffset(sysvHash, sizeof chains);
     if (!place || !at(*place, chains))
-      return bad("E0340", "its symbol hash table lies outside");
+      return bad("E0340", "its symbol hash table is outside the loaded segments");
     symbolCount = chains[1];
   } else if (std::optional<uint64_t> count = gnuHash ? gnuHashCount(gnuHash) : std::nullopt) {
     symbolCount = *count;
@@ -224,7 +224,7 @@ Result<void> ElfReader::readSymbols() {
   if (!names || !table || stringSize == 0 ||
       bytes[*names + stringSize - 1] != std::byte{0}) // so every name ends inside the table
     return bad("E0340", "its symbol table of " + std::to_string(symbolCount) +
-                            " entries lies outside the loaded segments");
+                            " entries is outside the loaded segments");
   const char *strings = reinterpret_cast<const char *>(bytes.data()) + *names;
   for (uint64_t i = 1; i < symbolCount; ++i) {
     Elf64_Sym symbol;
@@ -246,7 +246,7 @@ Result<void> ElfReader::readSymbols() {
 /// data.
 Result<void> ElfReader::checkSelfContained() {
   if (wants)
-    return bad("E0339", std::string("it wants ") + wants);
+    return bad("E0339", std::string("it needs ") + wants);
   // The only content that linkers put into a writable segment here is .dynamic itself.
   for (const Elf64_Phdr &p : writable)
     if (p.p_filesz != 0 && (p.p_vaddr != dynamic.p_vaddr || p.p_filesz != dynamic.p_filesz))

@@ -14,7 +14,7 @@ namespace ingot::runtime {
 
 static Error cannotOpen(const std::string &path, int reason) {
   return {ExitCode::File, "E0301", "cannot open " + path, std::strerror(reason),
-          reason == ENOENT ? "make it: ingot compile MODEL -o " + path
+          reason == ENOENT ? "create it: ingot compile MODEL -o " + path
                            : "check the path and its permissions"};
 }
 
@@ -51,7 +51,7 @@ Result<std::shared_ptr<EngineFile>> EngineFile::open(const std::string &path,
   file->fd = *fd;
   if (size < sizeof(EngineHeader))
     return damaged("E0303", path,
-                   "it has " + std::to_string(size) + " bytes, a header alone has 64");
+                   "it has " + std::to_string(size) + " bytes; the header alone needs 64");
   void *base = ::mmap(nullptr, size, PROT_READ, MAP_SHARED, *fd, 0);
   if (base == MAP_FAILED)
     return Error{ExitCode::File, "E0314", "cannot map " + path,
@@ -140,7 +140,7 @@ Result<std::string_view> EngineFile::chatTemplateCalled(const std::string &name)
   std::string known = chatTemplate().empty() ? "" : "default";
   for (std::string_view one : templateNames())
     known += (known.empty() ? "" : ", ") + std::string(one);
-  return Error{ExitCode::Usage, "E0627", "there is no chat template called '" + name + "'",
+  return Error{ExitCode::Usage, "E0627", "no chat template is named '" + name + "'",
                known.empty() ? "the engine has none" : "the engine has: " + known,
                known.empty() ? "give a file: --chat-template FILE.jinja" : "choose one of these"};
 }

@@ -53,14 +53,14 @@ void modelText(std::string &out, const EngineFile &engine) {
   print(out, "  engine     %s, format %u.%u, by ingot %s\n", humanBytes(engine.fileBytes()).c_str(),
         engine.header().major, engine.header().minor, shown(e.compiler_version()).c_str());
   if (uint64_t bytes = e.programs()->Get(0)->seed_bytes())
-    print(out, "  weights    %s, made from seed %llu at load; not in the file\n",
+    print(out, "  weights    %s, generated from seed %llu at load; not in the file\n",
           humanBytes(bytes).c_str(), (unsigned long long)e.seed());
   for (const fb::Program *program : *e.programs())
     for (const fb::CodeObject *code : *program->code())
       print(out, "  target     %s, %s of code\n", shown(code->target()).c_str(),
             humanBytes(e.segments()->Get(code->segment())->size()).c_str());
   if (engine.tokenizer().empty())
-    print(out, "  text       no tokenizer: the engine takes ids\n");
+    print(out, "  text       no tokenizer: the engine accepts only ids\n");
   else
     print(out, "  text       tokenizer %s (%s), %s\n", shown(e.text()->tokenizer_kind()).c_str(),
           humanBytes(engine.tokenizer().size()).c_str(),
@@ -204,7 +204,7 @@ std::string evidenceText(const EngineFile &engine) {
   const auto *evidence = engine.table().evidence();
   std::string out;
   if (engine.table().programs()->Get(0)->seed_bytes() != 0)
-    print(out, "weights: made from seed %llu at load; no checkpoint's numbers were checked\n",
+    print(out, "weights: generated from seed %llu at load; no checkpoint weights were checked\n",
           (unsigned long long)engine.table().seed());
   if (!evidence || evidence->size() == 0)
     return out + "evidence: none was recorded\n";
@@ -214,7 +214,7 @@ std::string evidenceText(const EngineFile &engine) {
     code |= shown(x->pass()).starts_with("code of ");
   }
   out += std::string("evidence: each pass over lm against the reference interpreter") +
-         (plan ? ", the plan against it in the slow machine" : "") +
+         (plan ? ", the plan against it in the plan interpreter" : "") +
          (code ? ", compiled code against that, launch by launch" : "") + "\n";
   for (const fb::Evidence *x : *evidence)
     print(out, "  %-24s max abs %-10.3g max rel %-10.3g %s\n", shown(x->pass()).c_str(),
@@ -222,7 +222,7 @@ std::string evidenceText(const EngineFile &engine) {
   for (unsigned i = 0; engine.table().provenance() && i < engine.table().provenance()->size(); ++i)
     if (const fb::Attribute *a = engine.table().provenance()->Get(i);
         shown(a->key()) == "unchecked")
-      out += "  nothing checked what was inserted at " + shown(a->value()) + "\n";
+      out += "  not checked: the passes inserted at " + shown(a->value()) + "\n";
   return out;
 }
 
@@ -234,7 +234,8 @@ std::string recipeText(const EngineFile &engine) {
     if (a->value() && shown(a->key()) == "recipe")
       recipe = a->value()->str();
     if (shown(a->key()) == "from")
-      from = "# It began with IR, which this does not bring: --from " + shown(a->value()) + "\n";
+      from = "# The compilation started from IR, which is not part of this recipe: --from " +
+             shown(a->value()) + "\n";
   }
   return recipe.empty() ? "" : "# ingot compile MODEL --recipe THIS -o E\n" + from + recipe;
 }

@@ -135,7 +135,7 @@ Result<size_t> pickCode(const fb::Program &program, const CpuFeatures &cpu,
   if (wanted && !cpu.has(*wanted))
     return Error{ExitCode::File, "E0383",
                  "this CPU cannot run --isa " + std::string(isaName(*wanted)), facts,
-                 cpu.best() ? "leave --isa out" : "ingot needs a CPU with AVX2"};
+                 cpu.best() ? "omit --isa" : "ingot needs a CPU with AVX2"};
   std::optional<size_t> best;
   std::optional<IsaLevel> bestLevel;
   for (size_t i = 0; i < program.code()->size(); ++i) {

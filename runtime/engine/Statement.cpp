@@ -26,7 +26,7 @@ public:
 uint64_t divideUp(uint64_t a, uint64_t b) { return a / b + (a % b != 0); }
 
 Error tooLarge(const std::string &why) {
-  return {ExitCode::File, "E0386", "these limits need more memory than there can be", why,
+  return {ExitCode::File, "E0386", "these limits need more memory than a machine can have", why,
           "lower --context, --max-seqs, --max-batch-tokens or --kv-memory"};
 }
 
@@ -139,11 +139,11 @@ Result<MemoryStatement> memoryStatement(const EngineFile &engine, const MemoryLi
     kv.add(pages.value_or(UINT64_MAX), s.groups[g].pageBytes);
   }
   if (empty)
-    return Error{ExitCode::File, "E0386", "the KV memory holds no page",
+    return Error{ExitCode::File, "E0386", "the KV memory is smaller than one page",
                  std::to_string(s.limits.kvBytes.value_or(0)) + " bytes were given, one page of " +
-                     std::to_string(s.pageTokens) + " positions takes " +
+                     std::to_string(s.pageTokens) + " positions needs " +
                      std::to_string(program.bytes_per_page()),
-                 "give more: --kv-memory BYTES"};
+                 "raise --kv-memory"};
 
   Sum states;
   s.slotBytes = program.bytes_per_slot();
@@ -226,7 +226,7 @@ std::string MemoryStatement::text() const {
   bool gpu = kind == DeviceKind::Cuda;
   return line("engine", mapped, "mapped from the file, " + humanBytes(weights) + " of it weights") +
          (gpu ? line("weights", uploaded, "copied to the GPU") : "") +
-         (seeded ? line("weights", seeded, "made from the seed at load") : "") +
+         (seeded ? line("weights", seeded, "generated from the seed at load") : "") +
          line("arena", arena,
               number(limits.maxBatchTokens) + " tokens a step, " + number(limits.logitsRows) +
                   " logits rows") +
@@ -240,7 +240,7 @@ std::string MemoryStatement::text() const {
          (gpu ? line("staging", staging, "page-locked memory of the host")
               : line("scratch", scratch, number(limits.threads) + " threads")) +
          (limits.swapBytes
-              ? line("swap", limits.swapBytes, "KV pages of requests that wait, on the host")
+              ? line("swap", limits.swapBytes, "KV pages of waiting requests, on the host")
               : "") +
          line("batch", batch, "ids, positions, block tables") +
          (limits.reserved

@@ -30,7 +30,7 @@ static std::string hex(Hash128 hash) {
 static Error notAnEngine(std::span<const std::byte> file, const std::string &name) {
   Error error{ExitCode::File, "E0304", name + " is not an engine",
               "it does not start with INGOTENG",
-              "make one from a checkpoint: ingot compile MODEL -o E"};
+              "create one from a checkpoint: ingot compile MODEL -o E"};
   if (std::memcmp(file.data(), "GGUF", 4) == 0) {
     error.why = "it is a GGUF checkpoint";
     error.fix = "ingot compile " + name + " -o E";
@@ -43,7 +43,7 @@ Result<std::span<const std::byte>> verifyHeader(std::span<const std::byte> file,
   EngineHeader header;
   if (file.size() < sizeof header)
     return damaged("E0303", name,
-                   "it has " + to_string(file.size()) + " bytes, a header alone has 64");
+                   "it has " + to_string(file.size()) + " bytes; the header alone needs 64");
   std::memcpy(&header, file.data(), sizeof header);
   if (std::memcmp(header.magic, kMagic, sizeof kMagic) != 0)
     return notAnEngine(file, name);
@@ -112,10 +112,10 @@ Result<void> verifyPlaces(std::span<const std::byte> file, const fb::Engine &eng
       return bad("E0320", "it is empty");
     if (offset > fileSize || size > fileSize - offset)
       return bad("E0317", to_string(size) + " bytes at " + to_string(offset) +
-                              " lie beyond the file's " + to_string(fileSize));
+                              " extend beyond the file's " + to_string(fileSize));
     if (offset < end)
-      return bad("E0318",
-                 "it starts at " + to_string(offset) + ", inside what ends at " + to_string(end));
+      return bad("E0318", "it starts at " + to_string(offset) +
+                              ", inside the segment that ends at " + to_string(end));
     if (offset != nextSegment(end))
       return bad("E0319", "it starts at " + to_string(offset) + " instead of " +
                               to_string(nextSegment(end)));

@@ -105,7 +105,7 @@ Result<void> GpuVerifier::modules() {
                               " is misplaced in a segment of " + to_string(segment.size()));
     end = module->offset() + module->size();
     if (!isOfTarget(moduleBytes(i)))
-      return bad("E0803", "module " + to_string(i) + " is something else");
+      return bad("E0803", "module " + to_string(i) + " has an unknown kind");
   }
   return {};
 }
@@ -203,9 +203,9 @@ Result<void> GpuVerifier::tensorMaps(const fb::Variant &v, unsigned kernel,
                               " rows of " + to_string(map->box_columns()) + " elements of type " +
                               to_string(int(map->element())));
     if (!isRows(kernel, map->operand(), map->unit_rows()))
-      return bad("E0812", label + "a tensor map of operand " + to_string(map->operand()) +
-                              ", which is no buffer of " + to_string(map->unit_rows()) +
-                              " rows a unit");
+      return bad("E0812", label + "operand " + to_string(map->operand()) +
+                              " has a tensor map but is not a buffer of " +
+                              to_string(map->unit_rows()) + " rows per unit");
   }
   return {};
 }
@@ -222,7 +222,8 @@ Result<void> GpuVerifier::guards(const fb::KernelVariants &list, const std::stri
     lastOf[kindOf(v)] = v;
   if (byKind && (lastOf.size() != 2 || !lastOf.count(fb::GridBase::Shares) ||
                  !lastOf.count(fb::GridBase::PromptTiles)))
-    return bad("E0809", label + "no variant for each kind of attention tiles and for no other");
+    return bad("E0809",
+               label + "variants must be for both kinds of attention tiles, and for nothing else");
   for (unsigned i = 0; i < all.size(); ++i)
     for (unsigned before = 0; before < i; ++before)
       if (kindOf(all[i]) == kindOf(all[before]) &&
@@ -230,7 +231,7 @@ Result<void> GpuVerifier::guards(const fb::KernelVariants &list, const std::stri
           limit(all[i]->max_rows()) <= limit(all[before]->max_rows()) &&
           limit(all[i]->max_tile_tokens()) <= limit(all[before]->max_tile_tokens()))
         return bad("E0809", label + "variant " + to_string(i) + " is never used: variant " +
-                                to_string(before) + " takes all of its steps");
+                                to_string(before) + " covers all of its steps");
   for (auto [kind, last] : lastOf)
     if (last->max_tokens() != 0 || last->max_rows() != 0 || last->max_tile_tokens() != 0)
       return bad("E0809", label + "no variant for steps beyond " + to_string(last->max_tokens()) +
@@ -268,8 +269,8 @@ Result<void> GpuVerifier::seedFills() {
     const fb::SeedFill *fill = code.seed_fills()->Get(i);
     std::string_view format = fill->format()->string_view();
     if (!weightFormatNamed(format) || !seen.insert(format).second)
-      return bad("E0813", "a fill of weights in '" + std::string(format) +
-                              "', which is no format or has one already");
+      return bad("E0813", "a weight fill for '" + std::string(format) +
+                              "', which is an unknown format or a duplicate");
     if (Result<void> ok = variant(*fill->variant(), "fill of " + std::string(format) + ": "); !ok)
       return ok;
   }

@@ -41,7 +41,7 @@ static Result<void> verifyText(const fb::Engine &engine, const std::string &name
                           !text->tokenizer_kind() || text->tokenizer_kind()->size() == 0)))
     return damaged("E0375", name,
                    "its tokenizer is not in segment " + to_string(tokenizer) +
-                       " or of no known kind");
+                       " or of unknown kind");
   if (chat < -1 || (chat >= 0 && !isSegment(engine, chat, fb::SegmentKind::ChatTemplate)))
     return damaged("E0376", name, "its chat template is not in segment " + to_string(chat));
   for (unsigned i = 0; text->templates() && i < text->templates()->size(); ++i)
@@ -58,7 +58,7 @@ static Result<void> verifyText(const fb::Engine &engine, const std::string &name
         ok = ok && ids->Get(i) >= 0 && known(ids->Get(i));
     if (!ok)
       return damaged("E0377", name,
-                     "a special token lies outside the vocabulary of " +
+                     "a special token is outside the vocabulary of " +
                          to_string(engine.model()->vocab()));
   }
   return {};

@@ -93,7 +93,7 @@ Result<void> PartsVerifier::kernels() {
   for (const fb::Kernel *k : *program.kernels()) {
     std::string kernel = "kernel '" + k->name()->str() + "': ";
     if (!isSymbolName(k->name()->string_view()) || !names.insert(k->name()->string_view()).second)
-      return bad("E0326", kernel + "its name is no symbol or not its own");
+      return bad("E0326", kernel + "its name is not a valid symbol, or is a duplicate");
     if ((k->grid()->base() > fb::GridBase::Tiles && k->grid()->base() != fb::GridBase::Spans) ||
         k->grid()->factor() == 0 || k->grid()->factor() > (uint64_t(1) << 40))
       return bad("E0327", kernel + "grid of base " + to_string(int(k->grid()->base())) + " times " +
@@ -124,7 +124,7 @@ Result<void> PartsVerifier::code() {
     if (gpu != (deviceKind(program) == DeviceKind::Cuda))
       return bad("E0801", "code for '" + target + "' is in the program of another kind of device");
     if (!targets.insert(code->target()->string_view()).second)
-      return bad("E0333", "code for '" + target + "' is there twice");
+      return bad("E0333", "duplicate code for '" + target + "'");
     if (Result<void> ok = codeObject(*code); !ok)
       return ok;
   }
@@ -136,7 +136,7 @@ Result<void> PartsVerifier::codeObject(const fb::CodeObject &code) {
   const fb::Segment *segment = segmentOf(code.segment(), fb::SegmentKind::Code);
   if (!segment)
     return bad("E0334", "code for '" + target + "': segment " + to_string(code.segment()) +
-                            " is no code segment");
+                            " is not a code segment");
   std::span<const std::byte> bytes = file.subspan(segment->offset(), segment->size());
   if (gpuTargetNamed(target))
     return verifyGpuCode(bytes, program, code, name);
@@ -146,7 +146,7 @@ Result<void> PartsVerifier::codeObject(const fb::CodeObject &code) {
                             to_string(program.kernels()->size()) + " kernels");
   Result<ElfImage> image = parseElf(bytes, target);
   if (!image) {
-    image.error().what = name + " holds code that cannot be loaded";
+    image.error().what = name + " contains code that cannot be loaded";
     return image.error();
   }
   for (const flatbuffers::String *symbol : *code.kernel_symbols())
@@ -162,9 +162,9 @@ Result<void> PartsVerifier::buffers() {
     if (b->class_() > fb::BufferClass::MAX)
       return bad("E0342", buffer + "class " + to_string(int(b->class_())) + " is unknown");
     if (b->per_unit() == 0 || b->per_unit() % 64 != 0)
-      return bad("E0343", buffer + to_string(b->per_unit()) + " bytes are no multiple of 64");
+      return bad("E0343", buffer + to_string(b->per_unit()) + " bytes are not a multiple of 64");
     if (b->offset() % 64 != 0)
-      return bad("E0344", buffer + "offset " + to_string(b->offset()) + " is no multiple of 64");
+      return bad("E0344", buffer + "offset " + to_string(b->offset()) + " is not a multiple of 64");
   }
   return {};
 }
@@ -184,7 +184,7 @@ Result<void> PartsVerifier::weight(const fb::Weight &w) {
   // The FlatBuffers verifier checks the alignment of a vector's length, but not that of the 8-byte
   // elements that follow it.
   if (w.shape() && reinterpret_cast<uintptr_t>(w.shape()->Data()) % alignof(uint64_t) != 0)
-    return bad("E0348", label + "a shape at an odd place in the table");
+    return bad("E0348", label + "its shape is misaligned in the table");
   size_t rank = w.shape() ? w.shape()->size() : 0;
   const bool stack = rank == 3;
   uint64_t n = rank > 0 ? w.shape()->Get(stack) : 0, k = rank > 1 ? w.shape()->Get(stack + 1) : 1,
@@ -206,16 +206,16 @@ Result<void> PartsVerifier::weight(const fb::Weight &w) {
   bool seeded = w.source() == fb::WeightSource::Seed; // a generated weight has no segment
   const fb::Segment *segment = segmentOf(w.segment(), fb::SegmentKind::Weights);
   if (!seeded && !segment)
-    return bad("E0349", label + "segment " + to_string(w.segment()) + " is no weight segment");
+    return bad("E0349", label + "segment " + to_string(w.segment()) + " is not a weight segment");
   if (w.offset() % kWeightAlignment != 0)
-    return bad("E0350", label + "offset " + to_string(w.offset()) + " is no multiple of 64");
+    return bad("E0350", label + "offset " + to_string(w.offset()) + " is not a multiple of 64");
   if (w.size() != expected)
-    return bad("E0351", label + to_string(w.size()) + " bytes, its shape and format make " +
+    return bad("E0351", label + to_string(w.size()) + " bytes; its shape and format need " +
                             to_string(expected));
   uint64_t room = seeded ? program.seed_bytes() : segment->size();
   if (w.offset() > room || w.size() > room - w.offset())
     return bad("E0352", label + to_string(w.size()) + " bytes at " + to_string(w.offset()) +
-                            " lie beyond its " + (seeded ? "memory's " : "segment's ") +
+                            " extend beyond its " + (seeded ? "memory's " : "segment's ") +
                             to_string(room));
   return {};
 }
@@ -228,7 +228,7 @@ Result<void> PartsVerifier::weights() {
     if (Result<void> ok = weight(*w); !ok)
       return ok;
     if (!names.insert({w->name()->string_view(), w->layout()}).second)
-      return bad("E0354", "weight '" + w->name()->str() + "' is there twice");
+      return bad("E0354", "duplicate weight '" + w->name()->str() + "'");
   }
   // Every size follows from its shape, but shapes are unbounded: the memory that they need is
   // counted in the memory plan and rejected there, before any is allocated.
@@ -265,7 +265,7 @@ Result<void> PartsVerifier::states() {
       return bad("E0355", label + "kind " + to_string(int(state->kind())) + " is unknown");
     if (!names.insert(state->name()->string_view()).second || state->streams()->size() == 0 ||
         state->streams()->size() > kMostStreams)
-      return bad("E0355", label + "its name is not its own, or it has " +
+      return bad("E0355", label + "its name is a duplicate, or it has " +
                               to_string(state->streams()->size()) + " streams");
     std::string shapes;
     for (const fb::Stream *stream : *state->streams())
@@ -278,7 +278,7 @@ Result<void> PartsVerifier::states() {
                    label + "no slot can hold" + shapes.substr(1) + ", or it has a window or pages");
       if (state->slot_bytes() != *slot)
         return bad("E0861", label + "a slot of " + to_string(state->slot_bytes()) +
-                                " bytes, its streams make " + to_string(*slot));
+                                " bytes; its streams need " + to_string(*slot));
       continue;
     }
     std::optional<uint64_t> bytes = pageBytes(*state, program.abi()->page_tokens());
@@ -286,7 +286,7 @@ Result<void> PartsVerifier::states() {
       return bad("E0355", label + "no page can hold" + shapes.substr(1));
     if (state->page_bytes() != *bytes || state->slot_bytes() != 0)
       return bad("E0356", label + "a page of " + to_string(state->page_bytes()) +
-                              " bytes, its streams make " + to_string(*bytes));
+                              " bytes; its streams need " + to_string(*bytes));
   }
   std::optional<MemoryCoefficients> sums = memoryCoefficients(program);
   if (!sums || program.bytes_per_token() != sums->perToken ||
@@ -294,12 +294,12 @@ Result<void> PartsVerifier::states() {
     return bad("E0345", "its memory of " + to_string(program.bytes_per_token()) + ", " +
                             to_string(program.bytes_per_row()) + " and " +
                             to_string(program.bytes_fixed()) +
-                            " bytes per token, row and engine is not what its buffers make");
+                            " bytes per token, row and engine differs from the sum of its buffers");
   if (program.bytes_per_page() != sums->perPage)
-    return bad("E0357", "its states' pages make " + to_string(sums->perPage) + " bytes, not " +
+    return bad("E0357", "its states' pages have " + to_string(sums->perPage) + " bytes, not " +
                             to_string(program.bytes_per_page()));
   if (program.bytes_per_slot() != sums->perSlot)
-    return bad("E0861", "its states' slots make " + to_string(sums->perSlot) + " bytes, not " +
+    return bad("E0861", "its states' slots have " + to_string(sums->perSlot) + " bytes, not " +
                             to_string(program.bytes_per_slot()));
   return {};
 }

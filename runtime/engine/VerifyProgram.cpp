@@ -75,7 +75,7 @@ Result<void> ProgramVerifier::sections() {
   for (const fb::Section *section : *program.sections())
     several += section->cases()->size() > 1 ? section->cases()->size() : 0;
   if (!onGpu && several > kMostCpuCases)
-    return bad("E0818", to_string(several) + " cases of sections that have several");
+    return bad("E0818", "sections with several cases have " + to_string(several) + " cases");
   for (unsigned s = 0; s < program.sections()->size(); ++s)
     if (Result<void> ok =
             cases(*program.sections()->Get(s), needs.emplace_back(), " of section " + to_string(s));
@@ -97,7 +97,7 @@ Result<void> ProgramVerifier::cases(const fb::Section &section, Needs &wanted,
     const unsigned conditions = one.when() ? one.when()->size() : 0;
     if ((conditions == 0) != (c + 1 == count))
       return bad("E0818", "case " + to_string(c) + label + " has " + to_string(conditions) +
-                              " conditions: the last case has none, and no other");
+                              " conditions: only the last case may have none");
     for (unsigned i = 0; i < conditions; ++i)
       if (Result<void> ok = condition(*one.when()->Get(i), "case " + to_string(c) + label); !ok)
         return ok;
@@ -187,14 +187,14 @@ Result<void> ProgramVerifier::modes(const fb::Entry &entry) {
   for (fb::Mode mode : *entry.modes()) {
     if (mode > fb::Mode::MAX || (seen >> unsigned(mode) & 1))
       return bad("E0819", "its entry '" + entry.name()->str() + "' has the mode " +
-                              to_string(int(mode)) + ", which is unknown or there twice");
+                              to_string(int(mode)) + ", which is unknown or a duplicate");
     seen |= 1u << unsigned(mode);
   }
   // A mode that samples may need a row's largest logit.
   if (!(seen & 1u << unsigned(fb::Mode::Logits)) ||
       (seen & 1u << unsigned(fb::Mode::Drawn) && !(seen & 1u << unsigned(fb::Mode::Greedy))))
     return bad("E0819", "its entry '" + entry.name()->str() +
-                            "' leaves no logits, or draws ids and finds no greedy ones");
+                            "' outputs no logits, or samples ids but finds no greedy ids");
   return {};
 }
 
@@ -210,14 +210,14 @@ Result<void> ProgramVerifier::step(const fb::Step &step, const std::string &labe
       return bad("E0367", label + ": weight " + to_string(step.weights()->Get(i)) + " of " +
                               to_string(program.weights()->size()));
   if (weights < wanted.layerWeights)
-    return bad("E0364", label + " brings " + to_string(weights) + " weights, its section uses " +
+    return bad("E0364", label + " provides " + to_string(weights) + " weights, its section uses " +
                             to_string(wanted.layerWeights));
   for (unsigned i = 0; i < states; ++i)
     if (step.states()->Get(i) >= program.states()->size())
       return bad("E0368", label + ": state " + to_string(step.states()->Get(i)) + " of " +
                               to_string(program.states()->size()));
   if (states < wanted.states)
-    return bad("E0365", label + " brings " + to_string(states) + " states, its section uses " +
+    return bad("E0365", label + " provides " + to_string(states) + " states, its section uses " +
                             to_string(wanted.states));
   if (step.layer() < -1 || step.layer() >= int64_t(model.layers()))
     return bad("E0369",
@@ -246,14 +246,14 @@ Result<void> ProgramVerifier::alike(const fb::Step &a, const fb::Step &b, const 
     if (x->layout() != y->layout() || x->size() != y->size() ||
         x->format()->string_view() != y->format()->string_view() ||
         !std::equal(x->shape()->begin(), x->shape()->end(), y->shape()->begin(), y->shape()->end()))
-      return bad("E0370", label + ": weight '" + y->name()->str() + "' is not like '" +
+      return bad("E0370", label + ": weight '" + y->name()->str() + "' differs from '" +
                               x->name()->str() + "' of another step of its section");
   }
   for (unsigned i = 0; i < wanted.states; ++i) {
     const fb::State *x = program.states()->Get(a.states()->Get(i));
     const fb::State *y = program.states()->Get(b.states()->Get(i));
     if (!areAlike(*x, *y))
-      return bad("E0371", label + ": state '" + y->name()->str() + "' is not like '" +
+      return bad("E0371", label + ": state '" + y->name()->str() + "' differs from '" +
                               x->name()->str() + "' of another step of its section");
   }
   return {};
@@ -266,7 +266,7 @@ Result<void> ProgramVerifier::outputs(const fb::Entry &entry) {
     const std::string label = "its output " + to_string(int(output->role()));
     if (output->role() > fb::OutputRole::MAX || output->encoding() > fb::Encoding::MAX ||
         (seen >> unsigned(output->role()) & 1))
-      return bad("E0820", label + " is unknown or there twice");
+      return bad("E0820", label + " is unknown or a duplicate");
     seen |= 1u << unsigned(output->role());
     if (output->buffer() >= program.buffers()->size())
       return bad(output->role() == fb::OutputRole::Logits ? "E0373" : "E0820",
@@ -290,13 +290,13 @@ Result<void> ProgramVerifier::outputs(const fb::Entry &entry) {
 
 Result<void> ProgramVerifier::logits(const fb::Output *output) {
   if (!output)
-    return bad("E0373", "it leaves no logits");
+    return bad("E0373", "it outputs no logits");
   const uint64_t bytes = (uint64_t(model.vocab()) + 31) / 32 * 32 * 4;
   const fb::Buffer *rows = rowsOf(*output);
   if (output->encoding() != fb::Encoding::F32 || !rows || rows->per_unit() != bytes)
     return bad("E0374", "its logits are in a buffer of " +
                             to_string(program.buffers()->Get(output->buffer())->per_unit()) +
-                            " bytes per unit, " + to_string(model.vocab()) + " tokens make " +
+                            " bytes per unit, " + to_string(model.vocab()) + " tokens need " +
                             to_string(bytes) + " per row");
   return {};
 }
@@ -310,7 +310,7 @@ Result<void> ProgramVerifier::maxima(const fb::Output *output) {
   if (onGpu || output->encoding() != fb::Encoding::F32 || !rows || rows->per_unit() != bytes)
     return bad("E0814", "its maxima of logits are in buffer " + to_string(output->buffer()) +
                             ", which is not one of " + to_string(bytes) +
-                            " bytes a row, or its code is for GPUs");
+                            " bytes per row, or its code is for GPUs");
   return {};
 }
 
@@ -325,7 +325,7 @@ Result<void> ProgramVerifier::hidden(const fb::Output *output) {
       (!planes && output->encoding() != fb::Encoding::F32))
     return bad("E0815", "its hidden states are in buffer " + to_string(output->buffer()) +
                             ", which is not one of " + to_string(bytes) +
-                            " bytes a row or more, or its code is for GPUs");
+                            " bytes per row or more, or its code is for GPUs");
   return {};
 }
 
@@ -333,27 +333,28 @@ Result<void> ProgramVerifier::hidden(const fb::Output *output) {
 Result<void> ProgramVerifier::keys(const fb::Output *output, const fb::Entry &entry) {
   const bool greedy = hasMode(entry, fb::Mode::Greedy);
   if (greedy && !output && !onGpu)
-    return bad("E0810", "it finds ids of largest logits, and has no keys for them");
+    return bad("E0810", "it has the mode greedy but no keys");
   if (!output)
     return {};
   const fb::Buffer *rows = rowsOf(*output);
   if (!greedy || output->encoding() != fb::Encoding::Key || !rows ||
       rows->per_unit() < sizeof(uint64_t))
     return bad("E0810", "its greedy keys are in buffer " + to_string(output->buffer()) +
-                            ", which has no room for one in each row, or nobody reads them there");
+                            ", which is too small for one key per row or is never read");
   return {};
 }
 
 Result<void> ProgramVerifier::ids(const fb::Output *output, const fb::Entry &entry) {
   const bool found = onGpu && hasMode(entry, fb::Mode::Greedy);
   if (found != (output != nullptr) || (!onGpu && hasMode(entry, fb::Mode::Drawn)))
-    return bad("E0810", "a GPU's program has a place for the ids that it finds, a CPU's has none");
+    return bad("E0810",
+               "only programs for GPUs have an output for greedy ids, and they must have one");
   if (!output)
     return {};
   const fb::Buffer *rows = rowsOf(*output);
   if (output->encoding() != fb::Encoding::I32 || !rows || rows->per_unit() < sizeof(int32_t))
-    return bad("E0810",
-               "its ids are in buffer " + to_string(output->buffer()) + ", which is none of rows");
+    return bad("E0810", "its ids are in buffer " + to_string(output->buffer()) +
+                            ", which is not a buffer of rows");
   return {};
 }
 

@@ -99,7 +99,7 @@ private:
 /// The error that replaces std::bad_alloc at a module boundary. `doing` completes "none was left while …".
 inline Error outOfMemory(const std::string &doing) {
   return {ExitCode::File, "E0507", "there is not enough memory", "none was left while " + doing,
-          "end other programs, or raise the limit of this one (ulimit -v)"};
+          "stop other programs, or raise the limit of this one (ulimit -v)"};
 }
 
 } // namespace ingot

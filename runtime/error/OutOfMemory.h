@@ -31,15 +31,16 @@ inline void onlyOneHasLastWords() {
   getrlimit(RLIMIT_AS, &limit);
   const bool limited = limit.rlim_cur != RLIM_INFINITY;
   int length = std::snprintf(
-      text, sizeof text, "error[E0507]: there is not enough memory\n  the system gives no more");
+      text, sizeof text,
+      "error[E0507]: there is not enough memory\n  the system refused to allocate more");
   if (limited)
     length += std::snprintf(text + length, sizeof text - static_cast<size_t>(length),
-                            ": this process may have %llu MiB of addresses (ulimit -v)",
+                            ": this process is limited to %llu MiB of address space (ulimit -v)",
                             static_cast<unsigned long long>(limit.rlim_cur >> 20));
   length +=
       std::snprintf(text + length, sizeof text - static_cast<size_t>(length), "\n  %s\n",
-                    limited ? "raise the limit, or ask for less: --context, --max-batch-tokens"
-                            : "end other programs, or ask for less: --context, -j 1");
+                    limited ? "raise the limit, or request less: --context, --max-batch-tokens"
+                            : "stop other programs, or request less: --context, -j 1");
   [[maybe_unused]] ssize_t written = ::write(STDERR_FILENO, text, static_cast<size_t>(length));
   ::_exit(static_cast<int>(ExitCode::File));
 }

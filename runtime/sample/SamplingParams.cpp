@@ -56,7 +56,7 @@ Result<void> SamplingParams::check(int64_t vocab) const {
       return Error{ExitCode::Usage, "E0504", "id outside the vocabulary",
                    "logit bias names id " + std::to_string(id) + ", the vocabulary has ids 0 to " +
                        std::to_string(vocab - 1),
-                   "use `ingot tokenize` to see the ids of a text"};
+                   "`ingot tokenize` prints the ids of a text"};
     if (std::isnan(bias))
       return outOfRange("logit-bias", bias, "any number, or -inf to forbid an id");
   }

@@ -106,7 +106,7 @@ struct Writer {
 
   /// An "info" metric: constants, as labels.
   void cacheConfig() {
-    head(out, "vllm:cache_config_info", "How the KV cache is cut.", "gauge");
+    head(out, "vllm:cache_config_info", "Layout of the KV cache.", "gauge");
     for (const auto &[labels, numbers] : models)
       sample(out, "vllm:cache_config_info",
              labels + ",block_size=\"" + std::to_string(numbers.pageTokens) +
@@ -206,13 +206,13 @@ std::string exposition(std::span<const std::pair<std::string, Measurements>> mod
   using M = Measurements;
   w.gauge("vllm:num_requests_running", "Requests that take part in steps.",
           [](const M &m) { return m.running; });
-  w.gauge("vllm:num_requests_waiting", "Requests that wait for room.",
+  w.gauge("vllm:num_requests_waiting", "Requests that wait for free resources.",
           [](const M &m) { return m.waiting; });
   w.gauge("vllm:kv_cache_usage_perc", "KV pages in use, 1 is all.",
           [](const M &m) { return m.pages ? double(m.pagesUsed) / double(m.pages) : 0.0; });
-  w.counter("vllm:num_preemptions_total", "Requests put aside for want of KV pages.",
+  w.counter("vllm:num_preemptions_total", "Requests preempted for lack of KV pages.",
             [](const M &m) { return m.preemptions; });
-  w.counter("vllm:prompt_tokens_total", "Prompt tokens taken in.",
+  w.counter("vllm:prompt_tokens_total", "Prompt tokens accepted.",
             [](const M &m) { return m.promptTokens; });
   w.counter("vllm:generation_tokens_total", "New tokens.",
             [](const M &m) { return m.generationTokens; });
@@ -247,11 +247,11 @@ std::string exposition(std::span<const std::pair<std::string, Measurements>> mod
   w.histogram("vllm:request_generation_tokens", "New tokens of a request.", &M::answerLength);
   // The limit is known only for requests that state it.
   w.histogram("vllm:request_max_num_generation_tokens",
-              "Most new tokens, where a request says it, over its choices.", &M::askedTokens);
+              "Maximum of new tokens over a request's choices, if it sets one.", &M::askedTokens);
   w.counter("vllm:prompt_tokens_cached_total", "Prompt tokens that were not computed again.",
             [](const M &m) { return m.prefixHits; });
   w.histogram("vllm:request_params_n", "Choices that requests ask for.", &M::askedChoices);
-  w.histogram("vllm:request_params_max_tokens", "Most new tokens, where a request says it.",
+  w.histogram("vllm:request_params_max_tokens", "Maximum of new tokens, if a request sets one.",
               &M::askedTokens);
   w.cacheConfig();
   w.adapters();
@@ -264,8 +264,8 @@ std::string exposition(std::span<const std::pair<std::string, Measurements>> mod
             [](const M &m) { return m.hostSeconds; });
   w.histogram("ingot:step_time_seconds", "One step.", &M::stepTime);
   w.gauge("ingot:kv_pages_used", "KV pages in use.", [](const M &m) { return m.pagesUsed; });
-  w.gauge("ingot:kv_pages", "KV pages there are.", [](const M &m) { return m.pages; });
-  w.gauge("ingot:kv_pages_kept", "KV pages of the prefix cache that nobody holds.",
+  w.gauge("ingot:kv_pages", "KV pages in total.", [](const M &m) { return m.pages; });
+  w.gauge("ingot:kv_pages_kept", "KV pages of the prefix cache that no request uses.",
           [](const M &m) { return m.pagesKept; });
   w.gauge("ingot:swap_bytes_used", "Host memory that holds KV pages.",
           [](const M &m) { return m.swapBytesUsed; });
@@ -273,9 +273,10 @@ std::string exposition(std::span<const std::pair<std::string, Measurements>> mod
             [](const M &m) { return m.swaps; });
   w.counter("ingot:swapped_bytes_total", "Bytes moved there.",
             [](const M &m) { return m.swappedBytes; });
-  w.counter("ingot:kv_forks_total", "Choices that began on another's pages.",
+  w.counter("ingot:kv_forks_total", "Choices that started from the pages of another choice.",
             [](const M &m) { return m.forks; });
-  w.counter("ingot:kv_pages_copied_total", "Pages copied since one of several wrote to them.",
+  w.counter("ingot:kv_pages_copied_total",
+            "Pages copied because one of several users wrote to them.",
             [](const M &m) { return m.copiedPages; });
   w.gauge("ingot:tokens_per_second", "New tokens, over the last seconds.",
           [](const M &m) { return m.tokensPerSecond; });

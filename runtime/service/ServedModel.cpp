@@ -57,7 +57,7 @@ Result<void> ServedModel::chooseFormats() {
       list += (list.empty() ? "" : ", ") + std::string(one);
     return Error{ExitCode::Usage, "E0630",
                  "unknown " + std::string(what) + " format: " + std::string(name), "known: " + list,
-                 "give one of them, or none to let the chat template say"};
+                 "give one of them, or omit it to follow the chat template"};
   };
   if (auto error = check(options.toolFormat, text::toolFormatNames(), "tool"))
     return *error;
@@ -107,7 +107,7 @@ Result<const text::Vocabulary *> ServedModel::vocabulary() {
   if (!words) {
     if (!tokenizer())
       return Error{ExitCode::Usage, "E0520", "this engine has no tokenizer",
-                   "a grammar needs the text of tokens", "ask for plain answers"};
+                   "a grammar needs the text of tokens", "request answers without a grammar"};
     std::vector<int32_t> eos;
     if (const auto *meta = session().engine().table().text();
         meta && meta->special() && meta->special()->eos())

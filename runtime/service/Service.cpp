@@ -20,13 +20,13 @@ double secondsBetween(uint64_t from, uint64_t to) {
 }
 
 Error queueFull(const std::string &why) {
-  return {ExitCode::Device, "E0560", "the server has no room for this request now", why,
+  return {ExitCode::Device, "E0560", "the server has no capacity for this request now", why,
           "try again later"};
 }
 
 Error endedByHand() {
-  return {ExitCode::Device, "E0559", "the request was ended by hand", "POST /live/cancel named it",
-          "ask again"};
+  return {ExitCode::Device, "E0559", "the request was cancelled", "by POST /live/cancel",
+          "send it again"};
 }
 
 Error shuttingDown() {
@@ -100,8 +100,8 @@ Result<Reservation> Service::reserve(bool counts) {
     taken->fetch_sub(1);
     if (counts)
       measured.update([](Measurements &m) { ++m.refused; });
-    return queueFull(std::to_string(engine->maxSeqs()) + " run and " +
-                     std::to_string(options.queueRequests) + " wait already");
+    return queueFull(std::to_string(engine->maxSeqs()) + " are running and " +
+                     std::to_string(options.queueRequests) + " are already waiting");
   }
   place.count = taken;
   place.choices = 1;
@@ -129,8 +129,8 @@ Result<void> Service::submit(runtime::Request request, int32_t choices, std::sha
   if (taken->fetch_add(choices - 1) + choices - 1 > room && !place.resumed) {
     taken->fetch_sub(choices - 1);
     measured.update([](Measurements &m) { ++m.refused; });
-    return queueFull(std::to_string(choices) + " choices are more than what is free of " +
-                     std::to_string(room));
+    return queueFull(std::to_string(choices) + " choices do not fit: too few of the " +
+                     std::to_string(room) + " places for running and queued sequences are free");
   }
   place.choices = choices;
   const auto tokens = int64_t(request.promptIds.size());
@@ -138,8 +138,9 @@ Result<void> Service::submit(runtime::Request request, int32_t choices, std::sha
   if (!alone && waitingTokens.load() > options.queueTokens && !place.resumed) {
     waitingTokens.fetch_sub(tokens);
     measured.update([](Measurements &m) { ++m.refused; });
-    return queueFull(std::to_string(tokens) + " prompt tokens, and of " +
-                     std::to_string(options.queueTokens) + " that may wait too few are free");
+    return queueFull(std::to_string(tokens) +
+                     " prompt tokens do not fit: the queue is limited to " +
+                     std::to_string(options.queueTokens) + " waiting tokens");
   }
   job->promptTokens = tokens;
   job->reserved = nowNanoseconds();

@@ -20,18 +20,20 @@ namespace {
 
 Error stepHangs(double seconds, double longest) {
   char given[64], most[96] = "";
-  std::snprintf(given, sizeof given, "it was given up after %.3g s", seconds);
+  std::snprintf(given, sizeof given, "it was abandoned after %.3g s", seconds);
   if (longest > 0)
-    std::snprintf(most, sizeof most, "; by the engine's costs one takes %.3g s at most", longest);
-  return {ExitCode::Device, "E0725", "a step of the engine does not end", std::string(given) + most,
-          "start it again; --step-limit SECONDS of ingot serve, step_limit of an embedder allow "
-          "more, 0 any time"};
+    std::snprintf(most, sizeof most,
+                  "; according to the engine's costs, a step takes at most %.3g s", longest);
+  return {
+      ExitCode::Device, "E0725", "a step of the engine does not end", std::string(given) + most,
+      "start it again; --step-limit SECONDS of ingot serve or step_limit of an embedder raise the "
+      "limit, 0 disables it"};
 }
 
 } // namespace
 
 Error Service::stepThrew(const char *what) {
-  return {ExitCode::Device, "E0726", "a step of the engine broke off", what, "start it again"};
+  return {ExitCode::Device, "E0726", "a step of the engine failed", what, "start it again"};
 }
 
 /// Runs one step of the engine and increments `steps` before and after it, for the watchdog. A step

@@ -18,7 +18,7 @@ Result<void> checkIds(std::span<const int32_t> ids, int64_t least, const Request
       return Error{ExitCode::Usage, "E0504", "id outside the vocabulary",
                    "id " + std::to_string(ids[i]) + " at index " + std::to_string(i) +
                        "; the vocabulary has ids 0 to " + std::to_string(limits.vocab - 1),
-                   "use ids that `ingot tokenize` gives for this engine"};
+                   "use ids that `ingot tokenize` prints for this engine"};
   return {};
 }
 
@@ -39,15 +39,15 @@ Result<void> checkLength(int64_t prompt, int64_t newTokens, const RequestLimits 
   std::string needs =
       std::to_string(prompt) + (newTokens ? " prompt ids" : " positions are needed");
   if (positions > prompt)
-    needs += " + " + std::to_string(newTokens) + " new ones take " + std::to_string(positions) +
-             " positions" + (asked.feedsAll ? "" : " (the last takes none)");
+    needs += " + " + std::to_string(newTokens) + " new ones need " + std::to_string(positions) +
+             " positions" + (asked.feedsAll ? "" : " (the last needs none)");
   if (positions > limits.context) {
     const bool opens = positions <= limits.modelContext; // a larger context is possible
     std::string fix = opens ? "shorten it, or open with --context " + std::to_string(positions)
                             : "shorten it: the model has at most " +
                                   std::to_string(limits.modelContext) + " positions";
     if (const int64_t fits = limits.context - prompt + !asked.feedsAll; newTokens > 1 && fits > 0)
-      fix = "ask for fewer (-n " + std::to_string(fits) + ")" +
+      fix = "request fewer (-n " + std::to_string(fits) + ")" +
             (opens ? " or open with --context " + std::to_string(positions) : std::string());
     return Error{ExitCode::Usage, "E0505",
                  prompt > limits.context ? "the prompt is longer than the context"
@@ -65,7 +65,7 @@ Result<void> checkLength(int64_t prompt, int64_t newTokens, const RequestLimits 
               " = " + std::to_string(pages) + " pages of " + std::to_string(limits.pageTokens) +
               ", there are " + std::to_string(group.pages) +
               (group.window ? " for layers with a window of " + std::to_string(group.window) : ""),
-          "raise --kv-memory, or ask for less"};
+          "raise --kv-memory, or request less"};
   }
   return {};
 }
@@ -73,7 +73,7 @@ Result<void> checkLength(int64_t prompt, int64_t newTokens, const RequestLimits 
 Error longerThanContext(size_t bytes, const RequestLimits &limits) {
   return {ExitCode::Usage, "E0505", "the prompt is longer than the context",
           "a text of " + std::to_string(bytes) + " bytes has more than the " +
-              std::to_string(limits.context) + " ids that the context has positions for",
+              std::to_string(limits.context) + " ids that fit into the context",
           limits.context < limits.modelContext
               ? "shorten it, or open with --context " + std::to_string(limits.modelContext)
               : "shorten it: the model has at most " + std::to_string(limits.modelContext) +
@@ -96,7 +96,7 @@ Error badLimit(const char *what, const std::string &why, const std::string &fix)
 
 Error noTokenizer(const char *forWhat) {
   return {ExitCode::Usage, "E0520", "this engine has no tokenizer",
-          std::string(forWhat) + " needs one; the checkpoint it was compiled from had none",
+          std::string(forWhat) + " needs one; the checkpoint that it was compiled from had none",
           "give ids (prompt_ids), or compile from a checkpoint with a tokenizer"};
 }
 

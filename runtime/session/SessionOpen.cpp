@@ -20,9 +20,8 @@ Result<void> checkOptions(const SessionOptions &options, const fb::Engine &table
   int64_t modelContext = table.model()->context();
   if (options.context < 0 || options.context > modelContext)
     return badLimit("the context is out of range",
-                    "--context " + std::to_string(options.context) +
-                        "; the model was made for 1 to " + std::to_string(modelContext) +
-                        " positions",
+                    "--context " + std::to_string(options.context) + "; the model supports 1 to " +
+                        std::to_string(modelContext) + " positions",
                     "give --context " + std::to_string(modelContext) + " or less");
   constexpr int64_t kMost = int64_t(1) << 20;
   struct {

@@ -77,7 +77,7 @@ static SequencesAsked sequencesOf(const Request &request) {
 }
 
 static Error noHiddenStates() {
-  return {ExitCode::Usage, "E0522", "this engine does not tell hidden states",
+  return {ExitCode::Usage, "E0522", "this engine cannot return hidden states",
           "it was compiled for a GPU", "compile the checkpoint again: ingot compile MODEL -o E"};
 }
 
@@ -101,15 +101,15 @@ static Result<void> checkSearch(const Request &request, int64_t rows, int64_t hi
   if ((request.beams && request.contrastive) || request.pooling != Pooling::None)
     return Error{ExitCode::Usage, "E0532", "a request can have one search",
                  "beam search, contrastive search and embeddings exclude each other",
-                 "ask for one of them"};
+                 "request one of them"};
   auto checked = request.beams ? request.beams->check() : request.contrastive->check();
   if (!checked)
     return checked;
   if (const int64_t width = sequencesOf(request).count; width > rows)
-    return Error{ExitCode::Usage, "E0533", "the search is wider than what runs at once",
-                 "it has " + std::to_string(width) + " sequences, and " + std::to_string(rows) +
+    return Error{ExitCode::Usage, "E0533", "the search has more sequences than can run at once",
+                 "it has " + std::to_string(width) + " sequences; at most " + std::to_string(rows) +
                      (rows == 1 ? " runs" : " run") + " in one step",
-                 "ask for fewer, or open with --max-seqs " + std::to_string(width)};
+                 "request fewer, or open with --max-seqs " + std::to_string(width)};
   if (request.contrastive && hidden == 0)
     return noHiddenStates();
   return {};
@@ -140,12 +140,12 @@ Result<void> Session::validate(const Request &request) const {
     return checked.error();
   if (request.promptLogprobs > kMaxTopLogprobs)
     return badLimit("too many log-probabilities of the prompt",
-                    "asked for " + std::to_string(request.promptLogprobs) +
+                    "requested: " + std::to_string(request.promptLogprobs) +
                         ", allowed: " + std::to_string(kMaxTopLogprobs),
-                    "ask for fewer");
+                    "request fewer");
   if (!request.promptOnly && (request.maxTokens == 0 || request.maxTokens < -1))
     return badLimit("the number of new tokens is out of range",
-                    "asked for " + std::to_string(request.maxTokens) +
+                    "requested: " + std::to_string(request.maxTokens) +
                         ", allowed: 1 or more, or -1",
                     "give -n 1 or more, or -n -1 for as many as the context leaves");
   const int64_t hidden = impl->executor->hiddenSize();
@@ -158,10 +158,9 @@ Result<void> Session::validate(const Request &request) const {
     return checked.error();
   const uint64_t bytes = stateBytesOf(request, impl->limits, hidden);
   if (bytes > impl->states->limit())
-    return Error{ExitCode::Usage, "E0534",
-                 "the search keeps more hidden states than there is memory for",
-                 "it takes " + humanBytes(bytes) + ", of " + humanBytes(impl->states->limit()),
-                 "ask for fewer new tokens, or give a shorter prompt"};
+    return Error{ExitCode::Usage, "E0534", "the search's hidden states exceed the memory",
+                 "they need " + humanBytes(bytes) + " of " + humanBytes(impl->states->limit()),
+                 "request fewer new tokens, or give a shorter prompt"};
   return {};
 }
 
@@ -176,11 +175,10 @@ Result<void> Session::validateTogether(const Request &request,
     bytes += stateBytesOf(one, impl->limits, impl->executor->hiddenSize());
   }
   if (bytes > impl->states->limit())
-    return Error{ExitCode::Usage, "E0534",
-                 "the searches keep more hidden states than there is memory for",
-                 std::to_string(prompts.size()) + " prompts take " + humanBytes(bytes) + ", of " +
+    return Error{ExitCode::Usage, "E0534", "the searches' hidden states exceed the memory",
+                 std::to_string(prompts.size()) + " prompts need " + humanBytes(bytes) + ", of " +
                      humanBytes(impl->states->limit()),
-                 "give fewer prompts at once, or ask for fewer new tokens"};
+                 "give fewer prompts at once, or request fewer new tokens"};
   return {};
 }
 
@@ -192,9 +190,9 @@ Result<void> Session::prepare(Request &request) const {
   const uint64_t bytes = stateBytesOf(request, impl->limits, impl->executor->hiddenSize());
   request.stateMemory = impl->states->take(bytes);
   if (!request.stateMemory)
-    return Error{ExitCode::Device, "E0560", "there is no room for the search's hidden states now",
-                 "it takes " + humanBytes(bytes) + ", and of " + humanBytes(impl->states->limit()) +
-                     " others have " + humanBytes(impl->states->inUse()),
+    return Error{ExitCode::Device, "E0560", "there is no memory for the search's hidden states now",
+                 "it needs " + humanBytes(bytes) + "; other requests use " +
+                     humanBytes(impl->states->inUse()) + " of " + humanBytes(impl->states->limit()),
                  "try again later"};
   return {};
 }
@@ -213,16 +211,16 @@ Result<std::vector<RequestId>> Session::submit(Request request, int32_t choices)
     return prepared.error();
   if (choices < 1 || choices > kMostChoices)
     return badLimit("the number of choices is out of range",
-                    "asked for " + std::to_string(choices) + ", allowed: 1 to " +
+                    "requested: " + std::to_string(choices) + ", allowed: 1 to " +
                         std::to_string(kMostChoices),
-                    "ask for fewer");
+                    "request fewer");
   const SequencesAsked asked = sequencesOf(request);
   const bool searches = request.beams || request.contrastive;
   if (searches && choices > (request.beams ? request.beams->width : 1))
-    return Error{ExitCode::Usage, "E0530", "the search has fewer answers than were asked for",
-                 "asked for " + std::to_string(choices) + ", it has " +
+    return Error{ExitCode::Usage, "E0530", "the search cannot return that many answers",
+                 "requested: " + std::to_string(choices) + ", it has " +
                      std::to_string(request.beams ? request.beams->width : 1),
-                 "ask for fewer, or for a wider beam search"};
+                 "request fewer, or a wider beam search"};
   const int64_t maxTokens = mostTokens(request, impl->limits);
   if (request.onLogits)
     impl->editedRow.resize(size_t(vocab())); // allocated here, since a step must not run out of

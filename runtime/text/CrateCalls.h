@@ -19,7 +19,7 @@ inline IngotTextOutput appendTo(std::string &text) {
 /// E0690: for INGOT_TEXT_PANIC, and for statuses that should be impossible.
 inline Error crateFailed(std::string why) {
   return {ExitCode::Internal, "E0690", "the text library failed", std::move(why),
-          "report it: this is a bug of ingot"};
+          "report it: this is a bug in ingot"};
 }
 
 } // namespace ingot::text

@@ -35,14 +35,14 @@ Error refused(GrammarKind kind, int32_t status, std::string why) {
     return crateFailed(std::move(why));
   default:
     return Error{ExitCode::Usage, "E0625", std::string("the ") + nameOf(kind) + " cannot be used",
-                 std::move(why), "docs/structured-output.md says what is supported"};
+                 std::move(why), "docs/structured-output.md lists what is supported"};
   }
 }
 
 Error stopped(int32_t status, std::string why) {
   if (status == INGOT_TEXT_PANIC)
     return crateFailed(std::move(why));
-  return {ExitCode::Usage, "E0623", "the answer cannot go on within its grammar", std::move(why),
+  return {ExitCode::Usage, "E0623", "no further token is allowed by the grammar", std::move(why),
           "give a simpler grammar"};
 }
 
@@ -58,9 +58,8 @@ Result<std::unique_ptr<Vocabulary>> Vocabulary::create(const Tokenizer &tokenize
   if (status == INGOT_TEXT_PANIC)
     return crateFailed(why);
   if (status != INGOT_TEXT_OK)
-    return Error{
-        ExitCode::File, "E0624", "this vocabulary cannot constrain answers", why,
-        "leave response_format and grammars out, or compile the engine with its tokenizer"};
+    return Error{ExitCode::File, "E0624", "this vocabulary cannot constrain answers", why,
+                 "omit response_format and grammars, or compile the engine with its tokenizer"};
   return std::unique_ptr<Vocabulary>(new Vocabulary(handle));
 }
 

@@ -29,7 +29,7 @@ Result<std::unique_ptr<Tokenizer>> Tokenizer::fromBytes(std::string_view kind,
                                                         std::span<const std::byte> bytes) {
   if (kind != kFlatBpe && kind != kHfJson)
     return Error{ExitCode::File, "E0601", "unknown kind of tokenizer",
-                 "the engine says '" + std::string(kind) + "', this runtime reads '" +
+                 "the engine has '" + std::string(kind) + "', this runtime supports '" +
                      std::string(kFlatBpe) + "' and '" + std::string(kHfJson) + "'",
                  "rebuild the engine: ingot compile MODEL -o E"};
   void *handle = nullptr;

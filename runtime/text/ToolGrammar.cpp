@@ -24,8 +24,7 @@ Error noGrammar(std::string why) {
 }
 
 Error badTools(std::string why) {
-  return {ExitCode::Usage, "E0632", "the tools are not what a grammar can be made of",
-          std::move(why),
+  return {ExitCode::Usage, "E0632", "no grammar can be built from the tools", std::move(why),
           "tools are [{\"type\": \"function\", \"function\": {\"name\": …, \"parameters\": {…}}}]"};
 }
 
@@ -184,8 +183,8 @@ Result<std::string> answerGrammar(const OutputFormat &format, const AnswerShape 
   if (shape.tools.empty())
     return whole(thought + answer);
   if (!writer.hasCalls())
-    return noGrammar(format.tools.empty() ? "the model's chat template has no format of tool calls"
-                                          : "there is no format '" + format.tools + "'");
+    return noGrammar(format.tools.empty() ? "the model's chat template has no format for tool calls"
+                                          : "unknown format '" + format.tools + "'");
   simdjson::dom::parser parser;
   simdjson::dom::array list;
   if (parser.parse(simdjson::padded_string(shape.tools)).get(list) != simdjson::SUCCESS)
@@ -208,8 +207,8 @@ Result<std::string> answerGrammar(const OutputFormat &format, const AnswerShape 
     tools.push_back(writer.callable(called, parameters, given, strict || !shape.anyText));
   }
   if (tools.empty())
-    return badTools(shape.tool.empty() ? "there are none"
-                                       : "none is called '" + std::string(shape.tool) + "'");
+    return badTools(shape.tool.empty() ? "no tools were given"
+                                       : "no tool is named '" + std::string(shape.tool) + "'");
   if (shape.anyText)
     return whole(writer.anyText(tools, shape.parallel));
   const std::string calls = writer.calls(tools, shape.parallel);

@@ -78,7 +78,7 @@ class Checks:
             assert "retq" in code and "%ymm" in code, code[:300]
             assert "Limits: measured" in page.text("#view"), page.text("#view")[:500]
             rows = dict(line.split("\t", 1) for line in page.text(".details table").splitlines() if "\t" in line)
-            assert {"bytes", "of weights", "operations", "time, foretold", "share of the step"} <= set(rows), rows
+            assert {"bytes", "of weights", "operations", "time, predicted", "share of the step"} <= set(rows), rows
             times = page.text(".facts")
             page.evaluate("[...document.querySelectorAll('.group button')].find(e => e.innerText.startsWith('prompt')).click()")
             page.wait(f"document.querySelector('.facts').innerText !== {json.dumps(times)}")

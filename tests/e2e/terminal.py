@@ -55,7 +55,7 @@ def chat(ingot, checkpoint):
     terminal.read_until("[stopped]")
     terminal.read_until(">>> ")
     terminal.type("half a line\x03")  # at the prompt, Ctrl-C discards the line
-    terminal.read_until("/bye leaves")
+    terminal.read_until("/bye ends the chat")
     terminal.read_until(">>> ")
     terminal.type("/set max-tokens 4\n")
     terminal.read_until(">>> ")

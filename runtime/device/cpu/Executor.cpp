@@ -25,18 +25,18 @@ Error memoryError(const runtime::MemoryStatement &statement, uint64_t allowed) {
       statement.seeded ? "weights from the seed " + runtime::humanBytes(statement.seeded) + " + "
                        : std::string();
   if (statement.limits.lock && statement.allocated() <= allowed)
-    return {ExitCode::File, "E0502", "there is not as much memory as is to be locked",
-            "weights in the file " + runtime::humanBytes(statement.read) + " + all else " +
-                runtime::humanBytes(statement.allocated()) + "; allowed " +
+    return {ExitCode::File, "E0502", "--lock needs more memory than is available",
+            "weights in the file " + runtime::humanBytes(statement.read) + " + the rest " +
+                runtime::humanBytes(statement.allocated()) + "; available " +
                 runtime::humanBytes(allowed),
-            "leave --lock out, or lower --context, --max-seqs or --kv-memory"};
+            "omit --lock, or lower --context, --max-seqs or --kv-memory"};
   if (statement.seeded > allowed)
-    return {ExitCode::File, "E0502", "the weights take more memory than there is",
-            runtime::humanBytes(statement.seeded) + " are made from the seed at load; allowed " +
-                runtime::humanBytes(allowed),
+    return {ExitCode::File, "E0502", "the weights need more memory than is available",
+            runtime::humanBytes(statement.seeded) +
+                " are generated from the seed at load; available " + runtime::humanBytes(allowed),
             "use a smaller shape or fewer bits: ingot compile MODEL --weights seed --quantize "
             "int4-g64 -o E"};
-  return {ExitCode::File, "E0502", "the limits ask for more memory than there is",
+  return {ExitCode::File, "E0502", "the limits need more memory than is available",
           "needs " + runtime::humanBytes(statement.allocated()) + " = " + weights +
               "activations and logits " + runtime::humanBytes(statement.arena) + " (" +
               std::to_string(limits.maxBatchTokens) + " tokens, " +
@@ -45,7 +45,7 @@ Error memoryError(const runtime::MemoryStatement &statement, uint64_t allowed) {
               " pages)" +
               (statement.slots ? " + state " + runtime::humanBytes(statement.states) : "") +
               " + scratch and batch " + runtime::humanBytes(statement.scratch + statement.batch) +
-              "; allowed " + runtime::humanBytes(allowed),
+              "; available " + runtime::humanBytes(allowed),
           "lower --context (" + std::to_string(limits.context) + "), --max-seqs (" +
               std::to_string(limits.maxSeqs) + "), --max-batch-tokens (" +
               std::to_string(limits.maxBatchTokens) + ") or --kv-memory"};
@@ -56,17 +56,18 @@ Error lockError(const runtime::MemoryStatement &statement, uint64_t before, int 
   rlimit limit{};
   getrlimit(RLIMIT_MEMLOCK, &limit);
   const std::string others =
-      before ? ", and has " + runtime::humanBytes(before) + " locked already" : std::string();
-  return {ExitCode::File, "E0509", "the system does not lock as much memory as --lock asks for",
-          runtime::humanBytes(statement.lockable()) + " = weights " +
-              runtime::humanBytes(statement.read + statement.seeded) + " + KV " +
-              runtime::humanBytes(statement.kv + statement.states) + " + working memory " +
-              runtime::humanBytes(statement.arena + statement.scratch) + "; " +
-              (limit.rlim_cur == RLIM_INFINITY
-                   ? std::strerror(reason)
-                   : "this process may lock " + runtime::humanBytes(limit.rlim_cur) + others),
-          "raise the limit (ulimit -l unlimited, LimitMEMLOCK=infinity of systemd, docker run "
-          "--ulimit memlock=-1), or leave --lock out"};
+      before ? ", and has already locked " + runtime::humanBytes(before) : std::string();
+  return {
+      ExitCode::File, "E0509", "the system does not permit --lock to lock this much memory",
+      runtime::humanBytes(statement.lockable()) + " = weights " +
+          runtime::humanBytes(statement.read + statement.seeded) + " + KV " +
+          runtime::humanBytes(statement.kv + statement.states) + " + working memory " +
+          runtime::humanBytes(statement.arena + statement.scratch) + "; " +
+          (limit.rlim_cur == RLIM_INFINITY
+               ? std::strerror(reason)
+               : "this process may lock " + runtime::humanBytes(limit.rlim_cur) + others),
+      "raise the limit (ulimit -l unlimited, LimitMEMLOCK=infinity of systemd, docker run --ulimit "
+      "memlock=-1), or omit --lock"};
 }
 
 } // namespace

@@ -33,9 +33,9 @@ Result<HostMemory> HostMemory::allocate(uint64_t bytes, const std::string &what,
   uint64_t taken = whole + (huge ? kHugePage : 0);
   void *base = mmap(nullptr, taken, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
   if (base == MAP_FAILED)
-    return Error{ExitCode::File, "E0702", "the system gives no memory for " + what,
-                 std::to_string(bytes) + " bytes asked for: " + std::strerror(errno),
-                 "end other programs, or lower --context, --max-seqs or --max-batch-tokens"};
+    return Error{ExitCode::File, "E0702", "the system refused to allocate memory for " + what,
+                 std::to_string(bytes) + " bytes requested: " + std::strerror(errno),
+                 "stop other programs, or lower --context, --max-seqs or --max-batch-tokens"};
   auto *start = static_cast<std::byte *>(base);
   if (huge) {
     // Cut the surplus off both ends.

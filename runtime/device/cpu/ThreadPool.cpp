@@ -94,7 +94,7 @@ Result<std::unique_ptr<ThreadPool>> ThreadPool::create(int threads, Job job, voi
           std::to_string(thread) + " of " + std::to_string(threads) + " threads started, then: ";
       if (stackMissing()) {
         Error error = outOfMemory("threads started");
-        error.why = started + "no addresses for another stack";
+        error.why = started + "no address space for another stack";
         error.fix += thread > 1 ? ", or give fewer: --threads " + std::to_string(thread) : "";
         return error;
       }

@@ -141,11 +141,12 @@ public:
 /// E0724: the device cannot describe these rows.
 inline Error tensorMapError(const TensorRows &rows, std::string why) {
   using std::to_string;
-  return {
-      ExitCode::Device, "E0724",
-      "the GPU cannot describe " + to_string(rows.rows) + " rows of " + to_string(rows.rowBytes()) +
-          " bytes in boxes of " + to_string(rows.boxRows) + " by " + to_string(rows.boxColumns),
-      std::move(why), "compile with --batch-invariant, which uses none, and please report this"};
+  return {ExitCode::Device, "E0724",
+          "the GPU cannot describe " + to_string(rows.rows) + " rows of " +
+              to_string(rows.rowBytes()) + " bytes in boxes of " + to_string(rows.boxRows) +
+              " by " + to_string(rows.boxColumns),
+          std::move(why),
+          "compile with --batch-invariant, which uses no tensor maps, and please report this"};
 }
 
 /// Whether the edge from `from` to `to` can be programmatic: both kernels support it, and `to`

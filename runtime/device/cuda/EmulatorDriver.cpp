@@ -68,7 +68,7 @@ public:
   Result<std::byte *> allocateHost(uint64_t bytes) override {
     auto *memory = static_cast<std::byte *>(std::aligned_alloc(256, (bytes + 255) / 256 * 256));
     if (!memory)
-      return emulatorError("E0716", "the system gives no memory for copies",
+      return emulatorError("E0716", "the system refused to allocate memory for copies",
                            std::to_string(bytes) + " bytes", "lower --max-seqs");
     return memory;
   }

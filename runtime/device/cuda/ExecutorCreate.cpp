@@ -18,7 +18,7 @@ using std::to_string;
 static Error memoryError(const runtime::MemoryStatement &s, const DeviceInfo &device,
                          uint64_t allowed) {
   const runtime::MemoryLimits &limits = s.limits;
-  return {ExitCode::Device, "E0715", "the GPU has less memory than this needs",
+  return {ExitCode::Device, "E0715", "the GPU has too little memory",
           "needs " + humanBytes(s.needed()) + " = weights " + humanBytes(s.uploaded + s.seeded) +
               " + activations and logits " + humanBytes(s.arena) + " (" +
               to_string(limits.maxBatchTokens) + " tokens, " + to_string(limits.logitsRows) +
@@ -157,11 +157,11 @@ Result<void> Executor::checkGrids() const {
         StepShape shape = own;
         limit(shape, bound(v->max_tokens()), bound(v->max_rows()));
         if (!launchOf(*v, shape))
-          return Error{ExitCode::Device, "E0719", "the limits ask for more blocks than a GPU takes",
-                       "kernel '" +
-                           picked.program->kernels()->Get(launch->kernel())->name()->str() +
-                           "' with " + to_string(shape.tokens) + " tokens",
-                       "lower --max-batch-tokens (" + to_string(limits.maxBatchTokens) + ")"};
+          return Error{
+              ExitCode::Device, "E0719", "the limits lead to a grid larger than a GPU supports",
+              "kernel '" + picked.program->kernels()->Get(launch->kernel())->name()->str() +
+                  "' with " + to_string(shape.tokens) + " tokens",
+              "lower --max-batch-tokens (" + to_string(limits.maxBatchTokens) + ")"};
       }
     return {};
   };

@@ -154,11 +154,11 @@ Result<void> LibcudaDriver::check(CuResult code, const char *call) const {
 Result<void> LibcudaDriver::open(int ordinal) {
   // Check the version first: an old driver may refuse to start, and should be reported as too old.
   if (CuResult code = cu.driverVersion(&info.driverVersion); code != kCuSuccess)
-    return deviceError("E0713", "the NVIDIA driver does not start", text(code), kUpdate);
+    return deviceError("E0713", "the NVIDIA driver cannot be initialised", text(code), kUpdate);
   if (info.driverVersion < kLeastDriver)
     return deviceError("E0711", "the NVIDIA driver is too old",
-                       "it knows CUDA " + cudaVersion(info.driverVersion) +
-                           ", kernels of this ingot need " + cudaVersion(kLeastDriver),
+                       "it supports CUDA " + cudaVersion(info.driverVersion) +
+                           ", this ingot's kernels need " + cudaVersion(kLeastDriver),
                        kUpdate);
   const std::string noGpu = "this machine has none, or none is visible to this process";
   CuResult code = cu.init(0);
@@ -166,7 +166,7 @@ Result<void> LibcudaDriver::open(int ordinal) {
     return deviceError("E0712", "there is no NVIDIA GPU", noGpu,
                        "check `nvidia-smi` and CUDA_VISIBLE_DEVICES, or give --device cpu");
   if (code != kCuSuccess)
-    return deviceError("E0713", "the NVIDIA driver does not start", text(code),
+    return deviceError("E0713", "the NVIDIA driver cannot be initialised", text(code),
                        code == kCuDriverMismatch
                            ? "driver and library differ: restart the machine, or the container"
                            : "check `nvidia-smi`, or give --device cpu");
@@ -234,7 +234,7 @@ Result<uint64_t> LibcudaDriver::freeMemory() {
 Result<Address> LibcudaDriver::allocate(uint64_t bytes, const std::string &what) {
   CuAddress address = 0;
   if (CuResult code = call(cu.allocate, &address, bytes); code != kCuSuccess)
-    return deviceError("E0716", "the GPU gives no memory for " + what,
+    return deviceError("E0716", "cannot allocate GPU memory for " + what,
                        runtime::humanBytes(bytes) + ": " + text(code),
                        "lower --context, --max-seqs or --max-batch-tokens");
   return Address(address);
@@ -243,7 +243,7 @@ Result<Address> LibcudaDriver::allocate(uint64_t bytes, const std::string &what)
 Result<std::byte *> LibcudaDriver::allocateHost(uint64_t bytes) {
   void *memory = nullptr;
   if (CuResult code = call(cu.allocateHost, &memory, bytes); code != kCuSuccess)
-    return deviceError("E0716", "there is no page-locked memory",
+    return deviceError("E0716", "cannot allocate page-locked memory",
                        runtime::humanBytes(bytes) + ": " + text(code),
                        "raise the limit: ulimit -l, or lower --max-seqs");
   return static_cast<std::byte *>(memory);

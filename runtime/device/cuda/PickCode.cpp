@@ -39,7 +39,7 @@ Result<PickedCode> pickGpuCode(const fb::Engine &engine, const DeviceInfo &devic
                                : "cuda:" + own + (device.capability >= 90 ? "a" : ""))};
   if (bestTarget->kind == GpuTarget::Kind::Ptx)
     best.remark = "the engine has no code for " + device.name + " (" + own +
-                  "): the driver compiles its " + best.code->target()->str().substr(5) +
+                  "): the driver is compiling its " + best.code->target()->str().substr(5) +
                   " now; --target cuda:" + own + (device.capability >= 90 ? "a" : "") +
                   " would be faster";
   return best;

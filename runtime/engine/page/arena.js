@@ -109,7 +109,7 @@ function aliveLine(buffers, launches, x, y) {
   return svgEl('polyline', { points: points.join(' '), fill: 'none', stroke: 'var(--text)', 'stroke-width': 1.2, 'stroke-dasharray': '5 3', opacity: .6, 'pointer-events': 'none' })
 }
 
-const MEMORY = { mapped: 'the engine file, mapped', weights: 'weights in it', seeded: 'weights made from the seed', arena: 'arena', kv: 'keys and values', states: 'fixed states', scratch: 'scratch of threads', batch: 'the batch',
+const MEMORY = { mapped: 'the engine file, mapped', weights: 'weights in it', seeded: 'weights generated from the seed', arena: 'arena', kv: 'keys and values', states: 'fixed states', scratch: 'scratch of threads', batch: 'the batch',
   uploaded: 'copied to the device', staging: 'page-locked host memory', swap: 'swap', reserved: 'left to the driver', allocated: 'taken', total: 'all of it' }
 
 function memoryTable() {

@@ -38,7 +38,7 @@ function codeBlock(text, language, line) {
 
 const copyButton = text => el('button', { type: 'button', onclick: async event => {
   const button = event.target
-  try { await navigator.clipboard.writeText(text); button.textContent = 'copied' } catch { button.textContent = 'select and copy it by hand' }
+  try { await navigator.clipboard.writeText(text); button.textContent = 'copied' } catch { button.textContent = 'select and copy it manually' }
   setTimeout(() => { button.textContent = 'copy' }, 1500)
 } }, 'copy')
 

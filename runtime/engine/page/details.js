@@ -16,14 +16,14 @@ function showDetails(place, at, to) {
     schedule && el('p', { class: 'small' }, el('span', { class: 'soft' }, `Schedule of ${schedule.shape}: `), el('code', {}, schedule.schedule), el('span', { class: 'soft' }, ` (${schedule.source})`)),
     el('h3', {}, 'Operands'), el('div', { class: 'scroll' }, operandTable(at)),
     textPart('Region of lm', ops, 'ir', ops === null ? noOps(launch.kernel) : ''),
-    textPart('Kernel', text?.ir ?? null, 'ir', 'This engine keeps no IR: an older ingot made it. Compile it again.', to?.text === 'ir' ? to.line : undefined),
+    textPart('Kernel', text?.ir ?? null, 'ir', 'This engine has no IR: an older version of ingot made it. Compile it again.', to?.text === 'ir' ? to.line : undefined),
     codePart(launch.kernel, to?.text === 'code' ? to.line : undefined),
     kernel?.variants?.length > 0 && variantTable(kernel)])
   place.scrollTop = 0
 }
 
 const noOps = kernel => listing.programs.length
-  ? 'It does nothing of the model itself: the plan wants it, for rotary tables, layouts or ids.'
+  ? 'It computes no part of the model: the plan needs it for rotary tables, layouts or ids.'
   : `This engine keeps none: an older ingot made it. ${kernel}`
 
 const BASES = { Constant: 'launch', Tokens: 'token', Rows: 'logits row', Tiles: 'attention tile', Spans: 'sequence' }
@@ -54,7 +54,7 @@ function loadTable(at, kernel) {
     row('of rows', work => bytesText(work.rows), works.some(work => work.rows)),
     row('of keys and values', work => bytesText(work.kv), works.some(work => work.kv)),
     row('operations', work => countText(work.operations), works.some(work => work.operations)),
-    row('time, foretold', work => timeText(work.us)),
+    row('time, predicted', work => timeText(work.us)),
     row('at its limit', bound, Boolean(limits)),
     row('share of the step', (work, i) => totals[i].us ? percent(work.us * steps / totals[i].us) : '–'),
     measured && row('time, measured', (_, i) => timeText({ decode: measured.decode_us, prompt: measured.prompt512_us }[more.loads[i].name] / measured.launches)))
@@ -69,7 +69,7 @@ function operandTable(at) {
       : kind === 'State' ? stateText(state).replace(`${name}: `, '') : `${weight?.format ?? ''} ${weight?.shape.join(' × ') ?? ''}, ${bytesText(weight?.size ?? 0)}`
     return el('tr', {}, el('td', { class: 'soft' }, `%arg${i}`),
       el('td', {}, el('span', { class: `chip ${kind === 'Buffer' ? 'buffer' : kind === 'State' ? 'state' : 'weight'}` }, name),
-        many && (ofLayer || kind === 'State') ? el('div', { class: 'soft small' }, 'and so on, of each layer its own') : null),
+        many && (ofLayer || kind === 'State') ? el('div', { class: 'soft small' }, 'and so on, one per layer') : null),
       el('td', { class: 'small' }, memory), el('td', { class: 'small soft' }, does[effect] ?? effect))
   }))
 }

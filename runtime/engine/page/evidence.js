@@ -5,9 +5,9 @@ function evidenceView() {
   const recipe = engine.provenance.recipe
   return el('div', {},
     el('h2', {}, 'Evidence'),
-    el('p', { class: 'soft small' }, 'Each pass over the model was held against the reference interpreter, the plan against it in the slow machine, and code of CPUs against that, launch by launch. A difference beyond what is allowed ends the compilation.'),
+    el('p', { class: 'soft small' }, 'Each pass over the model was checked against the reference interpreter, the plan against it in the plan interpreter, and CPU code against that, launch by launch. A difference above the tolerance ends the compilation.'),
     engine.evidence.length ? el('div', { class: 'scroll' }, el('table', { id: 'evidence' },
-      el('tr', {}, el('th', {}, 'what was checked'), el('th', { class: 'number' }, 'largest difference'), el('th', { class: 'number' }, 'of the largest value'), el('th', {}, 'on what, and what was allowed')),
+      el('tr', {}, el('th', {}, 'what was checked'), el('th', { class: 'number' }, 'largest difference'), el('th', { class: 'number' }, 'of the largest value'), el('th', {}, 'inputs and tolerance')),
       engine.evidence.map(one => el('tr', {}, el('td', { class: 'mono' }, one.pass), el('td', { class: 'number' }, number(one.max_abs)), el('td', { class: 'number' }, number(one.max_rel)), el('td', { class: 'small' }, one.inputs)))))
       : el('p', {}, 'None was recorded.'),
     el('div', { class: 'two' },

@@ -79,7 +79,7 @@ const chip = (operand, colour) => {
   const { kind, name, weight, state, ofLayer } = operand
   if (kind === 'Buffer') return el('span', { class: 'chip buffer', ...tips(() => bufferText(operand)) }, el('i', { style: { background: colour } }), name)
   if (kind === 'State') return el('span', { class: 'chip state', ...tips(() => stateText(state)) }, name, ofLayer ? ' …' : '')
-  return el('span', { class: 'chip weight', ...tips(() => `${name}\n${weight?.format ?? ''} ${weight?.shape?.join(' × ') ?? ''}${ofLayer ? '\nof each layer its own' : ''}`) },
+  return el('span', { class: 'chip weight', ...tips(() => `${name}\n${weight?.format ?? ''} ${weight?.shape?.join(' × ') ?? ''}${ofLayer ? '\none per layer' : ''}`) },
     `${shortWeight(name)}${weight ? ` ${bytesText(weight.size)}` : ''}`)
 }
 

@@ -28,7 +28,7 @@ function stepHead(total) {
   const limits = targetFigures()?.limits
   const facts = [[grouped(total.launches), 'launches in a step'], [bytesText(total.bytes), 'read and written']]
   if (total.operations) facts.push([countText(total.operations), 'operations'])
-  facts.push([timeText(total.us), limits ? 'foretold by the cost model' : 'not foretold here'])
+  facts.push([timeText(total.us), limits ? 'predicted by the cost model' : 'no prediction here'])
   if (total.us && more.loads[looked.load]) {
     const { sequences, tokens } = more.loads[looked.load]
     facts.push([countText(sequences * tokens / total.us * 1e6), 'tokens per second'])
@@ -39,7 +39,7 @@ function stepHead(total) {
     choice('step', more.loads.map((load, i) => [i, ...loadText(load)]), looked.load, value => { looked.load = value; looked.cases = {}; render() }),
     el('div', { class: 'facts' }, facts.map(([value, what]) => el('div', {}, el('b', {}, value), el('span', {}, what)))),
     shareBar(total),
-    el('p', { class: 'soft small' }, limits ? `Limits: ${limits.source}.` : `No times: ${targetFigures()?.no_limits ?? 'nothing was foretold'}.`))
+    el('p', { class: 'soft small' }, limits ? `Limits: ${limits.source}.` : `No times: ${targetFigures()?.no_limits ?? 'there is no prediction'}.`))
 }
 
 const measuredStep = () => measuredRows().reduce((sum, row) => sum + (measuredUs(row, 1) || 0), 0)

@@ -8,12 +8,12 @@ function rooflineView() {
     choice('step', more.loads.map((load, i) => [i, ...loadText(load)]), looked.load, value => { looked.load = value; looked.cases = {}; render() }))
   if (!limits) {
     view.append(el('p', { style: { 'margin-top': '1rem' } }, `There is no roofline: ${targetFigures()?.no_limits ?? 'no limits are known'}. `,
-      'Write the page where the code runs, or see another target.'), rooflineTable(points, null))
+      'Write the page on the machine that runs the code, or choose another target.'), rooflineTable(points, null))
     return view
   }
   const measured = points.some(point => point.measured)
   view.append(el('p', { class: 'soft small', style: { 'margin-top': '.6rem' } }, `Limits: ${limits.source}. `,
-    measured ? 'Dots were measured (inspect --roofline), rings are foretold.' : 'Rings are foretold; `ingot inspect ENGINE --html FILE --roofline` adds what is measured.', ' More than all of the limit is what finds its rows in a cache.'),
+    measured ? 'Dots were measured (inspect --roofline), rings are predicted.' : 'Rings are predicted; `ingot inspect ENGINE --html FILE --roofline` adds what is measured.', ' Launches whose rows are in a cache can exceed the limit.'),
     rooflinePicture(points.filter(point => point.operations > 0 && point.us > 0), limits), rooflineTable(points, limits))
   return view
 }
@@ -85,7 +85,7 @@ function rooflineAxes(width, height, left, bottom, xFrom, xTo, yFrom, yTo, x, y)
 /** Its number is that of the row in the table below: names would cover each other. */
 function rooflinePoint(point, i, whole, x, y, labels) {
   const colour = familyColour(point.family), radius = 5 + 16 * Math.sqrt(point.us / whole), at = x(point.operations / point.bytes)
-  const says = () => `${point.kernel} × ${point.launches}\n${(point.operations / point.bytes).toPrecision(3)} operations a byte\nforetold ${timeText(point.us)}: ${countText(point.operations / point.us * 1e6)}op/s${point.measured ? `\nmeasured ${timeText(point.measured)}: ${countText(point.operations / point.measured * 1e6)}op/s` : ''}`
+  const says = () => `${point.kernel} × ${point.launches}\n${(point.operations / point.bytes).toPrecision(3)} operations a byte\npredicted ${timeText(point.us)}: ${countText(point.operations / point.us * 1e6)}op/s${point.measured ? `\nmeasured ${timeText(point.measured)}: ${countText(point.operations / point.measured * 1e6)}op/s` : ''}`
   const height = y(point.operations / point.us / 1e3)
   const group = svgEl('g', { class: 'hot', onclick: () => choose(point.at), ...tips(says) },
     svgEl('circle', { cx: at, cy: height, r: radius, fill: colour, 'fill-opacity': .18, stroke: colour, 'stroke-width': 1.5 }))
@@ -112,7 +112,7 @@ function rooflineTable(points, limits) {
   const bound = point => limits ? Math.max(point.bytes / limits.read / 1e3, point.operations / (limits[RATES[point.arithmetic][1]] || Infinity) / 1e3) : 0
   const measured = points.some(point => point.measured)
   let number = 0
-  const heads = ['', 'kernel', 'launches', 'bytes', 'operations', 'per byte', limits && 'foretold', limits && 'share', measured && 'measured', limits && 'of the limit'].filter(head => head !== false && head !== null)
+  const heads = ['', 'kernel', 'launches', 'bytes', 'operations', 'per byte', limits && 'predicted', limits && 'share', measured && 'measured', limits && 'of the limit'].filter(head => head !== false && head !== null)
   return el('div', { class: 'scroll' }, el('table', {},
     el('tr', {}, heads.map((head, i) => el('th', { class: i > 1 ? 'number' : null }, head))),
     points.map(point => el('tr', {},

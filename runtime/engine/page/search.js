@@ -96,7 +96,7 @@ function startSearch() {
     list.replaceChildren(...hits.flatMap((hit, i) => [hit.kind !== kind && el('h4', {}, kind = hit.kind),
       el('div', { class: 'hit', id: `hit-${i}`, role: 'option', onmousedown: event => event.preventDefault(), onclick: () => go(hit), onmousemove: () => mark(i) },
         el('b', {}, marked(hit.title, words)), el('span', {}, marked(hit.sub, words)))]).filter(Boolean))
-    if (!hits.length) list.append(el('p', { class: 'soft', style: { margin: '.5rem' } }, 'Nothing has that in it.'))
+    if (!hits.length) list.append(el('p', { class: 'soft', style: { margin: '.5rem' } }, 'No results.'))
     list.hidden = false
     field.setAttribute('aria-expanded', 'true')
     mark(0)

@@ -131,8 +131,8 @@ void Api::handle(http::Request request, std::shared_ptr<http::Responder> transpo
   if (auto coding = request.header("content-encoding"); !coding.empty() && coding != "identity")
     return send(*responder,
                 {415,
-                 "Content-Encoding: is " + std::string(coding.substr(0, 32)) +
-                     "; bodies are read as they are: send it without a coding",
+                 "Content-Encoding: " + std::string(coding.substr(0, 32)) +
+                     " is not supported: send the body uncompressed",
                  "", "unsupported_content_encoding"},
                 entry->dialect);
 

@@ -42,8 +42,10 @@ void readTemplateFields(const Fields &body, const service::ServedModel &model, C
     body.fail("continue_final_message", "cannot be given together with add_generation_prompt");
   if (auto source = body.text("chat_template", 1 << 20); source && !source->empty()) {
     if (!model.rules().ownTemplates)
-      body.fail("chat_template", "is not taken from requests: --trust-request-chat-template of "
-                                 "`ingot serve` allows it");
+      body.fail(
+          "chat_template",
+          "is not accepted from requests: --trust-request-chat-template of `ingot serve` allows "
+          "it");
     input.ownTemplate = *source;
   }
 }
@@ -55,8 +57,8 @@ void continueLast(const Call &call, ChatInput &input) {
     return;
   input.continueLast = !call.request->path.starts_with("/v1/");
   if (!input.continueLast)
-    body.leaveOut("continue_final_message", "the last message is the assistant's, and another "
-                                            "answer follows it");
+    body.leaveOut("continue_final_message",
+                  "the last message is from the assistant, but a new answer is started");
 }
 
 ChatInput readChat(Call &call, bool mayContinue) {
@@ -84,8 +86,8 @@ Result<std::shared_ptr<const text::ChatTemplate>> templateOf(const service::Serv
     return std::shared_ptr<const text::ChatTemplate>(std::shared_ptr<void>(), own);
   return Error{
       ExitCode::Usage, "E0521", "this model has no chat template",
-      "the checkpoint it was made from had none; `ingot serve --chat-template FILE.jinja` gives "
-      "one, and /v1/completions takes a text",
+      "the checkpoint that it was made from had none; `ingot serve --chat-template FILE.jinja` "
+      "sets one, and /v1/completions accepts plain text",
       "give one: ingot serve --chat-template FILE.jinja"};
 }
 
@@ -275,10 +277,12 @@ static std::optional<ApiError> addGrammar(Generation &generation, const ChatInpu
   if (input.grammar && !mustCall) {
     shape.answer = larkOf(*input.grammar);
     if (shape.answer.empty())
-      return ApiError{400,
-                      input.grammar->field + ": a grammar of this kind cannot be given together "
-                                             "with tools: tool_choice \"none\" leaves them out",
-                      input.grammar->field, ""};
+      return ApiError{
+          400,
+          input.grammar->field +
+              ": a grammar of this kind cannot be given together with tools: tool_choice \"none\" "
+              "disables them",
+          input.grammar->field, ""};
     // Compiled alone first, so that its errors refer to the request's own grammar.
     if (auto alone = compileGrammar(model, *input.grammar); !alone)
       return alone.error();

@@ -279,12 +279,12 @@ std::optional<ApiError> chatCompletions(Call &call) {
   readPromptLogprobs(body, generation);
   refuseUnsupported(body, "echo", "is not supported here: /v1/completions has it", {"false"});
   refuseUnsupported(body, "add_special_tokens",
-                    "is not supported: the template says what begins a prompt", {"false"});
+                    "is not supported: the template determines how a prompt begins", {"false"});
   refuseUnsupported(body, "functions", "is not supported: give tools", {"[]"});
   refuseUnsupported(body, "function_call", "is not supported: give tool_choice",
                     {"\"none\"", "\"auto\"", "{}"});
   refuseUnsupported(body, "audio", "is not supported", {"{}"});
-  refuseUnsupported(body, "modalities", "is not supported but for text", {"[\"text\"]", "[]"});
+  refuseUnsupported(body, "modalities", "is supported only for text", {"[\"text\"]", "[]"});
   input.grammar = readGrammar(body);
   if (call.document.error())
     return call.document.error();
@@ -308,7 +308,7 @@ std::optional<ApiError> fillMiddle(Call &call) {
   if (auto error = takeGrammar(grammar, generation))
     return error;
   if (!fillsMiddle(*generation.model))
-    return ApiError{400, "this model's vocabulary has no marks for filling in the middle", "model",
+    return ApiError{400, "this model's vocabulary has no fill-in-the-middle tokens", "model",
                     "unsupported_model"};
   auto ids = fillInTheMiddle(*generation.model, before, after);
   if (!ids)

@@ -55,7 +55,7 @@ void readDocument(const Fields &part, std::string &text) {
     addLine(text, readContent(*source, "content"));
   else if (type)
     source->fail("type", "is " + JsonText().value(*type).text() +
-                             ": this model takes documents of text alone");
+                             ": this model accepts only text documents");
 }
 
 } // namespace
@@ -68,7 +68,7 @@ void readPart(const Fields &part, std::string &text, std::string *reasoning) {
   const auto *found = std::ranges::find(kParts, *type, &Part::type);
   if (found == std::end(kParts))
     return part.fail("type", "is " + JsonText().value(*type).text() +
-                                 ": this model takes text alone, no images, sound or files");
+                                 ": this model accepts only text, no images, audio or files");
   if (found->use == Use::None)
     return;
   if (!part.null(found->field))
@@ -251,8 +251,7 @@ bool choosesLeftOut(const Fields &choice, std::initializer_list<std::string_view
   if (!type || std::ranges::find(known, *type) != known.end())
     return false;
   choice.fail("type", "is " + JsonText().value(*type).text() +
-                          ": tools that an API runs on its own side are left out here, functions "
-                          "alone can be called");
+                          ": server-side tools are not supported; only functions can be called");
   return true;
 }
 
@@ -292,11 +291,10 @@ void Tools::allow(const Fields &chosen) {
     }
     named.push_back(nameOf(one));
     if (std::ranges::find(names, named.back()) == names.end())
-      one.fail("", "is none of the tools");
+      one.fail("", "is not one of the tools");
   }
   if (named.empty())
-    chosen.fail("tools",
-                "has no function: tools that an API runs on its own side are left out here");
+    chosen.fail("tools", "has no function: server-side tools are not supported");
   JsonText json;
   json.open('[');
   dom::parser parser;
@@ -330,7 +328,7 @@ Tools readTools(const Fields &body) {
     if (!name)
       return tools;
     if (std::ranges::find(tools.names, *name) != tools.names.end())
-      function->fail("name", "is there twice");
+      function->fail("name", "is a duplicate");
     tools.names.emplace_back(*name);
     tools.schemaFields.emplace(*name, function->path("parameters"));
     if (function->boolean("strict") == true)
@@ -361,7 +359,7 @@ Tools readTools(const Fields &body) {
           function->require("name");
         if (auto name = function ? function->text("name", 64) : std::nullopt) {
           if (std::ranges::find(tools.names, *name) == tools.names.end())
-            function->fail("name", "is none of the tools");
+            function->fail("name", "is not one of the tools");
           tools.choice = Tools::Choice::Required;
           tools.forced = *name;
         }

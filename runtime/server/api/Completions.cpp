@@ -296,7 +296,7 @@ std::optional<ApiError> completions(Call &call) {
   const bool promptLogprobs = generation.request.promptLogprobs >= 0;
   if (echo && generation.request.sampling.topLogprobs >= 0) {
     if (generation.request.beams || generation.request.contrastive)
-      body.fail("echo", "together with logprobs has no place in a search");
+      body.fail("echo", "cannot be used with logprobs in a search");
     generation.request.promptLogprobs =
         std::max(generation.request.promptLogprobs, generation.request.sampling.topLogprobs);
     // Clients that sum the log-probabilities of a text drop the last token. Report the stop id, so
@@ -331,8 +331,7 @@ std::optional<ApiError> completions(Call &call) {
       if (!ids)
         return promptError(ids.error(), "prompt", generation, suffix ? text + *suffix : text);
       if (suffix && ids->empty())
-        return ApiError{400,
-                        "suffix: this model's vocabulary has no marks for filling in the middle",
+        return ApiError{400, "suffix: this model's vocabulary has no fill-in-the-middle tokens",
                         "suffix", "unsupported_field"};
       prompts.push_back(std::move(*ids));
     }

@@ -427,10 +427,11 @@ std::optional<Fields> Document::parse(std::string_view text) {
   if (auto error = parser.parse(padded).get(root))
     return wrong(error == simdjson::DEPTH_ERROR
                      ? "the body is nested deeper than " + std::to_string(kJsonDepth) + " levels"
-                     : std::string("the body is no valid JSON: ") + simdjson::error_message(error));
+                     : std::string("the body is not valid JSON: ") +
+                           simdjson::error_message(error));
   dom::object object;
   if (root.get(object))
-    return wrong("the body is no JSON object");
+    return wrong("the body is not a JSON object");
   return Fields(*this, object, "");
 }
 
@@ -447,7 +448,7 @@ void Document::refuseTwice(const Fields &body) {
   if (auto twice = keyTwice(body.values, ""); !twice.empty()) {
     failure = ApiError{};
     failure->param = twice;
-    failure->message = twice + ": stands twice in its object";
+    failure->message = twice + ": duplicate key";
   }
 }
 

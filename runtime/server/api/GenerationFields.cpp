@@ -40,9 +40,9 @@ ApiError unknownModel(const service::ModelRegistry &models) {
   std::string list;
   for (const auto &one : models.all())
     list += (list.empty() ? "" : ", ") + one->name();
-  std::string message = "there is no model of that name; there is " + list;
+  std::string message = "no model has that name; available: " + list;
   if (models.all().size() == 1)
-    message += "; `ingot serve --any-model-name` takes every name";
+    message += "; `ingot serve --any-model-name` accepts any name";
   return {404, message, "model", "model_not_found"};
 }
 
@@ -91,10 +91,10 @@ static void addBias(const Fields &body, const std::string &at, dom::element key,
       if (auto found = out.model->tokenizer()->encode(text); found)
         ids = std::move(*found);
   } else if (key.get(id)) {
-    return body.fail(at, "must be a token id or a text");
+    return body.fail(at, "must be a token id or a string");
   }
   if (ids.empty() && (id < 0 || id >= vocab))
-    return body.fail(at, "is no token id; allowed: 0 to " + std::to_string(vocab - 1));
+    return body.fail(at, "is not a token id; allowed: 0 to " + std::to_string(vocab - 1));
   if (ids.empty())
     ids.push_back(int32_t(id));
   if (!value.get(off) && !off) // llama.cpp's form of "never"
@@ -147,7 +147,7 @@ static void readIdRules(const Fields &body, Generation &out) {
   for (int64_t id : body.integers("allowed_token_ids", size_t(vocab), 0, vocab - 1))
     rules.allowed.push_back(int32_t(id));
   if (body.has("allowed_token_ids") && rules.allowed.empty())
-    body.fail("allowed_token_ids", "is empty, so that nothing could be answered");
+    body.fail("allowed_token_ids", "is empty, so no answer would be possible");
   const text::Tokenizer *tokenizer = out.model->tokenizer();
   for (const std::string &word : body.texts("bad_words", kMostBadWords, kMostStopBytes)) {
     if (!tokenizer)
@@ -165,8 +165,8 @@ static void readIdRules(const Fields &body, Generation &out) {
   rules.minTokens = body.integer("min_tokens", 0, 1 << 30).value_or(0);
   const int64_t most = out.request.promptOnly ? 0 : out.request.maxTokens;
   if (most >= 0 && rules.minTokens > most)
-    body.fail("min_tokens", "is " + std::to_string(rules.minTokens) + ", and at most " +
-                                std::to_string(most) + " may come");
+    body.fail("min_tokens", "is " + std::to_string(rules.minTokens) +
+                                ", but the answer has at most " + std::to_string(most) + " tokens");
 }
 
 /// Refuses unsupported fields of other servers that would change the answer. Harmless values are
@@ -263,7 +263,7 @@ void readGeneration(const Fields &body, Generation &out,
 
   out.request.stopStrings = body.texts("stop", kMostStops, kMostStopBytes);
   if (std::ranges::any_of(out.request.stopStrings, &std::string::empty))
-    body.fail("stop", "an empty text ends nothing");
+    body.fail("stop", "must not be an empty string");
   if (!out.request.stopStrings.empty() && !out.model->tokenizer())
     body.fail("stop", "this engine has no tokenizer");
   const int64_t vocab = out.model->session().vocab();
@@ -276,7 +276,7 @@ void readGeneration(const Fields &body, Generation &out,
     set(out.includeUsage, options->boolean("include_usage"));
     set(out.continuousUsage, options->boolean("continuous_usage_stats"));
     if (!out.stream && (out.includeUsage || out.continuousUsage))
-      body.fail("stream_options", "is only allowed where stream is true");
+      body.fail("stream_options", "is allowed only if stream is true");
     out.continuousUsage &= out.includeUsage; // as in vLLM
   }
   for (std::string_view name : maxTokens)
@@ -296,7 +296,7 @@ void readGeneration(const Fields &body, Generation &out,
     out.request.tellStop = true; // as in vLLM, the ids include it
   if (auto kept = body.integer("truncate_prompt_tokens", -1, 1 << 30)) {
     if (*kept == 0)
-      body.fail("truncate_prompt_tokens", "is 0: nothing of the prompt would be left");
+      body.fail("truncate_prompt_tokens", "must not be 0, which would remove the whole prompt");
     out.keepPrompt = *kept < 0
                          ? std::max<int64_t>(1, out.model->session().context() -
                                                     std::max<int64_t>(1, out.request.maxTokens))
@@ -316,7 +316,7 @@ void readPromptLogprobs(const Fields &body, Generation &out) {
   if (!top)
     return;
   if (out.stream)
-    body.fail("prompt_logprobs", "is not there where stream is true");
+    body.fail("prompt_logprobs", "is not supported if stream is true");
   out.request.promptLogprobs = int32_t(*top);
 }
 
@@ -417,8 +417,8 @@ std::optional<AskedGrammar> readGrammar(const Fields &body) {
   if (auto wanted = body.object("structured_outputs")) { // vLLM's
     readStructured(*wanted, ask);
     if (!asked)
-      body.fail("structured_outputs", "asks for nothing: one of json, regex, choice, grammar and "
-                                      "json_object is needed");
+      body.fail("structured_outputs",
+                "is empty: one of json, regex, choice, grammar and json_object is needed");
   }
   // vLLM's older names.
   if (auto guided = body.element("guided_json"))

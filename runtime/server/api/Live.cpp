@@ -88,8 +88,7 @@ std::optional<ApiError> cancelRequest(Call &call) {
     return call.document.error();
   const size_t ended = call.generation.model->service().end(*id, call.request->apiKey);
   if (!ended)
-    return ApiError{404, "id: no request of this name and of your key is under way", "id",
-                    "not_found"};
+    return ApiError{404, "id: no running request has this id and your key", "id", "not_found"};
   call.responder->send(200, "application/json",
                        JsonText().open('{').key("cancelled").value(ended).close().text());
   return std::nullopt;

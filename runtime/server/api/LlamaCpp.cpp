@@ -279,7 +279,7 @@ std::optional<ApiError> llamaInfill(Call &call) {
   if (!ids)
     return promptError(ids.error(), "input_prefix", generation, before + after);
   if (ids->empty())
-    return ApiError{400, "this model's vocabulary has no marks for filling in the middle", "model",
+    return ApiError{400, "this model's vocabulary has no fill-in-the-middle tokens", "model",
                     "unsupported_model"};
   std::vector<std::vector<int32_t>> prompts;
   prompts.push_back(std::move(*ids));

@@ -254,7 +254,7 @@ void readTools(const Fields &body, Tools &into) {
     if (!name || !schema)
       break;
     if (std::ranges::find(into.names, *name) != into.names.end())
-      tool.fail("name", "is there twice");
+      tool.fail("name", "is a duplicate");
     into.names.emplace_back(*name);
     into.schemaFields.emplace(*name, tool.path("input_schema"));
     if (tool.boolean("strict") == true)
@@ -282,9 +282,9 @@ void readTools(const Fields &body, Tools &into) {
     choice->require("name");
     into.forced = choice->text("name", 128).value_or("");
     if (std::ranges::find(others, into.forced) != others.end())
-      choice->fail("name", "is a tool that runs on Anthropic's side and is left out here");
+      choice->fail("name", "is a tool that runs on Anthropic's servers, which is not supported");
     else if (std::ranges::find(into.names, into.forced) == into.names.end())
-      choice->fail("name", "is none of the tools");
+      choice->fail("name", "is not one of the tools");
   }
   if (into.choice == Tools::Choice::Required && into.names.empty())
     body.fail("tool_choice", "needs tools");

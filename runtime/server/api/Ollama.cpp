@@ -173,7 +173,7 @@ void readOptions(const Fields &body, Generation &generation, ChatInput &input) {
                                    withClosedObjects(body.json("format")), "format"};
   }
   readReasoning(body, ReasoningApi::Ollama, input, generation);
-  refuseUnsupported(body, "images", "is not supported: this model takes text alone", {"[]"});
+  refuseUnsupported(body, "images", "is not supported: this model accepts only text", {"[]"});
 }
 
 bool isNothing(const Fields &body, std::string_view name) {
@@ -247,7 +247,7 @@ std::optional<ApiError> ollamaChat(Call &call) {
   input.messages = readMessages(body, input.toolMessages);
   input.continueLast = endsInAssistantText(body); // as Ollama does
   for (const Fields &message : body.objects("messages", 1, kMostMessages))
-    refuseUnsupported(message, "images", "is not supported: this model takes text alone", {"[]"});
+    refuseUnsupported(message, "images", "is not supported: this model accepts only text", {"[]"});
   input.tools = readTools(body);
   if (call.document.error())
     return call.document.error();
@@ -283,7 +283,7 @@ std::optional<ApiError> ollamaGenerate(Call &call) {
     if (!ids)
       return promptError(ids.error(), "prompt", generation, text + suffix);
     if (ids->empty())
-      return ApiError{400, "suffix: this model's vocabulary has no marks for filling in the middle",
+      return ApiError{400, "suffix: this model's vocabulary has no fill-in-the-middle tokens",
                       "suffix", "unsupported_field"};
     prompt->ids = std::move(*ids);
     if (auto error = takeGrammar(input.grammar, generation))

@@ -31,7 +31,7 @@ struct MixedReader {
     if (!one.get(text))
       add(at, text, ids);
     else if (one.get(id) || id < 0 || id >= vocab)
-      body.fail(at, "must hold ids from 0 to " + std::to_string(vocab - 1) + ", and texts");
+      body.fail(at, "must have ids from 0 to " + std::to_string(vocab - 1) + ", or strings");
     else
       ids.push_back(int32_t(id));
   }
@@ -41,7 +41,7 @@ struct MixedReader {
     dom::array parts;
     dom::element media;
     if (!object["multimodal_data"].get(media))
-      return body.fail(at + ".multimodal_data", "is not supported: this model takes text alone");
+      return body.fail(at + ".multimodal_data", "is not supported: this model accepts only text");
     if (!object["prompt_string"].get(text))
       return add(at, text, ids);
     if (object["content"].get(parts))
@@ -50,7 +50,7 @@ struct MixedReader {
     for (dom::element part : parts) {
       std::string_view type, piece;
       if (part["type"].get(type) || type != "text" || part["text"].get(piece))
-        return body.fail(at + ".content", "must be parts of text: this model takes text alone");
+        return body.fail(at + ".content", "must be parts of text: this model accepts only text");
       all += piece;
     }
     add(at, all, ids);

@@ -153,8 +153,9 @@ void readOne(const Fields &holder, const Switch &one, Wish &wish, Generation &ge
   case SwitchKind::Summary:
     if (auto wanted = holder.oneOf(one.name, {"auto", "concise", "detailed"});
         wanted && *wanted != "auto")
-      holder.fail(one.name, "is " + JsonText().value(*wanted).text() +
-                                ": reasoning is given as it is, nothing sums it up; allowed: auto");
+      holder.fail(one.name,
+                  "is " + JsonText().value(*wanted).text() +
+                      ": reasoning is returned unchanged, without a summary; allowed: auto");
     return;
   case SwitchKind::Absent:
     return refuseUnsupported(holder, one.name, "is not supported", {"false", "\"\""});
@@ -207,7 +208,7 @@ std::string applyWish(const Wish &wish, const Reads &reads, ChatInput &input) {
       enableThinking(input, false);
     return reads.enable || reads.level || !reads.always
                ? ""
-               : "cannot be had: this model always reasons, its chat template reads none of "
+               : "is not supported: this model always reasons; its chat template has none of "
                  "enable_thinking, thinking and reasoning_effort";
   }
   if (reads.level && !wish.level.empty()) {
@@ -219,11 +220,11 @@ std::string applyWish(const Wish &wish, const Reads &reads, ChatInput &input) {
   } else if (reads.enable)
     enableThinking(input, true);
   else if (wish.level.empty() && !reads.always && !reads.level)
-    return "cannot be had: this model does not reason";
+    return "is not supported: this model does not reason";
   else if (!wish.level.empty() && !(wish.anthropic && wish.level == "high") &&
            !(wish.asksForLittle() && !reads.always))
-    return "cannot be had: this model's chat template reads none of reasoning_effort, "
-           "enable_thinking and thinking; leave the field out";
+    return "is not supported: this model's chat template has none of reasoning_effort, "
+           "enable_thinking and thinking; omit the field";
   return "";
 }
 
@@ -238,8 +239,8 @@ std::string applyBudget(int64_t budget, const Reads &reads, const Generation &ge
   if (reads.budget || !reads.always || budget >= most)
     return "";
   return "is " + std::to_string(budget) +
-         ": this model's chat template reads no thinking_budget, and only max_tokens ends reasoning; "
-         "leave the field out, or give " +
+         ": this model's chat template has no thinking_budget, and only max_tokens ends reasoning; "
+         "omit the field, or give " +
          std::to_string(most) + " or more";
 }
 

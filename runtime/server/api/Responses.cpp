@@ -279,7 +279,7 @@ void inputItems(JsonText &json, const Fields &body, bool &toolMessages) {
       json.value(item.text("call_id", 256).value_or("")).key("content");
       json.value(readContent(item, "output")).close();
     } else if (type == "item_reference") {
-      item.fail("type", "is \"item_reference\": nothing is stored, send the item itself");
+      item.fail("type", "is \"item_reference\": the server stores nothing, send the item itself");
       return;
     } else if (type != "reasoning") {
       item.leaveOut("", type);
@@ -305,7 +305,7 @@ void readFlatTools(const Fields &body, Tools &tools) {
     if (!name)
       return;
     if (std::ranges::find(tools.names, *name) != tools.names.end())
-      tool.fail("name", "is there twice");
+      tool.fail("name", "is a duplicate");
     tools.names.emplace_back(*name);
     tools.schemaFields.emplace(*name, tool.path("parameters"));
     if (tool.boolean("strict") == true)
@@ -339,7 +339,7 @@ void readFlatTools(const Fields &body, Tools &tools) {
       tools.forced = named->text("name", 64).value_or("");
       tools.choice = Tools::Choice::Required;
       if (std::ranges::find(tools.names, tools.forced) == tools.names.end())
-        named->fail("name", "is none of the tools");
+        named->fail("name", "is not one of the tools");
     }
     if (tools.choice == Tools::Choice::Required && tools.names.empty())
       body.fail("tool_choice", "needs tools");
@@ -407,10 +407,9 @@ std::optional<ApiError> responses(Call &call) {
   generation.choices = 1;
   ChatInput input = readInput(body, generation);
   refuseUnsupported(body, "previous_response_id",
-                    "is not supported: nothing is stored, send the "
-                    "conversation whole",
+                    "is not supported: the server stores nothing, send the whole conversation",
                     {"\"\""});
-  refuseUnsupported(body, "conversation", "is not supported: send the conversation whole",
+  refuseUnsupported(body, "conversation", "is not supported: send the whole conversation",
                     {"\"\"", "{}"});
   refuseUnsupported(body, "background", "is not supported", {"false"});
   input.grammar = readFormat(body);

@@ -23,7 +23,7 @@ void onlyTakes(const Fields &body, std::string_view name, std::initializer_list<
 
 /// Refuses fields that only affect sampling.
 void refuseDraws(const Fields &body, const char *search) {
-  const std::string why = std::string("has no place in a ") + search + ", which draws nothing";
+  const std::string why = std::string("cannot be used with ") + search + ", which does not sample";
   onlyTakes(body, "temperature", {0, 1}, why);
   onlyTakes(body, "top_p", {1}, why);
   onlyTakes(body, "min_p", {0}, why);
@@ -47,7 +47,7 @@ EarlyStopping readEarlyStopping(const Fields &body) {
 
 void checkWidth(const Fields &body, const Generation &out, int64_t width, const char *field) {
   if (const int64_t most = out.model->session().maxSeqs(); width > most)
-    body.fail(field, "asks for " + std::to_string(width) + " sequences at once; this server runs " +
+    body.fail(field, "needs " + std::to_string(width) + " sequences at once; this server runs " +
                          std::to_string(most) + " (--max-seqs)");
 }
 
@@ -60,9 +60,9 @@ void readBeams(const Fields &body, Generation &out) {
     beams.lengthPenalty = *penalty;
   beams.earlyStopping = readEarlyStopping(body);
   refuseDraws(body, "beam search");
-  onlyTakes(body, "top_k", {-1, 0}, "has no place in a beam search, which draws nothing");
+  onlyTakes(body, "top_k", {-1, 0}, "cannot be used with beam search, which does not sample");
   if (out.choices > beams.width)
-    body.fail("beam_width", "is " + std::to_string(beams.width) + "; n asks for " +
+    body.fail("beam_width", "is " + std::to_string(beams.width) + "; n requests " +
                                 std::to_string(out.choices) + " answers");
   checkWidth(body, out, beams.width, width ? "beam_width" : "n");
   out.request.beams = beams;

@@ -212,8 +212,8 @@ void Connection::judge() {
 std::optional<Refusal> Connection::whyRefused(const RequestHead &head) {
   if ((head.http11 || !head.authority.empty()) && !core.hosts.allows(head.authority))
     return Refusal{403,
-                   "this server is not called \"" + head.authority.substr(0, 80) +
-                       "\"; names to answer to are listed with --allowed-host",
+                   "this server does not answer to the name \"" + head.authority.substr(0, 80) +
+                       "\"; allow it with --allowed-host",
                    "host_not_allowed"};
   const std::string_view origin = head.header("origin");
   const bool foreign =
@@ -405,8 +405,8 @@ void Connection::tick(Clock::time_point now) {
           frame.requestId = core.newId();
         }
         refuse({408,
-                phase == Phase::Header ? "the header did not come in time"
-                                       : "the body did not come in time",
+                phase == Phase::Header ? "the header did not arrive in time"
+                                       : "the body did not arrive in time",
                 "request_timeout"},
                false);
         readMore();

@@ -106,8 +106,7 @@ void Exchange::abandon() {
   if (stage == Stage::Nothing) {
     lock.unlock();
     send(500, "application/json",
-         errorBody("the service gave no answer to this request", "server_error", "", "no_answer"),
-         {});
+         errorBody("the service did not answer this request", "server_error", "", "no_answer"), {});
     return;
   }
   stage = Stage::Finished;

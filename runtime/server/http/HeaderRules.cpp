@@ -13,7 +13,7 @@ const char *whyBlockIsBad(std::string_view block) {
     const auto c = static_cast<unsigned char>(block[i]);
     if (c == '\r') {
       if (i + 1 == block.size() || block[i + 1] != '\n')
-        return "a carriage return stands alone";
+        return "a carriage return without a line feed";
       ++i;
       if (i + 1 < block.size() && (block[i + 1] == ' ' || block[i + 1] == '\t'))
         return "a header line is folded";

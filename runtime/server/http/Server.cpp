@@ -266,7 +266,7 @@ private:
 };
 
 Error cannotListen(const ServerOptions &options, const std::string &why) {
-  return {ExitCode::Usage, "E0550", "the server cannot listen there",
+  return {ExitCode::Usage, "E0550", "the server cannot listen on this address",
           options.host + " port " + std::to_string(options.port) + ": " + why,
           "give an address of this machine and a free port: --host 127.0.0.1 --port 0 takes any"};
 }
@@ -286,7 +286,7 @@ Result<void> checkKeys(const ServerOptions &options) {
   }
   if (options.apiKeys.empty() && !isLoopbackName(options.host))
     return Error{ExitCode::Usage, "E0551", "an API key is needed",
-                 options.host + " is reached from other machines, and no key was given",
+                 options.host + " is reachable from other machines, and no key was given",
                  "give --api-key KEY, or listen on 127.0.0.1"};
   return {};
 }
@@ -327,8 +327,8 @@ Result<std::optional<asio::ssl::context>> AsioServer::loadTls() const {
         "give both a certificate chain and its key as PEM files: --tls-cert F --tls-key F"};
   };
   if (options.tlsCertificate.empty() || options.tlsKey.empty())
-    return failed(options.tlsKey.empty() ? "there is a certificate and no key"
-                                         : "there is a key and no certificate");
+    return failed(options.tlsKey.empty() ? "there is a certificate but no key"
+                                         : "there is a key but no certificate");
   tls.emplace(asio::ssl::context::tls_server);
   ErrorCode ec;
   tls->use_certificate_chain_file(options.tlsCertificate, ec);

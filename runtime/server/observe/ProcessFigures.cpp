@@ -83,7 +83,7 @@ std::string processExposition() {
     family(out, "process_open_fds", "Open files and connections.", "gauge", double(open));
   rlimit limit{};
   if (getrlimit(RLIMIT_NOFILE, &limit) == 0)
-    family(out, "process_max_fds", "The most there may be.", "gauge", double(limit.rlim_cur));
+    family(out, "process_max_fds", "Limit of open files.", "gauge", double(limit.rlim_cur));
   return out;
 }
 

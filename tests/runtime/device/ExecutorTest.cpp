@@ -197,7 +197,7 @@ TEST_F(ExecutorTest, lockedWeightsCountAsMemory) {
   auto executor = Executor::create(engine, locked(), std::nullopt, allowed);
   ASSERT_FALSE(executor);
   EXPECT_EQ(executor.error().code, "E0502");
-  EXPECT_NE(executor.error().fix.find("leave --lock out"), std::string::npos);
+  EXPECT_NE(executor.error().fix.find("omit --lock"), std::string::npos);
   MemoryLimits free = locked();
   free.lock = false;
   EXPECT_TRUE(Executor::create(engine, free, std::nullopt, allowed));

@@ -96,7 +96,8 @@ TEST(SeededWeights, AreInTheMemoryStatement) {
   EXPECT_EQ(with->seeded, seeded.file->table().programs()->Get(0)->seed_bytes());
   EXPECT_EQ(with->allocated(), without->allocated() + with->seeded);
   EXPECT_EQ(with->weights, without->weights);
-  EXPECT_NE(with->text().find("made from the seed at load"), std::string::npos) << with->text();
+  EXPECT_NE(with->text().find("generated from the seed at load"), std::string::npos)
+      << with->text();
   EXPECT_EQ(without->text().find("seed"), std::string::npos);
   EXPECT_NE(with->json().find("\"seeded\":" + std::to_string(with->seeded)), std::string::npos);
 }
@@ -115,7 +116,7 @@ TEST(SeededWeights, BeyondTheMemoryAreRefusedBeforeAnyIsTaken) {
   ASSERT_FALSE(little);
   EXPECT_EQ(little.error().code, "E0502");
   EXPECT_EQ(little.error().exit, ExitCode::File);
-  EXPECT_NE(little.error().why.find("made from the seed"), std::string::npos);
+  EXPECT_NE(little.error().why.find("generated from the seed"), std::string::npos);
 
   // A file of a few kilobytes, valid otherwise, with 2^40 f32 values that need 4 TiB.
   FakeFile huge([](fb::EngineT &table) {

@@ -191,7 +191,7 @@ TEST(Inspect, SaysWhichWeightsAreMadeAtLoad) {
   uint64_t size = (*engine)->table().programs()->Get(0)->seed_bytes();
   EXPECT_EQ(memoryStatement(**engine, {})->seeded, size);
   for (const std::string &text : {inspectText(**engine, {}), evidenceText(**engine)})
-    EXPECT_NE(text.find("made from seed 7 at load"), std::string::npos) << text;
+    EXPECT_NE(text.find("generated from seed 7 at load"), std::string::npos) << text;
   simdjson::dom::parser parser;
   simdjson::dom::element json;
   ASSERT_EQ(parser.parse(inspectJson(**engine, {})).get(json), simdjson::SUCCESS);
@@ -201,7 +201,7 @@ TEST(Inspect, SaysWhichWeightsAreMadeAtLoad) {
   EXPECT_EQ(std::string_view(json["programs"].at(0)["weights"].at(3)["source"]), "stored");
 
   Opened plain;
-  EXPECT_EQ(inspectText(*plain.engine, {}).find("made from seed"), std::string::npos);
+  EXPECT_EQ(inspectText(*plain.engine, {}).find("generated from seed"), std::string::npos);
   EXPECT_EQ(inspectJson(*plain.engine, {}).find("seed_weights"), std::string::npos);
 }
 

@@ -114,7 +114,7 @@ class Ingress:
             if len(called) == 1:
                 return called[0]
         names = ", ".join(model["name"] for model in self._models)
-        return ApiError(404, f"there is no model of that name; there is {names}", "not_found_error", "model", "model_not_found")
+        return ApiError(404, f"no model has that name; available: {names}", "not_found_error", "model", "model_not_found")
 
     async def ask(self, method: str, path: str, target: str, headers: Headers, body: bytes) -> "Tuple[int, Headers, Any]":
         """Returns (status, headers, body); the body is bytes, or an iterator of them."""

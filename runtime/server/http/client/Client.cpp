@@ -27,7 +27,7 @@ Result<ServerUrl> parseUrl(std::string_view text) {
                     "give http://HOST:PORT, as http://127.0.0.1:8000"};
   if (text.starts_with("https://")) {
     Error error = wrong;
-    error.why = "https is not spoken here";
+    error.why = "https is not supported";
     return error;
   }
   if (text.starts_with("http://"))
@@ -161,7 +161,7 @@ private:
         places.push_back(entry.endpoint());
       if (failed || places.empty()) {
         asio::post(io, [this, ticket, call, failed] {
-          end(ticket, call, "the name is not known: " + failed.message());
+          end(ticket, call, "the host name cannot be resolved: " + failed.message());
         });
         return;
       }
@@ -184,7 +184,7 @@ private:
     call->connection->timer.async_wait(
         [this, ticket, call, connection = call->connection](ErrorCode cancelled) {
           if (!cancelled && call->connection == connection)
-            end(ticket, call, "it took too long");
+            end(ticket, call, "timeout");
         });
   }
 
@@ -215,8 +215,9 @@ private:
       if (failed == asio::error::eof && call->parser->endsWithConnection())
         return end(ticket, call, "");
       return broken(ticket, call,
-                    failed == asio::error::eof ? "the server closed the connection in the middle"
-                                               : "read: " + failed.message());
+                    failed == asio::error::eof
+                        ? "the server closed the connection before the answer ended"
+                        : "read: " + failed.message());
     }
     connection->used = true;
     const bool hadHead = call->parser->status() != 0;

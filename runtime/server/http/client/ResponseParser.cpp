@@ -46,7 +46,7 @@ std::string ResponseParser::readHeader() {
   uint64_t status = 0;
   if (!first.starts_with("HTTP/1.") || first.size() < 12 || first[8] != ' ' ||
       !number(first.substr(9, 3), 10, status) || status < 100)
-    return "the answer is no HTTP/1.1";
+    return "the answer is not HTTP/1.1";
   keep = first[7] != '0';
   bool chunked = false, sized = false;
   left = 0;
@@ -158,7 +158,7 @@ std::string ResponseParser::put(std::string_view bytes,
       body(bytes);
       return "";
     case Stage::Done:
-      return "more came than was asked for";
+      return "the server sent more data than expected";
     }
   return "";
 }

@@ -158,7 +158,7 @@ impl<'a> Parser<'a> {
         match digits.parse::<u32>() {
             _ if digits.is_empty() => Ok(None),
             Ok(count) if count <= MOST_REPEATS => Ok(Some(count)),
-            _ => self.fail(start, &format!("{digits} repetitions, the most are {MOST_REPEATS}")),
+            _ => self.fail(start, &format!("{digits} repetitions, at most {MOST_REPEATS} are allowed")),
         }
     }
 
@@ -189,7 +189,7 @@ impl<'a> Parser<'a> {
         };
         self.at += 1;
         if most.is_some_and(|most| most < least) {
-            return self.fail(start, "more repetitions asked for than allowed");
+            return self.fail(start, "too many repetitions");
         }
         self.repeated(Node::Repeat(Box::new(node), least, most))
     }
@@ -233,13 +233,13 @@ impl<'a> Parser<'a> {
                     self.at += end + 1;
                     Node::Token(rest[..=end].to_owned())
                 }
-                Some('!') => return self.fail(start, "tokens that must not come (!<…>) are not supported"),
+                Some('!') => return self.fail(start, "excluded tokens (!<…>) are not supported"),
                 Some(c) if c.is_ascii_alphanumeric() => {
                     let name = self.name()?;
                     let after = self.at;
                     self.space(false);
                     if self.source[self.at..].starts_with("::=") && !nested {
-                        return self.fail(start, "a rule begins on a line of its own");
+                        return self.fail(start, "a rule must start on a new line");
                     }
                     self.at = after;
                     Node::Rule(self.rule(name, start))
@@ -272,7 +272,7 @@ impl<'a> Parser<'a> {
             let index = self.rule(name.clone(), start);
             let alternatives = self.alternatives(false)?;
             if self.rules[index].replace(alternatives).is_some() {
-                return self.fail(start, &format!("a second rule {name}"));
+                return self.fail(start, &format!("duplicate rule {name}"));
             }
             if !matches!(self.peek(), None | Some('\n' | '\r')) {
                 return self.fail(self.at, "expected the end of the rule");

@@ -80,7 +80,7 @@ impl Vocabulary {
             })
             .collect();
         if texts == 0 {
-            return Err(format!("none of the {ids} ids is a text"));
+            return Err(format!("none of the {ids} ids has text"));
         }
         let info = TokRxInfo::new(ids, eos.first().copied().unwrap_or(INVALID_TOKEN));
         let mut trie = TokTrie::from(&info, &words);
@@ -146,7 +146,7 @@ fn choice(source: &str) -> Result<TopLevelGrammar, Failure> {
     let choices: Vec<String> = serde_json::from_str(source)
         .map_err(|e| Failure::Source(format!("the choices are not a JSON array of strings: {e}")))?;
     if choices.is_empty() {
-        return Err(Failure::Source("there is no choice".into()));
+        return Err(Failure::Source("the list of choices is empty".into()));
     }
     let rules: Vec<String> = choices.iter().filter(|c| !c.is_empty()).map(|c| lark_string(c)).collect();
     let empty = if rules.len() < choices.len() { "\n | \"\"" } else { "" };

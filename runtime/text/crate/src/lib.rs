@@ -429,7 +429,7 @@ pub unsafe extern "C" fn ingot_grammar_compile(
     guarded(error, || {
         Arc::increment_strong_count(vocabulary);
         let vocabulary = Arc::from_raw(vocabulary);
-        let kind = grammar::Kind::from_abi(kind).ok_or((INPUT, format!("no kind {kind}")))?;
+        let kind = grammar::Kind::from_abi(kind).ok_or((INPUT, format!("unknown kind {kind}")))?;
         let source = std::str::from_utf8(source.bytes()).map_err(|e| (SYNTAX, format!("not UTF-8: {e}")))?;
         let grammar = Grammar::compile(&vocabulary, kind, source).map_err(refusal)?;
         *out = Arc::into_raw(Arc::new(grammar));

@@ -28,7 +28,7 @@ pub fn filter(value: &Value, args: &[Value]) -> Result<String> {
         None => (if indent.is_some() { "," } else { ", " }.to_owned(), ": ".to_owned()),
         Some(pair) => match &items(&pair)?[..] {
             [item, key] => (text(item)?.into_owned(), text(key)?.into_owned()),
-            _ => return Err(fail("tojson: separators are a pair")),
+            _ => return Err(fail("tojson: separators must be a pair")),
         },
     };
     let (ensure_ascii, sort_keys) = (truth(&ensure_ascii), truth(&sort_keys));

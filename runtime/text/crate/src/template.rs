@@ -93,7 +93,7 @@ const TAG: &str = "INGOT_CONTINUES_THIS_MESSAGE ";
 
 /// Appends the tag to the last message, and returns the content that is to be continued.
 fn tag_last_message(messages: &mut [serde_json::Value]) -> Result<String, Failure> {
-    let none = || Failure::Input("the last message has no text that could be continued".into());
+    let none = || Failure::Input("the last message has no text to continue".into());
     let content = messages.last_mut().and_then(|m| m.get_mut("content")).ok_or_else(none)?;
     let text = match content {
         serde_json::Value::Array(parts) => parts.iter_mut().rev().find_map(|part| part.get_mut("text")),
@@ -116,7 +116,9 @@ fn until_tag(rendered: Vec<u8>, last: &str) -> Result<Vec<u8>, Failure> {
             let kept = if text[at..].starts_with(TAG) { &text[..at] } else { text[..at].trim_end() };
             Ok(kept.as_bytes().to_vec())
         }
-        _ => Err(Failure::Render("the template does not show the last message whole: it cannot be continued".into())),
+        _ => Err(Failure::Render(
+            "the template does not render the whole last message, so it cannot be continued".into(),
+        )),
     }
 }
 
@@ -189,7 +191,7 @@ impl Template {
     }
 
     fn render_marked(&self, given: &Given, mut markers: Option<&mut Markers>) -> Result<Vec<u8>, Failure> {
-        let too_much = || Failure::Limit(format!("the template wants more than {} MiB of memory", MEMORY >> 20));
+        let too_much = || Failure::Limit(format!("the template needs more than {} MiB of memory", MEMORY >> 20));
         if self.given_up.load(Ordering::Relaxed) {
             return Err(too_much());
         }
@@ -235,10 +237,10 @@ impl Template {
                 Some(last) => until_tag(text, &last),
             },
             Some(Ok(Err((ErrorKind::OutOfFuel, _)))) => {
-                Err(Failure::Limit(format!("the template runs more than {} instructions", jinja::FUEL)))
+                Err(Failure::Limit(format!("the template executes more than {} instructions", jinja::FUEL)))
             }
             Some(Ok(Err((ErrorKind::WriteFailure, _)))) => {
-                Err(Failure::Limit(format!("the template writes more than {} MiB", OUTPUT_LIMIT >> 20)))
+                Err(Failure::Limit(format!("the template produces more than {} MiB", OUTPUT_LIMIT >> 20)))
             }
             Some(Ok(Err((_, why)))) => Err(Failure::Render(why)),
         }

@@ -127,7 +127,7 @@ fn tiktoken_tokens(model: &[u8]) -> Option<Vec<Vec<u8>>> {
 fn from_tiktoken(tokens: &[Vec<u8>], sources: &Sources, config: Map<String, Value>) -> Result<Converted, String> {
     if sources.model_type != "llama" {
         return Err(format!(
-            "it is a table of tiktoken's, of {} tokens, which does not say how text is cut: known is that of Llama 3",
+            "it is a tiktoken table of {} tokens, which does not specify its pre-tokenizer: only that of Llama 3 is known",
             tokens.len()
         ));
     }
@@ -141,7 +141,7 @@ fn from_tiktoken(tokens: &[Vec<u8>], sources: &Sources, config: Map<String, Valu
         return Err("tokenizer_config.json does not list the control tokens that follow those of the file".into());
     };
     if last >= tokens.len() + MOST_SPECIALS {
-        return Err(format!("tokenizer_config.json lists a token {last}, and the file has {}", tokens.len()));
+        return Err(format!("tokenizer_config.json lists token {last}, but the file has {}", tokens.len()));
     }
     let (vocab, merges) = ranked(tokens, 0);
     let mut tokenizer = byte_level_json(vocab.into(), merges.into(), Value::Null, split_words(LLAMA3_WORDS), true);
@@ -182,10 +182,10 @@ const TEKKEN_SPECIALS: [&str; 20] = [
 fn from_tekken(sources: &Sources, mut config: Map<String, Value>) -> Result<Converted, String> {
     let file: Value = serde_json::from_slice(sources.tekken).map_err(|e| format!("tekken.json: {e}"))?;
     let number = |key: &str| file["config"][key].as_u64().map(|n| n as usize);
-    let words = file["config"]["pattern"].as_str().ok_or("tekken.json says no pattern")?;
+    let words = file["config"]["pattern"].as_str().ok_or("tekken.json has no pattern")?;
     let specials = number("default_num_special_tokens").unwrap_or(1000);
     if specials > MOST_SPECIALS {
-        return Err(format!("tekken.json has {specials} control tokens, at most {MOST_SPECIALS} are read"));
+        return Err(format!("tekken.json has {specials} control tokens, at most {MOST_SPECIALS} are supported"));
     }
     let listed = file["vocab"].as_array().ok_or("tekken.json has no vocab")?;
     let used = number("default_vocab_size").map_or(listed.len(), |all| all.saturating_sub(specials).min(listed.len()));
@@ -237,7 +237,7 @@ fn merge_pairs(text: &[u8]) -> Result<Value, String> {
     let lines = text.lines().filter(|line| !line.starts_with("#version") && !line.is_empty());
     let pair = |line: &str| match line.split_once(' ') {
         Some((left, right)) if !right.contains(' ') => Ok(json!([left, right])),
-        _ => Err(format!("merges.txt: {line:?} is no pair")),
+        _ => Err(format!("merges.txt: {line:?} is not a pair")),
     };
     lines.map(pair).collect()
 }
@@ -253,7 +253,7 @@ fn from_vocab(sources: &Sources, mut config: Map<String, Value>) -> Result<Conve
     });
     let Some((class, _)) = known else {
         return Err(format!(
-            "vocab.json and merges.txt do not say how text is cut, and the tokenizer's class ('{named}', of a model of \
+            "vocab.json and merges.txt do not specify how to split text, and the tokenizer's class ('{named}', of a model of \
              type '{}') is none of GPT2Tokenizer, Qwen2Tokenizer, GPTNeoXTokenizer",
             sources.model_type
         ));
@@ -301,7 +301,7 @@ pub fn convert(sources: &Sources) -> Result<Converted, String> {
     if sources.vocab.is_empty() || sources.merges.is_empty() {
         let (there, missing) =
             if sources.vocab.is_empty() { ("merges.txt", "vocab.json") } else { ("vocab.json", "merges.txt") };
-        return Err(format!("there is {there}, and no {missing}"));
+        return Err(format!("{there} exists, but {missing} is missing"));
     }
     from_vocab(sources, config)
 }

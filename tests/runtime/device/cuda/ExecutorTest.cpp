@@ -506,7 +506,7 @@ TEST_F(CudaExecutor, TakesPtxWhereNoCubinFits) {
   ASSERT_TRUE(executor);
   EXPECT_EQ(executor->target(), "cuda:compute_80");
   EXPECT_EQ(executor->remark(),
-            "the engine has no code for Fake GPU (sm_100): the driver compiles its "
+            "the engine has no code for Fake GPU (sm_100): the driver is compiling its "
             "compute_80 now; --target cuda:sm_100a would be faster");
   Answers run(*executor);
   run.add(fakePrompt(6, 1), 3);

@@ -65,7 +65,7 @@ TEST(LibcudaDriver, OldDriver) {
   freshFakeCuda().version = 12080;
   auto driver = open();
   ASSERT_FALSE(driver);
-  expectError(driver.error(), "E0711", "it knows CUDA 12.8, kernels of this ingot need 13.0");
+  expectError(driver.error(), "E0711", "it supports CUDA 12.8, this ingot's kernels need 13.0");
 }
 
 TEST(LibcudaDriver, NoGpu) {

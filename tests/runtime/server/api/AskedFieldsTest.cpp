@@ -173,9 +173,9 @@ TEST_F(ApiAsked, IdsThatMayAndMayNotCome) {
   auto longer = complete(fields + std::to_string(length + 3));
   EXPECT_GE(std::stoul(at(longer, "/usage/completion_tokens")), length + 3);
   EXPECT_EQ(refusal("/v1/completions", R"({"prompt":"x","max_tokens":3,"min_tokens":4})"),
-            "min_tokens: is 4, and at most 3 may come");
+            "min_tokens: is 4, but the answer has at most 3 tokens");
   EXPECT_EQ(refusal("/v1/completions", R"({"prompt":"x","allowed_token_ids":[]})"),
-            "allowed_token_ids: is empty, so that nothing could be answered");
+            "allowed_token_ids: is empty, so no answer would be possible");
 }
 
 TEST_F(ApiAsked, WhatOfTheAnswerIsTold) {
@@ -253,7 +253,7 @@ TEST_F(ApiAsked, SomeOfTheToolsMayBeCalled) {
           "/v1/chat/completions",
           std::string("{") + kMessages + "," + tools +
               R"(,"tool_choice":{"type":"allowed_tools","allowed_tools":{"mode":"auto","tools":[{"type":"function","function":{"name":"none"}}]}}})"),
-      "tool_choice.allowed_tools.tools[0]: is none of the tools");
+      "tool_choice.allowed_tools.tools[0]: is not one of the tools");
 }
 
 TEST_F(ApiAsked, ToolsHaveNames) {

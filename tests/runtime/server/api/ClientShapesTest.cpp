@@ -135,10 +135,10 @@ TEST_F(ClientShapes, EarlierAnswersComeBack) {
                            R"({"type":"document","source":{"type":"base64","data":"x"}})"})
     EXPECT_NE(message("/v1/chat/completions",
                       "{\"messages\":[" + user(std::string("[") + part + "]") + "]}")
-                  .find("of text alone"),
+                  .find("only text documents"),
               message("/v1/chat/completions",
                       "{\"messages\":[" + user(std::string("[") + part + "]") + "]}")
-                  .find("takes text alone"));
+                  .find("accepts only text, no"));
 }
 
 TEST_F(ClientShapes, ToolsThatRunElsewhereAreLeftOut) {

@@ -21,12 +21,12 @@ protected:
 
 TEST_F(ApiFieldRules, AKeyThatStandsTwiceIsRefused) {
   EXPECT_EQ(refusal("/v1/completions", R"({"prompt":[1],"max_tokens":1,"max_tokens":3})"),
-            "max_tokens: stands twice in its object");
+            "max_tokens: duplicate key");
   EXPECT_EQ(refusal("/v1/chat/completions",
                     R"({"messages":[{"role":"user","content":"a","content":"b"}],"max_tokens":1})"),
-            "messages[0].content: stands twice in its object");
+            "messages[0].content: duplicate key");
   EXPECT_EQ(refusal("/v1/chat/completions", R"({"messages":[],"stop":"x","messages":[]})"),
-            "messages: stands twice in its object");
+            "messages: duplicate key");
   // The same key in two different objects is allowed.
   ask("/v1/chat/completions",
       R"({"messages":[{"role":"user","content":"a"},{"role":"user","content":"b"}],"max_tokens":1})");
@@ -34,9 +34,9 @@ TEST_F(ApiFieldRules, AKeyThatStandsTwiceIsRefused) {
 
 TEST_F(ApiFieldRules, AnEmptyStopIsRefused) {
   EXPECT_EQ(refusal("/v1/completions", R"({"prompt":[1],"stop":""})"),
-            "stop: an empty text ends nothing");
+            "stop: must not be an empty string");
   EXPECT_EQ(refusal("/v1/completions", R"({"prompt":[1],"stop":["a",""]})"),
-            "stop: an empty text ends nothing");
+            "stop: must not be an empty string");
 }
 
 TEST_F(ApiFieldRules, AnthropicsErrorsNameTheirFieldOnce) {
@@ -49,7 +49,7 @@ TEST_F(ApiFieldRules, ModelsAreListedAndNamed) {
   EXPECT_EQ(at(ask("/v1/models/m", ""), "/id"), "m");
   EXPECT_EQ(
       at(ask("/v1/models/x", "", 404), "/error/message"),
-      "there is no model of that name; there is m; `ingot serve --any-model-name` takes every name");
+      "no model has that name; available: m; `ingot serve --any-model-name` accepts any name");
 }
 
 namespace {

@@ -74,7 +74,7 @@ TEST_F(ApiOthers, OllamasChatIsLinesOfJson) {
   EXPECT_EQ(
       at(ask("/api/chat", R"({"model":"no","messages":[{"role":"user","content":"a"}]})", 404),
          "/error"),
-      "model: there is no model of that name; there is m; `ingot serve --any-model-name` takes every "
+      "model: no model has that name; available: m; `ingot serve --any-model-name` accepts any "
       "name");
   EXPECT_EQ(at(ask("/api/chat", std::string("{") + kHello + R"(,"options":{"mirostat":1}})", 400),
                "/error"),
@@ -168,7 +168,7 @@ TEST_F(ApiFillMiddle, IsOneAnswerInEveryShape) {
   EXPECT_NE(at(card, "/capabilities").find("insert"), std::string::npos);
   EXPECT_EQ(
       at(ask("/api/show", R"({"name":"other"})", 404), "/error"),
-      "model: there is no model of that name; there is m; `ingot serve --any-model-name` takes every "
+      "model: no model has that name; available: m; `ingot serve --any-model-name` accepts any "
       "name");
 }
 
@@ -183,7 +183,7 @@ TEST_F(ApiOthers, PathsWithoutAVersion) {
 TEST_F(ApiOthers, WhatNoEngineHasIsRefused) {
   // Cohere's clients read "message", vLLM's "error".
   const auto refused = ask("/v2/rerank", R"({"model":"m","query":"a","documents":["b"]})", 400);
-  EXPECT_NE(at(refused, "/message").find("no head that scores"), std::string::npos);
+  EXPECT_NE(at(refused, "/message").find("no scoring head"), std::string::npos);
   EXPECT_EQ(at(ask("/v1/rerank", R"({"model":"m","documents":["b"]})", 400), "/message"),
             "query: is required");
   EXPECT_EQ(

@@ -170,7 +170,7 @@ TEST(HttpServer, AnswersFor500) {
   for (const char *path : {"/never", "/throw"}) {
     Answer answer = client.ask(get(path));
     EXPECT_EQ(answer.status, 500) << path;
-    EXPECT_EQ(answer.body, R"({"error":{"message":"the service gave no answer to this request",)"
+    EXPECT_EQ(answer.body, R"({"error":{"message":"the service did not answer this request",)"
                            R"("type":"server_error","param":null,"code":"no_answer"}})");
   }
   Answer broken = client.ask(get("/break"));

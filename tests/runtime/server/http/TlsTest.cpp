@@ -209,7 +209,7 @@ TEST(HttpTls, SaysWhatIsWrongWithItsFiles) {
   options.tlsKey = other.key();
   EXPECT_TRUE(code(options).starts_with("E0552")) << code(options);
   options.tlsKey = "";
-  EXPECT_EQ(code(options), "E0552 there is a certificate and no key");
+  EXPECT_EQ(code(options), "E0552 there is a certificate but no key");
   options.tlsKey = certificate.cert();
   EXPECT_TRUE(code(options).starts_with("E0552")) << code(options);
   options.tlsCertificate = certificate.key() + ".not-there";

@@ -93,7 +93,7 @@ impl<'a> Lowering<'a> {
         let told: Vec<String> = missing.iter().take(MOST).map(|(what, name, line)| told(*what, name, *line)).collect();
         let more = missing.len() - told.len();
         let rest = if more > 0 { format!(", and {more} more") } else { String::new() };
-        let why = "it needs what chat templates do not have in transformers, or not here";
+        let why = "it needs a feature that chat templates in transformers lack, or that is not supported here";
         Err(Error::new(ErrorKind::SyntaxError, format!("{why}: {}{rest}", told.join(", "))))
     }
 

@@ -109,7 +109,7 @@ pub fn call(_: &mut State, value: &Value, name: &str, args: &[Value]) -> Result<
         return from_keys(args);
     }
     if CHANGES.iter().any(|(known, _)| *known == name) && value.kind() == ValueKind::Seq {
-        let why = || fail(format!("{name}() changes only lists that the template made"));
+        let why = || fail(format!("{name}() can change only lists that the template created"));
         return change(value.downcast_object_ref::<List>().ok_or_else(why)?, name, args);
     }
     if !has(value, name) {
@@ -275,7 +275,7 @@ pub fn replace(text: &str, old: &str, new: &str, count: i128) -> Result<String> 
     let times = count_of(text, old).min(usize::try_from(count).unwrap_or(usize::MAX));
     let grows = times.saturating_mul(new.len().saturating_sub(old.len()));
     if grows > 64 << 20 {
-        return Err(fail("replace() makes too long a text"));
+        return Err(fail("replace() would produce too long a text"));
     }
     Ok(text.replacen(old, new, times))
 }

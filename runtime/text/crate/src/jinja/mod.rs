@@ -123,7 +123,7 @@ fn check_size(source: &str) -> Result<(), Error> {
             _ => tokens + 1,
         };
         if tokens > MOST {
-            let why = format!("a tag has more than {MOST} words and signs (template line {})", span.start_line);
+            let why = format!("a tag has more than {MOST} tokens (template line {})", span.start_line);
             return Err(Error::new(ErrorKind::SyntaxError, why));
         }
     }

@@ -71,7 +71,7 @@ fn repeated(value: &Value, times: &Value) -> Result<Option<Value>> {
         return Ok(None);
     }
     if length.saturating_mul(times) > LONGEST {
-        return Err(fail("what is repeated becomes too long"));
+        return Err(fail("the repetition would be too long"));
     }
     Ok(Some(match value.as_str() {
         Some(text) => marked(text.repeat(times), value.is_safe()),

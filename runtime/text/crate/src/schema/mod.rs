@@ -187,7 +187,7 @@ fn pointer_of(reference: &str) -> Result<String, String> {
         })?);
         at += 3;
     }
-    let pointer = String::from_utf8(decoded).map_err(|_| format!("\"{reference}\" decodes to no UTF-8"))?;
+    let pointer = String::from_utf8(decoded).map_err(|_| format!("\"{reference}\" does not decode to UTF-8"))?;
     let mut rest = pointer.as_str();
     while let Some(tilde) = rest.find('~') {
         if !rest[tilde + 1..].starts_with(['0', '1']) {
