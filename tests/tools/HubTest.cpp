@@ -70,11 +70,11 @@ TEST(HubCache, AFullDiskIsSaidToBeFull) {
     const Error error = cannotKeep("/models/x", reason);
     EXPECT_EQ(error.code, "E0158");
     EXPECT_EQ(error.exit, ExitCode::File);
-    EXPECT_EQ(error.what, "the disk of the models is full");
+    EXPECT_EQ(error.what, "the disk for models is full");
     EXPECT_NE(error.fix.find("HF_HUB_CACHE"), std::string::npos);
-    EXPECT_NE(error.fix.find("what has come so far is kept"), std::string::npos);
+    EXPECT_NE(error.fix.find("the download then resumes"), std::string::npos);
   }
-  EXPECT_EQ(cannotKeep("/models/x", EACCES).what, "cannot keep what is fetched");
+  EXPECT_EQ(cannotKeep("/models/x", EACCES).what, "cannot store the fetched data");
 }
 
 TEST(WantedFiles, ASingleSafetensors) {

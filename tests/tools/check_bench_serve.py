@@ -209,7 +209,7 @@ def misfortunes():
     r = bench(Script(usage=False, ending="\r\n"), "--requests", 3, "--output-tokens", 5)
     assert r["total_output_tokens"] == 15, "without usage, pieces of text are counted"
     err = bench(Script(key=KEY), code=2)
-    assert "error[E0584]: the server wants a key\n  no key at all\n  give it: --api-key KEY" in err, err
+    assert "error[E0584]: the server requires an API key\n  no key at all\n  give --api-key KEY" in err, err
     assert bench(Script(key=KEY), "--api-key", KEY, "--requests", 2)["completed"] == 2
     err = bench(Script(), "--model", "nope", code=2)
     assert "error[E0585]: the server has no model nope" in err and "no such model" in err, err

@@ -89,7 +89,7 @@ def test_run(hub):
     offline = run(hub, "run", "hf:tiny/llama", "--prompt-ids", "1,2,3", "-n", "4", "--greedy", "--json", HF_HUB_OFFLINE="1")
     assert json.loads(offline.stdout)["ids"] and not offline.stderr and not hub.requests, offline
     nobody = run(hub, "run", "hf:tiny/llama", "--prompt-ids", "1,2,3", "-n", "4", "--greedy", HF_ENDPOINT="http://127.0.0.1:9")
-    assert "cannot reach the hub http://127.0.0.1:9; using what was fetched of hf:tiny/llama" in nobody.stderr, nobody.stderr
+    assert "cannot reach the hub http://127.0.0.1:9; using the fetched files of hf:tiny/llama" in nobody.stderr, nobody.stderr
     commit = repository.revisions["main"]
     run(hub, "run", "hf:tiny/llama@" + commit, "--prompt-ids", "1,2,3", "-n", "1", "--greedy")
     assert not hub.requests, hub.requests
@@ -156,7 +156,7 @@ def test_missing(hub):
     hub.add("tiny/pickled", {"config.json": b"{}", "pytorch_model.bin": b"x"})
     hub.add("tiny/adapter", {"adapter_config.json": b"{}", "adapter_model.safetensors": b"x"})
     for name, code, words in (
-            ("hf:tiny/nothing", 3, ["E0153", "hf:tiny/nothing is not there"]),
+            ("hf:tiny/nothing", 3, ["E0153", "hf:tiny/nothing does not exist"]),
             ("hf:tiny/llama@v9", 3, ["E0154", "there is no revision v9 of hf:tiny/llama"]),
             ("hf:tiny/llama:x.gguf", 3, ["E0154", "there is no x.gguf in hf:tiny/llama"]),
             ("hf:tiny/pickled", 3, ["E0157", "pickled"]),
@@ -214,7 +214,7 @@ def test_faults(hub):
     hub.clear()
     blobs.mkdir(parents=True)
     part.write_bytes(b"x" * 1000)
-    assert "what was there from before is damaged" in fetch(hub, "hf:tiny/llama")
+    assert "the partial download is damaged" in fetch(hub, "hf:tiny/llama")
     check_whole("tiny/llama", repository, WANTED)
 
     # A file whose hash differs from the announced one is not kept.
@@ -230,7 +230,7 @@ def test_faults(hub):
     # If a hub asks for a wait of an hour, the user is told and ingot does not wait.
     shutil.rmtree(cache)
     hub.faults["api"] = [("status", 429, {"Retry-After": "3600"})]
-    assert "the hub asks to wait 3600 s" in run(hub, "compile", "hf:tiny/llama", "--emit", "lm", code=3).stderr
+    assert "the hub's rate limit was reached: retry in 3600 s" in run(hub, "compile", "hf:tiny/llama", "--emit", "lm", code=3).stderr
 
 
 def test_kill(hub):
@@ -276,12 +276,12 @@ def test_two(hub):
             assert time.monotonic() < deadline
             time.sleep(0.02)
     removal = run(hub, "rm", "hf:tiny/llama", "--yes", code=3).stderr
-    assert "another program fetches it right now" in removal, removal
+    assert "another program is fetching it" in removal, removal
     time.sleep(1)
     hub.go()
     said = [child.communicate(timeout=60)[1] for child in both]
     assert [child.returncode for child in both] == [0, 0], said
-    assert sum("another program fetches model.safetensors: waiting for it" in text for text in said) == 1, said
+    assert sum("another program is fetching model.safetensors: waiting for it" in text for text in said) == 1, said
     ranges = [one.headers.get("Range") for one in hub.fetched("model.safetensors")]
     assert ranges == [None, "bytes=1000-"], ranges
     check_whole("tiny/llama", repository, WANTED)
@@ -296,7 +296,7 @@ def test_full(hub):
         resource.setrlimit(resource.RLIMIT_FSIZE, (10_000, 10_000))
 
     said = run(hub, "compile", "hf:tiny/llama", "--emit", "lm", code=3, limits=limits).stderr
-    assert "E0158" in said and "the disk of the models is full" in said and "HF_HUB_CACHE" in said, said
+    assert "E0158" in said and "the disk for models is full" in said and "HF_HUB_CACHE" in said, said
     hub.clear()
     fetch(hub, "hf:tiny/llama")
     assert [one.headers.get("Range") for one in hub.fetched("model.safetensors")] == ["bytes=10000-"]
@@ -310,7 +310,7 @@ def test_full(hub):
     hub.repositories["tiny/huge"].commits[hub.repositories["tiny/huge"].revisions["main"]] = files
     hub.clear()
     said = run(hub, "compile", "hf:tiny/huge", "--emit", "lm", code=3).stderr
-    assert "E0158" in said and "1048576.0 TiB are to be fetched" in said, said
+    assert "E0158" in said and "1048576.0 TiB must be fetched" in said, said
     assert not hub.fetched("model.safetensors")
     closed = work / "closed"
     closed.write_text("a file, no folder")
@@ -453,7 +453,7 @@ def test_doctor(hub):
     hub.faults["model-00001-of-00005.safetensors"] = [("whole",)]
     hub.add("tiny/again", SHARDED)
     said = run(hub, "doctor", "hf:tiny/again", code=3).stderr
-    assert "E0155" in said and "does not give a part of model-00001-of-00005.safetensors" in said, said
+    assert "E0155" in said and "does not serve ranges of model-00001-of-00005.safetensors" in said, said
     assert "trying again" not in said, said
     hub.add("tiny/gguf", {"tiny.gguf": b"GGUF"})
     assert "E0166" in run(hub, "doctor", "hf:tiny/gguf", code=3).stderr

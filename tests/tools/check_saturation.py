@@ -24,4 +24,4 @@ for kv, expected in (("f16", many), ("bf16", 0)):
     counted = json.loads(subprocess.run([*command, "--json"], check=True, capture_output=True).stdout)["kv_saturated"]
     assert counted == expected, (kv, counted, expected)
     said = subprocess.run(command, check=True, capture_output=True, text=True).stderr
-    assert ("beyond f16's 65,504" in said and "--kv bf16" in said) == (expected > 0), said
+    assert ("exceeded f16's maximum, 65,504" in said and "--kv bf16" in said) == (expected > 0), said

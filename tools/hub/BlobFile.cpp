@@ -153,7 +153,7 @@ Result<std::unique_ptr<Descriptor>> lockOf(const fs::path &path, const RemoteFil
     return lock;
   if (errno != EWOULDBLOCK) // the file system has no locks: go on without one
     return lock;
-  listener.say("another program fetches " + file.path + ": waiting for it");
+  listener.say("another program is fetching " + file.path + ": waiting for it");
   while (::flock(lock->number, LOCK_EX) != 0 && errno == EINTR) {
   }
   return lock;
@@ -173,8 +173,9 @@ Result<void> fill(Incomplete &part, HubClient &client, const Reference &referenc
       if (auto done = part.restart(); !done)
         return done;
     if (part.size + bytes.size() > file.bytes)
-      return Error{ExitCode::File, "E0159", file.path + " is not what the hub announced",
-                   "more than " + std::to_string(file.bytes) + " bytes come", "try again later"};
+      return Error{ExitCode::File, "E0159", file.path + " does not match the hub's metadata",
+                   "more than the expected " + std::to_string(file.bytes) + " bytes were received",
+                   "try again later"};
     if (auto done = part.append(bytes); !done)
       return done;
     fetched += bytes.size();
@@ -188,9 +189,9 @@ Result<void> fill(Incomplete &part, HubClient &client, const Reference &referenc
       return got;
     const bool startsOver = from > 0 && part.size == 0;
     if (got && fetched == before && !startsOver) // success, but no bytes
-      return Error{ExitCode::File, "E0159", file.path + " is not what the hub announced",
-                   std::to_string(part.size) + " bytes came, " + std::to_string(file.bytes) +
-                       " were announced",
+      return Error{ExitCode::File, "E0159", file.path + " does not match the hub's metadata",
+                   std::to_string(part.size) + " bytes received, " + std::to_string(file.bytes) +
+                       " expected",
                    "try again later"};
   }
   return {};
@@ -233,10 +234,10 @@ Result<void> fetchBlob(HubClient &client, const Reference &reference, const Remo
     if (auto restarted = part.restart(); !restarted)
       return restarted;
     if (!again) // the bytes of an earlier run cannot be the cause
-      return Error{ExitCode::File, "E0159", file.path + " is not what the hub announced",
-                   "its hash is " + found + ", announced was " + file.etag,
+      return Error{ExitCode::File, "E0159", file.path + " does not match the hub's metadata",
+                   "its hash is " + found + ", expected " + file.etag,
                    "try again later; a proxy in between may have changed it"};
-    listener.say(file.path + ": what was there from before is damaged; fetching all of it");
+    listener.say(file.path + ": the partial download is damaged; fetching the whole file");
   }
   if (auto renamed = part.rename(blob); !renamed)
     return renamed;

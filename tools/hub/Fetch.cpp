@@ -49,10 +49,11 @@ Result<void> checkSpace(const RepositoryCache &cache, uint64_t needed) {
   if (needed <= free)
     return {};
   return Error{
-      ExitCode::File, "E0158", "the disk of the models has too little space",
-      readableBytes(needed) + " are to be fetched into " + cache.folder().string() + ", " +
+      ExitCode::File, "E0158", "the disk for models has too little space",
+      readableBytes(needed) + " must be fetched into " + cache.folder().string() + ", " +
           readableBytes(free) + " are free",
-      "free some space (ingot list shows what is there), or set HF_HUB_CACHE to a folder of another disk"};
+      "free some space (ingot list shows the models), or set HF_HUB_CACHE to a folder on another "
+      "disk"};
 }
 
 class Fetching {
@@ -121,14 +122,14 @@ Result<std::string> fetchRepository(const Reference &reference, const Repository
 }
 
 Error noPlace() {
-  return {ExitCode::File, "E0151", "there is no place for fetched models",
+  return {ExitCode::File, "E0151", "there is no folder for fetched models",
           "none of HF_HUB_CACHE, HF_HOME, XDG_CACHE_HOME and HOME is set",
           "set HF_HUB_CACHE to a folder"};
 }
 
 Error isOffline(const Reference &reference, const Settings &settings) {
-  return {ExitCode::File, "E0160", reference.text() + " is not on this machine, or not all of it",
-          "HF_HUB_OFFLINE is set, so nothing is asked for; looked into " +
+  return {ExitCode::File, "E0160", reference.text() + " is not on this machine, or incomplete",
+          "HF_HUB_OFFLINE is set, so nothing is downloaded; searched " +
               RepositoryCache(settings.cache, reference.repository).folder().string(),
           "run it once without HF_HUB_OFFLINE"};
 }
@@ -144,8 +145,8 @@ Result<Outline::Weights> headerOf(const Reference &reference, const std::string 
     return size.error();
   const auto bytes = headerBytes(*size);
   if (!bytes || *bytes > file->bytes - sizeof(uint64_t))
-    return Error{ExitCode::File, "E0155", path + " is no safetensors file",
-                 "its first 8 bytes are no length of a header", "name another revision"};
+    return Error{ExitCode::File, "E0155", path + " is not a safetensors file",
+                 "its first 8 bytes are not the length of a header", "name another revision"};
   auto header = client.part(reference, *file, sizeof(uint64_t), sizeof(uint64_t) + *bytes - 1);
   if (!header)
     return header.error();
@@ -186,7 +187,7 @@ Result<std::string> fetchModel(const Reference &reference, const Settings &setti
     auto local = isNo ? std::nullopt : localModel(reference, settings);
     if (!local)
       return error;
-    listener.say(error.what + "; using what was fetched of " + reference.text());
+    listener.say(error.what + "; using the fetched files of " + reference.text());
     return *local;
   };
   auto client = HubClient::open(settings, listener);
@@ -226,8 +227,9 @@ Result<Outline> fetchOutline(const Reference &reference, const Settings &setting
     return wanted.error();
   if (wanted->opened.ends_with(".gguf"))
     return Error{ExitCode::File, "E0166",
-                 reference.text() + " is a GGUF, which says what it is when it is here", "",
-                 "ingot compile " + reference.text() + " -o E fetches and compiles it"};
+                 reference.text() +
+                     " is a GGUF, which can be examined only after it has been fetched",
+                 "", "ingot compile " + reference.text() + " -o E fetches and compiles it"};
   const RepositoryCache cache(settings.cache, reference.repository);
   if (auto texts =
           Fetching(reference, **client, cache, repository->commit, listener).fetch(wanted->texts);

@@ -116,7 +116,7 @@ Result<std::unique_ptr<HttpClient>> HttpClient::open() {
   const Curl *curl = theCurl();
   CURL *handle = curl ? curl->init() : nullptr;
   if (!handle)
-    return Error{ExitCode::Internal, "E0161", "nothing can be fetched: libcurl is not installed",
+    return Error{ExitCode::Internal, "E0161", "cannot fetch models: libcurl is not installed",
                  "looked for libcurl.so.4 and libcurl-gnutls.so.4",
                  "apt install libcurl4, or give a checkpoint's folder"};
   return std::unique_ptr<HttpClient>(

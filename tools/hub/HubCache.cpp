@@ -57,14 +57,13 @@ std::vector<std::string> revisionsOf(const fs::path &refs, const std::string &co
 
 Error cannotKeep(const fs::path &path, int reason) {
   const bool full = reason == ENOSPC || reason == EDQUOT || reason == EFBIG;
-  return {
-      ExitCode::File, "E0158",
-      full ? "the disk of the models is full" : "cannot keep what is fetched",
-      path.string() + ": " + std::strerror(reason),
-      full
-          ? "free some space (ingot list shows what is there), or set HF_HUB_CACHE to a folder of another "
-            "disk; what has come so far is kept and gone on with"
-          : "set HF_HUB_CACHE to a folder that you may write"};
+  return {ExitCode::File, "E0158",
+          full ? "the disk for models is full" : "cannot store the fetched data",
+          path.string() + ": " + std::strerror(reason),
+          full
+              ? "free some space (ingot list shows the models), or set HF_HUB_CACHE to a folder on "
+                "another disk; the download then resumes where it stopped"
+              : "set HF_HUB_CACHE to a writable folder"};
 }
 
 bool isBlobName(const std::string &etag) {

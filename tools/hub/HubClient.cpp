@@ -153,38 +153,40 @@ Error HubClient::refusal(const HttpAnswer &answer, const Reference &reference,
       "the hub answers with " + std::to_string(answer.status) + (said.empty() ? "" : ": " + said);
   if (answer.status != 0 && !answer.failure.empty())
     return {ExitCode::File, "E0152",
-            "the connection to the hub broke" + (path.empty() ? "" : " while " + path + " came"),
-            printable(answer.failure), "try again: what has come so far is kept and gone on with"};
+            "the connection to the hub was lost" + (path.empty() ? "" : " while fetching " + path),
+            printable(answer.failure), "try again: the download resumes where it stopped"};
   if (answer.status == 0)
     return {ExitCode::File, "E0152", "cannot reach the hub " + settings.endpoint,
             printable(answer.failure),
-            "look at the network and at https_proxy; a checkpoint on this machine needs neither"};
+            "check the network and https_proxy; a checkpoint on this machine needs neither"};
   if ((answer.status == 401 || answer.status == 403) && kind == "GatedRepo")
-    return {ExitCode::File, "E0153", name + " is given to those who accept its licence", status,
+    return {ExitCode::File, "E0153", name + " is available only after accepting its licence",
+            status,
             "accept it at " + settings.endpoint + "/" + reference.repository +
                 ", then set HF_TOKEN to a token of that account, or: hf auth login"};
   if (answer.status == 401 || answer.status == 403)
-    return {ExitCode::File, "E0153", name + " is not there, or not for everybody", status,
+    return {ExitCode::File, "E0153", name + " does not exist or is private", status,
             settings.token.empty()
-                ? "look at the name; if it is private, set HF_TOKEN, or: hf auth login"
-                : "look at the name, and whether HF_TOKEN is still valid and may read it"};
+                ? "check the name; if it is private, set HF_TOKEN, or: hf auth login"
+                : "check the name, and whether HF_TOKEN is still valid and may read it"};
   if (answer.status == 404) {
     if (kind == "RevisionNotFound")
       return {ExitCode::File, "E0154", "there is no revision " + reference.revision + " of " + name,
               status,
-              "leave it out to have main, or look at " + settings.endpoint + "/" +
-                  reference.repository + "/commits/main"};
+              "omit it to use main, or see " + settings.endpoint + "/" + reference.repository +
+                  "/commits/main"};
     if (!path.empty() && kind != "RepoNotFound")
       return {ExitCode::File, "E0154", "there is no " + path + " in " + name, status,
-              "look at " + settings.endpoint + "/" + reference.repository + "/tree/main"};
+              "see " + settings.endpoint + "/" + reference.repository + "/tree/main"};
     return {ExitCode::File, "E0154", "there is no repository " + name, status,
-            "look at the name; if it is private, set HF_TOKEN, or: hf auth login"};
+            "check the name; if it is private, set HF_TOKEN, or: hf auth login"};
   }
   if (const std::string asked = answer.header("retry-after");
       answer.status == 429 && !asked.empty())
-    return {ExitCode::File, "E0155", "the hub asks to wait " + printable(asked) + " s", status,
-            "try again then; with HF_TOKEN set the hub allows more"};
-  return {ExitCode::File, "E0155", "the hub " + settings.endpoint + " does not give " + name,
+    return {ExitCode::File, "E0155",
+            "the hub's rate limit was reached: retry in " + printable(asked) + " s", status,
+            "with HF_TOKEN set, the limit is higher"};
+  return {ExitCode::File, "E0155", "the hub " + settings.endpoint + " refused to serve " + name,
           status, "try again later"};
 }
 
@@ -204,10 +206,10 @@ Result<Repository> HubClient::repository(const Reference &reference) {
   simdjson::dom::element root;
   std::string_view commit;
   if (parser.parse(answer->body).get(root) || root["sha"].get(commit))
-    return odd("it is no JSON with a \"sha\"");
+    return odd("it is not JSON with a \"sha\"");
   Repository found{std::string(commit), {}};
   if (!isCommit(found.commit))
-    return odd("its \"sha\" is no commit");
+    return odd("its \"sha\" is not a commit");
   simdjson::dom::array siblings;
   if (root["siblings"].get(siblings))
     return odd("it has no \"siblings\"");
@@ -238,8 +240,8 @@ Result<RemoteFile> HubClient::look(const Reference &reference, const std::string
   if (!bytes && answer->status < 300)
     bytes = number(answer->header("content-length"));
   if (!isBlobName(file.etag) || !bytes)
-    return Error{ExitCode::File, "E0155", "the hub does not say what " + path + " is",
-                 !bytes ? "its answer has no size" : "its ETag is missing or no name of a file",
+    return Error{ExitCode::File, "E0155", "the hub has no metadata of " + path,
+                 !bytes ? "its answer has no size" : "its ETag is missing or not a valid file name",
                  "is HF_ENDPOINT (" + settings.endpoint + ") a hub?"};
   file.bytes = *bytes;
   file.commit = commit;
@@ -295,8 +297,8 @@ Result<std::string> HubClient::part(const Reference &reference, const RemoteFile
   if (!answer)
     return answer.error();
   if (bytes.size() != to - from + 1)
-    return Error{ExitCode::File, "E0155", "the hub does not give a part of " + file.path,
-                 "asked for " + std::to_string(to - from + 1) + " bytes, got " +
+    return Error{ExitCode::File, "E0155", "the hub does not serve ranges of " + file.path,
+                 "requested " + std::to_string(to - from + 1) + " bytes, got " +
                      std::to_string(bytes.size()),
                  "fetch the model first: ingot run " + reference.text()};
   return bytes;

@@ -65,9 +65,8 @@ bool isCommit(std::string_view revision) {
 
 Result<Reference> parseReference(std::string_view model) {
   auto odd = [&](std::string why) {
-    return Error{ExitCode::Usage, "E0150",
-                 "cannot tell which model " + std::string(model) + " names", std::move(why),
-                 "give hf:ORG/NAME, hf:ORG/NAME@REVISION or hf:ORG/NAME:FILE.gguf"};
+    return Error{ExitCode::Usage, "E0150", "invalid model name: " + std::string(model),
+                 std::move(why), "give hf:ORG/NAME, hf:ORG/NAME@REVISION or hf:ORG/NAME:FILE.gguf"};
   };
   std::string_view rest = model;
   if (!isReference(rest))
@@ -78,17 +77,17 @@ Result<Reference> parseReference(std::string_view model) {
     reference.file = rest.substr(colon + 1);
     rest = rest.substr(0, colon);
     if (!isPlainPath(reference.file) || !reference.file.ends_with(".gguf"))
-      return odd("behind the second colon stands the path of a .gguf inside the repository");
+      return odd("the second colon must be followed by the path of a .gguf in the repository");
   }
   if (const size_t at = rest.find('@'); at != std::string_view::npos) {
     reference.revision = rest.substr(at + 1);
     reference.revisionGiven = true;
     rest = rest.substr(0, at);
     if (!isPlainPath(reference.revision))
-      return odd("behind @ stands a branch, a tag or a commit");
+      return odd("@ must be followed by a branch, a tag or a commit");
   }
   if (!isRepository(rest))
-    return odd("a repository is ORG/NAME, of letters, digits and . _ -");
+    return odd("a repository is ORG/NAME, with letters, digits and . _ -");
   reference.repository = rest;
   return reference;
 }

@@ -66,8 +66,8 @@ bool isBeingFetched(const fs::path &locks) {
 }
 
 Error untouchable(const Reference &reference, const std::string &why) {
-  return {ExitCode::File, "E0163", reference.text() + " is not removed", why,
-          "remove it by hand, if it is meant"};
+  return {ExitCode::File, "E0163", reference.text() + " was not removed", why,
+          "remove it yourself if that is intended"};
 }
 
 /// Adds the refs that point to one of `commits`.
@@ -105,15 +105,16 @@ Result<Removal> planRemoval(const fs::path &cache, const Reference &reference) {
   std::error_code failure;
   auto missing = [&] {
     return Error{ExitCode::File, "E0162", "nothing of " + reference.text() + " is on this machine",
-                 "looked into " + own.folder().string(), "ingot list shows what is there"};
+                 "searched " + own.folder().string(), "ingot list shows what is there"};
   };
   const fs::file_status status = fs::symlink_status(own.folder(), failure);
   if (fs::is_symlink(status))
-    return untouchable(reference, own.folder().string() + " is a link that leads out of the cache");
+    return untouchable(reference,
+                       own.folder().string() + " is a link to a place outside the cache");
   if (!fs::is_directory(status))
     return missing();
   if (isBeingFetched(locks))
-    return untouchable(reference, "another program fetches it right now");
+    return untouchable(reference, "another program is fetching it");
 
   auto wholeRepository = [&] {
     Removal removal{{own.folder()}, bytesBelow(own.folder())};
@@ -170,7 +171,7 @@ Result<void> carryOut(const Removal &removal) {
     fs::remove_all(path, failure); // removes a link itself, not its target
     if (failure)
       return Error{ExitCode::File, "E0158", "cannot remove " + path.string(), failure.message(),
-                   "look at its permissions"};
+                   "check its permissions"};
   }
   return {};
 }

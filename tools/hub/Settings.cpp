@@ -68,8 +68,8 @@ Result<Settings> Settings::fromEnvironment() {
   while (settings.endpoint.ends_with('/'))
     settings.endpoint.pop_back();
   if (!settings.endpoint.starts_with("https://") && !settings.endpoint.starts_with("http://"))
-    return Error{ExitCode::Usage, "E0150", "HF_ENDPOINT is no address: " + settings.endpoint, "",
-                 std::string("give one that begins with https://, or leave it out: ") + kPublicHub};
+    return Error{ExitCode::Usage, "E0150", "HF_ENDPOINT is not an address: " + settings.endpoint,
+                 "", std::string("give one that begins with https://, or unset it: ") + kPublicHub};
   if (std::string cache = variable("HF_HUB_CACHE"); !cache.empty())
     settings.cache = withHome(cache);
   else if (!home.empty())
@@ -80,7 +80,7 @@ Result<Settings> Settings::fromEnvironment() {
                                                   // another
     return Error{ExitCode::Usage, "E0150", "the token of the hub cannot be used",
                  "it has a blank or a character that is not ASCII",
-                 "set HF_TOKEN to the token alone, or: hf auth login"};
+                 "set HF_TOKEN to only the token, or: hf auth login"};
   settings.offline = isTrue(variable("HF_HUB_OFFLINE")) || isTrue(variable("TRANSFORMERS_OFFLINE"));
   return settings;
 }

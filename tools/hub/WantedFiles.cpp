@@ -118,9 +118,8 @@ Result<WantedFiles> wantedGguf(const Reference &reference, const std::vector<Lis
                             (reference.revisionGiven ? "@" + reference.revision : "") + ":";
   if (reference.file.empty() && models.size() > 1)
     return Error{ExitCode::Usage, "E0156",
-                 reference.text() + " has " + std::to_string(models.size()) +
-                     " GGUFs: say which of them is meant",
-                 listOf(models), "give one of them, as " + known + models.begin()->first};
+                 reference.text() + " has " + std::to_string(models.size()) + " GGUF files",
+                 listOf(models), "choose one: " + known + models.begin()->first};
   WantedFiles wanted;
   const std::vector<std::string> parts =
       partsOf(reference.file.empty() ? models.begin()->first : reference.file);
@@ -129,8 +128,8 @@ Result<WantedFiles> wantedGguf(const Reference &reference, const std::vector<Lis
       return Error{ExitCode::File, "E0154",
                    "there is no " + part + " in hf:" + reference.repository,
                    models.empty() ? "it has no GGUF at all" : "it has\n  " + listOf(models),
-                   models.empty() ? "leave the file's name out: hf:" + reference.repository
-                                  : "give one of them, as " + known + models.begin()->first};
+                   models.empty() ? "omit the file name: hf:" + reference.repository
+                                  : "choose one: " + known + models.begin()->first};
   wanted.weights = parts;
   wanted.opened = parts.front();
   return wanted;
@@ -140,8 +139,9 @@ Result<WantedFiles> wantedGguf(const Reference &reference, const std::vector<Lis
 /// instead.
 Error noWeights(const Reference &reference, const std::set<std::string> &paths) {
   auto any = [&](auto holds) { return std::ranges::any_of(paths, holds); };
-  std::string why = "its " + std::to_string(paths.size()) +
-                    " files hold neither model.safetensors nor shards with an index nor a GGUF";
+  std::string why =
+      "its " + std::to_string(paths.size()) +
+      " files contain neither model.safetensors, nor shards with an index, nor a GGUF";
   std::string fix = "look for a repository of the same model with safetensors or GGUF";
   if (paths.contains("adapter_config.json"))
     fix = "it is an adapter (LoRA): merge it into its base model with peft, and save that";
@@ -205,16 +205,16 @@ Result<std::vector<std::string>> shardsOf(const std::string &indexJson, const st
   simdjson::dom::parser parser;
   simdjson::dom::object map;
   if (parser.parse(indexJson)["weight_map"].get(map))
-    return odd("it is no JSON with a \"weight_map\"");
+    return odd("it is not JSON with a \"weight_map\"");
   std::set<std::string> shards;
   for (auto [tensor, value] : map) {
     std::string_view shard;
     if (value.get(shard) || !isPlainPath(shard) || shard.find('/') != std::string_view::npos)
-      return odd("a tensor's shard is no file's name");
+      return odd("a tensor's shard is not a valid file name");
     shards.emplace(shard);
   }
   if (shards.empty())
-    return odd("it names no shard");
+    return odd("it lists no shards");
   return std::vector<std::string>(shards.begin(), shards.end());
 }
 

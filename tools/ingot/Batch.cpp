@@ -262,13 +262,13 @@ Result<int> Batch::summary(double seconds) const {
          "\n");
   options.engine.common.say(grouped(uint64_t(done)) + " requests done, " +
                             grouped(uint64_t(failures)) + " failed, " + grouped(uint64_t(skipped)) +
-                            " were there already; " + grouped(tokens) + " new tokens, " +
+                            " already had results; " + grouped(tokens) + " new tokens, " +
                             shortNumber(double(tokens) / seconds) + " per second");
   if (failures)
     return Error{ExitCode::Usage, "E0140",
                  std::to_string(failures) + " of " + std::to_string(input.requests()) +
                      " requests failed",
-                 firstFailure, "their lines in " + options.output + " say why"};
+                 firstFailure, "their lines in " + options.output + " have the reasons"};
   return 0;
 }
 
@@ -277,15 +277,15 @@ Result<int> Batch::summary(double seconds) const {
 Action defineBatch(CommandLine &command) {
   auto options = std::make_shared<BatchOptions>();
   options->engine.define(command);
-  command.option("-i,--input", options->input, "requests, one JSON object a line").required();
+  command.option("-i,--input", options->input, "requests, one JSON object per line").required();
   command
       .option("-o,--output", options->output,
-              "results; one that exists is gone on with: what has a line there is skipped")
+              "results; an existing file is continued: requests with a line there are skipped")
       .required();
   const char *service = "Service";
   command
       .option("--model-name", options->modelName,
-              "what requests call the model (default: its name in the engine)")
+              "the model name in requests (default: its name in the engine)")
       .group(service);
   options->served.define(command, service);
   command.examples(

@@ -34,11 +34,11 @@ BatchRequest readRequest(std::string_view line) {
   request.url = fields->text("url", kMostUrlBytes).value_or("");
   auto body = fields->object("body");
   if (!method && !document.error())
-    fields->fail("method", "is missing; a batch sends POST");
+    fields->fail("method", "is missing; a batch uses POST");
   // Ollama's routes stream by default.
   const bool ollama = request.url == "/api/chat" || request.url == "/api/generate";
   if (body && body->boolean("stream").value_or(ollama))
-    body->fail("stream", "a batch has nobody to stream to");
+    body->fail("stream", "is not supported in a batch");
   if (document.error())
     request.refusal = document.error()->param.empty()
                           ? document.error()->message
@@ -55,12 +55,12 @@ Result<BatchInput> BatchInput::open(const std::string &path) {
   input.file.open(path, std::ios::binary);
   if (!input.file)
     return Error{ExitCode::File, "E0120", "cannot read " + path, std::strerror(errno),
-                 "give a file of requests, one JSON object a line"};
+                 "give a file of requests, one JSON object per line"};
   std::unordered_set<std::string> seen;
   std::string line;
   auto wrong = [&](int64_t number, std::string why) {
     return Error{ExitCode::File, "E0144",
-                 path + ": line " + std::to_string(number) + " is no request of a batch",
+                 path + ": line " + std::to_string(number) + " is not a batch request",
                  std::move(why),
                  R"(a line is {"custom_id":"…","method":"POST","url":"/v1/…","body":{…}})"};
   };
@@ -76,7 +76,7 @@ Result<BatchInput> BatchInput::open(const std::string &path) {
     if (!id)
       return wrong(number, document.error()->message);
     if (!seen.insert(std::string(*id)).second)
-      return wrong(number, "another line has the custom_id \"" + std::string(*id) + "\" too");
+      return wrong(number, "duplicate custom_id \"" + std::string(*id) + "\"");
     ++input.count;
   }
   input.file.clear();
@@ -98,10 +98,10 @@ Result<BatchOutput> BatchOutput::open(const std::string &path) {
   output.descriptor = ::open(path.c_str(), O_RDWR | O_CREAT | O_APPEND | O_CLOEXEC, 0666);
   if (output.descriptor < 0)
     return Error{ExitCode::File, "E0121", "cannot write " + path, std::strerror(errno),
-                 "give another place for the results"};
+                 "write the results to another place"};
   if (::flock(output.descriptor, LOCK_EX | LOCK_NB) != 0)
     return Error{ExitCode::File, "E0142", "another batch is writing " + path, std::strerror(errno),
-                 "wait for its end, or give another file"};
+                 "wait until it ends, or give another file"};
   std::ifstream file(path, std::ios::binary);
   std::string line;
   int64_t number = 1, whole = 0;
@@ -110,17 +110,17 @@ Result<BatchOutput> BatchOutput::open(const std::string &path) {
     auto fields = document.parse(line);
     const auto id = fields ? fields->text("custom_id", kMostIdBytes) : std::nullopt;
     if (!id || !(fields->has("response") || fields->has("error")))
-      return Error{ExitCode::File, "E0141", path + " holds something else than results",
+      return Error{ExitCode::File, "E0141", path + " is not a results file",
                    "line " + std::to_string(number) +
                        " has no custom_id with a response or an error",
-                   "give a new file, or one that this command began"};
+                   "give a new file, or the output of an earlier run"};
     output.done.emplace(*id);
     whole += int64_t(line.size()) + 1;
   }
   // Bytes after the last newline are a partial line of an interrupted run.
   if (::ftruncate(output.descriptor, whole) != 0 && errno != EINVAL) // EINVAL: not a regular file
     return Error{ExitCode::File, "E0121", "cannot write " + path, std::strerror(errno),
-                 "give another place for the results"};
+                 "write the results to another place"};
   return output;
 }
 
@@ -166,7 +166,7 @@ Result<void> BatchOutput::write(std::string line) {
       continue;
     if (written < 0)
       return Error{ExitCode::File, "E0121", "cannot write " + path, std::strerror(errno),
-                   "free some space and give the command again: it goes on where it was"};
+                   "free some space and repeat the command: it resumes where it stopped"};
     rest.remove_prefix(size_t(written));
   }
   return {};

@@ -22,7 +22,7 @@ std::string formatsOf(const fb::Engine &table) {
       if (key == "quantize")
         formats = attribute->value()->str();
       else if (key == "weights")
-        weights = ", weights made up: " + attribute->value()->str();
+        weights = ", dummy weights: " + attribute->value()->str();
     }
   return formats + weights;
 }

@@ -82,7 +82,7 @@ public:
         break;
       if (input.event == LineEditor::Event::Interrupted) {
         interrupted = false;
-        emit("\n(Ctrl-D or /bye leaves)\n");
+        emit("\n(Ctrl-D or /bye ends the chat)\n");
         continue;
       }
       if (input.line.rfind("\"\"\"", 0) == 0 && !readBlock(input.line))
@@ -155,7 +155,7 @@ private:
       return Error{ExitCode::Usage, "E0505", "the conversation no longer fits the context",
                    grouped(ids->size()) + " tokens, the context is " +
                        grouped(static_cast<uint64_t>(session.context())),
-                   "/clear starts anew; ingot chat E --context N gives more"};
+                   "/clear starts a new conversation; ingot chat E --context N allows more"};
     contextUsed = static_cast<int64_t>(ids->size());
     runtime::Request request;
     request.promptIds = std::move(*ids);
@@ -195,8 +195,9 @@ private:
     if (answer.finishReason == runtime::FinishReason::Cancelled)
       note("[stopped]");
     else if (answer.finishReason == runtime::FinishReason::Length)
-      note(contextUsed >= session.context() ? "[the context is full: /clear starts anew]"
-                                            : "[max-tokens reached]");
+      note(contextUsed >= session.context()
+               ? "[the context is full: /clear starts a new conversation]"
+               : "[max-tokens reached]");
     if (settings.verbose)
       note("[" + grouped(answer.promptIds.size()) + " prompt tokens, first token after " +
            shortNumber(answer.timings.ttftMs) + " ms; " + grouped(answer.ids.size()) +
@@ -220,7 +221,7 @@ private:
     else if (name == "/clear") {
       history.clear();
       contextUsed = 0;
-      emit("the conversation is forgotten\n");
+      emit("the conversation is cleared\n");
     } else if (name == "/set")
       done = settings.set(argument);
     else if (name == "/show")
@@ -310,8 +311,9 @@ Result<int> chat(const ChatOptions &options) {
   settings.vocab = (*session)->vocab();
   catchInterrupts();
   if (isTerminal(STDIN_FILENO))
-    options.engine.common.say("/help lists what you can type, Ctrl-C stops an answer, /bye leaves, "
-                              "/set verbose on shows tokens per second");
+    options.engine.common.say(
+        "/help lists the commands, Ctrl-C stops an answer, /bye ends the chat, /set verbose on "
+        "shows tokens per second");
   const int code =
       Chat(**session, **prompt, std::move(settings), options.engine.common.json).loop();
   auto closed = options.engine.close(**session);
@@ -332,9 +334,9 @@ Action defineChat(CommandLine &command) {
       .typeName("NAME")
       .excludes(templateFile);
   command.flag("--trust-content", options->trustContent,
-               "control tokens in messages (<|im_end|>) are control tokens, not text");
+               "treat control tokens in messages (<|im_end|>) as control tokens, not as text");
   command.option("--system", options->system, "the system message");
-  command.option("-n,--max-tokens", options->newIds, "new tokens at most in one answer")
+  command.option("-n,--max-tokens", options->newIds, "maximum of new tokens in one answer")
       .range(int64_t{1}, int64_t{1} << 30);
   command.flag("--verbose", options->verbose, "speed after each answer");
   command.examples(

@@ -12,7 +12,7 @@ Result<std::unique_ptr<ChatPrompt>> ChatPrompt::open(const runtime::Session &ses
   prompt->tokenizer = session.tokenizer();
   if (!prompt->tokenizer)
     return Error{ExitCode::Usage, "E0520", "this engine has no tokenizer, so it cannot chat",
-                 "the checkpoint it was made from had none",
+                 "the checkpoint that it was made from had none",
                  "give ids: ingot run E --prompts-file F.jsonl"};
   std::string source;
   if (file.empty()) {
@@ -28,7 +28,7 @@ Result<std::unique_ptr<ChatPrompt>> ChatPrompt::open(const runtime::Session &ses
   }
   if (source.empty())
     return Error{ExitCode::Usage, "E0521", "this engine has no chat template",
-                 "the checkpoint it was made from had none",
+                 "the checkpoint that it was made from had none",
                  "give one: --chat-template FILE.jinja"};
   auto parsed = text::ChatTemplate::parse(source);
   if (!parsed)

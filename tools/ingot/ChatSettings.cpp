@@ -45,7 +45,7 @@ Result<void> ChatSettings::set(std::string_view text) {
     changed.verbose = value != "off";
   else
     return Error{
-        ExitCode::Usage, "E0108", "there is no setting " + std::string(name),
+        ExitCode::Usage, "E0108", "unknown setting " + std::string(name),
         didYouMean(name, {"temperature", "top-k", "top-p", "min-p", "repetition-penalty", "seed",
                           "max-tokens", "system", "verbose"}),
         "temperature, top-k, top-p, min-p, repetition-penalty, seed, max-tokens, system, verbose"};
@@ -71,7 +71,7 @@ std::string ChatSettings::text() const {
          line("min-p", shortNumber(s.minP)) +
          line("repetition-penalty", shortNumber(s.repetitionPenalty)) +
          line("seed", std::to_string(s.seed)) +
-         line("max-tokens", maxTokens < 0 ? "what the context leaves" : std::to_string(maxTokens)) +
+         line("max-tokens", maxTokens < 0 ? "the rest of the context" : std::to_string(maxTokens)) +
          line("system", system.empty() ? "(none)" : system) +
          line("verbose", verbose ? "on" : "off");
 }

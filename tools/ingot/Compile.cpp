@@ -50,7 +50,7 @@ Action definePasses(CommandLine &command) {
   command.flag("--json", *json, "the passes as JSON");
   command.examples(
       "  ingot passes\n"
-      "Those marked (--disable) may be left out: ingot compile MODEL --disable PASS -o E\n");
+      "Passes marked (--disable) are optional: ingot compile MODEL --disable PASS -o E\n");
   return [json] {
     const char *const arguments[] = {"ingot", "passes", "--json"};
     return callCompiler(*json ? 3 : 2, arguments);

@@ -32,7 +32,7 @@ Result<std::string> compilerLibraryPath() {
   for (const std::filesystem::path &place : {folder / ".." / "lib" / name, folder / name})
     if (std::filesystem::exists(place, error))
       return place.lexically_normal().string();
-  return Error{ExitCode::Internal, "E0110", "the compiler is not installed beside this binary",
+  return Error{ExitCode::Internal, "E0110", "the compiler is not installed with this binary",
                "looked for " + std::string(name) + " in " +
                    (folder / ".." / "lib").lexically_normal().string() + " and " + folder.string(),
                "build it: ./dev build"};
@@ -200,7 +200,7 @@ Result<int> spawnAndWait(const std::vector<std::string> &arguments, bool silent,
   posix_spawnattr_destroy(&attributes);
   if (failure)
     return Error{ExitCode::Internal, "E0112", "the compiler could not be started",
-                 std::strerror(failure), "end other programs, or raise ulimit -u"};
+                 std::strerror(failure), "stop other programs, or raise ulimit -u"};
   signals.start(child);
   int status = 0;
   while (waitpid(child, &status, 0) < 0 && errno == EINTR) {
@@ -208,7 +208,7 @@ Result<int> spawnAndWait(const std::vector<std::string> &arguments, bool silent,
   if (WIFEXITED(status))
     return WEXITSTATUS(status);
   return Error{ExitCode::Internal, "E0113",
-               "the compiler was ended by signal " + std::to_string(WTERMSIG(status)),
+               "the compiler was killed by signal " + std::to_string(WTERMSIG(status)),
                WTERMSIG(status) == 9 ? "the system may have run out of memory" : "",
                "run `ingot " + arguments[0] + " …` by itself to see more"};
 }
@@ -233,7 +233,8 @@ Result<void> compileAsChild(const std::vector<std::string> &arguments) {
   if (auto error = place.read(*code))
     return *error;
   return Error{static_cast<ExitCode>(*code), "E0133", "compiling " + arguments[0] + " failed",
-               "the compiler ended with exit code " + std::to_string(*code) + "; why stands above",
+               "the compiler ended with exit code " + std::to_string(*code) +
+                   "; see its output above",
                "run `ingot compile` by itself to see more"};
 }
 

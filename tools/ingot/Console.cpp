@@ -55,7 +55,7 @@ int finishOutput(int code) {
   if (!outputFailure || outputFailure == EPIPE || code != 0)
     return code;
   return printError({ExitCode::File, "E0124", "the answer could not be written to stdout",
-                     std::strerror(outputFailure), "free some space, or send it elsewhere"});
+                     std::strerror(outputFailure), "free some space, or redirect it elsewhere"});
 }
 
 std::string formatted(const char *pattern, ...) {

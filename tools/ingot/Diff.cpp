@@ -104,7 +104,7 @@ void addWeights(const EngineFile &engine, const fb::Program &program, const std:
     std::string value = shape + " " + weight->format()->str() + ", " + grouped(weight->size()) +
                         " bytes as " + fb::EnumNameWeightLayout(weight->layout());
     if (weight->source() == fb::WeightSource::Seed)
-      value += ", made from the seed";
+      value += ", generated from the seed";
     else if (numbers)
       value += ", content " + hashed(engine.weightData(*weight));
     to.add(device + weight->name()->str(), value);
@@ -194,7 +194,7 @@ void addMemory(const fb::Program &program, const std::string &device, Facts &to)
       {"per logits row", program.bytes_per_row()},
       {"per KV page", program.bytes_per_page()},
       {"per slot", program.bytes_per_slot()},
-      {"weights made at load", program.seed_bytes()}};
+      {"weights generated at load", program.seed_bytes()}};
   for (auto [name, bytes] : figures)
     to.add(device + name, grouped(bytes) + " bytes");
 }
@@ -272,7 +272,7 @@ std::vector<Difference> differences(Parts &a, Parts &b) {
 std::string text(const std::vector<Difference> &all, const std::string &first,
                  const std::string &second) {
   if (all.empty())
-    return first + " and " + second + " are the same in all that they hold\n";
+    return first + " and " + second + " have the same contents\n";
   constexpr size_t kShown = 16; // differences per part
   std::string out = "- " + first + "\n+ " + second + "\n";
   std::map<std::string, size_t> counts;
@@ -329,10 +329,10 @@ Action defineDiff(CommandLine &command) {
   auto paths = std::make_shared<std::pair<std::string, std::string>>();
   auto asJson = std::make_shared<bool>(false);
   command.option("FIRST", paths->first, "an engine file").required();
-  command.option("SECOND", paths->second, "another one").required();
+  command.option("SECOND", paths->second, "another engine file").required();
   command.flag("--json", *asJson, "the differences as JSON");
   command.examples("  ingot diff before.ingot after.ingot\n"
-                   "The exit code is 0 where they are the same, and 1 where they are not.\n");
+                   "The exit code is 0 if they are the same, else 1.\n");
   return [=] { return diff(paths->first, paths->second, *asJson); };
 }
 

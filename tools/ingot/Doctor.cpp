@@ -41,7 +41,7 @@ Check checkThreads() {
   const int usable = sched_getaffinity(0, sizeof set, &set) == 0 ? CPU_COUNT(&set) : 0;
   const long there = sysconf(_SC_NPROCESSORS_ONLN);
   std::string detail =
-      std::to_string(usable) + " of " + std::to_string(there) + " processors may be used";
+      std::to_string(usable) + " of " + std::to_string(there) + " processors are available";
   return {"threads", usable == there ? "ok" : "warning", detail,
           usable == there ? "" : "an affinity mask limits this process"};
 }
@@ -61,9 +61,8 @@ Check checkMemory() {
   return {"memory", available < (uint64_t{1} << 30) ? "warning" : "ok",
           runtime::humanBytes(available) + " available of " + runtime::humanBytes(total) +
               (limited ? ", by the limit of a cgroup or ulimit -v" : ""),
-          available < (uint64_t{1} << 30)
-              ? "close other programs, or give --context and --kv-memory"
-              : ""};
+          available < (uint64_t{1} << 30) ? "stop other programs, or give --context and --kv-memory"
+                                          : ""};
 }
 
 Check checkCompiler() {
@@ -99,7 +98,7 @@ Check checkCache(const std::string &folder) {
                        "; " + (failure ? "unknown space" : runtime::humanBytes(space.available)) +
                        " free";
   return {"cache", writable ? "ok" : "warning", detail,
-          writable ? "" : "it cannot be written: give --cache DIR"};
+          writable ? "" : "it is not writable: give --cache DIR"};
 }
 
 Result<int> doctor(const CommonOptions &common, const CompileOptions &compile) {
@@ -135,14 +134,15 @@ Action defineDoctor(CommandLine &command) {
   auto model = std::make_shared<DoctorModelOptions>();
   command.option(
       "MODEL", model->model,
-      "a checkpoint, or hf:ORG/NAME: would it compile, and to what? (default: look at this machine)");
+      "a checkpoint, or hf:ORG/NAME: check whether it would compile, and to what (default: check "
+      "this machine)");
   command
       .option("--context", model->context,
-              "positions of the sequence whose memory is said (default: as ingot run)")
+              "context of the sequence whose memory is reported (default: as ingot run)")
       .range(int64_t{1}, int64_t{1} << 40);
   auto mixes = std::make_shared<bool>(false);
   command.flag("--mixes", *mixes,
-               "print what goes with what: features, and what each of them needs");
+               "print the compatibility matrix: features, and what each of them needs");
   common->define(command);
   command.remove(command.find("--trace")); // no engine runs
   model->compile.define(command);
@@ -152,7 +152,8 @@ Action defineDoctor(CommandLine &command) {
       "  ingot doctor\n"
       "  ingot doctor hf:HuggingFaceTB/SmolLM2-135M-Instruct --context 8192     fetches no weights\n"
       "  ingot doctor ~/models/llama --quantize int4-g64\n"
-      "  ingot doctor --mixes                     which features go with which devices and options\n");
+      "  ingot doctor --mixes                     which features work with which devices and "
+      "options\n");
   return [=]() -> Result<int> {
     if (*mixes) {
       const char *const words[] = {"ingot", "mixes", "--json"};

@@ -193,15 +193,15 @@ std::string reportText(const std::string &name, const Patient &patient, const Di
         (patient.weights.leftOut.empty() ? ""
                                          : "  left out  " + patient.weights.leftOutText() + "\n");
   else if (!patient.hasTensors)
-    text += "  weights   none beside config.json, which alone was looked at\n";
+    text += "  weights   none: only config.json was examined\n";
   text += "  text      " + found.text + "\n";
   if (!found.passedOver.empty())
-    text += "  keys      passed over: " + found.passedOver + "\n";
+    text += "  keys      ignored: " + found.passedOver + "\n";
   return text + "  engine    " + humanBytes(found.engineBytes) + "\n  KV        " +
          humanBytes(static_cast<uint64_t>(found.kvPerToken + 0.5)) + " a token, " +
          humanBytes(found.memory.kv) + " at context " + grouped(found.memory.limits.context) +
          "\n  memory    " + humanBytes(found.memoryBytes) + " for one sequence\n  compiling " +
-         humanBytes(found.toCompile) + " of memory at most, beside the page cache\n" +
+         humanBytes(found.toCompile) + " of memory at most, without the page cache\n" +
          tooLittle(found);
 }
 

@@ -26,31 +26,31 @@ std::string seedProblem(const std::string &text) {
   auto [end, failure] = std::from_chars(text.data(), text.data() + text.size(), seed);
   return failure == std::errc() && end == text.data() + text.size()
              ? ""
-             : text + " is no whole number from 0 to 18446744073709551615";
+             : text + " is not a whole number from 0 to 18446744073709551615";
 }
 
 void CompileOptions::define(CommandLine &command) {
   const char *group = "Where MODEL is a checkpoint (see ingot compile --help)";
-  command.option("--target", targets, "as ingot compile has them: cpu, cpu:avx2 (repeatable)")
+  command.option("--target", targets, "as in ingot compile: cpu, cpu:avx2 (repeatable)")
       .takesOne()
       .group(group);
   command
       .option("--quantize", quantize,
-              "int8, int4-g32, int4-g64, int4-g128 or fp8 for floating weights")
+              "int8, int4-g32, int4-g64, int4-g128 or fp8 for floating-point weights")
       .group(group);
-  command.option("--ignore-key", ignoredKeys, "a key of its configuration that changes nothing")
+  command.option("--ignore-key", ignoredKeys, "ignore this key of its configuration")
       .takesOne()
       .group(group);
   command
       .option("--kv", kv,
               kvFormatNames(isOfCpus, "or") + "; on GPUs " + kvFormatNames(isOfGpus, "or") +
-                  "; of single layers LAYERS=T (repeatable)")
+                  "; for single layers LAYERS=T (repeatable)")
       .takesOne()
       .group(group);
   command.option("--precision", precision, "fast (default) or exact").group(group);
   command
       .option("--weights", weights,
-              "random (packed) or seed (made at load): weights made up, as for a config.json")
+              "dummy weights, as for a config.json: random (stored) or seed (generated at load)")
       .group(group);
   command.option("--weights-seed", weightsSeed, "the seed of --weights (default: 0)")
       .check(seedProblem)
@@ -139,23 +139,24 @@ Result<std::string> resolveEngine(const std::string &named, const CompileOptions
   const bool folder = fs::is_directory(status);
   if (!folder && fs::is_regular_file(status) && isEngineFile(model)) {
     if (const auto given = options.arguments(); !given.empty())
-      return Error{
-          ExitCode::Usage, "E0134", given[0] + " is of no use here: " + model + " is an engine",
-          "formats, targets and weights are chosen when it is compiled",
-          "leave it out, or: ingot compile CHECKPOINT " + given[0] + " " + given[1] + " -o E"};
+      return Error{ExitCode::Usage, "E0134",
+                   given[0] + " has no effect: " + model + " is an engine",
+                   "formats, targets and weights are chosen at compile time",
+                   "omit it, or: ingot compile CHECKPOINT " + given[0] + " " + given[1] + " -o E"};
     return model;
   }
   if (!folder && !import::isCheckpointFile(model)) {
     if (fs::path(model).extension() == ".ingot")
       return model; // the loader reports what is wrong with it
-    return Error{ExitCode::File, "E0131", model + " is neither an engine nor a checkpoint",
-                 "it begins as neither an engine, GGUF, safetensors nor JSON, and is no folder",
-                 "give an engine, a checkpoint folder, a GGUF or a safetensors file"};
+    return Error{
+        ExitCode::File, "E0131", model + " is neither an engine nor a checkpoint",
+        "by content it is neither an engine, GGUF, safetensors nor JSON, and it is not a folder",
+        "give an engine, a checkpoint folder, a GGUF or a safetensors file"};
   }
 
   const fs::path cache = cacheFolder(options);
   if (cache.empty())
-    return Error{ExitCode::File, "E0132", "there is no place for the compiled engine",
+    return Error{ExitCode::File, "E0132", "there is no folder for the compiled engine",
                  "neither XDG_CACHE_HOME nor HOME is set",
                  "give --cache DIR, or: ingot compile " + model + " -o E"};
   // A cached engine stays on this machine, so it also gets this CPU's level, which a general engine
@@ -177,7 +178,7 @@ Result<std::string> resolveEngine(const std::string &named, const CompileOptions
   }
   fs::create_directories(cache, failure);
   if (failure)
-    return Error{ExitCode::File, "E0132", "cannot make the cache folder " + cache.string(),
+    return Error{ExitCode::File, "E0132", "cannot create the cache folder " + cache.string(),
                  failure.message(), "give --cache DIR, or: ingot compile " + model + " -o E"};
   if (!quiet)
     note("compiling " + model + "; kept in " + engine.string());

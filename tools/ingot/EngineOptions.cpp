@@ -16,7 +16,7 @@ void CommonOptions::define(CommandLine &command) {
   const char *group = "Everywhere";
   command
       .option("--device", device,
-              "where to run (default: cpu, unless the engine has code for GPUs alone)")
+              "where to run (default: cpu, unless the engine has code only for GPUs)")
       .oneOf({"cpu", "cuda", "cuda-emulator"})
       .group(group);
   command
@@ -32,7 +32,7 @@ void CommonOptions::define(CommandLine &command) {
       .group(group);
   command.option("--trace", trace, "write a Chrome trace of every launch to this file")
       .group(group);
-  command.flag("--quiet", quiet, "the answer only, nothing on stderr but errors").group(group);
+  command.flag("--quiet", quiet, "print only the answer, and only errors on stderr").group(group);
   command.flag("--json", json, "the answer as JSON").group(group);
 }
 
@@ -44,7 +44,7 @@ void CommonOptions::say(std::string_view line) const {
 constexpr int64_t kMostOfAnything = int64_t{1} << 40;
 
 void LimitOptions::define(CommandLine &command) {
-  const char *group = "Limits (all memory is taken at the start)";
+  const char *group = "Limits (all memory is allocated at the start)";
   command
       .option("--context", context,
               "positions a sequence may have (default: the model's, at most 4096, halved until "
@@ -56,27 +56,29 @@ void LimitOptions::define(CommandLine &command) {
       .group(group);
   command
       .option("--max-batch-tokens", maxBatchTokens,
-              "tokens in one step (default: 512; GPUs: 2048, less where memory is short)")
+              "tokens in one step (default: 512; GPUs: 2048, less if memory is short)")
       .range(int64_t{1}, kMostOfAnything)
       .group(group);
   command
-      .option("--kv-memory", kvMemory,
-              "bytes for KV pages, as 800M or 2GiB (default: max-seqs × context; serve and "
-              "batch: half of the free memory, of a GPU's half of what is left)")
+      .option(
+          "--kv-memory", kvMemory,
+          "bytes for KV pages, such as 800M or 2GiB (default: max-seqs × context; serve and batch: "
+          "half of the free memory, on a GPU half of the rest)")
       .bytes()
       .group(group);
   command
       .option("--swap", swap,
-              "bytes of host memory for KV pages of requests that were put aside (default: 1G for "
-              "serve and batch; else none, they are computed again)")
+              "bytes of host memory for KV pages of preempted requests (default: 1G for serve and "
+              "batch; else none, they are recomputed)")
       .bytes()
       .group(group);
   command
-      .flag("--no-prefix-cache", noPrefixCache, "requests that begin alike do not share KV pages")
+      .flag("--no-prefix-cache", noPrefixCache,
+            "do not share KV pages between requests with a common prefix")
       .group(group);
   command
       .flag("--lock", lock,
-            "weights, KV pages and working memory are never paged out (CPUs; wants ulimit -l)")
+            "never page out weights, KV pages and working memory (CPUs; needs ulimit -l)")
       .group(group);
 }
 
@@ -99,11 +101,11 @@ void GpuKnobs::define(CommandLine &command) {
     };
     command.option(name, value, help).check(check).group("");
   };
-  hidden("--gpu-edges", edges, "how a kernel waits for the one before it", "programmatic, full",
+  hidden("--gpu-edges", edges, "how a kernel waits for the previous one", "programmatic, full",
          [](const std::string &text) { return text == "programmatic" || text == "full"; });
   hidden("--gpu-carveout", carveout, "percent of fast memory that is shared", "0 to 100, default",
          [](const std::string &text) { return parseCarveout(text).has_value(); });
-  hidden("--gpu-graphs", graphs, "whether decode steps are graphs", "on, off",
+  hidden("--gpu-graphs", graphs, "whether decode steps use graphs", "on, off",
          [](const std::string &text) { return text == "on" || text == "off"; });
 }
 
@@ -158,13 +160,13 @@ static std::string smallerLimits(const LimitOptions &given,
   add("--max-batch-tokens", given.maxBatchTokens != 0, std::to_string(given.maxBatchTokens));
   add("--kv-memory", given.kvMemory != 0, runtime::humanBytes(given.kvMemory));
   if (given.lock)
-    lower = "leave --lock out" + (lower.empty() ? "" : ", or " + lower);
+    lower = "omit --lock" + (lower.empty() ? "" : ", or " + lower);
   if (!lower.empty())
     return lower;
   return options.maxSeqs > 1
              ? "give --max-seqs N below " + std::to_string(options.maxSeqs) +
-                   ", or end other programs"
-             : "end other programs, or give --max-batch-tokens N below " +
+                   ", or stop other programs"
+             : "stop other programs, or give --max-batch-tokens N below " +
                    std::to_string(options.maxBatchTokens ? options.maxBatchTokens
                                                          : int64_t(runtime::kDefaultBatchTokens));
 }
@@ -203,7 +205,7 @@ EngineOptions::open(const std::string &path, runtime::SessionOptions options) co
       note("context " + grouped(context) + " of " + grouped(model) +
            ": more does not fit the free "
            "memory with --max-seqs " +
-           std::to_string(options.maxSeqs) + "; --context N asks for it all the same");
+           std::to_string(options.maxSeqs) + "; --context N requests it anyway");
     common.say(std::filesystem::path(path).filename().string() + ": " + memoryLine(**session));
     if (std::string remark = (*session)->remark(); !remark.empty())
       common.say(remark);
@@ -241,37 +243,40 @@ std::string memoryLine(const runtime::Session &session) {
          grouped(use.limits.maxSeqs) + " × " + grouped(use.limits.context) + " tokens) + " +
          humanBytes(use.allocated() - use.kv - use.seeded - use.uploaded) +
          " working memory = " + humanBytes(use.total()) +
-         (use.limits.lock ? ", of which " + humanBytes(use.lockable()) + " are locked" : "") +
+         (use.limits.lock ? ", of which " + humanBytes(use.lockable()) + " is locked" : "") +
          (use.limits.reserved ? ", and " + humanBytes(use.limits.reserved) + " of the GPU left free"
                               : "") +
          "; " + std::string(session.target()) + ", " + session.device();
 }
 
 void SamplingOptions::define(CommandLine &command) {
-  const char *group = "Sampling (default: what the checkpoint asks for, else greedy)";
-  command.flag("--greedy", greedy, "always the likeliest id").group(group);
+  const char *group = "Sampling (default: the checkpoint's parameters, else greedy)";
+  command.flag("--greedy", greedy, "always choose the likeliest id").group(group);
   command.option("--temp,--temperature", temperature, "0: greedy").group(group);
   command.option("--top-k", topK, "keep the k likeliest; 0: all").group(group);
-  command.option("--top-p", topP, "keep the likeliest that sum to p").group(group);
+  command.option("--top-p", topP, "keep the likeliest whose probabilities sum to p").group(group);
   command.option("--min-p", minP, "drop ids less likely than this times the likeliest")
       .group(group);
   command.option("--typical", typicalP, "locally typical sampling; 1: off").group(group);
-  command.option("--repetition-penalty", repetitionPenalty, "on ids of prompt and answer; 1: off")
+  command.option("--repetition-penalty", repetitionPenalty, "for ids of prompt and answer; 1: off")
       .group(group);
   command.option("--presence-penalty", presencePenalty, "once for each id of the answer")
       .group(group);
   command.option("--frequency-penalty", frequencyPenalty, "for each occurrence in the answer")
       .group(group);
-  command.option("--logit-bias", logitBias, "ID=VALUE, added to the logit of an id (repeatable)")
+  command
+      .option("--logit-bias", logitBias, "ID=VALUE: add VALUE to the logit of an id (repeatable)")
       .takesOne()
       .group(group);
-  command.option("--seed", seed, "the same seed gives the same text (default: a new one each time)")
+  command
+      .option("--seed", seed,
+              "the same seed reproduces the same text (default: a new seed each time)")
       .check(seedProblem)
       .group(group);
-  command.option("--stop", stopStrings, "end before this text (repeatable)")
+  command.option("--stop", stopStrings, "stop before this text (repeatable)")
       .takesOne()
       .group(group);
-  command.flag("--ignore-eos", ignoreEos, "go on where the model would stop").group(group);
+  command.flag("--ignore-eos", ignoreEos, "continue where the model would stop").group(group);
 }
 
 /// Parses "42=-1.5" or "42:-1.5".
@@ -287,7 +292,7 @@ static Result<std::pair<int32_t, float>> parseBias(const std::string &text) {
       return bias;
   }
   return Error{ExitCode::Usage, "E0104", "--logit-bias cannot be read: " + text, "",
-               "give ID=VALUE, as --logit-bias 42=-1.5"};
+               "give ID=VALUE, such as --logit-bias 42=-1.5"};
 }
 
 Result<runtime::SamplingParams> SamplingOptions::apply(runtime::SamplingParams params) const {

@@ -11,13 +11,13 @@ Action defineExplain(CommandLine &command) {
   command
       .option(
           "MODEL", options->model,
-          "a checkpoint, of which the shape is compiled, or hf:ORG/NAME; of an engine there are "
-          "launches and no reasons")
+          "a checkpoint, whose shape is compiled, or hf:ORG/NAME; for an engine, only launches are "
+          "shown, without reasons")
       .required();
-  command.option("--tokens", options->tokens, "of the step")
+  command.option("--tokens", options->tokens, "tokens of the step")
       .range(int64_t{1}, int64_t{1} << 20)
       .showDefault();
-  command.option("--positions", options->positions, "behind the step's last token")
+  command.option("--positions", options->positions, "positions up to the step's last token")
       .range(int64_t{1}, int64_t{1} << 40)
       .showDefault();
   common->define(command);

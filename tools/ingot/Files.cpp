@@ -38,7 +38,7 @@ std::string behindLinks(const std::string &path) {
 Result<std::string> readFile(const std::string &path) {
   auto failed = [&] {
     return Error{ExitCode::File, "E0120", "cannot read " + path, std::strerror(errno),
-                 "give a file that is there and may be read"};
+                 "give a readable file"};
   };
   File file(path == "-" ? fdopen(dup(0), "rb") : std::fopen(path.c_str(), "rb"));
   if (!file)

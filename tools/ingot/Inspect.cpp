@@ -56,7 +56,7 @@ Result<int> verify(const std::string &path, const CommonOptions &common, bool sa
   const fb::Engine &table = (*engine)->table();
   const uint64_t segments = table.segments()->size();
   const uint64_t seedBytes = table.programs()->Get(0)->seed_bytes();
-  const std::string seeded = seedBytes ? "; its weights are made from seed " +
+  const std::string seeded = seedBytes ? "; its weights are generated from seed " +
                                              std::to_string(table.seed()) +
                                              " at load: " + grouped(seedBytes) + " bytes"
                                        : std::string();
@@ -68,8 +68,8 @@ Result<int> verify(const std::string &path, const CommonOptions &common, bool sa
              .str() +
          "\n");
   else if (says && !common.quiet)
-    emit(path + ": every byte is as it was written (" + grouped((*engine)->fileBytes()) +
-         " bytes, " + std::to_string(segments) + " segments)" + seeded + "\n");
+    emit(path + ": every byte is unchanged (" + grouped((*engine)->fileBytes()) + " bytes, " +
+         std::to_string(segments) + " segments)" + seeded + "\n");
   return 0;
 }
 
@@ -105,11 +105,11 @@ Result<void> linkFilesOfRecipe(const EngineFile &engine, const std::string &path
     std::error_code failure;
     if (file.empty() || !std::filesystem::exists(file, failure))
       return Error{ExitCode::File, "E0167", path + " was compiled with " + name,
-                   file.empty() ? "there is no file of that name in this folder"
+                   file.empty() ? "no file in this folder has that name"
                                 : "there is no file " + file.string(),
                    std::string("run it where the file is") +
                        (key == "plugin" ? ", or name it with --plugin" : "") +
-                       "; its content must be what it was"};
+                       "; its content must be unchanged"};
     taken.push_back(name);
     all += (all.empty() ? "" : ", ") + name;
     const auto link = std::filesystem::path(place) / name;
@@ -118,10 +118,10 @@ Result<void> linkFilesOfRecipe(const EngineFile &engine, const std::string &path
   }
   for (const std::string &plugin : plugins)
     if (std::ranges::find(taken, std::filesystem::path(plugin).filename().string()) == taken.end())
-      return Error{
-          ExitCode::Usage, "E0168", path + " was not compiled with " + plugin,
-          taken.empty() ? "it was compiled without plugins and patterns" : "its files are: " + all,
-          "leave --plugin out; ingot inspect " + path + " --recipe shows what it was made by"};
+      return Error{ExitCode::Usage, "E0168", path + " was not compiled with " + plugin,
+                   taken.empty() ? "it was compiled without plugins and patterns"
+                                 : "its files are: " + all,
+                   "omit --plugin; ingot inspect " + path + " --recipe shows its recipe"};
   return {};
 }
 
@@ -134,7 +134,7 @@ Result<int> compileAgain(const std::string &path, const std::string &model,
   const std::string recipe = runtime::recipeText(**engine);
   if (recipe.empty())
     return Error{ExitCode::File, "E0149", "the engine cannot be compiled again",
-                 path + " holds no recipe",
+                 path + " has no recipe",
                  "compile it with this version: ingot compile MODEL -o " + path};
   auto place = TemporaryFolder::make("ingot-replay");
   if (!place)
@@ -162,7 +162,7 @@ Result<int> inspect(const InspectOptions &options) {
     const std::string recipe = runtime::recipeText(**engine);
     if (recipe.empty())
       return Error{ExitCode::File, "E0146", options.path + " has no recipe",
-                   "it is of a compiler that kept none",
+                   "it was made by a compiler version without recipes",
                    "compile it again; ingot inspect " + options.path + " shows its provenance"};
     emit(options.common.json ? JsonObject().field("recipe", recipe).str() + "\n" : recipe);
     return 0;
@@ -171,7 +171,7 @@ Result<int> inspect(const InspectOptions &options) {
   // A context that no session can open needs no memory plan; the error is the same as that of `ingot run`.
   if (const uint64_t most = (*engine)->table().model()->context(); limits.context > most)
     return Error{ExitCode::Usage, "E0501", "the context is out of range",
-                 "--context " + std::to_string(limits.context) + "; the model was made for 1 to " +
+                 "--context " + std::to_string(limits.context) + "; the model supports 1 to " +
                      std::to_string(most) + " positions",
                  "give --context " + std::to_string(most) + " or less"};
   if (!options.html.empty()) {
@@ -211,30 +211,31 @@ Action defineInspect(CommandLine &command) {
           .flag("--evidence", options->evidence, "the error of each pass against the interpreter")
           .excludes(html)
           .excludes(verify);
-  auto recipe = command
-                    .flag("--recipe", options->recipe,
-                          "the file for ingot compile --recipe that makes the same engine again")
-                    .excludes(html)
-                    .excludes(verify)
-                    .excludes(evidence);
+  auto recipe =
+      command
+          .flag("--recipe", options->recipe,
+                "print the recipe with which ingot compile --recipe makes the same engine")
+          .excludes(html)
+          .excludes(verify)
+          .excludes(evidence);
   auto roofline =
       command
-          .flag(
-              "--roofline", options->roofline,
-              "run it: each kernel's time against the machine's limits (with --html: on the page)")
+          .flag("--roofline", options->roofline,
+                "run it and compare each kernel's time with the machine's limits (with --html: on "
+                "the page)")
           .excludes(verify)
           .excludes(evidence)
           .excludes(recipe);
   command
       .option("--experts", options->text,
-              "read TEXT: how it spreads over the experts of each layer")
+              "process TEXT and show how it spreads over the experts of each layer")
       .typeName("TEXT")
       .excludes(html)
       .excludes(verify)
       .excludes(evidence)
       .excludes(recipe)
       .excludes(roofline);
-  command.option("--svg", options->svg, "with --roofline: the same as a picture")
+  command.option("--svg", options->svg, "with --roofline: write it as a picture")
       .typeName("FILE")
       .needs(roofline);
   options->common.define(command);
@@ -242,7 +243,7 @@ Action defineInspect(CommandLine &command) {
   options->limits.define(command);
   command.examples(
       "  ingot inspect smollm2.ingot\n"
-      "  ingot inspect smollm2.ingot --context 8192 --max-seqs 8      the memory that would take\n"
+      "  ingot inspect smollm2.ingot --context 8192 --max-seqs 8      the memory for these limits\n"
       "  ingot inspect smollm2.ingot --json | python3 -m json.tool\n");
   return [options] { return inspect(*options); };
 }
@@ -254,8 +255,8 @@ Action defineVerify(CommandLine &command) {
   command.option("ENGINE", options->path, "an engine file").required();
   auto again = command.option(
       "--replay", *replay,
-      "the checkpoint: compiles it again by the engine's recipe, all checks included, "
-      "and says what differs");
+      "the checkpoint: compile it again with the engine's recipe, with all checks, and report "
+      "differences");
   command.option("--plugin", *plugins, "a plugin of the engine that is not in this folder")
       .typeName("FILE")
       .needs(again);

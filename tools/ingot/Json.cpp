@@ -20,7 +20,7 @@ JsonObject &JsonObject::raw(std::string_view key, std::string_view json) {
 namespace {
 
 Error notJson(const std::string &where, std::string why, std::string fix) {
-  return {ExitCode::File, "E0122", where + " is not what was expected", std::move(why),
+  return {ExitCode::File, "E0122", where + " has unexpected contents", std::move(why),
           std::move(fix)};
 }
 
@@ -35,7 +35,7 @@ Result<std::unique_ptr<Document>> parse(std::string_view json, const std::string
   auto document = std::make_unique<Document>();
   simdjson::padded_string padded(json);
   if (auto error = document->parser.parse(padded).get(document->root))
-    return notJson(where, std::string("no valid JSON: ") + simdjson::error_message(error), fix);
+    return notJson(where, std::string("not valid JSON: ") + simdjson::error_message(error), fix);
   return document;
 }
 
@@ -43,7 +43,7 @@ Result<std::vector<int32_t>> idsOf(simdjson::dom::element element, const std::st
                                    const std::string &fix) {
   simdjson::dom::array array;
   if (element.get(array))
-    return notJson(where, "no array of ids", fix);
+    return notJson(where, "not an array of ids", fix);
   std::vector<int32_t> ids;
   ids.reserve(array.size());
   for (simdjson::dom::element item : array) {
@@ -79,7 +79,7 @@ Result<std::vector<int32_t>> parseIds(std::string_view json, const std::string &
 }
 
 Result<PromptLine> parsePromptLine(std::string_view json, const std::string &where) {
-  const std::string fix = "give one {\"prompt\": \"…\"} or {\"prompt_ids\": […]} a line";
+  const std::string fix = "give one {\"prompt\": \"…\"} or {\"prompt_ids\": […]} per line";
   auto document = parse(json, where, fix);
   if (!document)
     return document.error();
@@ -114,13 +114,14 @@ Result<PromptLine> parsePromptLine(std::string_view json, const std::string &whe
 }
 
 Result<std::vector<ChatMessage>> parseMessages(std::string_view json, const std::string &where) {
-  const std::string fix = "give what /save wrote: [{\"role\": \"user\", \"content\": \"…\"}, …]";
+  const std::string fix =
+      "give a file that /save wrote: [{\"role\": \"user\", \"content\": \"…\"}, …]";
   auto document = parse(json, where, fix);
   if (!document)
     return document.error();
   simdjson::dom::array array;
   if ((*document)->root.get(array))
-    return notJson(where, "no array of messages", fix);
+    return notJson(where, "not an array of messages", fix);
   std::vector<ChatMessage> messages;
   for (simdjson::dom::element item : array) {
     std::string_view role, content;
@@ -130,7 +131,7 @@ Result<std::vector<ChatMessage>> parseMessages(std::string_view json, const std:
     if (role != "system" && role != "user" && role != "assistant")
       return notJson(where,
                      "message " + std::to_string(messages.size()) + " has the role " +
-                         jsonQuote(role) + "; there are system, user and assistant",
+                         jsonQuote(role) + "; allowed: system, user and assistant",
                      fix);
     messages.push_back({std::string(role), std::string(content)});
   }

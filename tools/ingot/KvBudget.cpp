@@ -20,8 +20,8 @@ Result<std::vector<uint64_t>> divideKv(const std::vector<std::string> &given,
     const auto size = parseBytes(one.substr(sign == one.npos ? 0 : sign + 1));
     if (!size || (sign == one.npos && sum))
       return Error{ExitCode::Usage, "E0556", "--kv-memory cannot be read: " + one,
-                   size ? "the sum was given twice" : "",
-                   "give SIZE for all models, as 800M or 2GiB, or NAME=SIZE for one"};
+                   size ? "the total was given twice" : "",
+                   "give SIZE for all models, such as 800M or 2GiB, or NAME=SIZE for one"};
     if (sign == one.npos) {
       sum = *size;
       continue;
@@ -33,7 +33,7 @@ Result<std::vector<uint64_t>> divideKv(const std::vector<std::string> &given,
       std::string known;
       for (const KvUser &one : users)
         known += (known.empty() ? "" : ", ") + one.names.front();
-      return Error{ExitCode::Usage, "E0556", "--kv-memory names no model: " + one,
+      return Error{ExitCode::Usage, "E0556", "--kv-memory names an unknown model: " + one,
                    "models: " + known, "give NAME=SIZE with one of these names"};
     }
     uint64_t &share = shares[size_t(user - users.begin())];
@@ -46,10 +46,10 @@ Result<std::vector<uint64_t>> divideKv(const std::vector<std::string> &given,
     return shares;
   }
   if ((sum && named > sum) || (sum && open && named == sum) || (available && named > available))
-    return Error{ExitCode::Usage, "E0557", "the KV memory of single models is more than there is",
+    return Error{ExitCode::Usage, "E0557", "the KV memory assigned to models exceeds the total",
                  humanBytes(named) + " of " +
                      humanBytes(sum && (named >= sum || !available) ? sum : available),
-                 "lower --kv-memory NAME=SIZE" + std::string(sum ? ", or raise the sum" : "")};
+                 "lower --kv-memory NAME=SIZE" + std::string(sum ? ", or raise the total" : "")};
   const uint64_t left = sum ? sum - named : (available - std::min(available, named)) / 2;
   double needs = 0;
   for (size_t i = 0; i < users.size(); ++i)

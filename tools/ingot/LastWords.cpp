@@ -64,8 +64,9 @@ void onFileFault(int signal, siginfo_t *info, void *) {
   const int length = std::snprintf(
       text, sizeof text,
       "\nerror[E0388]: %s changed while it was in use\n"
-      "  a page of it can no longer be read (at 0x%llx): the file was cut, or its disk failed\n"
-      "  put it back whole and start again\n",
+      "  one of its pages can no longer be read (at 0x%llx): the file was truncated, or its disk "
+      "failed\n"
+      "  restore the file and start again\n",
       path, static_cast<unsigned long long>(address));
   [[maybe_unused]] ssize_t written = ::write(STDERR_FILENO, text, static_cast<size_t>(length));
   ::_exit(static_cast<int>(ExitCode::File));

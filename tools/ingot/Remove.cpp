@@ -74,8 +74,8 @@ Result<std::vector<Doomed>> allDoomed(const RemoveOptions &options) {
     const auto found = std::ranges::find_if(engines, isNamed);
     if (found == engines.end())
       return Error{ExitCode::File, "E0162", "there is no engine " + name + " in the cache",
-                   "looked into " + folder.string() + "; files elsewhere are yours to remove",
-                   "ingot list shows the names; those of models begin with hf:"};
+                   "searched " + folder.string() + "; remove files elsewhere yourself",
+                   "ingot list shows the names; names of models begin with hf:"};
     all.push_back(doomed(folder, *found));
   }
   return all;
@@ -107,8 +107,8 @@ Result<int> remove(const RemoveOptions &options) {
   if (options.dryRun || all->empty())
     return 0;
   if (!options.yes && !isTerminal(STDIN_FILENO))
-    return Error{ExitCode::Usage, "E0164", "nothing was removed", "there is no terminal to ask on",
-                 "give --yes"};
+    return Error{ExitCode::Usage, "E0164", "nothing was removed",
+                 "there is no terminal for a confirmation", "give --yes"};
   if (!options.yes && !agreed("remove " + hub::readableBytes(bytes) + "?"))
     return 0;
   for (const Doomed &one : *all)
@@ -126,8 +126,9 @@ Action defineRemove(CommandLine &command) {
       "NAME", options->names,
       "hf:ORG/NAME (all of it), hf:ORG/NAME@REVISION, hf:ORG/NAME:FILE.gguf, or an engine's name");
   command.flag("--all-engines", options->allEngines, "every compiled engine, and generated code");
-  command.flag("--yes", options->yes, "without asking");
-  command.flag("--dry-run", options->dryRun, "say what would go, and how much; remove nothing");
+  command.flag("--yes", options->yes, "remove without confirmation");
+  command.flag("--dry-run", options->dryRun,
+               "show what would be removed, and its size; remove nothing");
   command.option("--cache", options->compile.cacheFolder,
                  "folder of compiled engines (default: ~/.cache/ingot)");
   command.examples("  ingot list\n"

@@ -183,7 +183,7 @@ Result<std::vector<PromptLine>> readPrompts(const std::string &path) {
   }
   if (prompts.empty())
     return Error{ExitCode::Usage, "E0503", path + " has no prompts", "",
-                 "one {\"prompt\": \"…\"} a line"};
+                 "one {\"prompt\": \"…\"} per line"};
   return prompts;
 }
 
@@ -291,22 +291,24 @@ Action defineRun(CommandLine &command) {
   auto text = command.option("TEXT", options->text, "the prompt (default: stdin)");
   auto prompt =
       command.option("-p,--prompt", options->prompts, "the prompt").onlyOnce().excludes(text);
-  auto file = command
-                  .option("--prompts-file", options->promptsFile,
-                          "one {\"prompt\": …} or {\"prompt_ids\": …} a line, run as one batch; "
-                          "- is stdin")
-                  .excludes(text);
+  auto file =
+      command
+          .option(
+              "--prompts-file", options->promptsFile,
+              "one {\"prompt\": …} or {\"prompt_ids\": …} per line, run as one batch; - is stdin")
+          .excludes(text);
   auto ids = command
                  .option("--prompt-ids", options->promptIds,
-                         "the prompt as ids, used as they are: 504,3575,282")
+                         "the prompt as ids, used unchanged: 504,3575,282")
                  .separatedBy(',')
                  .takesOne()
                  .excludes(text)
                  .excludes(prompt)
                  .excludes(file);
   command
-      .option("-n,--max-tokens", options->newIds,
-              "new tokens at most (default: 256 or what fits; with --chat until the answer ends)")
+      .option(
+          "-n,--max-tokens", options->newIds,
+          "maximum of new tokens (default: 256 or what fits; with --chat until the answer ends)")
       .range(int64_t{1}, int64_t{1} << 30);
   auto chat =
       command
@@ -326,7 +328,8 @@ Action defineRun(CommandLine &command) {
       .needs(chat);
   command
       .flag("--trust-content", options->trustContent,
-            "control tokens in messages (<|im_end|>) are control tokens, not text (with --chat)")
+            "treat control tokens in messages (<|im_end|>) as control tokens, not as text (with "
+            "--chat)")
       .needs(chat);
   command
       .option("--choices", options->choices,
@@ -338,7 +341,8 @@ Action defineRun(CommandLine &command) {
               "log-probabilities of each id and the k likeliest (with --json)")
       .range(0, runtime::kMaxTopLogprobs)
       .needs(command.find("--json"));
-  command.flag("--verbose", options->verbose, "speed after the answer, also without a terminal");
+  command.flag("--verbose", options->verbose,
+               "print the speed after the answer, also without a terminal");
   command.examples(
       "  ingot run smollm2.gguf --chat \"What is the capital of Japan?\"\n"
       "  ingot run smollm2.ingot --chat \"What is a compiler?\" --temp 0.7 --seed 1\n"

@@ -30,7 +30,7 @@ Result<std::vector<int32_t>> parseList(const std::string &text) {
     if (failure != std::errc() || (rest < end && *rest != ',') || rest + 1 == end)
       return Error{ExitCode::Usage, "E0105",
                    "--ids cannot be read at \"" + std::string(at, std::min(end, at + 16)) + "\"",
-                   "", "give ids with commas between them: --ids 504,3575,282"};
+                   "", "give ids separated by commas: --ids 504,3575,282"};
     ids.push_back(id);
     at = rest + (rest < end);
   }
@@ -92,9 +92,10 @@ Result<int> score(const IdsOptions &options) {
          " ids\n");
   }
   if (result->kvSaturated)
-    options.engine.common.say(grouped(static_cast<uint64_t>(result->kvSaturated)) +
-                              " values of K and V are beyond f16's 65,504 and were cut to it: "
-                              "compile with --kv bf16");
+    options.engine.common.say(
+        grouped(static_cast<uint64_t>(result->kvSaturated)) +
+        " values of K and V exceeded f16's maximum, 65,504, and were clamped: compile with --kv "
+        "bf16");
   return options.engine.close(**session);
 }
 
@@ -146,7 +147,7 @@ std::shared_ptr<IdsOptions> defineIds(CommandLine &command) {
 Action defineScore(CommandLine &command) {
   auto options = defineIds(command);
   command.examples("  ingot score smollm2.ingot --ids-file text.json --json\n"
-                   "nll[i] is of id i+1 given ids 0 to i; no BOS is added.\n");
+                   "nll[i] is for id i+1 given ids 0 to i; no BOS is added.\n");
   return [options] { return score(*options); };
 }
 

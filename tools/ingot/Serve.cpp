@@ -59,7 +59,7 @@ Result<std::vector<std::string>> readKeys(const ServeOptions &options) {
   }
   if (keys.empty())
     return Error{ExitCode::Usage, "E0553", options.apiKeyFile + " has no keys", "",
-                 "write one key a line; # begins a comment"};
+                 "write one key per line; # starts a comment"};
   return keys;
 }
 
@@ -83,10 +83,10 @@ std::string connectionMetrics(const http::ServerStats &stats) {
            std::to_string(value) + "\n";
   };
   family("ingot:connections", "Open connections.", "gauge", stats.connections);
-  family("ingot:connections_total", "Connections taken.", "counter", stats.accepted);
+  family("ingot:connections_total", "Connections accepted.", "counter", stats.accepted);
   family("ingot:connections_refused_total", "Connections beyond the limit.", "counter",
          stats.refused);
-  family("ingot:http_bad_requests_total", "Requests that the transport refused: 400, 401, 403, …",
+  family("ingot:http_bad_requests_total", "Requests rejected by the transport: 400, 401, 403, …",
          "counter", stats.badRequests);
   family("ingot:slow_clients_dropped_total", "Clients that did not read their answers.", "counter",
          stats.droppedSlow);
@@ -103,7 +103,7 @@ void renewAccess(const ServeOptions &options, const std::vector<std::string> &gi
   if (renewed)
     return;
   log.say(renewed.error());
-  log.say("keys and certificates stay as they were", "renew_failed", {});
+  log.say("keys and certificates are unchanged", "renew_failed", {});
 }
 
 /// Reopens the engine files. A file that cannot be opened leaves the old engine in place.
@@ -113,8 +113,7 @@ void reload(const ServeOptions &options, const std::vector<ModelSource> &sources
     auto model = openVerified(options, source, post);
     if (!model) {
       log.say(model.error());
-      log.say("the engine that was there goes on serving", "reload_failed",
-              {{"model", source.name}});
+      log.say("the previous engine continues to serve", "reload_failed", {{"model", source.name}});
       continue;
     }
     log.say("reloaded " + (*model)->name(), "reload", {{"model", (*model)->name()}});
@@ -186,7 +185,7 @@ Result<int> serve(ServeOptions options) {
   }
   if (failure)
     log->say(*failure);
-  log->say("draining: requests under way have " + std::to_string(options.drainSeconds) + " s",
+  log->say("draining: running requests have " + std::to_string(options.drainSeconds) + " s",
            "drain",
            {{"signal", failure             ? "none"
                        : signal == SIGTERM ? "SIGTERM"
@@ -213,9 +212,9 @@ Result<int> serve(ServeOptions options) {
   if (!failure && (failure = models->failure())) // failed in the meantime
     log->say(*failure);
   if (!failure && !ended) {
-    failure = std::make_shared<Error>(Error{ExitCode::Device, "E0725",
-                                            "a step of the engine does not end",
-                                            "the server has ended without it", "start it again"});
+    failure = std::make_shared<Error>(
+        Error{ExitCode::Device, "E0725", "a step of the engine does not end",
+              "the server ended without waiting for it", "start it again"});
     log->say(*failure);
   }
   log->say("stopped", "stop", {});
@@ -240,17 +239,19 @@ Action defineServe(CommandLine &command) {
       .showDefault()
       .group(service);
   options->defineService(command);
-  command.option("--drain", options->drainSeconds, "seconds that running requests have at the end")
+  command
+      .option("--drain", options->drainSeconds,
+              "seconds for running requests to finish at shutdown")
       .range(int64_t{0}, int64_t{86400})
       .showDefault()
       .group(service);
   const char *access = "Access";
-  command.option("--api-key", options->http.apiKeys, "a key that clients must give (repeatable)")
+  command.option("--api-key", options->http.apiKeys, "a key that clients must send (repeatable)")
       .takesOne()
       .group(access);
   command
       .option("--api-key-file", options->apiKeyFile,
-              "a file with one key a line; # begins a comment")
+              "a file with one key per line; # starts a comment")
       .group(access);
   command
       .flag("--open-metrics", options->openMetrics,
@@ -259,13 +260,13 @@ Action defineServe(CommandLine &command) {
   command
       .option(
           "--allowed-origin", options->http.allowedOrigins,
-          "a site whose pages may call (CORS; repeatable); localhost: pages of this machine, on any port; "
-          "*: all")
+          "an origin whose pages may call the server (CORS; repeatable); localhost: pages of this "
+          "machine, on any port; *: all")
       .takesOne()
       .group(access);
   command
       .option("--allowed-host", options->http.allowedHosts,
-              "a Host header to serve besides this machine's (repeatable)")
+              "a Host header to accept in addition to this machine's (repeatable)")
       .takesOne()
       .group(access);
   auto certificate =

@@ -219,7 +219,7 @@ struct ingot_server {
   Result<void> open(const char *const *arguments, size_t count) {
     if (news->descriptor < 0)
       return Error{ExitCode::File, "E0507", "there is no file descriptor left",
-                   std::strerror(errno), "raise `ulimit -n`, or end other programs"};
+                   std::strerror(errno), "raise `ulimit -n`, or stop other programs"};
     CommandLine line("", "ingot serve");
     options.defineEngine(line);
     options.defineService(line);
@@ -283,7 +283,7 @@ void ingot_server_error_free(ingot_server_error *error) { delete error; }
 ingot_server *ingot_server_open(const char *const *arguments, size_t count,
                                 ingot_server_error **error) {
   auto server = std::make_unique<ingot_server>();
-  Error why{ExitCode::Internal, "E0902", "an exception came to the border of the library", "",
+  Error why{ExitCode::Internal, "E0902", "an exception reached the library's boundary", "",
             "this is a bug in ingot: please report it"};
   try {
     auto opened = server->open(arguments, count);
@@ -291,8 +291,8 @@ ingot_server *ingot_server_open(const char *const *arguments, size_t count,
       return server.release();
     why = opened.error();
   } catch (const std::bad_alloc &) {
-    why = {ExitCode::File, "E0507", "there is not enough memory", "the system gives no more",
-           "end other programs, or ask for less"};
+    why = {ExitCode::File, "E0507", "there is not enough memory",
+           "the system refused to allocate more", "stop other programs, or request less"};
   } catch (const std::exception &thrown) {
     why.why = thrown.what();
   }

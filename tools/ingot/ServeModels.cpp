@@ -102,13 +102,14 @@ Result<std::vector<ModelSource>> modelSources(const ServeModels &options) {
     const size_t sign = more.find('=');
     if (sign == std::string::npos || sign == 0 || sign + 1 == more.size())
       return Error{ExitCode::Usage, "E0554", "--model cannot be read: " + more, "",
-                   "give NAME=PATH, as --model small=smollm2.ingot"};
+                   "give NAME=PATH, such as --model small=smollm2.ingot"};
     sources.push_back({more.substr(0, sign), more.substr(sign + 1)});
   }
   if (options.served.rules.anyName && sources.size() > 1)
-    return Error{ExitCode::Usage, "E0564", "--any-model-name needs a server of one model",
-                 std::to_string(sources.size()) + " models are served, and a name says which",
-                 "leave one of --any-model-name and --model out"};
+    return Error{ExitCode::Usage, "E0564", "--any-model-name works only with one model",
+                 std::to_string(sources.size()) +
+                     " models are served, and requests select one by name",
+                 "omit --any-model-name, or all but one --model"};
   return sources;
 }
 
@@ -158,10 +159,10 @@ void ServeModels::defineEngine(CommandLine &command) {
   const std::string limits = single.group();
   command.remove(single);
   command
-      .option("--kv-memory", kvMemory,
-              "bytes for KV pages of all models, as 800M or 2GiB, which share them by need; "
-              "NAME=SIZE: of one of them (default: half of the free memory, of a GPU's half of "
-              "what is left)")
+      .option(
+          "--kv-memory", kvMemory,
+          "bytes for KV pages of all models, such as 800M or 2GiB, shared as needed; NAME=SIZE: "
+          "for one model (default: half of the free memory, on a GPU half of the rest)")
       .takesOne()
       .group(limits);
 }
@@ -170,35 +171,40 @@ void ServeModels::defineService(CommandLine &command) {
   const char *service = kGroup;
   command
       .option("--model-name", modelName,
-              "what requests call the model (default: its name in the engine)")
+              "the model name in requests (default: its name in the engine)")
       .group(service);
   command.option("--model", moreModels, "NAME=PATH: one more engine (repeatable)")
       .takesOne()
       .group(service);
-  command.option("--queue", queueRequests, "requests that may wait; more are answered 429")
+  command
+      .option("--queue", queueRequests,
+              "maximum of waiting requests; further ones are answered 429")
       .range(int64_t{0}, int64_t{1} << 20)
       .showDefault()
       .group(service);
-  command.option("--queue-tokens", queueTokens, "prompt tokens that may wait")
+  command.option("--queue-tokens", queueTokens, "maximum of waiting prompt tokens")
       .range(int64_t{1}, int64_t{1} << 40)
       .showDefault()
       .group(service);
-  command.option("--ttft-ms", ttftMs, "first tokens that are wanted within this time")
+  command.option("--ttft-ms", ttftMs, "target for the time to the first token")
       .notNegative()
       .group(service);
   command
       .option("--itl-ms", itlMs,
-              "time between two tokens to keep to, when prompts come in (default: at most about "
-              "twice that of a step without them)")
+              "target for the time between two tokens while prompts arrive (default: at most about "
+              "twice that of a step without prompts)")
       .notNegative()
       .group(service);
-  command.flag("--fair", fair, "keys, or users within one, share alike (default: who comes first)")
+  command
+      .flag("--fair", fair,
+            "share equally between keys, or between users of one key (default: first come, first "
+            "served)")
       .group(service);
   command
-      .option("--step-limit", stepLimit,
-              "seconds after which a step of the engine counts as hung, and the server ends "
-              "(default: 20 times "
-              "what its costs say of the longest, 60 at least); 0: never")
+      .option(
+          "--step-limit", stepLimit,
+          "seconds after which a step of the engine counts as hung, and the server ends (default: "
+          "20 times the predicted longest step, at least 60); 0: never")
       .range(0.0, 1e6)
       .group(service);
   served.define(command, service);

@@ -19,43 +19,45 @@ void ServedOptions::define(CommandLine &command, const char *group) {
   command
       .option(
           "--chat-template-name", chatTemplateName,
-          "of an engine's several templates the one for all requests (default: tool_use for those with tools)")
+          "which of the engine's templates to use for all requests (default: tool_use for requests "
+          "with tools)")
       .typeName("NAME")
       .excludes(file)
       .group(group);
   command
-      .option("--default-chat-template-kwargs", templateVariables,
-              "variables of the chat template that requests may set otherwise, as "
-              "'{\"enable_thinking\": false}'")
+      .option(
+          "--default-chat-template-kwargs", templateVariables,
+          "variables of the chat template, such as '{\"enable_thinking\": false}'; requests may "
+          "override them")
       .typeName("JSON")
       .group(group);
   command
       .option("--tool-format", toolFormat,
-              "how the model writes tool calls (default: what its chat template says)")
+              "how the model writes tool calls (default: from its chat template)")
       .group(group);
   command
       .option("--reasoning-format", reasoningFormat,
-              "how the model marks reasoning; none: it does not")
+              "how the model marks reasoning; none: no reasoning")
       .group(group);
-  command.option("--max-choices", rules.mostChoices, "answers that a request may ask for (n)")
+  command.option("--max-choices", rules.mostChoices, "maximum of answers per request (n)")
       .range(1, runtime::Session::kMostChoices)
       .showDefault()
       .group(group);
-  command.option("--max-prompts", rules.mostPrompts, "prompts that a request may have")
+  command.option("--max-prompts", rules.mostPrompts, "maximum of prompts per request")
       .range(size_t{1}, size_t{1} << 16)
       .showDefault()
       .group(group);
   command
       .flag("--any-model-name", rules.anyName,
-            "a server of one model takes every name that requests give it")
+            "accept any model name in requests, if only one model is served")
       .group(group);
   command
       .flag("--trust-content", rules.trustContent,
-            "control tokens that messages hold are read as such (default: they are text)")
+            "treat control tokens in messages as control tokens (default: as text)")
       .group(group);
   command
       .flag("--trust-request-chat-template", rules.ownTemplates,
-            "requests may bring a chat template of their own")
+            "accept chat templates in requests")
       .group(group);
 }
 
@@ -89,7 +91,7 @@ ServedOptions::open(EngineOptions engine, std::string name, runtime::SessionOpti
   model.chatTemplateName = chatTemplateName;
   if (!templateVariables.empty())
     if (auto valid = checkJsonObject(templateVariables, "--default-chat-template-kwargs",
-                                     "give an object, as '{\"enable_thinking\": false}'");
+                                     "give an object, such as '{\"enable_thinking\": false}'");
         !valid)
       return valid.error();
   model.templateVariables = templateVariables;

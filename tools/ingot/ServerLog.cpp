@@ -7,15 +7,15 @@ namespace ingot::cli {
 
 void ServerLogOptions::define(CommandLine &command) {
   const char *group = "Observation";
-  command.option("--log", log, "one line a request on stderr: text, json or none")
+  command.option("--log", log, "one line per request on stderr: text, json or none")
       .oneOf({"text", "json", "none"})
       .showDefault()
       .group(group);
-  command.option("--log-file", file, "append the log to this file instead (SIGHUP opens it anew)")
+  command.option("--log-file", file, "append the log to this file instead (SIGHUP reopens it)")
       .group(group);
   command
       .flag("--log-prompts", prompts,
-            "put requests' bodies into the log; without it no text of a request is in it")
+            "log the bodies of requests; otherwise the log has no text of requests")
       .group(group);
   command
       .option("--otlp", collector, "send traces to this OpenTelemetry collector (http://HOST:4318)")
@@ -28,7 +28,7 @@ Result<ServerLog> ServerLog::open(const ServerLogOptions &options, bool quiet,
   const bool wanted = options.log != "none" && !(quiet && options.file.empty());
   if (options.prompts && !wanted)
     return Error{ExitCode::Usage, "E0581", "--log-prompts needs a log", "",
-                 "leave out --log none and --quiet, or give --log-file F"};
+                 "omit --log none and --quiet, or give --log-file F"};
   if (wanted) {
     observe::LogOptions log;
     log.format = options.log == "json" ? observe::LogFormat::Json : observe::LogFormat::Text;
@@ -46,7 +46,7 @@ Result<ServerLog> ServerLog::open(const ServerLogOptions &options, bool quiet,
     exporting.version = version;
     exporting.onTrouble = [voice = out](const std::string &why) {
       if (why.empty())
-        voice.say("traces are sent again", "traces_sent", {});
+        voice.say("traces can be sent again", "traces_sent", {});
       else
         voice.say("traces cannot be sent: " + why, "traces_not_sent", {{"why", why}});
     };
@@ -94,12 +94,13 @@ std::string ServerLog::metrics() const {
            " " + std::to_string(value) + "\n";
   };
   if (log)
-    counter("ingot:log_lines_dropped_total", "Lines of the log that nobody took in time.",
+    counter("ingot:log_lines_dropped_total", "Lines of the log that could not be written in time.",
             log->dropped());
   if (exporter) {
     const observe::ExportCounts counts = exporter->counts();
-    counter("ingot:traces_sent_total", "Traces that the collector took.", counts.sent);
-    counter("ingot:traces_dropped_total", "Traces that it did not.", counts.dropped);
+    counter("ingot:traces_sent_total", "Traces that the collector accepted.", counts.sent);
+    counter("ingot:traces_dropped_total", "Traces that the collector did not accept.",
+            counts.dropped);
   }
   return out;
 }

@@ -13,8 +13,8 @@ Result<std::unique_ptr<TemporaryFolder>> TemporaryFolder::make(const std::string
   const std::string parent = given && *given ? given : "/tmp";
   std::string path = parent + "/" + name + "-XXXXXX";
   if (!::mkdtemp(path.data()))
-    return Error{ExitCode::File, "E0148", "cannot make a folder in " + parent, std::strerror(errno),
-                 "set TMPDIR to a folder that can be written"};
+    return Error{ExitCode::File, "E0148", "cannot create a folder in " + parent,
+                 std::strerror(errno), "set TMPDIR to a writable folder"};
   return std::unique_ptr<TemporaryFolder>(new TemporaryFolder(path));
 }
 

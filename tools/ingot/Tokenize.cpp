@@ -64,7 +64,7 @@ Result<int> tokenize(const TokenizeOptions &options) {
   const fb::Text *table = (*engine)->table().text();
   if ((*engine)->tokenizer().empty() || !table || !table->tokenizer_kind())
     return Error{ExitCode::Usage, "E0520", "this engine has no tokenizer",
-                 "the checkpoint it was made from had none", ""};
+                 "the checkpoint that it was made from had none", ""};
   auto tokenizer =
       text::Tokenizer::fromBytes(table->tokenizer_kind()->string_view(), (*engine)->tokenizer());
   if (!tokenizer)
@@ -97,12 +97,13 @@ Action defineTokenize(CommandLine &command) {
   command.option("--text-file", options->textFile, "a file of text; - is stdin (default)")
       .excludes(text);
   command.flag("--no-special", options->noSpecial,
-               "add nothing (default: BOS or what else a plain prompt starts with)");
-  command.flag("--lines", options->lines, "each line is a text: a JSON object of its ids a line");
+               "add no special tokens (default: BOS, or whatever a plain prompt starts with)");
+  command.flag("--lines", options->lines,
+               "treat each line as a text and print its ids, one JSON object per line");
   command.examples("  ingot tokenize smollm2.ingot --text \"Hello, world!\"\n"
                    "  ingot tokenize smollm2.ingot --text-file page.txt --no-special --json\n"
                    "  ingot tokenize smollm2.ingot --lines < questions.txt\n"
-                   "Special strings in the text (<|im_start|>) become their one id.\n");
+                   "Special tokens in the text (<|im_start|>) are encoded as one id.\n");
   return [options] { return tokenize(*options); };
 }
 

@@ -21,7 +21,7 @@ namespace {
 using Amounts = std::map<std::string, WeightSurvey::Amount>;
 
 Error noHeader(const std::string &file, const std::string &why) {
-  return {ExitCode::File, "E0165", file + " is no safetensors file", why, "fetch it again"};
+  return {ExitCode::File, "E0165", file + " is not a safetensors file", why, "fetch it again"};
 }
 
 std::string amountsText(const Amounts &amounts) {
@@ -48,7 +48,7 @@ Result<void> WeightSurvey::add(const std::string &file, const std::string &heade
   simdjson::dom::parser parser;
   simdjson::dom::object header;
   if (parser.parse(headerJson).get(header))
-    return noHeader(file, "its header is no JSON object");
+    return noHeader(file, "its header is not a JSON object");
   ++files;
   bytes += fileBytes;
   for (auto [name, tensor] : header) {
@@ -80,7 +80,7 @@ Result<void> WeightSurvey::addFile(const std::string &path) {
   std::error_code gone;
   const uint64_t whole = fs::file_size(path, gone);
   if (!size || gone || *size > whole - sizeof first)
-    return noHeader(name, "its first 8 bytes are no length of a header");
+    return noHeader(name, "its first 8 bytes are not the length of a header");
   std::string header(*size, '\0');
   if (!file.read(header.data(), static_cast<std::streamsize>(header.size())))
     return noHeader(name, "its header cannot be read");

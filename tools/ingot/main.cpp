@@ -22,25 +22,26 @@ namespace ingot::cli {
 
 std::span<const Command> commands() {
   static const Command table[] = {
-      {"run", "answer a prompt; compiles a checkpoint first if need be", defineRun},
+      {"run", "answer a prompt; compiles a checkpoint first if needed", defineRun},
       {"chat", "talk to a model in the terminal", defineChat},
       {"serve", "answer clients over HTTP: OpenAI's and Anthropic's routes", defineServe},
       {"batch", "answer a file of requests in OpenAI's batch format", defineBatch},
-      {"compile", "make an engine file from a checkpoint", defineCompile},
+      {"compile", "compile a checkpoint into an engine file", defineCompile},
       {"inspect", "show what is in an engine and what memory it takes", defineInspect},
-      {"explain", "show which launches a model has, and why not fewer", defineExplain},
+      {"explain", "show a model's launches, and why there are not fewer", defineExplain},
       {"diff", "show what differs between two engines", defineDiff},
       {"verify", "check every byte of an engine", defineVerify},
       {"bench", "measure prompt and decode speed", defineBench},
       {"bench-kernels", "measure each kernel alone, over all layers", defineBenchKernels},
       {"simulate", "compare scheduling policies under a virtual clock", defineSimulate},
-      {"bench-serve", "load a server and measure what its clients see", defineBenchServe},
-      {"score", "negative log-likelihood and perplexity of ids", defineScore},
+      {"bench-serve", "put load on a server and measure latencies and throughput",
+       defineBenchServe},
+      {"score", "print the negative log-likelihood and perplexity of ids", defineScore},
       {"logits", "write the logits of every position as .npy", defineLogits},
-      {"tokenize", "the ids of a text", defineTokenize},
+      {"tokenize", "print the ids of a text", defineTokenize},
       {"passes", "list the passes of the compiler", definePasses},
       {"tune", "measure schedules on this machine, for compile --tuning", defineTune},
-      {"list", "show the models that were fetched and the engines that were compiled", defineList},
+      {"list", "list fetched models and compiled engines", defineList},
       {"rm", "remove fetched models and compiled engines", defineRemove},
       {"doctor", "check this machine and installation, or whether a model would compile",
        defineDoctor},
@@ -139,7 +140,8 @@ int main(int argc, char **argv) {
     return ingot::cli::finishOutput(ingot::cli::dispatch(argc, argv));
   } catch (const std::system_error &error) {
     return ingot::cli::printError(
-        {ingot::ExitCode::File, "E0508", "the system refused what is needed", error.what(),
+        {ingot::ExitCode::File, "E0508", "the system refused a resource that is needed",
+         error.what(),
          "raise the limits of memory and threads (ulimit -v, -u), or give --threads 1 or -j 1"});
   } catch (const std::exception &error) {
     return ingot::cli::printError(

@@ -196,12 +196,12 @@ private:
     if (sequences > session.maxSeqs())
       why = "--max-seqs is " + number(session.maxSeqs());
     else if (pages > there)
-      why = "they take " + number(pages) + " pages of KV, there are " + number(there);
+      why = "they need " + number(pages) + " KV pages, there are " + number(there);
     else
       return {};
     return Error{ExitCode::Usage, "E0137",
                  number(sequences) + " sequences cannot decode together here", why,
-                 "leave --max-seqs and --kv-memory out, or lower --batch"};
+                 "omit --max-seqs and --kv-memory, or lower --batch"};
   }
 
   Request request(int64_t promptTokens, int64_t newTokens) {
@@ -323,7 +323,7 @@ Result<int> bench(const BenchOptions &options) {
   const LimitOptions &given = options.engine.limits;
   if (options.prompts.empty() && options.news.empty() && options.parallel.empty())
     return Error{ExitCode::Usage, "E0136", "there is nothing to measure",
-                 "-p 0 and -n 0 leave the prompt and the decode test out",
+                 "-p 0 and -n 0 skip the prompt and the decode test",
                  "give -p, -n or --parallel numbers above 0"};
   auto path = options.engine.enginePath();
   if (!path)
@@ -338,9 +338,9 @@ Result<int> bench(const BenchOptions &options) {
   const runtime::SessionOptions limits = limitsOf(tests, chunk);
   if (const int64_t model = (*engine)->table().model()->context();
       !given.context && limits.context > model)
-    return Error{ExitCode::Usage, "E0135", "the measurements are longer than the model's context",
-                 "they take " + grouped(static_cast<uint64_t>(limits.context)) +
-                     " positions, it was made for " + grouped(static_cast<uint64_t>(model)),
+    return Error{ExitCode::Usage, "E0135", "the benchmark does not fit the model's context",
+                 "it needs " + grouped(static_cast<uint64_t>(limits.context)) +
+                     " positions, the model supports " + grouped(static_cast<uint64_t>(model)),
                  "give smaller numbers: -p 512 -n 128 --depth 0"};
   auto session = options.engine.open(*path, limits);
   if (!session)
@@ -380,8 +380,8 @@ Action defineBench(CommandLine &command) {
   auto kernel =
       command
           .option("--kernel", options->kernels,
-                  "this kernel alone, in all layers: time, GB/s, share of the limit, and what "
-                  "was foretold (repeatable)")
+                  "measure only this kernel, in all layers: time, GB/s, share of the limit, and "
+                  "prediction (repeatable)")
           .typeName("NAME")
           .takesOne();
   command
@@ -402,11 +402,12 @@ Action defineBench(CommandLine &command) {
   list("-p,--prompt", options->prompts, "prompt lengths (default: 512)");
   list("-n,--new", options->news, "numbers of new ids (default: 128)");
   list("-d,--depth", options->depths,
-       "positions in the KV before (of prompts: rounded up to whole steps)");
+       "positions already in the KV cache (for prompts: rounded up to whole steps)");
   list("--batch", options->batches, "numbers of sequences that decode together (default: 1)", 1,
        int64_t{1} << 16);
   list("--parallel", options->parallel,
-       "numbers of requests at once, of 128 prompt ids and 64 new ones each", 0, int64_t{1} << 16);
+       "numbers of concurrent requests, each with 128 prompt ids and 64 new ids", 0,
+       int64_t{1} << 16);
   command.option("-r,--repeat", options->repeat, "measurements of each (default: 5)")
       .range(1, 1000);
   command.option("--format", options->format, "how to print (default: md)")

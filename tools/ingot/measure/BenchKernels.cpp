@@ -107,7 +107,7 @@ public:
     emit(engine + ", " + std::string(session.target()) + ", " + session.device() +
          (read > 0 ? formatted(": %.1f GB/s, %.2f bf16 TFLOPS", read, tflops) : std::string()) +
          "\n\n| kernel | variant | tokens | context | edges | launches | µs | min | max | GB/s | "
-         "TFLOPS | of bound | foretold |\n"
+         "TFLOPS | of bound | predicted |\n"
          "|---|---|---:|---:|---|---:|---:|---:|---:|---:|---:|---:|---:|\n");
   }
 
@@ -500,7 +500,7 @@ Result<int> benchKernels(const BenchKernelsOptions &options) {
     }
   }
   const Error nothing{ExitCode::Usage, "E0138", "no step fits",
-                      "the model was made for " + std::to_string(modelContext) +
+                      "the model supports " + std::to_string(modelContext) +
                           " positions; a step of more than " + std::to_string(options.decodeUpTo) +
                           " tokens is a prompt of so many",
                       "give smaller numbers: --tokens 1,8 --context 128, or more --kv-memory"};
@@ -531,7 +531,7 @@ Result<int> benchKernels(const BenchKernelsOptions &options) {
     return nothing;
   if (leftOut)
     options.engine.common.say(std::to_string(leftOut) +
-                              " steps are left out: their KV does not fit (--kv-memory)");
+                              " steps are skipped: their KV does not fit (--kv-memory)");
   fillPages(*executor);
   const KernelBench::Limits found = limitsOf(**session, bench->limits());
   runs.setLimits(found);
@@ -562,19 +562,20 @@ Action defineBenchKernels(CommandLine &command) {
         .range(int64_t{1}, int64_t{1} << 20);
   };
   list("--tokens", options->tokens,
-       "tokens of a step: few are as many sequences that decode, more than 256 a prompt");
-  command.option("--decode-up-to", options->decodeUpTo, "instead of 256")
+       "tokens of a step: up to 256 are decoding sequences, more are a prompt");
+  command
+      .option("--decode-up-to", options->decodeUpTo, "limit of decoding sequences, instead of 256")
       .range(int64_t{0}, int64_t{1} << 16);
   list("--context", options->contexts, "positions that attention reads");
-  command.option("--kernel", options->kernels, "this kernel alone (repeatable)").takesOne();
+  command.option("--kernel", options->kernels, "measure only this kernel (repeatable)").takesOne();
   command
       .option("--edges", options->edges,
-              "on a GPU: how a launch follows the one before it (default: both)")
+              "on a GPU: how a launch follows the previous one (default: both)")
       .oneOf({"programmatic", "full", "both"});
   command.option("-r,--repeats", options->repeats, "runs of each (default: 20)").range(1, 1000);
   command
       .option("--kv-memory", engine.limits.kvMemory,
-              "bytes for KV pages (default: what the steps take, as far as memory allows)")
+              "bytes for KV pages (default: what the steps need, as far as memory allows)")
       .bytes();
   command.option("--format", options->format, "how to print (default: md)").oneOf({"md", "jsonl"});
   command.examples("  ingot bench-kernels E\n"

@@ -53,15 +53,16 @@ Error refused(const std::string &url, const std::string &model, int status,
     if (static_cast<unsigned char>(c) < 0x20)
       c = ' ';
   if (status == 401 || status == 403)
-    return {ExitCode::Usage, "E0584", "the server wants a key", message, "give it: --api-key KEY"};
+    return {ExitCode::Usage, "E0584", "the server requires an API key", message,
+            "give --api-key KEY"};
   if (status == 404)
     return {ExitCode::Usage, "E0585",
-            model.empty() ? url + " is no server of models"
-                          : "the server has no model " + model + ", or not this route",
+            model.empty() ? url + " does not serve models"
+                          : "the server has no model " + model + ", or does not support this route",
             message, "give a --model that " + url + "/v1/models lists, or another --route"};
   return {ExitCode::Usage, "E0588",
           "the server refused a request: status " + std::to_string(status), message,
-          "change what is asked, or the server"};
+          "change the request, or the server"};
 }
 
 http::ClientRequest modelsRequest(const BenchServeOptions &options) {
@@ -124,7 +125,7 @@ Result<std::vector<double>> readPercentiles(const std::string &text) {
     }
     if (one.empty() || used != one.size() || !(value >= 0 && value <= 100))
       return Error{ExitCode::Usage, "E0590", "--percentiles cannot be read: " + text, "",
-                   "give numbers from 0 to 100, as --percentiles 50,90,99"};
+                   "give numbers from 0 to 100, such as --percentiles 50,90,99"};
     out.push_back(value);
     at = end + 1;
   }
@@ -242,7 +243,7 @@ Result<int> benchServe(BenchServeOptions options) {
     }
   if (result.completed == 0 && result.left == 0)
     return Error{ExitCode::Device, "E0591", "no request was answered",
-                 std::to_string(result.failed) + " failed", "look at the server's log"};
+                 std::to_string(result.failed) + " failed", "see the server's log"};
   return 0;
 }
 
@@ -251,19 +252,21 @@ Result<int> benchServe(BenchServeOptions options) {
 Action defineBenchServe(CommandLine &command) {
   auto options = std::make_shared<BenchServeOptions>();
   constexpr int64_t kMost = int64_t{1} << 40, kMostTokens = int64_t{1} << 24;
-  command.option("URL", options->url, "the server, as http://127.0.0.1:8000").required();
-  command.option("--route", options->route, "what is asked: completions or chat")
+  command.option("URL", options->url, "the server, such as http://127.0.0.1:8000").required();
+  command.option("--route", options->route, "type of requests: completions or chat")
       .oneOf({"completions", "chat"})
       .showDefault();
   command.option("--model", options->model, "model (default: the first that the server lists)");
   command.option("--api-key", options->apiKey, "the server's key");
   const char *load = "Load";
   command
-      .option("--users", options->users,
-              "clients that ask again when they are answered; with --rate: the most at once")
+      .option(
+          "--users", options->users,
+          "clients that send the next request after each answer; with --rate: limit of concurrent "
+          "requests")
       .range(int64_t{1}, kMost)
       .group(load);
-  command.option("--rate", options->load.rate, "requests a second, whether answered or not")
+  command.option("--rate", options->load.rate, "requests per second, independent of answers")
       .range(1e-6, 1e6)
       .group(load);
   command
@@ -272,11 +275,11 @@ Action defineBenchServe(CommandLine &command) {
       .range(1e-3, 1e6)
       .showDefault()
       .group(load);
-  command.option("--requests", options->load.requests, "requests in all")
+  command.option("--requests", options->load.requests, "total of requests")
       .range(int64_t{1}, kMost)
       .showDefault()
       .group(load);
-  command.option("--duration", options->load.duration, "seconds after which no request begins")
+  command.option("--duration", options->load.duration, "seconds after which no request starts")
       .range(1e-3, 1e9)
       .group(load);
   command
@@ -284,7 +287,7 @@ Action defineBenchServe(CommandLine &command) {
               "share of the clients that leave at a random time")
       .range(0.0, 1.0)
       .group(load);
-  command.option("--seed", options->load.seed, "of prompts, gaps and leavings")
+  command.option("--seed", options->load.seed, "seed of prompts, gaps and disconnects")
       .showDefault()
       .group(load);
   const char *asked = "Prompts";
@@ -292,13 +295,13 @@ Action defineBenchServe(CommandLine &command) {
       .range(int64_t{1}, kMost)
       .showDefault()
       .group(asked);
-  command.option("--output-tokens", options->shape.outputTokens, "most new tokens")
+  command.option("--output-tokens", options->shape.outputTokens, "maximum of new tokens")
       .range(int64_t{1}, kMost)
       .showDefault()
       .group(asked);
   command
       .option("--prefix-tokens", options->shape.prefixTokens,
-              "tokens in front of each prompt, the same for all")
+              "tokens at the start of each prompt, the same for all")
       .range(int64_t{0}, kMostTokens)
       .group(asked);
   command
@@ -312,20 +315,19 @@ Action defineBenchServe(CommandLine &command) {
   command.option("--temperature", options->temperature, "(default: the server's)")
       .range(0.0, 2.0)
       .group(asked);
-  command.flag("--ignore-eos", options->ignoreEos, "answers go on to their most tokens")
+  command.flag("--ignore-eos", options->ignoreEos, "answers continue up to their maximum of tokens")
       .group(asked);
   const char *results = "Results";
   command
       .option("--goodput", options->goodput,
-              "ttft:MS,tpot:MS,itl:MS,e2el:MS: count the requests that keep to all of these")
+              "ttft:MS,tpot:MS,itl:MS,e2el:MS: count the requests that meet all of these")
       .group(results);
-  command.option("--percentiles", options->percentiles, "of the latencies")
+  command.option("--percentiles", options->percentiles, "percentiles of the latencies")
       .showDefault()
       .group(results);
-  command
-      .option("--json", options->jsonFile, "write the result here; -: to stdout, as all there is")
+  command.option("--json", options->jsonFile, "write the result to this file; -: only to stdout")
       .group(results);
-  command.flag("--details", options->details, "figures of each request in it").group(results);
+  command.flag("--details", options->details, "include the figures of each request").group(results);
   command.flag("--quiet", options->quiet, "no progress").group(results);
   command.examples("  ingot bench-serve http://127.0.0.1:8000 --users 32 --requests 128\n"
                    "  ingot bench-serve http://127.0.0.1:8000 --rate 4 --duration 60 --goodput "

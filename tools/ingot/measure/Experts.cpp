@@ -19,7 +19,7 @@ constexpr size_t kBusiest = 6; ///< number of experts that are listed
 
 Error none(const std::string &why) {
   return {ExitCode::Usage, "E0567", "there are no experts to count", why,
-          "give an engine of a mixture of experts"};
+          "give an engine of a mixture-of-experts model"};
 }
 
 /// Returns the number of experts over which an even load would have the same entropy; all experts
@@ -91,11 +91,11 @@ Result<int> experts(const std::string &path, const std::string &text, const Comm
   }
   emit(grouped(ids->size()) + " tokens, each to " + std::to_string(used) + " of " +
        std::to_string(loads[0].tokens.size()) + " experts of " + std::to_string(loads.size()) +
-       " layers\n\nlayer      used  effective  busiest, of all that are sent\n");
+       " layers\n\nlayer      used  effective  busiest, share of all tokens\n");
   for (const Load &load : loads)
     emit(row(load));
-  emit(
-      "\nused: experts that got any; effective: how many an even load as concentrated would have\n");
+  emit("\nused: experts that received any tokens; effective: the number of evenly loaded experts "
+       "with the same concentration\n");
   return options.close(**session);
 }
 

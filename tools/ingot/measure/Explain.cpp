@@ -161,7 +161,7 @@ std::string sectionText(const ExplainedSection &section, const Explanation &all)
 
 std::string text(const Explanation &all, const std::string &model, const ExplainOptions &options) {
   std::string out = formatted(
-      "%s for %s: a step of %lld token%s, %lld positions behind the last\n", model.c_str(),
+      "%s for %s: a step of %lld token%s, %lld positions of context\n", model.c_str(),
       all.target.c_str(), static_cast<long long>(options.tokens), options.tokens == 1 ? "" : "s",
       static_cast<long long>(std::max(options.positions, options.tokens)));
   double launches = 0, bytes = 0, us = 0;
@@ -174,9 +174,10 @@ std::string text(const Explanation &all, const std::string &model, const Explain
   }
   out += formatted("\na step: %.0f launches, %s", launches,
                    runtime::humanBytes(static_cast<uint64_t>(bytes)).c_str());
-  out += all.foretold ? formatted(", %.1f us foretold\n", us) : ", its time is not foretold here\n";
+  out += all.foretold ? formatted(", %.1f us predicted\n", us) : ", no predicted time\n";
   if (!all.reasons)
-    return out + "\nan engine keeps no reasons: give the checkpoint to see what was not fused\n";
+    return out +
+           "\nan engine does not record reasons: give the checkpoint to see what was not fused\n";
   out += "\nnot fused\n";
   bool any = false;
   for (const FusionRemark &remark : all.remarks)
@@ -185,7 +186,7 @@ std::string text(const Explanation &all, const std::string &model, const Explain
       out += "  @" + remark.function + ", " + remark.op + " (" + remark.fusion +
              "): " + remark.why + "\n";
     }
-  return any ? out : out + "  nothing that a pass looked at\n";
+  return any ? out : out + "  nothing that a pass considered\n";
 }
 
 std::string json(const Explanation &all, const std::string &model, const ExplainOptions &options) {
@@ -268,9 +269,9 @@ Result<int> explain(const ExplainOptions &options) {
   };
   if (isEngineFile(options.model)) {
     if (!options.compile.arguments().empty())
-      return Error{ExitCode::Usage, "E0147", options.model + " is an engine already",
-                   "--target, --quantize and their like are of a compilation",
-                   "leave them out, or give the checkpoint"};
+      return Error{ExitCode::Usage, "E0147", options.model + " is already an engine",
+                   "--target, --quantize and similar options apply to a compilation",
+                   "omit them, or give the checkpoint"};
     return show(options.model, "");
   }
   auto shape = shapeOf(options);

@@ -243,9 +243,9 @@ std::string busyNote(const MachineLimits &before, const MachineLimits &after, do
   if (load > 0.5 * processors)
     why +=
         (why.empty() ? "" : ", ") + formatted("a load of %.1f on %u processors", load, processors);
-  return why.empty()
-             ? ""
-             : "the machine is busy (" + why + "): times and shares are of what others left of it";
+  return why.empty() ? ""
+                     : "the machine is busy (" + why +
+                           "): times and shares are distorted by other programs";
 }
 
 } // namespace ingot::cli

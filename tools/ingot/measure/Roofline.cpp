@@ -197,7 +197,7 @@ void print(const std::vector<Row> &rows, const Session &session, const MachineLi
        std::string(session.target()) + ", " + session.device() + "\n" + table(rows, &Row::decode));
   emit("\nprompt: " + std::to_string(prompt) + " ids in one step\n" + table(rows, &Row::prompt));
   if (const auto *gpu = runtime::gpuMachineFor(session.target()))
-    emit(formatted("\nlimits of an %s by its data sheet, nothing of them was measured: %.0f GB/s "
+    emit(formatted("\nlimits of an %s from its data sheet, not measured: %.0f GB/s "
                    "read, %.0f bf16 and %.0f f32 TFLOPS\n",
                    gpu->name, limits.readGbPerS, limits.bf16Gflops / 1e3, limits.f32Gflops / 1e3));
   else if (limits.readGbPerS > 0)
@@ -214,7 +214,7 @@ void print(const std::vector<Row> &rows, const Session &session, const MachineLi
       schedules += formatted("%-22s ", row.kernel.c_str()) + row.cost->shape()->str() + ": " +
                    flatbuffers::GetString(row.cost->schedule()) + " (" +
                    flatbuffers::GetString(row.cost->source()) + ")" +
-                   (row.readAhead ? ", decode asks for each line " +
+                   (row.readAhead ? ", decode prefetches each line " +
                                         runtime::humanBytes(uint64_t(row.readAhead)) + " ahead"
                                   : "") +
                    "\n";

@@ -82,15 +82,15 @@ Result<SimulationSetup> setupOf(const SimulateOptions &options) {
             !costs.points.empty())
           setup.cost = std::move(costs); // the last code object is the best level
     if (setup.cost.points.empty())
-      return Error{ExitCode::File, "E0141", "the engine has no costs to go by",
-                   "no code in it says what a launch takes",
-                   "compile it again for cpu, or give measured ones: ingot simulate --cost F"};
+      return Error{ExitCode::File, "E0141", "the engine has no cost model",
+                   "none of its code has launch costs",
+                   "compile it again for cpu, or give measured costs: ingot simulate --cost F"};
   }
   setup.pages = setup.rows * ((setup.context + kPageTokens - 1) / kPageTokens);
   if (options.limits.kvMemory) {
     if (!setup.pageBytes)
-      return wrong("--kv-memory needs to know what a page takes", "--cost says times alone",
-                   "give --page-bytes as well");
+      return wrong("--kv-memory needs the size of a page", "--cost has only times",
+                   "give --page-bytes, too");
     setup.pages = static_cast<int64_t>(options.limits.kvMemory / setup.pageBytes);
   }
   setup.swapBytes = options.limits.swap.value_or(0);
@@ -208,7 +208,7 @@ std::string loadText(const SimulateOptions &options, size_t requests,
   if (options.trace.empty() && load.turns > 1)
     text += formatted(", conversations of %g turns, %g s apart", load.turns, load.think);
   if (options.trace.empty() && load.prefixes > 1)
-    text += formatted(", behind %lld system prompts of %lld (Zipf %g)",
+    text += formatted(", after %lld system prompts of %lld (Zipf %g)",
                       static_cast<long long>(load.prefixes),
                       static_cast<long long>(load.prefixTokens), options.zipf);
   return text + "; at most " + std::to_string(setup.rows) + " sequences and " +
@@ -218,15 +218,15 @@ std::string loadText(const SimulateOptions &options, size_t requests,
 /// Checks that the options agree with each other and that the load fits into the context.
 Result<void> checkLoad(const SimulateOptions &options) {
   if (options.engine.empty() == options.cost.empty())
-    return wrong("there is nothing to take times from, or too much",
+    return wrong("exactly one of ENGINE and --cost must be given",
                  "the costs of steps come from an engine or from a file",
                  "give ENGINE, or --cost F");
   if (options.closed && options.load.turns > 1)
-    return wrong("--users and --turns do not go together",
-                 "users of a closed loop ask at once, turns come after a time",
-                 "give --rate, of all turns together, instead of --users");
+    return wrong("--users and --turns cannot be combined",
+                 "users of a closed loop send requests immediately, turns follow after a delay",
+                 "give --rate, for all turns together, instead of --users");
   if (options.load.prefixes > 0 && options.load.prefixTokens == 0)
-    return wrong("--prefixes has no length", "system prompts are of --prefix-tokens",
+    return wrong("--prefixes has no length", "--prefix-tokens sets the length of system prompts",
                  "give --prefix-tokens 512");
   return {};
 }
@@ -270,7 +270,7 @@ std::string simulateOne(const SimulateOptions &options,
 Result<std::string> simulateMany(const SimulateOptions &options,
                                  const std::vector<FleetLoad> &loads, SimulationSetup &setup) {
   if (options.orders.size() > 1 || options.chunks.size() > 1 || options.prompts.size() > 1)
-    return wrong("replicas have one policy", "rows compare routers and numbers of replicas",
+    return wrong("replicas share one policy", "rows compare routers and numbers of replicas",
                  "give --policy, --chunks and --prompts one value each");
   set({options.orders.front(), options.chunks.empty() ? "balanced" : options.chunks.front(),
        options.prompts.front()},
@@ -315,26 +315,26 @@ Action defineSimulate(CommandLine &command) {
   auto number = [&](const char *name, auto &value, const char *help, double least, double most) {
     command.option(name, value, help).range(least, most);
   };
-  command.option("ENGINE", o.engine, "an engine, whose costs the clock goes by");
+  command.option("ENGINE", o.engine, "an engine, whose costs drive the clock");
   command.option("--cost", o.cost,
-                 "costs of steps instead: {\"points\": [[tokens, seconds], ...]}");
+                 "use these costs of steps instead: {\"points\": [[tokens, seconds], ...]}");
   command.option("--trace", o.trace,
-                 "recorded requests, a JSON object a line (docs/scheduling.md)");
-  command.option("--rate", o.rates, "requests a second; several are compared (default: 1)")
+                 "recorded requests, one JSON object per line (docs/scheduling.md)");
+  command.option("--rate", o.rates, "requests per second; several are compared (default: 1)")
       .separatedBy(',')
       .takesOne()
       .range(1e-6, 1e6);
   command.flag("--bursty", o.bursty, "in bursts: gamma intervals");
-  number("--burst", o.burst, "variance of bursts, in that of Poisson's (default: 8)", 1, 1e4);
-  number("--users", o.closed, "a closed loop of so many users instead of a rate", 1, 100000);
-  number("--tenants", o.load.users, "users that requests of an open load belong to, in turns", 1,
-         100000);
-  number("--requests", o.load.requests, "how many (default: 200)", 1, 1e6);
+  number("--burst", o.burst, "variance of bursts, relative to Poisson's (default: 8)", 1, 1e4);
+  number("--users", o.closed, "a closed loop of this many users instead of a rate", 1, 100000);
+  number("--tenants", o.load.users,
+         "number of users to which requests of an open load belong, in turn", 1, 100000);
+  number("--requests", o.load.requests, "number of requests (default: 200)", 1, 1e6);
   number("--prompt-tokens", o.load.promptTokens, "mean length of prompts (default: 512)", 1, 1e6);
   number("--output-tokens", o.load.outputTokens, "mean length of answers (default: 256)", 1, 1e6);
   number("--spread", o.load.spread, "sigma of their logarithms (default: 0.8)", 0, 3);
   number("--prefix-tokens", o.load.prefixTokens, "tokens that all prompts begin with", 0, 1e6);
-  number("--prefixes", o.load.prefixes, "so many system prompts of that length (default: 1)", 1,
+  number("--prefixes", o.load.prefixes, "number of system prompts of that length (default: 1)", 1,
          1e6);
   number("--zipf", o.zipf, "the k-th is chosen in proportion to k^-Z (default: 1)", 0, 10);
   number("--turns", o.load.turns,
@@ -343,9 +343,9 @@ Action defineSimulate(CommandLine &command) {
   number("--think-s", o.load.think, "mean seconds from an answer to the next turn (default: 10)", 0,
          1e6);
   number("--long-tokens", o.load.longTokens, "length of a second class of prompts", 1, 1e6);
-  number("--long-every", o.load.longEvery, "one of so many requests has such a one (default: 10)",
-         1, 1e6);
-  command.option("--seed", o.load.seed, "of the requests (default: 1)");
+  number("--long-every", o.load.longEvery,
+         "one of this many requests has such a prompt (default: 10)", 1, 1e6);
+  command.option("--seed", o.load.seed, "seed of the requests (default: 1)");
   command.option("--policy", o.orders, "fcfs, priority, fair (default: priority)")
       .separatedBy(',')
       .takesOne()
@@ -356,19 +356,19 @@ Action defineSimulate(CommandLine &command) {
       .oneOf({"balanced", "whole"});
   command
       .option("--prompts", o.prompts,
-              "who gets a step's prompt tokens: shortest; arrival, in steps as long as they "
-              "take (default: shortest)")
+              "which prompts get a step's tokens: shortest first, or by arrival, in steps of any "
+              "length (default: shortest)")
       .separatedBy(',')
       .takesOne()
       .oneOf({"shortest", "arrival"});
   number("--ttft-ms", o.ttftMs, "goodput counts requests whose first id comes within", 0, 1e9);
   number("--itl-ms", o.itlMs, "and whose mean time between ids is within", 0, 1e9);
-  number("--target-ttft-ms", o.targetTtftMs, "target that prompts are cut for", 0, 1e9);
-  number("--target-itl-ms", o.targetItlMs, "likewise, between ids", 0, 1e9);
+  number("--target-ttft-ms", o.targetTtftMs, "target for which prompts are chunked", 0, 1e9);
+  number("--target-itl-ms", o.targetItlMs, "likewise, for the time between ids", 0, 1e9);
   o.fleet.define(command);
   o.limits.define(command);
-  command.option("--page-bytes", o.pageBytes, "of a KV page, with --cost").bytes();
-  number("--threads", o.threads, "that the engine's costs are shared by (default: 2)", 1, 4096);
+  command.option("--page-bytes", o.pageBytes, "bytes of a KV page, with --cost").bytes();
+  number("--threads", o.threads, "threads that share the engine's costs (default: 2)", 1, 4096);
   command.option("--isa", o.isa, "level of the engine's code (default: the best it has)")
       .oneOf({"avx2", "avx512"});
   command.flag("--json", o.json, "machine-readable");

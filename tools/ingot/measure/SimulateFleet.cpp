@@ -122,31 +122,32 @@ Result<void> Fleets::check() {
     counts = {options.find ? kMostFound : 1};
   const auto fewest = std::ranges::min(counts);
   if (options.find && counts.size() > 1)
-    return wrong("--find-replicas takes one number of replicas", "--replicas is the most to try",
+    return wrong("--find-replicas needs exactly one number of replicas",
+                 "--replicas is the maximum to try",
                  "give --replicas " + std::to_string(std::ranges::max(counts)));
   if (options.find && !limited())
-    return wrong("--find-replicas does not know what is enough",
-                 "requests are good that keep to --ttft-ms and --itl-ms",
+    return wrong("--find-replicas needs a target",
+                 "requests count as good if they meet --ttft-ms and --itl-ms",
                  "give one of them, or both");
   for (const std::string &text : options.failures) {
     ReplicaFailure failure;
     if (!parseFailure(text, failure))
-      return wrong("--fail-replica-at cannot be read: " + text,
-                   "it is seconds, behind the number of a replica where it is not the first",
+      return wrong("invalid --fail-replica-at: " + text,
+                   "expected SECONDS, or REPLICA@SECONDS for a replica other than the first",
                    "give --fail-replica-at 120, or 3@120");
     if (failure.replica >= fewest)
       return wrong("there is no replica " + std::to_string(failure.replica) + " to fail",
-                   "there are " + std::to_string(fewest) + ", from 0 on", "raise --replicas");
+                   "there are " + std::to_string(fewest) + ", numbered from 0", "raise --replicas");
     base.failures.push_back(failure);
   }
   if (options.find && std::ranges::any_of(base.failures, [](auto &one) { return one.replica > 0; }))
-    return wrong("--find-replicas begins with one replica", "only the first can fail in all runs",
-                 "give --fail-replica-at S");
+    return wrong("--find-replicas starts with one replica",
+                 "so only the first can fail in all runs", "give --fail-replica-at S");
   if (options.leastReplicas > 0 && options.targetRequests <= 0)
-    return wrong("--min-replicas is without effect", "all replicas are there all the time",
-                 "give --target-requests as well, which starts and ends them");
+    return wrong("--min-replicas has no effect", "all replicas run all the time",
+                 "give --target-requests, too, which starts and stops them");
   if (options.targetRequests > 0 && options.leastReplicas > fewest)
-    return wrong("--min-replicas is more than there may be",
+    return wrong("--min-replicas is larger than the maximum",
                  "--replicas is " + std::to_string(fewest), "raise --replicas");
   return {};
 }
@@ -330,14 +331,15 @@ void FleetOptions::define(CommandLine &command) {
   auto number = [&](const char *name, auto &value, const char *help, double least, double most) {
     add(command.option(name, value, help).range(least, most));
   };
-  add(command.option("--replicas", replicas, "how many; several are compared (default: 1)")
+  add(command
+          .option("--replicas", replicas, "number of replicas; several are compared (default: 1)")
           .separatedBy(',')
           .takesOne()
           .range(int64_t{1}, kMostReplicas));
   add(command
           .option("--router", routers,
-                  "random, round-robin, least (fewest requests that have not ended), two-choices, "
-                  "prefix, session; several are compared (default: least)")
+                  "random, round-robin, least (fewest unfinished requests), two-choices, prefix, "
+                  "session; several are compared (default: least)")
           .separatedBy(',')
           .takesOne()
           .oneOf({"random", "round-robin", "least", "two-choices", "prefix", "session"}));
@@ -349,30 +351,37 @@ void FleetOptions::define(CommandLine &command) {
                   "prefix: blocks that are remembered for each replica (default: 32768)")
           .range(int64_t{0}, int64_t{1} << 26));
   number("--load-factor", router.loadFactor,
-         "prefix: a replica of more load than F x the least + S gets none (default: 1.25)", 0, 1e6);
-  number("--load-slack", router.loadSlack, "S of it (default: 4)", 0, 1e9);
-  add(command.option("--router-seed", router.seed, "of random and two-choices (default: 1)"));
-  number("--network-ms", networkMs, "between router and replica, one way", 0, 1e6);
-  number("--router-ms", routerMs, "that the router works on a request", 0, 1e6);
-  number("--router-token-us", routerTokenUs, "and on each token of an answer", 0, 1e9);
+         "prefix: a replica with more load than F x the least + S gets no requests (default: 1.25)",
+         0, 1e6);
+  number("--load-slack", router.loadSlack, "the S of --load-factor (default: 4)", 0, 1e9);
+  add(command.option("--router-seed", router.seed, "seed of random and two-choices (default: 1)"));
+  number("--network-ms", networkMs, "latency between router and replica, one way", 0, 1e6);
+  number("--router-ms", routerMs, "time of the router per request", 0, 1e6);
+  number("--router-token-us", routerTokenUs, "time of the router per token of an answer", 0, 1e9);
   add(command
           .option("--fail-replica-at", failures,
                   "[R@]S: replica R (default: 0) fails after S seconds; repeatable")
           .separatedBy(',')
           .takesOne());
-  number("--restart-s", restartS, "until it is back, with an empty cache (default: 10)", 0, 1e9);
-  number("--target-requests", targetRequests,
-         "scale: as many replicas as make that many requests each", 0.01, 1e6);
-  add(command.option("--min-replicas", leastReplicas, "scale: at least (default: 0), and at first")
-          .range(int64_t{0}, kMostReplicas));
-  number("--start-s", startS, "scale: until a new one takes requests (default: 30)", 0, 1e9);
-  number("--down-s", downS, "scale: fewer when fewer have been enough for so long (default: 60)", 0,
+  number("--restart-s", restartS, "time until it is back, with an empty cache (default: 10)", 0,
          1e9);
-  number("--price-per-hour", pricePerHour, "of a replica: what a million tokens cost", 0, 1e9);
+  number("--target-requests", targetRequests,
+         "scale: as many replicas as needed for this many requests each", 0.01, 1e6);
+  add(command
+          .option("--min-replicas", leastReplicas,
+                  "scale: minimum (default: 0), and initial number")
+          .range(int64_t{0}, kMostReplicas));
+  number("--start-s", startS, "scale: time until a new replica accepts requests (default: 30)", 0,
+         1e9);
+  number("--down-s", downS, "scale: stop replicas after this time of lower load (default: 60)", 0,
+         1e9);
+  number("--price-per-hour", pricePerHour,
+         "price of a replica, to compute the cost per million tokens", 0, 1e9);
   add(command.flag("--find-replicas", find,
-                   "the fewest replicas that keep to --ttft-ms and --itl-ms"));
-  number("--within", within, "with it: the share of requests that has to (default: 0.99)", 0, 1);
-  add(command.flag("--details", details, "each replica, too (--json has them always)"));
+                   "find the fewest replicas that meet --ttft-ms and --itl-ms"));
+  number("--within", within,
+         "with --find-replicas: the share of requests that must meet them (default: 0.99)", 0, 1);
+  add(command.flag("--details", details, "print each replica, too (--json always has them)"));
 }
 
 bool FleetOptions::given() const { return std::ranges::any_of(own, &Option::given); }

@@ -18,7 +18,7 @@ namespace dom = simdjson::dom;
 
 Error bad(const std::string &where, std::string why) {
   return {ExitCode::File, "E0142", "cannot be read: " + where, std::move(why),
-          "docs/scheduling.md shows the form"};
+          "docs/scheduling.md describes the format"};
 }
 
 /// Reads the number of a key, if the key is present. Returns false if the value is not a number
@@ -98,12 +98,13 @@ Result<runtime::StepCostTable> parseCost(std::string_view json, const std::strin
     if (element.get(pair) || pair.size() != 2 || pair.at(0).get(tokens) ||
         pair.at(1).get(seconds) || !(tokens >= 1 && tokens <= 1e9) || !(seconds > 0))
       return bad(where, "point " + std::to_string(table.points.size() + 1) +
-                            " is no pair of tokens and seconds above 0");
+                            " is not a pair of tokens and seconds above 0");
     const auto whole = static_cast<int64_t>(tokens);
     if (!table.points.empty() &&
         (table.points.back().tokens >= whole || table.points.back().seconds > seconds))
-      return bad(where, "point " + std::to_string(table.points.size() + 1) +
-                            " does not rise: tokens have to, and seconds must not fall");
+      return bad(where,
+                 "point " + std::to_string(table.points.size() + 1) +
+                     " is out of order: tokens must increase, and seconds must not decrease");
     table.points.push_back({whole, seconds});
   }
   if (table.points.empty())
@@ -164,7 +165,7 @@ Result<std::vector<runtime::SimulatedRequest>> parseTrace(std::string_view lines
                         -1, think, static_cast<int64_t>(session)});
   }
   if (requests.empty())
-    return bad(where, "it holds no request");
+    return bad(where, "it has no requests");
   std::vector<std::pair<double, size_t>> order; // the index keeps equal arrivals in order
   for (const runtime::SimulatedRequest &one : requests)
     order.emplace_back(one.arrival, order.size());

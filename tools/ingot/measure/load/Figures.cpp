@@ -77,7 +77,7 @@ Result<Goodput> parseGoodput(const std::string &text) {
   Goodput out;
   auto wrong = [&](const std::string &why) {
     return Error{ExitCode::Usage, "E0586", "--goodput cannot be read: " + text, why,
-                 "give limits in milliseconds, as --goodput ttft:500,itl:100"};
+                 "give limits in milliseconds, such as --goodput ttft:500,itl:100"};
   };
   for (size_t at = 0; at < text.size();) {
     const size_t end = std::min(text.find_first_of(", ", at), text.size());
@@ -90,7 +90,7 @@ Result<Goodput> parseGoodput(const std::string &text) {
     const char *last = one.data() + one.size();
     auto [stop, bad] = std::from_chars(one.data() + colon + 1, last, value);
     if (bad != std::errc() || stop != last || !(value >= 0) || std::isinf(value))
-      return wrong("\"" + one.substr(colon + 1) + "\" is no number of milliseconds");
+      return wrong("\"" + one.substr(colon + 1) + "\" is not a number of milliseconds");
     const std::string name = one.substr(0, colon);
     std::optional<double> *limit = name == "ttft"   ? &out.ttft
                                    : name == "tpot" ? &out.tpot
@@ -98,7 +98,7 @@ Result<Goodput> parseGoodput(const std::string &text) {
                                    : name == "e2el" ? &out.e2el
                                                     : nullptr;
     if (!limit)
-      return wrong("there is no \"" + name + "\"; there are ttft, tpot, itl and e2el");
+      return wrong("there is no \"" + name + "\"; available: ttft, tpot, itl and e2el");
     *limit = value;
   }
   if (!out.any())

@@ -64,7 +64,7 @@ private:
     }
     simdjson::dom::element json;
     if (parser.parse(event.data(), event.size()).get(json)) {
-      outcome.error = "an event is no JSON: " + std::string(event.substr(0, 80));
+      outcome.error = "an event is not JSON: " + std::string(event.substr(0, 80));
       return;
     }
     simdjson::dom::element error;

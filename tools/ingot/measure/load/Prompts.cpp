@@ -27,7 +27,7 @@ constexpr std::string_view kWords[] = {
 
 Error badFile(const std::string &path, const std::string &why) {
   return {ExitCode::File, "E0587", "the prompts cannot be read: " + path, why,
-          "give one JSON object a line: {\"prompt\": …}, {\"messages\": […]} or ShareGPT's "
+          "give one JSON object per line: {\"prompt\": …}, {\"messages\": […]} or ShareGPT's "
           "conversations"};
 }
 
@@ -154,9 +154,8 @@ Result<Prompts> Prompts::file(const std::string &path, Route route, int64_t outp
     return true;
   };
   const auto unknown = [&] {
-    return badFile(path, "entry " + std::to_string(number) + " is nothing that " +
-                             (route == Route::Chat ? "/v1/chat/completions" : "/v1/completions") +
-                             " takes");
+    return badFile(path, "entry " + std::to_string(number) + " is not a valid request for " +
+                             (route == Route::Chat ? "/v1/chat/completions" : "/v1/completions"));
   };
   if (text->find_first_not_of(" \t\r\n") != std::string::npos &&
       (*text)[text->find_first_not_of(" \t\r\n")] == '[') {
