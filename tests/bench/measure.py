@@ -1,7 +1,7 @@
 """Single measurements: one call, one process, one figure. What they mean is in docs/benchmarks.md.
 
-`Bench` knows where everything is: programs, the peers' environments, checkpoints, engines. Engines and made-up
-checkpoints are kept in the work folder between runs; an engine is made again when its checkpoint or the compiler is
+`Bench` knows where everything is: programs, the peers' environments, checkpoints, engines. Engines and checkpoints
+with dummy weights are kept in the work folder between runs; an engine is made again when its checkpoint or the compiler is
 newer.
 """
 import json

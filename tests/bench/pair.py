@@ -26,7 +26,7 @@ from measure import say
 ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
 CONFIDENCE = 0.95
 LOOKS = 3  # after --pairs, after twice as many, and after --most
-# Phases of `ingot compile` in which an interpreter or the slow machine runs.
+# Phases of `ingot compile` in which the reference interpreter or the plan interpreter runs.
 CHECKS = ("fuse", "plan check", "gpu plan check")
 
 

@@ -1,7 +1,7 @@
 """A small router for measurements: the policies of `ingot simulate --router` in front of real servers.
 
 It is what runtime/schedule/simulate/Router.cpp says, in asyncio: load is what was sent and has not ended, ties go to
-whoever was chosen longest ago, and `prefix` remembers hashes of blocks of 16 ids. Not a product: it reads ids from the
+the replica that was chosen longest ago, and `prefix` remembers hashes of blocks of 16 ids. Not a product: it reads ids from the
 body, wants a Content-Length, and opens a connection for each request.
 
     replica_router.py --port 8000 --policy prefix http://127.0.0.1:8001 http://127.0.0.1:8002

@@ -1,4 +1,4 @@
-"""Replicas behind a router, measured and foretold: is what `ingot simulate --replicas` says true on this machine?
+"""Replicas behind a router, measured and predicted: is `ingot simulate --replicas` right on this machine?
 
     replicas.py --ingot build/bin/ingot --engine build/bench/smollm2.ingot --json build/bench/replicas.json
 

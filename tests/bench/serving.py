@@ -98,8 +98,8 @@ def overload(client, url):
 
 @dataclass(frozen=True)
 class Bar:
-    """`met` takes {contestant: its figures in a round} and returns the figure; the median over the rounds is held
-    against `limit`."""
+    """`met` takes {contestant: its figures in a round} and returns the figure; the median over the rounds is
+    checked against `limit`."""
     text: str
     figure: Callable
     limit: float

@@ -24,7 +24,7 @@ ROOMS = [
     ("runtime/error", "how anything fails", ""),
     ("runtime/schema", "the table of an engine file", ""),
     ("runtime/formats", "numbers of weights and caches, and where they lie", ""),
-    ("runtime/abi", "what kernels and whoever calls them agree on", ""),
+    ("runtime/abi", "what kernels and their callers agree on", ""),
     ("runtime/json", "JSON, written", ""),
     ("runtime/kv", "what sequences keep from step to step", ""),
     ("runtime/engine", "engine files: loading, verifying, inspecting", "runtime/kv"),

@@ -1,4 +1,4 @@
-// What is shown: the engine's table, what its compiler left of kernels as text, and what was foretold or measured.
+// What is shown: the engine's table, what its compiler left of kernels as text, and what was predicted or measured.
 
 function parsed(id) {
   try { return JSON.parse(byId(id).textContent || 'null') } catch { return null }

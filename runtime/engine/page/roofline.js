@@ -1,5 +1,5 @@
 // The roofline: operations per byte against operations per second, both logarithmic. A ring is what the cost model
-// foretells of a kernel, a dot what was measured.
+// predicts for a kernel, a dot what was measured.
 
 function rooflineView() {
   const limits = targetFigures()?.limits

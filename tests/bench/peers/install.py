@@ -10,7 +10,7 @@ import subprocess
 import sys
 import zipfile
 
-SHAPES = ["gguf==0.19.0"]  # writes the made-up checkpoints; brings numpy
+SHAPES = ["gguf==0.19.0"]  # writes checkpoints of dummy weights; brings numpy
 PEERS = ["llama-cpp-python==0.3.36", "openvino==2026.4.0", "openvino-genai==2026.4.0.0",
          "openvino-tokenizers==2026.4.0.0"]
 SERVERS = ["xllamacpp==2026.10.11549"]  # llama.cpp's server, with its C++ HTTP part

@@ -107,7 +107,7 @@ function Call({ call }: { call: ToolCall }) {
   )
 }
 
-/** The page runs no tools: whoever uses it says what they gave back. */
+/** The page runs no tools: the user enters what they returned. */
 function ToolResults({ calls }: { calls: ToolCall[] }) {
   const [results, setResults] = useState(calls.map(() => ''))
   return (
