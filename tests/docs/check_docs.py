@@ -1,14 +1,17 @@
-"""Checks the documents against the tree and the program: links resolve, lines fit, options exist, and the numbered
-constraints of dialects/SPEC.md are those that the verifiers cite.
+"""Checks the documents against the tree and the program: links resolve, lines fit, options exist, the numbered
+constraints of dialects/SPEC.md are those that the verifiers cite, and neither documents nor comments use words that
+words.txt lists, which are ours where the field has one of its own.
 
   check_docs.py --source FOLDER [--ingot PROGRAM]      checks; exit status 1 and a line for each mistake
   check_docs.py --source FOLDER --wrap                 rewraps long lines of prose
 """
 import argparse
+import io
 import pathlib
 import re
 import subprocess
 import sys
+import tokenize
 import unicodedata
 
 MOST = 120  # characters per line, newline included: editors and diffs show that many
@@ -42,8 +45,8 @@ def documents(source):
 class Document:
     """The lines of a Markdown file, each with its kind."""
 
-    def __init__(self, path):
-        self.path, self.lines = path, path.read_text().split("\n")
+    def __init__(self, path, text=None):
+        self.path, self.lines = path, (path.read_text() if text is None else text).split("\n")
         self.kinds = []
         fence = made = False
         for line in self.lines:
@@ -143,6 +146,86 @@ def specification(source):
         yield f"{page.relative_to(source)}: {name}, which a verifier cites, does not stand here"
 
 
+# ------------------------------------------------------------- words
+
+SLASHES = (".c", ".cpp", ".cu", ".cuh", ".fbs", ".h", ".hpp", ".js", ".pdll", ".rs", ".td", ".ts", ".tsx")
+HASHES = (".cmake", ".sh", ".toml", ".yaml", ".yml", "CMakeLists.txt", "dev")
+IN_SLASHES = re.compile(r"""(//[^\n]*|/\*.*?\*/)|R"([^()\s\\]*)\(.*?\)\2"|"(?:[^"\\\n]|\\.)*"|'(?:[^'\\\n]|\\.)'""", re.S)
+GAP = r"\s+(?:(?://[/!]?<?|#|\*)\s+)?"  # between two words of a comment
+IN_HASHES = re.compile(r"""(?m)(?:^|\s)(#[^\n]*)|"(?:[^"\\\n]|\\.)*"|'[^'\n]*'""")
+
+
+def python_comments(text):
+    """Comments and docstrings: (line, text)."""
+    begins = True  # of a statement
+    for token in tokenize.generate_tokens(io.StringIO(text).readline):
+        if token.type == tokenize.COMMENT or token.type == tokenize.STRING and begins:
+            yield token.start[0], token.string
+        if token.type not in (tokenize.COMMENT, tokenize.NL):
+            begins = token.type in (tokenize.NEWLINE, tokenize.INDENT, tokenize.DEDENT, tokenize.ENCODING)
+
+
+def comments(path, text):
+    if path.endswith(".py"):
+        yield from python_comments(text)
+        return
+    begin = end = 0  # of the comment lines that follow one another
+    for found in (IN_SLASHES if path.endswith(SLASHES) else IN_HASHES).finditer(text):
+        if found[1]:
+            if text[end:found.start(1)].strip(" ") != "\n":
+                if end:
+                    yield text.count("\n", 0, begin) + 1, text[begin:end]
+                begin = found.start(1)
+            end = found.end(1)
+    if end:
+        yield text.count("\n", 0, begin) + 1, text[begin:end]
+
+
+def prose(path, text):
+    """What is written for people: (first line, text). Code in backquotes is blank."""
+    blank = lambda part: re.sub(r"`[^`\n]*`", lambda code: " " * len(code[0]), part)
+    if path.endswith(".md"):
+        document = Document(None, text)
+        yield 1, "\n".join("" if kind == "fence" else blank(line) for line, kind in zip(document.lines, document.kinds))
+    else:
+        for number, comment in comments(path, text):
+            yield number, blank(comment)
+
+
+def banned_words(page):
+    """Lines of words.txt: a regular expression of whole words, a tab, and the word to use."""
+    lines = [line.split("\t") for line in page.read_text().split("\n") if line and not line.startswith("#")]
+    assert all(len(line) == 2 for line in lines), f"{page}: a line is a word, a tab and the word to use"
+    return [(re.compile(rf"\b(?:{word})\b".replace(" ", GAP)), use) for word, use in lines]
+
+
+def wrong_words(source):
+    words = banned_words(pathlib.Path(__file__).with_name("words.txt"))
+    any_of = re.compile("|".join(word.pattern for word, _ in words))
+    tracked = subprocess.run(["git", "-C", source, "ls-files"], capture_output=True, text=True).stdout  # none in a tarball
+    for path in tracked.split("\n"):
+        if not path.endswith((".md", ".py", *SLASHES, *HASHES)) or not (source / path).is_file():
+            continue
+        text = (source / path).read_text(errors="replace")
+        if any_of.search(text):
+            for first, part in prose(path, text):
+                for word, use in words:
+                    for found in word.finditer(part):
+                        line = first + part.count("\n", 0, found.start())
+                        yield f"{path}:{line}: write '{use}', not '{' '.join(found[0].split())}' (tests/docs/words.txt)"
+
+
+def test_words():
+    """The check finds a word in each kind of comment, over the end of a line, and not in code."""
+    rules = [(re.compile(rf"\bslow{GAP}machine\b"), "")]
+    for path, text in (("a.cpp", 'int x; // a slow\n// machine\n'), ("a.h", "/* slow machine */"), ("a.py", '"""A slow machine."""\n'),
+                       ("a.py", "x = 1  # slow machine\n"), ("CMakeLists.txt", "set(x) # slow machine"), ("a.md", "a slow machine")):
+        assert any(word.search(part) for _, part in prose(path, text) for word, _ in rules), (path, text)
+    for path, text in (("a.cpp", 'f("// slow machine"); // `slow machine`\n'), ("a.py", 'x = "slow machine"\n'), ("a.md", "`slow machine`"),
+                       ("a.md", "```\nslow machine\n```")):
+        assert not any(word.search(part) for _, part in prose(path, text) for word, _ in rules), (path, text)
+
+
 # ------------------------------------------------------------- wrapping
 
 def wrapped(first, rest, words):
@@ -198,7 +281,8 @@ def main():
         for number, mistake in sorted(found):
             print(f"{document.path.relative_to(source)}:{number}: {mistake}")
         mistakes += len(found)
-    for mistake in specification(source):
+    test_words()
+    for mistake in (*specification(source), *(() if options.wrap else wrong_words(source))):
         print(mistake)
         mistakes += 1
     print(f"{mistakes} mistakes in {len(documents(source))} documents")
