@@ -67,8 +67,8 @@ def add(suite, ingot, checkpoint, long):
         # The crates are already compiled for this build's C compiler; the rest of the library is rebuilt.
         build = pathlib.Path(ingot.path).parents[1]
         cache = (build / "CMakeCache.txt").read_text()
-        same = {"INGOT_CARGO_TARGET_DIR": build / "cargo"}
-        for name in ("CMAKE_C_COMPILER", "CMAKE_CXX_COMPILER"):
+        same = {}
+        for name in ("INGOT_CARGO_TARGET_DIR", "CMAKE_C_COMPILER", "CMAKE_CXX_COMPILER"):
             same[name] = re.search(rf"^{name}:\w+=(.*)$", cache, re.M)[1]
         settings = [f"-Ccmake.define.{name}={value}" for name, value in same.items()]
         done = subprocess.run([python, "-m", "pip", "install", "--disable-pip-version-check", str(ROOT / "python"),

@@ -61,8 +61,8 @@ class Suite:
 
 
 def test_code():
-    """The folder where all tests keep generated code: INGOT_TEST_CODE (`dev test` sets it), else one for temporary files."""
-    return os.environ.get("INGOT_TEST_CODE") or os.path.join(tempfile.gettempdir(), "ingot-test-code")
+    """The folder where all tests keep generated code: INGOT_DEV_CACHE (`dev test` sets it), else one for temporary files."""
+    return os.environ.get("INGOT_DEV_CACHE") or os.path.join(tempfile.gettempdir(), "ingot-test-code")
 
 
 class Ingot:

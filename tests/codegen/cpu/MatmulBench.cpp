@@ -1,16 +1,17 @@
 //===- MatmulBench.cpp - Benchmark of the generated matmuls ---------------===//
 //
 //   matmul-bench [--isa avx512] [--k 2048] [--schedule "tiles = [6, 1], block = 60, prefetch = 0"]
-//                [--ahead 8192] [--exact] [--pair] [--spills | --print] [FORMAT…]
+//                [--ahead 8192] [--exact] [--pair] [--tokens 1,4,8] [--mb 96] [--spills | --print] [FORMAT…]
 //
-// One thread. Decode: weights of 96 MB, so that they are read from memory; GB/s of weights at 1, 4
-// and 8 tokens. Prefill: N = 1536, 512 tokens, GOPS (2 N K T). Times are of the thread's CPU clock,
+// One thread. Decode: weights of 96 MB, so that they are read from memory (--mb 1: from the L2 cache); GB/s of
+// weights at 1, 4 and 8 tokens. Prefill: N = 1536, 512 tokens, GOPS (2 N K T). Times are of the thread's CPU clock,
 // best of many, so that other processes disturb them little. --spills counts stack accesses of the
 // code instead; --print prints the code as well. --pair: silu(gate) * up, quantised.
 //===----------------------------------------------------------------------===//
 #include "PanelReference.h"
 #include "ThreadClock.h"
 
+#include <algorithm>
 #include <cstdio>
 
 using namespace ingot;
@@ -47,7 +48,8 @@ struct Settings {
   std::string schedule;
   const char *kind = "q8";
   bool spills = false, print = false, pair = false;
-  int64_t ahead = 0;
+  int64_t ahead = 0, megabytes = 96;
+  std::vector<int64_t> tokens{1, 4, 8};
 };
 
 /// Returns the best time in seconds of a call over all panels.
@@ -66,8 +68,8 @@ static double best(const LoadedKernels &code, std::vector<void *> args, int64_t 
 
 static void measure(WeightFormat id, int64_t k, const Settings &settings) {
   const NumericFormat &format = numericFormat(id);
-  int64_t perRow = panelLayout(id, 32, k).bytes() / 32, n = roundUp((96 << 20) / perRow, 32),
-          small = 1536;
+  int64_t perRow = panelLayout(id, 32, k).bytes() / 32,
+          n = roundUp((settings.megabytes << 20) / perRow, 32), small = 1536;
   KernelModule module(kernelText(format, settings.kind, n, k, settings.schedule, settings.pair));
   if (settings.spills) {
     auto text = printKernel(module, *settings.isa, CodeText::Assembly);
@@ -87,7 +89,8 @@ static void measure(WeightFormat id, int64_t k, const Settings &settings) {
   }
   RandomWeight w(id, n, k, 1), v(id, settings.pair ? n : small, k, 2);
   bool quantised = settings.kind[0] == 'q';
-  Buffer<float> rows = randomRows(512, k, 2), y(512 * small + 8 * n);
+  Buffer<float> rows = randomRows(512, k, 2),
+                y(std::max(512 * small, std::ranges::max(settings.tokens) * n));
   Buffer<char> q8 = quantizeRows(rows, 512, k);
   void *x = quantised ? static_cast<void *>(q8.data()) : rows.data();
   LoadedKernels code(module, *settings.isa);
@@ -96,7 +99,7 @@ static void measure(WeightFormat id, int64_t k, const Settings &settings) {
   LoadedKernels prefill(prefillModule, *settings.isa);
   printf("%-9s %s K=%-5ld decode", format.name.data(), settings.isa->name.data(), k);
   double work = settings.pair ? 2 : 1, bytes = work * double(w.layout.bytes());
-  for (int64_t tokens : {1, 4, 8})
+  for (int64_t tokens : settings.tokens)
     printf("  %ld: %5.1f GB/s", tokens,
            bytes /
                best(code, {x, w.bytes.data(), v.bytes.data(), y.data()}, tokens, w.layout.panels,
@@ -121,7 +124,13 @@ int main(int argc, char **argv) {
       settings.ahead = atol(argv[++i]);
     else if (option == "--schedule" && i + 1 < argc)
       settings.schedule = argv[++i];
-    else if (option == "--spills")
+    else if (option == "--mb" && i + 1 < argc)
+      settings.megabytes = atol(argv[++i]);
+    else if (option == "--tokens" && i + 1 < argc) {
+      settings.tokens.clear();
+      for (const char *at = argv[++i]; *at; at += *at == ',')
+        settings.tokens.push_back(strtol(at, const_cast<char **>(&at), 10));
+    } else if (option == "--spills")
       settings.spills = true;
     else if (option == "--print")
       settings.spills = settings.print = true;

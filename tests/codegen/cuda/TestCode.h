@@ -8,12 +8,12 @@
 
 namespace ingot::cuda::test {
 
-/// Returns the cache in the folder that INGOT_TEST_CODE names (`dev test` sets it), else in the temporary folder;
+/// Returns the cache in the folder that INGOT_DEV_CACHE names (`dev test` sets it), else in the temporary folder;
 /// null if neither can be written. A program takes clang a second to compile, and most programs are the same in every
 /// run and in several tests.
 inline ObjectCache *testCode() {
   static auto files = [] {
-    const char *folder = std::getenv("INGOT_TEST_CODE");
+    const char *folder = std::getenv("INGOT_DEV_CACHE");
     return compiler::CodeCache::open(
         folder ? folder : (std::filesystem::temp_directory_path() / "ingot-test-code").string());
   }();

@@ -1,0 +1,20 @@
+#!/bin/sh
+# Builds the crate's static library and copies it to LIBRARY:  build_crate.sh CARGO SOURCE_DIR TARGET_DIR LIBRARY
+#
+# Clones and build folders may share TARGET_DIR, so the crates that this one depends on are compiled only once. cargo
+# leaves the library of whichever clone built last under one name, so one clone at a time builds and copies.
+set -e
+cargo=$1 source=$2 target=$3 library=$4
+mkdir -p "$target"
+exec 9>"$target/.lock"
+flock 9
+# Sanitizers walk frame pointers. Without them a report ends at the first Rust function, and suppressions that name a
+# function match nothing. All builds have them, because other flags would compile every crate again.
+# The library contains the source locations of panics as text. Without --remap-path-prefix they would be paths of the
+# build machine. The flags of all crates must not name the clone, or each clone would compile all crates.
+export CARGO_TARGET_DIR=$target
+export RUSTFLAGS="-Cforce-frame-pointers=yes --remap-path-prefix=${CARGO_HOME:-$HOME/.cargo}=/cargo \
+  --remap-path-prefix=$target=/ingot/build"
+"$cargo" rustc --release --locked --quiet -j2 --lib --manifest-path "$source/runtime/text/crate/Cargo.toml" -- \
+  --remap-path-prefix="$source=/ingot"
+cp "$target/release/libingot_text_crate.a" "$library"
