@@ -312,7 +312,7 @@ private:
     auto takeRows = [&](size_t weight) {
       Value base = panelAt(segment, weight, panel);
       tile.unpacked = unpacks ? unpackedAt(segment, weight) : Value();
-      takeShareOfNext(segment, tile, base, first);
+      takeShareOfNext(segment, tile, base, first, part);
       tile.vectors.clear();
       for (int v = 0; v < tileVectors(k.isa, tile.tokens); ++v)
         tile.vectors.push_back({base, v * k.lanes, part});
@@ -379,18 +379,21 @@ private:
   }
 
   /// With several tiles of tokens, the first one over a panel would wait for memory, while later ones
-  /// do not use it. So each tile of the first kShareTokens tokens prefetches a part of the panel that
-  /// this thread takes next. (Later tiles prefetch the bytes after it: a branch would cost as much as
-  /// these few loads, which overlap with the dots.)
-  void takeShareOfNext(const Segment &segment, Tile &tile, Value panel, Value first) {
+  /// do not use it. So each tile of the first kShareTokens tokens prefetches its share of the panel that
+  /// this thread takes next, spread over the parts of its rows. (Later tiles prefetch the bytes after it: a
+  /// branch would cost as much as these few loads, which overlap with the dots.)
+  void takeShareOfNext(const Segment &segment, Tile &tile, Value panel, Value first, Value part) {
     constexpr int64_t kShareTokens = 8;
     const PanelLayout &layout = segment.layout;
     if (!tile.prefetch || tile.tokens == 1 || xType.getKind() == RowKind::F32)
       return;
     int64_t groups = q8Row(layout.k).groups, lines = layout.panelBytes() / 64;
-    tile.nextLines = llvm::divideCeil(lines * tile.tokens, groups * kShareTokens);
+    const int64_t parts = kPanelRows / (tileVectors(k.isa, tile.tokens) * k.lanes);
+    tile.nextLines = llvm::divideCeil(lines * tile.tokens, groups * kShareTokens * parts);
     Value before = k.mul(k.sub(first, blockStart), lines / kShareTokens * 64);
     Value next = k.at(panel, k.mul(k.step, layout.panelBytes()));
+    if (part)
+      before = k.add(before, k.mul(part, lines * tile.tokens / (kShareTokens * kPanelRows) * 64));
     tile.next = k.at(next, k.minSigned(before, k.word(layout.panelBytes())));
   }
 

@@ -103,7 +103,7 @@ static void measure(WeightFormat id, int64_t k, const Settings &settings) {
     printf("  %ld: %5.1f GB/s", tokens,
            bytes /
                best(code, {x, w.bytes.data(), v.bytes.data(), y.data()}, tokens, w.layout.panels,
-                    12, settings.ahead) /
+                    int(std::max<int64_t>(12, 1000 / settings.megabytes)), settings.ahead) /
                1e9);
   double seconds = best(prefill, {x, w.bytes.data(), v.bytes.data(), y.data()}, 512, small / 32, 40,
                         settings.ahead);
