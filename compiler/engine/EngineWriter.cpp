@@ -96,6 +96,8 @@ Result<void> completeProgram(fb::ProgramT &table, const fb::Program &packed) {
 
 /// Sets the derived fields of each program in the table.
 Result<void> complete(fb::EngineT &table) {
+  if (!table.model)
+    return ourBug("the table does not describe the model");
   for (const auto &program : table.programs)
     if (!program->abi)
       return ourBug("a program does not specify its target");
