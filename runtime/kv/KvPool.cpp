@@ -10,6 +10,7 @@ KvPool::KvPool(std::vector<KvGroup> given, int64_t maxSeqs, int64_t context, int
                int64_t mostTokens)
     : tokensPerPage(pageTokens), stride((context + pageTokens - 1) / pageTokens),
       taken(size_t(maxSeqs)), seatsLeft(maxSeqs) {
+  assert(maxSeqs >= 1 && context >= 1 && mostTokens >= 1 && "no sequence could ever run");
   for (const KvGroup &one : given)
     group.push_back({PagePool(one.pages, pageTokens), one.window,
                      mostPagesHeld(one.window, context, pageTokens, mostTokens), 0,
@@ -49,6 +50,7 @@ int64_t KvPool::match(const NamedPrefix &prefix) {
     return 0;
   auto pages = std::min<int64_t>(int64_t(prefix.names.size()) - 1,
                                  int64_t(prefix.tokens.size()) / tokensPerPage);
+  assert(pages <= stride && "a prefix beyond the context: the caller checks that");
   for (Group &own : group) {
     int64_t n = 0;
     for (; n < pages; ++n) {
@@ -83,11 +85,13 @@ void KvPool::promise(Group &own, Part &part, int64_t pages) {
   pages = std::clamp<int64_t>(pages, 0, promiseOf(own, part));
   own.promised += pages - part.promised;
   part.promised = pages;
+  assert(own.promised >= pages && own.promised <= own.pool.available() &&
+         "more pages are promised than there are");
 }
 
 int32_t KvPool::takeSeat() {
   auto seat = std::ranges::find(taken, false);
-  assert(seat != taken.end());
+  assert(seat != taken.end() && "the caller has looked for a seat");
   *seat = true;
   --seatsLeft;
   return int32_t(seat - taken.begin());
@@ -95,6 +99,8 @@ int32_t KvPool::takeSeat() {
 
 KvPool::Admission KvPool::admit(int64_t shared, int64_t from, int64_t positions, int64_t spare) {
   assert(pagesFor(positions) <= stride && "beyond the context: the caller checks that");
+  assert(shared >= 0 && shared * tokensPerPage <= from && from <= positions &&
+         "it continues behind what it shares");
   if (seatsLeft == 0)
     return {};
   Admission refused;
@@ -104,8 +110,10 @@ KvPool::Admission KvPool::admit(int64_t shared, int64_t from, int64_t positions,
     part.end = std::max(part.first, shared);
     part.promiseEnd = pagesFor(positions);
     int64_t kept = 0; // shared pages that currently count as available
-    for (int64_t i = part.first; i < part.end; ++i)
+    for (int64_t i = part.first; i < part.end; ++i) {
+      assert(own.found[size_t(i)] >= 0 && "match() has not found this page");
       kept += own.pool.holdersOf(own.found[size_t(i)]) == 0;
+    }
     int64_t lacks = promiseOf(own, part) + kept + spare - (own.pool.available() - own.promised);
     refused.missing = std::max(refused.missing, lacks);
   }
@@ -127,6 +135,7 @@ KvPool::Admission KvPool::admit(int64_t shared, int64_t from, int64_t positions,
 }
 
 int32_t KvPool::fork(int32_t parent, int64_t positions) {
+  assert(taken[size_t(parent)] && "the parent has no pages");
   if (seatsLeft == 0)
     return -1;
   int32_t seat = takeSeat();
@@ -135,7 +144,7 @@ int32_t KvPool::fork(int32_t parent, int64_t positions) {
     const Part &from = own.parts[size_t(parent)];
     part.first = from.first;
     part.end = part.promiseEnd = std::min(from.end, pagesFor(positions));
-    assert(part.first <= part.end);
+    assert(part.first <= part.end && "the window of the parent is beyond these positions");
     for (int64_t i = part.first; i < part.end; ++i) {
       int32_t page = entry(own, parent, i);
       own.pool.retain(page);
@@ -147,7 +156,7 @@ int32_t KvPool::fork(int32_t parent, int64_t positions) {
 
 bool KvPool::extend(int32_t seat, int64_t positions) {
   int64_t end = pagesFor(positions);
-  assert(taken[size_t(seat)] && end <= stride);
+  assert(taken[size_t(seat)] && end <= stride && "a free seat, or beyond its row of the table");
   for (const Group &own : group) {
     const Part &part = own.parts[size_t(seat)];
     int64_t beyond = end - part.end - part.promised;
@@ -176,6 +185,12 @@ bool KvPool::isShared(int32_t seat, int64_t position) const {
 
 bool KvPool::makeOwn(int32_t seat, int64_t position, PageMover *mover) {
   int64_t index = position / tokensPerPage;
+  assert(std::ranges::all_of(group,
+                             [&](const Group &own) {
+                               const Part &part = own.parts[size_t(seat)];
+                               return part.first <= index && index < part.end;
+                             }) &&
+         "a group holds no page of this position");
   for (const Group &own : group)
     if (own.pool.holdersOf(own.table[size_t(seat * stride + index)]) > 1 &&
         own.pool.available() - own.promised < 1)
@@ -195,6 +210,7 @@ bool KvPool::makeOwn(int32_t seat, int64_t position, PageMover *mover) {
 }
 
 void KvPool::name(int32_t seat, int64_t index, const NamedPrefix &prefix) {
+  assert(index >= 0 && size_t(index) + 1 < prefix.names.size() && "the page has no name yet");
   auto tokens = prefix.tokens.subspan(size_t(index * tokensPerPage), size_t(tokensPerPage));
   for (Group &own : group)
     if (const Part &part = own.parts[size_t(seat)]; part.first <= index && index < part.end)
@@ -209,7 +225,8 @@ void KvPool::retract(int32_t seat, int64_t positions) {
     const int64_t before = part.end;
     while (part.end > std::max(end, part.first)) {
       int32_t &page = entry(own, seat, --part.end);
-      assert(own.pool.holdersOf(page) == 1);
+      assert(own.pool.holdersOf(page) == 1 && !own.pool.isNamed(page) &&
+             "pages of drafts are neither shared nor named");
       own.pool.release(page);
       page = 0;
     }
@@ -236,7 +253,7 @@ void KvPool::trim(int32_t seat, int64_t position) {
 }
 
 void KvPool::release(int32_t seat) {
-  assert(taken[size_t(seat)]);
+  assert(taken[size_t(seat)] && "released twice");
   for (Group &own : group) {
     Part &part = own.parts[size_t(seat)];
     // Releases the last pages first, so that they are evicted first among cached pages: a page cannot be
@@ -246,6 +263,7 @@ void KvPool::release(int32_t seat) {
       own.pool.release(page);
       page = 0;
     }
+    assert(part.promised <= own.promised && "the sum of promises is less than one of them");
     own.promised -= part.promised;
     part = {};
   }

@@ -12,6 +12,8 @@ namespace ingot::runtime {
 PagePool::PagePool(int64_t count, int64_t pageTokens)
     : pageTokens(pageTokens), freeList(size_t(count)), pages(size_t(count)),
       tokens(size_t(count * pageTokens)), buckets(std::bit_ceil(size_t(count) + 1), -1) {
+  assert(count >= 0 && count <= INT32_MAX && "page numbers have 32 bits");
+  assert(pageTokens >= 0 && "a page holds tokens, or none");
   std::iota(freeList.begin(), freeList.end(), 0); // ascending, so already a min-heap
 }
 
@@ -26,12 +28,15 @@ int32_t PagePool::allocate() {
     unlink(page);
     forget(page);
   }
+  assert(pages[size_t(page)].holders == 0 && "a page that is available has a holder");
+  assert(!pages[size_t(page)].named && "a page that is allocated anew is still found by its name");
   pages[size_t(page)].holders = 1;
   touchedPages = std::max<int64_t>(touchedPages, page + 1);
   return page;
 }
 
 void PagePool::retain(int32_t page) {
+  assert(page >= 0 && page < total() && "not a page of this pool");
   Page &own = pages[size_t(page)];
   assert((own.holders > 0 || own.named) && "a free page has nothing to share");
   if (own.holders++ == 0)
@@ -39,11 +44,13 @@ void PagePool::retain(int32_t page) {
 }
 
 void PagePool::release(int32_t page) {
+  assert(page >= 0 && page < total() && "not a page of this pool");
   Page &own = pages[size_t(page)];
   assert(own.holders > 0 && "released more often than held");
   if (--own.holders > 0)
     return;
   if (!own.named) {
+    assert(free() < total() && "a page is in the list of free ones twice");
     freeList.push_back(page); // never allocates: the initial capacity suffices
     std::push_heap(freeList.begin(), freeList.end(), std::greater<>());
     return;
@@ -57,6 +64,9 @@ void PagePool::release(int32_t page) {
 
 void PagePool::unlink(int32_t page) {
   Page &own = pages[size_t(page)];
+  assert(keptPages > 0 && own.named && "only named pages are in the list of cached ones");
+  assert((own.older >= 0 || oldest == page) && (own.newer >= 0 || newest == page) &&
+         "the page is not in the list of cached ones");
   (own.older >= 0 ? pages[size_t(own.older)].newer : oldest) = own.newer;
   (own.newer >= 0 ? pages[size_t(own.newer)].older : newest) = own.older;
   --keptPages;
@@ -64,9 +74,12 @@ void PagePool::unlink(int32_t page) {
 
 void PagePool::forget(int32_t page) {
   Page &own = pages[size_t(page)];
+  assert(own.named && "there is no name to remove");
   int32_t *link = &bucketOf(own.name);
-  while (*link != page)
+  while (*link != page) {
+    assert(*link >= 0 && "a named page is not in the bucket of its name");
     link = &pages[size_t(*link)].chain;
+  }
   *link = own.chain;
   own.named = false;
 }

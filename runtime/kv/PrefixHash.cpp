@@ -27,7 +27,7 @@ PageName PrefixHasher::root(uint64_t salt) const { return hashed(&salt, sizeof s
 
 PageName PrefixHasher::next(const PageName &parent, std::span<const int32_t> tokens) const {
   constexpr size_t kMost = 64;
-  assert(tokens.size() <= kMost);
+  assert(tokens.size() <= kMost && "pages have fewer tokens than this buffer holds");
   std::byte bytes[sizeof(PageName) + kMost * sizeof(int32_t)];
   std::memcpy(bytes, &parent, sizeof parent);
   std::memcpy(bytes + sizeof parent, tokens.data(), tokens.size_bytes());

@@ -10,6 +10,7 @@ SequenceMemory::SequenceMemory(const MemoryShape &shape, PageMover *pageMover,
                                std::span<std::byte> swapMemory)
     : pool(shape.groups, shape.seats, shape.context, shape.pageTokens, shape.mostTokens),
       mover(pageMover), swap(pageMover ? swapMemory : std::span<std::byte>()) {
+  assert(!shape.groups.empty() && "the first block table is that of every batch");
   for (size_t group = 0; group < pool.groups(); ++group)
     tableOf.push_back(pool.blockTable(group));
   if (shape.fixed.slots > 0) {
@@ -58,6 +59,8 @@ int64_t SequenceMemory::sharedPages(Holding &own, std::span<const int32_t> token
 
 SequenceMemory::Admission SequenceMemory::admit(Holding &own, std::span<const int32_t> tokens,
                                                 int64_t positions, int64_t spare) {
+  assert(own.seat < 0 && "it has a sequence slot already");
+  assert(own.positions < int64_t(tokens.size()) && "the last token remains to be computed");
   const int64_t shared = sharedPages(own, tokens);
   const int64_t found = shared * pool.pageTokens();
   const bool loads = !own.saved.empty() && own.positions > found;
@@ -84,6 +87,7 @@ SequenceMemory::Admission SequenceMemory::admit(Holding &own, std::span<const in
 }
 
 void SequenceMemory::fork(const Holding &parent, Holding &child) {
+  assert(parent.seat >= 0 && child.seat < 0 && "only the parent has a sequence slot");
   child.seat = pool.fork(parent.seat, parent.positions);
   assert(child.seat >= 0 && "the caller has looked for a seat");
   child.positions = parent.positions;
@@ -93,6 +97,7 @@ void SequenceMemory::fork(const Holding &parent, Holding &child) {
 }
 
 void SequenceMemory::leave(Holding &own, std::span<const int32_t> tokens) {
+  assert(own.seat >= 0 && "it has no sequence slot to release");
   nameFullPages(own, tokens);
   pool.release(own.seat);
   if (states)
@@ -116,6 +121,7 @@ uint64_t SequenceMemory::bytesToSave(const Holding &own) const {
 }
 
 bool SequenceMemory::save(Holding &own) {
+  assert(own.seat >= 0 && own.saved.empty() && "a running sequence has nothing on the host");
   const uint64_t bytes = bytesToSave(own);
   own.saved = swap.take(bytes);
   if (own.saved.empty())
@@ -125,8 +131,12 @@ bool SequenceMemory::save(Holding &own) {
   for (size_t g = 0; g < pool.groups(); ++g)
     for (int64_t i = pool.held(own.seat, g).first; i < end; ++i, to += mover->pageBytes(g))
       mover->save(g, pool.page(own.seat, g, i), to);
-  if (states)
+  if (states) {
+    assert(states->from(own.seat) >= 0 && "the computed positions have no version");
     mover->save(pool.groups(), states->from(own.seat), to);
+    to += mover->pageBytes(pool.groups());
+  }
+  assert(to == own.saved.data() + own.saved.size() && "bytesToSave() counts differently");
   ++done.saves;
   done.savedBytes += bytes;
   return true;
@@ -147,10 +157,11 @@ void SequenceMemory::load(Holding &own, int64_t shared) {
     mover->load(pool.groups(), from, states->adopt(own.seat));
     from += mover->pageBytes(pool.groups());
   }
-  assert(from == own.saved.data() + own.saved.size());
+  assert(from == own.saved.data() + own.saved.size() && "other pages were saved");
 }
 
 SequenceMemory::Room SequenceMemory::extend(Holding &own, int64_t tokens) {
+  assert(own.seat >= 0 && tokens >= 1 && "only a running sequence takes part in a step");
   retract(own);
   const int64_t inPage = own.positions % pool.pageTokens();
   if (inPage && pool.isShared(own.seat, own.positions)) {
@@ -168,6 +179,7 @@ SequenceMemory::Room SequenceMemory::extend(Holding &own, int64_t tokens) {
 }
 
 int64_t SequenceMemory::propose(Holding &own, int64_t drafts) {
+  assert(own.seat >= 0 && own.drafts == 0 && "extend() has forgotten earlier drafts");
   while (drafts > 0 && !pool.extend(own.seat, own.positions + 1 + drafts))
     --drafts;
   own.drafts = drafts;
@@ -185,6 +197,10 @@ void SequenceMemory::retract(Holding &own) {
 
 void SequenceMemory::commit(Holding &own, std::span<const int32_t> tokens, int64_t count) {
   own.positions += count;
+  assert(own.seat >= 0 && count >= 0 && own.positions <= int64_t(tokens.size()) &&
+         "more positions are computed than the sequence has tokens");
+  assert(pool.held(own.seat, 0).end >= pool.pagesFor(own.positions) &&
+         "extend() has made no room for these tokens");
   retract(own);
   if (states)
     states->commit(own.seat, own.positions);
@@ -196,6 +212,7 @@ void SequenceMemory::commit(Holding &own, std::span<const int32_t> tokens, int64
 void SequenceMemory::chainNames(Holding &own, std::span<const int32_t> tokens,
                                 int64_t count) const {
   const int64_t size = pool.pageTokens();
+  assert(own.shares() && count * size <= int64_t(tokens.size()) && "a name covers a whole page");
   for (auto i = int64_t(own.names.size()) - 1; i < count; ++i)
     own.names.push_back(
         hasher.next(own.names.back(), tokens.subspan(size_t(i * size), size_t(size))));
@@ -205,6 +222,7 @@ void SequenceMemory::chainNames(Holding &own, std::span<const int32_t> tokens,
 void SequenceMemory::nameFullPages(Holding &own, std::span<const int32_t> tokens) {
   if (!own.shares())
     return;
+  assert(!tokens.empty() && "a sequence begins with a prompt");
   const int64_t known = int64_t(tokens.size()) - (tokens.back() < 0);
   const int64_t full = std::min(own.positions, known) / pool.pageTokens();
   chainNames(own, tokens, full);

@@ -11,6 +11,7 @@ StateVersions::StateVersions(const FixedState &shape, int64_t seatCount, int64_t
     : pool(shape.slots, /*pageTokens=*/0), pageTokens(pageTokens),
       snapshotTokens(shape.snapshotPages * pageTokens), seats(size_t(seatCount)) {
   assert(shape.slots >= 2 && "one to read and one to write");
+  assert(pageTokens >= 1 && snapshotTokens >= 1 && "versions are left at multiples of both");
   for (Seat &seat : seats) { // so that steps without drafts allocate nothing
     seat.writes.reserve(size_t(mostTokens / pageTokens) + 2);
     seat.borders.reserve(size_t(mostTokens / pageTokens) + 2);
@@ -19,10 +20,12 @@ StateVersions::StateVersions(const FixedState &shape, int64_t seatCount, int64_t
 
 /// The slot of the version after `pages` pages; -1 if there is none.
 int32_t StateVersions::find(std::span<const PageName> names, int64_t pages) const {
+  assert(pages >= 1 && pages < int64_t(names.size()) && "the prefix has no name for that boundary");
   return pool.find(names[size_t(pages) - 1], names[size_t(pages)], {});
 }
 
 int64_t StateVersions::missing(std::span<const PageName> names, int64_t pages) const {
+  assert((pages == 0 || has(names, pages)) && "the caller has looked for that version");
   // A version held only by the cache counts as available until the sequence slot holds it.
   const bool kept = pages > 0 && pool.holdersOf(find(names, pages)) == 0;
   return 1 + kept - available();
@@ -30,6 +33,7 @@ int64_t StateVersions::missing(std::span<const PageName> names, int64_t pages) c
 
 void StateVersions::promise(Seat &own, bool promised) {
   promises += int64_t(promised) - int64_t(own.promised);
+  assert(promises >= 0 && promises <= pool.available() && "more slots are promised than there are");
   own.promised = promised;
 }
 
@@ -54,6 +58,8 @@ int32_t StateVersions::adopt(int32_t seat) {
 void StateVersions::fork(int32_t parent, int32_t seat) {
   const Seat &from = seats[size_t(parent)];
   Seat &own = seats[size_t(seat)];
+  assert(own.current < 0 && !own.promised && own.writes.empty() && own.borders.empty() &&
+         "the child's seat is still in use");
   own.current = from.current;
   own.cached = from.cached;
   own.lastBorder = from.lastBorder;
@@ -104,6 +110,7 @@ bool StateVersions::mayReplace(const Seat &own) const {
 
 /// A new slot; -1 if there is none.
 int32_t StateVersions::take(Seat &own) {
+  assert(!own.planned && "the promised slot is used already");
   if (own.promised) {
     promise(own, false);
     own.planned = true;
@@ -114,6 +121,7 @@ int32_t StateVersions::take(Seat &own) {
 }
 
 bool StateVersions::extend(int32_t seat, int64_t position, int64_t tokens) {
+  assert(position >= 0 && tokens >= 1 && "a step writes a version after its tokens");
   Seat &own = seats[size_t(seat)];
   forgetPlan(own);
   int32_t slot = own.current;
@@ -183,6 +191,8 @@ void StateVersions::commit(int32_t seat, int64_t position) {
 void StateVersions::name(int32_t seat, std::span<const PageName> names) {
   Seat &own = seats[size_t(seat)];
   std::erase_if(own.borders, [&](const VersionWrite &border) {
+    assert(border.position >= pageTokens && border.position % pageTokens == 0 &&
+           "only versions at page boundaries have names");
     const auto pages = size_t(border.position / pageTokens);
     if (pages >= names.size())
       return false;

@@ -27,8 +27,11 @@ void SwapSpace::giveBack(std::span<std::byte> extent) {
   if (extent.empty())
     return;
   uint64_t begin = uint64_t(extent.data() - memory.data()), end = begin + extent.size();
+  assert(begin <= memory.size() && end <= memory.size() && "not an extent of this memory");
+  assert(extent.size() <= used && "more is given back than was taken");
   auto next = std::ranges::lower_bound(free, begin, {}, &Extent::begin);
   assert((next == free.end() || end <= next->begin) && "given back twice");
+  assert((next == free.begin() || std::prev(next)->end <= begin) && "given back twice");
   used -= extent.size();
   bool joinsNext = next != free.end() && next->begin == end;
   bool joinsLast = next != free.begin() && std::prev(next)->end == begin;
