@@ -27,6 +27,7 @@ int64_t Scheduler::seatsLacking(const Sequence &sequence) const {
 
 /// Removes the sequence from the queue if there are a slot and memory for it.
 SequenceMemory::Admission Scheduler::tryAdmit(Sequence &sequence) {
+  assert(sequence.state == State::Queued && "only the queue's sequences are admitted");
   if (seatsLacking(sequence) > 0)
     return {};
   const auto size = int64_t(sequence.tokens.size());
@@ -104,6 +105,8 @@ bool Scheduler::idleGivesWay() {
 }
 
 void Scheduler::preempt(Sequence &sequence) {
+  assert(sequence.state == State::Running && sequence.uncertain == 0 && !sequence.wantsRows() &&
+         "it must not lose what it has computed now");
   const bool feeds = sequence.pending() > 0;
   ++counts.preemptions;
   saveToHost(sequence);

@@ -2,6 +2,7 @@
 #include "runtime/schedule/ChunkBudget.h"
 
 #include <algorithm>
+#include <cassert>
 #include <limits>
 
 namespace ingot::runtime {
@@ -40,6 +41,7 @@ static int64_t thriftyTokens(const StepCost &cost, const ChunkQuestion &asked) {
 }
 
 int64_t chunkBudget(const StepCost &cost, const ChunkOptions &options, const ChunkQuestion &asked) {
+  assert(asked.room >= 0 && "the decoding sequences alone are more than a step holds");
   if (asked.room <= kLeastChunk)
     return asked.room;
   if (asked.decoding == 0) // no decoding sequence is delayed
@@ -59,6 +61,7 @@ int64_t chunkBudget(const StepCost &cost, const ChunkOptions &options, const Chu
     if (asked.waited + steps * step > options.targetTtft)
       tokens = hard == kNoLimit ? asked.room : tokensWithin(cost, asked, hard);
   }
+  assert(tokens >= 1 && tokens <= asked.room && "prompts make progress, within the step");
   return tokens;
 }
 

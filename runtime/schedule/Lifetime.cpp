@@ -15,12 +15,14 @@ Sequence &Scheduler::create(SequenceId id, const SequenceOptions &options) {
   sequence->options = options;
   sequence->options.cachePrefix &= policy.prefixCache && !options.everyPosition;
   Sequence &created = *sequence;
-  sequences.emplace(id, std::move(sequence));
+  assert(id >= 0 && id < nextId && "an id that was not reserved");
+  [[maybe_unused]] bool added = sequences.emplace(id, std::move(sequence)).second;
+  assert(added && "another sequence has this id");
   return created;
 }
 
 SequenceId Scheduler::add(std::span<const int32_t> prompt, const SequenceOptions &options) {
-  assert(!prompt.empty() && options.maxNew >= 0);
+  assert(!prompt.empty() && options.maxNew >= 0 && "the caller has checked the request");
   assert(options.seats >= 1 && options.seats <= memory.seats() && "would wait for ever");
   Sequence &sequence = create(reserveId(), options);
   if (options.seats > 1)
@@ -40,7 +42,7 @@ SequenceId Scheduler::add(std::span<const int32_t> prompt, const SequenceOptions
 void Scheduler::fork(SequenceId parentId, SequenceId childId) {
   const Sequence &parent = *sequences.at(parentId);
   assert(parent.tokens.back() >= 0 && parent.inStep == 0 && parent.uncertain == 0 &&
-         !parent.wantsRows());
+         !parent.wantsRows() && "a fork has the tokens of its parent, all of them known");
   Sequence &child = create(childId, parent.options);
   child.order = parent.order;
   child.prompt = parent.prompt;
@@ -66,7 +68,7 @@ void Scheduler::fork(SequenceId parentId, SequenceId childId) {
 
 void Scheduler::finish(SequenceId id) {
   auto found = sequences.find(id);
-  assert(found != sequences.end());
+  assert(found != sequences.end() && "it has ended already");
   Sequence &sequence = *found->second;
   if (sequence.state == State::Running)
     stopRunning(sequence);
@@ -83,8 +85,10 @@ void Scheduler::append(SequenceId id, int32_t token) {
     sequence.tokens.back() = token;
     return;
   }
-  assert(sequence.state == State::Held || (sequence.decoding() && sequence.pending() == 0));
+  assert((sequence.state == State::Held || (sequence.decoding() && sequence.pending() == 0)) &&
+         "it has tokens to feed first");
   assert(int64_t(sequence.tokens.size()) < sequence.positions && "longer than it announced");
+  assert(sequence.uncertain == 0 && "commit() says how many of its drafts were right");
   sequence.drafts.clear();
   sequence.tokens.push_back(token);
   if (sequence.state == State::Held) {
@@ -95,6 +99,9 @@ void Scheduler::append(SequenceId id, int32_t token) {
 
 /// Inserts a sequence that has got a slot into the list of running ones.
 void Scheduler::startRunning(Sequence &sequence) {
+  assert(sequence.state == State::Queued && sequence.held.seat >= 0 &&
+         "the caller has taken it from the queue and given it a seat");
+  assert(running() < memory.seats() && "more sequences run than there are seats");
   sequence.state = State::Running;
   sequence.admitted = true;
   active.insert(std::ranges::upper_bound(
@@ -108,7 +115,9 @@ void Scheduler::startRunning(Sequence &sequence) {
 /// Releases the slot of a sequence; the caller sets its next state.
 void Scheduler::stopRunning(Sequence &sequence) {
   memory.leave(sequence.held, sequence.tokens);
-  active.erase(std::ranges::find(active, &sequence));
+  auto found = std::ranges::find(active, &sequence);
+  assert(found != active.end() && "a sequence that runs is in the list of those");
+  active.erase(found);
   queue.running(sequence.options.user, -1);
   countRunning(sequence, -1);
 }
@@ -120,6 +129,8 @@ void Scheduler::countRunning(const Sequence &sequence, int change) {
   keptSeats -= sequence.group->kept();
   sequence.group->running += change;
   keptSeats += sequence.group->kept();
+  assert(sequence.group->running >= 0 && "more sequences of the group have ended than have run");
+  assert(keptSeats >= 0 && keptSeats <= memory.freeSeats() && "reserved seats are not free");
 }
 
 } // namespace ingot::runtime

@@ -11,8 +11,9 @@ Scheduler::Scheduler(SequenceMemory &sequenceMemory, const ScheduleLimits &sched
     : memory(sequenceMemory), limits(scheduleLimits), policy(schedulePolicy), cost(costs),
       queue(schedulePolicy.order) {
   const auto seats = size_t(memory.seats());
-  assert(limits.maxBatchTokens >= memory.seats() && limits.logitsRows >= memory.seats());
-  assert(limits.prefillChunk >= 1);
+  assert(limits.maxBatchTokens >= memory.seats() && limits.logitsRows >= memory.seats() &&
+         "all sequences may decode in one step");
+  assert(limits.prefillChunk >= 1 && "prompts would never end");
   size_t tokens = size_t(limits.maxBatchTokens);
   ids.reserve(tokens);
   positions.reserve(tokens);
@@ -43,6 +44,10 @@ bool Scheduler::readyToWrite(Sequence &sequence, int64_t count) {
 void Scheduler::take(Sequence &sequence, int64_t count) {
   int64_t first = sequence.computed(), firstRow = int64_t(ids.size()),
           rowsBefore = int64_t(rowTokens.size());
+  assert(count >= 1 && sequence.held.seat >= 0 && sequence.state == Sequence::State::Running &&
+         "only running sequences take part in a step");
+  assert(first + count <= int64_t(sequence.tokens.size() + sequence.drafts.size()) &&
+         "more tokens than the sequence and its drafts have");
   for (int64_t i = 0; i < count; ++i) {
     int64_t position = first + i;
     const int64_t behind = position - int64_t(sequence.tokens.size()); // index among the drafts
@@ -57,6 +62,8 @@ void Scheduler::take(Sequence &sequence, int64_t count) {
   for (int64_t i = 0; i < count; i += kAttentionTile)
     tiles.push_back({int32_t(firstRow + i), int32_t(std::min(kAttentionTile, count - i)),
                      sequence.held.seat, int32_t(first + i)});
+  assert(int64_t(ids.size()) <= limits.maxBatchTokens && "the step has too many tokens");
+  assert(int64_t(rowTokens.size()) <= limits.logitsRows && "the step has too many rows");
   if (memory.versions())
     takeStates(sequence, firstRow, count);
   sequence.inStep = count;
@@ -68,6 +75,9 @@ void Scheduler::take(Sequence &sequence, int64_t count) {
 void Scheduler::takeStates(const Sequence &sequence, int64_t firstToken, int64_t count) {
   const StateVersions &versions = *memory.versions();
   const auto writes = versions.writes(sequence.held.seat);
+  assert(!writes.empty() && writes.front().position > sequence.computed() &&
+         writes.back().position == sequence.computed() + count &&
+         "the last version that a step writes is the one after its last token");
   spans.push_back({int32_t(firstToken), int32_t(count), versions.from(sequence.held.seat),
                    int32_t(versionWrites.size()), int32_t(writes.size()), 0});
   for (const VersionWrite &write : writes)
@@ -88,6 +98,7 @@ void Scheduler::takeDecodes() {
       sequence.inStep = 1;
   // Drafts use what is left once every running sequence has a token and a row.
   int64_t spare = std::min(limits.maxBatchTokens, limits.logitsRows) - running();
+  assert(spare >= 0 && "more sequences run than there are sequence slots");
   for (Sequence *sequence : active)
     if (sequence->inStep) {
       const int64_t drafts = draftsFor(*sequence, spare);
@@ -175,6 +186,10 @@ const BatchView *Scheduler::plan(double now) {
   if (ids.empty())
     return nullptr;
 
+  assert(positions.size() == ids.size() && sequenceOf.size() == ids.size() &&
+         rowOwners.size() == rowTokens.size() && "parallel arrays of the batch differ in length");
+  assert((!memory.versions() || spans.size() == planned.size()) &&
+         "each sequence of the step has one span of states");
   batch.tokens = int64_t(ids.size());
   batch.sequences = memory.seats();
   batch.rows = int64_t(rowTokens.size());
@@ -199,6 +214,8 @@ void Scheduler::complete() {
   ++counts.steps;
   for (const Share &share : planned) {
     Sequence &sequence = *sequences.at(share.sequence);
+    assert(sequence.state == Sequence::State::Running && sequence.inStep == share.tokens &&
+           "the sequence has changed since it was planned");
     if (sequence.wantsRows())
       sequence.rowsGiven = sequence.computed() + sequence.inStep;
     sequence.uncertain = std::max<int64_t>(0, sequence.inStep - sequence.pending());
@@ -220,9 +237,11 @@ void Scheduler::propose(SequenceId id, std::span<const int32_t> drafts) {
 
 void Scheduler::commit(SequenceId id, int64_t accepted) {
   Sequence &sequence = *sequences.at(id);
-  assert(0 <= accepted && accepted <= sequence.uncertain);
+  assert(0 <= accepted && accepted <= sequence.uncertain && "more than the drafts of the step");
   if (sequence.uncertain == 0)
     return;
+  assert(sequence.uncertain <= int64_t(sequence.drafts.size()) &&
+         "the drafts of a step are dropped before they are accepted");
   const int64_t count = sequence.pending() + accepted;
   sequence.tokens.insert(sequence.tokens.end(), sequence.drafts.begin(),
                          sequence.drafts.begin() + accepted);
@@ -234,6 +253,7 @@ void Scheduler::commit(SequenceId id, int64_t accepted) {
 
 /// Marks the next `count` tokens of the sequence as computed.
 void Scheduler::settle(Sequence &sequence, int64_t count) {
+  assert(count >= 1 && "each step computes a token of each of its sequences");
   const bool decoded = sequence.decoding();
   memory.commit(sequence.held, sequence.tokens, count);
   (decoded ? counts.decodeTokens : counts.promptTokens) += uint64_t(count);

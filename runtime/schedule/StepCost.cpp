@@ -9,13 +9,14 @@
 namespace ingot::runtime {
 
 double StepCostTable::seconds(const StepWork &work) const {
-  assert(!points.empty());
+  assert(!points.empty() && "a table without points stands for unknown costs");
   double tokens = double(work.tokens), base = points.front().seconds;
   if (points.size() > 1 && work.tokens > points.front().tokens) {
     size_t right = 1;
     while (right + 1 < points.size() && points[right].tokens < work.tokens)
       ++right;
     const Point &a = points[right - 1], &b = points[right];
+    assert(a.tokens < b.tokens && "points ascend in tokens");
     base = a.seconds +
            (b.seconds - a.seconds) * (tokens - double(a.tokens)) / double(b.tokens - a.tokens);
   }
@@ -67,6 +68,7 @@ void StepCost::observe(const StepWork &work, double seconds) {
 }
 
 double StepCost::predictPrompt(int64_t tokens, int64_t chunk) const {
+  assert(chunk >= 1 && "the prompt would never end");
   double seconds = 0;
   for (int64_t first = 0; first < tokens; first += chunk)
     seconds += predict(StepWork::chunk(first, std::min(chunk, tokens - first)));

@@ -31,6 +31,7 @@ WaitingQueue::User &WaitingQueue::user(int64_t id) {
 }
 
 void WaitingQueue::push(Sequence *sequence) {
+  assert(sequence->state == Sequence::State::Queued && "a sequence in the queue does not run");
   User &own = user(userOf(*sequence));
   if (order == QueueOrder::Fair && own.waiting.empty() && own.runs == 0) {
     double least = std::numeric_limits<double>::infinity();
@@ -41,7 +42,7 @@ void WaitingQueue::push(Sequence *sequence) {
       own.served = std::max(own.served, least);
   }
   [[maybe_unused]] bool added = own.waiting.insert(sequence).second;
-  assert(added);
+  assert(added && "it is in the queue already");
   ++waiting;
   waitingTokens += sequence->prompt;
 }
@@ -52,6 +53,7 @@ void WaitingQueue::remove(Sequence *sequence) {
   assert(removed == 1 && "what it is ordered by has changed in the queue");
   --waiting;
   waitingTokens -= sequence->prompt;
+  assert(waiting >= 0 && waitingTokens >= 0 && "more was removed than there was");
   // As in running(), but with a higher threshold: a sequence being admitted also passes here, and its user's
   // account should be kept.
   if (order == QueueOrder::Fair && own.runs == 0 && own.waiting.empty() && byUser.size() > 4096)
@@ -92,6 +94,7 @@ void WaitingQueue::running(int64_t id, int change) {
     return;
   User &own = user(id);
   own.runs += change;
+  assert(own.runs >= 0 && "more of the user's sequences have ended than have run");
   // Accounts of users who do not return are not kept: a user who returns starts at the minimum, so the
   // account can be dropped.
   if (own.runs == 0 && own.waiting.empty() && byUser.size() > 1024)
