@@ -2,6 +2,7 @@
 #include "runtime/sample/IdRules.h"
 
 #include <algorithm>
+#include <cassert>
 
 namespace ingot::runtime {
 
@@ -17,8 +18,10 @@ IdMask::IdMask(IdRules given, std::vector<int32_t> ending, int64_t vocab)
     : rules(std::move(given)), ends(std::move(ending)), fixed(size_t(vocab + 31) / 32, 0),
       now(fixed.size()) {
   if (!rules.allowed.empty()) {
-    for (int32_t id : rules.allowed)
+    for (int32_t id : rules.allowed) {
+      assert(id >= 0 && id < vocab && "the session refuses other ids");
       fixed[size_t(id) / 32] |= bitOf(id);
+    }
     return;
   }
   std::ranges::fill(fixed, ~uint32_t{0});

@@ -94,11 +94,13 @@ Sampler::Sampler(int64_t vocabSize)
 Sampler::Choice Sampler::choose(const float *logits, const SamplingParams &params,
                                 const TokenHistory *history, uint64_t position,
                                 const float *maximaOfLogits, std::span<const uint32_t> allowed) {
+  assert((allowed.empty() || allowed.size() >= (vocab + 31) / 32) && "an id has no bit");
   const float *scores = adjust(logits, params, history, allowed);
   maxima = scores == logits ? maximaOfLogits : nullptr;
   int32_t id = best(scores);
   if (!allowed.empty() && !isAllowed(allowed, id)) // no allowed id has a finite logit
     id = firstAllowed(allowed);
+  assert(id >= 0 && size_t(id) < vocab && "an id outside the vocabulary is allowed");
   float largest = scores[id];
   // An infinite largest logit cannot be weighed: its id is the answer.
   if (!params.greedy() && std::isfinite(largest)) {
@@ -118,6 +120,7 @@ Sampler::Choice Sampler::choose(const float *logits, const SamplingParams &param
 
 PromptScore Sampler::score(const float *logits, int32_t id, int32_t top,
                            const float *maximaOfLogits) {
+  assert(id >= 0 && size_t(id) < vocab && top <= kMaxTopLogprobs && "the caller checks requests");
   maxima = maximaOfLogits;
   auto ranked = rank(logits, id, top);
   const float own = logits[id];
@@ -135,14 +138,17 @@ const float *Sampler::adjust(const float *logits, const SamplingParams &params,
     std::copy_n(logits, vocab, adjusted.get());
   else
     copyAllowed(logits, allowed, {adjusted.get(), vocab});
-  for (auto [id, bias] : params.logitBias)
+  for (auto [id, bias] : params.logitBias) {
+    assert(id >= 0 && size_t(id) < vocab && "SamplingParams::check() refuses other ids");
     adjusted[size_t(id)] += bias;
+  }
   if (!params.needsHistory())
     return adjusted.get();
   assert(history && "penalties need the ids so far");
   for (const TokenHistory::Entry &entry : history->entries()) {
     if (!entry.inPrompt && !entry.inOutput)
       continue;
+    assert(entry.id >= 0 && size_t(entry.id) < vocab && "an id that no prompt or draw may have");
     float &logit = adjusted[size_t(entry.id)];
     logit = logit > 0 ? logit / params.repetitionPenalty : logit * params.repetitionPenalty;
     if (entry.inOutput) {
@@ -201,6 +207,7 @@ bool Sampler::selectFromMaxima(const float *logits, size_t count) {
 
 /// Sets candidates to the `count` best, best first.
 void Sampler::selectTop(const float *logits, size_t count) {
+  assert(count >= 1 && "there is no worst of no candidates");
   if (selectFromMaxima(logits, count))
     return;
   auto candidate = [&](size_t id) {
@@ -238,6 +245,7 @@ int32_t Sampler::drawFromAll(const float *logits, float largest, const RowSampli
   uint64_t total = 0;
   for (size_t id = 0; id < vocab; ++id)
     total += weights[id];
+  assert(total > 0 && "the largest logit has a weight");
   uint64_t target = targetOf(random, total);
   size_t id = 0;
   for (; weights[id] <= target; ++id)
@@ -289,6 +297,7 @@ void Sampler::keepTypical(float largest, const RowSampling &how, float share) {
   uint64_t total = 0;
   for (const Candidate &candidate : candidates)
     total += candidate.weight;
+  assert(total > 0 && "the largest logit has a weight");
   // The entropy of the remaining candidates, and the surprise of each relative to it.
   const double logTotal = logPositive(double(total) * kWeightUnit);
   auto surprise = [&](const Candidate &candidate) {
@@ -316,6 +325,7 @@ void Sampler::keepTypical(float largest, const RowSampling &how, float share) {
 int32_t Sampler::drawFiltered(const float *logits, float largest, const SamplingParams &params,
                               const RowSampling &how, uint64_t random) {
   keepNucleus(logits, largest, how);
+  assert(!candidates.empty() && candidates.front().logit == largest && "candidates are ordered");
   // The first candidate is the largest, so it always stays.
   while ((double(candidates.back().logit) - largest) * how.scale < how.least)
     candidates.pop_back();
@@ -324,6 +334,7 @@ int32_t Sampler::drawFiltered(const float *logits, float largest, const Sampling
   uint64_t total = 0;
   for (const Candidate &candidate : candidates)
     total += candidate.weight;
+  assert(total > 0 && "nothing is left to draw from");
   uint64_t target = targetOf(random, total);
   auto chosen = candidates.begin();
   for (; chosen->weight <= target; ++chosen)
@@ -338,6 +349,7 @@ std::span<const TokenLogprob> Sampler::rank(const float *logits, int32_t chosen,
   logprobs[count++] = {chosen, logprob(chosen)};
   if (top > 0) {
     selectTop(logits, size_t(top));
+    assert(candidates.size() < logprobs.size() && "SamplingParams::check() bounds their number");
     for (const Candidate &candidate : candidates)
       logprobs[count++] = {candidate.id, logprob(candidate.id)};
   }

@@ -9,7 +9,7 @@
 namespace ingot::runtime {
 
 double logPositive(double x) {
-  assert(x >= std::numeric_limits<double>::min());
+  assert(x >= std::numeric_limits<double>::min() && "x is not positive and normal");
   uint64_t bits = std::bit_cast<uint64_t>(x);
   int64_t exponent = int64_t(bits >> 52) - 1023;
   double m = std::bit_cast<double>((bits & 0xFFFFFFFFFFFFFull) | std::bit_cast<uint64_t>(1.0));

@@ -9,6 +9,7 @@
 namespace ingot::runtime {
 
 TokenHistory::TokenHistory(std::span<const int32_t> prompt, int64_t maxNew, int64_t window) {
+  assert(maxNew >= 0 && "the caller checks requests");
   if (window >= 0)
     prompt = prompt.last(std::min(prompt.size(), size_t(window)));
   size_t most = prompt.size() + size_t(maxNew);
@@ -36,6 +37,7 @@ void TokenHistory::count(int32_t id, bool output) {
   const Seen gone = std::exchange(recent[oldest], {id, output});
   oldest = (oldest + 1) % recent.size();
   Entry &left = find(gone.id);
+  assert((gone.output ? left.inOutput : left.inPrompt) > 0 && "an id leaves the window twice");
   --(gone.output ? left.inOutput : left.inPrompt);
 }
 
