@@ -4,6 +4,7 @@
 #include "runtime/device/Trace.h"
 
 #include <algorithm>
+#include <cassert>
 #include <cmath>
 
 namespace ingot::runtime {
@@ -44,11 +45,14 @@ Answer::Answer(Request given, int64_t most, std::span<const int32_t> eos,
 }
 
 void Answer::start(int64_t cachedTokens) {
+  assert(!started() && cachedTokens >= 0 && cachedTokens <= promptSize() &&
+         "it starts once, with some of its prompt in the cache");
   begun = nowNanoseconds();
   completion.cachedTokens = cachedTokens;
 }
 
 bool Answer::take(int32_t id, std::span<const TokenLogprob> logprobs) {
+  assert(!done && sampled < maxTokens && "an id after the end");
   lastId = nowNanoseconds();
   if (sampled++ == 0)
     firstId = lastId;
@@ -100,6 +104,8 @@ bool Answer::pool(std::span<const float> hidden, int64_t position) {
   firstId = firstId ? firstId : lastId;
   if (position < pooledPositions) // recomputed after a preemption
     return true;
+  assert((pooledSum.empty() || pooledSum.size() == hidden.size()) &&
+         "hidden states differ in width");
   pooledPositions = position + 1;
   pooledSum.resize(hidden.size());
   for (size_t i = 0; i < hidden.size(); ++i)
@@ -164,6 +170,7 @@ void Answer::tell(int32_t id, std::string text, std::span<const TokenLogprob> lo
 }
 
 void Answer::end(FinishReason reason) {
+  assert(!done && "an answer ends once");
   if (decoder && !stopped()) {
     std::string rest = shown(decoder->flush());
     if (stops)
@@ -184,6 +191,7 @@ void Answer::end(FinishReason reason) {
 }
 
 Completion Answer::result(double loadMs) {
+  assert(done && "it is still in progress");
   Timings &timings = completion.timings;
   timings.loadMs = loadMs;
   if (sampled > 0) {

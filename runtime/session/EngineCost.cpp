@@ -5,6 +5,7 @@
 #include "runtime/engine/Program.h"
 
 #include <algorithm>
+#include <cassert>
 
 namespace ingot::runtime {
 
@@ -15,6 +16,7 @@ constexpr double kOperationsPerSecond = 5e10; ///< of one thread, for kernels wi
 
 double between(const fb::KernelCost &cost, double units, uint64_t (fb::Prediction::*what)() const) {
   const auto &points = *cost.predicted();
+  assert(points.size() != 0 && "the caller looks for predictions");
   const fb::Prediction *left = points.Get(0), *right = left;
   for (unsigned i = 1; i < points.size() && double(left->tokens()) < units; ++i) {
     left = right;
@@ -61,7 +63,9 @@ double gpuSeconds(const fb::KernelCost &cost, double units, const GpuMachine &ma
 class LaunchCosts {
 public:
   LaunchCosts(const fb::CodeObject &code, const GpuMachine *machine, int threads)
-      : code(code), machine(machine), threads(double(threads)) {}
+      : code(code), machine(machine), threads(double(threads)) {
+    assert(threads >= 1 && "some thread runs the kernels");
+  }
 
   /// Adds the costs that do not depend on the step's tokens.
   void addShared(uint32_t kernel, StepCostTable &table) const {

@@ -135,6 +135,7 @@ std::optional<Session::Impl::Begun> Session::Impl::runAhead(const Rows &rows) {
 
 /// Waits for the step in flight and delivers its ids; the next step may have begun meanwhile.
 bool Session::Impl::finishSampled() {
+  assert(underWay && "no step has begun");
   const auto [rows, work, begun] = std::move(*underWay);
   underWay.reset();
   std::optional<Begun> next = runAhead(rows);
@@ -143,6 +144,7 @@ bool Session::Impl::finishSampled() {
   auto ids = executor->endSampled();
   if (!succeeded(ids ? Result<void>() : ids.error()))
     return false;
+  assert(ids->size() == rows.size() && "the device draws one id for each row");
   double end = now();
   scheduler->observe(work, end - std::max(begun, lastEnd)); // it may have waited for the previous
                                                             // one
@@ -218,7 +220,8 @@ bool Session::finished(RequestId id) const {
 
 Completion Session::take(RequestId id) {
   auto found = impl->answers.find(id);
-  assert(found != impl->answers.end() && found->second->finished());
+  assert(found != impl->answers.end() && found->second->finished() &&
+         "an answer is taken once, after its end");
   Completion completion = found->second->result(impl->loadMs);
   impl->answers.erase(found);
   return completion;
@@ -228,7 +231,8 @@ Result<void> Session::logits(std::span<const int32_t> ids, const LogitsSink &sin
                              const std::atomic<bool> *cancel) {
   while (impl->underWay && impl->finishSampled()) // steps left over from answers that have ended
     ;
-  assert(impl->scheduler->running() == 0 && impl->scheduler->queued() == 0);
+  assert(impl->scheduler->running() == 0 && impl->scheduler->queued() == 0 &&
+         "the rows of a step must all be those of this text");
   if (impl->failure)
     return *impl->failure;
   if (auto checked = checkIds(ids, 1, impl->limits); !checked)

@@ -10,6 +10,7 @@
 #include "runtime/session/search/ContrastiveSearch.h"
 
 #include <algorithm>
+#include <cassert>
 
 namespace ingot::runtime {
 
@@ -29,12 +30,14 @@ bool Session::Impl::deviceDraws() {
         answer.editsLogits() || !params.drawnFromLogits() || !executor->draws(sampling.back()))
       return false;
   }
+  assert(sampling.size() == scheduler->rows().size() && "each row has its parameters");
   return !sampling.empty() || executor->draws({});
 }
 
 const float *Session::Impl::drawnFrom(const float *row, const Answer &answer) {
   if (!answer.editsLogits())
     return row;
+  assert(int64_t(editedRow.size()) == limits.vocab && "submit() makes room for such requests");
   std::copy_n(row, editedRow.size(), editedRow.begin());
   answer.editLogits(editedRow);
   return editedRow.data();
@@ -100,6 +103,7 @@ void Session::Impl::drawRow(const Scheduler::Row &row, int64_t index) {
 }
 
 void Session::Impl::cancel(RequestId id, Answer &answer) {
+  assert(!answer.finished() && "its sequence has ended with it");
   answer.cancel();
   if (answer.scheduled)
     scheduler->finish(id);
@@ -151,6 +155,7 @@ void Session::Impl::startSearch(SequenceId first, Request request, int64_t maxTo
 }
 
 void Session::Impl::poolRow(const Scheduler::Row &row, Answer &answer, int64_t index) {
+  assert(executor->hiddenSize() > 0 && "validate() refuses such requests");
   hidden.resize(size_t(executor->hiddenSize()));
   executor->hiddenState(index, hidden.data());
   if (!answer.pool(hidden, row.position))

@@ -2,6 +2,7 @@
 #include "runtime/session/search/BeamSearch.h"
 
 #include <algorithm>
+#include <cassert>
 #include <cmath>
 
 namespace ingot::runtime {
@@ -17,6 +18,7 @@ size_t BeamSearch::wanted() const {
 }
 
 double BeamSearch::scoreOf(double sum, int64_t length) const {
+  assert(length >= 1 && "a hypothesis has at least one id");
   return sum / std::pow(double(length), params.lengthPenalty);
 }
 
@@ -59,6 +61,7 @@ void BeamSearch::decide() {
   const auto width = size_t(params.width);
   const auto length = int64_t(live.front().said->ids().size()) + 1;
   const bool last = length == maxTokens;
+  assert(length <= maxTokens && "the search has gone on after its last id");
   std::vector<Next> next;
   for (size_t rank = 0; rank < choices.size() && next.size() < width; ++rank) {
     const Choice &choice = choices[rank];

@@ -4,6 +4,7 @@
 #include "runtime/sample/Softmax.h"
 
 #include <algorithm>
+#include <cassert>
 #include <cmath>
 #include <limits>
 
@@ -40,6 +41,7 @@ ContrastiveSearch::ContrastiveSearch(const Surroundings &around, SequenceId firs
                                      Request given, int64_t maxTokens)
     : Search(around, first, {answer}, std::move(given), maxTokens), params(*request.contrastive),
       width(size_t(around.executor.hiddenSize())) {
+  assert(width > 0 && "validate() refuses it on an engine that does not tell hidden states");
   states.reserve((request.promptIds.size() + size_t(maxTokens)) * width);
 }
 
@@ -48,12 +50,14 @@ void ContrastiveSearch::sawRow(Member *member, int64_t index) {
   const bool candidate = member && !member->said->ids().empty();
   std::vector<float> &kept = candidate ? member->state : states;
   const size_t at = candidate ? 0 : states.size();
+  assert((candidate || at + width <= states.capacity()) && "more states than it has reserved");
   kept.resize(at + width);
   around.executor.hiddenState(index, kept.data() + at);
   scaleToOne(std::span(kept).subspan(at));
 }
 
 double ContrastiveSearch::likeness(std::span<const float> state) const {
+  assert(state.size() == width && states.size() % width == 0 && "states differ in width");
   double most = -std::numeric_limits<double>::infinity();
   for (size_t at = 0; at < states.size(); at += width)
     most = std::max(most, dot(states.data() + at, state.data(), width));

@@ -44,7 +44,8 @@ Result<std::span<const uint32_t>> Hypothesis::allowed() {
 }
 
 Result<bool> Hypothesis::take(int32_t id, std::span<const TokenLogprob> logprobs) {
-  assert(said.empty() || perId == logprobs.size());
+  assert(!over && "an id after its end");
+  assert((said.empty() || perId == logprobs.size()) && "its ids differ in log-probabilities");
   said.push_back(id);
   perId = logprobs.size();
   likely.insert(likely.end(), logprobs.begin(), logprobs.end());
@@ -69,6 +70,7 @@ Result<bool> Hypothesis::take(int32_t id, std::span<const TokenLogprob> logprobs
 }
 
 std::span<const TokenLogprob> Hypothesis::logprobs(size_t index) const {
+  assert(index < said.size() && (index + 1) * perId <= likely.size() && "there is no such id");
   return std::span(likely).subspan(index * perId, perId);
 }
 

@@ -4,6 +4,7 @@
 #include "runtime/sample/Softmax.h"
 
 #include <algorithm>
+#include <cassert>
 #include <limits>
 
 namespace ingot::runtime {
@@ -22,6 +23,8 @@ void RowRanking::select(const float *logits, size_t count, std::span<const uint3
   auto better = [&](int32_t a, int32_t b) {
     return logits[a] > logits[b] || (logits[a] == logits[b] && a < b);
   };
+  assert(count >= 1 && "there is no worst of no ids");
+  assert((allowed.empty() || allowed.size() >= (vocab + 31) / 32) && "an id has no bit");
   chosen.clear();
   for (size_t id = 0; id < vocab; ++id) {
     const bool full = chosen.size() == count;
@@ -49,13 +52,16 @@ std::vector<RowRanking::Candidate> RowRanking::best(const float *logits, size_t 
   const float *scored = logits;
   if (!bias.empty()) {
     biased.assign(logits, logits + vocab);
-    for (auto [id, amount] : bias)
+    for (auto [id, amount] : bias) {
+      assert(id >= 0 && size_t(id) < vocab && "SamplingParams::check() refuses other ids");
       biased[size_t(id)] += amount;
+    }
     scored = biased.data();
   }
   const double ownNorm = logSumExp({logits, vocab});
   const double norm = scored == logits ? ownNorm : logSumExp({scored, vocab});
   select(scored, count, allowed);
+  assert(!chosen.empty() && "no id is allowed");
   std::vector<Candidate> candidates;
   candidates.reserve(chosen.size());
   for (int32_t id : chosen)

@@ -10,6 +10,7 @@ Search::Search(const Surroundings &surroundings, SequenceId first, std::vector<A
                Request given, int64_t most)
     : around(surroundings), request(std::move(given)), maxTokens(most), answers(std::move(wanted)),
       prompt(int64_t(request.promptIds.size())) {
+  assert(!answers.empty() && "a search has an answer");
   live.push_back({first,
                   std::make_unique<Hypothesis>(request, around.eos, around.tokenizer),
                   0,
@@ -43,7 +44,7 @@ void Search::fail(const Error &error) {
 
 void Search::takeRow(const Scheduler::Row &row, int64_t index) {
   auto member = std::ranges::find(live, row.sequence, &Member::sequence);
-  assert(member != live.end() && !member->ready);
+  assert(member != live.end() && !member->ready && "a row of another search, or a second one");
   if (row.position + 1 < prompt)
     return sawRow(nullptr, index);
   sawRow(&*member, index);
@@ -73,6 +74,7 @@ void Search::rank(Member &member, int64_t index) {
 
 std::unique_ptr<Hypothesis> Search::extended(const Member &member,
                                              const RowRanking::Candidate &candidate) {
+  assert(!member.said->ended() && "a hypothesis that has ended goes no further");
   auto said = std::make_unique<Hypothesis>(*member.said);
   std::vector<TokenLogprob> logprobs;
   if (request.sampling.topLogprobs >= 0) {
@@ -87,9 +89,12 @@ std::unique_ptr<Hypothesis> Search::extended(const Member &member,
 }
 
 void Search::goOn(std::vector<Next> next) {
+  assert(!next.empty() && "no sequence is left, and the answers have not ended");
   std::vector<int> uses(live.size());
-  for (const Next &one : next)
+  for (const Next &one : next) {
+    assert(one.parent < live.size() && "a sequence goes on from none of the search");
     ++uses[one.parent];
+  }
   // Finish these first, so that their sequence slots are free for forks.
   for (size_t i = 0; i < live.size(); ++i)
     if (uses[i] == 0) {

@@ -7,6 +7,7 @@
 #pragma once
 
 #include <atomic>
+#include <cassert>
 #include <cstdint>
 #include <memory>
 
@@ -23,6 +24,7 @@ public:
   std::shared_ptr<const void> take(uint64_t bytes) {
     uint64_t before = taken->load();
     do {
+      assert(before <= most && "more was given than there is");
       if (bytes > most - before)
         return nullptr;
     } while (!taken->compare_exchange_weak(before, before + bytes));
