@@ -43,8 +43,10 @@ Reservation &Reservation::operator=(Reservation &&other) noexcept {
 }
 
 void Reservation::release() {
-  if (choices)
-    count->fetch_sub(choices);
+  if (choices) {
+    [[maybe_unused]] const int64_t before = count->fetch_sub(choices);
+    assert(before >= choices && "more places are given back than were reserved");
+  }
   choices = 0;
 }
 
@@ -119,7 +121,7 @@ Reservation Service::resume() {
 
 Result<void> Service::submit(runtime::Request request, int32_t choices, std::shared_ptr<Job> job,
                              Reservation place) {
-  assert(choices >= 1 && place.choices == 1);
+  assert(choices >= 1 && place.choices == 1 && "the caller has checked the request and reserved");
   if (auto prepared = engine->prepare(request); !prepared) {
     if (prepared.error().code == "E0560")
       measured.update([](Measurements &m) { ++m.refused; });
@@ -378,7 +380,8 @@ void Service::noteStarted(uint64_t stepBegin) {
     if (!job->times.scheduled &&
         std::ranges::any_of(job->ids, [&](auto id) { return id >= 0 && engine->started(id); })) {
       job->times.scheduled = stepBegin;
-      waitingTokens.fetch_sub(job->promptTokens);
+      [[maybe_unused]] const int64_t before = waitingTokens.fetch_sub(job->promptTokens);
+      assert(before >= job->promptTokens && "its prompt was not counted as waiting");
     }
 }
 
@@ -410,6 +413,7 @@ void Service::onToken(const std::shared_ptr<Job> &job, int32_t choice,
   std::lock_guard hold(turn);
   if (abandoned)
     return; // the job has ended already
+  assert(choice >= 0 && size_t(choice) < job->lastToken.size() && "the job has no such choice");
   const uint64_t now = nowNanoseconds();
   uint64_t &last = job->lastToken[size_t(choice)];
   if (event.id >= 0) {
@@ -473,16 +477,20 @@ void Service::collect() {
 }
 
 void Service::end(const std::shared_ptr<Job> &job, size_t choice, Output output) {
+  assert(choice < job->ids.size() && job->open > 0 && "every choice ends once");
   job->ids[choice] = -1;
-  taken->fetch_sub(1);
+  [[maybe_unused]] const int64_t places = taken->fetch_sub(1);
+  assert(places >= 1 && "the choice has no place among those under way");
   output.kind = Output::Kind::End;
   output.choice = int32_t(choice);
   output.times = job->times;
   const JobTimes &times = job->times;
   const uint64_t now = nowNanoseconds();
   job->over = --job->open == 0;
-  if (job->over && !times.scheduled)
-    waitingTokens.fetch_sub(job->promptTokens);
+  if (job->over && !times.scheduled) {
+    [[maybe_unused]] const int64_t before = waitingTokens.fetch_sub(job->promptTokens);
+    assert(before >= job->promptTokens && "its prompt was not counted as waiting");
+  }
   measured.update([&](Measurements &m) {
     Ending ending = output.error                                     ? Ending::Error
                     : output.reason == runtime::FinishReason::Stop   ? Ending::Stop
