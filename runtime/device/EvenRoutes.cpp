@@ -4,6 +4,7 @@
 #include "runtime/abi/Routes.h"
 
 #include <algorithm>
+#include <cassert>
 #include <cstring>
 
 namespace ingot::runtime {
@@ -14,6 +15,7 @@ bool findsRoutes(const fb::Kernel &kernel) {
 }
 
 std::vector<std::byte> evenRoutes(int64_t experts, int64_t used, int64_t tokens) {
+  assert(used >= 0 && used <= experts && "a token has distinct experts");
   const RoutesLayout layout{tokens * used};
   std::vector<int32_t> expert(static_cast<size_t>(layout.pairs)), row(expert.size()),
       token(expert.size());
@@ -40,6 +42,7 @@ std::vector<std::byte> evenRoutes(int64_t experts, int64_t used, int64_t tokens)
   const auto count = int32_t(segments.size());
   std::vector<std::byte> buffer(static_cast<size_t>(routesBytes(used) * tokens));
   auto put = [&](int64_t at, const void *from, size_t bytes) {
+    assert(size_t(at) + bytes <= buffer.size() && "routesBytes() is too small");
     std::memcpy(buffer.data() + at, from, bytes);
   };
   put(layout.expert(), expert.data(), 4 * expert.size());

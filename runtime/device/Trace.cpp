@@ -3,6 +3,7 @@
 #include "runtime/abi/Routes.h"
 
 #include <algorithm>
+#include <cassert>
 #include <cerrno>
 #include <chrono>
 #include <cstdio>
@@ -23,6 +24,8 @@ Trace::Trace(std::vector<std::string> kernelNames, std::vector<LaunchInfo> launc
       keepEvents(keep), stamps(launches.size() * size_t(threads)), times(names.size()) {}
 
 void Trace::watchRoutes(size_t launch, const std::byte *routes, uint32_t experts, uint32_t used) {
+  assert(launch < launches.size() && (watched.empty() || watched.back().launch < launch) &&
+         "launches are watched in increasing order");
   const int32_t layer = launches[launch].layer;
   auto found = std::ranges::find(loads, layer, &ExpertLoad::layer); // found: another specialisation
                                                                     // of the same stage
@@ -43,6 +46,7 @@ void Trace::countRoutes(size_t launch, int64_t tokens) {
 }
 
 void Trace::countSegments(size_t launch, const std::byte *fromCount) {
+  assert(watchedAt(launch) < watched.size() && "the launch is not watched");
   std::vector<uint64_t> &counts = loads[watched[watchedAt(launch)].load].tokens;
   const std::byte *first = fromCount + RoutesLayout{0}.segments();
   int32_t segments;

@@ -10,6 +10,7 @@
 
 #include "runtime/error/Error.h"
 
+#include <cassert>
 #include <cstddef>
 #include <cstdint>
 #include <string>
@@ -35,7 +36,10 @@ public:
   Trace(std::vector<std::string> kernelNames, std::vector<LaunchInfo> launches, int threads,
         bool keepEvents);
 
-  Stamp *stampsOf(int thread) { return stamps.data() + size_t(thread) * launches.size(); }
+  Stamp *stampsOf(int thread) {
+    assert(thread >= 0 && thread < threads && "a thread without stamps");
+    return stamps.data() + size_t(thread) * launches.size();
+  }
   /// Collects the stamps after a step. `tokens`: number of tokens in the step's batch.
   void collect(int64_t tokens);
 

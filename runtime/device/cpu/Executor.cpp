@@ -189,7 +189,9 @@ std::byte *Executor::bufferAddress(size_t index) const {
   const HostMemory &arena = buffer.class_() == fb::BufferClass::PerToken ? tokenArena
                             : buffer.class_() == fb::BufferClass::PerRow ? rowArena
                                                                          : fixedArena;
-  return arena.data() + runtime::placeInArena(buffer, statement.limits);
+  const uint64_t place = runtime::placeInArena(buffer, statement.limits);
+  assert(place < arena.size() && place % kLine == 0 && "the buffer is not in its arena");
+  return arena.data() + place;
 }
 
 std::byte *Executor::operandAddress(const fb::Arg &arg, const fb::Step &step) const {
@@ -215,6 +217,7 @@ std::byte *Executor::operandAddress(const fb::Arg &arg, const fb::Step &step) co
 
 std::byte *Executor::stateAddress(size_t state) const {
   const bool fixed = plan->states()->Get(unsigned(state))->kind() == fb::StateKind::Fixed;
+  assert(kvOffset[state] < (fixed ? slots : kv).size() && "the state is not in its memory");
   return (fixed ? slots : kv).data() + kvOffset[state];
 }
 
@@ -238,6 +241,8 @@ void Executor::resolve() {
       for (const fb::Launch *launch : *one->launches())
         resolveLaunch(*launch, *step, bitOf(section, *one));
   }
+  assert(operands.size() == operandCount && resolved.size() == launchCount &&
+         "launches point into `operands`, which has moved");
   const fb::Output &logits = *outputOf(entry, fb::OutputRole::Logits);
   auto widthOf = [&](const fb::Output &output) { // number of f32 in a row
     return int64_t(plan->buffers()->Get(output.buffer())->per_unit() / sizeof(float));
@@ -264,6 +269,7 @@ uint64_t Executor::bitOf(const fb::Section &section, const fb::Case &one) const 
       continue;
     for (const fb::Case *known : *other->cases()) {
       ++bit;
+      assert(bit <= runtime::kMostCpuCases && "the verifier counts specialisations");
       if (other == &section && known == &one)
         return uint64_t(1) << bit;
     }
@@ -273,8 +279,12 @@ uint64_t Executor::bitOf(const fb::Section &section, const fb::Case &one) const 
 
 uint64_t Executor::casesOf(fb::Mode mode, const BatchView &batch) const {
   runtime::StepCounts counts{mode, uint64_t(batch.tokens), uint64_t(batch.rows), 0};
-  for (int64_t i = 0; i < batch.tiles; ++i)
-    counts.tileTokens = std::max(counts.tileTokens, uint64_t(batch.attentionTiles[i].tokens));
+  for (int64_t i = 0; i < batch.tiles; ++i) {
+    [[maybe_unused]] const AttentionTile &tile = batch.attentionTiles[i];
+    assert(tile.tokens >= 1 && tile.tokens <= kAttentionTile && tile.firstToken >= 0 &&
+           tile.firstToken + tile.tokens <= batch.tokens && "a tile lies in the batch");
+    counts.tileTokens = std::max(counts.tileTokens, uint64_t(tile.tokens));
+  }
   uint64_t bits = 1;
   for (const fb::Section *section : *plan->sections())
     if (section->cases()->size() > 1)
@@ -294,6 +304,7 @@ void Executor::resolveLaunch(const fb::Launch &launch, const fb::Step &step, uin
 
 bool Executor::takeKvMemory(std::span<const int64_t> pages) {
   constexpr uint64_t kPiece = uint64_t(2) << 20;
+  assert(pages.size() == statement.groups.size() && "each group has its number of pages");
   // Going state by state would leave the last layers with nothing if a request arrives meanwhile.
   size_t next = kvTaken.size();
   uint64_t piece = 0, fewest = std::numeric_limits<uint64_t>::max();
@@ -354,6 +365,10 @@ uint64_t Executor::pageBytes(size_t group) const {
 
 /// Calls move(address of the page or slot, bytes) for each state of the group.
 template <typename Move> void Executor::forStates(size_t group, int32_t page, Move move) const {
+  assert(page >= 0 &&
+         uint64_t(page) <
+             (group < statement.groups.size() ? statement.groups[group].pages : statement.slots) &&
+         "the group has no such page");
   for (size_t i = 0; i < kvOffset.size(); ++i)
     if (statement.groupOf[i] == group) {
       const fb::State &state = *plan->states()->Get(flatbuffers::uoffset_t(i));
@@ -414,6 +429,7 @@ void Executor::startTrace(bool keepEvents) {
 int64_t Executor::hiddenSize() const { return hidden ? file->table().model()->hidden() : 0; }
 
 void Executor::hiddenState(int64_t row, float *out) const {
+  assert(hidden && row >= 0 && uint64_t(row) < statement.limits.logitsRows && "no such row");
   const int64_t width = hiddenSize();
   const auto *bytes = static_cast<const std::byte *>(bufferAddress(hidden->buffer())) +
                       row * int64_t(plan->buffers()->Get(hidden->buffer())->per_unit());

@@ -2,6 +2,7 @@
 #include "runtime/device/cpu/HostMemory.h"
 
 #include <algorithm>
+#include <cassert>
 #include <cerrno>
 #include <cstdlib>
 #include <cstring>
@@ -55,6 +56,7 @@ Result<HostMemory> HostMemory::allocate(uint64_t bytes, const std::string &what,
 }
 
 bool HostMemory::populate(uint64_t from, uint64_t count) const {
+  assert(from <= bytes && count <= bytes - from && "a range beyond the memory");
   const uint64_t first = from / kPage * kPage, end = roundTo(from + count, kPage);
   return madvise(start + first, end - first, MADV_POPULATE_WRITE) == 0;
 }

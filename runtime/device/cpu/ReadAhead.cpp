@@ -2,6 +2,7 @@
 #include "runtime/device/cpu/ReadAhead.h"
 
 #include <algorithm>
+#include <cassert>
 
 namespace ingot::cpu {
 
@@ -26,12 +27,15 @@ int ReadAhead::begin(int64_t tokens) {
 }
 
 int64_t ReadAhead::bytes(int trial, int64_t tokens, size_t launch) const {
+  assert(launch < kernels.size() && "the program has no such launch");
   if (tokens > kFewTokens)
     return kWays.front();
   return trial == kNoTrial ? chosen[kernels[launch]] : kWays[wayOf(trial, turns[launch])];
 }
 
 void ReadAhead::took(int trial, size_t launch, size_t part, uint64_t nanoseconds) {
+  assert(trial >= 0 && trial < kTrials && launch < kernels.size() &&
+         part * kernels.size() + launch < best.size() && "a part of no trial");
   uint64_t &least = best[part * kernels.size() + launch][wayOf(trial, turns[launch])];
   least = least ? std::min(least, nanoseconds) : nanoseconds;
 }

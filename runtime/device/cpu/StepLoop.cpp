@@ -2,6 +2,7 @@
 #include "runtime/device/cpu/StepLoop.h"
 
 #include <algorithm>
+#include <cassert>
 
 namespace ingot::cpu {
 
@@ -47,6 +48,7 @@ Result<std::unique_ptr<StepLoop>> StepLoop::create(std::span<const ResolvedLaunc
 }
 
 void StepLoop::run(const BatchView *views, runtime::Trace *traceOrNull, uint64_t casesToRun) {
+  assert(finished.load(std::memory_order_relaxed) == 0 && "the step before has not ended");
   const BatchView &view = *views;
   Step step{};
   step.count = ItemCounts(view);
@@ -163,6 +165,7 @@ template <bool Traced>
 void StepLoop::runPart(const Step &step, int thread, size_t index, uint64_t part, uint64_t parts) {
   const ResolvedLaunch &launch = program[index];
   uint64_t items = itemsOf(step, launch);
+  assert(part < parts && parts <= items && parts <= claims.size() && "no part is empty");
   bool cyclic = launch.partition == fb::Partition::Cyclic;
   uint64_t from = cyclic ? part : items * part / parts;
   uint64_t to = cyclic ? items : items * (part + 1) / parts;

@@ -29,7 +29,7 @@ bool decodes(std::span<const AttentionTile> tiles, size_t i) {
 
 int64_t dealShares(std::span<const AttentionTile> tiles, const AttentionSharing &sharing,
                    AttentionShare *to) {
-  assert(sharing.shares <= kMostShares);
+  assert(sharing.shares <= kMostShares && "the verifier bounds their number");
   // A window may begin anywhere in a chunk.
   const int64_t inWindow = divideUp(sharing.window, kRunPositions) + 1;
   auto runsOf = [&](const AttentionTile &tile) {
@@ -60,8 +60,10 @@ int64_t dealShares(std::span<const AttentionTile> tiles, const AttentionSharing 
   std::array<const AttentionTile *, kMostShares> longOnes;
   auto end = longOnes.begin();
   for (const AttentionTile &tile : tiles)
-    if (runsOf(tile) > most)
+    if (runsOf(tile) > most) {
+      assert(end != longOnes.end() && "fewer than `shares` tiles are long");
       *end++ = &tile;
+    }
   std::sort(longOnes.begin(), end, [&](const AttentionTile *a, const AttentionTile *b) {
     return std::pair(runsOf(*b), a) < std::pair(runsOf(*a), b);
   });
@@ -70,6 +72,8 @@ int64_t dealShares(std::span<const AttentionTile> tiles, const AttentionSharing 
   for (const AttentionTile &tile : tiles)
     if (runsOf(tile) <= most)
       deal(tile);
+  assert(next - to <= int64_t(tiles.size()) + sharing.shares && slots <= sharing.slots &&
+         "more splits or chunks than there is room for");
   return next - to;
 }
 

@@ -5,6 +5,7 @@
 #include "runtime/device/Trace.h"
 #include "runtime/device/cpu/HostMemory.h"
 
+#include <cassert>
 #include <cerrno>
 #include <cstdlib>
 #include <cstring>
@@ -165,6 +166,7 @@ Result<void> EmulatorDriver::launch(Graph graph) {
     if (waits[i] == 0)
       ready.push_back(i);
   }
+  [[maybe_unused]] size_t launched = 0;
   while (!ready.empty()) {
     std::swap(ready[order() % ready.size()], ready.back());
     uint32_t index = ready.back();
@@ -177,7 +179,9 @@ Result<void> EmulatorDriver::launch(Graph graph) {
     for (uint32_t next : then[index])
       if (--waits[next] == 0)
         ready.push_back(next);
+    ++launched;
   }
+  assert(launched == nodes.size() && "the graph has a cycle");
   return {};
 }
 

@@ -24,7 +24,9 @@ ChosenVariants Executor::variantsOf(const PlannedLaunch &planned, const StepShap
 GraphNode Executor::nodeOf(const PlannedLaunch &planned, uint32_t variant,
                            const StepShape &shape) const {
   const fb::KernelVariants &variants = *picked.code->variants()->Get(planned.kernel);
-  Launch launch = *launchOf(*variants.variants()->Get(variant), shape); // checkGrids()
+  const std::optional<Launch> possible = launchOf(*variants.variants()->Get(variant), shape);
+  assert(possible && "checkGrids() has tried the largest step");
+  Launch launch = *possible;
   launch.overlap &= gpu.edges == GpuEdges::Programmatic;
   return {functions[planned.kernel][variant], launch, planned.arguments[variant], {}};
 }
@@ -186,7 +188,7 @@ Result<void> Executor::step(const BatchView &batch) {
 }
 
 Result<void> Executor::beginSampled(const BatchView &batch) {
-  assert(begun - ended < (runsAhead() ? 2 : 1));
+  assert(begun - ended < (runsAhead() ? 2 : 1) && "too many steps are under way");
   Flight &flight = flights[begun % 2];
   Mode mode = batch.sampling ? Mode::Drawn : Mode::Greedy;
   if (auto ok = queueStep(batch, mode, flight.batch.data()); !ok)
@@ -206,7 +208,7 @@ Result<void> Executor::beginSampled(const BatchView &batch) {
 }
 
 Result<std::span<const int32_t>> Executor::endSampled() {
-  assert(ended < begun);
+  assert(ended < begun && "no step is under way");
   Flight &flight = flights[ended++ % 2];
   if (auto ok = driver->wait(flight.done); !ok)
     return ok.error();
@@ -221,6 +223,10 @@ uint64_t Executor::pageBytes(size_t group) const {
 }
 
 template <typename Move> void Executor::forStates(size_t group, int32_t page, Move move) {
+  assert(page >= 0 &&
+         uint64_t(page) <
+             (group < statement.groups.size() ? statement.groups[group].pages : statement.slots) &&
+         "the group has no such page");
   for (size_t i = 0; i < kvOffset.size() && !moveFailed; ++i) {
     if (statement.groupOf[i] != group)
       continue;

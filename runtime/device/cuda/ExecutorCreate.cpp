@@ -7,6 +7,7 @@
 #include "runtime/engine/WeightLayouts.h"
 
 #include <algorithm>
+#include <cassert>
 #include <cstring>
 #include <set>
 
@@ -311,7 +312,9 @@ Address Executor::bufferAddress(size_t index) const {
   const auto &arena = buffer.class_() == fb::BufferClass::PerToken ? tokenArena
                       : buffer.class_() == fb::BufferClass::PerRow ? rowArena
                                                                    : fixedArena;
-  return arena.address() + runtime::placeInArena(buffer, statement.limits);
+  const uint64_t place = runtime::placeInArena(buffer, statement.limits);
+  assert(place < arena.size() && "the buffer is not in its arena");
+  return arena.address() + place;
 }
 
 Address Executor::operandAddress(const fb::Arg &arg, const fb::Step &step) const {
@@ -336,6 +339,7 @@ Address Executor::operandAddress(const fb::Arg &arg, const fb::Step &step) const
 
 Address Executor::stateAddress(size_t state) const {
   const bool fixed = picked.program->states()->Get(unsigned(state))->kind() == fb::StateKind::Fixed;
+  assert(kvOffset[state] < (fixed ? slots : kv).size() && "the state is not in its memory");
   return (fixed ? slots : kv).address() + kvOffset[state];
 }
 
@@ -395,6 +399,7 @@ Result<void> Executor::resolve() {
 Result<void> Executor::resolveLaunch(const fb::Launch &launch, const fb::Step &step) {
   std::vector<void *> plain;
   auto add = [&](Address address) {
+    assert(operands.size() < operands.capacity() && "arguments point into `operands`");
     operands.push_back(address);
     plain.push_back(&operands.back());
   };

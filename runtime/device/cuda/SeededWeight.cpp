@@ -5,6 +5,7 @@
 #include "runtime/formats/SeedWeights.h"
 
 #include <algorithm>
+#include <cassert>
 #include <cstring>
 #include <thread>
 #include <vector>
@@ -29,6 +30,7 @@ SeededWeight::SeededWeight(uint64_t seed, const fb::Weight &weight) : seed(seed)
 }
 
 void SeededWeight::fill(uint64_t first, std::span<std::byte> out, int threads) const {
+  assert(threads >= 1 && out.size() % unit == 0 && "pieces consist of whole tiles");
   std::memset(out.data(), 0, out.size());
   if (weight.layout() == fb::WeightLayout::VectorF32)
     return fillSeedVector(int64_t(weight.shape()->Get(0)), out);

@@ -4,6 +4,7 @@
 #include "runtime/engine/Memory.h"
 
 #include <algorithm>
+#include <cassert>
 
 namespace ingot::cuda {
 
@@ -54,6 +55,8 @@ ChosenVariants variantsFor(const fb::KernelVariants &variants, const StepShape &
 std::optional<uint64_t> blocks(const fb::Extent &extent, const StepShape &shape) {
   const uint64_t bases[] = {1,           shape.tokens, shape.rows, // indexed by GridBase
                             shape.tiles, shape.shares, shape.promptTiles, shape.spans};
+  assert(size_t(extent.base()) < std::size(bases) && extent.divide() != 0 &&
+         "the verifier refuses other grids");
   auto product = runtime::checkedMul(bases[size_t(extent.base())], extent.multiply());
   if (!product)
     return std::nullopt;

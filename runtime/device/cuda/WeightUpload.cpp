@@ -2,6 +2,7 @@
 #include "runtime/device/cuda/WeightUpload.h"
 
 #include <algorithm>
+#include <cassert>
 #include <condition_variable>
 #include <cstring>
 #include <mutex>
@@ -81,6 +82,8 @@ Result<void> WeightUpload::arrived(Piece &piece) {
 }
 
 Result<void> WeightUpload::sendPiece(Piece &piece, uint64_t bytes, Address to) {
+  assert(bytes <= piece.memory.size() && "more than a piece holds");
+  assert(!piece.travels && "an earlier copy may still read the piece");
   if (auto ok = driver->copyToDevice(to, piece.memory.data(), bytes); !ok)
     return ok;
   piece.travels = true;
