@@ -3,6 +3,7 @@
 
 #include "runtime/engine/Verify.h"
 
+#include <cassert>
 #include <cerrno>
 #include <fcntl.h>
 #include <new>
@@ -103,6 +104,7 @@ const EngineHeader &EngineFile::header() const {
 }
 
 std::span<const std::byte> EngineFile::segment(size_t index) const {
+  assert(index < engine->segments()->size() && "the verifier refuses such a table");
   const fb::Segment *segment = engine->segments()->Get(index);
   return bytes.subspan(segment->offset(), segment->size());
 }

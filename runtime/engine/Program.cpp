@@ -2,6 +2,7 @@
 #include "runtime/engine/Program.h"
 
 #include <algorithm>
+#include <cassert>
 
 namespace ingot::runtime {
 
@@ -19,7 +20,10 @@ const fb::Program *programFor(const fb::Engine &engine, DeviceKind kind) {
   return nullptr;
 }
 
-const fb::Entry &generateEntry(const fb::Program &program) { return *program.entries()->Get(0); }
+const fb::Entry &generateEntry(const fb::Program &program) {
+  assert(program.entries()->size() != 0 && "the table was not verified");
+  return *program.entries()->Get(0);
+}
 
 const fb::Output *outputOf(const fb::Entry &entry, fb::OutputRole role) {
   for (const fb::Output *output : *entry.outputs())
@@ -47,6 +51,7 @@ static bool holds(const fb::Condition &condition, const StepCounts &counts) {
 }
 
 const fb::Case &caseFor(const fb::Section &section, const StepCounts &counts) {
+  assert(section.cases()->size() != 0 && "the table was not verified");
   for (const fb::Case *one : *section.cases())
     if (!one->when() || std::ranges::all_of(*one->when(), [&](const fb::Condition *condition) {
           return holds(*condition, counts);

@@ -7,6 +7,7 @@
 #include "runtime/kv/KvGroup.h"
 
 #include <algorithm>
+#include <cassert>
 #include <cstdio>
 
 namespace ingot::runtime {
@@ -63,6 +64,7 @@ void formGroups(const fb::Program &program, MemoryStatement &s) {
       continue;
     }
     auto group = size_t(std::ranges::find(distinct, windows[paged++]) - distinct.begin());
+    assert(group < s.groups.size() && "each window has a group");
     s.groupOf.push_back(uint32_t(group));
     s.groups[group].pageBytes += state->page_bytes();
   }
@@ -71,6 +73,7 @@ void formGroups(const fb::Program &program, MemoryStatement &s) {
 } // namespace
 
 uint64_t slotsFor(uint64_t sequences, uint64_t pages, uint64_t kvBytes, uint64_t slotBytes) {
+  assert(slotBytes != 0 && "an engine without fixed states needs no slots");
   return sequences + 1 + std::min(pages / kSnapshotPages, kvBytes / 4 / slotBytes);
 }
 

@@ -80,10 +80,12 @@ Result<std::span<const std::byte>> verifyHeader(std::span<const std::byte> file,
 
 Result<const fb::Engine *> verifyStructure(std::span<const std::byte> table,
                                            const std::string &name) {
-  flatbuffers::Verifier verifier(reinterpret_cast<const uint8_t *>(table.data()), table.size(),
-                                 /*max_depth=*/64, /*max_tables=*/1'000'000);
-  if (table.size() < 16 || table.size() >= FLATBUFFERS_MAX_BUFFER_SIZE ||
-      !fb::VerifyEngineBuffer(verifier))
+  auto isValid = [&] { // the verifier asserts that the table is not too large
+    flatbuffers::Verifier verifier(reinterpret_cast<const uint8_t *>(table.data()), table.size(),
+                                   /*max_depth=*/64, /*max_tables=*/1'000'000);
+    return fb::VerifyEngineBuffer(verifier);
+  };
+  if (table.size() < 16 || table.size() >= FLATBUFFERS_MAX_BUFFER_SIZE || !isValid())
     return damaged("E0311", name,
                    "the table of " + to_string(table.size()) +
                        " bytes is not a valid engine table");

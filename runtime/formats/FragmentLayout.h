@@ -66,6 +66,8 @@
 
 #include "runtime/formats/PanelLayout.h"
 
+#include <cassert>
+
 namespace ingot {
 
 constexpr int64_t kFragmentRows = 16;
@@ -89,6 +91,7 @@ struct FragmentLayout {
   /// As in PanelLayout.
   int64_t tilesOfMatrix() const { return tiles / matrices; }
   RowSpan rowsOf(int64_t tile) const {
+    assert(tile >= 0 && tile < tiles && "the weight has fewer tiles");
     const int64_t of = tilesOfMatrix(), row = tile % of * kFragmentRows;
     return {tile / of * n + row, std::min(kFragmentRows, n - row)};
   }

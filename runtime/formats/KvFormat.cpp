@@ -2,6 +2,7 @@
 #include "runtime/formats/KvFormat.h"
 
 #include <algorithm>
+#include <cassert>
 
 namespace ingot {
 
@@ -15,7 +16,11 @@ static constexpr KvFormatInfo kFormats[] = {
     {KvFormat::Int4, "int4", 4, 32, 16, 32, true, false}, // KvInt4.h
 };
 
-const KvFormatInfo &kvFormat(KvFormat format) { return kFormats[size_t(format)]; }
+const KvFormatInfo &kvFormat(KvFormat format) {
+  assert(size_t(format) < std::size(kFormats) && "no format of the table");
+  assert(kFormats[size_t(format)].id == format && "the table is not in the order of the formats");
+  return kFormats[size_t(format)];
+}
 
 std::optional<KvFormat> kvFormatNamed(std::string_view name) {
   const auto *found = std::ranges::find(kFormats, name, &KvFormatInfo::name);

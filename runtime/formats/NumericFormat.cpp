@@ -2,6 +2,7 @@
 #include "runtime/formats/NumericFormat.h"
 
 #include <algorithm>
+#include <cassert>
 
 using namespace ingot;
 using Kind = NumericFormat::Kind;
@@ -109,7 +110,10 @@ static constexpr NumericFormat kNumericFormats[kWeightFormatCount] = {
 };
 
 const NumericFormat &ingot::numericFormat(WeightFormat format) {
-  return kNumericFormats[static_cast<int>(format)];
+  const int index = static_cast<int>(format);
+  assert(index >= 0 && index < kWeightFormatCount && "no format of the table");
+  assert(kNumericFormats[index].id == format && "the table is not in the order of the formats");
+  return kNumericFormats[index];
 }
 
 int NumericFormat::largest() const {

@@ -88,6 +88,7 @@
 #include "runtime/formats/NumericFormat.h"
 
 #include <algorithm>
+#include <cassert>
 
 namespace ingot {
 
@@ -122,6 +123,7 @@ struct PanelLayout {
   int64_t panelsOfMatrix() const { return panels / matrices; }
   /// Returns the rows of a panel; the rest of its 32 rows are padding.
   RowSpan rowsOf(int64_t panel) const {
+    assert(panel >= 0 && panel < panels && "the weight has fewer panels");
     const int64_t of = panelsOfMatrix(), row = panel % of * kPanelRows;
     return {panel / of * n + row, std::min(kPanelRows, n - row)};
   }

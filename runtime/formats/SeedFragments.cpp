@@ -8,6 +8,7 @@
 
 #include <algorithm>
 #include <bit>
+#include <cassert>
 
 using namespace ingot;
 
@@ -101,6 +102,7 @@ void fillRow(SeedRow numbers, const FragmentLayout &layout, std::byte *tile, int
 
 void ingot::fillSeedFragments(uint64_t seed, uint64_t tensor, const FragmentLayout &layout,
                               int64_t first, std::span<std::byte> out) {
+  assert(static_cast<int64_t>(out.size()) % layout.tileBytes() == 0 && "tiles are whole");
   for (std::byte *tile = out.data(); tile != out.data() + out.size();
        tile += layout.tileBytes(), ++first) {
     const RowSpan rows = layout.rowsOf(first);

@@ -10,6 +10,7 @@
 #include <algorithm>
 #include <array>
 #include <bit>
+#include <cassert>
 #include <cstring>
 
 using namespace ingot;
@@ -441,11 +442,14 @@ void ingot::fillSeedScales(const FragmentLayout &layout, int64_t index, std::byt
 void ingot::fillSeedPanels(uint64_t seed, uint64_t tensor, const PanelLayout &layout, int64_t first,
                            std::span<std::byte> out) {
   int64_t panels = static_cast<int64_t>(out.size()) / layout.panelBytes();
+  assert(static_cast<int64_t>(out.size()) == panels * layout.panelBytes() && "panels are whole");
+  assert(first >= 0 && first + panels <= layout.panels && "the weight has fewer panels");
   for (int64_t p = 0; p < panels; ++p)
     SeedPanel(seed, tensor, layout, first + p, out.data() + p * layout.panelBytes()).fill();
 }
 
 void ingot::fillSeedVector(int64_t n, std::span<std::byte> out) {
+  assert(n >= 0 && static_cast<size_t>(n) <= out.size() / sizeof(float) && "a shorter vector");
   for (int64_t i = 0; i < n; ++i)
     putBits(out.data() + i * static_cast<int64_t>(sizeof(float)), 1.0f);
 }
