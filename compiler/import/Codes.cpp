@@ -277,6 +277,7 @@ const StoredBlock *storedBlock(WeightFormat format) {
       blocks[static_cast<size_t>(block.format)] = &block;
     return blocks;
   }();
+  assert(static_cast<size_t>(format) < kOfFormat.size() && "no format of the table");
   return kOfFormat[static_cast<size_t>(format)];
 }
 
@@ -296,7 +297,7 @@ bool storesRowsOf(WeightFormat format, int64_t k) {
 }
 
 int64_t storedRowBytes(WeightFormat format, int64_t k) {
-  assert(storesRowsOf(format, k));
+  assert(k >= 0 && storesRowsOf(format, k) && "the importer refuses such tensors");
   const int64_t values = storedBlockValues(format);
   return (k + values - 1) / values * storedBlockBytes(format);
 }

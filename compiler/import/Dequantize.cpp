@@ -84,7 +84,7 @@ Result<void> dequantizeRow(const Tensor &tensor, int64_t index, std::span<float>
   std::span<const std::byte> row = tensorRows(tensor, index, 1, room);
   if (!numericFormat(tensor.format).isScaledFloat())
     return dequantizeRow(tensor.format, row, out);
-  assert(out.size() == row.size());
+  assert(out.size() == row.size() && "fp8 has one byte for each value");
   for (size_t k = 0; k < out.size(); ++k)
     out[k] =
         tensor.scale(index, static_cast<int64_t>(k)) * f32FromE4M3(static_cast<uint8_t>(row[k]));
@@ -100,7 +100,9 @@ std::span<const std::byte> tensorRow(const Tensor &tensor, int64_t index) {
 std::span<const std::byte> tensorRows(const Tensor &tensor, int64_t first, int64_t count,
                                       std::vector<std::byte> &room) {
   const int64_t bytes = storedRowBytes(tensor.format, tensor.shape.back());
-  assert(first >= 0 && static_cast<uint64_t>((first + count) * bytes) <= tensor.bytes());
+  assert(first >= 0 && count >= 1 &&
+         static_cast<uint64_t>((first + count) * bytes) <= tensor.bytes() &&
+         "the tensor has fewer rows");
   if (!tensor.maker)
     return tensor.data.subspan(static_cast<size_t>(first * bytes),
                                static_cast<size_t>(count * bytes));

@@ -159,7 +159,7 @@ Result<RowSource> RowSource::find(const Checkpoint &checkpoint, std::span<const 
 }
 
 StoredRow RowSource::at(int64_t n) const {
-  assert(n >= 0 && n < total);
+  assert(n >= 0 && n < total && "the source has fewer rows");
   auto part = parts.begin();
   for (; n >= part->rows; ++part)
     n -= part->rows;
@@ -168,20 +168,23 @@ StoredRow RowSource::at(int64_t n) const {
 
 template <typename F>
 Result<void> RowSource::forEachRun(int64_t first, int64_t count, F call) const {
-  assert(first >= 0 && first + count <= total);
+  assert(first >= 0 && first + count <= total && "the source has fewer rows");
   auto part = parts.begin();
   for (; part != parts.end() && first >= part->rows; ++part)
     first -= part->rows;
-  for (; count > 0; ++part, first = 0)
+  for (; count > 0; ++part, first = 0) {
+    assert(part != parts.end() && "the parts have fewer rows than their sum");
     for (int64_t n = first; n < part->rows && count > 0;) {
       int64_t run = std::min(count, part->order.run(n, part->limit));
       Result<void> done =
           call(*part, (part->transposed ? 0 : part->stack) + part->order.at(n), run);
       if (!done)
         return done;
+      assert(run >= 1 && "a run has a row");
       n += run;
       count -= run;
     }
+  }
   return {};
 }
 
@@ -190,6 +193,7 @@ Result<void> RowSource::forEachRun(int64_t first, int64_t count, F call) const {
 static void readColumns(const Tensor &tensor, int64_t top, int64_t first, std::span<float> out,
                         int64_t height) {
   const auto count = out.size() / static_cast<size_t>(height);
+  assert(out.size() == count * static_cast<size_t>(height) && "columns are whole");
   const int64_t bytes = storedBlockBytes(tensor.format);
   std::vector<float> across(count);
   for (int64_t k = 0; k < height; ++k) {
@@ -241,7 +245,7 @@ Result<void> RowSource::readPart(const Part &part, int64_t row, int64_t count, i
 
 Result<void> RowSource::read(int64_t first, std::span<float> out) const {
   const auto rowSize = static_cast<size_t>(width);
-  assert(out.size() % rowSize == 0);
+  assert(out.size() % rowSize == 0 && "rows are whole");
   return forEachRun(
       first, static_cast<int64_t>(out.size() / rowSize),
       [&](const Part &part, int64_t row, int64_t count) -> Result<void> {

@@ -53,21 +53,21 @@ public:
 
   explicit operator bool() const { return state.index() == 0; }
   T &operator*() {
-    assert(*this);
+    assert(*this && "there is an error instead of a value");
     return *std::get_if<0>(&state);
   }
   const T &operator*() const {
-    assert(*this);
+    assert(*this && "there is an error instead of a value");
     return *std::get_if<0>(&state);
   }
   T *operator->() { return &**this; }
   const T *operator->() const { return &**this; }
   Error &error() {
-    assert(!*this);
+    assert(!*this && "there is a value instead of an error");
     return *std::get_if<1>(&state);
   }
   const Error &error() const {
-    assert(!*this);
+    assert(!*this && "there is a value instead of an error");
     return *std::get_if<1>(&state);
   }
 
@@ -83,11 +83,11 @@ public:
 
   explicit operator bool() const { return !failed; }
   Error &error() {
-    assert(failed);
+    assert(failed && "there is no error");
     return failure;
   }
   const Error &error() const {
-    assert(failed);
+    assert(failed && "there is no error");
     return failure;
   }
 

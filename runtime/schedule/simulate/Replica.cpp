@@ -48,7 +48,7 @@ void SimulatedReplica::add(size_t index, double arrival, double now) {
   options.user = one.user;
   options.arrival = now;
   [[maybe_unused]] const SequenceId id = scheduler.add(prompt, options);
-  assert(size_t(id) == running.size());
+  assert(size_t(id) == running.size() && "ids ascend from 0");
   running.push_back({index, {arrival, -1, -1, -1, 0}, &tally.served(one.user), true});
 }
 
@@ -85,6 +85,7 @@ void SimulatedReplica::end(double now, const std::function<void(size_t)> &answer
 void SimulatedReplica::takeId(SequenceId id, double now,
                               const std::function<void(size_t)> &answered) {
   Running &own = running[size_t(id)];
+  assert(own.there && "an id after the end");
   const size_t index = own.request;
   const SimulatedRequest &one = requests[index];
   tally.id(one, own.times, now + delay);

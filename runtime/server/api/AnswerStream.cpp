@@ -67,7 +67,7 @@ std::optional<ApiError> AnswerStream::submit(std::shared_ptr<AnswerStream> strea
       return apiError(place.error());
     places.push_back(std::move(*place));
   }
-  assert(!inTurns || asked.choices == 1);
+  assert((!inTurns || asked.choices == 1) && "only requests with one choice each take turns");
   stream->noteAsked();
   stream->total = stream->open = int32_t(prompts.size()) * asked.choices;
   for (const std::vector<int32_t> &prompt : prompts)
