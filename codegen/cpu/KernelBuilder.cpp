@@ -10,6 +10,7 @@
 #include "mlir/IR/Matchers.h"
 #include "llvm/Support/MathExtras.h"
 
+#include <cassert>
 #include <numeric>
 
 using namespace mlir;
@@ -26,6 +27,8 @@ KernelBuilder::KernelBuilder(ImplicitLocOpBuilder &b, const Isa &isa, Block &ker
       end(fn.getArgument(3)), step(fn.getArgument(4)), ahead(fn.getArgument(6)),
       scratch(fn.getArgument(5)), batch(fn.getArgument(1)), kernelBlock(&kernel),
       module(fn->getParentOfType<ModuleOp>()) {
+  assert(fn.getNumArguments() == 7 && "the signature of KernelAbi.h");
+  assert((lanes == 8 || lanes == 16) && "registers have 256 or 512 bits");
   for (unsigned i = 0; i < kernelBlock->getNumArguments(); ++i)
     operands.push_back(load(ptr, at(fn.getArgument(0), int64_t(i) * 8)));
 }
@@ -77,6 +80,7 @@ Value KernelBuilder::mul(Value a, Value c) {
   return y == 1 ? a : Value(arith::MulIOp::create(b, a, c));
 }
 Value KernelBuilder::divUnsigned(Value a, int64_t c) {
+  assert(c >= 1 && "a division by nothing");
   if (c == 1)
     return a;
   if (llvm::isPowerOf2_64(c))
@@ -84,6 +88,7 @@ Value KernelBuilder::divUnsigned(Value a, int64_t c) {
   return arith::DivUIOp::create(b, a, integer(a.getType(), c));
 }
 Value KernelBuilder::remUnsigned(Value a, int64_t c) {
+  assert(c >= 1 && "a division by nothing");
   if (llvm::isPowerOf2_64(c))
     return bitAnd(a, c - 1);
   return arith::RemUIOp::create(b, a, integer(a.getType(), c));
@@ -169,6 +174,9 @@ Value KernelBuilder::bitcast(Type type, Value v) {
   return arith::BitcastOp::create(b, type, v);
 }
 Value KernelBuilder::slice(Value v, int64_t from, int64_t count) {
+  assert(from >= 0 && count >= 1 &&
+         from + count <= cast<VectorType>(v.getType()).getNumElements() &&
+         "lanes beyond the vector");
   return vector::ExtractStridedSliceOp::create(b, v, ArrayRef<int64_t>{from},
                                                ArrayRef<int64_t>{count}, ArrayRef<int64_t>{1});
 }
@@ -176,6 +184,8 @@ Value KernelBuilder::lane(Value v, int64_t index) { return vector::ExtractOp::cr
 
 /// Halves a vector until one lane is left.
 template <typename Combine> static Value reduce(KernelBuilder &k, Value v, Combine combine) {
+  assert(llvm::isPowerOf2_64(cast<VectorType>(v.getType()).getNumElements()) &&
+         "halves would leave out lanes");
   for (int64_t n = cast<VectorType>(v.getType()).getNumElements(); n > 1; n /= 2)
     v = combine(k.slice(v, 0, n / 2), k.slice(v, n / 2, n / 2));
   return k.lane(v, 0);
@@ -280,7 +290,7 @@ KernelBuilder::Values KernelBuilder::choose(Value condition, function_ref<Values
   return Values(op.getResults());
 }
 Value KernelBuilder::dotU8S8(Value sum, Value unsignedBytes, Value signedBytes) {
-  assert(isa.dot == DotKind::Vpdpbusd);
+  assert(isa.dot == DotKind::Vpdpbusd && "the level has no such instruction");
   if (!isa.writtenOut)
     return intrinsic(lanes == 16 ? "llvm.x86.avx512.vpdpbusd.512" : "llvm.x86.avx512.vpdpbusd.256",
                      i32s, {sum, unsignedBytes, signedBytes});
@@ -299,6 +309,7 @@ Value KernelBuilder::lookUp(Value codes, llvm::ArrayRef<uint8_t> table) {
   assert(table.size() == 16 && "one 128-bit lane of vpshufb");
   auto type = cast<VectorType>(codes.getType());
   const int64_t count = type.getNumElements();
+  assert((count == 16 || count == 32 || count == 64) && "vpshufb has no such width");
   if (isa.writtenOut && count == 64) { // two of 32: AVX2 is available
     llvm::SmallVector<int64_t> all(count);
     std::iota(all.begin(), all.end(), 0);
@@ -317,7 +328,7 @@ Value KernelBuilder::lookUp(Value codes, llvm::ArrayRef<uint8_t> table) {
 }
 
 Value KernelBuilder::lookUpOf5Bits(Value nibbles, Value fifth, llvm::ArrayRef<uint8_t> table) {
-  assert(table.size() == 32);
+  assert(table.size() == 32 && "five bits are an index below 32");
   auto type = cast<VectorType>(nibbles.getType());
   if (isa.vbmi && !isa.writtenOut && type.getNumElements() == 64) {
     llvm::SmallVector<int8_t> lanes;

@@ -10,6 +10,7 @@
 #include "llvm/ADT/TypeSwitch.h"
 #include "llvm/Support/FormatVariadic.h"
 
+#include <cassert>
 #include <cmath>
 
 using namespace mlir;
@@ -83,6 +84,7 @@ CudaVariant &KernelText::open(StringRef suffix, uint32_t threads, bool allRegist
 }
 
 void KernelText::close() {
+  assert(!program.variants.empty() && "no variant is open");
   write("}");
   line("EXPORT_KERNEL({0})", program.variants.back().symbol);
 }
@@ -104,7 +106,10 @@ std::string KernelText::expression(Operation *op, ArrayRef<std::string> v) {
       text += (i ? ", " : "(") + operand;
     return text + ")";
   };
-  auto infix = [&](const char *sign) { return v[0] + sign + v[1]; };
+  auto infix = [&](const char *sign) {
+    assert(v.size() == 2 && "an infix operator has two operands");
+    return v[0] + sign + v[1];
+  };
   return llvm::TypeSwitch<Operation *, std::string>(op)
       .Case([&](arith::AddFOp) { return infix(" + "); })
       .Case([&](arith::SubFOp) { return infix(" - "); })
