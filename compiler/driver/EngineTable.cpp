@@ -9,6 +9,8 @@
 
 #include "llvm/ADT/StringMap.h"
 
+#include <cassert>
+
 using namespace mlir;
 using namespace ingot;
 using namespace ingot::compiler;
@@ -30,6 +32,7 @@ static std::unique_ptr<fb::GridT> gridOf(kernel::WorkItems items) {
   auto grid = std::make_unique<fb::GridT>();
   constexpr fb::GridBase bases[] = {fb::GridBase::Constant, fb::GridBase::Tokens,
                                     fb::GridBase::Rows, fb::GridBase::Tiles, fb::GridBase::Spans};
+  assert(size_t(items.base) < std::size(bases) && items.factor >= 1 && "a kernel has work items");
   grid->base = bases[items.base];
   grid->factor = items.factor;
   return grid;
@@ -52,10 +55,14 @@ struct Lists {
   Numbers kernels, buffers, weights, states, sections;
 
   fb::Arg argOf(Attribute operand) const {
-    if (auto ref = dyn_cast<plan::BufferRefAttr>(operand))
+    if (auto ref = dyn_cast<plan::BufferRefAttr>(operand)) {
+      assert(buffers.contains(ref.getSymbol().getValue()) && "the verifier of plans finds buffers");
       return {fb::ArgKind::Buffer, buffers.lookup(ref.getSymbol().getValue())};
-    if (auto ref = dyn_cast<plan::WeightRefAttr>(operand))
+    }
+    if (auto ref = dyn_cast<plan::WeightRefAttr>(operand)) {
+      assert(weights.contains(ref.getSymbol().getValue()) && "the verifier of plans finds weights");
       return {fb::ArgKind::Weight, weights.lookup(ref.getSymbol().getValue())};
+    }
     if (auto ref = dyn_cast<plan::LayerWeightRefAttr>(operand))
       return {fb::ArgKind::LayerWeight, static_cast<uint32_t>(ref.getIndex())};
     return {fb::ArgKind::State,

@@ -11,6 +11,7 @@
 #include "runtime/formats/SeedWeights.h"
 
 #include <algorithm>
+#include <cassert>
 #include <cstring>
 
 using namespace mlir;
@@ -34,6 +35,8 @@ static void addPieces(std::vector<FillJob> &jobs, uint64_t offset, int64_t units
 
 static FillJob valuesJob(const fb::WeightT &weight, DenseF32ArrayAttr values) {
   std::vector<float> numbers(values.asArrayRef());
+  assert(numbers.size() <= weight.size / sizeof(float) &&
+         "more values than the weight has room for");
   return {weight.offset, weight.size,
           [numbers = std::move(numbers)](std::span<std::byte> out) -> Result<void> {
             std::memcpy(out.data(), numbers.data(), numbers.size() * sizeof(float));

@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <bit>
+#include <cassert>
 #include <cmath>
 #include <cstring>
 #include <vector>
@@ -366,6 +367,7 @@ Result<void> packRows(const import::RowSource &source, const Layout &layout, int
   const int64_t unitRows = rowsOfUnit(layout), unitBytes = layout.blocks * layout.blockBytes;
   std::vector<float> values(verbatim ? 0 : static_cast<size_t>(unitRows) * k);
   const int64_t units = static_cast<int64_t>(out.size()) / unitBytes;
+  assert(static_cast<int64_t>(out.size()) == units * unitBytes && "panels and tiles are whole");
   for (int64_t u = 0; u < units; ++u) {
     const auto [begin, count] = layout.rowsOf(first + u);
     if (count < 1)
@@ -408,6 +410,7 @@ Result<void> compiler::packVector(const import::RowSource &source, std::span<std
   std::vector<float> values(static_cast<size_t>(source.rows()));
   if (auto done = source.read(0, values); !done)
     return done;
+  assert(values.size() <= out.size() / sizeof(float) && "the vector is longer than its place");
   std::memcpy(out.data(), values.data(), values.size() * sizeof(float));
   return {};
 }

@@ -69,6 +69,7 @@ void KvState::append(int64_t slot, int64_t sequence, int64_t position, std::span
                      std::span<const float> v, int64_t kvHeads) {
   Rows &own = rows[{slot, sequence}];
   size_t width = k.size();
+  assert(kvHeads >= 1 && width % size_t(kvHeads) == 0 && "heads have one width");
   auto past = pasts.find(sequence);
   if (own.length < position && past != pasts.end()) {
     uint64_t key = past->second.seed * 1000003u + static_cast<uint64_t>(slot);

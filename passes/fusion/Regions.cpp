@@ -4,6 +4,8 @@
 #include "mlir/Analysis/TopologicalSortUtils.h"
 #include "mlir/IR/Remarks.h"
 
+#include <cassert>
+
 using namespace mlir;
 using namespace ingot;
 
@@ -37,6 +39,8 @@ lm::FusedOp ingot::wrap(const OpGroup &group, StringRef pattern) {
   assert(isConvex(group) && "a group must be convex");
   SmallVector<Operation *> ops(group.begin(), group.end());
   Block *block = ops.front()->getBlock();
+  assert(llvm::all_of(ops, [&](Operation *op) { return op->getBlock() == block; }) &&
+         "a group lies in one block");
   llvm::sort(ops, [](Operation *a, Operation *b) { return a->isBeforeInBlock(b); });
   SmallVector<Value> results;
   for (Operation *op : ops)

@@ -23,6 +23,8 @@
 namespace ingot {
 #define GEN_PASS_DEF_PACKBUFFERSPASS
 #include "passes/Passes.h.inc"
+
+#include <cassert>
 } // namespace ingot
 
 using namespace mlir;
@@ -105,6 +107,7 @@ struct PackBuffers : ingot::impl::PackBuffersPassBase<PackBuffers> {
       }
       peak.push_back(pack(intervals));
       lowerBound.push_back(largestSum(intervals, places));
+      assert(peak.back() >= lowerBound.back() && "buffers that live at once overlap");
       for (const Interval &interval : intervals)
         interval.buffer.setOffset(interval.offset);
     }
@@ -206,6 +209,7 @@ struct PackBuffers : ingot::impl::PackBuffersPassBase<PackBuffers> {
       llvm::sort(neighbours, [](Interval *a, Interval *b) { return a->offset < b->offset; });
       int64_t at = 0;
       for (Interval *other : neighbours) {
+        assert(other->offset >= 0 && "larger buffers have their place");
         if (at + int64_t(order[i]->buffer.getBytes()) <= other->offset)
           break;
         at = std::max(at, other->end());

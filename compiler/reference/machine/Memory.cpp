@@ -91,6 +91,7 @@ void Memory::clear(int64_t index) {
 
 std::byte *Memory::peek(int64_t index, int64_t at) {
   const Buffer &own = buffers[size_t(index)];
+  assert(at >= 0 && at <= own.bytes && "a place in the buffer");
   return arenaOf(own).bytes.data() + own.address + at;
 }
 
