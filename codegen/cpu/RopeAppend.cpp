@@ -108,7 +108,7 @@ private:
 
   /// Only for plain formats: codes of others may be smaller than a byte.
   int64_t elementBytes() const {
-    assert(kv.info().isPlain());
+    assert(kv.info().isPlain() && "codes may be smaller than a byte");
     return elementType.getIntOrFloatBitWidth() / 8;
   }
   int64_t left(int64_t chunk) { return headDim - chunk * kRowLanes; } ///< elements from there on

@@ -5,6 +5,7 @@
 #include "llvm/ADT/TypeSwitch.h"
 #include "llvm/Support/raw_ostream.h"
 
+#include <cassert>
 #include <numeric>
 
 using namespace mlir;
@@ -390,7 +391,8 @@ static Batch completeBatch(const Step &step) {
 
 Result<Matrix> Interpreter::step(const Step &step, KvState &kv) {
   Batch batch = completeBatch(step);
-  assert(batch.sequences.size() == step.ids.size() && batch.positions.size() == step.ids.size());
+  assert(batch.sequences.size() == step.ids.size() && batch.positions.size() == step.ids.size() &&
+         "each id has a sequence and a position");
   Run run(model(), weights, layers, step, batch, kv, watch, watchOps);
   auto entry = *model().getBody().getOps<lm::EntryOp>().begin();
   Block &body = entry.getBody().front();

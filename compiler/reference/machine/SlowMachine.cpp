@@ -14,6 +14,7 @@
 #include "llvm/Support/raw_ostream.h"
 
 #include <algorithm>
+#include <cassert>
 #include <cstring>
 #include <numeric>
 
@@ -281,7 +282,8 @@ Result<StepResult> PlanMachine::step(const Step &step, Mode mode, int64_t asIf) 
     std::iota(batch.logitsRows.begin(), batch.logitsRows.end(), 0);
   }
   assert(int64_t(step.ids.size()) <= machine.options.tokens &&
-         int64_t(batch.logitsRows.size()) <= machine.options.rows);
+         int64_t(batch.logitsRows.size()) <= machine.options.rows &&
+         "the machine has no memory for such a step");
   machine.memory->beginStep();
   machine.exact.clear();
   machine.timeline.barrier();

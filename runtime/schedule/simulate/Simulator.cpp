@@ -93,7 +93,8 @@ SimulationResult Simulation::run() {
 
 SimulationResult simulate(const std::vector<SimulatedRequest> &requests,
                           const SimulationSetup &setup) {
-  assert(std::ranges::all_of(requests, [](auto &one) { return one.follows < 0; }));
+  assert(std::ranges::all_of(requests, [](auto &one) { return one.follows < 0; }) &&
+         "only a fleet has requests that follow others");
   return Simulation(requests, setup).run();
 }
 
