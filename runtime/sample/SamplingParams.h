@@ -23,7 +23,7 @@ constexpr int32_t kMaxTopLogprobs = 20;
 
 struct SamplingParams {
   float temperature = 0.0f;       ///< 0: greedy
-  int32_t topK = 0;               ///< keep the k most likely; 0: all
+  int32_t topK = 0;               ///< keep the k most likely; 0, -1: all
   float topP = 1.0f;              ///< keep the fewest ids whose probabilities sum to topP or more
   float minP = 0.0f;              ///< drop ids less likely than minP times the most likely
   float typicalP = 1.0f;          ///< locally typical sampling (Meister et al. 2022); 1: off
