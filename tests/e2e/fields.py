@@ -5,14 +5,14 @@ A kind is (type, least, most) for numbers, and "str", "bool", "list" or "object"
 import copy
 
 SAMPLING = {
-    "temperature": ("number", 0, 2), "top_p": ("number", 0, 1), "top_k": ("int", -1, 2 ** 31 - 1), "min_p": ("number", 0, 1),
-    "typical_p": ("number", 1e-9, 1), "presence_penalty": ("number", -2, 2), "frequency_penalty": ("number", -2, 2),
-    "repetition_penalty": ("number", 1e-3, 100), "seed": ("int", -2 ** 63, 2 ** 63 - 1), "stream": ("bool",),
+    "temperature": ("number", 0, 1e6), "top_p": ("number", 0, 1), "top_k": ("int", -1, 2 ** 31 - 1), "min_p": ("number", 0, 1),
+    "typical_p": ("number", 1e-9, 1), "presence_penalty": ("number", -1e6, 1e6), "frequency_penalty": ("number", -1e6, 1e6),
+    "repetition_penalty": ("number", 1e-6, 1e6), "seed": ("int", -2 ** 63, 2 ** 63 - 1), "stream": ("bool",),
     "stop_token_ids": ("list",), "ignore_eos": ("bool",), "logit_bias": ("object",), "n": ("int", 1, 128),
     "min_tokens": ("int", 0, 1), "allowed_token_ids": ("list",), "bad_words": ("any",), "include_stop_str_in_output": ("bool",),
     "skip_special_tokens": ("bool",), "return_token_ids": ("bool",), "truncate_prompt_tokens": ("int", -1, 2 ** 30), "structured_outputs": ("object",),
-    "prompt_logprobs": ("int", 0, 20), "repeat_penalty": ("number", 1e-3, 100), "n_predict": ("int", -1, 2 ** 30), "json_schema": ("object",),
-    "repeat_last_n": ("int", -1, 2 ** 30),
+    "prompt_logprobs": ("int", 0, 20), "repeat_penalty": ("number", 1e-6, 1e6), "n_predict": ("int", -1, 2 ** 30), "json_schema": ("object",),
+    "repeat_last_n": ("int", -1, 2 ** 31 - 1), "penalty_window": ("int", -1, 2 ** 31 - 1),
     "cache_prompt": ("bool",), "user": ("str",), "model": ("str",), "priority": ("int", -2 ** 31, 2 ** 31 - 1),
 }
 SEARCH = {
@@ -20,9 +20,9 @@ SEARCH = {
     "penalty_alpha": ("number", 0, 1),
 }
 OPTIONS = {  # Ollama and llama.cpp
-    "temperature": ("number", 0, 2), "top_p": ("number", 0, 1), "top_k": ("int", -1, 2 ** 31 - 1), "min_p": ("number", 0, 1),
-    "typical_p": ("number", 1e-9, 1), "repeat_penalty": ("number", 1e-3, 100), "repeat_last_n": ("int", -1, 2 ** 30),
-    "presence_penalty": ("number", -2, 2), "frequency_penalty": ("number", -2, 2), "seed": ("int", -2 ** 63, 2 ** 63 - 1), "stop": ("any",),
+    "temperature": ("number", 0, 1e6), "top_p": ("number", 0, 1), "top_k": ("int", -1, 2 ** 31 - 1), "min_p": ("number", 0, 1),
+    "typical_p": ("number", 1e-9, 1), "repeat_penalty": ("number", 1e-6, 1e6), "repeat_last_n": ("int", -1, 2 ** 31 - 1),
+    "presence_penalty": ("number", -1e6, 1e6), "frequency_penalty": ("number", -1e6, 1e6), "seed": ("int", -2 ** 63, 2 ** 63 - 1), "stop": ("any",),
     "num_predict": ("int", -2, 2 ** 30),
 }
 BEAMS = {"use_beam_search": True, "beam_width": 3, "n": 2}
@@ -46,10 +46,10 @@ ROUTES = [
         "penalty_alpha": ("number", 0, 1), "top_k": ("int", 2, 8), "n": ("int", 1, 1), "min_p": ("number", 0, 0), "stream": ("bool",)}),
     ("/v1/messages", {"messages": CHAT, "max_tokens": 1}, {
         "messages": ("list",), "messages.0.role": ("str",), "messages.0.content": ("any",), "system": ("any",), "max_tokens": ("int", 0, 2 ** 30),
-        "temperature": ("number", 0, 2), "top_p": ("number", 0, 1), "top_k": ("int", -1, 2 ** 31 - 1), "stop_sequences": ("list",),
+        "temperature": ("number", 0, 1e6), "top_p": ("number", 0, 1), "top_k": ("int", -1, 2 ** 31 - 1), "stop_sequences": ("list",),
         "stream": ("bool",), "tools": ("list",), "tool_choice": ("object",), "model": ("str",)}),
     ("/v1/responses", {"input": "Hi", "max_output_tokens": 1}, {
-        "input": ("any",), "instructions": ("str",), "max_output_tokens": ("int", 1, 2 ** 30), "temperature": ("number", 0, 2),
+        "input": ("any",), "instructions": ("str",), "max_output_tokens": ("int", 1, 2 ** 30), "temperature": ("number", 0, 1e6),
         "top_p": ("number", 0, 1), "stream": ("bool",), "tools": ("list",), "tool_choice": ("any",), "text": ("object",),
         "metadata": ("object",), "previous_response_id": ("str",), "model": ("str",)}),
     ("/v1/embeddings", {"input": "a"}, {"input": ("any",), "encoding_format": ("str",), "dimensions": ("int", 576, 576), "pooling": ("str",),

@@ -34,7 +34,7 @@ ASKED = [
     ("POST", "/v1/embeddings", {"input": ["hello", "ab"]}),
     ("POST", "/tokenize", {"prompt": "hello"}),
     ("POST", "/v1/chat/completions", chat("hello", model="other")),
-    ("POST", "/v1/chat/completions", chat("hello", temperature=9)),
+    ("POST", "/v1/chat/completions", chat("hello", temperature=-1)),
     ("POST", "/v1/chat/completions", "{"),
     ("POST", "/v1/chat/completions", ""),
     ("POST", "/nothing", {}),

@@ -3,6 +3,7 @@
 
 #include "runtime/engine/Hash.h"
 #include "runtime/json/JsonText.h"
+#include "runtime/sample/SamplingFields.h"
 
 #include <algorithm>
 #include <charconv>
@@ -226,39 +227,50 @@ static uint64_t hidden(std::string_view purpose, int apiKey, std::string_view te
   return runtime::hash128(std::as_bytes(std::span(all))).low;
 }
 
+/// Reads a sampling field under one of its names. Returns whether the body has it.
+static bool readSampling(const Fields &body, const char *name, const runtime::SamplingField &field,
+                         runtime::AskedSampling &asked) {
+  auto read = [&]<typename T>(T runtime::SamplingParams::*member) {
+    auto take = [&](const auto &value) {
+      if (value)
+        asked.set(member, T(*value));
+      return value.has_value();
+    };
+    if constexpr (std::is_floating_point_v<T>)
+      return take(body.number(name, field.least, field.most));
+    else if constexpr (std::is_signed_v<T>)
+      return take(body.integer(name, int64_t(field.least), int64_t(field.most)));
+    else
+      return take(body.integer(name, INT64_MIN, INT64_MAX)); // all 64 bits, as in vLLM
+  };
+  return std::visit(read, field.member);
+}
+
+/// Reads a sampling field under its name and its alias. Of the two, one may be off.
+static void readSampling(const Fields &body, const runtime::SamplingField &field,
+                         runtime::AskedSampling &asked) {
+  const bool named = readSampling(body, field.name, field, asked);
+  if (!*field.alias)
+    return;
+  const runtime::AskedSampling before = asked;
+  if (!readSampling(body, field.alias, field, asked) || !named || field.isOff(before.values))
+    return;
+  if (!field.isOff(asked.values))
+    body.fail(field.alias, std::string("cannot be given together with ") + field.name);
+  asked = before;
+}
+
 void readGeneration(const Fields &body, Generation &out,
                     std::initializer_list<std::string_view> maxTokens) {
-  runtime::SamplingParams &p = out.request.sampling;
-  p = out.model->session().defaultSampling();
-  const bool greedyByDefault = p.greedy();
   auto set = [](auto &to, const auto &from) {
     if (from)
       to = std::remove_reference_t<decltype(to)>(*from);
   };
-  const bool filtered = body.has("top_p") || body.has("top_k") || body.has("min_p");
-  if (auto topP = body.number("top_p", 0, 1)) // some clients send 0 for "the likeliest only"
-    p.topP = std::max(float(*topP), 1e-9f);
-  if (auto k = body.integer("top_k", -1, INT32_MAX))
-    p.topK = *k < 0 ? 0 : int32_t(*k);
-  set(p.minP, body.number("min_p", 0, 1));
-  set(p.typicalP, body.number("typical_p", 1e-9, 1));
-  set(p.repetitionPenalty, body.number("repetition_penalty", 1e-3, 100));
-  if (auto penalty = body.number("repeat_penalty", 1e-3, 100)) { // llama.cpp's name
-    if (body.has("repetition_penalty") && p.repetitionPenalty != 1 && *penalty != 1)
-      body.fail("repeat_penalty", "cannot be given together with repetition_penalty");
-    if (!body.has("repetition_penalty") || *penalty != 1)
-      p.repetitionPenalty = float(*penalty);
-  }
-  set(p.penaltyWindow, body.integer("repeat_last_n", -1, 1 << 30)); // llama.cpp's name
-  set(p.presencePenalty, body.number("presence_penalty", -2, 2));
-  set(p.frequencyPenalty, body.number("frequency_penalty", -2, 2));
-  if (filtered && greedyByDefault)
-    p.temperature = 1;
-  set(p.temperature, body.number("temperature", 0, 2));
-  if (auto seed = body.integer("seed", INT64_MIN, INT64_MAX))
-    p.seed = uint64_t(*seed);
-  else if (!p.greedy())
-    p.seed = uint64_t{std::random_device{}()} << 32 | std::random_device{}();
+  runtime::AskedSampling asked;
+  for (const runtime::SamplingField &field : runtime::kSamplingFields)
+    if (!field.apart())
+      readSampling(body, field, asked);
+  out.request.sampling = asked.over(out.model->session().defaultSampling());
   readBias(body, out);
 
   out.request.stopStrings = body.texts("stop", kMostStops, kMostStopBytes);

@@ -9,6 +9,7 @@
 
 #include "runtime/engine/EngineFile.h"
 #include "runtime/json/JsonText.h"
+#include "runtime/sample/SamplingFields.h"
 
 #include <algorithm>
 
@@ -31,14 +32,12 @@ struct Shape {
 /// values that disable them.
 void settingsJson(JsonText &json, const service::ServedModel &model,
                   const runtime::SamplingParams &p, const runtime::Request *request) {
-  json.key("seed").value(p.seed).key("temperature").value(double(p.temperature));
+  for (const runtime::SamplingField &field : runtime::kSamplingFields)
+    if (!field.apart()) {
+      json.key(*field.alias ? field.alias : field.name);
+      std::visit([&](auto member) { json.value(p.*member); }, field.member);
+    }
   json.raw(R"("dynatemp_range":0.0,"dynatemp_exponent":1.0)");
-  json.key("top_k").value(p.topK).key("top_p").value(double(p.topP));
-  json.key("min_p").value(double(p.minP)).key("typical_p").value(double(p.typicalP));
-  json.key("repeat_last_n").value(p.penaltyWindow);
-  json.key("repeat_penalty").value(double(p.repetitionPenalty));
-  json.key("presence_penalty").value(double(p.presencePenalty));
-  json.key("frequency_penalty").value(double(p.frequencyPenalty));
   json.raw(R"("top_n_sigma":-1.0,"xtc_probability":0.0,"xtc_threshold":0.1,"dry_multiplier":0.0)"
            R"(,"dry_base":1.75,"dry_allowed_length":2,"dry_penalty_last_n":-1,"mirostat":0)"
            R"(,"mirostat_tau":5.0,"mirostat_eta":0.1,"adaptive_target":-1.0,"adaptive_decay":0.9)"

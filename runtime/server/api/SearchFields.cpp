@@ -2,6 +2,7 @@
 #include "runtime/server/api/SearchFields.h"
 
 #include "runtime/json/JsonText.h"
+#include "runtime/sample/SamplingFields.h"
 
 #include <algorithm>
 #include <limits>
@@ -11,6 +12,9 @@ namespace ingot::api {
 namespace {
 
 using runtime::EarlyStopping;
+using runtime::kSamplingFields;
+using runtime::SamplingField;
+using runtime::SamplingParams;
 
 /// Refuses a field unless its value is in `harmless`.
 void onlyTakes(const Fields &body, std::string_view name, std::initializer_list<double> harmless,
@@ -24,13 +28,14 @@ void onlyTakes(const Fields &body, std::string_view name, std::initializer_list<
 /// Refuses fields that only affect sampling.
 void refuseDraws(const Fields &body, const char *search) {
   const std::string why = std::string("cannot be used with ") + search + ", which does not sample";
-  onlyTakes(body, "temperature", {0, 1}, why);
-  onlyTakes(body, "top_p", {1}, why);
-  onlyTakes(body, "min_p", {0}, why);
-  onlyTakes(body, "typical_p", {1}, why);
-  onlyTakes(body, "repetition_penalty", {1}, why);
-  onlyTakes(body, "presence_penalty", {0}, why);
-  onlyTakes(body, "frequency_penalty", {0}, why);
+  for (const SamplingField &field : kSamplingFields)
+    if (const auto *member = std::get_if<float SamplingParams::*>(&field.member)) {
+      const double off = double(SamplingParams().**member);
+      const double other = *member == &SamplingParams::temperature ? 1 : off; // OpenAI's default
+      for (const char *name : {field.name, field.alias})
+        if (*name)
+          onlyTakes(body, name, {off, other}, why);
+    }
 }
 
 /// Reads a boolean or "never", as in Hugging Face transformers.

@@ -339,7 +339,7 @@ TEST_F(ApiAsked, PenaltiesLookAtTheLastIds) {
   EXPECT_EQ(answer(R"("repeat_penalty":50,"repeat_last_n":-1)"), all);
   EXPECT_EQ(answer(R"("repeat_penalty":50,"repeat_last_n":1000)"), all);
   EXPECT_EQ(refusal("/v1/completions", R"({"prompt":"a","repeat_last_n":-2})"),
-            "repeat_last_n: is -2; allowed: -1 to 1073741824");
+            "repeat_last_n: is -2; allowed: -1 to 2147483647");
 }
 
 TEST_F(ApiAsked, NothingIsToBeSaidToAnthropicsClients) {

@@ -1,5 +1,8 @@
 //===- FieldRulesTest.cpp - Ambiguous bodies, and names in errors ---------------------===//
+#include "runtime/sample/SamplingFields.h"
 #include "tests/runtime/server/api/ApiTest.h"
+
+#include <set>
 
 using namespace ingot;
 using namespace ingot::test;
@@ -50,6 +53,52 @@ TEST_F(ApiFieldRules, ModelsAreListedAndNamed) {
   EXPECT_EQ(
       at(ask("/v1/models/x", "", 404), "/error/message"),
       "no model has that name; available: m; `ingot serve --any-model-name` accepts any name");
+}
+
+TEST_F(ApiFieldRules, SamplingFieldsAreReadFromTheirTable) {
+  auto number = [](double value) { return runtime::JsonText().value(value).text(); };
+  for (const runtime::SamplingField &field : runtime::kSamplingFields) {
+    if (field.apart() || std::holds_alternative<uint64_t runtime::SamplingParams::*>(field.member))
+      continue;
+    for (const std::string name : {field.name, field.alias}) {
+      if (name.empty())
+        continue;
+      const std::string begin = R"({"prompt":[1],"max_tokens":1,")" + name + "\":";
+      const double other = field.least == 1e-9 ? 0.5 : std::min(field.most, 1.0);
+      ask("/v1/completions", begin + number(other) + "}"); // no list of foreign fields has it
+      EXPECT_EQ(
+          refusal("/v1/completions", begin + number(field.least - 2) + "}").find(name + ": is"),
+          0u);
+      EXPECT_EQ(refusal("/v1/completions", begin + "\"x\"}").find(name + ": must be"), 0u);
+    }
+    if (*field.alias) {
+      const std::string both = R"({"prompt":[1],"max_tokens":1,")" + std::string(field.name) +
+                               "\":2,\"" + field.alias + "\":";
+      EXPECT_EQ(refusal("/v1/completions", both + "3}"),
+                std::string(field.alias) + ": cannot be given together with " + field.name);
+    }
+  }
+}
+
+TEST_F(ApiFieldRules, EveryFilterTurnsSamplingOn) {
+  auto texts = [&](const std::string &field) {
+    std::set<std::string> all;
+    for (const char *seed : {"1", "2", "3", "4"})
+      all.insert(at(ask("/v1/completions", R"({"prompt":"abc","max_tokens":8,"ignore_eos":true,)"
+                                           R"("seed":)" +
+                                               std::string(seed) + field + "}"),
+                    "/choices/0/text"));
+    return all.size();
+  };
+  EXPECT_EQ(texts(""), 1u);
+  for (const runtime::SamplingField &field : runtime::kSamplingFields)
+    if (field.filter) {
+      const double value = field.most > 1 ? 40 : field.least == 0 && field.most == 1 ? 0.01 : 0.9;
+      const std::string given = ",\"" + std::string(field.name) + "\":";
+      const std::string wide = std::string(field.name) == "top_p" ? "0.99" : std::to_string(value);
+      EXPECT_GT(texts(given + wide), 1u) << field.name;
+      EXPECT_EQ(texts(given + wide + ",\"temperature\":0"), 1u) << field.name;
+    }
 }
 
 namespace {
