@@ -56,7 +56,7 @@ struct ChatOptions {
 
 constexpr const char *kHelp = R"(  /help              this text
   /clear             forget the conversation
-  /set NAME VALUE    temperature, top-k, top-p, min-p, repetition-penalty, seed, max-tokens, system, verbose
+  /set NAME VALUE    change a setting, as /set temperature 0.7
   /show              the settings, the model and how full the context is
   /save FILE         write the conversation as JSON
   /load FILE         go on with a conversation from such a file
@@ -296,19 +296,20 @@ Result<int> chat(const ChatOptions &options) {
   if (!prompt)
     return prompt.error();
   (*prompt)->trustContent = options.trustContent;
-  auto sampling = options.sampling.apply((*session)->defaultSampling());
-  if (!sampling)
-    return sampling.error();
-  if (auto fine = sampling->check((*session)->vocab()); !fine)
-    return fine.error();
+  auto asked = options.sampling.asked();
+  if (!asked)
+    return asked.error();
   ChatSettings settings;
-  settings.sampling = *sampling;
+  settings.asked = *asked;
+  settings.defaults = (*session)->defaultSampling();
+  settings.sampling = asked->over(settings.defaults);
+  if (auto fine = settings.sampling.check((*session)->vocab()); !fine)
+    return fine.error();
   settings.maxTokens = options.newIds;
   settings.system = options.system;
   settings.stopStrings = options.sampling.stopStrings;
   settings.ignoreEos = options.sampling.ignoreEos;
   settings.verbose = options.verbose;
-  settings.vocab = (*session)->vocab();
   catchInterrupts();
   if (isTerminal(STDIN_FILENO))
     options.engine.common.say(

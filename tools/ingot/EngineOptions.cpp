@@ -8,7 +8,6 @@
 
 #include <charconv>
 #include <filesystem>
-#include <random>
 
 namespace ingot::cli {
 
@@ -252,26 +251,16 @@ std::string memoryLine(const runtime::Session &session) {
 void SamplingOptions::define(CommandLine &command) {
   const char *group = "Sampling (default: the checkpoint's parameters, else greedy)";
   command.flag("--greedy", greedy, "always choose the likeliest id").group(group);
-  command.option("--temp,--temperature", temperature, "0: greedy").group(group);
-  command.option("--top-k", topK, "keep the k likeliest; 0: all").group(group);
-  command.option("--top-p", topP, "keep the likeliest whose probabilities sum to p").group(group);
-  command.option("--min-p", minP, "drop ids less likely than this times the likeliest")
-      .group(group);
-  command.option("--typical", typicalP, "locally typical sampling; 1: off").group(group);
-  command.option("--repetition-penalty", repetitionPenalty, "for ids of prompt and answer; 1: off")
-      .group(group);
-  command.option("--presence-penalty", presencePenalty, "once for each id of the answer")
-      .group(group);
-  command.option("--frequency-penalty", frequencyPenalty, "for each occurrence in the answer")
-      .group(group);
-  command
-      .option("--logit-bias", logitBias, "ID=VALUE: add VALUE to the logit of an id (repeatable)")
+  for (const runtime::SamplingField &field : runtime::kSamplingFields)
+    if (!field.apart()) {
+      auto define = [&](auto member) {
+        return command.option(field.flags, values.*member, field.help);
+      };
+      fields.emplace_back(&field, std::visit(define, field.member).group(group));
+    }
+  command.find("--seed").check(seedProblem);
+  command.option("--logit-bias", logitBias, "ID=VALUE: add VALUE to the logit of an id (repeatable)")
       .takesOne()
-      .group(group);
-  command
-      .option("--seed", seed,
-              "the same seed reproduces the same text (default: a new seed each time)")
-      .check(seedProblem)
       .group(group);
   command.option("--stop", stopStrings, "stop before this text (repeatable)")
       .takesOne()
@@ -295,34 +284,24 @@ static Result<std::pair<int32_t, float>> parseBias(const std::string &text) {
                "give ID=VALUE, such as --logit-bias 42=-1.5"};
 }
 
-Result<runtime::SamplingParams> SamplingOptions::apply(runtime::SamplingParams params) const {
-  auto set = [](auto &to, const auto &from) {
-    if (from)
-      to = *from;
-  };
-  set(params.topK, topK);
-  set(params.topP, topP);
-  set(params.minP, minP);
-  set(params.typicalP, typicalP);
-  set(params.repetitionPenalty, repetitionPenalty);
-  set(params.presencePenalty, presencePenalty);
-  set(params.frequencyPenalty, frequencyPenalty);
-  if ((topK || topP || minP || typicalP) && params.temperature == 0)
-    params.temperature = 1;
-  set(params.temperature, temperature);
+Result<runtime::AskedSampling> SamplingOptions::asked() const {
+  runtime::AskedSampling all;
+  for (const auto &[field, option] : fields) {
+    if (!option.given())
+      continue;
+    if (auto fine = field->check(values, "--" + field->dashed()); !fine)
+      return fine.error();
+    std::visit([&](auto member) { all.set(member, values.*member); }, field->member);
+  }
   if (greedy)
-    params.temperature = 0;
-  params.seed = seed ? *seed
-                : params.greedy()
-                    ? 0
-                    : (uint64_t{std::random_device{}()} << 32 | std::random_device{}());
+    all.set(&runtime::SamplingParams::temperature, 0.0f);
   for (const std::string &text : logitBias) {
     auto bias = parseBias(text);
     if (!bias)
       return bias.error();
-    params.logitBias.push_back(*bias);
+    all.values.logitBias.push_back(*bias);
   }
-  return params;
+  return all;
 }
 
 } // namespace ingot::cli

@@ -5,6 +5,7 @@
 //===----------------------------------------------------------------------===//
 #pragma once
 
+#include "runtime/sample/SamplingFields.h"
 #include "runtime/session/Session.h"
 #include "tools/ingot/EngineCache.h"
 #include "tools/options/CommandLine.h"
@@ -12,6 +13,8 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <utility>
+#include <vector>
 
 namespace ingot::cli {
 
@@ -83,19 +86,18 @@ EngineOptions quietly(const std::string &path, const CommonOptions &common,
 
 struct SamplingOptions {
   bool greedy = false;
-  std::optional<float> temperature, topP, minP, typicalP, repetitionPenalty, presencePenalty,
-      frequencyPenalty;
-  std::optional<int32_t> topK;
-  std::optional<uint64_t> seed;
   std::vector<std::string> logitBias; ///< "ID=VALUE"
   std::vector<std::string> stopStrings;
   bool ignoreEos = false;
 
   void define(CommandLine &command);
-  /// Returns the engine's defaults, overridden by the given options. A filter without a temperature
-  /// turns sampling on (temperature 1). Sampling without a seed draws one. Errors: E0104: a bias
-  /// cannot be parsed.
-  Result<runtime::SamplingParams> apply(runtime::SamplingParams defaults) const;
+  /// Returns the fields that the options give. Errors: E0104: a bias cannot be parsed; E0510: a
+  /// value is out of range.
+  Result<runtime::AskedSampling> asked() const;
+
+private:
+  runtime::SamplingParams values; ///< of the options below
+  std::vector<std::pair<const runtime::SamplingField *, Option>> fields;
 };
 
 /// Returns a line about the memory that the session took: "93.1 MiB engine + 90.0 MiB KV (…) + …".

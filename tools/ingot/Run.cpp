@@ -87,10 +87,10 @@ Result<std::vector<int32_t>> promptIds(const Session &session, const ChatPrompt 
 Result<Request> makeRequest(const Session &session, const RunOptions &options,
                             std::vector<int32_t> promptIds) {
   Request request;
-  auto sampling = options.sampling.apply(session.defaultSampling());
-  if (!sampling)
-    return sampling.error();
-  request.sampling = *sampling;
+  auto asked = options.sampling.asked();
+  if (!asked)
+    return asked.error();
+  request.sampling = asked->over(session.defaultSampling());
   request.sampling.topLogprobs = options.logprobs;
   request.maxTokens = options.maxTokens();
   if (!options.newIds && request.maxTokens > 0) // the default must not exceed the context
