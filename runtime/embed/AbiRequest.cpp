@@ -1,6 +1,7 @@
 //===- AbiRequest.cpp - ingot.h: reading and checking a request --------------===//
 #include "runtime/embed/Abi.h"
 #include "runtime/embed/RowRules.h"
+#include "runtime/sample/SamplingFields.h"
 
 #include <cmath>
 #include <limits>
@@ -11,19 +12,24 @@ namespace {
 
 constexpr size_t kRequest1 = 264; // as in AbiExecutor.cpp
 static_assert(offsetof(ingot_request, beam_width) == kRequest1);
-static_assert(offsetof(ingot_request, trust_content) == 280); // version 2
-static_assert(sizeof(ingot_request) == 288);                  // version 4
+static_assert(offsetof(ingot_request, trust_content) == 280);  // version 2
+static_assert(offsetof(ingot_request, penalty_window) == 288); // version 4
+static_assert(sizeof(ingot_request) == 296);                   // version 6
+
+// Sampling fields that are not given are NaN or -1. A seed is always given.
+void unset(float &field) { field = std::numeric_limits<float>::quiet_NaN(); }
+void unset(int32_t &field) { field = -1; }
+void unset(uint64_t &field) { field = 0; }
+bool isGiven(float value) { return !std::isnan(value); }
+bool isGiven(int32_t value) { return value != -1; }
+bool isGiven(uint64_t) { return true; }
 
 ingot_request defaultRequest() {
-  constexpr float kUnset = std::numeric_limits<float>::quiet_NaN();
   ingot_request request{};
+#define INGOT_SAMPLING_FIELD(name, ...) unset(request.name);
+#include "runtime/sample/SamplingFields.def"
   request.max_tokens = -1;
-  request.temperature = request.top_p = request.min_p = kUnset;
-  request.repetition_penalty = request.presence_penalty = request.frequency_penalty = kUnset;
-  request.typical_p = kUnset;
-  request.top_k = -1;
   request.choices = 1;
-  request.logprobs = -1;
   request.length_penalty = 1;
   return request;
 }
@@ -43,32 +49,16 @@ Result<std::vector<int32_t>> promptOf(const service::ServedModel &model,
   return std::vector<int32_t>(given.prompt_ids, given.prompt_ids + given.prompt_id_count);
 }
 
-/// Returns the engine's defaults, overridden by the fields that are set. As on the command line, a
-/// filter without a temperature turns sampling on.
+/// Returns the engine's defaults, overridden by the fields that are set.
 runtime::SamplingParams samplingOf(const runtime::Session &session, const ingot_request &given) {
-  runtime::SamplingParams params = session.defaultSampling();
-  auto set = [](float value, float &into) {
-    if (!std::isnan(value))
-      into = value;
-    return !std::isnan(value);
-  };
-  bool filtered = set(given.top_p, params.topP);
-  filtered |= set(given.min_p, params.minP);
-  filtered |= set(given.typical_p, params.typicalP);
-  if (given.top_k != -1) {
-    params.topK = given.top_k;
-    filtered = true;
-  }
-  if (!set(given.temperature, params.temperature) && filtered && params.greedy())
-    params.temperature = 1.0f;
-  set(given.repetition_penalty, params.repetitionPenalty);
-  set(given.presence_penalty, params.presencePenalty);
-  set(given.frequency_penalty, params.frequencyPenalty);
-  params.seed = given.seed;
-  params.topLogprobs = given.logprobs;
+  runtime::AskedSampling asked;
+#define INGOT_SAMPLING_FIELD(name, member, ...)                                                    \
+  if (isGiven(given.name))                                                                         \
+    asked.set(&runtime::SamplingParams::member, given.name);
+#include "runtime/sample/SamplingFields.def"
   for (size_t i = 0; i < given.logit_bias_count; ++i)
-    params.logitBias.emplace_back(given.logit_bias[i].id, given.logit_bias[i].bias);
-  return params;
+    asked.values.logitBias.emplace_back(given.logit_bias[i].id, given.logit_bias[i].bias);
+  return asked.over(session.defaultSampling());
 }
 
 Result<std::shared_ptr<const text::Grammar>> grammarOf(service::ServedModel &model,

@@ -7,7 +7,7 @@ from __future__ import annotations
 import ctypes
 from ctypes import POINTER, c_char_p, c_double, c_float, c_int32, c_int64, c_size_t, c_uint32, c_uint64, c_void_p
 
-ABI_VERSION = 5  # the version of these structures
+ABI_VERSION = 6  # the version of these structures
 
 OK, TIMEOUT = 0, 1
 ANY = 0
@@ -141,6 +141,8 @@ class Request(ctypes.Structure):
         ("penalty_alpha", c_float),
         ("trust_content", c_int32),
         ("reserved", c_int32),
+        ("penalty_window", c_int32),
+        ("reserved2", c_int32),
     ]
 
 

@@ -145,6 +145,7 @@ class Options(TypedDict, total=False):
     repetition_penalty: float
     presence_penalty: float
     frequency_penalty: float
+    penalty_window: int  # penalties consider this many of the last ids; -1: all
     no_repeat_ngram: int
     seed: int
     logit_bias: Mapping[int, float]
@@ -168,11 +169,8 @@ class Options(TypedDict, total=False):
     on_logits: Callable[[LogitsRow], None]
 
 
-_NUMBERS = (
-    "max_tokens min_tokens ignore_eos show_special temperature top_k top_p min_p typical_p repetition_penalty "
-    "presence_penalty frequency_penalty no_repeat_ngram seed logprobs priority share "
-    "no_prefix_cache cache_salt beam_width length_penalty penalty_alpha trust_content"
-).split()
+# Options that are a number in the C interface, under the same name.
+_NUMBERS = [name for name in Options.__annotations__ if isinstance(getattr(_abi.Request(), name, None), (int, float))]
 
 
 def _usage(what: str, why: str, fix: str) -> IngotError:

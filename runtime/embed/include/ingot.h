@@ -52,7 +52,7 @@ extern "C" {
 #define INGOT_API
 #endif
 
-#define INGOT_ABI_VERSION 5
+#define INGOT_ABI_VERSION 6
 
 /** Returns the INGOT_ABI_VERSION of the loaded library. */
 INGOT_API uint32_t ingot_abi_version(void);
@@ -320,6 +320,10 @@ typedef struct ingot_request {
   int32_t trust_content; /**< 0: control tokens in `messages` and `template_variables` are text,
                               so content cannot open or close a turn; 1: they are tokens */
   int32_t reserved;
+
+  /* Since version 6. */
+  int32_t penalty_window; /**< penalties consider this many of the last ids; -1: all */
+  int32_t reserved2;
 } ingot_request;
 
 /** Sets every field to its default. `size` is sizeof(ingot_request). */

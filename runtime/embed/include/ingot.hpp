@@ -169,6 +169,7 @@ struct Sampling {
   int32_t noRepeatNgram = 0; ///< no n-gram of this length occurs twice; 0: off
   uint64_t seed = 0;         ///< the same seed draws the same ids
   std::vector<std::pair<int32_t, float>> logitBias;
+  std::optional<int32_t> penaltyWindow; ///< penalties consider this many of the last ids; -1: all
 };
 
 enum class Grammar : int32_t {
@@ -628,6 +629,8 @@ private:
       c.repetition_penalty = s.repetitionPenalty.value_or(kUnset);
       c.presence_penalty = s.presencePenalty.value_or(kUnset);
       c.frequency_penalty = s.frequencyPenalty.value_or(kUnset);
+      if (s.penaltyWindow) // a library older than version 6 refuses the field
+        c.penalty_window = *s.penaltyWindow;
       c.no_repeat_ngram = s.noRepeatNgram;
       c.seed = s.seed;
       for (const auto &[id, value] : s.logitBias)
