@@ -282,6 +282,14 @@ class EngineTest(unittest.TestCase):
         self.engine.close()
         self.assertEqual(code(self.engine.generate, PROMPT), ("E0561", 4))
 
+    def test_penalty_window(self):
+        def ids(**options):
+            return self.engine.generate(PROMPT, max_tokens=12, ignore_eos=True, **options).ids
+
+        self.assertNotEqual(ids(repetition_penalty=50.0), ids())
+        self.assertEqual(ids(repetition_penalty=50.0, penalty_window=0), ids())
+        self.assertEqual(ids(repetition_penalty=50.0, penalty_window=-1), ids(repetition_penalty=50.0))
+
     def test_threads(self):
         expected = {length: self.greedy(20, PROMPT[:length]).ids for length in range(1, 9)}
         wrong = []
