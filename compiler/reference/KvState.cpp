@@ -68,25 +68,26 @@ static void appendRounded(KvFormat format, std::vector<float> &rows, std::span<c
 void KvState::append(int64_t slot, int64_t sequence, int64_t position, std::span<const float> k,
                      std::span<const float> v, int64_t kvHeads) {
   Rows &own = rows[{slot, sequence}];
-  size_t width = k.size();
-  assert(kvHeads >= 1 && width % size_t(kvHeads) == 0 && "heads have one width");
+  assert(kvHeads >= 1 && k.size() % size_t(kvHeads) == 0 && v.size() % size_t(kvHeads) == 0 &&
+         "heads have one width");
   auto past = pasts.find(sequence);
   if (own.length < position && past != pasts.end()) {
     uint64_t key = past->second.seed * 1000003u + static_cast<uint64_t>(slot);
-    std::vector<float> madeUpK(width), madeUpV(width);
+    std::vector<float> dummyK(k.size()), dummyV(v.size());
     for (; own.length < std::min(position, past->second.length); ++own.length) {
-      for (size_t i = 0; i < width; ++i) {
-        uint64_t index = static_cast<uint64_t>(own.length) * width + i;
-        madeUpK[i] = 4 * uniform(key, 2 * index) - 2;
-        madeUpV[i] = 4 * uniform(key, 2 * index + 1) - 2;
-      }
-      appendRounded(format, own.k, madeUpK, kvHeads, /*ofK=*/true);
-      appendRounded(format, own.v, madeUpV, kvHeads, /*ofK=*/false);
+      auto draw = [&](std::vector<float> &values, uint64_t stream) {
+        const uint64_t first = static_cast<uint64_t>(own.length) * values.size();
+        for (size_t i = 0; i < values.size(); ++i)
+          values[i] = 4 * uniform(key, 2 * (first + i) + stream) - 2;
+      };
+      draw(dummyK, 0), draw(dummyV, 1);
+      appendRounded(format, own.k, dummyK, kvHeads, /*ofK=*/true);
+      appendRounded(format, own.v, dummyV, kvHeads, /*ofK=*/false);
     }
   }
   assert(own.length >= position && "positions of a sequence come in order");
-  own.k.resize(static_cast<size_t>(position) * width);
-  own.v.resize(static_cast<size_t>(position) * width);
+  own.k.resize(static_cast<size_t>(position) * k.size());
+  own.v.resize(static_cast<size_t>(position) * v.size());
   appendRounded(format, own.k, k, kvHeads, /*ofK=*/true);
   appendRounded(format, own.v, v, kvHeads, /*ofK=*/false);
   own.length = position + 1;

@@ -102,6 +102,9 @@ static Result<void> checkSearch(const Request &request, int64_t rows, int64_t hi
     return Error{ExitCode::Usage, "E0532", "a request can have one search",
                  "beam search, contrastive search and embeddings exclude each other",
                  "request one of them"};
+  if (request.promptOnly)
+    return Error{ExitCode::Usage, "E0532", "a search cannot be of a prompt alone",
+                 "it chooses tokens, and this request generates none", "clear promptOnly"};
   auto checked = request.beams ? request.beams->check() : request.contrastive->check();
   if (!checked)
     return checked;
