@@ -385,6 +385,9 @@ TEST_F(BeamSearchTest, refusesWhatCannotBe) {
   Request both = beams(prompt, 5, {2});
   both.contrastive.emplace();
   EXPECT_EQ(codeOf(both), "E0532");
+  Request promptAlone = beams(prompt, 5, {2});
+  promptAlone.promptOnly = true;
+  EXPECT_EQ(codeOf(promptAlone), "E0532");
   // S7: the worst case of all beams is checked exactly to the page.
   SessionOptions options;
   options.maxSeqs = 4;
