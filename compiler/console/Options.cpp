@@ -90,9 +90,8 @@ struct Typed {
 /// Sets options to the values of a recipe, except those that were typed.
 class FromRecipe {
 public:
-  FromRecipe(const cli::CommandLine &command, const RecipeFile &recipe, Typed &typed,
-             CompileOptions &o)
-      : command(command), recipe(recipe), typed(typed), o(o) {}
+  FromRecipe(const cli::CommandLine &command, const RecipeFile &recipe, Typed &typed)
+      : command(command), recipe(recipe), typed(typed) {}
 
   void give(const char *key, std::vector<std::string> &to) {
     if (const RecipeValue *value = valueOf(key))
@@ -132,7 +131,6 @@ private:
   const cli::CommandLine &command;
   const RecipeFile &recipe;
   Typed &typed;
-  CompileOptions &o;
 };
 } // namespace
 
@@ -143,7 +141,7 @@ static Result<void> takeRecipe(const cli::CommandLine &command, Typed &typed, Co
   if (!read)
     return read.error();
   o.recipeFile = typed.recipe;
-  FromRecipe recipe(command, *read, typed, o);
+  FromRecipe recipe(command, *read, typed);
   recipe.give("target", typed.targets);
   recipe.give("precision", typed.precision);
   recipe.giveKv(o.kv, o.kvLayers);

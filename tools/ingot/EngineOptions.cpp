@@ -259,7 +259,8 @@ void SamplingOptions::define(CommandLine &command) {
       fields.emplace_back(&field, std::visit(define, field.member).group(group));
     }
   command.find("--seed").check(seedProblem);
-  command.option("--logit-bias", logitBias, "ID=VALUE: add VALUE to the logit of an id (repeatable)")
+  command
+      .option("--logit-bias", logitBias, "ID=VALUE: add VALUE to the logit of an id (repeatable)")
       .takesOne()
       .group(group);
   command.option("--stop", stopStrings, "stop before this text (repeatable)")
