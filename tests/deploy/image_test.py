@@ -15,9 +15,14 @@ import shutil
 import signal
 import socket
 import subprocess
+import sys
 import time
 import urllib.request
 
+sys.path.append(str(pathlib.Path(__file__).parents[1] / "e2e"))
+import signals  # noqa: E402
+
+signals.default_in_children()
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 MOST = 60_000_000
 

@@ -8,6 +8,10 @@ import time
 import traceback
 import xml.etree.ElementTree as ElementTree
 
+import signals
+
+signals.default_in_children()  # of every test that starts `ingot`
+
 
 class Skip(Exception):
     """Raised by a check that cannot run on this machine, with the reason."""

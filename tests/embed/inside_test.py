@@ -12,10 +12,13 @@ import threading
 import unittest
 
 sys.path.insert(0, str(pathlib.Path(__file__).parents[2] / "python" / "src"))
+sys.path.append(str(pathlib.Path(__file__).parents[1] / "e2e"))
+import signals  # noqa: E402
 from ingot import _inside  # noqa: E402
 from ingot._library import IngotError  # noqa: E402
 from ingot._upstream import Head, UpstreamGone, command_options  # noqa: E402
 
+signals.default_in_children()
 LIBRARY, INGOT, ENGINE = map(pathlib.Path, sys.argv[1:4])
 OPTIONS = {"threads": 1, "max-seqs": 4, "context": 2048, "kv-memory": "64M", "swap": "64M"}
 MASKS = [(rb'"(id|item_id)":"[a-z]+[-_][0-9a-f]{16,}"', rb'"\1":"ID"'), (rb'"(created|created_at|completed_at)":\d+', rb'"\1":0')]

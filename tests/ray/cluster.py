@@ -15,6 +15,10 @@ import time
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 SOURCE = ROOT / "python" / "src"
 sys.path.insert(0, str(SOURCE))
+sys.path.append(str(ROOT / "tests" / "e2e"))
+import signals  # noqa: E402
+
+signals.default_in_children()
 
 
 def free_port():

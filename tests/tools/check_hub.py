@@ -14,6 +14,10 @@ import time
 
 import fake_hub
 
+sys.path.append(str(pathlib.Path(__file__).parents[1] / "e2e"))
+import signals  # noqa: E402
+
+signals.default_in_children()
 ingot, checkpoints, gguf, stem, part = sys.argv[1:]
 checkpoints, work = pathlib.Path(checkpoints), pathlib.Path(f"{stem}.{part}")
 shutil.rmtree(work, ignore_errors=True)
@@ -245,7 +249,6 @@ def test_kill(hub):
             env=environment(hub),
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
-            preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),  # lit's workers ignore it
         )
         deadline = time.monotonic() + 60
         while not part.exists() or part.stat().st_size < there:

@@ -12,6 +12,10 @@ import sys
 import threading
 import time
 
+sys.path.append(str(pathlib.Path(__file__).parents[1] / "e2e"))
+import signals  # noqa: E402
+
+signals.default_in_children()
 ingot, engine, stem = sys.argv[1:]
 work = pathlib.Path(stem + ".models")
 shutil.rmtree(work, ignore_errors=True)

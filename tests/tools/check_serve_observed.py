@@ -5,6 +5,7 @@ import http.client
 import http.server
 import json
 import os
+import pathlib
 import re
 import signal
 import socket
@@ -13,6 +14,10 @@ import sys
 import threading
 import time
 
+sys.path.append(str(pathlib.Path(__file__).parents[1] / "e2e"))
+import signals  # noqa: E402
+
+signals.default_in_children()
 ingot, engine, dashboard, stem = sys.argv[1:]
 TRACE, PARENT = "0af7651916cd43dd8448eb211c80319c", "b7ad6b7169203331"
 log_file, trace_file, result = stem + ".log", stem + ".trace.json", stem + ".result.json"

@@ -2,11 +2,16 @@
 gets, and what a server reports about it."""
 import http.client
 import json
+import pathlib
 import re
 import subprocess
 import sys
 import threading
 
+sys.path.append(str(pathlib.Path(__file__).parents[1] / "e2e"))
+import signals  # noqa: E402
+
+signals.default_in_children()
 ingot, engine = sys.argv[1:]
 TOOL = {"type": "function", "function": {"name": "f", "parameters": {"type": "object", "properties": {}}}}
 

@@ -19,7 +19,11 @@ import urllib.error
 import urllib.request
 
 sys.path.insert(0, str(pathlib.Path(__file__).parents[3] / "python/src"))
+sys.path.append(str(pathlib.Path(__file__).parents[2] / "e2e"))
 import ingot  # noqa: E402
+import signals  # noqa: E402
+
+signals.default_in_children()
 
 PROMPTS = ["Once upon a time", "The capital of France is", "def main():", "1 2 3"]
 
