@@ -1,9 +1,10 @@
 """End-to-end tests: real checkpoints through the command line, as a user would.
 
-  run.py --ingot build/bin/ingot --checkpoints build/checkpoints --work build/e2e --junit e2e.xml [--long] [--only NAME] [--filter TEXT]
+  run.py --ingot build/bin/ingot --checkpoints build/checkpoints --work build/e2e --junit e2e.xml
+         [--long] [--only NAME] [--filter TEXT]…
 
---long runs the whole matrices (many minutes); --only runs one checkpoint; --filter runs the checks whose name
-contains TEXT (and compiles what they may need). Needs numpy.
+--long runs the whole matrices (many minutes); --only runs one checkpoint; --filter, which may be repeated, runs the
+checks whose name contains TEXT (and compiles what they may need). Needs numpy.
 """
 import argparse
 import concurrent.futures
@@ -40,11 +41,12 @@ def main():
     parser.add_argument("--junit", required=True, type=pathlib.Path)
     parser.add_argument("--long", action="store_true")
     parser.add_argument("--only", choices=["smollm2", "gemma3"])
-    parser.add_argument("--filter", default="", metavar="TEXT")
+    parser.add_argument("--filter", action="append", default=[], metavar="TEXT")
     options = parser.parse_args()
 
-    suite, ingot = Suite(options.filter), Ingot(options.ingot.resolve(), options.work.resolve())
-    tiny_alone = options.filter.lower().startswith(("tiny", "fp8", "seed", "gpu", "quantised", "scripted"))
+    suite, ingot = Suite(*options.filter), Ingot(options.ingot.resolve(), options.work.resolve())
+    of_tiny = ("tiny", "fp8", "seed", "gpu", "quantised", "scripted")
+    tiny_alone = options.filter and all(text.lower().startswith(of_tiny) for text in options.filter)
     for name in () if tiny_alone else ("smollm2", "gemma3"):
         if options.only not in (None, name):
             continue

@@ -431,8 +431,8 @@ TOPICS = {
 def add(suite, ingot, long):
     general = ["scripted: empty values of messages", "scripted: tokens of reasoning in several choices", "scripted harmony: calls beside raw reasoning"]
     wanted = [format for format in formats.FORMATS
-              if any(suite.only in f"scripted {format.name}: {topic}".lower() for topic in (*TOPICS, "forced calls"))]
-    if not wanted and any(suite.only in name for name in general):
+              if any(suite.wants(f"scripted {format.name}: {topic}") for topic in (*TOPICS, "forced calls"))]
+    if not wanted and any(suite.wants(name) for name in general):
         wanted = [format for format in formats.FORMATS if format.name in ("hermes", "harmony")]
     if not wanted:
         return

@@ -18,17 +18,20 @@ class Skip(Exception):
 
 
 class Suite:
-    """Runs checks; a check is a function that asserts and may return a remark to print. With `only`, runs just
-    the checks whose name contains it (ignoring case), and those that others need."""
+    """Runs checks; a check is a function that asserts and may return a remark to print. With texts in `only`, runs
+    just the checks whose name contains one of them (ignoring case), and those that others need."""
 
-    def __init__(self, only=""):
-        self.only = only.lower()
+    def __init__(self, *only):
+        self.only = [text.lower() for text in only]
         self.results = []  # (name, seconds, failure or None)
         self.skipped = {}  # name -> why
 
+    def wants(self, name):
+        return not self.only or any(text in name.lower() for text in self.only)
+
     def check(self, name, function, needed=False):
         """Returns whether the check passed or was skipped."""
-        if self.only not in name.lower() and not needed:
+        if not needed and not self.wants(name):
             return True
         start = time.monotonic()
         failure, remark = None, ""
