@@ -140,7 +140,7 @@ Result<RawEntry> SafetensorsReader::fields(const std::string &name, element valu
     if (!field)
       return refuse(cause::stFieldUnknown,
                     line("tensor ", inQuotes(name), " has an unknown field ", inQuotes(key)),
-                    "known fields: dtype, shape, data_offsets", "save the checkpoint again");
+                    "its 3 fields are dtype, shape, data_offsets", "save the checkpoint again");
     if (field->has_value())
       return refuse(cause::keyTwice,
                     line("duplicate key ", inQuotes(key), " of tensor ", inQuotes(name)),

@@ -44,7 +44,7 @@ def little_memory(ingot, checkpoint):
     assert done.returncode == 0, f"not with {mebibytes:.0f} MiB either: {done.stderr}"
     statement = ingot.json("inspect", engine, "--context", context)["programs"][0]["statement"]
     done = limited(0.9 * statement["total"] / 2**20, *run)
-    assert done.returncode == 3 and said(done) == "E0502" and "allowed" in done.stderr, (done.returncode, done.stderr)
+    assert done.returncode == 3 and said(done) == "E0502" and "available" in done.stderr, (done.returncode, done.stderr)
     # Memory that runs out later: in C++ (a prompt beyond any limit) and in the tokenizer.
     for prompt in ("/dev/zero", ingot.file("long.txt", ["many words " * 10**6])):
         with open(prompt) as stdin:

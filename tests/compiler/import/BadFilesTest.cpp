@@ -36,8 +36,8 @@ void expectThreeLines(const Error &error) {
 /// A reason must state a fact with a number in it, except where the fact is the system's message, a
 /// path, a name or a type. A path may contain digits; only the rest of the reason counts.
 void expectNumber(const Error &error, const std::string &folder) {
-  const std::set<std::string> withoutNumber = {"E0200", "E0201", "E0260",
-                                               "E0277", "E0284", "E0286"};
+  const std::set<std::string> withoutNumber = {"E0200", "E0201", "E0202", "E0260", "E0277",
+                                               "E0284", "E0286", "E0292", "E0842"};
   std::string why = error.why;
   for (size_t at; (at = why.find(folder)) != std::string::npos;)
     why.erase(at, folder.size());

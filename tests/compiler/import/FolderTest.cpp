@@ -202,7 +202,7 @@ TEST_F(FolderTest, WhatIsNoModelIsNotOffered) {
   files.files["sha256-0123"] = gguf;
   auto opened = openCheckpoint(writeCheckpoint(files, temporary.path("two")));
   ASSERT_FALSE(opened);
-  EXPECT_NE(opened.error().why.find("'m.gguf', 'sha256-0123'; 1"), std::string::npos)
+  EXPECT_NE(opened.error().why.find("'m.gguf', 'sha256-0123'; expected 1"), std::string::npos)
       << opened.error().why;
   files.files.erase("m.gguf");
   EXPECT_TRUE(open(files)) << "a blob of Ollama's";

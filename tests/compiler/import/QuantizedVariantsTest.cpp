@@ -164,7 +164,7 @@ TEST(Gptq, AsymmetricZerosNeedTheClaim) {
   addKey(newer, "\"checkpoint_format\": \"gptq\"");
   const Error error = errorOf(newer);
   EXPECT_EQ(error.code, "E0473");
-  EXPECT_HAS(error.why, "checkpoint_format says gptq, .format gptq_v2");
+  EXPECT_HAS(error.why, "checkpoint_format is gptq, .format is gptq_v2");
   for (const char *layout : {"\"checkpoint_format\": \"marlin\"", "\"format\": \"gptq_p\"",
                              "\"is_marlin_format\": true", "\"pack_dtype\": \"int16\""}) {
     Golden odd = GoldenFile().read().at("gptq-4-g32-asymmetric");

@@ -242,7 +242,7 @@ TEST_F(ExecutorTest, memoryIsRefusedWithTheSum) {
   // 16 * 64 pages of 2 * 4096 bytes.
   EXPECT_NE(executor.error().why.find("KV 8.0 MiB (1024 pages)"), std::string::npos)
       << executor.error().why;
-  EXPECT_NE(executor.error().why.find("allowed 1.0 MiB"), std::string::npos)
+  EXPECT_NE(executor.error().why.find("available 1.0 MiB"), std::string::npos)
       << executor.error().why;
 }
 

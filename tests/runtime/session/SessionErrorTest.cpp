@@ -54,7 +54,7 @@ TEST_F(SessionErrorTest, memoryThatIsNotThere) {
   Error error = refused(options);
   EXPECT_EQ(error.code, "E0502");
   EXPECT_EQ(error.exit, ExitCode::File);
-  EXPECT_TRUE(has(error.why, "KV 512.0 GiB") && has(error.why, "allowed")) << error.why;
+  EXPECT_TRUE(has(error.why, "KV 512.0 GiB") && has(error.why, "available")) << error.why;
 }
 
 TEST_F(SessionErrorTest, aFileThatIsNoEngine) {

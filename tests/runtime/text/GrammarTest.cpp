@@ -275,7 +275,7 @@ TEST(Grammar, errorsNameThePlace) {
   expect(Gbnf, "root ::= \"a", "line 1, column 12");
   expect(Gbnf, "root ::= [b-a]", "column 10: the range b-a is empty");
   expect(Gbnf, "x ::= \"a\"", "no rule root");
-  expect(Choice, "[]", "no choice");
+  expect(Choice, "[]", "the list of choices is empty");
   expect(Choice, "[1]", "column 2");
 }
 

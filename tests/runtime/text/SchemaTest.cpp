@@ -136,7 +136,7 @@ TEST(Schema, referencesAreDecoded) {
   expectWhy(refers("a", "#/$defs/a%+1"), "two hexadecimal digits");
   expectWhy(refers("a", "#/$defs/a~2"), "neither 0 nor 1");
   expectWhy(refers("a", "#/$defs/a~"), "neither 0 nor 1");
-  expectWhy(refers("a", "#/$defs/%FF"), "no UTF-8");
+  expectWhy(refers("a", "#/$defs/%FF"), "does not decode to UTF-8");
   expectWhy(refers("a", "#/$defs/b"), "at #/properties/v/$ref: there is no #/$defs/b");
 }
 
