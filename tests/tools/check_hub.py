@@ -350,9 +350,9 @@ def test_gguf(hub):
     check_whole("tiny/one", one, ["tiny-f32.gguf"])
     several = hub.add("tiny/several", {"tiny-f32.gguf": data, "q4/tiny-00001-of-00002.gguf": b"GGUFx", "q4/tiny-00002-of-00002.gguf": b"yy"})
     said = run(hub, "run", "hf:tiny/several", "hello", code=2).stderr
-    assert "E0156" in said and "hf:tiny/several has 2 GGUFs" in said, said
+    assert "E0156" in said and "hf:tiny/several has 2 GGUF files" in said, said
     assert "q4/tiny-00001-of-00002.gguf  (7 bytes)" in said and "tiny-f32.gguf  (" in said, said
-    assert "as hf:tiny/several:q4/tiny-00001-of-00002.gguf" in said, said
+    assert "choose one: hf:tiny/several:q4/tiny-00001-of-00002.gguf" in said, said
     assert run(hub, "run", "hf:tiny/several:tiny-f32.gguf", "hello", "-n", "3", "--greedy").stdout == answer
     check_whole("tiny/several", several, ["tiny-f32.gguf"])
     run(hub, "run", "hf:tiny/several:q4/tiny-00001-of-00002.gguf", "hello", code=3)  # its contents are not a model

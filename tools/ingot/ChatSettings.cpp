@@ -33,7 +33,7 @@ static Error noSetting(std::string_view name) {
   std::string list;
   for (const std::string &one : names)
     list += (list.empty() ? "" : ", ") + one;
-  return {ExitCode::Usage, "E0108", "there is no setting " + std::string(name),
+  return {ExitCode::Usage, "E0108", "unknown setting " + std::string(name),
           didYouMean(name, names), list};
 }
 

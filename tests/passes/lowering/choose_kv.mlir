@@ -34,7 +34,7 @@
 // PLAN:     plan.step @layer_int8 layer 1 states [@kv.1]
 // PLAN:     plan.step @layer_f32 layer 4 states [@kv.4]
 
-// DEVICE: error: 'lm.state' op is of "fp8", and cpu has f32, bf16, f16, int8 and int4
+// DEVICE: error: 'lm.state' op has the element type "fp8", but cpu supports f32, bf16, f16, int8 and int4
 // TWICE:  error: names a layer twice: '2-4:f32'
 // RANGE:  error: expects FIRST-LAST:FORMAT of 6 layers, got '1-6:int8'
 // FORMAT: error: expects FIRST-LAST:FORMAT of 6 layers, got '1-2:int9'
