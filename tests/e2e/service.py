@@ -73,7 +73,7 @@ def openai_client(server):
         numbers = [event.sequence_number for event in events]
         final = events.get_final_response()
     assert numbers == list(range(len(numbers))) and final.output_text == said.output_text
-    for kind, call in ((openai.NotFoundError, {"model": "nope"}), (openai.BadRequestError, {"temperature": 9}),
+    for kind, call in ((openai.NotFoundError, {"model": "nope"}), (openai.BadRequestError, {"temperature": -1}),
                        (openai.BadRequestError, {"messages": []}), (openai.BadRequestError, {"max_tokens": 10 ** 6})):
         try:
             client.chat.completions.create(**{**ask, **call})

@@ -47,7 +47,7 @@ TOOL = {"type": "function", "function": {"name": "get_weather", "description": "
     "type": "object", "properties": {"city": {"type": "string", "maxLength": 12}, "unit": {"enum": ["C", "F"]}},
     "required": ["city", "unit"], "additionalProperties": False}}}
 BAD_REQUESTS = [
-    ("/v1/completions", {"prompt": "a", "temperature": 9}), ("/v1/completions", "{\"prompt\": "), ("/v1/completions", {"prompt": "a", "max_tokens": 10 ** 6}),
+    ("/v1/completions", {"prompt": "a", "temperature": -1}), ("/v1/completions", "{\"prompt\": "), ("/v1/completions", {"prompt": "a", "max_tokens": 10 ** 6}),
     ("/v1/chat/completions", {"messages": []}), ("/v1/chat/completions", {"messages": [{"role": "user", "content": "a"}], "n": 99}),
     ("/v1/embeddings", {"input": []}), ("/v1/completions", {"prompt": "a", "guided_regex": "(a"}),
     ("/v1/completions", {"prompt": "a", "response_format": {"type": "json_schema", "json_schema": {"name": "x", "schema": {"type": "wat"}}}}),
