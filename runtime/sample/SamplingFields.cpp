@@ -2,6 +2,7 @@
 #include "runtime/sample/SamplingFields.h"
 
 #include <algorithm>
+#include <cmath>
 #include <cstdio>
 #include <random>
 
@@ -10,7 +11,7 @@ namespace ingot::runtime {
 /// Writes whole numbers in full, and others with the digits of a float.
 static std::string numberText(double value) {
   char text[32];
-  const bool whole = value == double(int64_t(std::clamp(value, -1e15, 1e15)));
+  const bool whole = std::abs(value) < 1e15 && value == std::trunc(value); // neither for NaN
   std::snprintf(text, sizeof text, whole ? "%.0f" : "%.7g", value);
   return text;
 }
