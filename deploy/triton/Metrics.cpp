@@ -71,11 +71,11 @@ Metrics::~Metrics() {
       expectFine(TRITONSERVER_MetricDelete(metric), "MetricDelete");
 }
 
-void Metrics::update(ingot_executor *executor) {
+bool Metrics::update(ingot_executor *executor) {
   ingot_stats stats = {};
   stats.struct_size = sizeof stats;
   if (ingot_stats_get(executor, &stats))
-    return;
+    return false;
   for (size_t i = 0; i < kMetrics; ++i) {
     if (!metrics[i])
       continue;
@@ -87,6 +87,7 @@ void Metrics::update(ingot_executor *executor) {
       told[i] = value;
     }
   }
+  return stats.running || stats.waiting;
 }
 
 } // namespace ingot::triton

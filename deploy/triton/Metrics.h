@@ -32,8 +32,9 @@ public:
   Metrics(const Metrics &) = delete;
   Metrics &operator=(const Metrics &) = delete;
 
-  /// Reports the current values. May be called from one thread at a time.
-  void update(ingot_executor *executor);
+  /// Reports the current values. Returns whether the executor has requests that run or wait. May be called from
+  /// one thread at a time.
+  bool update(ingot_executor *executor);
 
 private:
   std::array<TRITONSERVER_Metric *, kMetrics> metrics = {};

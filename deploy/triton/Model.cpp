@@ -133,13 +133,14 @@ void Model::unload(TRITONBACKEND_ModelInstance *instance) {
 
 void Model::watch() {
   for (;;) {
-    itsUnderWay.waitForAny(stopping);
+    itsUnderWay.waitForNew(stopping);
     for (bool idle = false; !idle;) {
       itsUnderWay.waitFor(itsSettings.checkPeriodMs, stopping);
       idle = itsUnderWay.none(); // before the metrics update, so that the last one sees the end
       for (const uint64_t id : itsUnderWay.newlyCancelled())
         ingot_cancel(itsExecutor, id);
-      metrics->update(itsExecutor);
+      // An answer may reach its client before the executor counts its end.
+      idle &= !metrics->update(itsExecutor);
       if (itsUnderWay.stopped(stopping))
         return;
     }

@@ -9,6 +9,7 @@ namespace ingot::triton {
 void UnderWay::add(const std::shared_ptr<Answer> &answer) {
   const std::lock_guard lock(mutex);
   entries.emplace(answer.get(), Entry{answer});
+  ++begun;
   changed.notify_all();
 }
 
@@ -37,9 +38,10 @@ bool UnderWay::none() const {
   return entries.empty();
 }
 
-void UnderWay::waitForAny(const bool &stop) {
+void UnderWay::waitForNew(const bool &stop) {
   std::unique_lock lock(mutex);
-  changed.wait(lock, [&] { return stop || !entries.empty(); });
+  changed.wait(lock, [&] { return stop || begun != seen; });
+  seen = begun;
 }
 
 void UnderWay::waitFor(int64_t ms, const bool &stop) {

@@ -24,8 +24,8 @@ public:
   void ended(const Answer &answer);
 
   bool none() const;
-  /// Waits until there is a request, or until `stop` is set.
-  void waitForAny(const bool &stop);
+  /// Waits until a request has begun since the last call, even one that has already ended, or until `stop` is set.
+  void waitForNew(const bool &stop);
   /// Waits for `ms` milliseconds, or until `stop` is set.
   void waitFor(int64_t ms, const bool &stop);
   bool stopped(const bool &stop) const;
@@ -47,6 +47,7 @@ private:
   mutable std::mutex mutex;
   std::condition_variable changed;
   std::map<const Answer *, Entry> entries;
+  uint64_t begun = 0, seen = 0; ///< requests that have begun: all, and at the last waitForNew
 };
 
 } // namespace ingot::triton
