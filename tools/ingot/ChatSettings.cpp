@@ -33,8 +33,8 @@ static Error noSetting(std::string_view name) {
   std::string list;
   for (const std::string &one : names)
     list += (list.empty() ? "" : ", ") + one;
-  return {ExitCode::Usage, "E0108", "unknown setting " + std::string(name),
-          didYouMean(name, names), list};
+  return {ExitCode::Usage, "E0108", "unknown setting " + std::string(name), didYouMean(name, names),
+          list};
 }
 
 Result<void> ChatSettings::set(std::string_view text) {
