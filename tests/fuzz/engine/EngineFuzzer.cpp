@@ -16,6 +16,8 @@
 #include <algorithm>
 #include <cstdlib>
 #include <memory>
+#include <utility>
+#include <vector>
 
 using namespace ingot;
 using namespace ingot::runtime;
@@ -53,16 +55,19 @@ void sealHeader(std::span<std::byte> file) {
 }
 
 /// Writes the right hashes into the table. The table's structure, offsets and sizes must be valid.
-/// FlatBuffers lets tables share bytes, so a hash written here may move the next segment.
+/// FlatBuffers lets tables share bytes, so a hash may overwrite another segment: all fields are found
+/// before the first is written.
 void sealSegments(std::span<std::byte> file, const fb::Engine &engine) {
+  std::vector<std::pair<uint8_t *, uint64_t>> fields;
   for (const fb::Segment *segment : *engine.segments()) {
-    if (segment->offset() > file.size() || segment->size() > file.size() - segment->offset())
-      break;
     Hash128 hash = hash128(file.subspan(segment->offset(), segment->size()));
     auto *table = reinterpret_cast<flatbuffers::Table *>(const_cast<fb::Segment *>(segment));
-    table->SetField<uint64_t>(fb::Segment::VT_HASH_LO, hash.low, 0);
-    table->SetField<uint64_t>(fb::Segment::VT_HASH_HI, hash.high, 0);
+    fields.emplace_back(table->GetAddressOf(fb::Segment::VT_HASH_LO), hash.low);
+    fields.emplace_back(table->GetAddressOf(fb::Segment::VT_HASH_HI), hash.high);
   }
+  for (auto [field, value] : fields)
+    if (field) // a default value is not stored
+      std::memcpy(field, &value, sizeof value);
   sealHeader(file);
 }
 
