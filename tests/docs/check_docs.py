@@ -29,6 +29,7 @@ FOREIGN = {
         "--mlir-pass-pipeline-local-reproducer --mlir-print-ir-after-all --mlir-print-ir-after-change --mlir-timing --pass-pipeline "
         "--run-reproducer",
     "gguf-new-metadata": "--pre-tokenizer",
+    "matmul-bench": "--mb --schedule",
     "nvcc": "--fmad --std",
     "docker, helm, kubectl, openssl": "--from-literal --read-only --set --strict --tmpfs --variant",
     "tar": "--zstd",
