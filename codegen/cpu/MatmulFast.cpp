@@ -51,7 +51,7 @@ struct StepCodes {
 /// One register of a group's rows. Each value is computed once, so several tokens can share it.
 class SharedRegister : public PanelGroup {
 public:
-  SharedRegister(PanelGroup &group, size_t register_) : group(group), v(register_) {}
+  SharedRegister(PanelGroup &group, size_t v) : group(group), v(v) {}
 
   Value code(size_t, int s) override {
     return once(codes[s], [&] { return group.code(v, s); });

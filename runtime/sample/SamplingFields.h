@@ -1,6 +1,6 @@
 //===- SamplingFields.h - The table of sampling fields, and its readers -----===//
 //
-// Every door (HTTP, the command line, chats, the C interface) fills an AskedSampling with the
+// Every interface (HTTP, the command line, chats, the C interface) fills an AskedSampling with the
 // fields that it was given. Ranges, defaults and the rule that turns sampling on are here alone:
 //
 //   AskedSampling asked;
@@ -29,7 +29,7 @@ struct SamplingField {
   bool filter;
   const char *flags, *alias, *help;
 
-  /// Returns whether every door reads the field in its own way.
+  /// Returns whether every interface reads the field in its own way.
   bool apart() const { return !*flags; }
   /// Returns the name with dashes: "top-k".
   std::string dashed() const;

@@ -1,6 +1,6 @@
-//===- SamplingFieldsTest.cpp - Every door has every sampling field ---------===//
+//===- SamplingFieldsTest.cpp - Every interface has every sampling field ----===//
 //
-// Doors in other languages, and documents, cannot read SamplingFields.def. Their texts are compared
+// Interfaces in other languages, and documents, cannot read SamplingFields.def. Their texts are compared
 // with it here, so a row that one of them lacks is an error with the file and the name.
 //===----------------------------------------------------------------------===//
 #include "runtime/sample/SamplingFields.h"
@@ -34,10 +34,10 @@ std::string replaced(std::string text, const std::string &from, const std::strin
 
 /// A text that must match `pattern` for each row. In the pattern, NAME is the row's name, and C, PY
 /// and TRITON are its type there.
-struct Door {
+struct Interface {
   const char *path, *pattern;
 };
-constexpr Door kDoors[] = {
+constexpr Interface kInterfaces[] = {
     {"runtime/embed/include/ingot.h", R"(\bNAME[,;])"},
     {"runtime/embed/include/ingot.hpp", R"(c\.NAME = )"},
     {"python/src/ingot/_abi.py", R"re(\("NAME", c_C\))re"},
@@ -70,19 +70,19 @@ std::string documentRow(const SamplingField &field) {
 
 } // namespace
 
-TEST(SamplingFields, EveryDoorHasEveryField) {
-  for (const Door &door : kDoors) {
-    const std::string text = textOf(door.path);
+TEST(SamplingFields, EveryInterfaceHasEveryField) {
+  for (const Interface &interface : kInterfaces) {
+    const std::string text = textOf(interface.path);
     for (const SamplingField &field : kSamplingFields) {
       static constexpr const char *kC[] = {"float", "int32", "uint64"},
                                   *kPython[] = {"float", "int", "int"},
                                   *kTriton[] = {"FP32", "INT32", "UINT64"};
       const size_t type = field.member.index();
-      std::string pattern = replaced(door.pattern, "_C\\", std::string("_") + kC[type] + "\\");
+      std::string pattern = replaced(interface.pattern, "_C\\", std::string("_") + kC[type] + "\\");
       pattern = replaced(replaced(pattern, "PY", kPython[type]), "TRITON", kTriton[type]);
       pattern = replaced(pattern, "NAME", field.name);
       EXPECT_TRUE(std::regex_search(text, std::regex(pattern)))
-          << door.path << " has no " << field.name << ": nothing matches " << pattern;
+          << interface.path << " has no " << field.name << ": nothing matches " << pattern;
     }
   }
 }
