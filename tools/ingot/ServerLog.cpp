@@ -69,17 +69,19 @@ observe::Observers ServerLog::observers() const {
 
 void ServerLog::say(const std::string &words, const std::string &name,
                     observe::RequestLog::Fields fields) const {
-  if (!onlyEvents)
-    note(words);
+  // The log has the event before a reader of stderr can act on it: a client that waits for
+  // "serving on" finds its requests behind the line of the start.
   if (keepsEvents)
     log->event(name, std::move(fields));
+  if (!onlyEvents)
+    note(words);
 }
 
 void ServerLog::say(const Error &error) const {
-  if (!onlyEvents)
-    printError(error);
   if (keepsEvents)
     log->event("error", {{"code", error.code}, {"what", error.what}, {"why", error.why}});
+  if (!onlyEvents)
+    printError(error);
 }
 
 void ServerLog::reopen() const {
