@@ -40,7 +40,6 @@ static Result<void> noteIdentity(const cli::CommandLine &command, CompileOptions
       o.identity.insert(o.identity.end(), {name, value});
   std::vector<std::pair<const char *, std::string>> files = {{"--recipe", o.recipeFile},
                                                              {"--chat-template", o.chatTemplate},
-                                                             {"--tuning", o.tuning},
                                                              {phaseName(o.from), o.fromFile}};
   for (const auto &[point, path] : o.patterns) {
     o.identity.insert(o.identity.end(), {"--patterns", point});
@@ -151,7 +150,6 @@ static Result<void> takeRecipe(const cli::CommandLine &command, Typed &typed, Co
   recipe.give("plugin", o.plugins);
   recipe.give("insert", typed.insertions);
   recipe.give("disable", o.disabled);
-  recipe.give("tuning", o.tuning);
   recipe.give("chat-template", o.chatTemplate);
   recipe.give("chat-template-name", o.chatTemplateName);
   recipe.give("ignore-key", o.ignoredKeys);
@@ -378,10 +376,6 @@ Result<std::optional<CompileOptions>> compiler::parseCompileOptions(int argc,
   command
       .option("--link", o.link,
               "with --cache and without -o: make F a symbolic link to the finished engine")
-      .typeName("F");
-  command
-      .option("--tuning", o.tuning,
-              "use the schedules of this file of tuning rows (from ingot tune)")
       .typeName("F");
   command.option("-j,--jobs", o.threads, "threads (default: all)").range(1, 256);
   command

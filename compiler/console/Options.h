@@ -16,7 +16,7 @@ namespace ingot::compiler {
 enum class Phase { Checkpoint, Lm, Fused, Kernel, Plan };
 
 /// Lowered is the whole IR of Phase::Kernel; Kernel is the body of each kernel of the plan.
-enum class Emit { Engine, Lm, Fused, Lowered, Kernel, Plan, Llvm, Asm, Cuda, Rows };
+enum class Emit { Engine, Lm, Fused, Lowered, Kernel, Plan, Llvm, Asm, Cuda };
 
 /// The origin of the weights' values.
 enum class WeightOrigin {
@@ -64,11 +64,9 @@ struct CompileOptions {
   std::string remarks;                  ///< "", "passed", "missed", "all"
   std::string remarksFile;              ///< file for all remarks, or empty
   Emit emit = Emit::Engine;
-  std::string kernel;      ///< the only kernel to emit, or empty
-  bool brief = false;      ///< emit IR shortened for reading (BriefText.h)
-  std::string tuning;      ///< file of tuning rows
-  double tuneSeconds = 60; ///< Emit::Rows: approximate measuring time
-  int threads = 0;         ///< 0: as many as the machine has
+  std::string kernel; ///< the only kernel to emit, or empty
+  bool brief = false; ///< emit IR shortened for reading (BriefText.h)
+  int threads = 0;    ///< 0: as many as the machine has
   bool quiet = false, json = false;
   bool verbose = false; ///< list configuration keys that change nothing
 };
@@ -81,9 +79,5 @@ const char *phaseName(Phase phase);
 
 /// Parses the arguments after `ingot compile`. Returns nullopt if help was printed.
 Result<std::optional<CompileOptions>> parseCompileOptions(int argc, const char *const *argv);
-
-/// Parses the arguments after `ingot tune`: the model and the options that decide its kernels, with
-/// Emit::Rows.
-Result<std::optional<CompileOptions>> parseTuneOptions(int argc, const char *const *argv);
 
 } // namespace ingot::compiler

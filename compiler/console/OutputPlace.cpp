@@ -51,7 +51,7 @@ static fs::path folderOf(const std::string &model) {
 
 static bool isInput(const CompileOptions &options, const struct stat &file) {
   std::vector<std::string> inputs = {options.model, options.chatTemplate, options.recipeFile,
-                                     options.tuning, options.fromFile};
+                                     options.fromFile};
   for (const PatternsAt &patterns : options.patterns)
     inputs.push_back(patterns.path);
   inputs.insert(inputs.end(), options.plugins.begin(), options.plugins.end());

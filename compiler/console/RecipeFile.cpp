@@ -29,7 +29,6 @@ const std::vector<RecipeKey> &compiler::recipeKeys() {
                                               {"plugin", RecipeKind::Files},
                                               {"insert", RecipeKind::Texts},
                                               {"disable", RecipeKind::Texts},
-                                              {"tuning", RecipeKind::File},
                                               {"chat-template", RecipeKind::File},
                                               {"chat-template-name", RecipeKind::Text},
                                               {"ignore-key", RecipeKind::Texts},

@@ -119,7 +119,6 @@ std::string compiler::recipeText(const CompileOptions &o,
   lines.list("plugin", names(o.plugins));
   lines.list("insert", insertions);
   lines.list("disable", o.disabled);
-  lines.one("tuning", name(o.tuning));
   lines.one("chat-template", name(o.chatTemplate));
   lines.one("chat-template-name", o.chatTemplateName);
   lines.list("ignore-key", o.ignoredKeys);

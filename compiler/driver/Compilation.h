@@ -23,8 +23,7 @@ namespace ingot::compiler {
 class Compilation {
 public:
   explicit Compilation(const CompileOptions &options)
-      : options(options), progress(options.quiet || options.json ||
-                                   (options.emit != Emit::Engine && options.emit != Emit::Rows)),
+      : options(options), progress(options.quiet || options.json || options.emit != Emit::Engine),
         threads(options.threads ? options.threads
                                 : std::max(1u, std::thread::hardware_concurrency())) {
     registerDialects(registry);

@@ -107,9 +107,8 @@ static std::string nameOfTwo(const CompileOptions &options) {
   std::vector<std::string> paths = options.plugins;
   for (const PatternsAt &patterns : options.patterns)
     paths.push_back(patterns.path);
-  for (const std::string &path : {options.tuning, options.chatTemplate})
-    if (!path.empty())
-      paths.push_back(path);
+  if (!options.chatTemplate.empty())
+    paths.push_back(options.chatTemplate);
   llvm::StringMap<StringRef> known;
   for (const std::string &path : paths)
     if (StringRef other = known.try_emplace(llvm::sys::path::filename(path), path).first->second;

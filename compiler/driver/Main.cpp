@@ -135,9 +135,7 @@ extern "C" __attribute__((visibility("default"))) int ingotCompilerMain(int argc
     return 0;
   }
   const int errorTo = errorDescriptor(argc, argv);
-  bool tunes = argc >= 2 && std::strcmp(argv[1], "tune") == 0;
-  auto options =
-      tunes ? parseTuneOptions(argc - 1, argv + 1) : parseCompileOptions(argc - 1, argv + 1);
+  auto options = parseCompileOptions(argc - 1, argv + 1);
   if (!options)
     return report(options.error(), errorTo);
   if (!*options)

@@ -54,10 +54,9 @@ void compiler::writeOrigin(const CompileOptions &options, const import::Checkpoi
                               ", content " + contentOf(patterns.path));
   for (const std::string &path : options.plugins)
     attribute("plugin", llvm::sys::path::filename(path).str() + ", content " + contentOf(path));
-  for (auto [key, path] :
-       {std::pair("tuning", &options.tuning), std::pair("chat-template", &options.chatTemplate)})
-    if (!path->empty())
-      attribute(key, llvm::sys::path::filename(*path).str() + ", content " + contentOf(*path));
+  if (const std::string &path = options.chatTemplate; !path.empty())
+    attribute("chat-template",
+              llvm::sys::path::filename(path).str() + ", content " + contentOf(path));
   if (!options.chatTemplateName.empty())
     attribute("chat-template-name", options.chatTemplateName);
   for (const auto &[point, passes] : options.insertions)

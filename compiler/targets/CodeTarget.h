@@ -2,7 +2,7 @@
 //
 //   fused lm ──lowering, planning──▶ kernels + plan ──begin().addCode──▶ code objects of one program
 //              (passes/Target.h)          │
-//                                         └──begin().emit──▶ text, or rows of `ingot tune`
+//                                         └──begin().emit──▶ text
 //
 // The driver iterates over codeTargets() and knows none of them by name. A new target is a folder here and a
 // line in Targets.cpp (docs/extending.md).
@@ -58,7 +58,7 @@ struct CodeText {
 class CodeJob {
 public:
   virtual ~CodeJob() = default;
-  /// Handles an `--emit` stage of this target, or `ingot tune`. Prints to the destination in the options.
+  /// Handles an `--emit` stage of this target. Prints to the destination in the options.
   virtual Result<void> emit(llvm::ArrayRef<kernel::FuncOp> kernels) = 0;
   /// Adds to the program, whose kernels these are, a code object and its segment for each requested level or
   /// architecture. Returns a summary for users.

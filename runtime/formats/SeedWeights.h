@@ -28,8 +28,8 @@
 // Formats whose panels cannot hold every code (NumericFormat::Packing) take four bits per value as above, c. In
 // base 3 q = c % 3; if a code has bit 1 only, q = c & 2. A grid's index consists of the lower three bits of a
 // run's c, the first lowest, modulo the number of entries. Signs are bit 3 of the value's c, or of the first c
-// of the run or of the group of 32. No model configuration names these formats; the compiler's self-check and
-// `ingot tune` use them.
+// of the run or of the group of 32. No model configuration names these formats; the compiler's self-check uses
+// them.
 //
 // A float is (2 * S - 35) / 512, where S is the sum of its five fields: about normal,
 // with mean 0 and deviation 0.0200, and exact in f32, f16 and bf16 alike. Codes are

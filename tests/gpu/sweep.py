@@ -15,8 +15,8 @@ not keep them. Every variant is written as a line of --out as soon as it is know
     {"kernel", "symbol", "tokens", "knobs", "us", "gb_s", "registers", "spills", "error"}
 
 A variant that hangs or dies is recorded with its error, and the rest goes on. --dry-run
-only compiles (us: null). The best are written to standard output as tuning rows: the key is
-kernel, symbol and tokens; the other fields are informative.
+only compiles (us: null). The best are written to standard output as rows: the key is kernel,
+symbol and tokens; the other fields are informative.
 """
 import argparse
 import concurrent.futures
@@ -453,7 +453,7 @@ def sweep(chosen):
 
 
 def best_rows(rows, device):
-    """Tuning rows as `ingot tune` writes them: per device and key, the best macros, and what they improve on."""
+    """Rows in JSON: per device and key, the best macros, and what they improve on."""
     best = []
     for own in rows:
         measured = [row for row in own if row["us"] is not None]

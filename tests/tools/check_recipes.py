@@ -30,9 +30,6 @@ shutil.copy(here / "patterns" / "activation_second.pdll", files / "mine.pdll")
 shutil.copy(plugin, files / "plugin.so")
 os.symlink("mine.pdll", files / 'a "link".pdll')  # engines record files by the names that were given
 (files / "t.jinja").write_text("{{ messages[0].content }}")
-run("compile", checkpoint, "--target", "cpu:avx2", "--quiet", "-o", "model.ingot")
-(work / "model.json").write_text(run("inspect", "model.ingot", "--json"))
-subprocess.run([sys.executable, here / "make_rows.py", work / "model.json", files / "rows.json", "[2,1]", "3", "64"], check=True)
 
 CPU = ["--target", "cpu:avx2"]
 CASES = {
@@ -48,7 +45,6 @@ CASES = {
     "plugin": [*CPU, "--plugin", files / "plugin.so", "--insert", "pre-fusion=lm.model(sample-sort-operands)"],
     "insert": [*CPU, "--insert", "pre-fusion=lm.model(canonicalize)", "--insert", "pre-plan=canonicalize"],
     "disable": [*CPU, "--disable", "lm-fuse-norms", "--disable", "lm-fuse-gate-up"],
-    "tuning": [*CPU, "--tuning", files / "rows.json"],
     "chat-template": [*CPU, "--chat-template", files / "t.jinja"],
     "chat-template-name": [*CPU, "--chat-template-name", "default"],
     "ignore-key": [*CPU, "--ignore-key", "llama.*", "--ignore-key", "none"],

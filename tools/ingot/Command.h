@@ -44,7 +44,6 @@ Action defineBench(CommandLine &command);
 Action defineSimulate(CommandLine &command);
 Action defineBenchKernels(CommandLine &command);
 Action defineBenchServe(CommandLine &command);
-Action defineTune(CommandLine &command);
 Action defineList(CommandLine &command);
 Action defineRemove(CommandLine &command);
 Action defineDoctor(CommandLine &command);

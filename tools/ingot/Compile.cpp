@@ -30,7 +30,6 @@ Action defineCompile(CommandLine &command) {
                            "-j",
                            "--chat-template",
                            "--chat-template-name",
-                           "--tuning",
                            "--ignore-key",
                            "--kernel",
                            "--write-recipe",

@@ -94,7 +94,7 @@ Result<void> linkFilesOfRecipe(const EngineFile &engine, const std::string &path
        ++i) {
     const auto *attribute = engine.table().provenance()->Get(i);
     const std::string key = attribute->key()->str();
-    if (key != "patterns" && key != "plugin" && key != "tuning" && key != "chat-template")
+    if (key != "patterns" && key != "plugin" && key != "chat-template")
       continue;
     std::string name = attribute->value()->str();
     name = name.substr(0, name.find(", content ")); // "pre-fusion=rules.pdll, content 0123…"

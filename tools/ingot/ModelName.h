@@ -23,9 +23,9 @@ bool isModelName(const std::string &model);
 /// `folder` is the result of checkpointOf.
 Result<hub::Outline> outlineOf(const std::string &model, bool quiet);
 
-/// Returns a copy of the arguments of `ingot compile` or `ingot tune`, with references replaced by checkpoint
-/// paths. The arguments are parsed elsewhere, so any argument that begins with hf: counts as a reference,
-/// except the value of -o.
+/// Returns a copy of the arguments of `ingot compile`, with references replaced by checkpoint paths. The
+/// arguments are parsed elsewhere, so any argument that begins with hf: counts as a reference, except the value
+/// of -o.
 Result<std::vector<std::string>> withCheckpoint(int argc, const char *const *argv);
 
 } // namespace ingot::cli

@@ -1,8 +1,8 @@
 //===- main.cpp - The `ingot` command line ---------------------------------===//
 //
 // main finds the subcommand, parses its options, runs it and prints errors. The exit codes
-// are those of runtime/error/Error.h. `compile` and `tune` are forwarded with all arguments
-// to libingot-compiler.so, so this binary needs no LLVM.
+// are those of runtime/error/Error.h. `compile` is forwarded with all arguments to
+// libingot-compiler.so, so this binary needs no LLVM.
 //===----------------------------------------------------------------------===//
 #include "runtime/engine/Header.h"
 #include "runtime/engine/Isa.h"
@@ -40,7 +40,6 @@ std::span<const Command> commands() {
       {"logits", "write the logits of every position as .npy", defineLogits},
       {"tokenize", "print the ids of a text", defineTokenize},
       {"passes", "list the passes of the compiler", definePasses},
-      {"tune", "measure schedules on this machine, for compile --tuning", defineTune},
       {"list", "list fetched models and compiled engines", defineList},
       {"rm", "remove fetched models and compiled engines", defineRemove},
       {"doctor", "check this machine and installation, or whether a model would compile",
@@ -116,7 +115,7 @@ int dispatch(int argc, const char *const *argv) {
   const Command *command = findCommand(argv[1]);
   if (!command)
     return printError(unknownCommand(argv[1]));
-  if (command->define == defineCompile || command->define == defineTune) {
+  if (command->define == defineCompile) {
     auto arguments = withCheckpoint(argc, argv);
     if (!arguments)
       return printError(arguments.error());

@@ -2,8 +2,8 @@
 //
 // Each ISA level is compiled for one typical machine. Its numbers are constants and never probed, so
 // the same checkpoint gives the same engine wherever it is compiled. Only their ratios decide a
-// schedule, so they need not be exact. For a machine that differs, measured rows (TuningRows.h) take
-// over. `ingot inspect E --roofline` measures the limits of the current machine.
+// schedule, so they need not be exact. `ingot inspect E --roofline` measures the limits of the current
+// machine.
 //===----------------------------------------------------------------------===//
 #pragma once
 

@@ -8,7 +8,7 @@
 //
 // Tiles of all sizes compute the same bits, so a schedule affects only time. matmulSchedule
 // chooses the best candidate by the model of MatmulCost.h, unless the op carries a schedule of
-// its own, from a test or from a measured row (TuningRows.h).
+// its own, which a test or a developer wrote.
 //===----------------------------------------------------------------------===//
 #pragma once
 

@@ -6,7 +6,6 @@
 #include "compiler/targets/KernelWork.h"
 #include "compiler/targets/cpu/CheckCode.h"
 #include "compiler/targets/cpu/Schedules.h"
-#include "compiler/targets/cpu/Tune.h"
 #include "dialects/kernel/ops/Structure.h"
 #include "runtime/abi/Batch.h"
 #include "runtime/engine/Isa.h"
@@ -19,14 +18,11 @@ namespace {
 
 class CpuJob : public CodeJob {
 public:
-  CpuJob(const CodeContext &context, Rows rows)
-      : context(context), options(context.options), rows(std::move(rows)) {}
+  explicit CpuJob(const CodeContext &context) : context(context), options(context.options) {}
 
   Result<void> emit(ArrayRef<kernel::FuncOp> kernels) override {
-    if (options.emit == Emit::Rows)
-      return tune(kernels, options, context.threads, context.progress);
     const cpu::Isa &isa = *cpu::isaNamed(options.targets.back());
-    ScheduledKernels scheduled(kernels, isa, rows);
+    ScheduledKernels scheduled(kernels, isa);
     std::string all;
     auto underWay = suspectCode(kernels, "cpu:" + std::string(isa.name));
     for (kernel::FuncOp fn : scheduled.kernels()) {
@@ -44,27 +40,19 @@ public:
   Result<std::string> addCode(ArrayRef<kernel::FuncOp> kernels, fb::ProgramT &table,
                               std::vector<SegmentSource> &segments) override {
     size_t codeBytes = 0;
-    std::string tuned;
     for (auto [kernel, fn] : llvm::zip_equal(table.kernels, kernels))
       kernel->scratch_bytes = cpu::scratchBytes(fn);
     made.clear();
     for (const std::string &level : options.targets) {
       const cpu::Isa &isa = *cpu::isaNamed(level);
-      auto owned = std::make_unique<ScheduledKernels>(kernels, isa, rows);
+      auto owned = std::make_unique<ScheduledKernels>(kernels, isa);
       ScheduledKernels &scheduled = *owned;
-      if (size_t used = scheduled.rowsUsed())
-        tuned += ", " + std::to_string(used) + " of " + std::to_string(scheduled.matmuls()) +
-                 " matmuls by rows at " + level;
       auto code = codeFor(scheduled.kernels(), isa);
       if (failed(code))
         return context.compilerError("code generation for cpu:" + level + " failed");
       codeBytes += code->size();
       auto entry = std::make_unique<fb::CodeObjectT>();
       entry->costs = scheduled.costs();
-      for (auto [kernel, fn] :
-           llvm::zip_equal(table.kernels, scheduled.kernels())) // rows may need more scratch than
-                                                                // the model
-        kernel->scratch_bytes = std::max<uint64_t>(kernel->scratch_bytes, cpu::scratchBytes(fn));
       entry->target = "cpu:" + level;
       entry->segment = segments.size();
       for (kernel::FuncOp fn : kernels)
@@ -73,11 +61,9 @@ public:
       made.push_back({&isa, std::move(owned), *code});
       segments.push_back(segmentOf(fb::SegmentKind::Code, std::move(*code)));
     }
-    if (!options.tuning.empty() && tuned.empty())
-      context.warn("no row of " + options.tuning + " is for a matmul of this model");
     return std::to_string(kernels.size()) + " kernels for " +
            std::to_string(options.targets.size()) + " targets, " +
-           std::to_string(codeBytes / 1000) + " kB" + tuned +
+           std::to_string(codeBytes / 1000) + " kB" +
            (context.cache ? context.cache->note(kernels.size() * options.targets.size()) : "");
   }
 
@@ -134,7 +120,6 @@ private:
 
   const CodeContext &context;
   const CompileOptions &options;
-  Rows rows;
   std::vector<Made> made;
 };
 
@@ -154,9 +139,7 @@ public:
   void addPlanningPasses(AddPass) const override {}
 
   bool isWanted(const CompileOptions &options) const override { return !options.targets.empty(); }
-  bool emits(Emit stage) const override {
-    return stage == Emit::Llvm || stage == Emit::Asm || stage == Emit::Rows;
-  }
+  bool emits(Emit stage) const override { return stage == Emit::Llvm || stage == Emit::Asm; }
   int64_t greedyRows() const override { return kGreedyRows; }
   const std::string &kv(const CompileOptions &options) const override { return options.kv; }
   std::pair<const char *, const char *> phases() const override { return {"plan", "kernels"}; }
@@ -172,10 +155,7 @@ public:
     return all;
   }
   Result<std::unique_ptr<CodeJob>> begin(const CodeContext &context) const override {
-    auto rows = rowsFor(context.options);
-    if (!rows)
-      return rows.error();
-    return std::unique_ptr<CodeJob>(std::make_unique<CpuJob>(context, std::move(*rows)));
+    return std::unique_ptr<CodeJob>(std::make_unique<CpuJob>(context));
   }
 };
 

@@ -1,33 +1,15 @@
 //===- Schedules.cpp - See Schedules.h ------------------------------------===//
 #include "compiler/targets/cpu/Schedules.h"
+#include "codegen/cpu/schedule/MatmulCost.h"
 #include "codegen/cpu/schedule/MatmulSchedule.h"
 #include "compiler/targets/KernelWork.h"
 #include "dialects/kernel/ops/Matmul.h"
-
-#include "llvm/Support/MemoryBuffer.h"
 
 using namespace mlir;
 using namespace ingot;
 using namespace ingot::compiler;
 
-static constexpr const char *kModel = "model", *kGiven = "given";
-
-Result<Rows> compiler::rowsFor(const CompileOptions &options) {
-  if (options.tuning.empty())
-    return Rows();
-  auto file = llvm::MemoryBuffer::getFile(options.tuning, /*IsText=*/true);
-  if (!file)
-    return Error{ExitCode::File, "E0444", "cannot read the tuning rows",
-                 options.tuning + ": " + file.getError().message(),
-                 "write them with: ingot tune MODEL -o rows.json"};
-  auto table = cpu::parseTuningRows((*file)->getBuffer(), options.tuning);
-  if (!table)
-    return table.error();
-  return Rows(std::move(*table));
-}
-
-ScheduledKernels::ScheduledKernels(ArrayRef<kernel::FuncOp> kernels, const cpu::Isa &isa,
-                                   const Rows &rows)
+ScheduledKernels::ScheduledKernels(ArrayRef<kernel::FuncOp> kernels, const cpu::Isa &isa)
     : isa(isa) {
   for (kernel::FuncOp original : kernels) {
     kernel::FuncOp copy = original.clone();
@@ -37,21 +19,9 @@ ScheduledKernels::ScheduledKernels(ArrayRef<kernel::FuncOp> kernels, const cpu::
     auto matmul = dyn_cast<kernel::MatmulOp>(copy.anchor());
     if (!matmul)
       continue;
-    const cpu::TuningRow *row = rows ? rows->find(cpu::shapeOf(matmul), isa) : nullptr;
-    source = matmul.getScheduleAttr() ? kGiven : row ? rows->origin : kModel;
-    if (row && !matmul.getScheduleAttr())
-      matmul.setScheduleAttr(cpu::scheduleOf(*row, copy.getContext()));
-    else
-      matmul.setScheduleAttr(cpu::matmulSchedule(matmul, isa));
+    source = matmul.getScheduleAttr() ? "given" : "model";
+    matmul.setScheduleAttr(cpu::matmulSchedule(matmul, isa));
   }
-}
-
-size_t ScheduledKernels::rowsUsed() const {
-  return llvm::count_if(
-      sources, [](const std::string &s) { return !s.empty() && s != kModel && s != kGiven; });
-}
-size_t ScheduledKernels::matmuls() const {
-  return llvm::count_if(sources, [](const std::string &s) { return !s.empty(); });
 }
 
 //===----------------------------------------------------------------------===//
@@ -66,6 +36,29 @@ static std::string textOf(kernel::ScheduleAttr schedule) {
   return inner.slice(inner.find('<') + 1, inner.rfind('>')).str();
 }
 
+/// Returns "q8 x q4_0 2048x2048, 2 * q4_0 512x2048 pair": rows that are multiplied (f32 rows may be rounded
+/// to bf16), and format, N and K of the weights.
+static std::string shapeOf(kernel::MatmulOp op) {
+  kernel::RowKind kind = op.xType().getKind();
+  std::string text = kind == kernel::RowKind::F32 && op.getFastFloat()
+                         ? "bf16"
+                         : kernel::stringifyRowKind(kind).str();
+  TypeRange weights = op.getWeights().getTypes();
+  for (size_t i = 0, end; i < weights.size(); i = end) {
+    for (end = i + 1; end < weights.size() && weights[end] == weights[i];)
+      ++end;
+    auto type = cast<lm::WeightType>(weights[i]);
+    text += i ? ", " : " x ";
+    if (end - i > 1)
+      text += std::to_string(end - i) + " * ";
+    text += std::string(type.numeric().name) + " ";
+    if (type.isStack())
+      text += std::to_string(type.matrices()) + "x";
+    text += std::to_string(type.rows()) + "x" + std::to_string(type.columns());
+  }
+  return text + (op.getPair() ? " pair" : "");
+}
+
 static fb::Arithmetic arithmeticOf(cpu::Arithmetic unit) {
   return unit == cpu::Arithmetic::Int8   ? fb::Arithmetic::Int8
          : unit == cpu::Arithmetic::Bf16 ? fb::Arithmetic::Bf16
@@ -74,7 +67,7 @@ static fb::Arithmetic arithmeticOf(cpu::Arithmetic unit) {
 
 static void addMatmul(kernel::MatmulOp op, const cpu::Isa &isa, fb::KernelCostT &cost) {
   cost.schedule = textOf(op.getScheduleAttr());
-  cost.shape = cpu::shapeOf(op).text();
+  cost.shape = shapeOf(op);
   cost.arithmetic = arithmeticOf(cpu::arithmeticOf(op, isa));
   for (int64_t tokens : cpu::kModelTokens) {
     cpu::MatmulCost predicted =

@@ -1,8 +1,7 @@
-//===- MatmulScheduleTest.cpp - The cost model and its measurement files ----===//
+//===- MatmulScheduleTest.cpp - The cost model of matmuls ------------------===//
 #include "codegen/cpu/schedule/MatmulSchedule.h"
 #include "KernelModule.h"
 #include "codegen/cpu/schedule/MatmulCost.h"
-#include "codegen/cpu/schedule/TuningRows.h"
 #include "dialects/kernel/ops/Matmul.h"
 
 using namespace ingot;
@@ -43,7 +42,7 @@ std::string chosen(const std::string &text, const Isa &isa) {
   return out.substr(out.find("tiles"));
 }
 
-// Schedules that measured as the best or as good as any (docs/tuning.md). A change of the cost
+// Schedules that measured as the best or as good as any (docs/cpu.md). A change of the cost
 // model that alters these needs new measurements.
 TEST(MatmulCost, ChoosesWhatWasMeasured) {
   for (const char *format : {"q4_0", "q4_1", "q5_0"}) {
@@ -133,69 +132,6 @@ TEST(MatmulCost, NoCandidateSpills) {
   EXPECT_EQ(matmulSchedule(most.op, kAvx2).getTokenTiles(), llvm::ArrayRef<int64_t>({3, 2, 1}));
   Problem problem(kernelText("q4_0", 512, 512)); // 2 x 8 sums and as many dots: measured to spill
   EXPECT_GT(tileRegisters(problem.op, kAvx512, 8), kAvx512.registers);
-}
-
-//===--- Rows -------------------------------------------------------------===//
-
-std::string rowText(const std::string &schedule, const std::string &more = "") {
-  return R"({"cpu": {"name": "x", "vendor": "AuthenticAMD", "family": 26, "model": 2}, "rows": [
-    {"level": "avx512", "x": "q8", "weights": ["q4_0 576x576"], "pair": false, )" +
-         schedule + more + "}]}";
-}
-const std::string kGood = R"("tiles": [2, 1], "block": 8, "prefetch": 0)";
-
-std::string codeOf(const std::string &text) {
-  auto table = parseTuningRows(text, "rows.json");
-  return table ? "" : table.error().code;
-}
-
-TEST(TuningRows, FindTheirMatmul) {
-  auto table = parseTuningRows(rowText(kGood, R"(, "measured_us": {"512": 20.5, "1": 2})"),
-                               "some/rows.json");
-  ASSERT_TRUE(table) << table.error().format();
-  EXPECT_EQ(table->origin, "rows.json");
-  Problem problem(kernelText("q4_0", 576, 576)), other(kernelText("q4_0", 576, 608)),
-      exact(kernelText("q4_0", 576, 576, "f32"));
-  EXPECT_EQ(shapeOf(problem.op).text(), "q8 x q4_0 576x576");
-  const TuningRow *row = table->find(shapeOf(problem.op), kAvx512);
-  ASSERT_TRUE(row);
-  EXPECT_EQ(scheduleOf(*row, problem.op.getContext()), problem.schedule({2, 1}, 8, 0));
-  EXPECT_EQ(row->measured, (std::vector<std::pair<int64_t, double>>{{1, 2}, {512, 20.5}}));
-  EXPECT_FALSE(table->find(shapeOf(problem.op), kAvx2));
-  EXPECT_FALSE(table->find(shapeOf(other.op), kAvx512));
-  EXPECT_FALSE(table->find(shapeOf(exact.op), kAvx512));
-  auto again = parseTuningRows(table->text(), "again");
-  ASSERT_TRUE(again) << again.error().format();
-  EXPECT_EQ(again->text(), table->text());
-}
-
-TEST(TuningRows, AreRefused) {
-  EXPECT_EQ(codeOf(rowText(kGood)), "");
-  EXPECT_EQ(codeOf("{"), "E0440");
-  EXPECT_EQ(codeOf("[]"), "E0440");
-  EXPECT_EQ(codeOf(R"({"rows": []})"), "E0441");
-  EXPECT_EQ(codeOf(R"({"cpu": {"name": "", "vendor": "", "family": "26"}, "rows": []})"), "E0441");
-  EXPECT_EQ(codeOf(rowText(kGood, R"(, "stages": 3)")), "E0441");
-  EXPECT_EQ(codeOf(rowText(kGood, R"(, "measured_us": {"many": 3})")), "E0441");
-  EXPECT_EQ(codeOf(rowText(kGood, R"(, "measured_us": {"1": -3})")), "E0441");
-  EXPECT_EQ(codeOf(rowText(R"("tiles": [1], "block": 1)")), "E0441");
-  EXPECT_EQ(codeOf(rowText(R"("tiles": [1.5, 1], "block": 1, "prefetch": 0)")), "E0441");
-  EXPECT_EQ(codeOf(rowText(R"("tiles": [1], "block": "1", "prefetch": 0)")), "E0441");
-  for (const char *tiles :
-       {"[]", "[2]", "[1, 2, 1]", "[2, 2, 1]", "[17, 1]", "[0, 1]", "[1, -1, 1]"})
-    EXPECT_EQ(
-        codeOf(rowText("\"tiles\": " + std::string(tiles) + R"(, "block": 8, "prefetch": 0)")),
-        "E0442")
-        << tiles;
-  EXPECT_EQ(codeOf(rowText(R"("tiles": [1], "block": 0, "prefetch": 0)")), "E0442");
-  EXPECT_EQ(codeOf(rowText(R"("tiles": [1], "block": 100000, "prefetch": 0)")), "E0442");
-  EXPECT_EQ(codeOf(rowText(R"("tiles": [1], "block": 1, "prefetch": -64)")), "E0442");
-  std::string one = rowText(kGood),
-              row = one.substr(one.find("{\"level\""), one.rfind("]}") - one.find("{\"level\""));
-  EXPECT_EQ(codeOf(one.substr(0, one.rfind("]}")) + ", " + row + "]}"), "E0443");
-  std::string level = one;
-  level.replace(level.find("avx512"), 6, "avx1024");
-  EXPECT_EQ(codeOf(level), "E0441");
 }
 
 } // namespace
