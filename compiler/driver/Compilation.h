@@ -92,10 +92,8 @@ private:
   CodeContext codeContext{
       options,
       threads,
-      progress,
       cache,
       compilerIdentity(),
-      [this](const std::string &line) { diagnostics.warn(line); },
       [this](std::string what) { return diagnostics.compilerError(std::move(what)); },
       timing};
   /// The requested targets and their jobs.

@@ -140,14 +140,9 @@ Result<void> Compilation::lookAtOptions() {
   if (!rules)
     return rules.error();
   recipe = std::move(*rules);
-  for (const CodeTarget *target : codeTargets()) {
-    if (!target->isWanted(options))
-      continue;
-    auto begun = target->begin(codeContext);
-    if (!begun)
-      return begun.error();
-    jobs.emplace_back(target, std::move(*begun));
-  }
+  for (const CodeTarget *target : codeTargets())
+    if (target->isWanted(options))
+      jobs.emplace_back(target, target->begin(codeContext));
   if (!options.cache.empty()) {
     auto opened = CodeCache::open(options.cache);
     if (!opened)

@@ -10,7 +10,6 @@
 #pragma once
 
 #include "compiler/console/Options.h"
-#include "compiler/console/Progress.h"
 #include "compiler/engine/EngineWriter.h"
 #include "compiler/targets/CachedCode.h"
 #include "dialects/kernel/KernelDialect.h"
@@ -33,10 +32,8 @@ namespace ingot::compiler {
 struct CodeContext {
   const CompileOptions &options;
   int threads;
-  Progress &progress;
   std::optional<CodeCache> &cache; ///< opened before code generation, if at all
   std::string identity;            ///< identity of the compiler build (CompilerIdentity.h)
-  std::function<void(const std::string &)> warn;   ///< prints a line for users
   std::function<Error(std::string)> compilerError; ///< E0490: an internal error
   mlir::TimingScope &timing;                       ///< of the compilation
 };
@@ -90,8 +87,8 @@ public:
   listCode(llvm::StringRef codeTarget, llvm::StringRef object,
            llvm::function_ref<llvm::ArrayRef<kernel::FuncOp>()> kernels,
            bool batchInvariant) const = 0;
-  /// Starts a compilation. Called before the checkpoint is read, so that user inputs are checked first.
-  virtual Result<std::unique_ptr<CodeJob>> begin(const CodeContext &context) const = 0;
+  /// Starts a compilation.
+  virtual std::unique_ptr<CodeJob> begin(const CodeContext &context) const = 0;
 };
 
 /// All targets. Their order is the order of programs in an engine.

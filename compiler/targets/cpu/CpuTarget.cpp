@@ -154,8 +154,8 @@ public:
       all.push_back({std::move(function.name), std::move(function.text)});
     return all;
   }
-  Result<std::unique_ptr<CodeJob>> begin(const CodeContext &context) const override {
-    return std::unique_ptr<CodeJob>(std::make_unique<CpuJob>(context));
+  std::unique_ptr<CodeJob> begin(const CodeContext &context) const override {
+    return std::make_unique<CpuJob>(context);
   }
 };
 

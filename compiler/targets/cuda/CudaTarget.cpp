@@ -199,8 +199,8 @@ public:
     }
     return all;
   }
-  Result<std::unique_ptr<CodeJob>> begin(const CodeContext &context) const override {
-    return std::unique_ptr<CodeJob>(std::make_unique<CudaJob>(context));
+  std::unique_ptr<CodeJob> begin(const CodeContext &context) const override {
+    return std::make_unique<CudaJob>(context);
   }
 };
 
