@@ -115,13 +115,13 @@ static Error blame(Error error, std::optional<WrongPass> &wrong, const llvm::Str
   const bool theirs = users.contains(wrong->name);
   std::string left;
   if (wrong->before)
-    left = leaveWrongPlan(theirs ? "E0432" : error.code, *wrong->before, *wrong->after,
-                          wrong->pipeline, replayCommand);
+    left = leaveWrongPlan(theirs ? errors::kInsertedPassChangesModel : error.code, *wrong->before,
+                          *wrong->after, wrong->pipeline, replayCommand);
   if (left.empty())
     left = "inspect its output with --dump-after " + wrong->name;
   if (theirs)
     return {
-        ExitCode::File, "E0432",
+        ExitCode::File, errors::kInsertedPassChangesModel,
         "the pass " + wrong->text +
             (wrong->name == extend::applyKernelPatternsName() ? " of --patterns" : " of --insert") +
             " changes what the model computes",

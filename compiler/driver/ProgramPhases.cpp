@@ -95,7 +95,7 @@ static std::string commandFromPlan(const CompileOptions &options, const CodeTarg
 /// Writes the plan whose code is wrong to a file, if that is the error.
 static std::string leavePlanOfCode(const Error &error, ModuleOp plan) {
   plan::ProgramOp program = *plan.getOps<plan::ProgramOp>().begin();
-  return error.code == "E0886"
+  return error.code == errors::kWrongKernel
              ? leavePlanOfLayers(error.code, plan, reference::machine::firstLayers(program))
              : "";
 }
@@ -178,7 +178,8 @@ Result<void> Compilation::write() {
   how.threads = threads;
   how.progress = [&](uint64_t done, uint64_t total) { progress.update(done, total); };
   auto written = writeEngine(options.output, std::move(table), std::move(segments), how);
-  if (!written && written.error().code == "E0399" && options.from != Phase::Checkpoint) {
+  if (!written && written.error().code == errors::kEngineFailsItsChecks &&
+      options.from != Phase::Checkpoint) {
     Error error = written.error(); // the loader's checks are the last ones for edited IR
     return Error{ExitCode::File, error.code,
                  options.fromFile + " produces an engine that cannot be loaded", error.why,

@@ -31,8 +31,8 @@ public:
     auto change = reference::comparePrograms(*before, module, weights);
     if (change && !(change->maxRelative <= kLargestRelativeError)) {
       const std::string code = codeOfChange(pass->getArgument(), users);
-      found = {code == "E0428" ? extend::patternsFile(pass) : asText(pass), code,
-               leaveBoth(code, *before, module)};
+      found = {code == errors::kPatternChangesModel ? extend::patternsFile(pass) : asText(pass),
+               code, leaveBoth(code, *before, module)};
     }
     before = module.clone();
   }
@@ -49,13 +49,14 @@ private:
 /// reproduces the mistake.
 static Error wrongOnWeights(const std::optional<WrongOnWeights> &pass, const std::string &why) {
   if (!pass)
-    return {ExitCode::Internal, "E0491", "the passes changed what the model computes", why,
+    return {ExitCode::Internal, errors::kPassChangesModel,
+            "the passes changed what the model computes", why,
             "please report it with the checkpoint's config"};
   const std::string left = pass->left.empty() ? "" : "; " + pass->left;
-  if (pass->code == "E0428")
+  if (pass->code == errors::kPatternChangesModel)
     return {ExitCode::File, pass->code, "a pattern changes what the model computes: " + pass->text,
             why, "correct the file" + left};
-  if (pass->code == "E0432")
+  if (pass->code == errors::kInsertedPassChangesModel)
     return {ExitCode::File, pass->code,
             "the pass " + pass->text + " of --insert changes what the model computes", why,
             "correct the pass, or omit it" + left};

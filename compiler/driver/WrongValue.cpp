@@ -224,8 +224,8 @@ std::string compiler::leaveWrongPlan(const std::string &code, ModuleOp before, M
 
 std::string compiler::codeOfChange(StringRef pass, const llvm::StringSet<> &users) {
   if (pass == extend::applyPatternsName())
-    return "E0428";
-  return users.contains(pass) ? "E0432" : "E0491";
+    return errors::kPatternChangesModel;
+  return users.contains(pass) ? errors::kInsertedPassChangesModel : errors::kPassChangesModel;
 }
 
 std::string compiler::leavePlanOfLayers(const std::string &code, ModuleOp plan,

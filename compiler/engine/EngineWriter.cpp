@@ -35,8 +35,9 @@ using std::to_string;
 constexpr size_t kReadBack = 1 << 20;
 
 Error ourBug(const std::string &why) {
-  return {ExitCode::Internal, "E0399", "the compiler wrote an engine that fails its own checks",
-          why, "please report this with the model's name and the command line"};
+  return {ExitCode::Internal, errors::kEngineFailsItsChecks,
+          "the compiler wrote an engine that fails its own checks", why,
+          "please report this with the model's name and the command line"};
 }
 
 flatbuffers::DetachedBuffer serialise(const fb::EngineT &table) {
@@ -401,7 +402,8 @@ Result<WriteResult> writeEngine(const std::string &path, fb::EngineT table,
 
   if (auto loaded = runtime::EngineFile::open(file.path()); !loaded) {
     const Error &error = loaded.error();
-    if (error.code == "E0314" || error.code == "E0507") // not damaged: no memory to check it
+    if (error.code == errors::kCannotMapEngine ||
+        error.code == errors::kOutOfMemory) // not damaged: no memory to check it
       return Error{ExitCode::File, "E0396", "not enough memory to check the engine", error.why,
                    error.fix};
     return ourBug(error.code + ": " + error.why);

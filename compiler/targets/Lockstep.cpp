@@ -184,7 +184,7 @@ void Lockstep::find(const std::string &what) {
   const bool left = bool(writeText(code.textOf(fn), code.fileName()));
   const std::string text = left ? "; its source: " + code.fileName() : "";
   if (auto custom = dyn_cast<kernel::CustomOp>(fn.anchor())) {
-    wrong = Error{ExitCode::File, "E0886",
+    wrong = Error{ExitCode::File, errors::kWrongKernel,
                   "the kernel of " + custom.getOrigin().str() + " for " + code.name() +
                       " does not compute the op's definition",
                   where + ": " + why,
@@ -194,7 +194,7 @@ void Lockstep::find(const std::string &what) {
     return;
   }
   wrong = Error{
-      ExitCode::Internal, "E0886",
+      ExitCode::Internal, errors::kWrongKernel,
       "the generated code of " + where + " for " + code.name() + " does not match its plan", why,
       "this is a bug in ingot: please report it with the kernel" +
           (left ? " in " + code.fileName() : std::string("")) +

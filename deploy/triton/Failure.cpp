@@ -5,6 +5,11 @@
 
 namespace ingot::triton {
 
+namespace {
+// Errors of libingot that Triton has a kind of its own for (runtime/error/NamedCodes.h).
+constexpr std::string_view kNoEngineFile = "E0301", kQueueFull = "E0560", kShuttingDown = "E0561";
+} // namespace
+
 Failure failure(TRITONSERVER_Error_Code code, const char *number, const std::string &what,
                 const std::string &why, const std::string &fix) {
   std::string text = std::string("error[") + number + "]: " + what;
@@ -23,11 +28,11 @@ Failure failureOf(const ingot_error *error) {
   case INGOT_USAGE:
     return {TRITONSERVER_ERROR_INVALID_ARG, text};
   case INGOT_FILE: // for a loaded model: a value that does not fit this machine or its limits
-    return {number == "E0301" ? TRITONSERVER_ERROR_NOT_FOUND : TRITONSERVER_ERROR_UNSUPPORTED,
+    return {number == kNoEngineFile ? TRITONSERVER_ERROR_NOT_FOUND : TRITONSERVER_ERROR_UNSUPPORTED,
             text};
   case INGOT_DEVICE:
-    return {number == "E0560" || number == "E0561" ? TRITONSERVER_ERROR_UNAVAILABLE
-                                                   : TRITONSERVER_ERROR_INTERNAL,
+    return {number == kQueueFull || number == kShuttingDown ? TRITONSERVER_ERROR_UNAVAILABLE
+                                                            : TRITONSERVER_ERROR_INTERNAL,
             text};
   default:
     return {TRITONSERVER_ERROR_INTERNAL, text};

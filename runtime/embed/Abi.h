@@ -51,7 +51,7 @@ template <typename Body> ingot_status guarded(ingot_error **error, Body &&body) 
     Result<ingot_status> done = body();
     return done ? *done : report(std::move(done.error()), error);
   } catch (const std::bad_alloc &) {
-    return fail(ExitCode::File, "E0507", "there is not enough memory",
+    return fail(ExitCode::File, errors::kOutOfMemory, "there is not enough memory",
                 "the system refused to allocate more", "stop other programs, or request less");
   } catch (const std::system_error &thrown) {
     return fail(ExitCode::File, "E0508", "the system refused a resource that is needed",

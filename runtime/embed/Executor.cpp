@@ -14,8 +14,8 @@ double milliseconds(Clock::duration time) {
 }
 
 Error closedError() {
-  return {ExitCode::Device, "E0561", "the executor was shut down", "it accepts no more requests",
-          "open another one"};
+  return {ExitCode::Device, errors::kShuttingDown, "the executor was shut down",
+          "it accepts no more requests", "open another one"};
 }
 
 } // namespace

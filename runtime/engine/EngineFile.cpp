@@ -55,7 +55,7 @@ Result<std::shared_ptr<EngineFile>> EngineFile::open(const std::string &path,
                    "it has " + std::to_string(size) + " bytes; the header alone needs 64");
   void *base = ::mmap(nullptr, size, PROT_READ, MAP_SHARED, *fd, 0);
   if (base == MAP_FAILED)
-    return Error{ExitCode::File, "E0314", "cannot map " + path,
+    return Error{ExitCode::File, errors::kCannotMapEngine, "cannot map " + path,
                  std::to_string(size) + " bytes: " + std::strerror(errno),
                  "check the limit of virtual memory: ulimit -v"};
   file->bytes = {static_cast<const std::byte *>(base), size};

@@ -18,6 +18,8 @@
 //===----------------------------------------------------------------------===//
 #pragma once
 
+#include "runtime/error/NamedCodes.h"
+
 #include <cassert>
 #include <string>
 #include <utility>
@@ -98,7 +100,8 @@ private:
 
 /// The error that replaces std::bad_alloc at a module boundary. `doing` completes "none was left while …".
 inline Error outOfMemory(const std::string &doing) {
-  return {ExitCode::File, "E0507", "there is not enough memory", "none was left while " + doing,
+  return {ExitCode::File, errors::kOutOfMemory, "there is not enough memory",
+          "none was left while " + doing,
           "stop other programs, or raise the limit of this one (ulimit -v)"};
 }
 

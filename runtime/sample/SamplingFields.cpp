@@ -36,7 +36,7 @@ Result<void> SamplingField::check(const SamplingParams &params, const std::strin
   // The bounds are rounded as the value was. NaN is in no range.
   if (value >= double(float(least)) && value <= double(float(most)))
     return {};
-  return Error{ExitCode::Usage, "E0510", "sampling value out of range: " + shown,
+  return Error{ExitCode::Usage, errors::kSamplingRange, "sampling value out of range: " + shown,
                shown + " is " + numberText(value) + ", allowed: " + numberText(least) + " to " +
                    numberText(most),
                "give " + shown + " a value in that range"};

@@ -33,7 +33,8 @@ Result<void> SamplingParams::check(int64_t vocab) const {
                        std::to_string(vocab - 1),
                    "`ingot tokenize` prints the ids of a text"};
     if (std::isnan(bias))
-      return Error{ExitCode::Usage, "E0510", "sampling value out of range: logit_bias",
+      return Error{ExitCode::Usage, errors::kSamplingRange,
+                   "sampling value out of range: logit_bias",
                    "logit_bias is nan, allowed: any number, or -inf to forbid an id",
                    "give logit_bias a value in that range"};
   }

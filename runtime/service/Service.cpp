@@ -20,8 +20,8 @@ double secondsBetween(uint64_t from, uint64_t to) {
 }
 
 Error queueFull(const std::string &why) {
-  return {ExitCode::Device, "E0560", "the server has no capacity for this request now", why,
-          "try again later"};
+  return {ExitCode::Device, errors::kQueueFull, "the server has no capacity for this request now",
+          why, "try again later"};
 }
 
 Error endedByHand() {
@@ -30,7 +30,8 @@ Error endedByHand() {
 }
 
 Error shuttingDown() {
-  return {ExitCode::Device, "E0561", "the server is shutting down", "", "try another one"};
+  return {ExitCode::Device, errors::kShuttingDown, "the server is shutting down", "",
+          "try another one"};
 }
 
 } // namespace
@@ -123,7 +124,7 @@ Result<void> Service::submit(runtime::Request request, int32_t choices, std::sha
                              Reservation place) {
   assert(choices >= 1 && place.choices == 1 && "the caller has checked the request and reserved");
   if (auto prepared = engine->prepare(request); !prepared) {
-    if (prepared.error().code == "E0560")
+    if (prepared.error().code == errors::kQueueFull)
       measured.update([](Measurements &m) { ++m.refused; });
     return prepared.error();
   }
@@ -210,7 +211,7 @@ std::shared_ptr<const Error> Service::failure() const {
 
 bool Service::hung() const {
   std::lock_guard lock(mutex);
-  return failed && failed->code == "E0725" && steps.load() % 2 == 1;
+  return failed && failed->code == errors::kStepHangs && steps.load() % 2 == 1;
 }
 
 int64_t Service::retryAfter() const {

@@ -25,7 +25,8 @@ Error stepHangs(double seconds, double longest) {
     std::snprintf(most, sizeof most,
                   "; according to the engine's costs, a step takes at most %.3g s", longest);
   return {
-      ExitCode::Device, "E0725", "a step of the engine does not end", std::string(given) + most,
+      ExitCode::Device, errors::kStepHangs, "a step of the engine does not end",
+      std::string(given) + most,
       "start it again; --step-limit SECONDS of ingot serve or step_limit of an embedder raise the "
       "limit, 0 disables it"};
 }

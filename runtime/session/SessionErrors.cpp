@@ -49,7 +49,7 @@ Result<void> checkLength(int64_t prompt, int64_t newTokens, const RequestLimits 
     if (const int64_t fits = limits.context - prompt + !asked.feedsAll; newTokens > 1 && fits > 0)
       fix = "request fewer (-n " + std::to_string(fits) + ")" +
             (opens ? " or open with --context " + std::to_string(positions) : std::string());
-    return Error{ExitCode::Usage, "E0505",
+    return Error{ExitCode::Usage, errors::kBeyondContext,
                  prompt > limits.context ? "the prompt is longer than the context"
                                          : "prompt and answer are longer than the context",
                  needs + ", the context has " + std::to_string(limits.context) + ": " +
@@ -60,7 +60,7 @@ Result<void> checkLength(int64_t prompt, int64_t newTokens, const RequestLimits 
     int64_t pages = pagesAsked(group, positions, asked, limits);
     if (pages > group.pages)
       return Error{
-          ExitCode::Usage, "E0506", "the request is larger than the KV memory",
+          ExitCode::Usage, errors::kBeyondKvMemory, "the request is larger than the KV memory",
           needs + (asked.count > 1 ? ", for " + std::to_string(asked.count) + " sequences" : "") +
               " = " + std::to_string(pages) + " pages of " + std::to_string(limits.pageTokens) +
               ", there are " + std::to_string(group.pages) +
@@ -71,7 +71,7 @@ Result<void> checkLength(int64_t prompt, int64_t newTokens, const RequestLimits 
 }
 
 Error longerThanContext(size_t bytes, const RequestLimits &limits) {
-  return {ExitCode::Usage, "E0505", "the prompt is longer than the context",
+  return {ExitCode::Usage, errors::kBeyondContext, "the prompt is longer than the context",
           "a text of " + std::to_string(bytes) + " bytes has more than the " +
               std::to_string(limits.context) + " ids that fit into the context",
           limits.context < limits.modelContext

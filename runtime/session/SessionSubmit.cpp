@@ -77,7 +77,7 @@ static SequencesAsked sequencesOf(const Request &request) {
 }
 
 static Error noHiddenStates() {
-  return {ExitCode::Usage, "E0522", "this engine cannot return hidden states",
+  return {ExitCode::Usage, errors::kNoHiddenStates, "this engine cannot return hidden states",
           "it was compiled for a GPU", "compile the checkpoint again: ingot compile MODEL -o E"};
 }
 
@@ -161,7 +161,8 @@ Result<void> Session::validate(const Request &request) const {
     return checked.error();
   const uint64_t bytes = stateBytesOf(request, impl->limits, hidden);
   if (bytes > impl->states->limit())
-    return Error{ExitCode::Usage, "E0534", "the search's hidden states exceed the memory",
+    return Error{ExitCode::Usage, errors::kSearchBeyondMemory,
+                 "the search's hidden states exceed the memory",
                  "they need " + humanBytes(bytes) + " of " + humanBytes(impl->states->limit()),
                  "request fewer new tokens, or give a shorter prompt"};
   return {};
@@ -178,7 +179,8 @@ Result<void> Session::validateTogether(const Request &request,
     bytes += stateBytesOf(one, impl->limits, impl->executor->hiddenSize());
   }
   if (bytes > impl->states->limit())
-    return Error{ExitCode::Usage, "E0534", "the searches' hidden states exceed the memory",
+    return Error{ExitCode::Usage, errors::kSearchBeyondMemory,
+                 "the searches' hidden states exceed the memory",
                  std::to_string(prompts.size()) + " prompts need " + humanBytes(bytes) + ", of " +
                      humanBytes(impl->states->limit()),
                  "give fewer prompts at once, or request fewer new tokens"};
@@ -193,7 +195,8 @@ Result<void> Session::prepare(Request &request) const {
   const uint64_t bytes = stateBytesOf(request, impl->limits, impl->executor->hiddenSize());
   request.stateMemory = impl->states->take(bytes);
   if (!request.stateMemory)
-    return Error{ExitCode::Device, "E0560", "there is no memory for the search's hidden states now",
+    return Error{ExitCode::Device, errors::kQueueFull,
+                 "there is no memory for the search's hidden states now",
                  "it needs " + humanBytes(bytes) + "; other requests use " +
                      humanBytes(impl->states->inUse()) + " of " + humanBytes(impl->states->limit()),
                  "try again later"};

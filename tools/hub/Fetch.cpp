@@ -183,7 +183,7 @@ Result<std::string> fetchModel(const Reference &reference, const Settings &setti
     return isOffline(reference, settings);
   // If the hub does not answer, the cached model serves instead; if the hub refuses, it does not.
   auto orLocal = [&](const Error &error) -> Result<std::string> {
-    const bool isNo = error.code == "E0153" || error.code == "E0154";
+    const bool isNo = error.code == errors::kHubDenies || error.code == errors::kHubLacks;
     auto local = isNo ? std::nullopt : localModel(reference, settings);
     if (!local)
       return error;

@@ -160,25 +160,25 @@ Error HubClient::refusal(const HttpAnswer &answer, const Reference &reference,
             printable(answer.failure),
             "check the network and https_proxy; a checkpoint on this machine needs neither"};
   if ((answer.status == 401 || answer.status == 403) && kind == "GatedRepo")
-    return {ExitCode::File, "E0153", name + " is available only after accepting its licence",
-            status,
+    return {ExitCode::File, errors::kHubDenies,
+            name + " is available only after accepting its licence", status,
             "accept it at " + settings.endpoint + "/" + reference.repository +
                 ", then set HF_TOKEN to a token of that account, or: hf auth login"};
   if (answer.status == 401 || answer.status == 403)
-    return {ExitCode::File, "E0153", name + " does not exist or is private", status,
+    return {ExitCode::File, errors::kHubDenies, name + " does not exist or is private", status,
             settings.token.empty()
                 ? "check the name; if it is private, set HF_TOKEN, or: hf auth login"
                 : "check the name, and whether HF_TOKEN is still valid and may read it"};
   if (answer.status == 404) {
     if (kind == "RevisionNotFound")
-      return {ExitCode::File, "E0154", "there is no revision " + reference.revision + " of " + name,
-              status,
+      return {ExitCode::File, errors::kHubLacks,
+              "there is no revision " + reference.revision + " of " + name, status,
               "omit it to use main, or see " + settings.endpoint + "/" + reference.repository +
                   "/commits/main"};
     if (!path.empty() && kind != "RepoNotFound")
-      return {ExitCode::File, "E0154", "there is no " + path + " in " + name, status,
+      return {ExitCode::File, errors::kHubLacks, "there is no " + path + " in " + name, status,
               "see " + settings.endpoint + "/" + reference.repository + "/tree/main"};
-    return {ExitCode::File, "E0154", "there is no repository " + name, status,
+    return {ExitCode::File, errors::kHubLacks, "there is no repository " + name, status,
             "check the name; if it is private, set HF_TOKEN, or: hf auth login"};
   }
   if (const std::string asked = answer.header("retry-after");

@@ -125,7 +125,7 @@ Result<WantedFiles> wantedGguf(const Reference &reference, const std::vector<Lis
       partsOf(reference.file.empty() ? models.begin()->first : reference.file);
   for (const std::string &part : parts)
     if (!paths.contains(part))
-      return Error{ExitCode::File, "E0154",
+      return Error{ExitCode::File, errors::kHubLacks,
                    "there is no " + part + " in hf:" + reference.repository,
                    models.empty() ? "it has no GGUF at all" : "it has\n  " + listOf(models),
                    models.empty() ? "omit the file name: hf:" + reference.repository

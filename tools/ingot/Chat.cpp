@@ -152,7 +152,8 @@ private:
     if (!ids)
       return ids.error();
     if (static_cast<int64_t>(ids->size()) >= session.context())
-      return Error{ExitCode::Usage, "E0505", "the conversation no longer fits the context",
+      return Error{ExitCode::Usage, errors::kBeyondContext,
+                   "the conversation no longer fits the context",
                    grouped(ids->size()) + " tokens, the context is " +
                        grouped(static_cast<uint64_t>(session.context())),
                    "/clear starts a new conversation; ingot chat E --context N allows more"};

@@ -195,7 +195,7 @@ Result<std::unique_ptr<runtime::Session>>
 EngineOptions::open(const std::string &path, runtime::SessionOptions options) const {
   options = withLimits(std::move(options));
   auto session = runtime::Session::open(path, options);
-  if (!session && session.error().code == "E0502")
+  if (!session && session.error().code == errors::kTooLittleMemory)
     session.error().fix = smallerLimits(limits, options);
   if (session) {
     const uint64_t model = (*session)->engine().table().model()->context();

@@ -191,9 +191,11 @@ Result<int> serve(ServeOptions options) {
                        : signal == SIGTERM ? "SIGTERM"
                                            : "SIGINT"}});
   routes->setDraining();
-  (*server)->drain(503,
-                   failure ? api::apiError(*failure).body()
-                           : api::ApiError{503, "the server is shutting down", "", "E0561"}.body());
+  (*server)->drain(
+      503,
+      failure
+          ? api::apiError(*failure).body()
+          : api::ApiError{503, "the server is shutting down", "", errors::kShuttingDown}.body());
   for (const auto &model : models->all())
     model->service().refuseWaiting();
   // A second signal ends the wait. After a failure, /health stays reachable for at least one
@@ -213,7 +215,7 @@ Result<int> serve(ServeOptions options) {
     log->say(*failure);
   if (!failure && !ended) {
     failure = std::make_shared<Error>(
-        Error{ExitCode::Device, "E0725", "a step of the engine does not end",
+        Error{ExitCode::Device, errors::kStepHangs, "a step of the engine does not end",
               "the server ended without waiting for it", "start it again"});
     log->say(*failure);
   }

@@ -218,7 +218,7 @@ struct ingot_server {
 
   Result<void> open(const char *const *arguments, size_t count) {
     if (news->descriptor < 0)
-      return Error{ExitCode::File, "E0507", "there is no file descriptor left",
+      return Error{ExitCode::File, errors::kOutOfMemory, "there is no file descriptor left",
                    std::strerror(errno), "raise `ulimit -n`, or stop other programs"};
     CommandLine line("", "ingot serve");
     options.defineEngine(line);
@@ -291,7 +291,7 @@ ingot_server *ingot_server_open(const char *const *arguments, size_t count,
       return server.release();
     why = opened.error();
   } catch (const std::bad_alloc &) {
-    why = {ExitCode::File, "E0507", "there is not enough memory",
+    why = {ExitCode::File, errors::kOutOfMemory, "there is not enough memory",
            "the system refused to allocate more", "stop other programs, or request less"};
   } catch (const std::exception &thrown) {
     why.why = thrown.what();

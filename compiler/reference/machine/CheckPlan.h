@@ -58,7 +58,7 @@ Result<void> checkPlanning(mlir::ModuleOp before, mlir::ModuleOp after, WeightPr
                            const CheckOptions &options = {});
 
 /// Whether the error reports an unknown op, in which case nothing was checked.
-inline bool isNotInterpreted(const Error &error) { return error.code == "E0889"; }
+inline bool isNotInterpreted(const Error &error) { return error.code == errors::kNotInterpreted; }
 
 /// Registers the pass `slow-check` of ingot-opt: all of these checks for a module with one program. `against`
 /// is a file with the model or with a plan.

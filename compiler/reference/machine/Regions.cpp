@@ -14,7 +14,7 @@ using Row = std::vector<float>;
 
 Error reference::machine::notInterpreted(Operation *op) {
   const std::string name = op->getName().getStringRef().str();
-  return {ExitCode::Internal, kNotInterpreted, "not interpreted: " + name,
+  return {ExitCode::Internal, errors::kNotInterpreted, "not interpreted: " + name,
           "the plan interpreter does not support this op, so nothing was checked",
           "implement it in compiler/reference/machine"};
 }

@@ -17,6 +17,5 @@ evaluate(mlir::Region &region, std::vector<std::vector<float>> arguments, int64_
 
 /// The error for an op that the plan interpreter does not know: "not interpreted: kernel.scan".
 Error notInterpreted(mlir::Operation *op);
-constexpr const char *kNotInterpreted = "E0889";
 
 } // namespace ingot::reference::machine

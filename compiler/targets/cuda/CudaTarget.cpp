@@ -85,7 +85,7 @@ private:
       return std::string();
     }
     auto image = codeForEmulator(checked, target, howToMake());
-    if (image || image.error().code == "E0460")
+    if (image || image.error().code == errors::kNoGpuKernel)
       return image;
     why = "not run: " + image.error().what +
           (image.error().why.empty() ? "" : ", " + image.error().why);
@@ -103,7 +103,7 @@ private:
       return text ? *text : std::string();
     };
     auto found = compiler::checkOnEmulator(plan, code, context.threads);
-    if (!found && found.error().code == "E0723") {
+    if (!found && found.error().code == errors::kNoEmulator) {
       evidence.inputs = "not run: " + found.error().what;
       return {};
     }

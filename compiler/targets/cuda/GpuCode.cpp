@@ -33,7 +33,7 @@ static Result<std::vector<cuda::CudaProgram>> programsOf(ArrayRef<kernel::FuncOp
     underWay(fn.getSymName());
     auto program = cuda::emitKernel(fn, options);
     if (failed(program))
-      return Error{ExitCode::Internal, "E0460",
+      return Error{ExitCode::Internal, errors::kNoGpuKernel,
                    "kernel " + fn.getSymName().str() + " cannot be generated for GPUs", "",
                    "omit GPU targets, and please report it with the checkpoint's config"};
     programs.push_back(std::move(*program));

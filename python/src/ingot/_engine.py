@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, AsyncIterator, Dict, Iterable, Iterator, 
 
 from . import _abi
 from ._compiler import compile, is_checkpoint
-from ._library import IngotError, checked, load_library, suggesting
+from ._library import QUEUE_FULL, SHUTTING_DOWN, IngotError, checked, load_library, suggesting
 from ._requests import (
     Answer,
     Choice,
@@ -169,7 +169,7 @@ class Engine:
         """Yields the handle and keeps it from being freed meanwhile."""
         with self._lock:
             if self._closed:
-                raise IngotError(4, "E0561", "the engine is closed", "", "open another one")
+                raise IngotError(4, SHUTTING_DOWN, "the engine is closed", "", "open another one")
             self._users += 1
         try:
             yield self._handle
@@ -196,7 +196,7 @@ class Engine:
                         calls.append(self._begin(prompt, None, None, options))
                         break
                     except IngotError as error:
-                        if error.code != "E0560" or len(answers) == len(calls):
+                        if error.code != QUEUE_FULL or len(answers) == len(calls):
                             raise
                     answers.append(self._wait(calls[len(answers)]))
             answers += [self._wait(call) for call in calls[len(answers) :]]

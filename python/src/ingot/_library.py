@@ -14,6 +14,7 @@ from typing import Any, Callable, Iterable, Optional, TypeVar, Union, cast
 from . import _abi
 
 NAME = "libingot.so.0"
+QUEUE_FULL, SHUTTING_DOWN = "E0560", "E0561"  # docs/errors.md
 _lock = threading.Lock()
 _loaded: Optional[ctypes.CDLL] = None
 

@@ -25,18 +25,19 @@ Error memoryError(const runtime::MemoryStatement &statement, uint64_t allowed) {
       statement.seeded ? "weights from the seed " + runtime::humanBytes(statement.seeded) + " + "
                        : std::string();
   if (statement.limits.lock && statement.allocated() <= allowed)
-    return {ExitCode::File, "E0502", "--lock needs more memory than is available",
+    return {ExitCode::File, errors::kTooLittleMemory, "--lock needs more memory than is available",
             "weights in the file " + runtime::humanBytes(statement.read) + " + the rest " +
                 runtime::humanBytes(statement.allocated()) + "; available " +
                 runtime::humanBytes(allowed),
             "omit --lock, or lower --context, --max-seqs or --kv-memory"};
   if (statement.seeded > allowed)
-    return {ExitCode::File, "E0502", "the weights need more memory than is available",
+    return {ExitCode::File, errors::kTooLittleMemory,
+            "the weights need more memory than is available",
             runtime::humanBytes(statement.seeded) +
                 " are generated from the seed at load; available " + runtime::humanBytes(allowed),
             "use a smaller shape or fewer bits: ingot compile MODEL --weights seed --quantize "
             "int4-g64 -o E"};
-  return {ExitCode::File, "E0502", "the limits need more memory than is available",
+  return {ExitCode::File, errors::kTooLittleMemory, "the limits need more memory than is available",
           "needs " + runtime::humanBytes(statement.allocated()) + " = " + weights +
               "activations and logits " + runtime::humanBytes(statement.arena) + " (" +
               std::to_string(limits.maxBatchTokens) + " tokens, " +

@@ -244,7 +244,7 @@ Result<std::unique_ptr<Driver>> openEmulator(const EmulatorSetup &setup) {
   void *library = dlopen(path.c_str(), RTLD_NOW | RTLD_GLOBAL);
   void *symbol = library ? dlsym(library, "ingotCreateCudaEmulator") : nullptr;
   if (!symbol)
-    return emulatorError("E0723", "the CUDA emulator is not installed", dlerror(),
+    return emulatorError(errors::kNoEmulator, "the CUDA emulator is not installed", dlerror(),
                          "build it: ./dev build, or give --device cpu");
   emulator::Options options;
   options.workers = setup.workers;

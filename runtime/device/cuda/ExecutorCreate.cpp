@@ -19,7 +19,7 @@ using std::to_string;
 static Error memoryError(const runtime::MemoryStatement &s, const DeviceInfo &device,
                          uint64_t allowed) {
   const runtime::MemoryLimits &limits = s.limits;
-  return {ExitCode::Device, "E0715", "the GPU has too little memory",
+  return {ExitCode::Device, errors::kTooLittleGpuMemory, "the GPU has too little memory",
           "needs " + humanBytes(s.needed()) + " = weights " + humanBytes(s.uploaded + s.seeded) +
               " + activations and logits " + humanBytes(s.arena) + " (" +
               to_string(limits.maxBatchTokens) + " tokens, " + to_string(limits.logitsRows) +

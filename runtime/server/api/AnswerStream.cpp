@@ -49,9 +49,10 @@ std::optional<ApiError> AnswerStream::submit(std::shared_ptr<AnswerStream> strea
     checked.promptIds.swap(prompt);
     if (!fine)
       return promptError(fine.error(),
-                         fine.error().code == "E0510" ? ""
+                         fine.error().code == errors::kSamplingRange ? ""
                          : asked.request.contrastive &&
-                                 (fine.error().code == "E0522" || fine.error().code == "E0534")
+                                 (fine.error().code == errors::kNoHiddenStates ||
+                                  fine.error().code == errors::kSearchBeyondMemory)
                              ? "penalty_alpha"
                              : "prompt",
                          asked, int64_t(prompt.size()));

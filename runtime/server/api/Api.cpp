@@ -159,7 +159,7 @@ void Api::handle(http::Request request, std::shared_ptr<http::Responder> transpo
     call->place = std::move(*place);
   } else if (unplaced.fetch_add(1) >= kMostUnplaced) {
     unplaced.fetch_sub(1);
-    return send(*responder, {429, "too many requests are being read", "", "E0560", 1},
+    return send(*responder, {429, "too many requests are being read", "", errors::kQueueFull, 1},
                 entry->dialect);
   }
   call->responder = std::move(responder);
@@ -252,7 +252,7 @@ void Api::health(http::Responder &responder) {
     if (auto failure = model->service().failure())
       return send(responder, apiError(*failure));
   if (draining)
-    return send(responder, {503, "the server is shutting down", "", "E0561"});
+    return send(responder, {503, "the server is shutting down", "", errors::kShuttingDown});
   responder.send(200, "application/json", "{\"status\":\"ok\"}");
 }
 

@@ -17,7 +17,7 @@ const char *ApiError::type() const {
   case 500:
     return "internal_error";
   case 503:
-    return code.starts_with("E07") ? "engine_error" : "service_unavailable_error";
+    return errors::isOfDevice(code) ? "engine_error" : "service_unavailable_error";
   default:
     return "invalid_request_error";
   }
@@ -38,7 +38,7 @@ static std::string openAiWords(const ApiError &error) {
           tokens(o.prompt + o.answer) + " (" + std::to_string(o.prompt) + " in the " + where +
           ", " + std::to_string(o.answer) +
           " in the completion). Please reduce the length of the " + where + " or completion.";
-  return error.code == "E0506" ? text + " (" + error.message + ")" : text;
+  return error.code == errors::kBeyondKvMemory ? text + " (" + error.message + ")" : text;
 }
 
 static std::string anthropicWords(const Overflow &o) {
@@ -85,10 +85,10 @@ std::string ApiError::llamaCppBody() const {
 }
 
 std::string ApiError::anthropicBody() const {
-  const char *name = status == 500 || code.starts_with("E07") ? "api_error"
-                     : status == 503                          ? "overloaded_error"
-                     : status == 413                          ? "request_too_large"
-                                                              : type();
+  const char *name = status == 500 || errors::isOfDevice(code) ? "api_error"
+                     : status == 503                           ? "overloaded_error"
+                     : status == 413                           ? "request_too_large"
+                                                               : type();
   runtime::JsonText json;
   json.open('{').key("type").value("error").key("error").open('{');
   json.key("type").value(name).key("message");
@@ -116,9 +116,9 @@ ApiError apiError(const Error &error, std::string param) {
     out.message += " (" + error.why + ")";
   out.code = error.code;
   out.param = std::move(param);
-  if (error.code == "E0560")
+  if (error.code == errors::kQueueFull)
     out.status = 429;
-  else if (error.code == "E0561" || error.exit == ExitCode::Device)
+  else if (error.code == errors::kShuttingDown || error.exit == ExitCode::Device)
     out.status = 503;
   else if (error.exit == ExitCode::Internal)
     out.status = 500;

@@ -305,7 +305,8 @@ Outcome<ChatPrompt> prepareChat(Generation &generation, const ChatInput &input) 
   service::ServedModel &model = *generation.model;
   auto encoded = encodeChat(model, input, /*toFit=*/generation.keepPrompt < 0);
   if (!encoded) {
-    auto text = encoded.error().code == "E0505" ? renderChat(model, input) : encoded.error();
+    auto text =
+        encoded.error().code == errors::kBeyondContext ? renderChat(model, input) : encoded.error();
     return text ? promptError(encoded.error(), "messages", generation, *text)
                 : apiError(encoded.error(), "messages");
   }

@@ -341,7 +341,8 @@ std::optional<ApiError> completions(Call &call) {
     truncatePrompt(generation, ids);
   if (generation.request.contrastive && prompts.size() > 1)
     if (auto fine = generation.model->session().validateTogether(generation.request, prompts);
-        !fine && fine.error().code == "E0534") // else submit() reports it with the field
+        !fine &&
+        fine.error().code == errors::kSearchBeyondMemory) // else submit() reports it with the field
       return apiError(fine.error(), "penalty_alpha");
   const bool wantsIds = generation.returnIds || generation.request.promptLogprobs >= 0;
   const bool inTurns = prompts.size() > AnswerStream::kMostAtOnce && generation.choices == 1;

@@ -16,7 +16,7 @@ namespace dom = simdjson::dom;
 ApiError promptError(const Error &error, std::string param, const Generation &generation,
                      int64_t promptIds) {
   ApiError out = apiError(error, std::move(param));
-  if (error.code != "E0505" && error.code != "E0506")
+  if (error.code != errors::kBeyondContext && error.code != errors::kBeyondKvMemory)
     return out;
   const bool answers = generation.request.pooling == runtime::Pooling::None;
   const int64_t answer = answers ? std::max<int64_t>(generation.request.maxTokens, 0) : 0;
@@ -29,7 +29,7 @@ ApiError promptError(const Error &error, std::string param, const Generation &ge
                      std::string_view text) {
   const text::Tokenizer *tokenizer = generation.model->tokenizer();
   int64_t count = 0;
-  if (tokenizer && error.code == "E0505") {
+  if (tokenizer && error.code == errors::kBeyondContext) {
     auto ids = tokenizer->encode(text.substr(0, kMostCountedAgain));
     count = ids ? int64_t(ids->size()) : 0;
   }

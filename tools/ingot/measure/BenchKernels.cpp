@@ -445,7 +445,8 @@ Result<std::unique_ptr<runtime::Session>> open(EngineOptions engine, const std::
       engine.limits.kvMemory = static_cast<uint64_t>(pages) * pageBytes;
     auto session = engine.open(path, wanted);
     if (session || given || pages <= 1 ||
-        (session.error().code != "E0715" && session.error().code != "E0502"))
+        (session.error().code != errors::kTooLittleGpuMemory &&
+         session.error().code != errors::kTooLittleMemory))
       return session;
   }
 }

@@ -12,6 +12,10 @@ export class Failure extends Error {
   }
 }
 
+// Codes of docs/errors.md that the page explains in its own words.
+export const BEYOND_CONTEXT = 'E0505'
+const NO_TEMPLATE = 'E0521'
+
 type ErrorBody = { error?: { message?: string; param?: string | null; code?: string | null } }
 
 /** Messages of the API begin in lower case and end without a full stop; here they stand behind a sentence. */
@@ -28,7 +32,7 @@ export function failureOf(status: number, body: unknown, retryAfter: string | nu
   if (status === 401) return new Failure('The server wants an API key.', message, 'key')
   if (code === 'context_length_exceeded')
     return new Failure('This conversation is longer than the model can take in.', message, 'shorten')
-  if (code === 'E0521')
+  if (code === NO_TEMPLATE)
     return new Failure('This model has no chat template.', 'It completes texts. To talk to it, start the server with `--chat-template FILE`.', 'none')
   if (status === 404) return new Failure('The server does not have this model.', message, 'settings')
   if (status === 413) return new Failure('This conversation is too large to send.', message, 'shorten')

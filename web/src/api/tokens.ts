@@ -1,4 +1,5 @@
 // How many tokens a request would take in, asked of the server that would answer it.
+import { BEYOND_CONTEXT } from './failure'
 import { authorization } from './key'
 
 export type TokenCount = { count: number; most: number }
@@ -14,7 +15,7 @@ export async function countTokens(body: Record<string, unknown>, signal: AbortSi
       signal,
     })
     const answer = (await response.json()) as { count?: number; max_model_len?: number; error?: { code?: string } }
-    if (['E0505', 'context_length_exceeded'].includes(answer.error?.code ?? '')) return { count: Infinity, most: 0 }
+    if ([BEYOND_CONTEXT, 'context_length_exceeded'].includes(answer.error?.code ?? '')) return { count: Infinity, most: 0 }
     return answer.count && answer.max_model_len ? { count: answer.count, most: answer.max_model_len } : null
   } catch {
     return null

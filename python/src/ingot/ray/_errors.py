@@ -30,7 +30,7 @@ def dialect_of(path: str) -> str:
 
 def error_text(error: ApiError, dialect: str) -> str:
     if dialect == "anthropic":
-        kind = "api_error" if error.status == 500 or error.code.startswith("E07") else error.type
+        kind = "api_error" if error.status == 500 or error.type == "engine_error" else error.type
         kind = "overloaded_error" if error.status == 503 and kind != "api_error" else kind
         named = not error.param or error.message.startswith(f"{error.param}:")
         message = error.message if named else f"{error.param}: {error.message}"
