@@ -201,7 +201,7 @@ ImportedModel ModelBuilder::finish(const EntryWeights &entry, Error &why) {
     nameKinds();
     emitEntry(entry);
     if (mlir::failed(verify(*module)))
-      refuse({ExitCode::Internal, "E0901", "the imported model is not valid IR",
+      refuse({ExitCode::Internal, "E0903", "the imported model is not valid IR",
               "the diagnostics above say where", "report this, with the checkpoint's name"});
   }
   if (first) {

@@ -14,4 +14,5 @@ inline constexpr char valueUnsupported[] = "E0298";
 inline constexpr char tensorFormat[] = "E0299";
 inline constexpr char rowsUnused[] = "E0850"; // E02xx is full
 inline constexpr char rowsTwice[] = "E0851";
+inline constexpr char formatsDiffer[] = "E0854";
 } // namespace ingot::models::cause

@@ -190,7 +190,7 @@ const import::Tensor *ModelBuilder::takeRows(ArrayRef<TensorRows> parts,
     rows += count;
     leading = leading ? leading : tensor;
     if (tensor->format != leading->format) {
-      refuse(import::refuse(cause::tensorFormat,
+      refuse(import::refuse(cause::formatsDiffer,
                             line("the tensors ", inQuotes(leading->name), " and ",
                                  inQuotes(tensor->name), " have different formats"),
                             line("found ", numericFormat(leading->format).name, " and ",

@@ -174,7 +174,7 @@ static Result<void> choosePrecision(const Typed &typed, CompileOptions &o) {
   std::replace(quantize.begin(), quantize.end(), '-', '_');
   const std::vector<std::string> formats = {"", "int8", "int4_g32", "int4_g64", "int4_g128", "fp8"};
   if (std::find(formats.begin(), formats.end(), quantize) == formats.end())
-    return usage("E0404", typed.at("quantize") + "unknown quantisation '" + typed.quantize + "'",
+    return usage("E0186", typed.at("quantize") + "unknown quantisation '" + typed.quantize + "'",
                  "formats are int8, int4-g32, int4-g64, int4-g128 and fp8", "--quantize int4-g64");
   o.quantize = quantize;
   return {};
@@ -189,7 +189,7 @@ static Result<void> chooseWeights(const Typed &typed, CompileOptions &o) {
                  "expected random or seed; without --weights, the checkpoint's weights are used",
                  "--weights seed");
   if (typed.seed && o.weights == WeightOrigin::Checkpoint)
-    return usage("E0407", typed.at("seed") + "--seed has no effect here",
+    return usage("E0184", typed.at("seed") + "--seed has no effect here",
                  "the weights come from the checkpoint",
                  "add --weights random or --weights seed, or drop --seed");
   return {};
@@ -202,7 +202,7 @@ static Result<void> addKv(const Typed &typed, CompileOptions &o) {
     const size_t equals = given.find('=');
     if (equals == std::string::npos) {
       if (all)
-        return usage("E0403", "--kv " + o.kv + " and --kv " + given + " both apply to all layers",
+        return usage("E0401", "--kv " + o.kv + " and --kv " + given + " both apply to all layers",
                      "only one --kv may omit the layers",
                      "name layers: --kv " + o.kv + " --kv 0-3=" + given);
       all = true;

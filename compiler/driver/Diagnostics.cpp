@@ -32,10 +32,10 @@ void Diagnostics::tell(const std::string &line) const {
 
 Error Diagnostics::compilerError(std::string what) const {
   if (first().find("body of ") != std::string::npos) // a kernel that the user supplied
-    return {ExitCode::File, "E0490", std::move(what), first(),
+    return {ExitCode::File, "E0497", std::move(what), first(),
             "correct that code; docs/kernel-from-outside.md lists what it may use"};
   if (options.from != Phase::Checkpoint)
-    return {ExitCode::File, "E0490", std::move(what), first(),
+    return {ExitCode::File, "E0497", std::move(what), first(),
             "correct " + options.fromFile +
                 "; if it is unmodified, this is a bug in ingot: please report it"};
   return {ExitCode::Internal, "E0490", std::move(what), first(),

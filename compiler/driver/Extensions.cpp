@@ -64,7 +64,7 @@ Result<void> Extensions::read() {
   for (const auto &[point, path] : options.patterns) {
     if (extend::isKernelFile(path)) {
       if (isBehindLowering(point))
-        return Error{ExitCode::Usage, "E0450", path + " is applied too late, at " + point,
+        return Error{ExitCode::Usage, "E0495", path + " is applied too late, at " + point,
                      "its region has already been lowered to a kernel.func",
                      "--patterns post-fusion=" + path};
       files.emplace_back();

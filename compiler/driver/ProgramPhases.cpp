@@ -95,7 +95,7 @@ static std::string commandFromPlan(const CompileOptions &options, const CodeTarg
 /// Writes the plan whose code is wrong to a file, if that is the error.
 static std::string leavePlanOfCode(const Error &error, ModuleOp plan) {
   plan::ProgramOp program = *plan.getOps<plan::ProgramOp>().begin();
-  return error.code == errors::kWrongKernel
+  return error.code == errors::kWrongKernel || error.code == errors::kWrongUserKernel
              ? leavePlanOfLayers(error.code, plan, reference::machine::firstLayers(program))
              : "";
 }
@@ -180,9 +180,10 @@ Result<void> Compilation::write() {
   auto written = writeEngine(options.output, std::move(table), std::move(segments), how);
   if (!written && written.error().code == errors::kEngineFailsItsChecks &&
       options.from != Phase::Checkpoint) {
-    Error error = written.error(); // the loader's checks are the last ones for edited IR
-    return Error{ExitCode::File, error.code,
-                 options.fromFile + " produces an engine that cannot be loaded", error.why,
+    // The loader's checks are the last ones for edited IR.
+    return Error{ExitCode::File, "E0397",
+                 options.fromFile + " produces an engine that cannot be loaded",
+                 written.error().why,
                  "correct it; if it is unmodified, this is a bug in ingot: please report it"};
   }
   if (!written)

@@ -56,7 +56,7 @@ Result<void> dequantizeRow(WeightFormat storedFormat, std::span<const std::byte>
   const auto k = static_cast<int64_t>(out.size());
   if (!storesRowsOf(storedFormat, k) ||
       static_cast<int64_t>(row.size()) != storedRowBytes(storedFormat, k))
-    return refuse(cause::keyType, "a stored row has the wrong length",
+    return refuse(cause::rowLength, "a stored row has the wrong length",
                   line(row.size(), " bytes of ", numericFormat(storedFormat).name, " for ", k,
                        " values; ", bytes, " bytes hold ", values),
                   "report this: the importer should have refused the tensor");

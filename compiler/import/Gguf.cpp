@@ -298,7 +298,7 @@ Layout layoutOf(const std::vector<Record> &records, uint64_t size) {
 }
 
 /// Whether blocks of type Q2_0 have 128 values in 34 bytes, as a fork of llama.cpp writes them (Q2Blocks.h).
-/// Only the space that the tensors of a file occupy shows this. E0218: both sizes would fill the space, or
+/// Only the space that the tensors of a file occupy shows this. E0845: both sizes would fill the space, or
 /// tensors of both sizes occur.
 Result<bool> hasWideQ2(const std::vector<Record> &records, const Layout &layout, uint64_t alignment,
                        const std::string &path) {
@@ -323,15 +323,14 @@ Result<bool> hasWideQ2(const std::vector<Record> &records, const Layout &layout,
              neither = !narrow && !wide && none;
   if (mixed || undecided)
     return refuse(
-        cause::typeUnsupported,
+        cause::ggufQ2Size,
         line(fileName(path), mixed ? " has blocks of Q2_0 of 64 and of 128 values"
                                    : " has blocks of Q2_0 of ambiguous size"),
         mixed ? sizes(narrow) + "; " + sizes(wide) : sizes(open),
         "quantise the original model again, with a single program: llama-quantize IN.gguf OUT.gguf "
         "Q2_0");
   if (neither)
-    return refuse(cause::typeUnsupported,
-                  line(fileName(path), " has blocks of Q2_0 of an unknown size"),
+    return refuse(cause::ggufQ2Size, line(fileName(path), " has blocks of Q2_0 of an unknown size"),
                   line(sizes(none), "; neither fills the space"),
                   "download it again if it was cut; otherwise quantise the original model again: "
                   "llama-quantize IN.gguf OUT.gguf Q4_0");

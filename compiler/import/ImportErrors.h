@@ -119,6 +119,7 @@ inline constexpr char ggufPartOdd[] = "E0841";
 inline constexpr char nativeFolder[] = "E0842";
 inline constexpr char adapterFolder[] = "E0843";
 inline constexpr char snapshotMissing[] = "E0844";
+inline constexpr char ggufQ2Size[] = "E0845";
 // fp8 weights (Float8.h) and rows (RowSource.h).
 inline constexpr char fp8ScaleMissing[] = "E0470";
 inline constexpr char fp8ScaleShape[] = "E0471";
@@ -128,6 +129,7 @@ inline constexpr char fp8Config[] = "E0473";
 inline constexpr char quantPart[] = "E0477";
 inline constexpr char quantValue[] = "E0478";
 inline constexpr char rowsMissing[] = "E0852";
+inline constexpr char rowLength[] = "E0853";
 } // namespace cause
 
 /// An error about the user's file (exit code 3): what is wrong, why (with numbers), and what to type.

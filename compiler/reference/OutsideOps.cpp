@@ -64,7 +64,7 @@ Result<void> Run::evaluateRows(lm::RowOpInterface op) {
         row.results.push_back(rows->row(t));
     if (failed(op.evaluateRow(row)))
       return Error{
-          ExitCode::File, "E0455",
+          ExitCode::File, "E0496",
           "the reference interpreter does not support " + op->getName().getStringRef().str(),
           "its plugin has neither a decomposition nor a row implementation (lm::RowOpInterface)",
           "give the op a decomposition (docs/kernel-from-outside.md)"};

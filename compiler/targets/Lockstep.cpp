@@ -181,10 +181,13 @@ void Lockstep::find(const std::string &what) {
   if (now.step.getLayer())
     where += " in layer " + std::to_string(*now.step.getLayer());
   const std::string why = what + (now.buffer.empty() ? "" : " of @" + now.buffer);
-  const bool left = bool(writeText(code.textOf(fn), code.fileName()));
-  const std::string text = left ? "; its source: " + code.fileName() : "";
-  if (auto custom = dyn_cast<kernel::CustomOp>(fn.anchor())) {
-    wrong = Error{ExitCode::File, errors::kWrongKernel,
+  auto custom = dyn_cast<kernel::CustomOp>(fn.anchor());
+  const std::string number = custom ? errors::kWrongUserKernel : errors::kWrongKernel;
+  const std::string file = "ingot-" + number + code.extension();
+  const bool left = bool(writeText(code.textOf(fn), file));
+  const std::string text = left ? "; its source: " + file : "";
+  if (custom) {
+    wrong = Error{ExitCode::File, errors::kWrongUserKernel,
                   "the kernel of " + custom.getOrigin().str() + " for " + code.name() +
                       " does not compute the op's definition",
                   where + ": " + why,
@@ -197,8 +200,7 @@ void Lockstep::find(const std::string &what) {
       ExitCode::Internal, errors::kWrongKernel,
       "the generated code of " + where + " for " + code.name() + " does not match its plan", why,
       "this is a bug in ingot: please report it with the kernel" +
-          (left ? " in " + code.fileName() : std::string("")) +
-          "; another --target may avoid the problem"};
+          (left ? " in " + file : std::string("")) + "; another --target may avoid the problem"};
 }
 
 void Lockstep::behind(plan::LaunchOp launch, plan::StepOp step, const Batch &batch, plan::Mode mode,

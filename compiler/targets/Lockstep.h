@@ -74,9 +74,9 @@ public:
   /// Tokens of the longest prompt that it is run on, enough for a second iteration of its loops over
   /// positions.
   virtual int64_t longestPrompt() const { return 0; }
-  /// For inspecting a faulty kernel: its text, and the name of a file for it.
+  /// For inspecting a faulty kernel: its text, and the extension of a file for it (".s").
   virtual std::string textOf(kernel::FuncOp fn) = 0;
-  virtual std::string fileName() const = 0;
+  virtual std::string extension() const = 0;
 };
 
 /// Runs all of this code against one run of the plan interpreter, and returns the result of each. Covers all

@@ -59,7 +59,7 @@ Outcome onlyOff(Call &, const Value &value) {
   bool on = true;
   if (Outcome failed = value.flag(on))
     return failed;
-  return on ? badRequest("E0954", "'" + value.name() + "' is not supported", "it is true",
+  return on ? badRequest("E0969", "'" + value.name() + "' is not supported", "it is true",
                          "leave it out")
             : Outcome();
 }
@@ -403,7 +403,7 @@ Outcome Call::tokenize(ingot_executor *executor) {
 
 Outcome Call::echoPrompt(ingot_executor *executor) {
   if (hasMessages)
-    return badRequest("E0954", "messages cannot be repeated before the answer",
+    return badRequest("E0969", "messages cannot be repeated before the answer",
                       "'exclude_input_in_output' is false, and the prompt is given as messages",
                       "leave it out");
   ingot_error *error = nullptr;

@@ -97,7 +97,7 @@ Result<void> readSearch(const ingot_request &given, runtime::Request &what) {
   }
   const int32_t most = what.beams ? given.beam_width : 1;
   if ((what.beams || what.contrastive) && given.choices > most)
-    return Error{ExitCode::Usage, "E0530", "the search cannot return that many answers",
+    return Error{ExitCode::Usage, "E0535", "the search cannot return that many answers",
                  "choices is " + std::to_string(given.choices) + ", the search returns at most " +
                      std::to_string(most),
                  "request fewer, or a wider beam search"};

@@ -82,20 +82,20 @@ Result<void> ElfReader::readHeader() {
 
 Result<void> ElfReader::addLoad(const Elf64_Phdr &p) {
   if (p.p_offset > bytes.size() || p.p_filesz > bytes.size() - p.p_offset)
-    return bad("E0337", "a segment at " + std::to_string(p.p_offset) + " of " +
+    return bad("E0822", "a segment at " + std::to_string(p.p_offset) + " of " +
                             std::to_string(p.p_filesz) + " bytes extends beyond the object's " +
                             std::to_string(bytes.size()));
   uint64_t from = p.p_vaddr & ~(kPage - 1);
   if (p.p_vaddr >= kMostSpan || p.p_memsz > kMostSpan || p.p_memsz < p.p_filesz ||
       p.p_vaddr % kPage != p.p_offset % kPage || from < image.span)
-    return bad("E0337", "a segment at address " + std::to_string(p.p_vaddr) +
+    return bad("E0823", "a segment at address " + std::to_string(p.p_vaddr) +
                             " is misaligned, too large or overlaps another");
   uint64_t end = p.p_vaddr + p.p_memsz;
   // Zero-initialised memory may only be padding of the last page (RELRO).
   if (end > ((p.p_vaddr + p.p_filesz + kPage - 1) & ~(kPage - 1)))
     return bad("E0338", "it has " + std::to_string(p.p_memsz - p.p_filesz) + " bytes of .bss");
   if ((p.p_flags & PF_W) && (p.p_flags & PF_X))
-    return bad("E0338", "a segment is writable and executable");
+    return bad("E0830", "a segment is writable and executable");
   if (p.p_flags & PF_W)
     writable.push_back(p);
   image.span = (end + kPage - 1) & ~(kPage - 1);
@@ -119,14 +119,14 @@ Result<void> ElfReader::readSegments() {
     }
   }
   if (image.loads.empty() || dynamic.p_type != PT_DYNAMIC)
-    return bad("E0337", "it has no loadable segment or no dynamic section");
+    return bad("E0824", "it has no loadable segment or no dynamic section");
   return {};
 }
 
 Result<void> ElfReader::readDynamic() {
   std::optional<uint64_t> from = fileOffset(dynamic.p_vaddr, dynamic.p_filesz);
   if (!from)
-    return bad("E0337", "the dynamic section is outside the loaded segments");
+    return bad("E0825", "the dynamic section is outside the loaded segments");
   uint64_t sysvHash = 0, gnuHash = 0, entrySize = sizeof(Elf64_Sym);
   for (uint64_t i = 0; i + sizeof(Elf64_Dyn) <= dynamic.p_filesz; i += sizeof(Elf64_Dyn)) {
     Elf64_Dyn entry;
@@ -174,16 +174,16 @@ Result<void> ElfReader::readDynamic() {
     }
   }
   if (!symbolTable || !stringTable || entrySize != sizeof(Elf64_Sym))
-    return bad("E0340", "it has no symbol table");
+    return bad("E0826", "it has no symbol table");
   if (uint32_t chains[2]; sysvHash) {
     std::optional<uint64_t> place = fileOffset(sysvHash, sizeof chains);
     if (!place || !at(*place, chains))
-      return bad("E0340", "its symbol hash table is outside the loaded segments");
+      return bad("E0827", "its symbol hash table is outside the loaded segments");
     symbolCount = chains[1];
   } else if (std::optional<uint64_t> count = gnuHash ? gnuHashCount(gnuHash) : std::nullopt) {
     symbolCount = *count;
   } else {
-    return bad("E0340", "its symbol hash table is missing or damaged");
+    return bad("E0827", "its symbol hash table is missing or damaged");
   }
   return {};
 }
@@ -223,14 +223,14 @@ Result<void> ElfReader::readSymbols() {
                                       : std::nullopt;
   if (!names || !table || stringSize == 0 ||
       bytes[*names + stringSize - 1] != std::byte{0}) // so every name ends inside the table
-    return bad("E0340", "its symbol table of " + std::to_string(symbolCount) +
+    return bad("E0828", "its symbol table of " + std::to_string(symbolCount) +
                             " entries is outside the loaded segments");
   const char *strings = reinterpret_cast<const char *>(bytes.data()) + *names;
   for (uint64_t i = 1; i < symbolCount; ++i) {
     Elf64_Sym symbol;
     at(*table + i * sizeof symbol, symbol);
     if (symbol.st_name >= stringSize)
-      return bad("E0340", "symbol " + std::to_string(i) + " has its name outside the string table");
+      return bad("E0829", "symbol " + std::to_string(i) + " has its name outside the string table");
     std::string_view name = strings + symbol.st_name;
     if (symbol.st_shndx == SHN_UNDEF)
       return bad("E0340", "symbol '" + std::string(name) + "' is undefined");

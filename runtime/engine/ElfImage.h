@@ -39,9 +39,9 @@ struct ElfImage {
   std::optional<uint64_t> find(std::string_view name) const;
 };
 
-/// Errors, exit code 3: E0336 not such an object; E0337 damaged program headers; E0338 writable
-/// data; E0339 needs a linker; E0340 damaged or undefined symbols. `label` names the object in
-/// messages.
+/// Errors, exit code 3: E0336 not such an object; E0337 damaged program headers; E0822 to E0825
+/// damaged segments; E0338 writable data; E0830 writable code; E0339 needs a linker; E0826 to E0829
+/// damaged symbols; E0340 undefined symbols. `label` names the object in messages.
 Result<ElfImage> parseElf(std::span<const std::byte> bytes, const std::string &label);
 
 } // namespace ingot::runtime

@@ -142,7 +142,7 @@ Result<MemoryStatement> memoryStatement(const EngineFile &engine, const MemoryLi
     kv.add(pages.value_or(UINT64_MAX), s.groups[g].pageBytes);
   }
   if (empty)
-    return Error{ExitCode::File, "E0386", "the KV memory is smaller than one page",
+    return Error{ExitCode::File, "E0389", "the KV memory is smaller than one page",
                  std::to_string(s.limits.kvBytes.value_or(0)) + " bytes were given, one page of " +
                      std::to_string(s.pageTokens) + " positions needs " +
                      std::to_string(program.bytes_per_page()),

@@ -18,8 +18,9 @@
 //   Kernels  E0325 none  E0326 name  E0327 grid  E0328 partition  E0329 operands  E0330 scratch
 //            E0821 experts
 //   Code     E0331 none  E0332 target unknown  E0333 target twice  E0334 segment  E0335 count
-//            E0336 not ELF  E0337 segments  E0338 writable data  E0339 needs a linker
-//            E0340 symbols  E0341 kernel missing
+//            E0336 not ELF  E0337 program headers  E0338 writable data  E0339 needs a linker
+//            E0340 undefined symbol  E0341 kernel missing  E0822 to E0825 segments
+//            E0826 to E0829 symbols  E0830 writable code
 //   Buffers  E0342 class  E0343 size  E0344 offset  E0345 totals
 //   Weights  E0346 layout  E0347 format  E0348 shape  E0349 segment  E0350 alignment
 //            E0351 size  E0352 outside  E0353 overlap  E0354 duplicate name

@@ -24,6 +24,7 @@ inline constexpr char kNoGpuKernel[] = "E0460";
 inline constexpr char kPassChangesModel[] = "E0491";
 inline constexpr char kWrongKernel[] = "E0886";
 inline constexpr char kNotInterpreted[] = "E0889";
+inline constexpr char kWrongUserKernel[] = "E0890";
 // Sessions and requests.
 inline constexpr char kTooLittleMemory[] = "E0502";
 inline constexpr char kBeyondContext[] = "E0505";

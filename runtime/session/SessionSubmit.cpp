@@ -103,7 +103,7 @@ static Result<void> checkSearch(const Request &request, int64_t rows, int64_t hi
                  "beam search, contrastive search and embeddings exclude each other",
                  "request one of them"};
   if (request.promptOnly)
-    return Error{ExitCode::Usage, "E0532", "a search cannot be of a prompt alone",
+    return Error{ExitCode::Usage, "E0536", "a search cannot be of a prompt alone",
                  "it chooses tokens, and this request generates none", "clear promptOnly"};
   auto checked = request.beams ? request.beams->check() : request.contrastive->check();
   if (!checked)
@@ -223,7 +223,7 @@ Result<std::vector<RequestId>> Session::submit(Request request, int32_t choices)
   const SequencesAsked asked = sequencesOf(request);
   const bool searches = request.beams || request.contrastive;
   if (searches && choices > (request.beams ? request.beams->width : 1))
-    return Error{ExitCode::Usage, "E0530", "the search cannot return that many answers",
+    return Error{ExitCode::Usage, "E0535", "the search cannot return that many answers",
                  "requested: " + std::to_string(choices) + ", it has " +
                      std::to_string(request.beams ? request.beams->width : 1),
                  "request fewer, or a wider beam search"};

@@ -67,7 +67,7 @@ Tokenizer::encodeWithin(std::string_view text, size_t most, bool parseSpecial) c
   if (status == INGOT_TEXT_PANIC)
     return crateFailed(why);
   if (status != INGOT_TEXT_OK)
-    return Error{ExitCode::File, "E0603", "the text cannot be tokenized", why, ""};
+    return Error{ExitCode::File, "E0604", "the text cannot be tokenized", why, ""};
   return std::optional(idsOf(ids));
 }
 

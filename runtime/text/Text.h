@@ -69,7 +69,7 @@ public:
   /// Returns the ids of a text; never adds BOS or EOS. With `parseSpecial`, the strings of special
   /// tokens in the text ("<|im_start|>") become the token's single id; without it, they are plain
   /// text (text that a user typed inside a chat must not open a turn). Bytes that are not UTF-8 are
-  /// read as U+FFFD. Errors: E0603 (text over 16 MiB, or the library failed).
+  /// read as U+FFFD. Errors: E0603 (text over 16 MiB), E0604 (the library failed).
   Result<std::vector<int32_t>> encode(std::string_view text, bool parseSpecial = true) const;
   /// Does the same for a text that may have up to `most` ids; nullopt if it has more. Where the
   /// tokenizer allows it, this is decided from the length of the text, or after slightly more than

@@ -157,10 +157,12 @@ TEST_F(ExecutorTest, beamsAndHooksOnThem) {
   for (const Output &one : executor.generate(wanted).value())
     EXPECT_EQ(std::ranges::count(one.ids, ids[0][3]), 0);
   EXPECT_EQ(places, 15);
-  for (Beams bad : {Beams{0}, Beams{9}, Beams{2}, Beams{4, 9.0f}}) { // three choices are asked for
+  for (Beams bad : {Beams{0}, Beams{9}, Beams{4, 9.0f}}) {
     wanted.beams = bad;
     EXPECT_EQ(executor.enqueue(wanted).error().code, "E0530");
   }
+  wanted.beams = Beams{2};
+  EXPECT_EQ(executor.enqueue(wanted).error().code, "E0535"); // three choices are asked for
   wanted.beams = Beams{0};
   EXPECT_NE(executor.enqueue(wanted).error().why.find("width"), std::string::npos);
   wanted.beams = Beams{5};

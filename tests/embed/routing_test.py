@@ -197,28 +197,28 @@ class StoredTest(unittest.TestCase):
         self.files["s3://b/m.ingot.sha256"] = f"{self.hash}  m.ingot\n".encode()
         self.assertEqual(engine_path("s3://b/m.ingot", cache=self.cache).read_bytes(), self.content)
         self.files["s3://b/m.ingot.sha256"] = b"none"
-        self.refused("E0597", "s3://b/m.ingot")
+        self.refused("E0563", "s3://b/m.ingot")
 
     def test_what_is_not_the_file_leaves_nothing(self):
         self.files["s3://b/m.ingot"] = self.content[:-1]
-        self.refused("E0598", "s3://b/m.ingot", sha256=self.hash)
+        self.refused("E0566", "s3://b/m.ingot", sha256=self.hash)
         self.refused("E0598", "s3://b/gone.ingot", sha256=self.hash)
-        self.refused("E0597", "s3://b/m.ingot")
-        self.refused("E0597", "s3://b/m.ingot", sha256="ABC")
+        self.refused("E0563", "s3://b/m.ingot")
+        self.refused("E0563", "s3://b/m.ingot", sha256="ABC")
         self.assertEqual([path for path in pathlib.Path(self.cache).iterdir() if not path.name.endswith(".lock")], [])
         del sys.modules["fsspec"]
         sys.modules["fsspec"] = None  # as if it were not installed
-        self.refused("E0598", "s3://b/m.ingot", sha256=self.hash)
+        self.refused("E0565", "s3://b/m.ingot", sha256=self.hash)
 
     def test_paths_and_what_was_compiled(self):
         place = self.folder / "m.ingot"
         place.write_bytes(self.content)
         self.assertEqual(engine_path(str(place)), place)
         self.assertEqual(engine_path(str(place), self.hash), place)
-        self.refused("E0598", str(place), sha256="0" * 64)
+        self.refused("E0566", str(place), sha256="0" * 64)
         self.refused("E0599", str(self.folder / "other.ingot"))
         self.refused("E0599", f"sha256:{self.hash}")
-        self.refused("E0597", "sha256:12")
+        self.refused("E0563", "sha256:12")
         self.refused("E0599", "cache:m-0123")
         os.makedirs(self.cache)
         (pathlib.Path(self.cache) / "m-0123.ingot").write_bytes(self.content)

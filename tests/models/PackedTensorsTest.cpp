@@ -87,7 +87,7 @@ TEST_F(Packed, TensorsOfTwoFormatsAreNoWeight) {
   EXPECT_FALSE(model.weight("w", {TensorRows{"qkv"}, TensorRows{"v"}}, {24, 4}));
   Error why;
   ASSERT_TRUE(mlir::failed(model.finish({}, why)));
-  EXPECT_EQ(why.code, "E0299");
+  EXPECT_EQ(why.code, "E0854");
   EXPECT_HAS(why.format(), "'qkv' and 'v' have different formats");
 }
 

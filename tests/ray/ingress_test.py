@@ -154,7 +154,7 @@ class InsideTest(unittest.IsolatedAsyncioTestCase):
     async def test_no_replica_takes_it(self):
         self.handle.losses = ["nobody takes it"]
         status, _, data = await self.ask("POST", "/v1/chat/completions", run.chat("hello"))
-        self.assertEqual((status, json.loads(data)["error"]["code"]), (503, "E0561"))
+        self.assertEqual((status, json.loads(data)["error"]["code"]), (503, "E0539"))
         self.assertTrue(self.handle.made[0].cancelled)
 
     async def test_a_stream_that_had_begun_ends_with_an_error(self):

@@ -140,7 +140,7 @@ def test_token(hub):
     shutil.rmtree(cache)
     token.rename(work / "token")
     fetch(hub, "hf:tiny/private", HF_TOKEN_PATH=str(work / "token"))
-    assert "E0150" in run(hub, "compile", "hf:tiny/private", "--emit", "lm", code=2, HF_TOKEN="a\tb").stderr
+    assert "E0180" in run(hub, "compile", "hf:tiny/private", "--emit", "lm", code=2, HF_TOKEN="a\tb").stderr
 
 
 def test_places(hub):
@@ -387,7 +387,7 @@ def test_list(hub):
     assert "E0164" in run(hub, "rm", "hf:tiny/llama", code=2).stderr
     assert "E0162" in run(hub, "rm", "hf:tiny/other", "--yes", code=3).stderr
     assert "E0162" in run(hub, "rm", "hf:tiny/llama@other", "--yes", code=3).stderr
-    assert "E0162" in run(hub, "rm", code=2).stderr
+    assert "E0182" in run(hub, "rm", code=2).stderr
     outside = work / "outside.ingot"
     outside.write_text("mine")
     for name in (str(outside), "../../../outside", "../ingot/" + engine["name"], ""):
@@ -456,7 +456,7 @@ def test_doctor(hub):
     hub.faults["model-00001-of-00005.safetensors"] = [("whole",)]
     hub.add("tiny/again", SHARDED)
     said = run(hub, "doctor", "hf:tiny/again", code=3).stderr
-    assert "E0155" in said and "does not serve ranges of model-00001-of-00005.safetensors" in said, said
+    assert "E0174" in said and "does not serve ranges of model-00001-of-00005.safetensors" in said, said
     assert "trying again" not in said, said
     hub.add("tiny/gguf", {"tiny.gguf": b"GGUF"})
     assert "E0166" in run(hub, "doctor", "hf:tiny/gguf", code=3).stderr

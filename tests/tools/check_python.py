@@ -45,7 +45,7 @@ assert ingot.compile(checkpoint, output, quantize="int8", target="cpu:avx2", cac
 assert output.read_bytes() == engine.read_bytes()
 
 # The compiler's errors become exceptions with its messages, its warnings become Python warnings.
-error = refused("E0404", lambda: ingot.compile(checkpoint, quantize="int7"))
+error = refused("E0186", lambda: ingot.compile(checkpoint, quantize="int7"))
 assert error.status == 2 and "int7" in error.what and "int8" in error.why and error.fix == "--quantize int4-g64", error
 refused("E0595", lambda: ingot.Engine(output, quantize="int8"))
 with warnings.catch_warnings(record=True) as caught:

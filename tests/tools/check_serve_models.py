@@ -25,7 +25,7 @@ work.mkdir(parents=True)
 free = int(re.search(r"MemAvailable:\s+(\d+) kB", pathlib.Path("/proc/meminfo").read_text())[1]) * 1024
 refused = subprocess.run([ingot, "serve", engine, "--port", "0", "--model", f"b={engine}", "--kv-memory", "2M", "--swap", str(free * 6 // 10)],
                          capture_output=True, text=True, timeout=60)
-assert refused.returncode and re.search("E0557]: the models do not fit the free memory together|E0502", refused.stderr), refused.stderr
+assert refused.returncode and re.search("E0562]: the models do not fit the free memory together|E0502", refused.stderr), refused.stderr
 
 log, keys, first, second = work / "log", work / "keys", work / "first.ingot", work / "other.ingot"
 shutil.copyfile(engine, first)

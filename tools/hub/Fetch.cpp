@@ -145,7 +145,7 @@ Result<Outline::Weights> headerOf(const Reference &reference, const std::string 
     return size.error();
   const auto bytes = headerBytes(*size);
   if (!bytes || *bytes > file->bytes - sizeof(uint64_t))
-    return Error{ExitCode::File, "E0155", path + " is not a safetensors file",
+    return Error{ExitCode::File, "E0165", path + " is not a safetensors file",
                  "its first 8 bytes are not the length of a header", "name another revision"};
   auto header = client.part(reference, *file, sizeof(uint64_t), sizeof(uint64_t) + *bytes - 1);
   if (!header)

@@ -183,7 +183,7 @@ Error HubClient::refusal(const HttpAnswer &answer, const Reference &reference,
   }
   if (const std::string asked = answer.header("retry-after");
       answer.status == 429 && !asked.empty())
-    return {ExitCode::File, "E0155",
+    return {ExitCode::File, "E0171",
             "the hub's rate limit was reached: retry in " + printable(asked) + " s", status,
             "with HF_TOKEN set, the limit is higher"};
   return {ExitCode::File, "E0155", "the hub " + settings.endpoint + " refused to serve " + name,
@@ -198,7 +198,7 @@ Result<Repository> HubClient::repository(const Reference &reference) {
   if (!answer)
     return answer.error();
   auto odd = [&](const std::string &why) {
-    return Error{ExitCode::File, "E0155",
+    return Error{ExitCode::File, "E0172",
                  "the hub's list of hf:" + reference.repository + " cannot be used", why,
                  "is HF_ENDPOINT (" + settings.endpoint + ") a hub?"};
   };
@@ -240,7 +240,7 @@ Result<RemoteFile> HubClient::look(const Reference &reference, const std::string
   if (!bytes && answer->status < 300)
     bytes = number(answer->header("content-length"));
   if (!isBlobName(file.etag) || !bytes)
-    return Error{ExitCode::File, "E0155", "the hub has no metadata of " + path,
+    return Error{ExitCode::File, "E0173", "the hub has no metadata of " + path,
                  !bytes ? "its answer has no size" : "its ETag is missing or not a valid file name",
                  "is HF_ENDPOINT (" + settings.endpoint + ") a hub?"};
   file.bytes = *bytes;
@@ -297,7 +297,7 @@ Result<std::string> HubClient::part(const Reference &reference, const RemoteFile
   if (!answer)
     return answer.error();
   if (bytes.size() != to - from + 1)
-    return Error{ExitCode::File, "E0155", "the hub does not serve ranges of " + file.path,
+    return Error{ExitCode::File, "E0174", "the hub does not serve ranges of " + file.path,
                  "requested " + std::to_string(to - from + 1) + " bytes, got " +
                      std::to_string(bytes.size()),
                  "fetch the model first: ingot run " + reference.text()};

@@ -10,7 +10,8 @@
 // (408, 429, 5xx) and broken connections are retried (RetryPolicy). A permanent failure is one of these
 // errors, all with exit 3:
 //
-//   E0152 no answer   E0153 not allowed (401, 403)   E0154 not found (404)   E0155 an unusable answer
+//   E0152 no answer   E0153 not allowed (401, 403)   E0154 not found (404)   E0155 refused
+//   E0171 rate limit   E0172 an unusable list   E0173 no metadata   E0174 no ranges
 //===----------------------------------------------------------------------===//
 #pragma once
 
@@ -69,7 +70,7 @@ public:
   /// caller, which keeps the bytes, knows where to resume (mayGoOn).
   Result<void> get(const Reference &reference, const RemoteFile &file, uint64_t from,
                    const Sink &sink);
-  /// Returns bytes `from` to `to`, inclusive. Errors: E0155: the server does not support ranges.
+  /// Returns bytes `from` to `to`, inclusive. Errors: E0174: the server does not support ranges.
   Result<std::string> part(const Reference &reference, const RemoteFile &file, uint64_t from,
                            uint64_t to);
 

@@ -170,7 +170,7 @@ Result<void> carryOut(const Removal &removal) {
     std::error_code failure;
     fs::remove_all(path, failure); // removes a link itself, not its target
     if (failure)
-      return Error{ExitCode::File, "E0158", "cannot remove " + path.string(), failure.message(),
+      return Error{ExitCode::File, "E0181", "cannot remove " + path.string(), failure.message(),
                    "check its permissions"};
   }
   return {};

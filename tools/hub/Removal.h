@@ -20,7 +20,7 @@ struct Removal {
 /// because a link leads out of the cache or another program is fetching it.
 Result<Removal> planRemoval(const std::filesystem::path &cache, const Reference &reference);
 
-/// Deletes the paths. Errors: E0158 with the system's message.
+/// Deletes the paths. Errors: E0181 with the system's message.
 Result<void> carryOut(const Removal &removal);
 
 } // namespace ingot::hub

@@ -68,7 +68,7 @@ Result<Settings> Settings::fromEnvironment() {
   while (settings.endpoint.ends_with('/'))
     settings.endpoint.pop_back();
   if (!settings.endpoint.starts_with("https://") && !settings.endpoint.starts_with("http://"))
-    return Error{ExitCode::Usage, "E0150", "HF_ENDPOINT is not an address: " + settings.endpoint,
+    return Error{ExitCode::Usage, "E0179", "HF_ENDPOINT is not an address: " + settings.endpoint,
                  "", std::string("give one that begins with https://, or unset it: ") + kPublicHub};
   if (std::string cache = variable("HF_HUB_CACHE"); !cache.empty())
     settings.cache = withHome(cache);
@@ -78,7 +78,7 @@ Result<Settings> Settings::fromEnvironment() {
   auto isOdd = [](unsigned char c) { return c <= 0x20 || c >= 0x7f; };
   if (std::ranges::any_of(settings.token, isOdd)) // such a character could end the header and begin
                                                   // another
-    return Error{ExitCode::Usage, "E0150", "the token of the hub cannot be used",
+    return Error{ExitCode::Usage, "E0180", "the token of the hub cannot be used",
                  "it has a blank or a character that is not ASCII",
                  "set HF_TOKEN to only the token, or: hf auth login"};
   settings.offline = isTrue(variable("HF_HUB_OFFLINE")) || isTrue(variable("TRANSFORMERS_OFFLINE"));

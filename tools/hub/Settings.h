@@ -39,7 +39,7 @@ struct Settings {
   bool offline = false;
   RetryPolicy retry;
 
-  /// Reads the settings. Errors: E0150: the endpoint is not an http or https address, or the token cannot
+  /// Reads the settings. Errors: E0179: the endpoint is not an http or https address; E0180: the token cannot
   /// stand in a header.
   static Result<Settings> fromEnvironment();
 };

@@ -199,7 +199,7 @@ Result<WantedFiles> wantedFiles(const Reference &reference, const std::vector<Li
 
 Result<std::vector<std::string>> shardsOf(const std::string &indexJson, const std::string &where) {
   auto odd = [&](const std::string &why) {
-    return Error{ExitCode::File, "E0155", where + " cannot be used", why,
+    return Error{ExitCode::File, "E0175", where + " cannot be used", why,
                  "remove it and fetch it again, or name another revision"};
   };
   simdjson::dom::parser parser;

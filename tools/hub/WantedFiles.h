@@ -39,7 +39,7 @@ struct WantedFiles {
 /// Ingot reads.
 Result<WantedFiles> wantedFiles(const Reference &reference, const std::vector<ListedFile> &files);
 
-/// Returns the sorted shards of a model.safetensors.index.json. `where` is for messages. Errors: E0155: the
+/// Returns the sorted shards of a model.safetensors.index.json. `where` is for messages. Errors: E0175: the
 /// text is not such an index, or a shard is not a plain file name.
 Result<std::vector<std::string>> shardsOf(const std::string &indexJson, const std::string &where);
 

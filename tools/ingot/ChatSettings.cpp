@@ -62,7 +62,7 @@ Result<void> ChatSettings::set(std::string_view text) {
   else
     return noSetting(name);
   if (!fine)
-    return Error{ExitCode::Usage, "E0108",
+    return Error{ExitCode::Usage, "E0109",
                  std::string(name) + " cannot be " +
                      (value.empty() ? "nothing" : std::string(value)),
                  "", "give a number: /set temperature 0.7"};

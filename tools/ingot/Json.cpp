@@ -65,9 +65,8 @@ Result<void> checkJsonObject(std::string_view json, const std::string &where,
   auto document = parse(json, where, fix);
   if (document && (*document)->root.is_object())
     return {};
-  Error error = document ? notJson(where, "no JSON object", fix) : document.error();
-  error.exit = ExitCode::Usage;
-  return error;
+  return Error{ExitCode::Usage, "E0183", where + " is not a JSON object",
+               document ? "it is another kind of value" : document.error().why, fix};
 }
 
 Result<std::vector<int32_t>> parseIds(std::string_view json, const std::string &where) {

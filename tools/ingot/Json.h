@@ -51,7 +51,7 @@ private:
   std::string body;
 };
 
-/// Checks that an option's value is a JSON object. Errors: E0122, exit 2.
+/// Checks that an option's value is a JSON object. Errors: E0183.
 Result<void> checkJsonObject(std::string_view json, const std::string &where,
                              const std::string &fix);
 

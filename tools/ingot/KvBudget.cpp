@@ -33,7 +33,7 @@ Result<std::vector<uint64_t>> divideKv(const std::vector<std::string> &given,
       std::string known;
       for (const KvUser &one : users)
         known += (known.empty() ? "" : ", ") + one.names.front();
-      return Error{ExitCode::Usage, "E0556", "--kv-memory names an unknown model: " + one,
+      return Error{ExitCode::Usage, "E0538", "--kv-memory names an unknown model: " + one,
                    "models: " + known, "give NAME=SIZE with one of these names"};
     }
     uint64_t &share = shares[size_t(user - users.begin())];

@@ -25,7 +25,7 @@ struct KvUser {
 
 /// Returns the bytes for each model; 0 for a single model without a given size. `given` holds the
 /// values of --kv-memory. `available` is the free memory; 0: not known. Errors: E0556: a value
-/// cannot be parsed or does not name a model; E0557: the named parts exceed the total or the free
+/// cannot be parsed; E0538: it does not name a model; E0557: the named parts exceed the total or the free
 /// memory.
 Result<std::vector<uint64_t>> divideKv(const std::vector<std::string> &given,
                                        const std::vector<KvUser> &users, uint64_t available);

@@ -90,7 +90,7 @@ bool agreed(const std::string &question) {
 
 Result<int> remove(const RemoveOptions &options) {
   if (options.names.empty() && !options.allEngines)
-    return Error{ExitCode::Usage, "E0162", "there is nothing to remove", "no name was given",
+    return Error{ExitCode::Usage, "E0182", "there is nothing to remove", "no name was given",
                  "ingot rm NAME…, with a name that ingot list shows"};
   auto all = allDoomed(options);
   if (!all)

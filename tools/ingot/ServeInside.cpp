@@ -218,7 +218,7 @@ struct ingot_server {
 
   Result<void> open(const char *const *arguments, size_t count) {
     if (news->descriptor < 0)
-      return Error{ExitCode::File, errors::kOutOfMemory, "there is no file descriptor left",
+      return Error{ExitCode::File, "E0508", "there is no file descriptor left",
                    std::strerror(errno), "raise `ulimit -n`, or stop other programs"};
     CommandLine line("", "ingot serve");
     options.defineEngine(line);

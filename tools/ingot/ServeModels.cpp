@@ -86,7 +86,7 @@ Result<void> checkSum(const ServeModels &options, const service::ModelRegistry &
                           "), with working memory " + runtime::humanBytes(all);
   if (available && all > available &&
       models.all().front()->session().memory().kind == runtime::DeviceKind::Cpu)
-    return Error{ExitCode::File, "E0557", "the models do not fit the free memory together",
+    return Error{ExitCode::File, "E0562", "the models do not fit the free memory together",
                  sum + "; " + runtime::humanBytes(available) + " are free",
                  "lower --kv-memory, --swap or --max-seqs, or serve fewer models"};
   options.engine.common.say(

@@ -45,7 +45,7 @@ private:
     if (!against.empty()) {
       auto other = parseSourceFile<ModuleOp>(against, &getContext());
       if (!other)
-        return Error{ExitCode::File, "E0883", "cannot read " + against, "", ""};
+        return Error{ExitCode::File, "E0891", "cannot read " + against, "", ""};
       auto done = other->getOps<plan::ProgramOp>().empty()
                       ? checkLowering(*other, getOperation(), weights, evidence)
                       : checkPlanning(*other, getOperation(), weights);

@@ -61,7 +61,7 @@ void MatmulRun::holdFp8(const std::vector<float> &x, const std::vector<float> &f
   for (size_t i = 0; i < x.size(); ++i)
     if (std::abs(x[i] - fp8[i]) > 0.0626f * std::abs(x[i]) + 1e-3f)
       launch.machine.findings.add(
-          "E0883", launch.machine.timeline.current() + " has fp8 rows that differ from its rows",
+          "E0893", launch.machine.timeline.current() + " has fp8 rows that differ from its rows",
           "row " + std::to_string(unit) + ", value " + std::to_string(i) + ": " +
               std::to_string(fp8[i]) + " for " + std::to_string(x[i]));
 }

@@ -122,7 +122,7 @@ Result<std::unique_ptr<SlowMachine>> SlowMachine::create(ModuleOp module, Weight
                                                          MachineOptions options) {
   auto programs = module.getOps<plan::ProgramOp>();
   if (!llvm::hasSingleElement(programs) || !(*programs.begin()).generateEntry())
-    return Error{ExitCode::Internal, "E0883",
+    return Error{ExitCode::Internal, "E0892",
                  "the module does not have exactly one program with an entry",
                  "it has " + std::to_string(llvm::range_size(programs)) + " plan.program",
                  "give the plan interpreter a lowered program"};

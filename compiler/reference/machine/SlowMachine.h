@@ -75,7 +75,7 @@ struct StepResult {
 
 class SlowMachine {
 public:
-  /// The module holds kernels and one plan.program (E0883 otherwise); module and weights must outlive the machine.
+  /// The module holds kernels and one plan.program (E0892 otherwise); module and weights must outlive the machine.
   static Result<std::unique_ptr<SlowMachine>> create(mlir::ModuleOp module, WeightProvider &weights,
                                                      MachineOptions options = {});
   virtual ~SlowMachine() = default;

@@ -65,7 +65,7 @@ public:
   double allowed(kernel::FuncOp fn, size_t, const BatchView &, double slack) override;
   int64_t longestPrompt() const override { return kLongestPrompt; }
   std::string textOf(kernel::FuncOp fn) override;
-  std::string fileName() const override { return "ingot-E0886.s"; }
+  std::string extension() const override { return ".s"; }
 
 private:
   const CodeOfLevel level;

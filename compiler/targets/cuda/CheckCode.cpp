@@ -70,7 +70,7 @@ public:
   double allowed(kernel::FuncOp fn, size_t way, const BatchView &batch, double slack) override;
   int64_t longestPrompt() const override { return kLongestPrompt; }
   std::string textOf(kernel::FuncOp fn) override { return code.textOf(fn); }
-  std::string fileName() const override { return "ingot-E0886.cu"; }
+  std::string extension() const override { return ".cu"; }
 
 private:
   /// Variants that one step launches together.

@@ -270,7 +270,7 @@ Result<std::string> compiler::printSass(ArrayRef<kernel::FuncOp> kernels,
   const std::string &target = options.targets.front();
   const GpuTarget::Kind kind = runtime::gpuTargetNamed(target)->kind;
   if (kind == GpuTarget::Kind::Emulator)
-    return Error{ExitCode::Usage, "E0494", target + " has no GPU machine code",
+    return Error{ExitCode::Usage, "E0400", target + " has no GPU machine code",
                  "the emulator runs CPU code",
                  "--target cuda:" + target.substr(target.find(':') + 1) + ", or --emit cuda"};
   const std::string disassembler = cuda::findDisassembler();

@@ -151,7 +151,7 @@ def _error(status: int, told: str) -> IngotError:
     found = re.match(r"error\[(E\d{4})\]: (.*)", told[at:]) if at >= 0 else None
     if not found:
         why = f"it ended by signal {-status}" if status < 0 else told.strip()[-2000:]
-        return IngotError(70, "E0593", "the compiler failed without saying why", why, "report it with the checkpoint's config")
+        return IngotError(70, "E0596", "the compiler failed without saying why", why, "report it with the checkpoint's config")
     rest = [line.strip() for line in told[at:].splitlines()[1:] if re.match("  [^ ]", line)]  # without a crash's addresses
     why, fix = _why_and_fix(rest)
     return IngotError(status, found[1], found[2], why, fix)

@@ -26,10 +26,10 @@ def engine_path(engine: str, sha256: Optional[str] = None, cache: Optional[str] 
     `engine` is a path; an address that fsspec knows ("s3://models/m.ingot"); "sha256:…", an
     engine that was fetched before; or "cache:NAME-KEY", one that this machine compiled.
     `sha256` is the hash of the file. For an address without it, the hash is read from
-    ADDRESS.sha256. For a path it is checked if given. Raises IngotError E0597, E0598, E0599.
+    ADDRESS.sha256. For a path it is checked if given. Raises IngotError E0563, E0565, E0566, E0598, E0599.
     """
     if sha256 is not None and not _HASH.fullmatch(sha256):
-        raise IngotError(2, "E0597", f"sha256 of {engine} is no hash: {sha256}", "64 digits in lower case are one", "sha256sum FILE")
+        raise IngotError(2, "E0563", f"sha256 of {engine} is no hash: {sha256}", "64 digits in lower case are one", "sha256sum FILE")
     if engine.startswith("sha256:"):
         return _kept(engine, engine[len("sha256:") :], cache)
     if engine.startswith("cache:"):
@@ -67,7 +67,7 @@ def _name(stem: str, sha256: str) -> str:
 
 def _kept(engine: str, sha256: str, cache: Optional[str]) -> pathlib.Path:
     if not _HASH.fullmatch(sha256):
-        raise IngotError(2, "E0597", f"{engine} has no hash", "64 digits in lower case are one", "sha256sum FILE")
+        raise IngotError(2, "E0563", f"{engine} has no hash", "64 digits in lower case are one", "sha256sum FILE")
     found = sorted(_folder(cache).glob(_name("*", sha256)))
     if not found:
         raise _not_here(engine, f"none of that content was fetched into {_folder(cache)}")
@@ -79,7 +79,7 @@ def _fetched(address: str, sha256: Optional[str], cache: Optional[str]) -> pathl
         import fsspec
     except ImportError:
         raise IngotError(
-            2, "E0598", f"{address} cannot be fetched", "the package fsspec is not installed", "pip install fsspec, or 'ingot[ray]'"
+            2, "E0565", f"{address} cannot be fetched", "the package fsspec is not installed", "pip install fsspec, or 'ingot[ray]'"
         ) from None
     if sha256 is None:
         sha256 = _hash_beside(address)
@@ -119,11 +119,11 @@ def _hash_beside(address: str) -> str:
             words = file.read(256).decode("ascii", "replace").split()
     except Exception as error:
         raise IngotError(
-            2, "E0597", f"{address} has no hash to verify it by", f"nor is there {address}.sha256 ({type(error).__name__})",
+            2, "E0563", f"{address} has no hash to verify it by", f"nor is there {address}.sha256 ({type(error).__name__})",
             "give sha256, or put what sha256sum prints into that file",
         ) from error  # fmt: skip
     if not words or not _HASH.fullmatch(words[0]):
-        raise IngotError(2, "E0597", f"{address}.sha256 has no hash", "64 digits in lower case are one", "write sha256sum's output there")
+        raise IngotError(2, "E0563", f"{address}.sha256 has no hash", "64 digits in lower case are one", "write sha256sum's output there")
     return words[0]
 
 
@@ -139,7 +139,7 @@ def _hash(source: IO[bytes], copy: Optional[IO[bytes]] = None) -> str:
 def _check(engine: str, expected: str, found: str) -> None:
     if found != expected:
         raise IngotError(
-            3, "E0598", f"{engine} is another file than is asked for", f"its sha256 is {found}, {expected} is expected",
+            3, "E0566", f"{engine} is another file than is asked for", f"its sha256 is {found}, {expected} is expected",
             "give the hash of what is there, or put the right file there",
         )  # fmt: skip
 

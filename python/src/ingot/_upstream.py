@@ -72,7 +72,7 @@ def find_program(given: Optional[str]) -> str:
     found = shutil.which(given or "ingot") or next((str(place) for place in beside if given is None and place.exists()), None)
     if found is None:
         raise IngotError(
-            3, "E0599", f"there is no {given or 'ingot'} on this machine", "a replica of kind process starts `ingot serve`",
+            3, "E0568", f"there is no {given or 'ingot'} on this machine", "a replica of kind process starts `ingot serve`",
             "install it on the PATH of every node, give program, or take kind: inside",
         )  # fmt: skip
     return found
@@ -184,7 +184,7 @@ def _error_of(code: int, said: str) -> IngotError:
     """The error from the three lines in which `ingot` reports why it does not start."""
     found = re.search(r"error\[(E\d{4})\]: (.*)\n((?:  .*\n?)*)", said)
     if not found:
-        return IngotError(code if code > 0 else 70, "E0599", "ingot serve does not start", said[-1000:] or f"exit code {code}", "start it by hand")
+        return IngotError(code if code > 0 else 70, "E0569", "ingot serve does not start", said[-1000:] or f"exit code {code}", "start it by hand")
     more = [line.strip() for line in found[3].splitlines()]
     return IngotError(code, found[1], found[2], " ".join(more[:-1]), more[-1] if more else "")
 

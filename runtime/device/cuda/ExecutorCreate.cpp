@@ -279,7 +279,7 @@ Result<void> Executor::makeWeights() {
       if (!piece)
         return piece.error();
       if (size > piece->size())
-        return Error{ExitCode::Device, "E0716",
+        return Error{ExitCode::Device, "E0728",
                      "a row of weight '" + weight->name()->str() +
                          "' is larger than the memory for copies",
                      to_string(size) + " bytes, there are " + to_string(piece->size()),

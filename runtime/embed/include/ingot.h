@@ -332,7 +332,7 @@ INGOT_API void ingot_request_init(ingot_request *request, size_t size);
 /**
  * Reads a request and queues it. Chat templates and the tokenizer run here, on the caller's thread.
  * `id` is never 0 and never repeats. Callbacks may run before this returns. Errors: E0503 to E0506
- * the prompt, E0510 sampling, E0520 no tokenizer, E0521 no chat template, E0522 and E0530 to E0534
+ * the prompt, E0510 sampling, E0520 no tokenizer, E0521 no chat template, E0522 and E0530 to E0536
  * a search, E0560 the queue is full, E0561 shut down, E0570 the structure, E0572 the prompt is
  * given twice, E0575 bad words, E0576 grammar_kind, E0577 choices, E061x the template, E062x the
  * grammar, E07xx the device.
@@ -409,7 +409,7 @@ INGOT_API ingot_status ingot_model_get(ingot_executor *executor, ingot_model *mo
 
 /**
  * Encodes a text. Free the ids with ingot_free. `plain_prompt` 1: as for ingot_request.prompt, with
- * the BOS that the engine asks for; 0: the text alone. Errors: E0520, E0603.
+ * the BOS that the engine asks for; 0: the text alone. Errors: E0520, E0603, E0604.
  */
 INGOT_API ingot_status ingot_encode(ingot_executor *executor, const char *text, size_t size,
                                     int32_t plain_prompt, int32_t **ids, size_t *count,

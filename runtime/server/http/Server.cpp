@@ -285,7 +285,7 @@ Result<void> checkKeys(const ServerOptions &options) {
                    "give keys of visible ASCII characters"};
   }
   if (options.apiKeys.empty() && !isLoopbackName(options.host))
-    return Error{ExitCode::Usage, "E0551", "an API key is needed",
+    return Error{ExitCode::Usage, "E0537", "an API key is needed",
                  options.host + " is reachable from other machines, and no key was given",
                  "give --api-key KEY, or listen on 127.0.0.1"};
   return {};

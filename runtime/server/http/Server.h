@@ -43,7 +43,7 @@ struct ServerOptions {
   uint16_t port = 8000;           ///< 0: any free port (see Server::port)
   /// Keys that clients may send as `Authorization: Bearer KEY`, as `x-api-key: KEY`, or as the
   /// password in a browser (`Basic`). Empty: no key is needed, which only loopback hosts allow
-  /// (E0551).
+  /// (E0537).
   std::vector<std::string> apiKeys = {};
   std::vector<std::string> openPaths = {}; ///< paths served without a key ("/health")
   /// Origins whose pages may use the server from a browser. "localhost": http and https of every
@@ -113,7 +113,7 @@ struct ServerStats {
 class Server {
 public:
   /// Binds and listens. The server's own thread serves once start() is called. Errors: E0550
-  /// (address or port), E0551 (key needed), E0552 (TLS files), all exit 2.
+  /// (address or port), E0537 (key needed), E0551 (bad key), E0552 (TLS files), all exit 2.
   static Result<std::unique_ptr<Server>> create(const ServerOptions &options, Handler handler);
   virtual ~Server() = default;
 

@@ -109,7 +109,7 @@ TEST_F(BackendTest, badRequestsAreRefused) {
       {with([](R &r) { r.fp32("temprature", 1); }), "E0954"},
       {with([](R &r) { r.parameter("temprature", "1"); }), "E0954"},
       {with([](R &r) { r.want("context_logits"); }), "E0954"},
-      {with([](R &r) { r.flag("return_context_logits", true); }), "E0954"},
+      {with([](R &r) { r.flag("return_context_logits", true); }), "E0969"},
       {with([](R &r) { r.tensor("temperature", TRITONSERVER_TYPE_FP16, {1}, "ab"); }), "E0951"},
       {with([](R &r) { r.tensor("temperature", TRITONSERVER_TYPE_FP32, {1}, "ab"); }), "E0951"},
       {with([](R &r) { r.tensor("top_k", TRITONSERVER_TYPE_INT32, {-1}, "abcd"); }), "E0951"},
@@ -163,7 +163,7 @@ TEST_F(BackendTest, badRequestsAreRefused) {
       {HostRequest().text("text_input", ""), "E0503"},
       {HostRequest().text("text_input", std::vector<std::string>{"a", "b"}), "E0953"},
       {HostRequest().text("messages", "[}"), "E0"},
-      {HostRequest().text("messages", "[]").flag("exclude_input_in_output", false), "E0954"},
+      {HostRequest().text("messages", "[]").flag("exclude_input_in_output", false), "E0969"},
   };
   uint64_t failures = 0;
   for (const auto &[request, number] : kCases) {

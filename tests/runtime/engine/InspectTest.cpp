@@ -135,7 +135,7 @@ TEST(MemoryStatement, KvMemorySetsThePages) {
   EXPECT_EQ(s->kv, 5 * page);
   auto none = memoryStatement(*e.engine, {.kvBytes = page - 1});
   ASSERT_FALSE(none);
-  EXPECT_EQ(none.error().code, "E0386");
+  EXPECT_EQ(none.error().code, "E0389");
 }
 
 TEST(MemoryStatement, RefusesWhatCannotBe) {

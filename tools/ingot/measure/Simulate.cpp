@@ -44,7 +44,7 @@ struct SimulateOptions {
 };
 
 Error wrong(std::string what, std::string why, std::string fix) {
-  return {ExitCode::Usage, "E0140", std::move(what), std::move(why), std::move(fix)};
+  return {ExitCode::Usage, "E0176", std::move(what), std::move(why), std::move(fix)};
 }
 
 /// Returns the setup without a policy: costs, pages and limits.
@@ -82,7 +82,7 @@ Result<SimulationSetup> setupOf(const SimulateOptions &options) {
             !costs.points.empty())
           setup.cost = std::move(costs); // the last code object is the best level
     if (setup.cost.points.empty())
-      return Error{ExitCode::File, "E0141", "the engine has no cost model",
+      return Error{ExitCode::File, "E0177", "the engine has no cost model",
                    "none of its code has launch costs",
                    "compile it again for cpu, or give measured costs: ingot simulate --cost F"};
   }
@@ -137,12 +137,12 @@ Result<std::vector<SimulatedRequest>> requestsOf(const SimulateOptions &options,
     const SimulatedRequest &one = requests[i];
     if (memory.fits(Scheduler::positionsFor(one.promptTokens, one.outputTokens)))
       continue;
-    return wrong("request " + std::to_string(i + 1) + " can never fit",
+    return Error{ExitCode::Usage, "E0185", "request " + std::to_string(i + 1) + " can never fit",
                  std::to_string(one.promptTokens) + " prompt tokens and " +
                      std::to_string(one.outputTokens) + " new ones; the context has " +
                      std::to_string(setup.context) + " positions, the pool " +
                      std::to_string(setup.pages * kPageTokens),
-                 "raise --context, --max-seqs or --kv-memory");
+                 "raise --context, --max-seqs or --kv-memory"};
   }
   return requests;
 }

@@ -17,7 +17,7 @@ constexpr int64_t kMostReplicas = 1024;
 constexpr int64_t kMostFound = 128; ///< limit of --find-replicas without --replicas
 
 Error wrong(std::string what, std::string why, std::string fix) {
-  return {ExitCode::Usage, "E0140", std::move(what), std::move(why), std::move(fix)};
+  return {ExitCode::Usage, "E0176", std::move(what), std::move(why), std::move(fix)};
 }
 
 RoutePolicy policyNamed(const std::string &name) {

@@ -41,7 +41,7 @@ struct FleetLoad {
 };
 
 /// Returns a table, or JSON, of all runs that the options request. `title` is the line above the
-/// table. Errors: E0140.
+/// table. Errors: E0176.
 Result<std::string> simulateFleets(const FleetOptions &options, const std::vector<FleetLoad> &loads,
                                    const runtime::SimulationSetup &setup, const std::string &title,
                                    bool json);

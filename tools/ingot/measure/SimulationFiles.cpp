@@ -17,7 +17,7 @@ namespace {
 namespace dom = simdjson::dom;
 
 Error bad(const std::string &where, std::string why) {
-  return {ExitCode::File, "E0142", "cannot be read: " + where, std::move(why),
+  return {ExitCode::File, "E0178", "cannot be read: " + where, std::move(why),
           "docs/scheduling.md describes the format"};
 }
 

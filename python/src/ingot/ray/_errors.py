@@ -66,4 +66,4 @@ def lost(model: str, why: str) -> ApiError:
 
 
 def no_replica(model: str, seconds: float) -> ApiError:
-    return ApiError(503, f"no replica of {model} took the request within {seconds:g} s", "service_unavailable_error", "", "E0561", 5)
+    return ApiError(503, f"no replica of {model} took the request within {seconds:g} s", "service_unavailable_error", "", "E0539", 5)

@@ -284,7 +284,7 @@ public:
   }
   double allowed(kernel::FuncOp, size_t, const BatchView &, double) override { return 1e30; }
   std::string textOf(kernel::FuncOp) override { return "text"; }
-  std::string fileName() const override { return "ingot-E0886.s"; }
+  std::string extension() const override { return ".s"; }
 
 private:
   Deed deed;

@@ -451,9 +451,9 @@ TEST(HttpRefusal, ListensElsewhereOnlyWithAKey) { // S16
     return made ? std::string("listens") : made.error().code;
   };
   EXPECT_EQ(ServerOptions().host, "127.0.0.1");
-  EXPECT_EQ(code({.host = "0.0.0.0", .port = 0}), "E0551");
-  EXPECT_EQ(code({.host = "::", .port = 0}), "E0551");
-  EXPECT_EQ(code({.host = "192.0.2.1", .port = 0}), "E0551");
+  EXPECT_EQ(code({.host = "0.0.0.0", .port = 0}), "E0537");
+  EXPECT_EQ(code({.host = "::", .port = 0}), "E0537");
+  EXPECT_EQ(code({.host = "192.0.2.1", .port = 0}), "E0537");
   EXPECT_EQ(code({.host = "0.0.0.0", .port = 0, .apiKeys = {""}}), "E0551");
   EXPECT_EQ(code({.host = "0.0.0.0", .port = 0, .apiKeys = {"a\nb"}}), "E0551");
   EXPECT_EQ(code({.host = "0.0.0.0", .port = 0, .apiKeys = {"key"}}), "listens");

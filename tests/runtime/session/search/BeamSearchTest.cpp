@@ -379,7 +379,7 @@ TEST_F(BeamSearchTest, refusesWhatCannotBe) {
   const std::vector<int32_t> prompt = fakePrompt(20, 1);
   for (BeamParams bad : {BeamParams{0}, BeamParams{9}, BeamParams{2, 9.0}, BeamParams{2, NAN}})
     EXPECT_EQ(codeOf(beams(prompt, 5, bad)), "E0530");
-  EXPECT_EQ(codeOf(beams(prompt, 5, {2}), 3), "E0530");
+  EXPECT_EQ(codeOf(beams(prompt, 5, {2}), 3), "E0535");
   EXPECT_EQ(codeOf(beams(prompt, 5, {5})), "E0533");
   EXPECT_EQ(codeOf(beams(prompt, 300, {2})), "E0505");
   Request both = beams(prompt, 5, {2});
@@ -387,7 +387,7 @@ TEST_F(BeamSearchTest, refusesWhatCannotBe) {
   EXPECT_EQ(codeOf(both), "E0532");
   Request promptAlone = beams(prompt, 5, {2});
   promptAlone.promptOnly = true;
-  EXPECT_EQ(codeOf(promptAlone), "E0532");
+  EXPECT_EQ(codeOf(promptAlone), "E0536");
   // S7: the worst case of all beams is checked exactly to the page.
   SessionOptions options;
   options.maxSeqs = 4;

@@ -204,10 +204,10 @@ TEST_F(ContrastiveSearchTest, refusesWhatCannotBe) {
                                 ContrastiveParams{0.5, 1}, ContrastiveParams{0.5, 9}})
     EXPECT_EQ(codeOf(contrastive(fakePrompt(5, 1), 5, bad)), "E0531");
   EXPECT_EQ(codeOf(contrastive(fakePrompt(5, 1), 5, {0.5, 5})), "E0533");
-  EXPECT_EQ(codeOf(contrastive(fakePrompt(5, 1), 5, {0.5, 4}), 2), "E0530");
+  EXPECT_EQ(codeOf(contrastive(fakePrompt(5, 1), 5, {0.5, 4}), 2), "E0535");
   Request promptAlone = contrastive(fakePrompt(5, 1), 5, {0.5, 4});
   promptAlone.promptOnly = true;
-  EXPECT_EQ(codeOf(promptAlone), "E0532");
+  EXPECT_EQ(codeOf(promptAlone), "E0536");
   // The last id is fed as well, which takes one position more than a plain answer.
   EXPECT_EQ(codeOf(contrastive(fakePrompt(200, 1), 56, {0.5, 4})), "");
   EXPECT_EQ(codeOf(contrastive(fakePrompt(200, 1), 57, {0.5, 4})), "E0505");
