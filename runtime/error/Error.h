@@ -13,8 +13,11 @@
 //
 // Code ranges:  E01xx usage   E02xx checkpoint import   E03xx engine file
 //               E04xx compile   E05xx runtime and memory   E06xx text
-//               E07xx device    E08xx programs of an engine file (E084x and E085x: checkpoints)
-//               E09xx internal
+//               E07xx device    E08xx programs of an engine file (E084x and E085x: checkpoints;
+//               E088x and E089x: checks of plans and kernels)
+//               E09xx internal (from E0950: the backend of Triton Inference Server)
+//
+// Codes.def has a row for each code.
 //===----------------------------------------------------------------------===//
 #pragma once
 

@@ -1,0 +1,35 @@
+//===- Codes.h - What an error code means ------------------------------------===//
+//
+// The rows of Codes.def at run time, in ascending order of codes.
+//===----------------------------------------------------------------------===//
+#pragma once
+
+#include "runtime/error/Error.h"
+
+#include <span>
+#include <string_view>
+#include <vector>
+
+namespace ingot::errors {
+
+struct Entry {
+  std::string_view code; ///< "E0505"
+  ExitCode exit;
+  std::string_view title;  ///< what happened, without a full stop
+  std::string_view cause;  ///< sentences, with code in backquotes
+  std::string_view remedy; ///< the same
+};
+
+std::span<const Entry> all();
+
+/// Returns the row of a code, or nullptr.
+const Entry *find(std::string_view code);
+
+/// Whether the word has the form of a code: an E, or an e, and four digits.
+bool isCode(std::string_view word);
+
+/// Returns the codes whose numbers are nearest to that of `code`, which has the form of one: the last
+/// one below and the first one above.
+std::vector<std::string_view> nearestCodes(std::string_view code);
+
+} // namespace ingot::errors
