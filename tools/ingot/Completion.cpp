@@ -2,6 +2,7 @@
 //
 // The scripts are generated from the definitions that the parser uses, so the two cannot differ.
 //===----------------------------------------------------------------------===//
+#include "runtime/error/Codes.h"
 #include "tools/ingot/Command.h"
 #include "tools/ingot/Console.h"
 
@@ -20,6 +21,14 @@ std::string joined(const std::vector<std::string> &words) {
   for (const std::string &word : words)
     text += (text.empty() ? "" : " ") + word;
   return text;
+}
+
+/// The error codes, which `ingot explain` takes besides models.
+std::string codes() {
+  std::vector<std::string> words;
+  for (const errors::Entry &entry : errors::all())
+    words.emplace_back(entry.code);
+  return joined(words);
 }
 
 std::string bash() {
@@ -42,6 +51,10 @@ std::string bash() {
          cases +
          "  esac\n"
          "  if [[ $current == -* ]]; then COMPREPLY=($(compgen -W \"$words\" -- \"$current\"))\n"
+         "  elif [[ ${COMP_WORDS[1]} == explain && $current == E* ]]; then\n"
+         "    COMPREPLY=($(compgen -f -W \"" +
+         codes() +
+         "\" -- \"$current\"))\n"
          "  else COMPREPLY=($(compgen -f -- \"$current\")); fi\n"
          "}\n"
          "complete -o filenames -F _ingot ingot\n";
@@ -61,6 +74,9 @@ std::string zsh() {
          names +
          "  )\n"
          "  if (( CURRENT == 2 )); then _describe command names; return; fi\n"
+         "  if [[ ${words[2]} == explain && ${words[CURRENT]} == E* ]]; then compadd -- " +
+         codes() +
+         "; fi\n"
          "  if [[ ${words[CURRENT]} != -* ]]; then _files; return; fi\n"
          "  case ${words[2]} in\n" +
          cases +
@@ -80,7 +96,8 @@ std::string fish() {
           std::string("complete -c ingot -n '__fish_seen_subcommand_from ") + command.name + "' " +
           (option.rfind("--", 0) == 0 ? "-l " + option.substr(2) : "-s " + option.substr(1)) + "\n";
   }
-  return text;
+  return text + "complete -c ingot -n '__fish_seen_subcommand_from explain; and string match -q " +
+         "\"E*\" -- (commandline -ct)' -a '" + codes() + "'\n";
 }
 
 } // namespace

@@ -28,7 +28,8 @@ std::span<const Command> commands() {
       {"batch", "answer a file of requests in OpenAI's batch format", defineBatch},
       {"compile", "compile a checkpoint into an engine file", defineCompile},
       {"inspect", "show what is in an engine and what memory it takes", defineInspect},
-      {"explain", "show a model's launches, and why there are not fewer", defineExplain},
+      {"explain", "show a model's launches, and why there are not fewer; explain an error",
+       defineExplain},
       {"diff", "show what differs between two engines", defineDiff},
       {"verify", "check every byte of an engine", defineVerify},
       {"bench", "measure prompt and decode speed", defineBench},
@@ -144,7 +145,7 @@ int main(int argc, char **argv) {
          "raise the limits of memory and threads (ulimit -v, -u), or give --threads 1 or -j 1"});
   } catch (const std::exception &error) {
     return ingot::cli::printError(
-        {ingot::ExitCode::Internal, "E0901", error.what(), "",
+        {ingot::ExitCode::Internal, "E0902", error.what(), "",
          "this is a bug in ingot: please report it with the command you typed"});
   }
 }
