@@ -14,12 +14,10 @@
 #include "compiler/import/Quantized.h"
 #include "models/Family.h"
 #include "runtime/formats/FragmentLayout.h"
+#include "tests/docs/MadePage.h"
 
 #include <cstdio>
-#include <fstream>
-#include <iterator>
 #include <map>
-#include <set>
 #include <sstream>
 
 using namespace ingot;
@@ -131,74 +129,18 @@ std::string refusalTable(const std::string &) {
   return text;
 }
 
-struct Table {
-  const char *name;
-  std::string (*make)(const std::string &page);
-};
-constexpr Table kTables[] = {{"families", familyTable},
-                             {"methods", methodTable},
-                             {"formats", formatTable},
-                             {"refusals", refusalTable}};
-
-/// Returns the page with its tables regenerated; empty if a marker is missing.
-std::string withTables(const std::string &page) {
-  std::string text = page;
-  for (const Table &table : kTables) {
-    const std::string begin = std::string("<!-- dev docs: ") + table.name + " -->\n",
-                      end = std::string("<!-- dev docs: end of ") + table.name + " -->";
-    const size_t from = text.find(begin), to = text.find(end);
-    if (from == std::string::npos || to == std::string::npos || to < from) {
-      std::fprintf(stderr, "the page has no '%s' with its end\n",
-                   begin.substr(0, begin.size() - 1).c_str());
-      return {};
-    }
-    text.replace(from + begin.size(), to - from - begin.size(), table.make(page));
-  }
-  return text;
-}
-
-/// Prints the lines that only one of the two has.
-void printDifferences(const std::string &page, const std::string &made) {
-  const auto linesOf = [](const std::string &text) {
-    std::multiset<std::string> lines;
-    std::istringstream stream(text);
-    for (std::string line; std::getline(stream, line);)
-      lines.insert(line);
-    return lines;
-  };
-  const auto print = [&](char mark, std::multiset<std::string> lines,
-                         const std::multiset<std::string> &others) {
-    for (const std::string &other : others)
-      if (auto found = lines.find(other); found != lines.end())
-        lines.erase(found);
-    for (const std::string &line : lines)
-      std::printf("%c %s\n", mark, line.c_str());
-  };
-  print('-', linesOf(page), linesOf(made));
-  print('+', linesOf(made), linesOf(page));
-}
+constexpr MadeTable kTables[] = {{"families", familyTable},
+                                 {"methods", methodTable},
+                                 {"formats", formatTable},
+                                 {"refusals", refusalTable}};
 
 } // namespace
 
 int main(int argc, char **argv) {
-  const bool write = argc == 3 && std::string_view(argv[2]) == "--write";
-  if (argc != 2 && !write) {
-    std::fprintf(stderr, "usage: models-page PAGE [--write]\n");
-    return 2;
-  }
-  std::ifstream file(argv[1]);
-  const std::string page{std::istreambuf_iterator<char>(file), {}}, made = withTables(page);
-  if (made.empty())
-    return 1;
-  if (write && made != page)
-    std::ofstream(argv[1]) << made;
-  else if (made != page) {
-    printDifferences(page, made);
-    std::printf("%s differs from the compiler's tables; ./dev docs --write makes them anew\n",
-                argv[1]);
-    return 1;
-  }
-  if (made.find(std::string("| ") + kUnsaid + " |") != std::string::npos) {
+  std::string page;
+  if (const int status = makePage(argc, argv, kTables, page))
+    return status;
+  if (page.find(std::string("| ") + kUnsaid + " |") != std::string::npos) {
     std::printf("a family's models are not said: write them in the second column of %s\n", argv[1]);
     return 1;
   }

@@ -30,6 +30,7 @@ FOREIGN = {
         "--run-reproducer",
     "gguf-new-metadata": "--pre-tokenizer",
     "matmul-bench": "--mb --schedule",
+    "llama-gguf-split": "--split",
     "nvcc": "--fmad --std",
     "docker, helm, kubectl, openssl": "--from-literal --read-only --set --strict --tmpfs --variant",
     "tar": "--zstd",
